@@ -1,0 +1,23 @@
+"""Autotunes MLIR transform-dialect strategies: generate, compile, verify, time, remember."""
+
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+__all__ = ["Matmul", "__version__", "history", "load_best", "tune"]
+
+if TYPE_CHECKING:
+    from tuner.api import history, load_best, tune
+    from tuner.problem import Matmul
+
+
+def __getattr__(name: str) -> Any:
+    """Imports the API on first use: `import tuner` alone costs nothing (PEP 562)."""
+    if name == "Matmul":
+        from tuner.problem import Matmul
+
+        return Matmul
+    if name in ("tune", "history", "load_best"):
+        from tuner import api
+
+        return getattr(api, name)
+    raise AttributeError(f"module 'tuner' has no attribute {name!r}")

@@ -1,0 +1,55 @@
+"""The two kinds of error, the user's and a candidate's, and the value a candidate's becomes.
+
+TunerError
+├─ UsageError        words, files or flags of the user are wrong; the message says what, found, allowed
+└─ CandidateError    this candidate failed at a stage; becomes a Failure, never ends a run
+"""
+
+import enum
+from dataclasses import dataclass
+
+
+class Stage(enum.Enum):
+    """Where a candidate can fail, in the order it passes them."""
+
+    BIND = "bind"  # knobs into the script's text
+    COMPILE = "compile"  # transform and lowering
+    RESOURCES = "resources"  # fits the machine: registers, shared memory, code size
+    LOAD = "load"  # JIT, or module load
+    RUN = "run"  # crash, hang, memory limit
+    VERIFY = "verify"  # the numbers are wrong
+    MEASURE = "measure"  # timing
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a candidate has no time."""
+
+    stage: Stage
+    reason: str  # one line, for people
+
+
+class TunerError(Exception):
+    """Root of everything this package raises on purpose."""
+
+
+class UsageError(TunerError):
+    """The user's words or files are wrong. One line: what, found, allowed. Exit code 2."""
+
+
+class CandidateError(TunerError):
+    """A candidate failed at ``stage``; ``reason`` is one line for people."""
+
+    def __init__(self, stage: Stage, reason: str) -> None:
+        super().__init__(reason)
+        self.stage = stage
+        self.reason = reason
+
+    def __reduce__(self) -> tuple[type["CandidateError"], tuple[Stage, str]]:
+        """Pickles by its fields: it crosses process borders."""
+        return (CandidateError, (self.stage, self.reason))
+
+    @property
+    def failure(self) -> Failure:
+        """Returns the failure as the value that is stored."""
+        return Failure(self.stage, self.reason)

@@ -1,0 +1,49 @@
+"""Artifact -> verdict and measurement: what the one process that owns the machine does."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from tuner.problem import Problem
+from tuner.record import Measurement, Verdict
+from tuner.target import AbstractTarget, Artifact, Effort
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A correct artifact's verdict and time, with the seconds each stage took."""
+
+    verdict: Verdict
+    measurement: Measurement
+    stage_s: tuple[tuple[str, float], ...]
+
+
+def judge(
+    target: AbstractTarget,
+    problem: Problem,
+    artifact: Artifact,
+    effort: Effort,
+    rng: np.random.Generator,
+    before_timing: Callable[[], None] = lambda: None,
+    clock: Callable[[], float] = time.perf_counter,
+) -> Judgement:
+    """Loads, verifies, then times: a wrong candidate raises CandidateError and has no time.
+
+    ``before_timing`` is called when the clock is about to matter, so that a caller can quiet the machine.
+    """
+    start = clock()
+    loaded = target.load(problem, artifact)
+    loaded_at = clock()
+    verdict = target.verify(problem, loaded, rng)
+    verified_at = clock()
+    before_timing()
+    timing_from = clock()
+    measurement = target.measure(problem, loaded, effort, rng)
+    stages = (
+        ("load", loaded_at - start),
+        ("verify", verified_at - loaded_at),
+        ("measure", clock() - timing_from),
+    )
+    return Judgement(verdict, measurement, stages)

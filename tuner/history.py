@@ -1,0 +1,128 @@
+"""What the results database gives and takes: runs, trials and queries, as values."""
+
+import datetime
+from dataclasses import dataclass, field
+
+from tuner.machine import Compiler, Machine
+from tuner.problem import Problem
+from tuner.record import Measurement, Record
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """Everything that a resumed run must be given again."""
+
+    problem: Problem
+    target: str  # "cpu"
+    threads: int
+    strategies: tuple[str, ...]
+    space_yaml: str  # text of the search space in force
+    sampler: str
+    seed: int
+    trials: int | None  # budget; None: no limit
+    budget_s: float | None  # budget in seconds; None: no limit
+    workers: int
+    fresh: bool = False  # re-run what is known
+
+
+@dataclass(frozen=True)
+class Vendor:
+    """The vendor library measured beside, in its own process."""
+
+    name: str  # "OpenBLAS 0.3.30 SkylakeX", "oneDNN ..."
+    threads: int
+    measurement: Measurement
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of the tuner."""
+
+    id: int
+    settings: RunSettings
+    machine: Machine
+    compiler: Compiler
+    tuner_version: str
+    status: str  # "running", "done", "interrupted"
+    created: datetime.datetime  # UTC
+    seconds: float | None  # wall time of all sessions of the run
+    noise: float | None  # A/A noise floor: relative difference that means nothing
+    load_average: float | None  # at the start
+    vendor: Vendor | None
+
+
+@dataclass(frozen=True)
+class StoredTrial:
+    """One trial as history tells it."""
+
+    id: int
+    run: int
+    number: int
+    row: int
+    record: Record | None  # None: proposed, its outcome never arrived
+    final: Measurement | None  # re-timed interleaved with the other finalists
+    script_text: str
+    created: datetime.datetime  # UTC, when it was proposed
+    machine: Machine
+    threads: int
+
+    @property
+    def best_s(self) -> float | None:
+        """Returns the final median if there is one, else the first; None when it was not timed."""
+        if self.final is not None:
+            return self.final.median_s
+        return None if self.record is None else self.record.median_s
+
+
+@dataclass(frozen=True)
+class TrialQuery:
+    """Which trials to tell; None means any."""
+
+    operation: str | None = None
+    shape: str | None = None  # "512x512x512"
+    dtype: str | None = None
+    layout: str | None = None
+    epilogue: str | None = None
+    target: str | None = None
+    machine: str | None = None  # Machine.name
+    threads: int | None = None
+    strategy: str | None = None
+    status: str | None = None  # measured, verified, failed
+    run: int | None = None
+    since: datetime.datetime | None = None
+    best: bool = False  # the fastest per problem, target, threads and machine
+    limit: int | None = None
+    sort: str = "created"  # created, median, number; "-" before it reverses
+
+
+@dataclass(frozen=True)
+class ReuseKey:
+    """Equal keys mean equal outcomes: same code on the same class of machine."""
+
+    problem: Problem
+    target: str
+    threads: int
+    machine: str  # Machine.name
+    compiler: str  # Compiler.fingerprint
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What became of a run's trials."""
+
+    proposed: int = 0
+    measured: int = 0
+    verified: int = 0
+    failed: int = 0
+    reused: int = 0
+
+
+@dataclass(frozen=True)
+class DatabaseInfo:
+    """What ``tuner db info`` tells."""
+
+    url: str  # password hidden
+    revision: str
+    runs: int
+    trials: int
+    problems: tuple[str, ...] = field(default=())

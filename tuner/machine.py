@@ -1,0 +1,56 @@
+"""The machine a time belongs to, and the compiler that made the code."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A description that travels with every measurement; equal ``name`` means comparable times."""
+
+    name: str  # class of machine: processor model and instruction set, no host name
+    processor: str  # as the system reports it
+    isa: str  # "avx512", "avx2" or "none"
+    has_bf16: bool  # avx512_bf16
+    physical_cores: int
+    logical_cores: int
+    l1_bytes: int  # data cache of one core; 0 unknown
+    l2_bytes: int  # of one core; 0 unknown
+    l3_bytes: int  # shared; 0 unknown
+    memory_bytes: int
+
+    @property
+    def vector_bytes(self) -> int:
+        """Returns the width of one vector register in bytes."""
+        return {"avx512": 64, "avx2": 32}.get(self.isa, 16)
+
+    @property
+    def vector_registers(self) -> int:
+        """Returns the number of architectural vector registers."""
+        return 32 if self.isa == "avx512" else 16
+
+    def limits(self) -> tuple[tuple[str, int], ...]:
+        """Returns the device limits that constraints may name."""
+        return (
+            ("vector_bytes", self.vector_bytes),
+            ("vector_registers", self.vector_registers),
+            ("has_bf16", int(self.has_bf16)),
+            ("cores", self.physical_cores),
+            ("l1_bytes", self.l1_bytes),
+            ("l2_bytes", self.l2_bytes),
+            ("l3_bytes", self.l3_bytes),
+        )
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """What turned a script into code. Its text is part of the key of reuse."""
+
+    mlir: str  # LLVM version string of the bindings
+    packages: tuple[tuple[str, str], ...]  # (distribution, version)
+    pipeline_sha256: str  # of the lowering pipelines
+
+    @property
+    def fingerprint(self) -> str:
+        """Returns one line that changes whenever generated code may."""
+        versions = " ".join(f"{name}=={version}" for name, version in self.packages)
+        return f"{self.mlir} {versions} pipeline:{self.pipeline_sha256[:12]}"

@@ -1,0 +1,103 @@
+"""What is computed: one operation at one size."""
+
+import re
+from dataclasses import dataclass
+
+from tuner.errors import UsageError
+
+OPERATIONS = ("matmul",)
+# dtype -> (bytes of an input element, bytes of an output element); bf16 accumulates and stores f32
+ELEMENT_BYTES = {"f32": (4, 4), "f64": (8, 8), "bf16": (2, 4)}
+LAYOUTS = ("nn", "nt", "tn")  # A then B: n as written (A is m x k, B is k x n), t transposed in memory
+EPILOGUES = ("none", "bias_relu")  # bias_relu: max(A B + bias[n], 0)
+SIZE_LIMIT = 2**31 - 1  # an extent; kernels index with 64 bits, BLAS interfaces with 32
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One operation at one size, e.g. ``matmul`` of (m, n, k) = (512, 512, 512)."""
+
+    operation: str
+    sizes: tuple[int, ...]  # (m, n, k)
+    dtype: str  # of the inputs, as MLIR spells it
+    layout: str = "nn"
+    epilogue: str = "none"
+
+    def __post_init__(self) -> None:
+        """Raises UsageError for a word that is not known or a size that is not positive."""
+        _require("operation", self.operation, OPERATIONS)
+        _require("dtype", self.dtype, tuple(ELEMENT_BYTES))
+        _require("layout", self.layout, LAYOUTS)
+        _require("epilogue", self.epilogue, EPILOGUES)
+        if len(self.sizes) != 3:
+            raise UsageError(f"sizes: found {self.sizes}, allowed three numbers (m, n, k)")
+        for name, size in zip("mnk", self.sizes, strict=True):
+            if not 1 <= size <= SIZE_LIMIT:
+                raise UsageError(f"size {name}: found {size}, allowed 1..{SIZE_LIMIT}")
+
+    @property
+    def shape(self) -> str:
+        """Returns the sizes as the command line spells them: 512x512x512."""
+        return "x".join(str(size) for size in self.sizes)
+
+    @property
+    def key(self) -> str:
+        """Returns one line that names the problem; equal for equal problems only."""
+        return f"{self.operation} {self.shape} {self.dtype} {self.layout} {self.epilogue}"
+
+    @property
+    def flop(self) -> int:
+        """Returns multiplications and additions, two per (m, n, k) point; the epilogue is not counted."""
+        m, n, k = self.sizes
+        return 2 * m * n * k
+
+    @property
+    def input_bytes(self) -> int:
+        """Returns the bytes of one input element."""
+        return ELEMENT_BYTES[self.dtype][0]
+
+    @property
+    def output_bytes(self) -> int:
+        """Returns the bytes of one output element."""
+        return ELEMENT_BYTES[self.dtype][1]
+
+    @property
+    def bytes(self) -> int:
+        """Returns the bytes that must move at least once: A, B, the bias and C."""
+        m, n, k = self.sizes
+        bias = n if self.epilogue == "bias_relu" else 0
+        return self.input_bytes * (m * k + k * n) + self.output_bytes * (m * n + bias)
+
+    def variables(self) -> tuple[tuple[str, int | str], ...]:
+        """Returns the names that constraints may use for this problem."""
+        m, n, k = self.sizes
+        return (
+            ("m", m),
+            ("n", n),
+            ("k", k),
+            ("input_bytes", self.input_bytes),
+            ("output_bytes", self.output_bytes),
+            ("layout", self.layout),
+            ("epilogue", self.epilogue),
+        )
+
+
+def Matmul(  # noqa: N802 - reads as the noun it builds: tuner.tune(tuner.Matmul(512, 512, 512))
+    m: int, n: int, k: int, dtype: str = "f32", layout: str = "nn", epilogue: str = "none"
+) -> Problem:
+    """Returns the matmul C[m, n] = A[m, k] B[k, n]. Raises UsageError for a bad word or size."""
+    return Problem("matmul", (m, n, k), dtype, layout, epilogue)
+
+
+def parse_shape(text: str) -> tuple[int, int, int]:
+    """Reads ``MxNxK``. Raises UsageError with what was found."""
+    match = re.fullmatch(r"(\d+)x(\d+)x(\d+)", text)
+    if match is None:
+        raise UsageError(f"shape: found {text!r}, allowed MxNxK such as 512x512x512")
+    m, n, k = (int(size) for size in match.groups())
+    return m, n, k
+
+
+def _require(what: str, found: str, allowed: tuple[str, ...]) -> None:
+    if found not in allowed:
+        raise UsageError(f"{what}: found {found!r}, allowed {', '.join(allowed)}")

@@ -1,0 +1,81 @@
+"""The port of a kind of machine: turns a script into an artifact, checks it, times it."""
+
+import abc
+from dataclasses import dataclass
+
+import numpy as np
+
+from tuner.machine import Compiler, Machine
+from tuner.problem import Problem
+from tuner.record import Measurement, Verdict
+
+
+@dataclass(frozen=True)
+class Script:
+    """A bound transform script: plain MLIR text with no template left."""
+
+    text: str
+    sha256: str  # of ``text``
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """Lowered code, ready to load. Two scripts may give the same ``sha256``."""
+
+    entry: str  # name of the function to call
+    code: str  # CPU: LLVM-dialect text
+    sha256: str  # of ``code``
+    panels: int = 1  # calls that together do the whole problem, one per thread
+    stage_s: tuple[tuple[str, float], ...] = ()  # seconds of the compiler's parts
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much time a measurement may take, and when it is hopeless."""
+
+    budget_s: float = 0.08  # seconds of timed calls
+    min_samples: int = 5
+    max_samples: int = 60
+    stop_above_s: float | None = None  # a candidate whose first samples are all slower stops here
+
+
+class AbstractTarget(abc.ABC):
+    """One kind of machine. Final subclasses only; construct with what it needs, no environment read.
+
+    Each method raises CandidateError when the candidate fails; anything else is a defect of ours.
+    ``load`` results are opaque to callers: only the target that made one looks into it.
+    """
+
+    name: str  # "cpu", "fake", ...
+
+    @abc.abstractmethod
+    def machine(self) -> Machine:
+        """Returns the machine that code is made for."""
+
+    @abc.abstractmethod
+    def compiler(self) -> Compiler:
+        """Returns what makes the code."""
+
+    @abc.abstractmethod
+    def compile(self, problem: Problem, script: Script) -> Artifact:
+        """Transforms the payload by the script and lowers it. Stages BIND, COMPILE, RESOURCES."""
+
+    @abc.abstractmethod
+    def load(self, problem: Problem, artifact: Artifact) -> object:
+        """Makes the artifact callable in this process. Stage LOAD."""
+
+    @abc.abstractmethod
+    def verify(self, problem: Problem, loaded: object, rng: np.random.Generator) -> Verdict:
+        """Compares every element with the float64 reference on fresh inputs. Stage VERIFY."""
+
+    @abc.abstractmethod
+    def measure(
+        self, problem: Problem, loaded: object, effort: Effort, rng: np.random.Generator
+    ) -> Measurement:
+        """Times calls on this machine, nothing else of ours running. Stage MEASURE."""
+
+    @abc.abstractmethod
+    def measure_together(
+        self, problem: Problem, loaded: tuple[object, ...], effort: Effort, rng: np.random.Generator
+    ) -> tuple[Measurement, ...]:
+        """Times several loaded artifacts interleaved, sample by sample, in a shuffled order."""
