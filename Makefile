@@ -1,0 +1,62 @@
+# Two commands on a fresh machine with python3, python3-venv and make: `make demo` and `make test`.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+SHAPE ?= 512x512x512
+BUDGET ?= 60s
+BEST ?= best.mlir
+RESULTS ?= benchmarks/results
+
+.PHONY: help demo test check lint bench wheel clean
+
+help:
+	@echo "make demo    tunes one matmul ($(SHAPE) f32, $(BUDGET)), writes $(BEST), shows the history"
+	@echo "make test    runs every test"
+	@echo "make check   formatting, lint, types, tests"
+	@echo "make bench   measures against the vendor library, writes $(RESULTS)"
+	@echo "make wheel   builds sdist and wheel into dist/"
+	@echo "make clean   removes the environment and what was built"
+
+demo: $(VENV)/.installed
+	$(BIN)/tuner tune matmul $(SHAPE) --dtype f32 --budget $(BUDGET)
+	$(BIN)/tuner export matmul $(SHAPE) --dtype f32 -o $(BEST)
+	$(BIN)/tuner history --op matmul --shape $(SHAPE) --dtype f32 --sort median --limit 10
+
+test: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest
+
+check: lint test
+
+lint: $(VENV)/.installed-dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+bench: $(VENV)/.installed-bench
+	$(BIN)/python -m benchmarks.overhead
+	$(BIN)/python -m benchmarks.cpu_matmul --threads 1
+
+wheel: $(VENV)/.installed-dev
+	rm -rf build dist
+	$(BIN)/python -m build
+
+clean:
+	rm -rf $(VENV) build dist mlir_tuner.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+# A stamp for each install, so that it is repeated only when pyproject.toml changes.
+$(VENV)/bin/pip:
+	@$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else \
+	"$(PYTHON): found Python %d.%d, allowed 3.11 or newer (make PYTHON=python3.12 ...)" % sys.version_info[:2])'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: pyproject.toml | $(VENV)/bin/pip
+	$(BIN)/pip install -e .
+	touch $@
+
+$(VENV)/.installed-dev: pyproject.toml | $(VENV)/bin/pip
+	$(BIN)/pip install -e '.[dev,postgres]'
+	touch $@ $(VENV)/.installed
+
+$(VENV)/.installed-bench: pyproject.toml | $(VENV)/bin/pip
+	$(BIN)/pip install -e '.[bench]'
+	touch $@ $(VENV)/.installed
