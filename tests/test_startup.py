@@ -1,0 +1,58 @@
+"""The commands that people type to look around start at once: nothing heavy is imported for them."""
+
+import json
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HEAVY = {"numba_cuda_mlir", "torch_mlir", "optuna", "cuda", "torch"}
+START_LIMIT_S = 0.5
+RUN = """
+import json, sys
+from tuner.cli import main
+sys.argv = ["tuner", *sys.argv[1:]]
+try:
+    code = main()
+except SystemExit as stop:
+    code = stop.code
+print(json.dumps([code or 0, sorted({name.split(".")[0] for name in sys.modules})]), file=sys.stderr)
+"""
+
+
+def run_tuner(*arguments: str) -> tuple[int, set[str]]:
+    """Runs the command in a fresh interpreter; returns its exit code and the packages it imported."""
+    done = subprocess.run([sys.executable, "-c", RUN, *arguments], capture_output=True, text=True, check=True)
+    code, names = json.loads(done.stderr.splitlines()[-1])
+    return code, set(names)
+
+
+@pytest.mark.parametrize("command", [("--help",), ("tune", "--help"), ("history", "--help"), ("--version",)])
+def test_help_imports_nothing_heavy(command: tuple[str, ...]) -> None:
+    code, names = run_tuner(*command)
+    assert code == 0
+    assert not names & (HEAVY | {"alembic", "sqlalchemy", "pydantic"})
+
+
+def test_history_imports_no_compiler(tmp_path: Path) -> None:
+    database = f"sqlite:///{tmp_path / 'history.db'}"
+    run_tuner("history", "--db", database)  # the first call makes the tables
+    code, names = run_tuner("history", "--db", database)
+    assert code == 0
+    assert not names & HEAVY
+
+
+def test_history_starts_at_once(tmp_path: Path) -> None:
+    database = f"sqlite:///{tmp_path / 'history.db'}"
+    run_tuner("history", "--db", database)
+    assert min(processor_s("history", "--db", database) for _ in range(3)) <= START_LIMIT_S
+
+
+def processor_s(*arguments: str) -> float:
+    """Returns the processor seconds of one command: what else the machine does is not counted."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([sys.executable, "-m", "tuner", *arguments], capture_output=True, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
