@@ -7,7 +7,19 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-VALUES = {"problem", "space", "expression", "partial", "record", "errors", "machine", "history", "answer"}
+VALUES = {
+    "problem",
+    "space",
+    "expression",
+    "partial",
+    "enumeration",
+    "feasible",
+    "record",
+    "errors",
+    "machine",
+    "history",
+    "answer",
+}
 PORTS = {"target", "sampler", "bench", "evaluate", "search"}
 ADAPTERS = {
     "mlir",

@@ -1,0 +1,170 @@
+"""The combinations of knobs that satisfy every constraint, over one or several strategies, as rows.
+
+Rows are numbered strategy after strategy, in the order given; within a strategy in the order of the choices
+in the file, the last knob varying fastest.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from tuner import enumeration
+from tuner.enumeration import Indices
+from tuner.errors import UsageError
+from tuner.expression import Expression
+from tuner.space import Candidate, SearchSpace, Value
+
+EXACT_LIMIT = 5_000_000  # combinations that are all visited to count the rejected
+SAMPLE_SIZE = 200_000  # combinations visited to estimate the counts of a larger set
+SAMPLE_SEED = 20_260_101  # fixed: equal spaces give equal estimates
+
+
+@dataclass(frozen=True, eq=False)
+class Matrix:
+    """The rows of a feasible set as integers, for samplers that model what they see."""
+
+    rows: npt.NDArray[np.int32]  # (rows, columns); -1: the row's strategy has no such knob
+    names: tuple[str, ...]  # "strategy", then every knob in the order it is met
+    is_ordinal: tuple[bool, ...]  # per column: neighbouring integers are similar values
+    levels: tuple[int, ...]  # per column: integers are 0 .. levels - 1
+
+
+@dataclass(frozen=True, eq=False)
+class FeasibleSet:
+    """Every allowed combination of knobs for one problem. Made by ``of``."""
+
+    spaces: tuple[SearchSpace, ...]
+    index: tuple[Indices, ...]  # per strategy (rows, knobs): which choice of each knob
+
+    @classmethod
+    def of(cls, spaces: tuple[SearchSpace, ...]) -> "FeasibleSet":
+        """Enumerates the sets. Raises UsageError when nothing is allowed, with the constraint to blame."""
+        feasible = cls(spaces, tuple(enumeration.feasible(space) for space in spaces))
+        if feasible.rows == 0:
+            raise UsageError("; ".join(_why_empty(space) for space in spaces) or "no strategy is given")
+        return feasible
+
+    @property
+    def rows(self) -> int:
+        """Returns the number of allowed combinations."""
+        return sum(len(index) for index in self.index)
+
+    @property
+    def cartesian(self) -> int:
+        """Returns the number of combinations, allowed or not."""
+        return sum(space.cartesian for space in self.spaces)
+
+    @property
+    def is_estimate(self) -> bool:
+        """Returns whether ``rejected`` is estimated from a sample."""
+        return any(space.cartesian > EXACT_LIMIT for space in self.spaces)
+
+    @cached_property
+    def _ends(self) -> npt.NDArray[np.int64]:
+        return np.cumsum([len(index) for index in self.index])
+
+    def candidate(self, row: int) -> Candidate:
+        """Returns the row's choices. Raises IndexError outside ``0 .. rows - 1``."""
+        if not 0 <= row < self.rows:
+            raise IndexError(f"row {row} of {self.rows}")
+        which = int(np.searchsorted(self._ends, row, side="right"))
+        space, index = self.spaces[which], self.index[which]
+        picks = index[row - (int(self._ends[which]) - len(index))]
+        values = {knob.name: knob.choices[int(pick)] for knob, pick in zip(space.knobs, picks, strict=True)}
+        return Candidate.of(space.strategy, values)
+
+    def row_of(self, candidate: Candidate) -> int | None:
+        """Returns the candidate's row; None when it is not allowed here."""
+        for space, index, end in zip(self.spaces, self.index, self._ends, strict=True):
+            if space.contains(candidate):
+                place = _find(space, index, dict(candidate.choices))
+                return None if place is None else int(end) - len(index) + place
+        return None
+
+    def violated(self, candidate: Candidate) -> Expression | None:
+        """Returns the first constraint that rejects the candidate; None when none does.
+
+        Raises UsageError when the candidate is no combination of choices of these strategies.
+        """
+        for space in self.spaces:
+            if space.contains(candidate):
+                return space.violated(candidate)
+        known = ", ".join(f"{space.strategy}({', '.join(space.names)})" for space in self.spaces)
+        raise UsageError(f"candidate: found {candidate.text}, allowed the choices of {known}")
+
+    def rejected(self) -> dict[str, int]:
+        """Counts per constraint the combinations that it is the first, in file order, to reject."""
+        counts: dict[str, int] = {}
+        for space, index in zip(self.spaces, self.index, strict=True):
+            for text, count in _rejected(space, len(index)):
+                counts[text] = counts.get(text, 0) + count
+        return counts
+
+    def matrix(self) -> Matrix:
+        """Returns the rows as integers: numbers by rank among all values of the knob, texts by code."""
+        levels = self._levels()
+        columns = [np.repeat(np.arange(len(self.spaces)), [len(index) for index in self.index])]
+        columns += [np.concatenate(list(self._codes(name, values))) for name, values in levels.items()]
+        is_ordinal = (False, *(all(isinstance(v, int) for v in values) for values in levels.values()))
+        cardinality = (len(self.spaces), *(len(values) for values in levels.values()))
+        return Matrix(
+            np.stack(columns, axis=1).astype(np.int32), ("strategy", *levels), is_ordinal, cardinality
+        )
+
+    def _levels(self) -> dict[str, list[Value]]:
+        """Returns the values of each knob over all strategies: numbers in order, then texts."""
+        met: dict[str, set[Value]] = {}
+        for knob in (knob for space in self.spaces for knob in space.knobs):
+            met.setdefault(knob.name, set()).update(knob.choices)
+        return {name: sorted(met[name], key=lambda v: (isinstance(v, str), v)) for name in met}
+
+    def _codes(self, name: str, values: list[Value]) -> Iterator[Indices]:
+        for space, index in zip(self.spaces, self.index, strict=True):
+            if name not in space.names:
+                yield np.full(len(index), -1, np.int32)
+                continue
+            place = space.names.index(name)
+            code = np.array([values.index(choice) for choice in space.knobs[place].choices], np.int32)
+            yield code[index[:, place]]
+
+
+def _find(space: SearchSpace, index: Indices, values: dict[str, Value]) -> int | None:
+    """Narrows the sorted rows knob by knob."""
+    low, high = 0, len(index)
+    for place, knob in enumerate(space.knobs):
+        pick = knob.choices.index(values[knob.name])
+        column = index[low:high, place]
+        low, high = (
+            low + int(np.searchsorted(column, pick, "left")),
+            low + int(np.searchsorted(column, pick, "right")),
+        )
+    return low if low < high else None
+
+
+def _why_empty(space: SearchSpace) -> str:
+    """Names the first constraint, in file order, after which nothing is left."""
+    for count, constraint in enumerate(space.constraints, start=1):
+        if not enumeration.is_possible(space, space.constraints[:count]):
+            return (
+                f"{constraint.where}: {constraint.text!r} leaves strategy {space.strategy} no combination "
+                f"of {space.cartesian}, allowed at least one"
+            )
+    raise AssertionError(f"{space.strategy} is not empty")
+
+
+def _rejected(space: SearchSpace, feasible: int) -> list[tuple[str, int]]:
+    """Counts first violations: exactly when all combinations can be visited, else from a fixed sample."""
+    counts = np.zeros(len(space.constraints), np.int64)
+    if space.cartesian <= EXACT_LIMIT:
+        for block in enumeration.cartesian_blocks(space):
+            counts += enumeration.first_violations(space, block)
+    else:
+        drawn = enumeration.cartesian_sample(space, SAMPLE_SIZE, np.random.default_rng(SAMPLE_SEED))
+        seen = enumeration.first_violations(space, drawn)
+        share = (space.cartesian - feasible) / max(1, int(seen.sum()))
+        counts = np.array([round(share * int(count)) for count in seen], object)
+    texts = (constraint.text for constraint in space.constraints)
+    return [(text, int(count)) for text, count in zip(texts, counts, strict=True)]

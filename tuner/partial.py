@@ -1,0 +1,205 @@
+"""Values that may be undefined at some points: the arithmetic behind constraint expressions.
+
+A division by zero makes a value undefined at that point, and nothing raises. Truth is Kleene's: ``True or
+undefined`` is True and ``False and undefined`` is False, whichever side comes first; anything else that
+an undefined part could change stays undefined. Integers are exact at any size: numpy columns that could
+pass 64 bits go on as Python integers.
+"""
+
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Column = npt.NDArray[Any]  # one value per point: int64, float64, bool, text, or object for big integers
+Operand = int | float | str | Column
+Mask = bool | npt.NDArray[np.bool_]
+
+WORD_LIMIT = 2**63  # magnitudes that int64 cannot hold begin here
+POWER_BITS_LIMIT = 1024  # a power that could be wider is refused: its digits could fill the memory
+
+ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "//": operator.floordiv,
+    "%": operator.mod,
+    "**": operator.pow,
+}
+COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Partial:
+    """A number, a text or a column of them, and the points where it is undefined."""
+
+    value: Operand
+    undefined: Mask = False
+
+    def filled(self) -> Operand:
+        """Returns the value, with 0, False or "" where it is undefined."""
+        if not np.any(self.undefined):
+            return self.value
+        nothing = "" if _is_text(self.value) else np.zeros((), np.asarray(self.value).dtype)[()]
+        filled: Operand = _plain(np.where(self.undefined, nothing, self.value))
+        return filled
+
+
+def arithmetic(sign: str, left: Partial, right: Partial) -> Partial:
+    """Applies one of ARITHMETIC; undefined where a divisor is zero. Raises TypeError for text."""
+    a, b = _number(left.value, sign), _number(right.value, sign)
+    undefined = _either(left.undefined, right.undefined)
+    if sign in ("/", "//", "%"):
+        is_zero = b == 0
+        undefined = _either(undefined, is_zero)
+        b = _plain(np.where(is_zero, 1, b)) if np.any(is_zero) else b
+    a, b = _wide_enough(sign, a, b)
+    with np.errstate(all="ignore"):
+        return Partial(ARITHMETIC[sign](a, b), undefined)
+
+
+def ceil_div(left: Partial, right: Partial) -> Partial:
+    """Divides and rounds up."""
+    return negative(arithmetic("//", negative(left), right))
+
+
+def negative(part: Partial) -> Partial:
+    """Changes the sign. Raises TypeError for text."""
+    return arithmetic("-", Partial(0), part)
+
+
+def magnitude(part: Partial) -> Partial:
+    """Drops the sign. Raises TypeError for text."""
+    return choose(compare("<", part, Partial(0)), negative(part), part)
+
+
+def smallest(parts: list[Partial]) -> Partial:
+    """Returns the smaller of all, point by point. Raises TypeError for text."""
+    return reduce(lambda a, b: choose(compare("<=", a, b), a, b), parts)
+
+
+def largest(parts: list[Partial]) -> Partial:
+    """Returns the larger of all, point by point. Raises TypeError for text."""
+    return reduce(lambda a, b: choose(compare(">=", a, b), a, b), parts)
+
+
+def compare(sign: str, left: Partial, right: Partial) -> Partial:
+    """Compares numbers, or texts by == and !=. Raises TypeError for any other pair."""
+    texts = _is_text(left.value) + _is_text(right.value)
+    if texts == 1:
+        raise TypeError(f"text compared with a number by {sign}")
+    if texts == 2 and sign not in ("==", "!="):
+        raise TypeError(f"texts compared by {sign}")
+    return Partial(
+        _plain(COMPARISONS[sign](left.value, right.value)), _either(left.undefined, right.undefined)
+    )
+
+
+def all_of(parts: list[Partial]) -> Partial:
+    """Returns whether every part is true: False as soon as one is false, else undefined if one is."""
+    return negate(any_of([negate(part) for part in parts]))
+
+
+def any_of(parts: list[Partial]) -> Partial:
+    """Returns whether some part is true: True as soon as one is, else undefined if one is."""
+    true = _plain(reduce(np.logical_or, (_holds(part) for part in parts)))
+    undefined = reduce(_either, (part.undefined for part in parts))
+    return Partial(true, _either(False, np.logical_and(undefined, np.logical_not(true))))
+
+
+def negate(part: Partial) -> Partial:
+    """Returns the opposite truth; what is undefined stays so."""
+    return Partial(_plain(np.logical_not(_truth(part.value))), part.undefined)
+
+
+def choose(test: Partial, then: Partial, other: Partial) -> Partial:
+    """Returns ``then`` where the test is true, else ``other``. Raises TypeError for a text and a number."""
+    if _is_text(then.value) != _is_text(other.value):
+        raise TypeError("a choice between text and a number")
+    true = _truth(test.value)
+    if isinstance(true, bool):
+        picked = then if true else other
+        return Partial(picked.value, _either(test.undefined, picked.undefined))
+    undefined = _either(test.undefined, np.where(true, then.undefined, other.undefined))
+    return Partial(np.where(true, then.value, other.value), undefined)
+
+
+def _holds(part: Partial) -> Mask:
+    return _mask(np.logical_and(_truth(part.value), np.logical_not(part.undefined)))
+
+
+def _truth(value: Operand) -> Mask:
+    if _is_text(value):
+        raise TypeError("text used as a condition")
+    return _mask(value != 0)
+
+
+def _either(a: Mask, b: Mask) -> Mask:
+    return _mask(np.logical_or(a, b))
+
+
+def _is_text(value: Operand) -> bool:
+    return isinstance(value, str) or (isinstance(value, np.ndarray) and value.dtype.kind == "U")
+
+
+def _number(value: Operand, sign: str) -> int | float | Column:
+    """Returns a number or a column of numbers, truths as 0 and 1."""
+    if isinstance(value, np.ndarray):
+        if value.dtype.kind == "U":
+            raise TypeError(f"text in {sign}")
+        return value.astype(np.int64) if value.dtype.kind == "b" else value
+    if isinstance(value, str):
+        raise TypeError(f"text in {sign}")
+    return int(value) if isinstance(value, bool) else value
+
+
+def _wide_enough(
+    sign: str, a: int | float | Column, b: int | float | Column
+) -> tuple[int | float | Column, int | float | Column]:
+    """Turns columns of int64 into Python integers where a result could pass 64 bits."""
+    wide_a, wide_b = _widest(a), _widest(b)
+    if sign == "**" and wide_a.bit_length() * wide_b > POWER_BITS_LIMIT:
+        raise OverflowError(f"a power wider than {POWER_BITS_LIMIT} bits")
+    result = {"*": wide_a * wide_b, "**": wide_a**wide_b if sign == "**" else 0}.get(sign, wide_a + wide_b)
+    if max(wide_a, wide_b, result) < WORD_LIMIT:
+        return a, b
+    return _exact(a), _exact(b)
+
+
+def _widest(value: int | float | Column) -> int:
+    """Returns the largest magnitude among integers; 0 for other numbers."""
+    if isinstance(value, int):
+        return abs(value)
+    if not isinstance(value, np.ndarray) or value.dtype.kind not in "iO" or value.size == 0:
+        return 0
+    if value.dtype.kind == "O" and any(isinstance(item, float) for item in value.flat):
+        return 0
+    return max(abs(int(value.max())), abs(int(value.min())))
+
+
+def _exact(value: int | float | Column) -> int | float | Column:
+    is_integers = isinstance(value, np.ndarray) and value.dtype.kind == "i"
+    return value.astype(object) if is_integers and isinstance(value, np.ndarray) else value
+
+
+def _mask(value: Any) -> Mask:
+    """Returns a Python bool, or a column of bool."""
+    return value.astype(bool) if isinstance(value, np.ndarray) and value.ndim else bool(value)
+
+
+def _plain(value: Any) -> Any:
+    """Returns a Python scalar for a numpy one; columns as they are."""
+    is_scalar = isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0)
+    return value.item() if is_scalar else value
