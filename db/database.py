@@ -1,0 +1,65 @@
+"""A connected database at the head revision, and its transactions."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Self, final
+
+from sqlalchemy.engine import Engine
+from sqlalchemy.orm import Session
+
+from tuner.db.address import FileAddress, parse_address
+from tuner.db.failures import told_plainly
+from tuner.db.opening import WRITES, open_engine, prepare_file, require_file
+from tuner.db.revision import bring_to_head
+
+
+@final
+class Database:
+    """Gives sessions of one short transaction each.
+
+    Everything raises UsageError when the file or server refuses: full disk, lock, damage, lost connection.
+    """
+
+    def __init__(self, engine: Engine, shown: str) -> None:
+        """Brings the database to the head revision."""
+        self.shown = shown  # URL for people, password hidden
+        self._engine = engine
+        self._writer = engine.execution_options(**{WRITES: True})
+        try:
+            with told_plainly(shown):
+                bring_to_head(engine, shown)
+        except BaseException:
+            self.close()
+            raise
+
+    @classmethod
+    def open(cls, url: str) -> Self:
+        """Opens or creates a database, upgrading an older one."""
+        address = parse_address(url)
+        if isinstance(address, FileAddress):
+            prepare_file(address)
+        return cls(open_engine(address), address.shown)
+
+    @classmethod
+    def open_existing(cls, url: str) -> Self:
+        """Opens a database, upgrading an older one; creates no file."""
+        address = parse_address(url)
+        if isinstance(address, FileAddress):
+            require_file(address)
+        return cls(open_engine(address), address.shown)
+
+    @contextmanager
+    def reading(self) -> Iterator[Session]:
+        """Gives a session that sees one state of the database."""
+        with told_plainly(self.shown), Session(self._engine) as session:
+            yield session
+
+    @contextmanager
+    def writing(self) -> Iterator[Session]:
+        """Gives a session that is committed at the end; what raises inside leaves nothing behind."""
+        with told_plainly(self.shown), Session(self._writer) as session, session.begin():
+            yield session
+
+    def close(self) -> None:
+        """Gives back every connection."""
+        self._engine.dispose()

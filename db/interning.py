@@ -1,0 +1,33 @@
+"""Rows that many others point to, each stored once under what makes it unique."""
+
+from typing import TypeVar
+
+from sqlalchemy import select
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+
+from tuner.db.models import EnvironmentRow, MachineRow, ProblemRow, ScriptRow
+
+Shared = TypeVar("Shared", ProblemRow, MachineRow, EnvironmentRow, ScriptRow)
+
+UNIQUE = {
+    ProblemRow: "key",
+    MachineRow: "content_sha256",
+    EnvironmentRow: "content_sha256",
+    ScriptRow: "sha256",
+}
+
+
+def interned(session: Session, row: Shared) -> Shared:
+    """Returns the stored row that equals this one, storing it when there is none."""
+    name = UNIQUE[type(row)]
+    same = select(type(row)).filter_by(**{name: getattr(row, name)})
+    found = session.scalars(same).one_or_none()
+    if found is not None:
+        return found
+    try:
+        with session.begin_nested():
+            session.add(row)
+    except IntegrityError:  # another process was quicker (PostgreSQL: SQLite has one writer)
+        return session.scalars(same).one()
+    return row

@@ -1,0 +1,139 @@
+"""One database's runs and trials into another: ids change, the uuids of runs do not."""
+
+from collections.abc import Iterator
+from typing import Any, TypeVar, final
+
+from sqlalchemy import inspect, select
+from sqlalchemy.orm import Session, selectinload
+
+from tuner.db.interning import interned
+from tuner.db.models import Base, MeasurementRow, RunRow, ScriptRow, TrialRow
+from tuner.db.queries import run_select
+
+Row = TypeVar("Row", bound=Base)
+
+PROGRESS = ("status", "seconds", "noise", "vendor_name", "vendor_threads")
+OUTCOME = (
+    "finished",
+    "status",
+    "stage",
+    "reason",
+    "max_error",
+    "elements",
+    "stage_s",
+    "script_sha256",
+    "artifact_sha256",
+)
+
+
+@final
+class Merge:
+    """One merge: a second one of the same databases adds nothing.
+
+    A run known on both sides takes the trials and outcomes that it lacks, and keeps those that it has.
+    """
+
+    def __init__(self, ours: Session, theirs: Session) -> None:
+        self._ours = ours
+        self._theirs = theirs
+        self._runs_added = 0
+        self._trials_added = 0
+        self._trials: dict[int, TrialRow] = {}  # their id -> our row
+        self._reuses: list[tuple[TrialRow, int]] = []  # our row, their id of the trial whose outcome it is
+
+    def do(self) -> tuple[int, int]:
+        """Returns (runs added, trials added)."""
+        for their_run in self._theirs.scalars(run_select().order_by(RunRow.id)):
+            run = self._run(their_run)
+            self._merge_trials(run, their_run)
+        self._ours.flush()  # gives the rows their ids
+        for trial, their_id in self._reuses:
+            trial.reused_from_id = self._trials[their_id].id
+        return self._runs_added, self._trials_added
+
+    def _run(self, their_run: RunRow) -> RunRow:
+        run = self._ours.scalars(run_select().where(RunRow.uuid == their_run.uuid)).one_or_none()
+        if run is None:
+            self._runs_added += 1
+            return self._added_run(their_run)
+        if (their_run.seconds or 0.0) > (run.seconds or 0.0):  # the copy that ran longer is the later one
+            self._take_progress(run, their_run)
+        return run
+
+    def _added_run(self, their_run: RunRow) -> RunRow:
+        run = _copy(their_run)
+        run.problem = interned(self._ours, _copy(their_run.problem))
+        run.machine = interned(self._ours, _copy(their_run.machine))
+        run.environment = interned(self._ours, _copy(their_run.environment))
+        run.vendor = None
+        self._take_progress(run, their_run)
+        self._ours.add(run)
+        self._ours.flush()
+        return run
+
+    def _take_progress(self, run: RunRow, their_run: RunRow) -> None:
+        _assign(run, their_run, PROGRESS)
+        if their_run.vendor is None:
+            return
+        if run.vendor is None:
+            run.vendor = MeasurementRow()
+        _assign(run.vendor, their_run.vendor, _names(their_run.vendor))
+
+    def _merge_trials(self, run: RunRow, their_run: RunRow) -> None:
+        known = {trial.number: trial for trial in _trials(self._ours, run)}
+        for their_trial in _trials(self._theirs, their_run):
+            trial = known.get(their_trial.number)
+            if trial is None:
+                trial = self._added_trial(run, their_trial)
+            if trial.status is None and their_trial.status is not None:
+                self._take_outcome(trial, their_trial)
+            if trial.finished == their_trial.finished:  # the same outcome: it may have been timed again since
+                _take_measurements(trial, their_trial)
+            self._trials[their_trial.id] = trial
+
+    def _added_trial(self, run: RunRow, their_trial: TrialRow) -> TrialRow:
+        self._trials_added += 1
+        trial = TrialRow(run_id=run.id, stage_s=[], measurements=[])
+        _assign(trial, their_trial, ("number", "row", "strategy", "knobs", "proposed"))
+        self._ours.add(trial)
+        return trial
+
+    def _take_outcome(self, trial: TrialRow, their_trial: TrialRow) -> None:
+        if their_trial.script is not None:
+            interned(self._ours, ScriptRow(sha256=their_trial.script.sha256, text=their_trial.script.text))
+        _assign(trial, their_trial, OUTCOME)
+        if their_trial.reused_from_id is not None:
+            self._reuses.append((trial, their_trial.reused_from_id))
+
+
+def _trials(session: Session, run: RunRow) -> Iterator[TrialRow]:
+    chosen = select(TrialRow).where(TrialRow.run_id == run.id).order_by(TrialRow.id)
+    yield from session.scalars(
+        chosen.options(selectinload(TrialRow.script), selectinload(TrialRow.measurements))
+    )
+
+
+def _take_measurements(trial: TrialRow, their_trial: TrialRow) -> None:
+    kinds = {measurement.kind for measurement in trial.measurements}
+    for measurement in their_trial.measurements:
+        if measurement.kind not in kinds:
+            trial.measurements.append(_copy(measurement))
+
+
+def _copy(row: Row) -> Row:
+    """Returns a row of the same content that belongs to no database yet."""
+    copy = type(row)()
+    _assign(copy, row, _names(row))
+    return copy
+
+
+def _assign(row: Base, source: Base, names: tuple[str, ...]) -> None:
+    for name in names:
+        setattr(row, name, getattr(source, name))
+
+
+def _names(row: Base) -> tuple[str, ...]:
+    """Returns the columns that hold content: keys are another database's."""
+    columns: Any = inspect(type(row)).columns
+    keys = {column.key for column in columns if column.key == "id" or column.key.endswith("_id")}
+    return tuple(column.key for column in columns if column.key not in keys)

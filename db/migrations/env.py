@@ -1,0 +1,9 @@
+"""Alembic's entry: migrates over the connection that ``tuner.db.revision`` hands in."""
+
+from alembic import context
+
+from tuner.db.models import Base
+
+context.configure(connection=context.config.attributes["connection"], target_metadata=Base.metadata)
+with context.begin_transaction():
+    context.run_migrations()

@@ -1,0 +1,179 @@
+"""The tables. Rows stay inside this package; the store gives and takes values.
+
+problem, machine, environment, script   what runs and trials share, each stored once
+run ─< trial ─< measurement             a run also owns one measurement, the vendor library's
+"""
+
+import datetime
+from typing import Any, ClassVar
+
+import sqlalchemy as sa
+from sqlalchemy import ForeignKey, UniqueConstraint
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
+
+from tuner.db.columns import PlainText, UtcDateTime
+
+FIRST = "first"  # kinds of measurement: when a trial ran,
+FINAL = "final"  # again among the finalists, interleaved,
+VENDOR = "vendor"  # and of the vendor library beside a run
+
+
+class Base(DeclarativeBase):
+    """Names every constraint, so that a migration can change it by name."""
+
+    metadata = sa.MetaData(
+        naming_convention={
+            "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+            "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+            "ck": "ck_%(table_name)s_%(constraint_name)s",
+            "fk": "fk_%(table_name)s_%(column_0_name)s",
+            "pk": "pk_%(table_name)s",
+        }
+    )
+    type_annotation_map: ClassVar = {
+        str: PlainText(),
+        int: sa.BigInteger(),
+        float: sa.Double(),
+        datetime.datetime: UtcDateTime(),
+    }
+
+
+class ProblemRow(Base):
+    """One operation at one size."""
+
+    __tablename__ = "problem"
+
+    id: Mapped[int] = mapped_column(sa.Integer, primary_key=True)
+    key: Mapped[str] = mapped_column(unique=True)  # Problem.key
+    operation: Mapped[str]
+    shape: Mapped[str] = mapped_column(index=True)  # 512x512x512
+    dtype: Mapped[str]
+    layout: Mapped[str]
+    epilogue: Mapped[str]
+
+
+class MachineRow(Base):
+    """A machine as it described itself; the columns are the fields of Machine."""
+
+    __tablename__ = "machine"
+
+    id: Mapped[int] = mapped_column(sa.Integer, primary_key=True)
+    content_sha256: Mapped[str] = mapped_column(unique=True)  # of all fields
+    name: Mapped[str] = mapped_column(index=True)  # equal names: comparable times
+    processor: Mapped[str]
+    isa: Mapped[str]
+    has_bf16: Mapped[bool]
+    physical_cores: Mapped[int]
+    logical_cores: Mapped[int]
+    l1_bytes: Mapped[int]
+    l2_bytes: Mapped[int]
+    l3_bytes: Mapped[int]
+    memory_bytes: Mapped[int]
+
+
+class EnvironmentRow(Base):
+    """What made the code: the fields of Compiler."""
+
+    __tablename__ = "environment"
+
+    id: Mapped[int] = mapped_column(sa.Integer, primary_key=True)
+    content_sha256: Mapped[str] = mapped_column(unique=True)  # of all fields
+    fingerprint: Mapped[str] = mapped_column(index=True)  # Compiler.fingerprint
+    mlir: Mapped[str]
+    packages: Mapped[list[Any]] = mapped_column(sa.JSON)  # [[distribution, version], ...]
+    pipeline_sha256: Mapped[str]
+
+
+class ScriptRow(Base):
+    """The text of a bound transform script, stored once under its hash."""
+
+    __tablename__ = "script"
+
+    sha256: Mapped[str] = mapped_column(primary_key=True)
+    text: Mapped[str]
+
+
+class RunRow(Base):
+    """One run: its settings, where it ran, how it went."""
+
+    __tablename__ = "run"
+
+    id: Mapped[int] = mapped_column(sa.Integer, primary_key=True)
+    uuid: Mapped[str] = mapped_column(unique=True)  # the same run in every database it is merged into
+    created: Mapped[datetime.datetime] = mapped_column(index=True)
+    problem_id: Mapped[int] = mapped_column(sa.Integer, ForeignKey("problem.id"), index=True)
+    machine_id: Mapped[int] = mapped_column(sa.Integer, ForeignKey("machine.id"), index=True)
+    environment_id: Mapped[int] = mapped_column(sa.Integer, ForeignKey("environment.id"), index=True)
+    target: Mapped[str]
+    threads: Mapped[int]
+    strategies: Mapped[list[Any]] = mapped_column(sa.JSON)  # [name, ...]
+    space_yaml: Mapped[str]
+    sampler: Mapped[str]
+    seed: Mapped[int]
+    trials: Mapped[int | None]  # budget
+    budget_s: Mapped[float | None]
+    workers: Mapped[int]
+    fresh: Mapped[bool]
+    tuner_version: Mapped[str]
+    load_average: Mapped[float | None]
+    status: Mapped[str]
+    seconds: Mapped[float | None]
+    noise: Mapped[float | None]
+    vendor_name: Mapped[str | None]
+    vendor_threads: Mapped[int | None]
+
+    problem: Mapped[ProblemRow] = relationship(lazy="raise")
+    machine: Mapped[MachineRow] = relationship(lazy="raise")
+    environment: Mapped[EnvironmentRow] = relationship(lazy="raise")
+    vendor: Mapped["MeasurementRow | None"] = relationship(lazy="raise")
+
+
+class TrialRow(Base):
+    """One proposal and what became of it; ``status`` is NULL until the outcome arrives."""
+
+    __tablename__ = "trial"
+    __table_args__ = (UniqueConstraint("run_id", "number"),)
+
+    id: Mapped[int] = mapped_column(sa.Integer, primary_key=True)
+    run_id: Mapped[int] = mapped_column(sa.Integer, ForeignKey("run.id"))
+    number: Mapped[int]  # in the order of proposals
+    row: Mapped[int]  # of the feasible set
+    strategy: Mapped[str] = mapped_column(index=True)
+    knobs: Mapped[dict[str, Any]] = mapped_column(sa.JSON)
+    proposed: Mapped[datetime.datetime] = mapped_column(index=True)
+    finished: Mapped[datetime.datetime | None]
+    status: Mapped[str | None]  # measured, verified, failed
+    stage: Mapped[str | None]  # of a failure
+    reason: Mapped[str | None]
+    max_error: Mapped[float | None]  # of the verdict, when there is one
+    elements: Mapped[int | None]
+    stage_s: Mapped[list[Any]] = mapped_column(sa.JSON, default=list)  # [[stage, seconds], ...]
+    script_sha256: Mapped[str | None] = mapped_column(ForeignKey("script.sha256"), index=True)
+    artifact_sha256: Mapped[str | None] = mapped_column(index=True)
+    reused_from_id: Mapped[int | None] = mapped_column(sa.Integer, ForeignKey("trial.id"), index=True)
+
+    run: Mapped[RunRow] = relationship(lazy="raise")
+    script: Mapped[ScriptRow | None] = relationship(lazy="raise")
+    measurements: Mapped[list["MeasurementRow"]] = relationship(lazy="raise")
+
+
+class MeasurementRow(Base):
+    """Times of one trial, or of the vendor library beside one run."""
+
+    __tablename__ = "measurement"
+    __table_args__ = (
+        UniqueConstraint("trial_id", "kind"),
+        UniqueConstraint("run_id"),
+        sa.CheckConstraint("(trial_id IS NULL) <> (run_id IS NULL)", name="one_owner"),
+    )
+
+    id: Mapped[int] = mapped_column(sa.Integer, primary_key=True)
+    trial_id: Mapped[int | None] = mapped_column(sa.Integer, ForeignKey("trial.id"))
+    run_id: Mapped[int | None] = mapped_column(sa.Integer, ForeignKey("run.id"))
+    kind: Mapped[str]
+    samples_s: Mapped[list[Any]] = mapped_column(sa.JSON)  # [seconds, ...]: JSON keeps every bit of a double
+    inner_calls: Mapped[int]
+    median_s: Mapped[float]
+    low_s: Mapped[float]  # 95 % interval of the median
+    high_s: Mapped[float]
+    is_complete: Mapped[bool]

@@ -1,0 +1,120 @@
+"""Address -> engine: how a file or a server is connected to."""
+
+import os
+import sqlite3
+import time
+from pathlib import Path
+from urllib.parse import quote
+
+import sqlalchemy as sa
+from sqlalchemy import event
+from sqlalchemy.engine import Connection, Engine
+
+from tuner.db.address import FileAddress, ServerAddress
+from tuner.db.failures import BUSY_LIMIT_S
+from tuner.errors import UsageError
+
+CONNECT_LIMIT_S = 10  # for a server that does not answer
+RETRY_PAUSE_S = 0.01
+WRITES = "tuner_writes"  # execution option: the transaction will write
+
+
+def open_engine(address: FileAddress | ServerAddress) -> Engine:
+    """Returns an engine that connects on first use. Raises UsageError when that cannot be tried."""
+    if isinstance(address, ServerAddress):
+        return _server_engine(address)
+    return _file_engine(address.path)
+
+
+def prepare_file(address: FileAddress) -> None:
+    """Creates the directories above the file. Raises UsageError for a path that cannot hold one."""
+    try:
+        address.path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(
+            f"database {address.shown}: cannot create its directory: {error.strerror}"
+        ) from error
+    if address.path.exists():
+        require_file(address)
+    elif not os.access(address.path.parent, os.W_OK):
+        raise UsageError(
+            f"database {address.shown}: found a read-only directory, allowed one that may be written"
+        )
+
+
+def require_file(address: FileAddress) -> None:
+    """Raises UsageError unless there is a file that may be read."""
+    if not address.path.exists():
+        raise UsageError(f"database {address.shown}: found no such file, allowed an existing database")
+    if not address.path.is_file():
+        kind = "a directory" if address.path.is_dir() else "no regular file"
+        raise UsageError(f"database {address.shown}: found {kind}, allowed a file")
+    if not os.access(address.path, os.R_OK):
+        raise UsageError(
+            f"database {address.shown}: found a file that may not be read, allowed a readable one"
+        )
+
+
+def _server_engine(address: ServerAddress) -> Engine:
+    limits = {} if "connect_timeout" in address.url.query else {"connect_timeout": CONNECT_LIMIT_S}
+    try:
+        return sa.create_engine(address.url, connect_args=limits, pool_pre_ping=True)
+    except ImportError as error:
+        raise UsageError(
+            f"database {address.shown}: PostgreSQL needs psycopg 3, found none; install the extra: postgres"
+        ) from error
+
+
+def _file_engine(path: Path) -> Engine:
+    is_writable = os.access(path.parent, os.W_OK) and (not path.exists() or os.access(path, os.W_OK))
+
+    def connect() -> sqlite3.Connection:
+        return _connect_to_write(path) if is_writable else _connect_to_read(path)
+
+    engine = sa.create_engine("sqlite://", creator=connect, poolclass=sa.QueuePool)
+    event.listen(engine, "begin", _begin)
+    return engine
+
+
+def _connect_to_write(path: Path) -> sqlite3.Connection:
+    connection = _connect(str(path))
+    try:
+        _enter_wal(connection)
+        connection.execute("PRAGMA synchronous = NORMAL")  # WAL: a killed process loses nothing
+        connection.execute("PRAGMA foreign_keys = ON")
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection
+
+
+def _connect_to_read(path: Path) -> sqlite3.Connection:
+    """Without a log nobody writes, and SQLite may read without making the files beside that WAL needs."""
+    log = Path(f"{path}-wal")
+    option = "mode=ro" if log.exists() else "immutable=1"
+    return _connect(f"file:{quote(str(path))}?{option}", uri=True)
+
+
+def _connect(database: str, uri: bool = False) -> sqlite3.Connection:
+    return sqlite3.connect(
+        database, timeout=BUSY_LIMIT_S, isolation_level=None, check_same_thread=False, uri=uri
+    )
+
+
+def _enter_wal(connection: sqlite3.Connection) -> None:
+    """Waits by itself: SQLite does not when two processes switch a new file to WAL at once."""
+    give_up = time.monotonic() + BUSY_LIMIT_S
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > give_up:
+                raise
+        time.sleep(RETRY_PAUSE_S)
+
+
+def _begin(connection: Connection) -> None:
+    """A writer takes its lock at once: SQLite lets no reader turn writer after another one wrote."""
+    writes = connection.get_execution_options().get(WRITES, False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")

@@ -1,0 +1,157 @@
+"""The questions put to the database, as SQL."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
+from sqlalchemy import ColumnElement, Select, SQLColumnExpression, and_, or_, select
+from sqlalchemy.orm import aliased, joinedload, selectinload
+
+from tuner.db.models import (
+    FINAL,
+    FIRST,
+    EnvironmentRow,
+    MachineRow,
+    MeasurementRow,
+    ProblemRow,
+    RunRow,
+    TrialRow,
+)
+from tuner.errors import Stage, UsageError
+from tuner.history import ReuseKey, TrialQuery
+
+# Stages whose failures would repeat; a crash or a time-out may have been the machine's
+REPEATABLE = (Stage.BIND, Stage.COMPILE, Stage.RESOURCES, Stage.VERIFY)
+STATUSES = ("measured", "verified", "failed")
+
+First = aliased(MeasurementRow, name="first")
+Final = aliased(MeasurementRow, name="final")
+BEST_S = sa.func.coalesce(Final.median_s, First.median_s)
+SORTS: dict[str, SQLColumnExpression[Any]] = {
+    "created": TrialRow.proposed,
+    "median": BEST_S,
+    "number": TrialRow.number,
+}
+
+if TYPE_CHECKING:
+    AnySelect = Select[*tuple[Any, ...]]  # of trials: TrialRow, first and final MeasurementRow | None
+
+
+def trial_select() -> "AnySelect":
+    """Selects trials with their first and final measurement; run, problem, machine and script come along."""
+    return _with_tables(select(TrialRow, First, Final)).options(
+        selectinload(TrialRow.run).options(joinedload(RunRow.problem), joinedload(RunRow.machine)),
+        selectinload(TrialRow.script),
+    )
+
+
+def run_select() -> "Select[RunRow]":
+    """Selects runs with all that belongs to their value."""
+    return select(RunRow).options(
+        joinedload(RunRow.problem),
+        joinedload(RunRow.machine),
+        joinedload(RunRow.environment),
+        joinedload(RunRow.vendor),
+    )
+
+
+def queried(query: TrialQuery) -> "AnySelect":
+    """Selects what a query asks for. Raises UsageError for a word that is not known."""
+    conditions = tuple(_conditions(query))
+    chosen = trial_select().where(*conditions)
+    if query.best:
+        chosen = chosen.where(TrialRow.id.in_(_fastest(conditions)))
+    return chosen.order_by(*_order(query.sort)).limit(_limit(query.limit))
+
+
+def recalled(key: ReuseKey, script_sha256: str | None, artifact_sha256: str | None) -> "AnySelect":
+    """Selects the latest outcome of the same code on the same class of machine."""
+    chosen = (
+        trial_select()
+        .join(RunRow.environment)
+        .where(
+            ProblemRow.key == key.problem.key,
+            RunRow.target == key.target,
+            RunRow.threads == key.threads,
+            MachineRow.name == key.machine,
+            EnvironmentRow.fingerprint == key.compiler,
+            TrialRow.reused_from_id.is_(None),
+            or_(
+                and_(TrialRow.status == "measured", First.is_complete),
+                TrialRow.stage.in_([stage.value for stage in REPEATABLE]),
+            ),
+        )
+        .order_by(TrialRow.finished.desc(), TrialRow.id.desc())
+        .limit(1)
+    )
+    if script_sha256 is not None:
+        chosen = chosen.where(TrialRow.script_sha256 == script_sha256)
+    if artifact_sha256 is not None:
+        chosen = chosen.where(TrialRow.artifact_sha256 == artifact_sha256)
+    return chosen
+
+
+def count_select(run_id: int) -> "AnySelect":
+    """Selects how many trials a run has: all, measured, verified, failed, reused."""
+    measured, verified, failed = (sa.func.count().filter(TrialRow.status == status) for status in STATUSES)
+    counts = select(sa.func.count(), measured, verified, failed, sa.func.count(TrialRow.reused_from_id))
+    return counts.select_from(TrialRow).where(TrialRow.run_id == run_id)
+
+
+def _with_tables(chosen: "AnySelect") -> "AnySelect":
+    return (
+        chosen.join(TrialRow.run)
+        .join(RunRow.problem)
+        .join(RunRow.machine)
+        .outerjoin(First, and_(First.trial_id == TrialRow.id, First.kind == FIRST))
+        .outerjoin(Final, and_(Final.trial_id == TrialRow.id, Final.kind == FINAL))
+    )
+
+
+def _conditions(query: TrialQuery) -> Iterator[ColumnElement[bool]]:
+    if query.status is not None and query.status not in STATUSES:
+        raise UsageError(f"status: found {query.status!r}, allowed {', '.join(STATUSES)}")
+    equal = (
+        (ProblemRow.operation, query.operation),
+        (ProblemRow.shape, query.shape),
+        (ProblemRow.dtype, query.dtype),
+        (ProblemRow.layout, query.layout),
+        (ProblemRow.epilogue, query.epilogue),
+        (RunRow.target, query.target),
+        (RunRow.threads, query.threads),
+        (MachineRow.name, query.machine),
+        (TrialRow.strategy, query.strategy),
+        (TrialRow.status, query.status),
+        (TrialRow.run_id, query.run),
+    )
+    for column, value in equal:
+        if value is not None:
+            yield column == value
+    if query.since is not None:
+        yield TrialRow.proposed >= query.since
+
+
+def _fastest(conditions: tuple[ColumnElement[bool], ...]) -> "AnySelect":
+    """Selects the fastest trial of each group; a first timing that was cut short proves nothing."""
+    place = sa.func.row_number().over(
+        partition_by=(RunRow.problem_id, RunRow.target, RunRow.threads, MachineRow.name),
+        order_by=(BEST_S, TrialRow.id),
+    )
+    is_timed = or_(Final.id.is_not(None), First.is_complete)
+    ranked = _with_tables(select(TrialRow.id, place.label("place"))).where(*conditions, is_timed).subquery()
+    return select(ranked.c.id).where(ranked.c.place == 1)
+
+
+def _order(sort: str) -> tuple[ColumnElement[Any], ...]:
+    name = sort.removeprefix("-")
+    if name not in SORTS:
+        raise UsageError(f"sort: found {sort!r}, allowed {', '.join(SORTS)}, or one of them after '-'")
+    if sort == name:
+        return SORTS[name].asc().nulls_last(), TrialRow.id.asc()
+    return SORTS[name].desc().nulls_last(), TrialRow.id.desc()
+
+
+def _limit(limit: int | None) -> int | None:
+    if limit is not None and limit < 0:
+        raise UsageError(f"limit: found {limit}, allowed 0 or more")
+    return limit

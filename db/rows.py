@@ -1,0 +1,201 @@
+"""Values <-> rows."""
+
+import datetime
+import hashlib
+import json
+import math
+from dataclasses import asdict, fields
+
+from tuner.db.models import EnvironmentRow, MachineRow, MeasurementRow, ProblemRow, RunRow, TrialRow
+from tuner.errors import Failure, Stage
+from tuner.history import Run, RunSettings, StoredTrial, Vendor
+from tuner.machine import Compiler, Machine
+from tuner.problem import Problem
+from tuner.record import Measurement, Record, Verdict
+from tuner.space import Candidate
+
+
+def problem_row(problem: Problem) -> ProblemRow:
+    """Returns the problem's row."""
+    return ProblemRow(
+        key=problem.key,
+        operation=problem.operation,
+        shape=problem.shape,
+        dtype=problem.dtype,
+        layout=problem.layout,
+        epilogue=problem.epilogue,
+    )
+
+
+def problem_of(row: ProblemRow) -> Problem:
+    """Reads a problem back."""
+    sizes = tuple(int(size) for size in row.shape.split("x"))
+    return Problem(row.operation, sizes, row.dtype, row.layout, row.epilogue)
+
+
+def machine_row(machine: Machine) -> MachineRow:
+    """Returns the machine's row."""
+    return MachineRow(content_sha256=_content_sha256(machine), **asdict(machine))
+
+
+def machine_of(row: MachineRow) -> Machine:
+    """Reads a machine back."""
+    return Machine(**{field.name: getattr(row, field.name) for field in fields(Machine)})
+
+
+def environment_row(compiler: Compiler) -> EnvironmentRow:
+    """Returns the compiler's row."""
+    return EnvironmentRow(
+        content_sha256=_content_sha256(compiler), fingerprint=compiler.fingerprint, **asdict(compiler)
+    )
+
+
+def compiler_of(row: EnvironmentRow) -> Compiler:
+    """Reads a compiler back."""
+    packages = tuple((name, version) for name, version in row.packages)
+    return Compiler(row.mlir, packages, row.pipeline_sha256)
+
+
+def write_settings(row: RunRow, settings: RunSettings) -> None:
+    """Fills in a run's settings, its problem left out."""
+    row.target = settings.target
+    row.threads = settings.threads
+    row.strategies = list(settings.strategies)
+    row.space_yaml = settings.space_yaml
+    row.sampler = settings.sampler
+    row.seed = settings.seed
+    row.trials = settings.trials
+    row.budget_s = settings.budget_s
+    row.workers = settings.workers
+    row.fresh = settings.fresh
+
+
+def settings_of(row: RunRow) -> RunSettings:
+    """Reads a run's settings back."""
+    return RunSettings(
+        problem=problem_of(row.problem),
+        target=row.target,
+        threads=row.threads,
+        strategies=tuple(row.strategies),
+        space_yaml=row.space_yaml,
+        sampler=row.sampler,
+        seed=row.seed,
+        trials=row.trials,
+        budget_s=row.budget_s,
+        workers=row.workers,
+        fresh=row.fresh,
+    )
+
+
+def run_of(row: RunRow) -> Run:
+    """Reads a run back."""
+    return Run(
+        id=row.id,
+        settings=settings_of(row),
+        machine=machine_of(row.machine),
+        compiler=compiler_of(row.environment),
+        tuner_version=row.tuner_version,
+        status=row.status,
+        created=row.created,
+        seconds=row.seconds,
+        noise=row.noise,
+        load_average=row.load_average,
+        vendor=_vendor_of(row),
+    )
+
+
+def write_measurement(row: MeasurementRow, measurement: Measurement) -> None:
+    """Fills in a measurement, its kind and owner left out. Raises ValueError for a time that is no number."""
+    low_s, high_s = measurement.interval_s
+    if not all(map(math.isfinite, (*measurement.samples_s, measurement.median_s, low_s, high_s))):
+        raise ValueError(f"measurement: found {measurement}, allowed finite seconds")
+    row.samples_s = list(measurement.samples_s)
+    row.inner_calls = measurement.inner_calls
+    row.median_s = measurement.median_s
+    row.low_s = low_s
+    row.high_s = high_s
+    row.is_complete = measurement.is_complete
+
+
+def measurement_of(row: MeasurementRow) -> Measurement:
+    """Reads a measurement back."""
+    samples_s = tuple(row.samples_s)
+    return Measurement(samples_s, row.inner_calls, row.median_s, (row.low_s, row.high_s), row.is_complete)
+
+
+def write_outcome(row: TrialRow, record: Record, finished: datetime.datetime) -> None:
+    """Fills in what became of a trial; a measurement has a row of its own, a script as well."""
+    verdict = record.outcome if isinstance(record.outcome, Verdict) else record.verdict
+    failure = record.outcome if isinstance(record.outcome, Failure) else None
+    row.finished = finished
+    row.status = record.status
+    row.stage = None if failure is None else failure.stage.value
+    row.reason = None if failure is None else failure.reason
+    row.max_error = None if verdict is None else verdict.max_error
+    row.elements = None if verdict is None else verdict.elements
+    row.stage_s = [list(pair) for pair in record.stage_s]
+    row.script_sha256 = record.script_sha256 or None
+    row.artifact_sha256 = record.artifact_sha256 or None
+    row.reused_from_id = record.reused_from
+
+
+def trial_of(row: TrialRow, first: MeasurementRow | None, final: MeasurementRow | None) -> StoredTrial:
+    """Reads a trial back."""
+    return StoredTrial(
+        id=row.id,
+        run=row.run_id,
+        number=row.number,
+        row=row.row,
+        record=None if row.status is None else _record_of(row, first),
+        final=None if final is None else measurement_of(final),
+        script_text="" if row.script is None else row.script.text,
+        created=row.proposed,
+        machine=machine_of(row.run.machine),
+        threads=row.run.threads,
+    )
+
+
+def candidate_of(row: TrialRow) -> Candidate:
+    """Reads a candidate back."""
+    return Candidate.of(row.strategy, row.knobs)
+
+
+def _record_of(row: TrialRow, first: MeasurementRow | None) -> Record:
+    outcome = _outcome_of(row, first)
+    return Record(
+        problem=problem_of(row.run.problem),
+        candidate=candidate_of(row),
+        target=row.run.target,
+        outcome=outcome,
+        script_sha256=row.script_sha256 or "",
+        artifact_sha256=row.artifact_sha256 or "",
+        stage_s=tuple((stage, seconds) for stage, seconds in row.stage_s),
+        reused_from=row.reused_from_id,
+        verdict=None if isinstance(outcome, Verdict) else _verdict_of(row),
+    )
+
+
+def _outcome_of(row: TrialRow, first: MeasurementRow | None) -> Measurement | Verdict | Failure:
+    if first is not None:
+        return measurement_of(first)
+    verdict = _verdict_of(row)
+    if row.status == "verified" and verdict is not None:
+        return verdict
+    return Failure(Stage(row.stage), row.reason or "")
+
+
+def _verdict_of(row: TrialRow) -> Verdict | None:
+    if row.elements is None:
+        return None
+    # SQLite stores NaN as NULL
+    return Verdict(math.nan if row.max_error is None else row.max_error, row.elements)
+
+
+def _vendor_of(row: RunRow) -> Vendor | None:
+    if row.vendor is None or row.vendor_name is None or row.vendor_threads is None:
+        return None
+    return Vendor(row.vendor_name, row.vendor_threads, measurement_of(row.vendor))
+
+
+def _content_sha256(value: Machine | Compiler) -> str:
+    return hashlib.sha256(json.dumps(asdict(value), sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,262 @@
+"""The results database as the tuner sees it: values in, values out, one short transaction per call."""
+
+import datetime
+import hashlib
+import uuid
+from types import TracebackType
+from typing import TYPE_CHECKING, Self, TypeVar, final
+
+import sqlalchemy as sa
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+
+from tuner.db import rows
+from tuner.db.database import Database
+from tuner.db.interning import interned
+from tuner.db.merge import Merge
+from tuner.db.models import FINAL, FIRST, VENDOR, MeasurementRow, ProblemRow, RunRow, ScriptRow, TrialRow
+from tuner.db.queries import count_select, queried, recalled, run_select, trial_select
+from tuner.db.revision import stored_revision
+from tuner.errors import UsageError
+from tuner.history import Counts, DatabaseInfo, ReuseKey, Run, RunSettings, StoredTrial, TrialQuery, Vendor
+from tuner.machine import Compiler, Machine
+from tuner.record import Measurement, Record
+from tuner.space import Candidate
+
+if TYPE_CHECKING:
+    from tuner.db.queries import AnySelect
+
+RUNNING = "running"
+RUN_STATUSES = (RUNNING, "done", "interrupted")
+
+Row = TypeVar("Row", RunRow, TrialRow)
+
+
+@final
+class Store:
+    """An open database. What a call stored is committed when it returns: no kill can lose it.
+
+    Every method raises UsageError when the file or server refuses: full disk, lock, damage, lost connection.
+    """
+
+    def __init__(self, database: Database) -> None:
+        """Takes a database; ``Store.open`` opens one."""
+        self._database = database
+
+    @classmethod
+    def open(cls, url: str) -> Self:
+        """Opens or creates a database, upgrading an older one. Raises UsageError when it cannot."""
+        return cls(Database.open(url))
+
+    def close(self) -> None:
+        """Gives back every connection."""
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        """Returns the store: ``with Store.open(url) as store``."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Closes the store."""
+        self.close()
+
+    def begin_run(
+        self,
+        settings: RunSettings,
+        machine: Machine,
+        compiler: Compiler,
+        tuner_version: str,
+        load_average: float | None,
+    ) -> int:
+        """Stores a run as running and returns its id."""
+        with self._database.writing() as session:
+            run = RunRow(uuid=str(uuid.uuid4()), created=_now(), status=RUNNING)
+            run.tuner_version = tuner_version
+            run.load_average = load_average
+            rows.write_settings(run, settings)
+            run.problem = interned(session, rows.problem_row(settings.problem))
+            run.machine = interned(session, rows.machine_row(machine))
+            run.environment = interned(session, rows.environment_row(compiler))
+            session.add(run)
+            session.flush()
+            return run.id
+
+    def resume_run(self, run_id: int) -> None:
+        """Marks a run as running again."""
+        with self._database.writing() as session:
+            _known(session, RunRow, run_id).status = RUNNING
+
+    def finish_run(self, run_id: int, status: str, seconds: float) -> None:
+        """Stores how a session of the run ended; its seconds add to those of earlier sessions."""
+        if status not in RUN_STATUSES:
+            raise ValueError(f"status of a run: found {status!r}, allowed {', '.join(RUN_STATUSES)}")
+        with self._database.writing() as session:
+            run = _known(session, RunRow, run_id)
+            run.status = status
+            run.seconds = (run.seconds or 0.0) + seconds
+
+    def set_noise(self, run_id: int, noise: float) -> None:
+        """Stores the A/A noise floor of a run."""
+        with self._database.writing() as session:
+            _known(session, RunRow, run_id).noise = noise
+
+    def set_vendor(self, run_id: int, vendor: Vendor) -> None:
+        """Stores the vendor library's time beside a run, in place of an earlier one."""
+        with self._database.writing() as session:
+            run = _known(session, RunRow, run_id)
+            run.vendor_name = vendor.name
+            run.vendor_threads = vendor.threads
+            row = session.scalar(sa.select(MeasurementRow).where(MeasurementRow.run_id == run_id))
+            if row is None:
+                row = MeasurementRow(run_id=run_id, kind=VENDOR)
+                session.add(row)
+            rows.write_measurement(row, vendor.measurement)
+
+    def propose(self, run_id: int, number: int, row: int, candidate: Candidate) -> int:
+        """Stores a proposal before it runs and returns the trial's id.
+
+        Raises UsageError for a number that the run has: another process is running it as well.
+        """
+        with self._database.writing() as session:
+            _known(session, RunRow, run_id)
+            trial = TrialRow(run_id=run_id, number=number, row=row, proposed=_now())
+            trial.strategy = candidate.strategy
+            trial.knobs = dict(candidate.choices)
+            session.add(trial)
+            try:
+                session.flush()
+            except IntegrityError as error:
+                raise UsageError(
+                    f"run {run_id}: found trial {number} proposed already, allowed one process per run"
+                ) from error
+            return trial.id
+
+    def record(self, trial_id: int, record: Record, script_text: str) -> None:
+        """Stores what became of a proposal. Raises UsageError when that is stored already."""
+        _require_same_script(record, script_text)
+        with self._database.writing() as session:
+            trial = _known(session, TrialRow, trial_id)
+            if trial.status is not None:
+                raise UsageError(f"trial {trial_id}: found an outcome already, allowed one process per run")
+            _require_same_candidate(trial, record)
+            if record.script_sha256:
+                interned(session, ScriptRow(sha256=record.script_sha256, text=script_text))
+            rows.write_outcome(trial, record, _now())
+            if isinstance(record.outcome, Measurement):
+                measurement = MeasurementRow(trial_id=trial_id, kind=FIRST)
+                rows.write_measurement(measurement, record.outcome)
+                session.add(measurement)
+
+    def set_final(self, trial_id: int, measurement: Measurement) -> None:
+        """Stores a finalist's second timing, in place of an earlier one."""
+        with self._database.writing() as session:
+            _known(session, TrialRow, trial_id)
+            same = sa.select(MeasurementRow).filter_by(trial_id=trial_id, kind=FINAL)
+            row = session.scalar(same)
+            if row is None:
+                row = MeasurementRow(trial_id=trial_id, kind=FINAL)
+                session.add(row)
+            rows.write_measurement(row, measurement)
+
+    def run(self, run_id: int) -> Run:
+        """Returns a run. Raises UsageError for an unknown id."""
+        with self._database.reading() as session:
+            _known(session, RunRow, run_id)
+            return rows.run_of(session.scalars(run_select().where(RunRow.id == run_id)).one())
+
+    def runs(self, limit: int | None = None) -> tuple[Run, ...]:
+        """Returns the runs, the latest first."""
+        latest = run_select().order_by(RunRow.created.desc(), RunRow.id.desc()).limit(limit)
+        with self._database.reading() as session:
+            return tuple(rows.run_of(row) for row in session.scalars(latest))
+
+    def trial(self, trial_id: int) -> StoredTrial:
+        """Returns a trial. Raises UsageError for an unknown id."""
+        with self._database.reading() as session:
+            _known(session, TrialRow, trial_id)
+            return _trials(session, trial_select().where(TrialRow.id == trial_id))[0]
+
+    def trials(self, query: TrialQuery) -> tuple[StoredTrial, ...]:
+        """Returns the trials that a query asks for. Raises UsageError for a word that is not known."""
+        with self._database.reading() as session:
+            return _trials(session, queried(query))
+
+    def counts(self, run_id: int) -> Counts:
+        """Returns what became of a run's trials; a reused outcome counts under its status and as reused."""
+        with self._database.reading() as session:
+            _known(session, RunRow, run_id)
+            return Counts(*session.execute(count_select(run_id)).one())
+
+    def recall(
+        self, key: ReuseKey, script_sha256: str | None = None, artifact_sha256: str | None = None
+    ) -> StoredTrial | None:
+        """Returns the latest trial whose outcome holds for this script or code as well, or None.
+
+        Such are complete measurements and failures that would repeat, unless reused themselves.
+        """
+        if not script_sha256 and not artifact_sha256:
+            return None
+        with self._database.reading() as session:
+            found = _trials(session, recalled(key, script_sha256, artifact_sha256))
+            return found[0] if found else None
+
+    def info(self) -> DatabaseInfo:
+        """Returns what the database is and how much it holds."""
+        with self._database.reading() as session:
+            return DatabaseInfo(
+                url=self._database.shown,
+                revision=stored_revision(session.connection()) or "",
+                runs=session.scalar(sa.select(sa.func.count(RunRow.id))) or 0,
+                trials=session.scalar(sa.select(sa.func.count(TrialRow.id))) or 0,
+                problems=tuple(session.scalars(sa.select(ProblemRow.key).order_by(ProblemRow.key))),
+            )
+
+    def merge(self, other_url: str) -> tuple[int, int]:
+        """Adds another database's runs and returns (runs added, trials added); again adds nothing."""
+        other = Database.open_existing(other_url)
+        try:
+            with other.reading() as theirs, self._database.writing() as ours:
+                return Merge(ours, theirs).do()
+        finally:
+            other.close()
+
+
+def _known(session: Session, table: type[Row], row_id: int) -> Row:
+    """Returns a row by its id. Raises UsageError that tells which ids there are."""
+    found = session.get(table, row_id) if abs(row_id) < 2**63 else None
+    if found is not None:
+        return found
+    low, high = session.execute(sa.select(sa.func.min(table.id), sa.func.max(table.id))).one()
+    allowed = "none: the database is empty" if low is None else f"{low} to {high}"
+    raise UsageError(f"{table.__tablename__}: found {row_id}, allowed {allowed}")
+
+
+def _trials(session: Session, chosen: "AnySelect") -> tuple[StoredTrial, ...]:
+    return tuple(rows.trial_of(row, first, final) for row, first, final in session.execute(chosen))
+
+
+def _require_same_candidate(trial: TrialRow, record: Record) -> None:
+    proposed = rows.candidate_of(trial)
+    if proposed != record.candidate:
+        raise ValueError(
+            f"trial {trial.id}: found an outcome of {record.candidate.text}, allowed {proposed.text}"
+        )
+
+
+def _require_same_script(record: Record, script_text: str) -> None:
+    """A candidate that was not bound has neither text nor hash."""
+    expected = _sha256(script_text) if record.script_sha256 or script_text else ""
+    if record.script_sha256 != expected:
+        raise ValueError(
+            f"script: found hash {record.script_sha256!r}, allowed that of its text, {expected!r}"
+        )
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _now() -> datetime.datetime:
+    return datetime.datetime.now(datetime.UTC)
