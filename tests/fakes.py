@@ -1,0 +1,334 @@
+"""A target without compiler and clock, and candidates that behave badly in real processes.
+
+A fake script is the JSON of the candidate's knobs. ``x`` decides the time; ``comment`` changes the script
+but not the code; ``deed`` and ``at`` make it misbehave at a stage.
+"""
+
+import ctypes
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+
+from tuner.errors import CandidateError, Stage
+from tuner.machine import Compiler, Machine
+from tuner.problem import Matmul, Problem
+from tuner.record import Measurement, Record, Verdict
+from tuner.space import Candidate, Value
+from tuner.target import AbstractTarget, Artifact, Effort, Script
+from tuner.workers.protocol import Factory
+from tuner.workers.ticket import Order
+
+PROBLEM = Matmul(8, 8, 8)
+BEST_X = 7
+Times = TypeVar("Times")
+
+STAGES = ("bind", "transform", "lower", "load", "verify", "measure")
+
+
+def time_of(x: int) -> float:
+    """Returns the seconds of a call: a parabola with its valley at BEST_X."""
+    return 1e-3 * (1 + (x - BEST_X) ** 2)
+
+
+def candidate(x: int, deed: str = "", at: str = "", **more: Value) -> Candidate:
+    """Returns a fake candidate; ``deed`` is one of DEEDS and happens at ``at``."""
+    values: dict[str, Value] = {"x": x, **more}
+    if deed:
+        values |= {"deed": deed, "at": at}
+    return Candidate.of("fake", values)
+
+
+def script_of(text: str) -> Script:
+    return Script(text, hashlib.sha256(text.encode()).hexdigest())
+
+
+def bind(chosen: Candidate) -> Script:
+    """Writes the knobs down; a deed at ``bind`` happens here."""
+    knobs = dict(chosen.choices)
+    _maybe_misbehave("bind", knobs)
+    return script_of(json.dumps(knobs, sort_keys=True))
+
+
+class Memory:
+    """Remembers records as the results database does: an id each, recalled by script or by code."""
+
+    def __init__(self) -> None:
+        self.records: list[Record] = []
+
+    def append(self, record: Record) -> None:
+        self.records.append(record)
+
+    def recall(self, script_sha256: str, artifact_sha256: str) -> Record | None:
+        for number, record in enumerate(self.records):
+            if script_sha256 and record.script_sha256 == script_sha256:
+                return replace(record, reused_from=number)
+            if artifact_sha256 and record.artifact_sha256 == artifact_sha256:
+                return replace(record, reused_from=number)
+        return None
+
+
+def order(memory: Memory | None = None) -> Order:
+    """Returns an order of fake candidates; without a memory nothing is ever known."""
+    recall = (lambda script, artifact: None) if memory is None else memory.recall
+    return Order(PROBLEM, "fake", bind, recall, lambda record: bind(record.candidate).text)
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """What ``load`` of a fake target gives."""
+
+    knobs: tuple[tuple[str, Value], ...]
+
+    @property
+    def call_s(self) -> float:
+        return time_of(int(dict(self.knobs)["x"]))
+
+
+class FakeTarget(AbstractTarget):
+    """Times are a function of the knobs; deeds happen at the stage they name."""
+
+    name = "fake"
+
+    def machine(self) -> Machine:
+        return Machine("fake", "none", "avx2", False, 1, 1, 0, 0, 0, 1 << 30)
+
+    def compiler(self) -> Compiler:
+        return Compiler("fake 1.0", (), "0" * 64)
+
+    def compile(self, problem: Problem, script: Script) -> Artifact:
+        knobs = json.loads(script.text)
+        _maybe_misbehave("compile", knobs)
+        knobs.pop("comment", None)
+        code = json.dumps(knobs, sort_keys=True)
+        stages = (("transform", 1e-4), ("lower", 2e-4))
+        return Artifact("kernel", code, hashlib.sha256(code.encode()).hexdigest(), stage_s=stages)
+
+    def load(self, problem: Problem, artifact: Artifact) -> object:
+        knobs = json.loads(artifact.code)
+        _maybe_misbehave("load", knobs)
+        return Loaded(tuple(knobs.items()))
+
+    def verify(self, problem: Problem, loaded: object, rng: np.random.Generator) -> Verdict:
+        assert isinstance(loaded, Loaded)
+        _maybe_misbehave("verify", dict(loaded.knobs))
+        return Verdict(0.25, problem.sizes[0] * problem.sizes[1])
+
+    def measure(
+        self, problem: Problem, loaded: object, effort: Effort, rng: np.random.Generator
+    ) -> Measurement:
+        assert isinstance(loaded, Loaded)
+        _maybe_misbehave("measure", dict(loaded.knobs))
+        call_s = loaded.call_s
+        is_complete = effort.stop_above_s is None or call_s <= effort.stop_above_s
+        return Measurement((call_s,) * effort.min_samples, 1, call_s, (call_s, call_s), is_complete)
+
+    def measure_together(
+        self, problem: Problem, loaded: tuple[object, ...], effort: Effort, rng: np.random.Generator
+    ) -> tuple[Measurement, ...]:
+        for kernel in loaded:
+            assert isinstance(kernel, Loaded)
+            _maybe_misbehave("together", dict(kernel.knobs))
+        return tuple(self.measure(problem, kernel, effort, rng) for kernel in loaded)
+
+
+class ClockedTarget(AbstractTarget):
+    """Compiles for ``compile_s`` and times for ``measure_s``, and writes down when it did what."""
+
+    name = "clocked"
+
+    def __init__(self, log: str, compile_s: float, measure_s: float) -> None:
+        self._log = Path(log)
+        self._compile_s = compile_s
+        self._measure_s = measure_s
+        self._fake = FakeTarget()
+
+    def machine(self) -> Machine:
+        return self._fake.machine()
+
+    def compiler(self) -> Compiler:
+        return self._fake.compiler()
+
+    def compile(self, problem: Problem, script: Script) -> Artifact:
+        """Notes the monotonic clock every time it gets to do anything."""
+        ticks = [time.monotonic()]
+        while ticks[-1] < ticks[0] + self._compile_s:
+            time.sleep(0.0005)
+            ticks.append(time.monotonic())
+        self._write("compile", ticks)
+        return self._fake.compile(problem, script)
+
+    def load(self, problem: Problem, artifact: Artifact) -> object:
+        return self._fake.load(problem, artifact)
+
+    def verify(self, problem: Problem, loaded: object, rng: np.random.Generator) -> Verdict:
+        return self._fake.verify(problem, loaded, rng)
+
+    def measure(
+        self, problem: Problem, loaded: object, effort: Effort, rng: np.random.Generator
+    ) -> Measurement:
+        return self._note(lambda: self._fake.measure(problem, loaded, effort, rng))
+
+    def measure_together(
+        self, problem: Problem, loaded: tuple[object, ...], effort: Effort, rng: np.random.Generator
+    ) -> tuple[Measurement, ...]:
+        return self._note(lambda: self._fake.measure_together(problem, loaded, effort, rng))
+
+    def _note(self, work: Callable[[], Times]) -> Times:
+        start = time.monotonic()
+        time.sleep(self._measure_s)
+        result = work()
+        self._write("timing", [start, time.monotonic()])
+        return result
+
+    def _write(self, what: str, times: list[float]) -> None:
+        (self._log / f"{what}-{os.getpid()}-{time.monotonic_ns()}").write_text(json.dumps(times))
+
+
+class BrokenTarget:
+    """Cannot even be built."""
+
+    def __init__(self) -> None:
+        raise ImportError("no module named 'mlir'")
+
+
+class UnprintableError(Exception):
+    """An exception that raises when one looks at it, and does not pickle."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lock = open(os.devnull)  # noqa: PTH123, SIM115
+
+    def __str__(self) -> str:
+        raise RuntimeError("do not look")
+
+
+def fake_factory() -> Factory:
+    return Factory("tests.fakes:FakeTarget")
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process runs; a zombie that nobody has reaped yet does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def children_of(pid: int) -> list[int]:
+    """Returns the process ids of the children of a process, zombies included."""
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def await_death(pids: list[int], within_s: float = 3.0) -> list[int]:
+    """Waits for processes to end; returns those that did not."""
+    give_up = time.monotonic() + within_s
+    while (left := [pid for pid in pids if is_alive(pid)]) and time.monotonic() < give_up:
+        time.sleep(0.01)
+    return left
+
+
+def _maybe_misbehave(stage: str, knobs: dict[str, Value]) -> None:
+    if knobs.get("at") == stage:
+        DEEDS[str(knobs["deed"])](knobs)
+
+
+def _segfault(knobs: dict[str, Value]) -> None:
+    ctypes.string_at(0)
+
+
+def _abort(knobs: dict[str, Value]) -> None:
+    os.write(2, b"LLVM ERROR: Cannot select: t5: f32 = fancy\n  t4: f32 = undef\nIn function: kernel\n")
+    os.abort()
+
+
+def _loop(knobs: dict[str, Value]) -> None:
+    while True:
+        pass
+
+
+def _sleep(knobs: dict[str, Value]) -> None:
+    time.sleep(1000)
+
+
+def _hog(knobs: dict[str, Value]) -> None:
+    held = []
+    while True:
+        held.append(b"x" * (16 << 20))
+        time.sleep(0.005)
+
+
+def _exit(knobs: dict[str, Value]) -> None:
+    os._exit(3)
+
+
+def _polite_exit(knobs: dict[str, Value]) -> None:
+    sys.exit("enough")
+
+
+def _babble(knobs: dict[str, Value]) -> None:
+    print("garbage on stdout")  # noqa: T201 - where a protocol on stdout would break
+    os.write(1, b"\x00\xff" * 100_000)
+    os.write(2, b"and on stderr")
+
+
+def _odd(knobs: dict[str, Value]) -> None:
+    raise KeyError("tile_m")
+
+
+def _unprintable(knobs: dict[str, Value]) -> None:
+    raise UnprintableError
+
+
+def _fail(knobs: dict[str, Value]) -> None:
+    raise CandidateError(Stage(str(knobs["at"])), f"fails at {knobs['at']}")
+
+
+def _wrong(knobs: dict[str, Value]) -> None:
+    raise CandidateError(Stage.VERIFY, "element (0, 1): found 2, expected 1")
+
+
+def _grandchild(knobs: dict[str, Value]) -> None:
+    """Starts a process that would outlive its parent, writes its id down, hangs."""
+    sleeper = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1000)"])
+    Path(str(knobs["note"])).write_text(str(sleeper.pid))
+    _sleep(knobs)
+
+
+def _crash_if_used(knobs: dict[str, Value]) -> None:
+    """Crashes in a process that has judged another candidate, as after a write out of bounds."""
+    if _scars:
+        _segfault(knobs)
+
+
+def _scar(knobs: dict[str, Value]) -> None:
+    _scars.append(1)
+
+
+_scars: list[int] = []
+
+DEEDS: dict[str, Callable[[dict[str, Value]], None]] = {
+    "segfault": _segfault,
+    "abort": _abort,
+    "loop": _loop,
+    "sleep": _sleep,
+    "hog": _hog,
+    "exit": _exit,
+    "polite_exit": _polite_exit,
+    "babble": _babble,
+    "odd": _odd,
+    "unprintable": _unprintable,
+    "fail": _fail,
+    "wrong": _wrong,
+    "grandchild": _grandchild,
+    "scar": _scar,
+    "crash_if_used": _crash_if_used,
+}

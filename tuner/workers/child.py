@@ -1,0 +1,118 @@
+"""The child process: ``python -m tuner.workers.child FD_IN FD_OUT PARENT_PID`` serves calls one by one.
+
+Only what the service's factory imports is imported here: a child starts in about 50 ms.
+"""
+
+import contextlib
+import ctypes
+import os
+import pathlib
+import signal
+import sys
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+from tuner.errors import CandidateError
+from tuner.workers.protocol import (
+    Defect,
+    Event,
+    GoAhead,
+    Inbox,
+    Message,
+    Ready,
+    Reply,
+    Request,
+    ServiceSpec,
+    encode,
+)
+
+PR_SET_PDEATHSIG = 1  # prctl(2)
+CHUNK_BYTES = 1 << 16  # of a read; a pipe holds as many
+
+
+class Channel:
+    """The child's end of the pipes; blocks on both."""
+
+    def __init__(self, fd_in: int, fd_out: int) -> None:
+        self._fd_in = fd_in
+        self._fd_out = fd_out
+        self._inbox = Inbox()
+
+    def receive(self) -> Message:
+        """Waits for a message. Raises EOFError when the parent has closed its end."""
+        while (message := self._inbox.take()) is None:
+            chunk = os.read(self._fd_in, CHUNK_BYTES)
+            if not chunk:
+                raise EOFError
+            self._inbox.add(chunk)
+        return message
+
+    def send(self, message: Message) -> None:
+        """Writes the whole message. An unpicklable one raises before a byte is written."""
+        rest = memoryview(encode(message))
+        while rest:
+            rest = rest[os.write(self._fd_out, rest) :]
+
+    def announce(self, name: str) -> None:
+        """Sends an Event and waits until the parent lets the service go on."""
+        self.send(Event(name))
+        if not isinstance(answer := self.receive(), GoAhead):
+            raise TypeError(f"parent answered {type(answer).__name__} to an Event, allowed GoAhead")
+
+
+def main(fd_in: int, fd_out: int, parent_pid: int) -> None:
+    """Builds the service that the parent asks for and serves it until the parent closes the pipe."""
+    _die_with(parent_pid)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's
+    for fd in (fd_in, fd_out):
+        os.set_inheritable(fd, False)  # a grandchild that kept them would hide this child's death
+    channel = Channel(fd_in, fd_out)
+    spec = channel.receive()
+    assert isinstance(spec, ServiceSpec)
+    try:
+        service = spec.factory.build(channel.announce)
+    except BaseException as error:  # noqa: BLE001 - whatever it is, the parent must hear of it
+        channel.send(_defect(error))
+        return
+    channel.send(Ready())
+    serve(channel, service)
+
+
+def serve(channel: Channel, service: object) -> None:
+    """Answers requests in turn; no exception of a call ends it."""
+    while True:
+        try:
+            request = channel.receive()
+        except EOFError:
+            return
+        assert isinstance(request, Request)
+        _answer(channel, getattr(service, request.method), request.args)
+
+
+def _answer(channel: Channel, method: Callable[..., Any], args: tuple[Any, ...]) -> None:
+    try:
+        channel.send(Reply(method(*args)))
+    except CandidateError as error:
+        channel.send(Reply(error.failure))
+    except BaseException as error:  # noqa: BLE001 - SystemExit too: one odd candidate is only a Failure
+        channel.send(_defect(error))
+
+
+def _defect(error: BaseException) -> Defect:
+    line = traceback.format_exception_only(error)[0].splitlines()[0]  # survives a __str__ that raises
+    return Defect(line, "".join(traceback.format_exception(error)))
+
+
+def _die_with(parent_pid: int) -> None:
+    """Ends this process when the parent's thread that started it ends, kill -9 included."""
+    if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL) != 0:
+        raise OSError(ctypes.get_errno(), "prctl(PR_SET_PDEATHSIG)")
+    if os.getppid() != parent_pid:  # it ended before the call
+        os.kill(os.getpid(), signal.SIGKILL)
+    with contextlib.suppress(OSError):  # a preference, and not writable in every container
+        pathlib.Path("/proc/self/oom_score_adj").write_text("1000")  # when memory runs out, the child first
+
+
+if __name__ == "__main__":
+    main(*(int(argument) for argument in sys.argv[1:4]))

@@ -1,0 +1,95 @@
+"""A candidate on its way through a bench, and what it becomes: a record."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from tuner.errors import CandidateError, Failure
+from tuner.evaluate import Judgement
+from tuner.problem import Problem
+from tuner.record import Measurement, Record, Verdict
+from tuner.space import Candidate
+from tuner.target import Artifact, Script
+
+
+@dataclass(frozen=True)
+class Order:
+    """What the candidates of a bench have in common."""
+
+    problem: Problem
+    target: str  # its name
+    bind: Callable[[Candidate], Script]  # raises CandidateError of Stage.BIND
+    recall: Callable[[str, str], Record | None]  # (script_sha256, artifact_sha256), one of them "" -> known
+    script_text: Callable[[Record], str]  # of an earlier record
+
+
+class Ticket:
+    """Takes in what each stage gave; ``record`` is there as soon as nothing is left to do."""
+
+    def __init__(self, order: Order, candidate: Candidate) -> None:
+        """Binds the candidate and asks whether its script is known."""
+        self._order = order
+        self._candidate = candidate
+        self._stage_s: tuple[tuple[str, float], ...] = ()
+        self.script = Script("", "")
+        self.artifact: Artifact | None = None
+        self.record: Record | None = None
+        self._bind()
+        self.recall_script()
+
+    def recall_script(self) -> None:
+        """Settles the ticket if the script's outcome is known by now."""
+        if self.record is None:
+            self._reuse(self._order.recall(self.script.sha256, ""))
+
+    def take_compiled(self, outcome: Artifact | Failure, seconds: float) -> None:
+        """Goes on with the artifact unless its outcome is known; settles with the failure."""
+        if isinstance(outcome, Failure):
+            self._fail(outcome, seconds)
+            return
+        self.artifact = outcome
+        self._stage_s += outcome.stage_s
+        self._reuse(self._order.recall("", outcome.sha256))
+
+    def take_judged(self, outcome: Judgement | Failure, seconds: float) -> None:
+        """Settles with the measurement or the failure."""
+        if isinstance(outcome, Failure):
+            self._fail(outcome, seconds)
+            return
+        self._stage_s += outcome.stage_s
+        self.record = replace(self._blank(outcome.measurement), verdict=outcome.verdict)
+
+    def _bind(self) -> None:
+        start = time.perf_counter()
+        try:
+            self.script = self._order.bind(self._candidate)
+        except CandidateError as error:
+            self._fail(error.failure, time.perf_counter() - start)
+            return
+        self._stage_s += (("bind", time.perf_counter() - start),)
+
+    def _fail(self, failure: Failure, seconds: float) -> None:
+        self._stage_s += ((failure.stage.value, seconds),)
+        self.record = self._blank(failure)
+
+    def _reuse(self, known: Record | None) -> None:
+        if known is None:
+            return
+        blank = self._blank(known.outcome)
+        self.record = replace(
+            blank,
+            artifact_sha256=blank.artifact_sha256 or known.artifact_sha256,
+            reused_from=known.reused_from,
+            verdict=known.verdict,
+        )
+
+    def _blank(self, outcome: Measurement | Verdict | Failure) -> Record:
+        return Record(
+            problem=self._order.problem,
+            candidate=self._candidate,
+            target=self._order.target,
+            outcome=outcome,
+            script_sha256=self.script.sha256,
+            artifact_sha256="" if self.artifact is None else self.artifact.sha256,
+            stage_s=self._stage_s,
+        )
