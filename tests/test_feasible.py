@@ -139,7 +139,7 @@ def test_a_point_is_counted_for_the_first_constraint_that_rejects_it() -> None:
 
 def test_a_large_set_is_enumerated_without_its_cartesian_product_and_its_counts_estimated() -> None:
     hundred = tuple(range(100))
-    knobs: dict[str, tuple[Value, ...]] = {name: hundred for name in "abcdef"}
+    knobs: dict[str, tuple[Value, ...]] = dict.fromkeys("abcdef", hundred)
     feasible = FeasibleSet.of((space(knobs, ("a == b", "c == d", "e + f == 7", "a + c + e < 20")),))
     wanted = sum(1 for a in hundred for c in hundred for e in range(8) if a + c + e < 20)
     assert feasible.cartesian == 100**6
@@ -153,7 +153,7 @@ def test_a_large_set_is_enumerated_without_its_cartesian_product_and_its_counts_
 def test_a_set_too_large_to_hold_is_refused() -> None:
     ten: tuple[Value, ...] = tuple(range(10))
     with pytest.raises(UsageError, match="add constraints or give knobs fewer values"):
-        FeasibleSet.of((space({name: ten for name in "abcdefgh"}),))
+        FeasibleSet.of((space(dict.fromkeys("abcdefgh", ten)),))
 
 
 def test_the_violated_constraint_of_a_point_is_named() -> None:
