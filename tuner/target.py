@@ -6,13 +6,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from tuner.machine import Compiler, Machine
+from tuner.payload import Panel
 from tuner.problem import Problem
 from tuner.record import Measurement, Verdict
 
 
 @dataclass(frozen=True)
 class Script:
-    """A bound transform script: plain MLIR text with no template left."""
+    """A bound transform script: plain MLIR text with no template left.
+
+    A script for several threads names its panels in a comment, see ``tuner.payload.panels_in``.
+    """
 
     text: str
     sha256: str  # of ``text``
@@ -22,10 +26,9 @@ class Script:
 class Artifact:
     """Lowered code, ready to load. Two scripts may give the same ``sha256``."""
 
-    entry: str  # name of the function to call
     code: str  # CPU: LLVM-dialect text
-    sha256: str  # of ``code``
-    panels: int = 1  # calls that together do the whole problem, one per thread
+    sha256: str  # of ``code`` and ``panels``
+    panels: tuple[Panel, ...]  # calls that together do the whole problem
     stage_s: tuple[tuple[str, float], ...] = ()  # seconds of the compiler's parts
 
 

@@ -1,0 +1,48 @@
+"""Turns LLVM-dialect text into functions of this process, for this processor."""
+
+import ctypes
+from typing import Any
+
+from tuner.errors import CandidateError, Stage
+from tuner.mlir.bindings import jit_bindings
+
+
+class JittedModule:
+    """Machine code and the addresses of its entries. The code lives as long as this object."""
+
+    def __init__(self, llvm_text: str, entries: tuple[str, ...]) -> None:
+        """Compiles with LLVM -O3 for the host. Raises CandidateError(LOAD)."""
+        jit_ir, execution_engine = jit_bindings()
+        try:
+            with jit_ir.Context(), jit_ir.Location.unknown():
+                module = jit_ir.Module.parse(llvm_text)
+                self._engine: Any = execution_engine.ExecutionEngine(module, opt_level=3)
+                addresses = {entry: self._engine.raw_lookup(entry) for entry in entries}
+        except (RuntimeError, ValueError, jit_ir.MLIRError) as error:
+            raise CandidateError(Stage.LOAD, " ".join(str(error).split())[:300]) from error
+        missing = [entry for entry, address in addresses.items() if not address]
+        if missing:
+            raise CandidateError(Stage.LOAD, f"no function {missing[0]!r} in the compiled code")
+        self.addresses = addresses  # of packed wrappers: void(void **arguments)
+
+
+class PackedArguments:
+    """Values of a call in the packed convention: an array of pointers to the values."""
+
+    def __init__(self, *values: int) -> None:
+        """Keeps the values, pointers or 64-bit integers, at fixed addresses; one more slot takes a result."""
+        count = len(values) + 1
+        self._values = (ctypes.c_uint64 * count)(*values, 0)
+        first = ctypes.addressof(self._values)
+        self._pointers = (ctypes.c_void_p * count)(*[first + 8 * i for i in range(count)])
+        self.address = ctypes.addressof(self._pointers)
+
+    @property
+    def result(self) -> int:
+        """Returns what the call left in the last slot."""
+        return int(self._values[len(self._values) - 1])
+
+
+def function_at(address: int) -> Any:
+    """Returns a callable of a packed wrapper; a call releases the interpreter lock."""
+    return ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)

@@ -1,0 +1,1 @@
+"""What runs lowered code on this machine."""

@@ -1,0 +1,126 @@
+"""A strategy: a transform script with its knobs left open, and the binding of a candidate to it."""
+
+import hashlib
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+import jinja2
+import jinja2.sandbox
+
+from tuner.errors import CandidateError, Stage, UsageError
+from tuner.payload import panels_comment, partition
+from tuner.problem import Problem
+from tuner.space import Candidate, Value
+from tuner.target import Script
+
+TEMPLATE_SUFFIX = ".mlir.j2"
+OWN_DIALECT = "tuner."  # prefix of the transform ops that this project defines; stock mlir-opt does not know them
+SCRIPT_LIMIT_BYTES = 4 * 2**20  # of a bound script; a template that writes more is broken
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """One transform script with open knobs: a Jinja2 template, or plain MLIR with ``transform.tune`` ops."""
+
+    name: str
+    path: Path
+    text: str
+
+    @property
+    def is_template(self) -> bool:
+        """Returns whether knobs are bound by Jinja2; otherwise they are read from the IR."""
+        return self.path.name.endswith(TEMPLATE_SUFFIX)
+
+    @property
+    def description(self) -> str:
+        """Returns the first sentence of the template's leading comment."""
+        comment = self.text.partition("{#-")[2].partition("#}")[0] if self.is_template else ""
+        return " ".join(comment.replace("-", " ", 0).split()).partition(". ")[0].rstrip("-. ")
+
+    @property
+    def sha256(self) -> str:
+        """Returns the hash of the text as written, knobs open."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+
+def strategy_folder() -> Path:
+    """Returns the folder of the strategies that are shipped."""
+    return Path(str(files("tuner") / "strategies"))
+
+
+def load_strategy(name: str, path: Path | None = None) -> Strategy:
+    """Reads a shipped strategy by name, or any template or ``.mlir`` file by path. Raises UsageError."""
+    source = path or strategy_folder() / f"{name}{TEMPLATE_SUFFIX}"
+    try:
+        return Strategy(name, source, source.read_text())
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"strategy {name!r}: cannot read {source}: {error}") from error
+
+
+@dataclass(frozen=True)
+class Binder:
+    """Binds candidates of one problem, machine and number of threads to their strategies' scripts."""
+
+    strategies: tuple[Strategy, ...]
+    problem: Problem
+    variables: tuple[tuple[str, Value], ...]  # sizes and device limits, as constraints see them
+    threads: int
+
+    def bind(self, candidate: Candidate) -> Script:
+        """Returns plain MLIR text. Raises CandidateError(BIND) for a template that fails or an unknown strategy."""
+        strategy = next((s for s in self.strategies if s.name == candidate.strategy), None)
+        if strategy is None:
+            raise CandidateError(Stage.BIND, f"no strategy {candidate.strategy!r} in this run")
+        if strategy.is_template:
+            text = self._render(strategy, candidate)
+        else:
+            from tuner.mlir.knobs import select  # the only binding that needs the compiler
+
+            text = select(strategy.text, candidate)
+        return Script(text, hashlib.sha256(text.encode()).hexdigest())
+
+    def _render(self, strategy: Strategy, candidate: Candidate) -> str:
+        knobs = dict(candidate.choices)
+        panels = partition(self.problem, self.threads, str(knobs.get("split", "none")), _multiple(knobs))
+        functions = {panel.entry: {"name": panel.entry, "m": panel.m, "n": panel.n} for panel in panels}
+        values = dict(self.variables) | _element_words(self.problem, dict(self.variables)) | knobs
+        try:
+            template = _environment(strategy.path.parent).from_string(strategy.text)
+            body = template.render(**values, panels=list(functions.values()))
+        except (jinja2.TemplateError, ArithmeticError, TypeError, ValueError, OverflowError) as error:
+            raise CandidateError(Stage.BIND, f"{strategy.path.name}: {_one_line(error)}") from error
+        if len(body) > SCRIPT_LIMIT_BYTES:
+            raise CandidateError(Stage.BIND, f"{strategy.path.name}: script of {len(body)} bytes, allowed 4 MiB")
+        header = panels_comment(panels) + "\n" if len(panels) > 1 else ""
+        return header + body.strip() + "\n"
+
+
+def _multiple(knobs: dict[str, Value]) -> int:
+    """Panels of columns are whole register tiles wide, panels of rows whole tiles high."""
+    knob = knobs.get("tile_n" if knobs.get("split") == "n" else "tile_m", 1)
+    return knob if isinstance(knob, int) else 1
+
+
+def _element_words(problem: Problem, variables: dict[str, Value]) -> dict[str, Value]:
+    """Returns what templates need of the element types: names, zeros, and accumulators per vector register."""
+    accumulator = "f64" if problem.dtype == "f64" else "f32"
+    return {
+        "dtype": problem.dtype,
+        "accumulator": accumulator,
+        "zero_in": f"0.0 : {problem.dtype}",
+        "zero_out": f"0.0 : {accumulator}",
+        "lanes": int(variables.get("vector_bytes", 16)) // problem.output_bytes,
+    }
+
+
+def _environment(folder: Path) -> jinja2.Environment:
+    """A sandbox: a hostile template can neither reach Python's internals nor read outside its folder."""
+    loader = jinja2.FileSystemLoader([folder, strategy_folder()])
+    return jinja2.sandbox.SandboxedEnvironment(
+        loader=loader, undefined=jinja2.StrictUndefined, autoescape=False  # noqa: S701 - MLIR, not HTML
+    )
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())[:300] or type(error).__name__
