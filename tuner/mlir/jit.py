@@ -43,6 +43,13 @@ class PackedArguments:
         return int(self._values[len(self._values) - 1])
 
 
-def function_at(address: int) -> Any:
-    """Returns a callable of a packed wrapper; a call releases the interpreter lock."""
-    return ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)
+class CompiledFunction:
+    """A packed wrapper as a callable; a call releases the interpreter lock."""
+
+    def __init__(self, address: int) -> None:
+        """Takes the address of the wrapper: void(void **arguments)."""
+        self._call: Any = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)
+
+    def __call__(self, arguments: PackedArguments) -> None:
+        """Calls with arguments that stay alive until it returns."""
+        self._call(arguments.address)

@@ -1,0 +1,56 @@
+"""Memory as kernels like it: aligned, fenced by guard bands, and not given back to the system in between."""
+
+import ctypes
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+ALIGNMENT_BYTES = 64  # a cache line and an AVX-512 register
+GUARD_BYTES = 4096  # before and after C: a stray vector or row of a tile lands inside
+GUARD_BYTE = 0xA5
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # mallopt(3)
+KEEP_BYTES = 32 * 2**20  # the largest mmap threshold glibc takes
+
+
+def keep_freed_memory() -> None:
+    """Lets malloc reuse the packing buffers of the last call instead of faulting pages in on every call."""
+    libc = ctypes.CDLL(None)
+    libc.mallopt(M_MMAP_THRESHOLD, KEEP_BYTES)
+    libc.mallopt(M_TRIM_THRESHOLD, 2**30)
+
+
+def aligned_copy(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Returns a C-contiguous copy that starts on a cache line."""
+    copy = aligned_empty(array.shape, array.dtype)
+    copy[...] = array
+    return copy
+
+
+def aligned_empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    """Returns an uninitialized C-contiguous array that starts on a cache line."""
+    size = int(np.prod(shape)) * dtype.itemsize
+    memory = np.empty(size + ALIGNMENT_BYTES, np.uint8)
+    start = -memory.ctypes.data % ALIGNMENT_BYTES
+    return memory[start : start + size].view(dtype).reshape(shape)
+
+
+class GuardedArray:
+    """An aligned array between two guard bands, filled with NaN: what is not written shows."""
+
+    def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+        """Allocates and poisons."""
+        size = int(np.prod(shape)) * dtype.itemsize
+        self._memory = aligned_empty((size + 2 * GUARD_BYTES,), np.dtype(np.uint8))
+        self.array = self._memory[GUARD_BYTES : GUARD_BYTES + size].view(dtype).reshape(shape)
+        self.poison()
+
+    def poison(self) -> None:
+        """Fills the array with NaN and the guards with a pattern."""
+        self._memory[:] = GUARD_BYTE
+        self.array.fill(np.nan)
+
+    def stray_bytes(self) -> int:
+        """Returns how many guard bytes were overwritten."""
+        before, after = self._memory[:GUARD_BYTES], self._memory[-GUARD_BYTES:]
+        return int(np.count_nonzero(before != GUARD_BYTE) + np.count_nonzero(after != GUARD_BYTE))

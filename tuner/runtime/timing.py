@@ -1,0 +1,84 @@
+"""Times a repeatable action honestly: warm-up, adaptive repeats, medians with a bootstrap interval."""
+
+import math
+import statistics
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from tuner.record import Measurement
+from tuner.target import Effort
+
+SAMPLE_S = 1e-3  # a sample lasts at least this long, so that the clock and the call into it do not count
+EARLY_SAMPLES = 3  # after which a hopeless candidate stops
+RESAMPLES = 500  # of the bootstrap
+
+Repeat = Callable[[int], None]  # runs the action that many times
+
+
+def measure(repeat: Repeat, effort: Effort, rng: np.random.Generator) -> Measurement:
+    """Times one action until the budget is spent; stops early when every sample is above ``stop_above_s``."""
+    inner = calibrate(repeat, effort)
+    samples: list[float] = []
+    spent = 0.0
+    while len(samples) < effort.max_samples:
+        samples.append(sample(repeat, inner))
+        spent += samples[-1] * inner
+        if _is_hopeless(samples, effort):
+            return summarize(samples, inner, rng, is_complete=False)
+        if spent >= effort.budget_s and len(samples) >= effort.min_samples:
+            break
+    return summarize(samples, inner, rng)
+
+
+def measure_together(
+    repeats: tuple[Repeat, ...], effort: Effort, rng: np.random.Generator
+) -> tuple[Measurement, ...]:
+    """Times several actions sample by sample in a shuffled order: drift hits all of them alike."""
+    inners = [calibrate(repeat, effort) for repeat in repeats]
+    samples: list[list[float]] = [[] for _ in repeats]
+    spent = 0.0
+    while len(samples[0]) < effort.max_samples:
+        for index in rng.permutation(len(repeats)):
+            samples[index].append(sample(repeats[index], inners[index]))
+            spent += samples[index][-1] * inners[index]
+        if spent >= effort.budget_s * len(repeats) and len(samples[0]) >= effort.min_samples:
+            break
+    return tuple(summarize(taken, inner, rng) for taken, inner in zip(samples, inners, strict=True))
+
+
+def calibrate(repeat: Repeat, effort: Effort) -> int:
+    """Warms up and returns the calls per sample that make one last ``SAMPLE_S``."""
+    sample(repeat, 1)
+    inner, per_call = 1, sample(repeat, 1)
+    while per_call * inner < SAMPLE_S and per_call * inner < effort.budget_s:
+        inner = max(inner + 1, min(inner * 10, math.ceil(1.2 * SAMPLE_S / max(per_call, 1e-9))))
+        per_call = sample(repeat, inner)
+    return inner
+
+
+def sample(repeat: Repeat, inner: int) -> float:
+    """Returns the seconds per call of ``inner`` calls in a row."""
+    start = time.perf_counter()
+    repeat(inner)
+    return (time.perf_counter() - start) / inner
+
+
+def summarize(
+    samples: list[float], inner: int, rng: np.random.Generator, is_complete: bool = True
+) -> Measurement:
+    """Returns the median and its 95 % percentile-bootstrap interval."""
+    taken = np.array(samples)
+    medians = np.median(rng.choice(taken, size=(RESAMPLES, len(taken))), axis=1)
+    low, high = np.percentile(medians, (2.5, 97.5))
+    return Measurement(
+        tuple(samples), inner, statistics.median(samples), (float(low), float(high)), is_complete
+    )
+
+
+def _is_hopeless(samples: list[float], effort: Effort) -> bool:
+    """One sample twice above the limit is enough, as are three above it."""
+    if effort.stop_above_s is None:
+        return False
+    return min(samples) > (2 * effort.stop_above_s if len(samples) < EARLY_SAMPLES else effort.stop_above_s)

@@ -1,0 +1,57 @@
+"""The vendor library beside our kernels: OpenBLAS as numpy ships it, or oneDNN through torch for bf16.
+
+Runs in a process of its own, whose environment sets the threads and nothing that would slow the library down.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from tuner.errors import TunerError
+from tuner.history import Vendor
+from tuner.problem import Problem
+from tuner.record import Measurement
+from tuner.reference import Inputs, compare, draw, draw_base
+from tuner.runtime import timing
+from tuner.target import Effort
+from tuner.targets.onednn import OneDnnMatmul
+from tuner.targets.openblas import OpenBlasMatmul
+
+BF16_ROUNDING = 2.0**-8  # relative, of a result stored as bf16
+
+
+class VendorService:
+    """Measures the vendor library on one problem. Lives in a child process."""
+
+    def __init__(self, problem: Problem, threads: int, seed: int) -> None:
+        """Draws inputs and checks the library's answer. Raises TunerError when no library can do the dtype."""
+        rng = np.random.default_rng(seed)
+        plain = replace(problem, epilogue="none")
+        inputs = draw(plain, draw_base(plain, rng), rng)
+        self._rng = rng
+        self._threads = threads
+        self._matmul = _library(plain, inputs, threads)
+        self._matmul.repeat(1)
+        verdict, worst = compare(_as_precise_as_stored(plain, inputs), self._matmul.result)
+        if not verdict.max_error <= 1.0:
+            raise TunerError(f"vendor library {self._matmul.name}: {worst}")
+
+    def measure(self, effort: Effort) -> Vendor:
+        """Times the library's matmul, without an epilogue."""
+        return Vendor(self._matmul.name, self._threads, self.sample(effort))
+
+    def sample(self, effort: Effort) -> Measurement:
+        """Times once more, for a caller that takes turns with another process."""
+        return timing.measure(self._matmul.repeat, effort, self._rng)
+
+
+def _library(problem: Problem, inputs: Inputs, threads: int) -> OpenBlasMatmul | OneDnnMatmul:
+    if problem.dtype == "bf16":
+        return OneDnnMatmul(problem, inputs, threads)
+    return OpenBlasMatmul(problem, inputs, threads)
+
+
+def _as_precise_as_stored(problem: Problem, inputs: Inputs) -> Inputs:
+    if problem.dtype != "bf16":
+        return inputs
+    return replace(inputs, tolerance=inputs.tolerance + np.abs(inputs.expected) * BF16_ROUNDING)
