@@ -1,0 +1,38 @@
+"""Which rows were proposed, and what became of them."""
+
+import numpy as np
+import numpy.typing as npt
+
+
+class Pool:
+    """The rows of a feasible set as a search goes on: unseen, pending, told."""
+
+    def __init__(self, rows: int) -> None:
+        self.unseen: npt.NDArray[np.bool_] = np.ones(rows, bool)
+        self.proposed: set[int] = set()  # pending and told
+        self.outcomes: dict[int, float | None] = {}  # told: seconds, None for a failure
+
+    @property
+    def is_exhausted(self) -> bool:
+        """Returns whether every row was proposed."""
+        return len(self.proposed) == len(self.unseen)
+
+    def propose(self, row: int) -> None:
+        """Marks a row as pending. Raises ValueError for one that is no row or was proposed before."""
+        if not 0 <= row < len(self.unseen):
+            raise ValueError(f"row: found {row}, allowed 0..{len(self.unseen) - 1}")
+        if not self.unseen[row]:
+            raise ValueError(f"row {row} was proposed before")
+        self.unseen[row] = False
+        self.proposed.add(row)
+
+    def tell(self, row: int, value: float | None) -> None:
+        """Takes in an outcome. Raises ValueError for a row that is not pending."""
+        if row not in self.proposed or row in self.outcomes:
+            raise ValueError(f"row {row} is not pending")
+        self.outcomes[row] = value
+
+    def draw(self, rng: np.random.Generator, start: int = 0, stop: int | None = None) -> int | None:
+        """Returns one of the unseen rows in ``start .. stop - 1``, each as likely; None when none is left."""
+        unseen = np.flatnonzero(self.unseen[start:stop])
+        return start + int(rng.choice(unseen)) if len(unseen) else None

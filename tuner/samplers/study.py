@@ -1,0 +1,50 @@
+"""The sampler port over an Optuna study that lives in memory."""
+
+import optuna
+
+from tuner.sampler import AbstractSampler
+from tuner.samplers.method import NUMBER, AbstractMethod
+from tuner.samplers.pool import Pool
+
+ROW = "row"  # the one parameter of a trial
+
+
+class StudySampler(AbstractSampler):
+    """Asks and tells one study. Our records are the truth: a resumed run replays them into a new one."""
+
+    def __init__(self, method: AbstractMethod, pool: Pool) -> None:
+        self._pool = pool
+        self._study = _quiet_study(method)
+        self._pending: dict[int, optuna.Trial] = {}
+
+    def ask(self, number: int) -> int | None:
+        return None if self._pool.is_exhausted else self._propose(number)
+
+    def tell(self, row: int, value: float | None) -> None:
+        self._pool.tell(row, value)
+        failed = optuna.trial.TrialState.FAIL if value is None else None
+        self._study.tell(self._pending.pop(row), value, state=failed)
+
+    def replay(self, number: int, row: int) -> None:
+        if not (0 <= row < len(self._pool.unseen) and self._pool.unseen[row]):
+            raise ValueError(f"row: found {row}, allowed rows that were not proposed before")
+        self._study.enqueue_trial({ROW: row})
+        self._propose(number)
+
+    def _propose(self, number: int) -> int:
+        trial = self._study.ask()
+        trial.set_user_attr(NUMBER, number)
+        row = trial.suggest_int(ROW, 0, len(self._pool.unseen) - 1)
+        self._pool.propose(row)
+        self._pending[row] = trial
+        return row
+
+
+def _quiet_study(method: AbstractMethod) -> optuna.Study:
+    """Makes a study without Optuna's line about it; leaves the verbosity as it was."""
+    verbosity = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    try:
+        return optuna.create_study(sampler=method)
+    finally:
+        optuna.logging.set_verbosity(verbosity)
