@@ -8,17 +8,9 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 VALUES = {
-    "problem",
-    "space",
-    "expression",
-    "partial",
-    "enumeration",
-    "feasible",
-    "record",
-    "errors",
-    "machine",
-    "history",
-    "answer",
+    *("errors", "machine", "problem", "payload", "reference"),
+    *("space", "expression", "partial", "enumeration", "feasible"),
+    *("record", "history", "answer"),
 }
 PORTS = {"target", "sampler", "bench", "evaluate", "search"}
 ADAPTERS = {
@@ -38,6 +30,8 @@ LAYERS = (VALUES, PORTS, ADAPTERS, COMPOSITION)
 # What an adapter may know of another kind of adapter.
 BETWEEN_ADAPTERS = {
     "targets": {"mlir", "runtime"},  # a target chooses the lowering and what runs the code
+    "runtime": {"mlir"},  # the crew of threads is compiled code
+    "strategy": {"mlir"},  # the knobs of a plain .mlir schedule are read from its IR
 }
 
 # Who may read the environment, beside the command line.

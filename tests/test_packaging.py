@@ -1,7 +1,9 @@
 """What the distribution ships, checked in the working tree; CI installs the real wheel outside it."""
 
+import ast
 import importlib.metadata
 import re
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -9,9 +11,19 @@ from typing import Any
 import pytest
 
 import tuner
+from tests.test_layers import imports
 
 ROOT = Path(__file__).parents[1]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PROVIDERS = {
+    "pydantic_core": ["pydantic"],  # one version of it belongs to each version of pydantic
+    "torch": ["torch"],  # an extra, so it need not be installed
+}
+REQUIRED = [
+    re.split(r"[^\w.-]", text)[0]
+    for texts in (PROJECT["project"]["dependencies"], *PROJECT["project"]["optional-dependencies"].values())
+    for text in texts
+]
 GLOBS = PROJECT["tool"]["setuptools"]["package-data"]["tuner"]
 
 
@@ -24,15 +36,18 @@ def test_link_in_the_package_leads_to_the_top_of_the_repository(name: str) -> No
     assert link.exists()
 
 
-@pytest.mark.parametrize("folder", ["strategies", "db/migrations"])
-def test_every_file_that_is_not_python_is_shipped(folder: str) -> None:
+def test_every_file_that_is_not_python_is_shipped() -> None:
     package = ROOT / "tuner"
     shipped = {path for glob in GLOBS for path in package.glob(glob)}
-    files = {
-        path for path in (package / folder).iterdir() if path.is_file() and path.suffix not in (".py", ".pyc")
-    }
-    assert files
-    assert files <= shipped
+    folders = [package, *(path for path in package.rglob("*") if path.is_dir()), *_linked_folders(package)]
+    files = {path for folder in folders for path in folder.iterdir() if path.is_file()}
+    assert {path for path in files if path.suffix not in (".py", ".pyc")} == shipped
+
+
+def _linked_folders(package: Path) -> set[Path]:
+    links = [path for path in package.iterdir() if path.is_symlink() and path.is_dir()]
+    below = {link / path.relative_to(link.resolve()) for link in links for path in link.resolve().rglob("*")}
+    return {*links, *(path for path in below if path.is_dir())}
 
 
 def test_installed_version_is_the_version_of_the_source() -> None:
@@ -45,10 +60,23 @@ def test_installed_command_is_the_one_declared() -> None:
     assert callable(command.load())
 
 
+def test_every_package_that_is_imported_is_declared() -> None:
+    imported = {
+        name.split(".")[0]
+        for path in (*(ROOT / "tuner").rglob("*.py"), *(ROOT / "db").rglob("*.py"))
+        for name in imports(ast.parse(path.read_text()))
+    }
+    foreign = imported - sys.stdlib_module_names - {"tuner"}
+    declared = {_normal(name) for name in REQUIRED}
+    providers = {**importlib.metadata.packages_distributions(), **PROVIDERS}
+    missing = {name for name in foreign if not declared & {_normal(found) for found in providers[name]}}
+    assert missing == set()
+
+
 def test_every_dependency_has_its_reason_written_down() -> None:
     reasons = (ROOT / "docs" / "dependencies.md").read_text()
-    extras = PROJECT["project"]["optional-dependencies"]
-    wanted = PROJECT["project"]["dependencies"] + [text for texts in extras.values() for text in texts]
-    names = [re.split(r"[^\w.-]", text)[0] for text in wanted]
-    missing = [name for name in names if f"`{name}`" not in reasons]
-    assert missing == []
+    assert [name for name in REQUIRED if f"`{name}`" not in reasons] == []
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
