@@ -32,7 +32,8 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-bench: $(VENV)/.installed-bench
+# bf16 is compared with oneDNN where torch is installed: $(BIN)/pip install -e '.[bench]' (some GB), or a CPU build of it.
+bench: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.overhead
 	$(BIN)/python -m benchmarks.cpu_matmul --threads 1
 
@@ -55,8 +56,4 @@ $(VENV)/.installed: pyproject.toml | $(VENV)/bin/pip
 
 $(VENV)/.installed-dev: pyproject.toml | $(VENV)/bin/pip
 	$(BIN)/pip install -e '.[dev,postgres]'
-	touch $@ $(VENV)/.installed
-
-$(VENV)/.installed-bench: pyproject.toml | $(VENV)/bin/pip
-	$(BIN)/pip install -e '.[bench]'
 	touch $@ $(VENV)/.installed
