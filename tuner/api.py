@@ -1,0 +1,165 @@
+"""The Python API: ``tuner.tune``, ``tuner.history``, ``tuner.load_best``."""
+
+from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tuner.errors import UsageError
+from tuner.history import RunSettings, StoredTrial, TrialQuery
+from tuner.problem import Problem
+
+if TYPE_CHECKING:
+    from tuner.tuning.composition import Composition
+    from tuner.tuning.events import Observer
+    from tuner.tuning.session import TunedRun
+
+DEFAULT_TRIALS = 100  # when neither a number nor a time is given
+WORKERS_LIMIT = 4  # more than this wait for the one that times
+
+
+def default_database() -> str:
+    """Returns the path of the results database in the user's data directory."""
+    import platformdirs
+
+    return str(platformdirs.user_data_path("tuner") / "tuner.db")
+
+
+def run_settings(
+    problem: Problem,
+    composition: "Composition",
+    *,
+    target: str = "auto",
+    threads: int = 1,
+    strategies: tuple[str, ...] = (),
+    space: Path | None = None,
+    sampler: str = "tpe",
+    seed: int = 0,
+    trials: int | None = None,
+    budget_s: float | None = None,
+    workers: int | None = None,
+    fresh: bool = False,
+) -> RunSettings:
+    """Returns checked settings with their defaults filled in. Raises UsageError."""
+    from tuner.config import default_space_file, load_space_file
+    from tuner.tuning.scripts import choose
+
+    for name, number, low in (
+        ("threads", threads, 1),
+        ("seed", seed, 0),
+        ("trials", trials, 1),
+        ("workers", workers, 1),
+    ):
+        if number is not None and number < low:
+            raise UsageError(f"{name}: found {number}, allowed {low} or more")
+    if trials is None and budget_s is None:
+        trials = DEFAULT_TRIALS
+    if workers is None:
+        workers = min(WORKERS_LIMIT, composition.machine().physical_cores)
+    space_file = load_space_file(space or default_space_file())
+    return RunSettings(
+        problem=problem,
+        target=resolve_target(target, composition),
+        threads=threads,
+        strategies=tuple(chosen.text for chosen in choose(strategies, space_file)),
+        space_yaml=space_file.text,
+        sampler=sampler,
+        seed=seed,
+        trials=trials,
+        budget_s=budget_s,
+        workers=workers,
+        fresh=fresh,
+    )
+
+
+def resolve_target(name: str, composition: "Composition") -> str:
+    """Returns the target to use; ``auto`` means the first that works here. Raises UsageError for none."""
+    known = composition.targets()
+    for status in known:
+        if name in ("auto", status.name) and status.is_available:
+            return status.name
+        if name == status.name:
+            raise UsageError(f"target {name}: not available here: {status.reason}")
+    if name == "auto":
+        reasons = "; ".join(f"{status.name}: {status.reason}" for status in known)
+        raise UsageError(f"target: found none that works here: {reasons}")
+    raise UsageError(f"target: found {name!r}, allowed auto, {', '.join(status.name for status in known)}")
+
+
+def tune(
+    problem: Problem,
+    target: str = "auto",
+    trials: int | None = None,
+    budget_s: float | None = None,
+    *,
+    threads: int = 1,
+    strategies: tuple[str, ...] = (),
+    space: Path | None = None,
+    sampler: str = "tpe",
+    seed: int = 0,
+    workers: int | None = None,
+    fresh: bool = False,
+    db: str | None = None,
+    observe: "Observer | None" = None,
+) -> "TunedRun":
+    """Tunes a problem and returns the run with its ``best`` trial (None when no candidate worked).
+
+    Ends after ``trials`` or ``budget_s`` seconds, whichever is first; 100 trials when neither is given.
+    Raises UsageError for wrong words, KeyboardInterrupt when interrupted: what was measured is stored.
+    """
+    from tuner.db.store import Store
+    from tuner.tuning.events import ignore
+    from tuner.tuning.interruption import Interruption
+    from tuner.tuning.parts import real_composition
+    from tuner.tuning.run import begin
+
+    composition = real_composition()
+    settings = run_settings(
+        problem,
+        composition,
+        target=target,
+        threads=threads,
+        strategies=strategies,
+        space=space,
+        sampler=sampler,
+        seed=seed,
+        trials=trials,
+        budget_s=budget_s,
+        workers=workers,
+        fresh=fresh,
+    )
+    with Store.open(db or default_database()) as store:
+        tuned = begin(settings, composition, store, Interruption(), observe or ignore)
+    if tuned.is_interrupted:
+        raise KeyboardInterrupt(
+            f"run {tuned.run.id} is stored; go on with: tuner tune --resume {tuned.run.id}"
+        )
+    return tuned
+
+
+def history(db: str | None = None, **conditions: Any) -> tuple[StoredTrial, ...]:
+    """Returns past trials; conditions are fields of TrialQuery: ``history(shape="64x64x64", best=True)``."""
+    from tuner.db.store import Store
+
+    allowed = tuple(field.name for field in fields(TrialQuery))
+    for name in conditions:
+        if name not in allowed:
+            raise UsageError(f"history: found {name!r}, allowed {', '.join(allowed)}")
+    with Store.open(db or default_database()) as store:
+        return store.trials(TrialQuery(**conditions))
+
+
+def load_best(problem: Problem, db: str | None = None, threads: int | None = None) -> Callable[..., Any]:
+    """Returns the best kernel known for a problem on this machine: ``c = kernel(a, b[, bias], out=None)``.
+
+    Takes numpy arrays, C-contiguous, of the problem's shapes and dtypes. Raises UsageError when nothing
+    was measured yet.
+    """
+    from tuner.db.store import Store
+    from tuner.tuning.best import best_answer
+    from tuner.tuning.parts import real_composition
+
+    composition = real_composition()
+    with Store.open(db or default_database()) as store:
+        answer = best_answer(store, problem, composition.machine().name, threads=threads)
+    return composition.load(problem, answer.best.script_text, answer.best.threads)

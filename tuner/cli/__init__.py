@@ -1,0 +1,14 @@
+"""The command line: flags, printing and exit codes. Nothing heavy is imported before a command needs it."""
+
+from tuner.cli.catalogue import space, strategies, targets
+from tuner.cli.commands import main
+from tuner.cli.database import db
+from tuner.cli.export import export
+from tuner.cli.history import explain, history, show
+from tuner.cli.scripts import apply, check
+from tuner.cli.tune import tune
+
+__all__ = ["main"]
+
+for _command in (tune, history, show, explain, export, check, apply, strategies, space, targets, db):
+    main.add_command(_command)

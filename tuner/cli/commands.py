@@ -1,0 +1,76 @@
+"""The group of all commands, and what becomes of an error: one line on stderr and an exit code."""
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import click
+
+from tuner import __version__
+from tuner.errors import TunerError, UsageError
+
+DONE = 0
+FAILED = 1  # the work failed: no candidate worked, a check failed
+MISUSED = 2  # the user's words or files are wrong
+INTERRUPTED = 130  # 128 + SIGINT, as shells report it
+
+
+class Commands(click.Group):
+    """A group whose errors are one line, with a traceback only on --debug."""
+
+    def main(self, args: Sequence[str] | None = None, **options: Any) -> NoReturn:  # type: ignore[override]
+        """Runs a command and exits with its code."""
+        arguments = list(sys.argv[1:] if args is None else args)
+        options |= {"standalone_mode": False, "prog_name": "tuner"}
+        try:
+            code = click.Group.main(self, arguments, **options)
+            sys.stdout.flush()
+        except Exception as error:  # noqa: BLE001 - the last frame: users get a line, --debug the rest
+            if "--debug" in arguments:
+                traceback.print_exc()
+            code = _told(error)
+        except KeyboardInterrupt:
+            code = INTERRUPTED
+        sys.exit(code if isinstance(code, int) else DONE)
+
+
+def _told(error: Exception) -> int:
+    """Prints the error as one line; returns the exit code."""
+    match error:
+        case BrokenPipeError():
+            _forget_stdout()
+            return DONE  # the reader has seen enough
+        case click.exceptions.NoArgsIsHelpError():
+            print(error.ctx.get_help() if error.ctx else error.format_message(), file=sys.stderr)
+            return MISUSED
+        case click.exceptions.Abort():
+            return INTERRUPTED
+        case click.ClickException():
+            line, code = error.format_message(), MISUSED
+        case UsageError():
+            line, code = str(error), MISUSED
+        case TunerError():
+            line, code = str(error), FAILED
+        case OSError():
+            line, code = f"{error.filename or 'system'}: {error.strerror or error}", FAILED
+        case _:
+            line = f"defect: {type(error).__name__}: {error} (--debug shows where)"
+            code = FAILED
+    print(f"tuner: {' '.join(line.split())}", file=sys.stderr)
+    return code
+
+
+def _forget_stdout() -> None:
+    """Points stdout nowhere, so that the interpreter's last flush does not fail as well."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="tuner")
+def main() -> None:
+    """Autotunes MLIR transform-dialect strategies: tries, verifies, times, remembers.
+
+    Example: tuner tune matmul 512x512x512 --budget 60s
+    """

@@ -1,0 +1,160 @@
+"""``tuner export``: the best of what was found, as files that stand alone."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tuner.cli.options import (
+    composition_of,
+    database_option,
+    debug_option,
+    json_option,
+    open_store,
+    problem_of,
+    problem_options,
+)
+from tuner.errors import UsageError
+
+if TYPE_CHECKING:
+    from tuner.db.store import Store
+    from tuner.export import Provenance
+    from tuner.history import StoredTrial
+    from tuner.tuning.composition import Composition
+
+FORMATS = ("script", "source", "payload", "json")
+
+
+@click.command()
+@click.argument("operation", required=False)
+@click.argument("shape", required=False, metavar="MxNxK")
+@problem_options
+@click.option("--trial", type=int, help="Export this trial instead of the best for a shape.")
+@click.option("--target", help="Only results of this target.")
+@click.option("--machine", help="Only results of this class of machine. Default: this one.")
+@click.option("--threads", type=int, help="Only results with so many threads.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(FORMATS),
+    default="script",
+    show_default=True,
+    help="script: the bound transform script; source: the payload before it; payload: after it.",
+)
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to this file.")
+@database_option
+@json_option
+@debug_option
+@click.pass_context
+def export(
+    context: click.Context,
+    operation: str | None,
+    shape: str | None,
+    dtype: str,
+    layout: str,
+    epilogue: str,
+    trial: int | None,
+    target: str | None,
+    machine: str | None,
+    threads: int | None,
+    form: str,
+    output: Path | None,
+    database: str | None,
+    as_json: bool,
+) -> None:
+    """Writes the best schedule of a shape, or any trial's.
+
+    A script written to FILE gets its payload beside it, FILE with .source before the suffix.
+
+    Example: tuner export matmul 512x512x512 -o best.mlir
+    """
+    from tuner.tuning.best import best_answer
+
+    composition = composition_of(context)
+    with open_store(database) as store:
+        if trial is not None:
+            stored = store.trial(trial)
+        elif operation is not None and shape is not None:
+            problem = problem_of(operation, shape, dtype, layout, epilogue)
+            name = composition.machine().name if machine is None else machine
+            stored = best_answer(store, problem, name, target, threads).best
+        else:
+            raise UsageError("export: found neither a shape nor --trial ID, allowed one of both")
+        _write(composition, store, stored, "json" if as_json else form, output)
+
+
+def _write(
+    composition: "Composition", store: "Store", trial: "StoredTrial", form: str, output: Path | None
+) -> None:
+    from tuner.report import record_of, trial_document
+
+    if trial.record is None or not trial.script_text:
+        raise UsageError(f"trial {trial.id}: has no script: it was never bound")
+    script, problem = trial.script_text, record_of(trial).problem
+    match form:
+        case "json":
+            import json
+
+            _put(output, json.dumps(trial_document(trial), indent=2, allow_nan=False) + "\n")
+        case "source":
+            _put(output, composition.source(problem, script))
+        case "payload":
+            _put(output, composition.apply(script, composition.source(problem, script)))
+        case _:
+            _write_script(composition, _provenance(store, trial), script, output)
+
+
+def _write_script(
+    composition: "Composition", provenance: "Provenance", script: str, output: Path | None
+) -> None:
+    from tuner.export import own_ops, script_with_header
+    from tuner.strategy import OWN_DIALECT
+
+    script_file = Path("best.mlir") if output is None else output
+    source_file = script_file.with_name(f"{script_file.stem}.source{script_file.suffix}")
+    ops = own_ops(script, OWN_DIALECT)
+    text = script_with_header(script, provenance, ops, script_file.name, source_file.name)
+    if output is not None:
+        _put(source_file, composition.source(provenance.problem, script))
+    _put(output, text)
+
+
+def _provenance(store: "Store", trial: "StoredTrial") -> "Provenance":
+    """Gathers where a trial comes from. Raises UsageError for one that was not timed."""
+    from tuner.answer import timed
+    from tuner.export import Provenance
+    from tuner.report import record_of, utc_text
+
+    record, run = record_of(trial), store.run(trial.run)
+    if trial.best_s is None:
+        raise UsageError(
+            f"trial {trial.id}: {record.status}, has no time; allowed a measured one, or --format source"
+        )
+    vendor = run.vendor
+    return Provenance(
+        tuner=run.tuner_version,
+        problem=record.problem,
+        target=record.target,
+        threads=trial.threads,
+        machine=trial.machine.name,
+        strategy=record.candidate.strategy,
+        knobs=record.candidate.choices,
+        median_s=timed(trial).median_s,
+        interval_s=timed(trial).interval_s,
+        vendor=None if vendor is None else (vendor.name, vendor.measurement.median_s),
+        trial=trial.id,
+        run=trial.run,
+        mlir=run.compiler.mlir,
+        date=utc_text(trial.created),
+    )
+
+
+def _put(output: Path | None, text: str) -> None:
+    from tuner.export import write_atomically
+
+    if output is None:
+        print(text, end="")
+        return
+    write_atomically(output, text)
+    print(f"wrote {output}", file=sys.stderr)

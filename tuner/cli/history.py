@@ -1,0 +1,183 @@
+"""``tuner history``, ``show`` and ``explain``: what was tried, and what became of it."""
+
+import click
+
+from tuner.cli.options import (
+    composition_of,
+    database_option,
+    debug_option,
+    json_option,
+    open_store,
+    parse_moment,
+    print_json,
+    problem_of,
+    problem_options,
+)
+from tuner.errors import UsageError
+
+FORMATS = ("table", "json", "csv")
+
+
+@click.command()
+@click.option("--op", help="Operation, such as matmul.")
+@click.option("--shape", metavar="MxNxK")
+@click.option("--dtype")
+@click.option("--layout")
+@click.option("--epilogue")
+@click.option("--target")
+@click.option("--machine", help="Class of machine, as the table names it.")
+@click.option("--threads", type=int)
+@click.option("--strategy")
+@click.option("--status", help="measured, verified or failed.")
+@click.option("--run", type=int, help="Only the trials of this run.")
+@click.option("--since", metavar="DATE", help="Proposed since then, UTC: 2026-01-31 or 2026-01-31T12:00.")
+@click.option("--best", is_flag=True, help="Only the fastest per problem, target, threads and machine.")
+@click.option("--limit", type=int, default=None, help="At most so many.")
+@click.option(
+    "--sort", default="created", show_default=True, help="created, median or number; -median reverses."
+)
+@click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True)
+@database_option
+@json_option
+@debug_option
+def history(
+    op: str | None,
+    since: str | None,
+    form: str,
+    as_json: bool,
+    database: str | None,
+    **conditions: object,
+) -> None:
+    """Queries past trials.
+
+    Example: tuner history --shape 512x512x512 --dtype f32 --sort median --limit 10
+    """
+    from tuner.history import TrialQuery
+
+    moment = None if since is None else parse_moment(since)
+    query = TrialQuery(operation=op, since=moment, **conditions)  # type: ignore[arg-type]
+    with open_store(database) as store:
+        trials = tuple(trial for trial in store.trials(query) if trial.record is not None)
+    from tuner.cli.tables import history_table
+    from tuner.report import history_csv, history_document
+
+    match "json" if as_json else form:
+        case "json":
+            print_json([history_document(trial) for trial in trials])
+        case "csv":
+            print(history_csv(trials), end="")
+        case _:
+            print(history_table(trials))
+
+
+@click.command()
+@click.argument("name", required=False, metavar="[ID|run:ID]")
+@click.option("--run", type=int, help="Show this run.")
+@database_option
+@json_option
+@debug_option
+def show(name: str | None, run: int | None, database: str | None, as_json: bool) -> None:
+    """Shows one trial or one run whole.
+
+    Example: tuner show 42, or tuner show run:3
+    """
+    trial, run = _trial_or_run(name, run)
+    from tuner.cli.tables import run_lines, trial_lines
+    from tuner.report import run_document, trial_document
+
+    with open_store(database) as store:
+        if trial is not None:
+            stored = store.trial(trial)
+            _require_outcome(stored.record is not None, trial, stored.run)
+            print_json(trial_document(stored)) if as_json else print("\n".join(trial_lines(stored)))
+            return
+        from tuner.tuning.session import tuned_run
+
+        assert run is not None
+        tuned = tuned_run(store, run)
+    if as_json:
+        print_json(run_document(tuned.run, tuned.counts, tuned.answer))
+    else:
+        print("\n".join(run_lines(tuned)))
+
+
+@click.command()
+@click.argument("words", nargs=-1, required=True, metavar="ID | matmul MxNxK 'STRATEGY(KNOB=VALUE, ...)'")
+@problem_options
+@click.option("--threads", type=int, default=1, show_default=True)
+@database_option
+@json_option
+@debug_option
+@click.pass_context
+def explain(
+    context: click.Context,
+    words: tuple[str, ...],
+    dtype: str,
+    layout: str,
+    epilogue: str,
+    threads: int,
+    database: str | None,
+    as_json: bool,
+) -> None:
+    """Tells why a trial failed, or which constraint rejects a combination of knobs.
+
+    Example: tuner explain 42, or tuner explain matmul 64x64x64 'matmul_cpu_packed(tile_m=4, tile_n=16)'
+    """
+    if len(words) == 1:
+        _explain_trial(words[0], database, as_json)
+        return
+    if len(words) != 3:
+        raise UsageError(
+            "explain: allowed one trial's ID, or operation, shape and 'STRATEGY(KNOB=VALUE, ...)'"
+        )
+    from tuner.cli.catalogue import plan_of
+    from tuner.cli.options import parse_candidate
+
+    candidate = parse_candidate(words[2])
+    problem = problem_of(words[0], words[1], dtype, layout, epilogue)
+    plan = plan_of(composition_of(context), problem, threads, (), None)
+    violated = plan.feasible.violated(candidate)
+    constraint = None if violated is None else violated.text
+    if as_json:
+        print_json({"candidate": candidate.text, "feasible": violated is None, "constraint": constraint})
+    elif violated is None:
+        print(f"{candidate.text} is feasible for {problem.key}")
+    else:
+        print(f"{candidate.text} is not feasible for {problem.key}: {violated.where}: {violated.text}")
+
+
+def _explain_trial(word: str, database: str | None, as_json: bool) -> None:
+    from tuner.cli.tables import explain_lines
+    from tuner.report import history_document
+
+    number = _number(word)
+    with open_store(database) as store:
+        trial = store.trial(number)
+    _require_outcome(trial.record is not None, number, trial.run)
+    if as_json:
+        print_json(history_document(trial))
+    else:
+        print("\n".join(explain_lines(trial)))
+
+
+def _trial_or_run(name: str | None, run: int | None) -> tuple[int | None, int | None]:
+    if (name is None) == (run is None):
+        raise UsageError("show: found none or both, allowed a trial's ID, run:ID or --run ID")
+    if name is None:
+        return None, run
+    if name.startswith("run:"):
+        return None, _number(name.removeprefix("run:"))
+    return _number(name), None
+
+
+def _number(word: str) -> int:
+    if not word.isascii() or not word.isdigit() or len(word) > 18:
+        raise UsageError(f"ID: found {word!r}, allowed a number such as 42 (tuner history lists them)")
+    return int(word)
+
+
+def _require_outcome(has_outcome: bool, trial: int, run: int) -> None:
+    if not has_outcome:
+        raise UsageError(
+            f"trial {trial}: was proposed, its outcome never arrived; go on with: tuner tune --resume {run}"
+        )

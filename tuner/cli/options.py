@@ -1,0 +1,120 @@
+"""Flags that several commands share, and the words in them read into values."""
+
+import datetime
+import json
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+import click
+
+from tuner.errors import UsageError
+from tuner.problem import Problem, parse_shape
+
+if TYPE_CHECKING:
+    from tuner.db.store import Store
+    from tuner.space import Candidate
+    from tuner.tuning.composition import Composition
+
+P = ParamSpec("P")
+R = TypeVar("R")
+UNIT_S = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout.")
+
+
+def debug_option(function: Callable[P, R]) -> Callable[P, R]:
+    """Adds --debug, which the group reads by itself."""
+    option = click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an error.")
+    return option(function)
+
+
+def database_option(function: Callable[P, R]) -> Callable[P, R]:
+    """Adds --db URL."""
+    option = click.option(
+        "--db",
+        "database",
+        metavar="URL",
+        envvar="TUNER_DB",
+        show_envvar=True,
+        help="Results database: a file, sqlite:///FILE or postgresql://... "
+        "Default: SQLite in the user's data directory.",
+    )
+    return option(function)
+
+
+def problem_options(function: Callable[P, R]) -> Callable[P, R]:
+    """Adds --dtype, --layout and --epilogue with their defaults."""
+    for option in (
+        click.option("--epilogue", default="none", show_default=True, help="none or bias_relu."),
+        click.option("--layout", default="nn", show_default=True, help="nn, nt, tn: t is stored transposed."),
+        click.option("--dtype", default="f32", show_default=True, help="f32, f64 or bf16 (f32 results)."),
+    ):
+        function = option(function)
+    return function
+
+
+def composition_of(context: click.Context) -> "Composition":
+    """Returns the parts that a test gave, else the real ones."""
+    from tuner.tuning.composition import Composition
+    from tuner.tuning.parts import real_composition
+
+    given = context.find_object(Composition)
+    return real_composition() if given is None else given
+
+
+def open_store(database: str | None) -> "Store":
+    """Opens the database named, or the user's own. Raises UsageError when it cannot be opened."""
+    from tuner.api import default_database
+    from tuner.db.store import Store
+
+    return Store.open(database or default_database())
+
+
+def problem_of(operation: str, shape: str, dtype: str, layout: str, epilogue: str) -> Problem:
+    """Reads a problem from the command line's words. Raises UsageError."""
+    return Problem(operation, parse_shape(shape), dtype, layout, epilogue)
+
+
+def parse_candidate(text: str) -> "Candidate":
+    """Reads ``strategy(knob=value, ...)``; values of digits are numbers. Raises UsageError."""
+    match = re.fullmatch(r"\s*([\w.-]+)\s*\((.*)\)\s*", text)
+    pairs = [pair.partition("=") for pair in match[2].split(",") if pair.strip()] if match else []
+    if match is None or any(not equals or not name.strip() for name, equals, _ in pairs):
+        raise UsageError(f"candidate: found {text!r}, allowed 'STRATEGY(KNOB=VALUE, ...)'")
+    values = {name.strip(): value.strip() for name, _, value in pairs}
+    from tuner.space import Candidate
+
+    numbers = {name: int(v) if re.fullmatch(r"-?[0-9]{1,18}", v) else v for name, v in values.items()}
+    return Candidate.of(match[1], numbers)
+
+
+def parse_seconds(text: str) -> float:
+    """Reads ``60s``, ``5m``, ``1.5h`` or a number of seconds. Raises UsageError."""
+    match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)([smh]?)", text)
+    seconds = float(match[1]) * UNIT_S[match[2]] if match else 0.0
+    if not seconds > 0:
+        raise UsageError(f"budget: found {text!r}, allowed a time such as 60s, 5m or 1h")
+    return seconds
+
+
+def parse_share(text: str) -> float:
+    """Reads ``5%`` or ``0.05``. Raises UsageError."""
+    match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)(%?)", text)
+    if match is None:
+        raise UsageError(f"share: found {text!r}, allowed a percentage such as 5%")
+    return float(match[1]) / (100 if match[2] else 1)
+
+
+def parse_moment(text: str) -> datetime.datetime:
+    """Reads a date or a moment, in UTC unless it says otherwise. Raises UsageError."""
+    try:
+        moment = datetime.datetime.fromisoformat(text)
+    except ValueError as error:
+        raise UsageError(f"since: found {text!r}, allowed such as 2026-01-31 or 2026-01-31T12:00") from error
+    return moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)
+
+
+def print_json(document: Any) -> None:
+    """Prints one JSON document."""
+    print(json.dumps(document, indent=2, allow_nan=False))

@@ -1,0 +1,53 @@
+"""The end of a run, in lines for people."""
+
+from collections.abc import Sequence
+
+from tuner.answer import Answer
+from tuner.cli.words import count_text, interval_text, knobs_text, seconds_text, speed_text
+from tuner.history import Counts, Run
+from tuner.report import gflop_per_s, record_of
+from tuner.tuning.session import TunedRun
+
+
+def result_lines(tuned: TunedRun, answer: Answer, database_words: str = "") -> list[str]:
+    """Returns what was found, how sure it is, and what to type next."""
+    run, record, measurement = tuned.run, record_of(answer.best), answer.measurement
+    noise = "" if run.noise is None else f"; noise floor {run.noise:.1%}"
+    interval = f"(95 % interval {interval_text(measurement.interval_s)}{noise})"
+    speed = speed_text(gflop_per_s(record.problem, measurement.median_s))
+    lines = [
+        f"best      trial {answer.best.id} of run {run.id}: {record.candidate.strategy}",
+        f"knobs     {knobs_text(record.candidate.choices)}",
+        f"time      {seconds_text(measurement.median_s)} {interval}",
+        f"speed     {speed}{vendor_words(run, measurement.median_s)}",
+    ]
+    if len(answer.tied) > 1:
+        others = ", ".join(str(trial.id) for trial in answer.tied if trial is not answer.best)
+        lines.append(f"tied      with {others}: noise does not separate them; the simplest script is taken")
+    lines.append(f"trials    {counts_words(tuned.counts)} in {tuned.seconds:.0f} s")
+    lines.append(f"next      tuner export --trial {answer.best.id} -o best.mlir{database_words}")
+    return lines
+
+
+def failure_lines(tuned: TunedRun, reasons: Sequence[tuple[str, int]]) -> list[str]:
+    """Returns why a run found nothing."""
+    lines = [f"no candidate worked: {counts_words(tuned.counts)}"]
+    lines += [f"  {count} x {reason}" for reason, count in reasons]
+    lines.append(f"  more: tuner history --run {tuned.run.id} --status failed")
+    return lines
+
+
+def counts_words(counts: Counts) -> str:
+    """Returns what became of the trials."""
+    words = f"{count_text(counts.proposed, 'trial')}: {counts.measured} measured, {counts.failed} failed"
+    return words + (f", {counts.reused} of them reused" if counts.reused else "")
+
+
+def vendor_words(run: Run, median_s: float) -> str:
+    """Returns how a time compares with the vendor library's; '' when that was not measured."""
+    if run.vendor is None:
+        return ""
+    vendor_s = run.vendor.measurement.median_s
+    speed = speed_text(gflop_per_s(run.settings.problem, vendor_s))
+    threads = count_text(run.vendor.threads, "thread")
+    return f", {vendor_s / median_s:.1%} of {run.vendor.name} ({speed}, {threads})"

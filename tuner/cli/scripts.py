@@ -1,0 +1,135 @@
+"""``tuner check`` and ``tuner apply``: scripts as files."""
+
+import hashlib
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tuner.cli.commands import DONE, FAILED
+from tuner.cli.options import composition_of, debug_option, json_option, parse_share, print_json
+from tuner.errors import Failure, UsageError
+
+if TYPE_CHECKING:
+    from tuner.export import Provenance
+    from tuner.record import Measurement
+    from tuner.tuning.composition import Composition
+
+TEXT_LIMIT_BYTES = 64 << 20  # of a script or payload that is read at all
+
+
+@click.command()
+@click.argument("script", type=click.Path(path_type=Path))
+@click.option("--max-slowdown", default="5%", show_default=True, metavar="SHARE", help="Slower fails.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the random inputs.")
+@json_option
+@debug_option
+@click.pass_context
+def check(context: click.Context, script: Path, max_slowdown: str, seed: int, as_json: bool) -> None:
+    """Verifies and times an exported script again on this machine.
+
+    Exits with 1 when it is wrong, or slower than recorded by more than --max-slowdown.
+
+    Example: tuner check best.mlir --max-slowdown 10%
+    """
+    from tuner.export import read_provenance, without_header
+
+    limit = parse_share(max_slowdown)
+    text = read_text(script)
+    provenance = read_provenance(text, script.name)
+    composition = composition_of(context)
+    if composition.machine().name != provenance.machine:
+        print(f"tuner: {script.name}: recorded on {provenance.machine!r}, another machine", file=sys.stderr)
+    found = _timed_again(composition, provenance, without_header(text), seed)
+    median_s = None if isinstance(found, Failure) else found.median_s
+    ratio = None if median_s is None else median_s / provenance.median_s
+    is_fast = ratio is not None and ratio <= 1 + limit
+    if as_json:
+        document = {"correct": median_s is not None, "median_s": median_s}
+        print_json({**document, "recorded_s": provenance.median_s, "ratio": ratio, "passed": is_fast})
+    else:
+        print(_check_line(found, provenance, ratio, limit))
+    context.exit(DONE if is_fast else FAILED)
+
+
+@click.command()
+@click.argument("script", type=click.Path(path_type=Path, allow_dash=True))
+@click.argument("payload", type=click.Path(path_type=Path, allow_dash=True))
+@debug_option
+@json_option
+@click.pass_context
+def apply(context: click.Context, script: Path, payload: Path, as_json: bool) -> None:
+    """Applies a transform script, ours or any upstream one, and prints the payload; - is stdin.
+
+    Example: tuner apply best.mlir best.source.mlir
+    """
+    if str(script) == str(payload) == "-":
+        raise UsageError("apply: found - twice, allowed once: stdin can be read as one of both")
+    text = composition_of(context).apply(read_text(script), read_text(payload))
+    if as_json:
+        print_json({"payload": text})
+    else:
+        print(text.rstrip("\n"))
+
+
+def read_text(path: Path) -> str:
+    """Reads a file, or stdin for ``-``. Raises UsageError when it cannot be read as text."""
+    try:
+        if str(path) == "-":
+            content = sys.stdin.buffer.read(TEXT_LIMIT_BYTES + 1)
+        else:
+            with path.open("rb") as file:
+                content = file.read(TEXT_LIMIT_BYTES + 1)
+        text = content.decode()
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path}: found bytes that are no UTF-8, allowed MLIR text") from error
+    if len(content) > TEXT_LIMIT_BYTES:
+        raise UsageError(f"{path}: found more than {TEXT_LIMIT_BYTES >> 20} MiB, allowed that much")
+    return text
+
+
+def _timed_again(
+    composition: "Composition", provenance: "Provenance", script: str, seed: int
+) -> "Measurement | Failure":
+    """Verifies and times the script in child processes, as a run does with a finalist."""
+    from tuner.space import Candidate
+    from tuner.target import Script
+    from tuner.tuning.composition import BenchSettings
+    from tuner.tuning.finals import FINAL_EFFORT
+    from tuner.tuning.memory import require_memory
+    from tuner.workers.ticket import Order
+
+    require_memory(provenance.problem, composition.machine())
+    if provenance.target not in [status.name for status in composition.targets()]:
+        raise UsageError(f"target {provenance.target!r}: not known here")
+    bound = Script(script, hashlib.sha256(script.encode()).hexdigest())
+    order = Order(
+        problem=provenance.problem,
+        target=provenance.target,
+        bind=lambda _candidate: bound,
+        recall=lambda _script, _code: None,
+        script_text=lambda _record: script,
+    )
+    bench = composition.bench(order, BenchSettings(provenance.threads, 1, seed))
+    try:
+        bench.start(Candidate(provenance.strategy, provenance.knobs))
+        outcome = bench.finish(FINAL_EFFORT).outcome
+    finally:
+        bench.close()
+    assert not hasattr(outcome, "elements")
+    return outcome
+
+
+def _check_line(
+    found: "Measurement | Failure", provenance: "Provenance", ratio: float | None, limit: float
+) -> str:
+    from tuner.cli.words import seconds_text
+
+    if isinstance(found, Failure):
+        return f"failed at stage {found.stage.value}: {found.reason}"
+    assert ratio is not None
+    words = f"{seconds_text(found.median_s)}, recorded {seconds_text(provenance.median_s)}: ratio {ratio:.3f}"
+    return f"correct; {words} ({'within' if ratio <= 1 + limit else 'more than'} {limit:.0%} slower)"

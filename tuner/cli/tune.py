@@ -1,0 +1,172 @@
+"""``tuner tune``: searches for the best schedule of a problem."""
+
+import shlex
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tuner.cli.commands import DONE, FAILED, INTERRUPTED
+from tuner.cli.options import (
+    composition_of,
+    database_option,
+    debug_option,
+    json_option,
+    open_store,
+    parse_seconds,
+    print_json,
+    problem_of,
+    problem_options,
+)
+from tuner.errors import Failure, UsageError
+
+if TYPE_CHECKING:
+    from tuner.db.store import Store
+    from tuner.history import RunSettings
+    from tuner.tuning.composition import Composition
+    from tuner.tuning.session import TunedRun
+
+SETTINGS = (
+    *("dtype", "layout", "epilogue", "target", "strategy", "space", "sampler", "trials", "budget"),
+    *("seed", "threads", "workers", "fresh"),
+)
+REASONS_SHOWN = 3
+
+
+@click.command()
+@click.argument("operation", required=False)
+@click.argument("shape", required=False, metavar="MxNxK")
+@problem_options
+@click.option("--target", default="auto", show_default=True, help="auto, or a name of 'tuner targets'.")
+@click.option("--strategy", multiple=True, help="Strategy to try; may be repeated. Default: all that fit.")
+@click.option("--space", type=click.Path(path_type=Path), help="Search space file. Default: the one shipped.")
+@click.option("--sampler", default="tpe", show_default=True, help="tpe, random or exhaustive.")
+@click.option("--trials", type=int, help="Ends after so many. Default: 100 without --budget.")
+@click.option("--budget", metavar="TIME", help="Ends the search after 60s, 5m or 1h; the finals come on top.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Equal seeds propose equal trials.")
+@click.option("--threads", type=int, default=1, show_default=True, help="Threads of the kernel.")
+@click.option("--workers", type=int, help="Candidates compiled at once. Default: the cores, at most 4.")
+@click.option("--fresh", is_flag=True, help="Measure again what earlier runs have measured.")
+@click.option("--resume", type=int, metavar="RUN", help="Go on with a run, by its stored settings.")
+@database_option
+@json_option
+@debug_option
+@click.pass_context
+def tune(
+    context: click.Context, /, resume: int | None, database: str | None, as_json: bool, **words: object
+) -> None:
+    """Tunes one operation at one size; every trial is stored.
+
+    Ctrl-C ends the run without loss; a second one kills at once.
+
+    Example: tuner tune matmul 512x512x512 --dtype f32 --budget 60s
+    """
+    composition = composition_of(context)
+    settings = None if resume is not None else _settings(composition, **words)  # type: ignore[arg-type]
+    if resume is not None:
+        _require_no_settings(context)
+    with open_store(database) as store:
+        tuned = _run(composition, store, settings, resume)
+        code = INTERRUPTED if tuned.is_interrupted else DONE if tuned.answer else FAILED
+        _print(tuned, store, as_json, _database_words(context, database))
+    context.exit(code)
+
+
+def _settings(
+    composition: "Composition",
+    operation: str | None,
+    shape: str | None,
+    dtype: str,
+    layout: str,
+    epilogue: str,
+    target: str,
+    strategy: tuple[str, ...],
+    space: Path | None,
+    sampler: str,
+    trials: int | None,
+    budget: str | None,
+    seed: int,
+    threads: int,
+    workers: int | None,
+    fresh: bool,
+) -> "RunSettings":
+    from tuner.api import run_settings
+
+    if operation is None or shape is None:
+        raise UsageError("tune: found no operation and shape, allowed such as: tuner tune matmul 512x512x512")
+    return run_settings(
+        problem_of(operation, shape, dtype, layout, epilogue),
+        composition,
+        target=target,
+        threads=threads,
+        strategies=strategy,
+        space=space,
+        sampler=sampler,
+        seed=seed,
+        trials=trials,
+        budget_s=None if budget is None else parse_seconds(budget),
+        workers=workers,
+        fresh=fresh,
+    )
+
+
+def _require_no_settings(context: click.Context) -> None:
+    """Raises UsageError for words beside --resume that the stored settings decide."""
+    from click.core import ParameterSource
+
+    given = [name for name in SETTINGS if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
+    if context.params["operation"] is not None or given:
+        found = ", ".join(f"--{name}" for name in given) or context.params["operation"]
+        raise UsageError(f"--resume: goes on with the run's stored settings, found {found} beside it")
+
+
+def _run(
+    composition: "Composition", store: "Store", settings: "RunSettings | None", resumed: int | None
+) -> "TunedRun":
+    from tuner.cli.progress import progress
+    from tuner.cli.signals import ended_by_signals
+    from tuner.tuning.interruption import Interruption
+    from tuner.tuning.run import begin, resume
+
+    interruption = Interruption()
+    with ended_by_signals(interruption), progress() as observe:
+        if settings is not None:
+            return begin(settings, composition, store, interruption, observe)
+        assert resumed is not None
+        return resume(resumed, composition, store, interruption, observe)
+
+
+def _print(tuned: "TunedRun", store: "Store", as_json: bool, database_words: str) -> None:
+    from tuner.cli.result import failure_lines, result_lines
+    from tuner.report import tune_document
+
+    if as_json:
+        print_json(tune_document(tuned.run, tuned.counts, tuned.answer, tuned.seconds))
+    elif tuned.answer is not None:
+        print("\n".join(result_lines(tuned, tuned.answer, database_words)))
+    if tuned.is_interrupted:
+        print("interrupted; everything measured is stored. Go on with:", file=sys.stderr)
+        print(f"  tuner tune --resume {tuned.run.id}{database_words}", file=sys.stderr)
+    elif tuned.answer is None:
+        print("\n".join(failure_lines(tuned, _reasons(store, tuned.run.id))), file=sys.stderr)
+
+
+def _reasons(store: "Store", run: int) -> list[tuple[str, int]]:
+    """Returns the commonest reasons of failure of a run with their counts."""
+    from tuner.history import TrialQuery
+
+    records = [trial.record for trial in store.trials(TrialQuery(run=run, status="failed"))]
+    failures = [record.outcome for record in records if record and isinstance(record.outcome, Failure)]
+    counted = Counter(f"{failure.stage.value}: {failure.reason}" for failure in failures)
+    return counted.most_common(REASONS_SHOWN)
+
+
+def _database_words(context: click.Context, database: str | None) -> str:
+    """Returns the flag that the next command needs as well; a URL may hold a password and is not repeated."""
+    from click.core import ParameterSource
+
+    if context.get_parameter_source("database") is not ParameterSource.COMMANDLINE or database is None:
+        return ""
+    return " --db URL" if "@" in database else f" --db {shlex.quote(database)}"

@@ -1,0 +1,1 @@
+"""Composes one run of the tuner out of its parts."""

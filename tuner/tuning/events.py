@@ -1,0 +1,69 @@
+"""What a run tells while it goes on. Printing is the observer's."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tuner.history import Counts, RunSettings, Vendor
+from tuner.machine import Machine
+from tuner.record import Record
+
+
+@dataclass(frozen=True)
+class RunStarted:
+    """The feasible set is known and the run is stored."""
+
+    run: int
+    settings: RunSettings
+    machine: Machine
+    cartesian: int  # combinations of knobs
+    feasible: int
+    proposed_before: int  # by earlier sessions of the run
+    elapsed_before_s: float  # of earlier sessions
+
+
+@dataclass(frozen=True)
+class VendorMeasured:
+    """The vendor library was timed in its own process."""
+
+    vendor: Vendor
+
+
+@dataclass(frozen=True)
+class VendorFailed:
+    """The vendor library could not be timed; the run goes on without."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class TrialDone:
+    """One trial is stored."""
+
+    trial: int
+    number: int
+    record: Record
+    counts: Counts
+    best: Record | None  # fastest so far
+    elapsed_s: float  # of all sessions of the run
+
+
+@dataclass(frozen=True)
+class FinalsStarted:
+    """The best trials are timed again, interleaved."""
+
+    trials: int
+
+
+@dataclass(frozen=True)
+class NoiseMeasured:
+    """How much two timings of the same code differ."""
+
+    noise: float  # relative
+
+
+Event = RunStarted | VendorMeasured | VendorFailed | TrialDone | FinalsStarted | NoiseMeasured
+Observer = Callable[[Event], None]
+
+
+def ignore(event: Event) -> None:
+    """Observes nothing."""

@@ -1,0 +1,67 @@
+"""The last word on a run: its fastest trials timed again, interleaved, and the noise seen while doing so."""
+
+from dataclasses import dataclass
+
+from tuner.answer import is_timed
+from tuner.bench import AbstractBench
+from tuner.history import StoredTrial
+from tuner.record import Measurement, Record
+from tuner.report import record_of
+from tuner.target import Effort
+
+FINALISTS = 8
+FINAL_EFFORT = Effort(budget_s=0.4, min_samples=15, max_samples=200)  # of each finalist
+
+
+@dataclass(frozen=True)
+class Finals:
+    """What the interleaved timing gave."""
+
+    times: tuple[tuple[StoredTrial, Measurement], ...]  # of those that still work, as they were given
+    noise: float | None  # relative; None when the fastest no longer works
+
+
+def choose_finalists(trials: tuple[StoredTrial, ...], limit: int = FINALISTS) -> tuple[StoredTrial, ...]:
+    """Returns the fastest measured trials, fastest first; of several with the same code only one."""
+    measured = [trial for trial in trials if is_timed(trial)]
+    measured.sort(key=lambda trial: (record_of(trial).median_s, trial.number))
+    by_code: dict[str, StoredTrial] = {}
+    for trial in measured:
+        by_code.setdefault(_code(record_of(trial)), trial)
+    return tuple(by_code.values())[:limit]
+
+
+def time_finalists(
+    bench: AbstractBench, finalists: tuple[StoredTrial, ...], effort: Effort = FINAL_EFFORT
+) -> Finals:
+    """Times the finalists interleaved; the fastest takes part twice, which shows the noise floor."""
+    records = tuple(record_of(trial) for trial in finalists)
+    *measurements, again = bench.finals((*records, records[0]), effort)
+    times = tuple(
+        (trial, measurement)
+        for trial, measurement in zip(finalists, measurements, strict=True)
+        if measurement is not None
+    )
+    first = measurements[0]
+    noise = None if first is None or again is None else noise_of(first, again)
+    return Finals(times, noise)
+
+
+def noise_of(first: Measurement, again: Measurement) -> float:
+    """Returns the relative difference that means nothing, from two timings of the same code (A/A).
+
+    One pair of medians may agree by luck, so it is never less than half the width of their intervals.
+    """
+    smaller = min(first.median_s, again.median_s)
+    difference = abs(first.median_s - again.median_s) / smaller
+    return max(difference, *(_half_width(measurement) for measurement in (first, again)))
+
+
+def _half_width(measurement: Measurement) -> float:
+    low, high = measurement.interval_s
+    return (high - low) / 2 / measurement.median_s
+
+
+def _code(record: Record) -> str:
+    """Returns what tells generated code apart: its hash, or for want of one its own candidate."""
+    return record.artifact_sha256 or record.script_sha256 or record.candidate.text

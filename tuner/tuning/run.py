@@ -1,0 +1,92 @@
+"""Begins a run, or goes on with a stored one."""
+
+from typing import TYPE_CHECKING
+
+from tuner import __version__
+from tuner.errors import UsageError
+from tuner.feasible import FeasibleSet
+from tuner.history import Run, RunSettings, StoredTrial, TrialQuery
+from tuner.machine import Compiler, Machine
+from tuner.samplers import make_sampler
+from tuner.tuning.composition import Composition, Plan
+from tuner.tuning.events import Observer, RunStarted, ignore
+from tuner.tuning.interruption import Interruption
+from tuner.tuning.memory import require_memory
+from tuner.tuning.session import Session, TunedRun, elapsed_s
+
+if TYPE_CHECKING:
+    from tuner.db.store import Store
+
+
+def begin(
+    settings: RunSettings,
+    composition: Composition,
+    store: "Store",
+    interruption: Interruption,
+    observe: Observer = ignore,
+) -> TunedRun:
+    """Runs a new run to its end. Raises UsageError before anything is stored when it cannot begin."""
+    machine = composition.machine()
+    require_memory(settings.problem, machine)
+    plan = composition.plan(settings, machine)
+    sampler = make_sampler(settings.sampler, plan.feasible, settings.seed, plan.first)
+    compiler = composition.compiler(settings.target)
+    run_id = store.begin_run(settings, machine, compiler, __version__, composition.load_average())
+    run = store.run(run_id)
+    observe(_started(run, plan, ()))
+    return Session(run, (), plan.feasible, sampler, composition, store, interruption, observe).run()
+
+
+def resume(
+    run_id: int,
+    composition: Composition,
+    store: "Store",
+    interruption: Interruption,
+    observe: Observer = ignore,
+) -> TunedRun:
+    """Goes on with a stored run by its own settings. Raises UsageError when its times would not compare."""
+    run = store.run(run_id)
+    machine = composition.machine()
+    _require_same_code(run, machine, composition.compiler(run.settings.target))
+    plan = composition.plan(run.settings, machine)
+    stored = store.trials(TrialQuery(run=run_id, sort="number"))
+    _require_same_rows(run, plan.feasible, stored)
+    sampler = make_sampler(run.settings.sampler, plan.feasible, run.settings.seed, plan.first)
+    store.resume_run(run_id)
+    observe(_started(run, plan, stored))
+    return Session(run, stored, plan.feasible, sampler, composition, store, interruption, observe).run()
+
+
+def _started(run: Run, plan: Plan, stored: tuple[StoredTrial, ...]) -> RunStarted:
+    feasible = plan.feasible
+    return RunStarted(
+        run.id,
+        run.settings,
+        run.machine,
+        feasible.cartesian,
+        feasible.rows,
+        proposed_before=len(stored),
+        elapsed_before_s=elapsed_s(run, stored),
+    )
+
+
+def _require_same_code(run: Run, machine: Machine, compiler: Compiler) -> None:
+    if machine.name != run.machine.name:
+        raise UsageError(f"run {run.id}: was made on {run.machine.name!r}, this machine is {machine.name!r}")
+    if compiler.fingerprint != run.compiler.fingerprint:
+        raise UsageError(
+            f"run {run.id}: was made by compiler {run.compiler.fingerprint!r}, "
+            f"found {compiler.fingerprint!r}; start a new run"
+        )
+
+
+def _require_same_rows(run: Run, feasible: FeasibleSet, stored: tuple[StoredTrial, ...]) -> None:
+    """Raises UsageError unless every stored row still names the candidate that it named."""
+    for trial in stored:
+        if trial.record is None:
+            continue
+        if trial.row >= feasible.rows or feasible.candidate(trial.row) != trial.record.candidate:
+            raise UsageError(
+                f"run {run.id}: row {trial.row} of its search space is no longer "
+                f"{trial.record.candidate.text}; start a new run"
+            )

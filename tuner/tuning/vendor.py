@@ -1,0 +1,34 @@
+"""Times the vendor library in a child process whose environment cannot slow it down."""
+
+from collections.abc import Callable
+
+from tuner.history import Vendor
+from tuner.problem import Problem
+from tuner.target import Effort
+from tuner.workers.protocol import Factory, ServiceSpec
+
+# A machine may export these for other reasons; OpenBLAS then runs at half its speed.
+CLEARED = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "OPENBLAS_VERBOSE", "OMP_PROC_BIND", "OMP_PLACES")
+THREAD_COUNTS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "GOTO_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+class VendorCall:
+    """Serves one measurement; numpy is imported here with the environment that the spec gives."""
+
+    def __init__(self, announce: Callable[[str], None], threads: int) -> None:
+        self._threads = threads
+
+    def measure(self, problem: Problem, effort: Effort, seed: int) -> Vendor:
+        """Returns the library's name and time. Raises TunerError when none can do the problem."""
+        from tuner.targets.vendor import VendorService
+
+        return VendorService(problem, self._threads, seed).measure(effort)
+
+
+def vendor_spec(threads: int) -> ServiceSpec:
+    """Describes the child for so many threads."""
+    environment = (
+        *((name, None) for name in CLEARED),
+        *((name, str(threads)) for name in THREAD_COUNTS),
+    )
+    return ServiceSpec("vendor", Factory("tuner.tuning.vendor:VendorCall", (threads,)), environment)
