@@ -4,6 +4,7 @@ Rows are numbered strategy after strategy, in the order given; within a strategy
 in the file, the last knob varying fastest.
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -136,11 +137,8 @@ def _find(space: SearchSpace, index: Indices, values: dict[str, Value]) -> int |
     low, high = 0, len(index)
     for place, knob in enumerate(space.knobs):
         pick = knob.choices.index(values[knob.name])
-        column = index[low:high, place]
-        low, high = (
-            low + int(np.searchsorted(column, pick, "left")),
-            low + int(np.searchsorted(column, pick, "right")),
-        )
+        column = index[:, place]  # bisect, not searchsorted: that would copy the strided column
+        low, high = bisect_left(column, pick, low, high), bisect_right(column, pick, low, high)
     return low if low < high else None
 
 

@@ -33,6 +33,7 @@ OUTCOMES: dict[str, Outcome] = {
     "different times": lambda row: 1.0 + (row * 37 % 101) / 100,
     "ties": lambda row: 1.0 + row % 2,
     "equal times": lambda _: 1.0,
+    "no time at all": lambda _: 0.0,  # a time, not a failure
     "failures only": lambda _: None,
     "some failures": lambda row: None if row % 3 else float(row + 1),
 }
@@ -169,8 +170,10 @@ def test_a_row_that_is_not_pending_cannot_be_told(name: str) -> None:
 def test_a_row_cannot_be_replayed_twice_or_from_outside_the_set(name: str) -> None:
     sampler = make_sampler(name, SMALL, seed=0)
     sampler.replay(0, 4)
-    for row in (4, -1, SMALL.rows):
-        with pytest.raises(ValueError, match="allowed rows that were not proposed before"):
+    with pytest.raises(ValueError, match="row 4 was proposed before"):
+        sampler.replay(1, 4)
+    for row in (-1, SMALL.rows):
+        with pytest.raises(ValueError, match=rf"row: found {row}, allowed 0\.\.{SMALL.rows - 1}"):
             sampler.replay(1, row)
     assert len(run(sampler, range(1, SMALL.rows), OUTCOMES["ties"])) == SMALL.rows - 1
 

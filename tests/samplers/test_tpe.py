@@ -53,9 +53,9 @@ def test_it_settles_on_the_better_strategy() -> None:
 def test_the_start_visits_every_strategy_however_small() -> None:
     feasible = FeasibleSet.of((grid("s"), grid("t", "abcd"), SearchSpace("u", (Knob("a", (1, 2)),))))
     sampler = make_sampler("tpe", feasible, seed=0)
-    rows = [sampler.ask(number) for number in range(20)]
+    rows = [sampler.ask(number) for number in range(15)]
     met = [feasible.candidate(row).strategy for row in rows if row is not None]
-    assert [met.count(name) for name in "stu"] == [9, 9, 2]
+    assert [met.count(name) for name in "stu"] == [7, 6, 2]
 
 
 def test_asks_in_flight_spread_out() -> None:

@@ -17,12 +17,16 @@ class Pool:
         """Returns whether every row was proposed."""
         return len(self.proposed) == len(self.unseen)
 
-    def propose(self, row: int) -> None:
-        """Marks a row as pending. Raises ValueError for one that is no row or was proposed before."""
+    def require_unseen(self, row: int) -> None:
+        """Raises ValueError for a row that there is not, or that was proposed before."""
         if not 0 <= row < len(self.unseen):
             raise ValueError(f"row: found {row}, allowed 0..{len(self.unseen) - 1}")
         if not self.unseen[row]:
             raise ValueError(f"row {row} was proposed before")
+
+    def propose(self, row: int) -> None:
+        """Marks an unseen row as pending."""
+        self.require_unseen(row)
         self.unseen[row] = False
         self.proposed.add(row)
 

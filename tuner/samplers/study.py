@@ -26,8 +26,7 @@ class StudySampler(AbstractSampler):
         self._study.tell(self._pending.pop(row), value, state=failed)
 
     def replay(self, number: int, row: int) -> None:
-        if not (0 <= row < len(self._pool.unseen) and self._pool.unseen[row]):
-            raise ValueError(f"row: found {row}, allowed rows that were not proposed before")
+        self._pool.require_unseen(row)  # before the study has a trial of it
         self._study.enqueue_trial({ROW: row})
         self._propose(number)
 

@@ -14,7 +14,8 @@ from tuner.samplers.kernel import PRIOR, Kernel
 from tuner.samplers.method import AbstractMethod
 from tuner.samplers.pool import Pool
 
-STARTUP = 20  # rows proposed before the densities decide
+STARTUP = 10  # rows proposed before the densities decide, and at least
+STARTUP_OF_STRATEGY = 5  # for each strategy: one unlucky row must not end it
 GOOD_SHARE = 0.15  # of the told rows, the fastest, that make up the good density
 GOOD_MIN = 2
 EXPLORE = 0.05  # probability of a random row: a way out of a wrong model
@@ -33,7 +34,7 @@ class Tpe(AbstractMethod):
         self._other = _Density(feasible.rows)
 
     def choose(self, rng: np.random.Generator) -> int:
-        if len(self.pool.proposed) < STARTUP:
+        if len(self.pool.proposed) < max(STARTUP, STARTUP_OF_STRATEGY * len(self.feasible.index)):
             return self._start(rng)
         if rng.random() < EXPLORE:
             return int(rng.choice(np.flatnonzero(self.pool.unseen)))
