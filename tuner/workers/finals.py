@@ -13,15 +13,15 @@ def time_finals(
     artifacts: tuple[Artifact | None, ...], together: Callable[[tuple[Artifact, ...]], Times | Failure]
 ) -> Times:
     """Returns the times in the order of ``artifacts``; None for one that is missing or fails."""
-    present = tuple(artifact for artifact in artifacts if artifact is not None)
-    times = together(present) if present else ()
+    present = {place: artifact for place, artifact in enumerate(artifacts) if artifact is not None}
+    times = together(tuple(present.values())) if present else ()
     if isinstance(times, Failure):
-        present = tuple(artifact for artifact in present if _works(together((artifact,))))
-        times = together(present) if present else ()
+        present = {place: one for place, one in present.items() if _works(together((one,)))}
+        times = together(tuple(present.values())) if present else ()
     if isinstance(times, Failure):  # each works alone, together they do not
         return (None,) * len(artifacts)
-    by_artifact = dict(zip(present, times, strict=True))
-    return tuple(None if artifact is None else by_artifact.get(artifact) for artifact in artifacts)
+    by_place = dict(zip(present, times, strict=True))  # equal artifacts (A/A) keep a time each
+    return tuple(by_place.get(place) for place in range(len(artifacts)))
 
 
 def _works(outcome: Times | Failure) -> bool:
