@@ -90,6 +90,10 @@ def write_atomically(path: Path, text: str) -> None:
     """Writes a file whole or not at all. Raises UsageError when the place cannot take it."""
     temporary = ""
     try:
+        if path.exists() and not path.is_file():  # a device or a pipe is written to, never replaced
+            path.write_text(text)
+            return
+        path = path.resolve()  # a link stays one
         with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
             temporary = file.name
             file.write(text)

@@ -115,7 +115,7 @@ def _write_script(
     source_file = script_file.with_name(f"{script_file.stem}.source{script_file.suffix}")
     ops = own_ops(script, OWN_DIALECT)
     text = script_with_header(script, provenance, ops, script_file.name, source_file.name)
-    if output is not None:
+    if output is not None and (output.is_file() or not output.exists()):
         _put(source_file, composition.source(provenance.problem, script))
     _put(output, text)
 

@@ -71,7 +71,7 @@ def explain_lines(trial: StoredTrial) -> list[str]:
         f"problem   {record.problem.key}",
         f"strategy  {record.candidate.strategy}",
         f"knobs     {knobs_text(record.candidate.choices)}",
-        f"script    tuner export --trial {trial.id}",
+        *([f"script    tuner show {trial.id} --json"] if trial.script_text else []),
     ]
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from tuner.errors import Failure, Stage, TunerError
+from tuner.errors import Failure, Stage, TunerError, UsageError
 from tuner.history import RunSettings, Vendor
 from tuner.machine import Compiler, Machine
 from tuner.problem import Problem
@@ -158,5 +158,7 @@ def _call(spec: "ServiceSpec", method: str, arguments: tuple[object, ...], timeo
     finally:
         worker.kill()
     if isinstance(news.value, Failure):
-        raise TunerError(f"{spec.name}: {news.value.reason}")
+        is_misuse = news.value.stage is Stage.BIND  # what was given does not even parse
+        kind = UsageError if is_misuse else TunerError
+        raise kind(f"{spec.name}: {news.value.reason}")
     return news.value
