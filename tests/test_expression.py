@@ -3,7 +3,7 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tuner.errors import UsageError
@@ -41,6 +41,7 @@ def grow(parts: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 TEXTS = st.recursive(st.one_of(st.sampled_from(NAMES), SMALL.map(str)), grow, max_leaves=6)
 
 
+@settings(deadline=None)  # of a shared machine
 @given(TEXTS, st.lists(st.tuples(SMALL, SMALL, SMALL), min_size=1, max_size=8))
 def test_an_expression_means_what_it_means_in_python_point_by_point(
     text: str, points: list[tuple[int, int, int]]
@@ -88,12 +89,14 @@ def test_a_guard_decides_where_a_division_by_zero_would(text: str, wanted: list[
     assert [value(text, k=12, b=b) for b in (0, 5, 6)] == wanted
 
 
+@settings(deadline=None)  # of a shared machine
 @given(st.integers(1, 10**6), st.integers(1, 10**4))
 def test_ceil_div_rounds_up(a: int, b: int) -> None:
     assert value("ceil_div(a, b)", a=a, b=b) == -(-a // b)
     assert value("ceil_div(a, b)", a=np.array([a]), b=b) == [-(-a // b)]
 
 
+@settings(deadline=None)  # of a shared machine
 @given(st.lists(st.integers(0, 2**31), min_size=1), st.integers(1, 2**31))
 def test_integers_wider_than_a_machine_word_stay_exact(numbers: list[int], m: int) -> None:
     column = value("m * m * a * a - 1 < m ** 4 // 3", a=np.array(numbers), m=m)

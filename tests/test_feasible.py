@@ -2,7 +2,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tuner.errors import UsageError
@@ -56,6 +56,7 @@ CHOICES = st.lists(
 )
 
 
+@settings(deadline=None)  # of a shared machine
 @given(
     st.fixed_dictionaries({"a": CHOICES, "b": CHOICES, "c": CHOICES}),
     st.lists(st.sampled_from(["x", "y", "z"]), min_size=1, unique=True),

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tuner import partial
@@ -41,6 +41,7 @@ def test_undefined_points_are_filled_with_nothing() -> None:
     assert Partial(True, True).filled() is False
 
 
+@settings(deadline=None)  # of a shared machine
 @given(
     st.sampled_from(["+", "-", "*", "//", "%"]),
     st.lists(st.integers(-(2**62), 2**62), min_size=1, max_size=5),
