@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -110,7 +111,7 @@ class FakeTarget(AbstractTarget):
         knobs.pop("comment", None)
         code = json.dumps(knobs, sort_keys=True)
         stages = (("transform", 1e-4), ("lower", 2e-4))
-        return Artifact("kernel", code, hashlib.sha256(code.encode()).hexdigest(), stage_s=stages)
+        return Artifact(code, hashlib.sha256(code.encode()).hexdigest(), panels=(), stage_s=stages)
 
     def load(self, problem: Problem, artifact: Artifact) -> object:
         knobs = json.loads(artifact.code)
@@ -205,7 +206,7 @@ class UnprintableError(Exception):
 
     def __init__(self) -> None:
         super().__init__()
-        self.lock = open(os.devnull)  # noqa: PTH123, SIM115
+        self.lock = threading.Lock()
 
     def __str__(self) -> str:
         raise RuntimeError("do not look")
@@ -217,10 +218,15 @@ def fake_factory() -> Factory:
 
 def is_alive(pid: int) -> bool:
     """Whether a process runs; a zombie that nobody has reaped yet does not."""
+    return state_of(pid) not in ("", "Z")
+
+
+def state_of(pid: int) -> str:
+    """Returns the letter of a process's state, T for stopped; '' when there is none."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except (FileNotFoundError, ProcessLookupError):
-        return False
+        return ""
 
 
 def children_of(pid: int) -> list[int]:

@@ -10,8 +10,6 @@ import pathlib
 import signal
 import sys
 import traceback
-from collections.abc import Callable
-from typing import Any
 
 from tuner.errors import CandidateError
 from tuner.workers.protocol import (
@@ -87,12 +85,12 @@ def serve(channel: Channel, service: object) -> None:
         except EOFError:
             return
         assert isinstance(request, Request)
-        _answer(channel, getattr(service, request.method), request.args)
+        _answer(channel, service, request)
 
 
-def _answer(channel: Channel, method: Callable[..., Any], args: tuple[Any, ...]) -> None:
+def _answer(channel: Channel, service: object, request: Request) -> None:
     try:
-        channel.send(Reply(method(*args)))
+        channel.send(Reply(getattr(service, request.method)(*request.args)))
     except CandidateError as error:
         channel.send(Reply(error.failure))
     except BaseException as error:  # noqa: BLE001 - SystemExit too: one odd candidate is only a Failure

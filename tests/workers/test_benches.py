@@ -1,0 +1,199 @@
+"""What holds for every bench, with child processes or without."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.fakes import (
+    BEST_X,
+    STAGES,
+    FakeTarget,
+    Memory,
+    bind,
+    candidate,
+    fake_factory,
+    order,
+    time_of,
+)
+from tuner.bench import AbstractBench
+from tuner.errors import Failure, Stage
+from tuner.record import Measurement, Record, Verdict
+from tuner.space import Candidate
+from tuner.target import Effort
+from tuner.workers.bench import WorkerBench
+from tuner.workers.limits import Limits
+from tuner.workers.local import LocalBench
+from tuner.workers.services import compile_spec, judge_spec
+from tuner.workers.ticket import Order
+
+Build = Callable[[Order], AbstractBench]
+
+
+def build_local(of: Order) -> AbstractBench:
+    return LocalBench(of, FakeTarget(), np.random.default_rng(0))
+
+
+def build_workers(of: Order) -> AbstractBench:
+    specs = compile_spec(fake_factory()), judge_spec(fake_factory())
+    return WorkerBench(of, *specs, 2, Limits(), np.random.default_rng(0))
+
+
+@pytest.fixture(params=[build_local, build_workers], ids=["local", "workers"])
+def build(request: pytest.FixtureRequest) -> Iterator[Build]:
+    """Builds benches and closes them."""
+    built: list[AbstractBench] = []
+
+    def make(of: Order) -> AbstractBench:
+        built.append(request.param(of))
+        return built[-1]
+
+    yield make
+    for bench in built:
+        bench.close()
+
+
+def run(bench: AbstractBench, *candidates: Candidate, memory: Memory | None = None) -> list[Record]:
+    """Starts all, then finishes all; each record is remembered before the next is asked for."""
+    for chosen in candidates:
+        bench.start(chosen)
+    records = []
+    for _ in candidates:
+        records.append(bench.finish(Effort()))
+        if memory is not None:
+            memory.append(records[-1])
+    return records
+
+
+def test_records_come_in_the_order_of_starts(build: Build) -> None:
+    chosen = [candidate(x) for x in (3, 9, 1, 7, 5)]
+    records = run(build(order()), *chosen)
+    assert [record.candidate for record in records] == chosen
+    assert [record.median_s for record in records] == [time_of(x) for x in (3, 9, 1, 7, 5)]
+
+
+def test_a_record_tells_the_whole_way(build: Build) -> None:
+    (record,) = run(build(order()), candidate(BEST_X))
+    assert isinstance(record.outcome, Measurement)
+    assert record.verdict == Verdict(0.25, 64)
+    assert (record.target, record.reused_from) == ("fake", None)
+    assert record.script_sha256 == bind(candidate(BEST_X)).sha256
+    assert len(record.artifact_sha256) == 64
+    assert tuple(stage for stage, _ in record.stage_s) == STAGES
+    assert dict(record.stage_s)["lower"] == 2e-4
+    assert all(seconds >= 0 for _, seconds in record.stage_s)
+
+
+@pytest.mark.parametrize(
+    ("at", "deed", "failure"),
+    [
+        ("bind", "fail", Failure(Stage.BIND, "fails at bind")),
+        ("compile", "fail", Failure(Stage.COMPILE, "fails at compile")),
+        ("compile", "odd", Failure(Stage.COMPILE, "KeyError: 'tile_m'")),
+        ("load", "fail", Failure(Stage.LOAD, "fails at load")),
+        ("verify", "wrong", Failure(Stage.VERIFY, "element (0, 1): found 2, expected 1")),
+        ("measure", "fail", Failure(Stage.MEASURE, "fails at measure")),
+        ("measure", "odd", Failure(Stage.RUN, "KeyError: 'tile_m'")),
+    ],
+)
+def test_a_failure_has_its_stage_and_no_time_and_the_next_goes_on(
+    build: Build, at: str, deed: str, failure: Failure
+) -> None:
+    failed, good = run(build(order()), candidate(BEST_X, deed, at), candidate(3))
+    assert failed.outcome == failure
+    assert failed.median_s is None
+    assert failed.stage_s[-1][0] == failure.stage.value
+    assert good.median_s == time_of(3)
+
+
+def test_an_exception_that_cannot_be_printed_or_pickled_is_a_failure(build: Build) -> None:
+    (record,) = run(build(order()), candidate(3, "unprintable", "verify"))
+    assert isinstance(record.outcome, Failure)
+    assert record.outcome.reason.startswith("tests.fakes.UnprintableError: ")
+
+
+def test_a_known_script_is_reused_and_not_compiled(build: Build) -> None:
+    memory = Memory()
+    (first,) = run(build(order(memory)), candidate(3), memory=memory)
+    (again,) = run(build(order(memory)), candidate(3))
+    assert again.reused_from == 0
+    assert (again.outcome, again.verdict) == (first.outcome, first.verdict)
+    assert again.artifact_sha256 == first.artifact_sha256
+    assert [stage for stage, _ in again.stage_s] == ["bind"]
+
+
+def test_a_known_failure_is_reused(build: Build) -> None:
+    memory = Memory()
+    run(build(order(memory)), candidate(3, "fail", "load"), memory=memory)
+    (again,) = run(build(order(memory)), candidate(3, "fail", "load"))
+    assert (again.outcome, again.reused_from) == (Failure(Stage.LOAD, "fails at load"), 0)
+
+
+def test_known_code_of_another_script_is_reused_and_keeps_its_own_candidate(build: Build) -> None:
+    memory = Memory()
+    (first,) = run(build(order(memory)), candidate(3), memory=memory)
+    (same_code,) = run(build(order(memory)), candidate(3, comment="spelt otherwise"))
+    assert same_code.candidate == candidate(3, comment="spelt otherwise")
+    assert same_code.script_sha256 != first.script_sha256
+    assert same_code.artifact_sha256 == first.artifact_sha256
+    assert same_code.reused_from == 0
+    assert [stage for stage, _ in same_code.stage_s] == ["bind", "transform", "lower"]
+
+
+def test_of_two_pending_twins_the_later_reuses_the_earlier(build: Build) -> None:
+    memory = Memory()
+    bench = build(order(memory))
+    first, same_script, same_code = run(
+        bench, candidate(3), candidate(3), candidate(3, comment="twin"), memory=memory
+    )
+    assert first.reused_from is None
+    assert (same_script.reused_from, same_code.reused_from) == (0, 0)
+    assert [stage for stage, _ in same_script.stage_s] == ["bind"]
+
+
+def test_a_twin_whose_elder_was_not_remembered_is_measured_itself(build: Build) -> None:
+    first, second = run(build(order()), candidate(3), candidate(3))
+    assert first.reused_from is second.reused_from is None
+    assert second.median_s == time_of(3)
+
+
+def test_the_limit_of_the_incumbent_reaches_the_target(build: Build) -> None:
+    bench = build(order())
+    bench.start(candidate(1))
+    record = bench.finish(replace(Effort(), stop_above_s=time_of(BEST_X)))
+    assert isinstance(record.outcome, Measurement)
+    assert not record.outcome.is_complete
+
+
+def test_finals_are_in_the_order_given_and_none_for_what_does_not_compile(build: Build) -> None:
+    bench = build(order())
+    good, better = run(bench, candidate(3), candidate(BEST_X))
+    broken = replace(good, candidate=candidate(3, "fail", "compile"))
+    unloadable = replace(good, candidate=candidate(3, "fail", "load"))
+    times = bench.finals((good, broken, better, unloadable), Effort())
+    assert [None if time is None else time.median_s for time in times] == [
+        time_of(3),
+        None,
+        time_of(BEST_X),
+        None,
+    ]
+
+
+def test_finals_go_on_without_the_one_that_breaks_them(build: Build) -> None:
+    bench = build(order())
+    good, better = run(bench, candidate(3), candidate(BEST_X))
+    breaking = replace(good, candidate=candidate(4, "odd", "together"))
+    times = bench.finals((good, breaking, better), Effort())
+    assert [time is None for time in times] == [False, True, False]
+
+
+def test_finals_of_nothing_are_nothing(build: Build) -> None:
+    assert build(order()).finals((), Effort()) == ()
+
+
+def test_closing_twice_and_with_work_pending_is_fine(build: Build) -> None:
+    bench = build(order())
+    bench.start(candidate(3))
+    bench.close()
+    bench.close()

@@ -1,0 +1,54 @@
+import numpy as np
+import pytest
+
+from tests.fakes import BEST_X, PROBLEM, FakeTarget, bind, candidate, fake_factory, time_of
+from tuner.errors import CandidateError
+from tuner.target import Artifact, Effort
+from tuner.workers.services import CompileService, JudgeService, compile_spec, judge_spec, time_together
+
+
+def artifact_of(x: int, deed: str = "", at: str = "") -> Artifact:
+    return FakeTarget().compile(PROBLEM, bind(candidate(x, deed, at)))
+
+
+def test_specs_name_the_services() -> None:
+    heard: list[str] = []
+    assert isinstance(compile_spec(fake_factory()).factory.build(heard.append), CompileService)
+    assert isinstance(judge_spec(fake_factory()).factory.build(heard.append), JudgeService)
+
+
+def test_the_compile_service_gives_what_the_target_gives() -> None:
+    service = CompileService(lambda name: None, fake_factory())
+    assert service.compile(PROBLEM, bind(candidate(3))) == artifact_of(3)
+
+
+def test_timing_is_announced_once_for_a_candidate_and_once_for_the_finals() -> None:
+    heard: list[str] = []
+    service = JudgeService(heard.append, fake_factory())
+    judgement = service.judge(PROBLEM, artifact_of(3), Effort(), seed=1)
+    assert heard == ["timing"]
+    assert judgement.measurement.median_s == time_of(3)
+    times = service.finals(PROBLEM, (artifact_of(3), artifact_of(BEST_X)), Effort(), seed=1)
+    assert heard == ["timing", "timing"]
+    assert [time.median_s for time in times if time is not None] == [time_of(3), time_of(BEST_X)]
+
+
+def test_a_wrong_candidate_is_never_announced() -> None:
+    heard: list[str] = []
+    service = JudgeService(heard.append, fake_factory())
+    with pytest.raises(CandidateError, match="found 2, expected 1"):
+        service.judge(PROBLEM, artifact_of(3, "wrong", "verify"), Effort(), seed=1)
+    assert heard == []
+
+
+def test_times_keep_their_places_beside_what_does_not_load() -> None:
+    artifacts = (artifact_of(1, "fail", "load"), artifact_of(2), artifact_of(3, "fail", "load"))
+    times = time_together(FakeTarget(), PROBLEM, artifacts, Effort(), np.random.default_rng(0))
+    assert [None if time is None else time.median_s for time in times] == [None, time_of(2), None]
+
+
+def test_nothing_is_announced_when_nothing_loads() -> None:
+    heard: list[str] = []
+    service = JudgeService(heard.append, fake_factory())
+    assert service.finals(PROBLEM, (artifact_of(1, "fail", "load"),), Effort(), seed=1) == (None,)
+    assert heard == []
