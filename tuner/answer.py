@@ -45,15 +45,9 @@ def answer_of(trials: tuple[StoredTrial, ...], noise: float | None) -> Answer | 
 
 
 def finalists_of(trials: tuple[StoredTrial, ...]) -> tuple[StoredTrial, ...]:
-    """Returns the trials timed again together; where none was, every one timed to the end."""
+    """Returns the trials timed again together; where none was, every measured one."""
     finals = tuple(trial for trial in trials if trial.final is not None)
-    return finals or tuple(trial for trial in trials if is_timed(trial))
-
-
-def is_timed(trial: StoredTrial) -> bool:
-    """Says whether a trial was timed in the search, and not cut off as hopeless."""
-    outcome = None if trial.record is None else trial.record.outcome
-    return isinstance(outcome, Measurement) and outcome.is_complete
+    return finals or tuple(trial for trial in trials if trial.best_s is not None)
 
 
 def is_tied(measurement: Measurement, fastest: Measurement, noise: float | None) -> bool:

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from tuner.answer import is_timed
 from tuner.bench import AbstractBench
 from tuner.history import StoredTrial
 from tuner.record import Measurement, Record
@@ -23,7 +22,7 @@ class Finals:
 
 def choose_finalists(trials: tuple[StoredTrial, ...], limit: int = FINALISTS) -> tuple[StoredTrial, ...]:
     """Returns the fastest measured trials, fastest first; of several with the same code only one."""
-    measured = [trial for trial in trials if is_timed(trial)]
+    measured = [trial for trial in trials if trial.record is not None and trial.record.median_s is not None]
     measured.sort(key=lambda trial: (record_of(trial).median_s, trial.number))
     by_code: dict[str, StoredTrial] = {}
     for trial in measured:

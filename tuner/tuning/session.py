@@ -25,6 +25,7 @@ from tuner.tuning.events import (
     VendorMeasured,
 )
 from tuner.tuning.finals import choose_finalists, time_finalists
+from tuner.tuning.hopeless import Hopeless, hopeless_before
 from tuner.tuning.interruption import Interruption
 from tuner.tuning.replay import ReplayingBench, ReplayingSampler
 from tuner.workers.ticket import Order
@@ -86,6 +87,7 @@ class Session:
         self._observe = observe
         self._stored = stored
         self._progress = _Progress({trial.number: trial.id for trial in stored})
+        self._hopeless = Hopeless() if run.settings.fresh else hopeless_before(store, run)
         self._bind: Bind = functools.lru_cache(maxsize=None)(composition.bind(run.settings, run.machine))
         self._elapsed_before_s = elapsed_s(run, stored)
         self._started_s = time.monotonic()
@@ -148,6 +150,9 @@ class Session:
 
     def _recall(self, script_sha256: str, artifact_sha256: str) -> Record | None:
         """Returns what became of the same script or code in an earlier trial; None if that is not known."""
+        hopeless = self._hopeless.find(script_sha256 or artifact_sha256)
+        if hopeless is not None:
+            return hopeless
         known = self._store.recall(self._reuse_key(), script_sha256 or None, artifact_sha256 or None)
         if known is None or known.record is None:
             return None
@@ -166,6 +171,7 @@ class Session:
         progress, record = self._progress, trial.record
         if record.median_s is not None and is_faster(record, progress.best):
             progress.best = record
+        self._hopeless.add(progress.trial_ids[trial.number], record)
         if trial.number < len(self._stored) and self._stored[trial.number].record is not None:
             return
         trial_id = progress.trial_ids[trial.number]

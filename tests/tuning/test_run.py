@@ -1,0 +1,316 @@
+"""Runs with a fake target: what is proposed, stored, reused, answered; and what a resumed run does again."""
+
+import dataclasses
+import time
+
+import pytest
+
+from tests.fakes import BEST_X, FakeTarget, bind
+from tests.tuning import fakes
+from tuner.bench import AbstractBench
+from tuner.db.store import Store
+from tuner.errors import UsageError
+from tuner.history import RunSettings, StoredTrial, TrialQuery
+from tuner.machine import Machine
+from tuner.problem import Matmul
+from tuner.record import Measurement, Record
+from tuner.space import Candidate
+from tuner.target import Effort, Script
+from tuner.tuning.composition import BenchSettings, Composition, Plan
+from tuner.tuning.events import Event, FinalsStarted, NoiseMeasured, RunStarted, TrialDone, VendorFailed
+from tuner.tuning.interruption import Interruption
+from tuner.tuning.run import begin, resume
+from tuner.tuning.session import TunedRun
+from tuner.workers.ticket import Order
+
+
+def tune(store: Store, settings: RunSettings, parts: Composition | None = None) -> TunedRun:
+    return begin(settings, parts or fakes.composition(), store, Interruption())
+
+
+def trials_of(store: Store, run: int) -> tuple[StoredTrial, ...]:
+    return store.trials(TrialQuery(run=run, sort="number"))
+
+
+class AskingBench(AbstractBench):
+    """Asks the run to end while it waits for its nth candidate."""
+
+    def __init__(self, bench: AbstractBench, interruption: Interruption, after: int) -> None:
+        self._bench = bench
+        self._interruption = interruption
+        self._left = after
+        self.is_closed = False
+
+    def start(self, candidate: Candidate) -> None:
+        self._bench.start(candidate)
+
+    def finish(self, effort: Effort) -> Record:
+        self._left -= 1
+        if self._left < 0:
+            self._interruption.ask()
+        return self._bench.finish(effort)
+
+    def finals(self, records: tuple[Record, ...], effort: Effort) -> tuple[Measurement | None, ...]:
+        return self._bench.finals(records, effort)
+
+    def close(self) -> None:
+        self.is_closed = True
+        self._bench.close()
+
+
+def interrupted(store: Store, settings: RunSettings, after: int) -> TunedRun:
+    """Runs until Ctrl-C comes while the run waits for a candidate."""
+    interruption = Interruption()
+
+    def bench(order: Order, how: BenchSettings) -> AbstractBench:
+        return AskingBench(fakes.local_bench(order, how), interruption, after)
+
+    return begin(settings, fakes.composition(bench=bench), store, interruption)
+
+
+def test_a_run_finds_the_best_of_an_exhaustive_search(store: Store) -> None:
+    tuned = tune(store, fakes.settings(trials=None, sampler="exhaustive"))
+    assert tuned.counts.proposed == 20
+    assert tuned.best is not None
+    assert tuned.best.record is not None
+    assert dict(tuned.best.record.candidate.choices)["x"] == BEST_X
+    assert tuned.run.status == "done"
+    assert tuned.run.vendor is not None
+
+
+def test_every_proposal_is_stored_before_it_runs(store: Store) -> None:
+    seen = []
+
+    def bench(order: Order, how: BenchSettings) -> AbstractBench:
+        watched = fakes.local_bench(order, how)
+        start = watched.start
+
+        def note(candidate: Candidate) -> None:
+            seen.append((candidate, store.info().trials))
+            start(candidate)
+
+        watched.start = note  # type: ignore[method-assign]
+        return watched
+
+    tune(store, fakes.settings(trials=5), fakes.composition(bench=bench))
+    assert [count for _, count in seen] == [1, 2, 3, 4, 5]
+
+
+def test_the_same_code_is_timed_once_in_a_run(store: Store) -> None:
+    """``comment`` changes the script but not the code."""
+    tuned = tune(store, fakes.settings(trials=None, sampler="exhaustive"))
+    assert tuned.counts.reused == 10
+    assert tuned.counts.measured == 20
+
+
+def test_a_second_run_reuses_everything_and_says_so(store: Store) -> None:
+    first = tune(store, fakes.settings(trials=6))
+    second = tune(store, fakes.settings(trials=6))
+    assert second.counts.reused == second.counts.proposed == 6
+    originals = {trial.id for trial in trials_of(store, first.run.id)}
+    for trial in trials_of(store, second.run.id):
+        assert trial.record is not None
+        assert trial.record.reused_from in originals
+
+
+def test_fresh_measures_again_what_another_run_has_measured(store: Store) -> None:
+    tune(store, fakes.settings(trials=None, sampler="exhaustive"))
+    fresh = tune(store, fakes.settings(trials=None, sampler="exhaustive", fresh=True))
+    assert fresh.counts.reused == 10  # the same code twice in this run
+    for trial in trials_of(store, fresh.run.id):
+        assert trial.record is not None
+        assert trial.record.reused_from is None or trial.record.reused_from > 20
+
+
+def test_finalists_are_timed_again_and_the_noise_is_stored(store: Store) -> None:
+    events: list[Event] = []
+    tuned = begin(fakes.settings(), fakes.composition(), store, Interruption(), events.append)
+    finals = [trial for trial in trials_of(store, tuned.run.id) if trial.final is not None]
+    assert FinalsStarted(len(finals)) in events
+    assert 0 < len(finals) <= 8
+    assert tuned.run.noise == 0.0  # the fake's clock is exact
+    assert NoiseMeasured(0.0) in events
+
+
+def test_observers_hear_the_start_and_every_trial(store: Store) -> None:
+    events: list[Event] = []
+    begin(fakes.settings(trials=4), fakes.composition(), store, Interruption(), events.append)
+    assert isinstance(events[0], RunStarted)
+    assert (events[0].cartesian, events[0].feasible, events[0].proposed_before) == (20, 20, 0)
+    done = [event for event in events if isinstance(event, TrialDone)]
+    assert [event.number for event in done] == [0, 1, 2, 3]
+    assert done[-1].counts.measured == 4
+    assert done[-1].best is not None
+
+
+def test_a_vendor_that_fails_is_told_and_ends_nothing(store: Store) -> None:
+    events: list[Event] = []
+    parts = fakes.composition(vendor=fakes.no_vendor)
+    tuned = begin(fakes.settings(trials=3), parts, store, Interruption(), events.append)
+    assert VendorFailed("vendor: exited with status 3") in events
+    assert tuned.run.vendor is None
+    assert tuned.best is not None
+
+
+def test_no_working_candidate_gives_no_answer(store: Store) -> None:
+    parts = fakes.composition(bind=lambda _settings, _machine: fakes.failing_bind)
+    tuned = tune(store, fakes.settings(trials=3), parts)
+    assert tuned.answer is None
+    assert tuned.counts.failed == 3
+    assert tuned.run.status == "done"
+
+
+def test_a_time_budget_ends_the_search(store: Store) -> None:
+    def slow(candidate: Candidate) -> Script:
+        time.sleep(0.02)
+        return bind(candidate)
+
+    parts = fakes.composition(
+        plan=fakes.plan({"x": tuple(range(1000))}), bind=lambda _settings, _machine: slow
+    )
+    tuned = tune(store, fakes.settings(trials=None, budget_s=0.3), parts)
+    assert 1 <= tuned.counts.proposed < 100
+
+
+def test_ctrl_c_stores_what_was_measured(store: Store) -> None:
+    tuned = interrupted(store, fakes.settings(), after=5)
+    assert tuned.is_interrupted
+    assert tuned.counts.measured == 5
+    assert tuned.counts.proposed == 7  # two were in flight
+    assert store.run(tuned.run.id).seconds is not None
+
+
+@pytest.mark.parametrize("sampler", ["random", "tpe"])
+def test_an_interrupted_run_resumes_to_the_trials_of_an_unbroken_one(store: Store, sampler: str) -> None:
+    settings = fakes.settings(trials=14, sampler=sampler, fresh=True)
+    unbroken = tune(store, settings)
+    broken = interrupted(store, settings, after=6)
+    resumed = resume(broken.run.id, fakes.composition(), store, Interruption())
+    rows = [trial.row for trial in trials_of(store, unbroken.run.id)]
+    assert [trial.row for trial in trials_of(store, resumed.run.id)] == rows
+    assert resumed.run.id == broken.run.id
+    assert resumed.run.status == "done"
+    assert resumed.counts.measured == 14
+
+
+def test_a_proposal_without_outcome_is_run_first_under_its_number(store: Store) -> None:
+    broken = interrupted(store, fakes.settings(), after=4)
+    pending = [trial for trial in trials_of(store, broken.run.id) if trial.record is None]
+    assert [trial.number for trial in pending] == [4, 5]
+    events: list[Event] = []
+    resume(broken.run.id, fakes.composition(), store, Interruption(), events.append)
+    done = [event for event in events if isinstance(event, TrialDone)]
+    assert [event.number for event in done] == list(range(4, 12))
+    assert {event.trial for event in done} >= {trial.id for trial in pending}
+    assert isinstance(events[0], RunStarted)
+    assert events[0].proposed_before == 6
+
+
+def test_a_resumed_run_measures_nothing_twice(store: Store) -> None:
+    broken = interrupted(store, fakes.settings(trials=8), after=5)
+    before = {trial.id: trial.record for trial in trials_of(store, broken.run.id)}
+    started = []
+
+    def bench(order: Order, how: BenchSettings) -> AbstractBench:
+        watched = fakes.local_bench(order, how)
+        start = watched.start
+        watched.start = lambda candidate: (started.append(candidate), start(candidate))[1]  # type: ignore[method-assign, func-returns-value]
+        return watched
+
+    resume(broken.run.id, fakes.composition(bench=bench), store, Interruption())
+    assert len(started) == 8 - 5
+    after = {trial.id: trial.record for trial in trials_of(store, broken.run.id)}
+    assert all(after[trial] == record for trial, record in before.items() if record is not None)
+
+
+def test_a_run_that_is_done_can_be_resumed_without_new_trials(store: Store) -> None:
+    done = tune(store, fakes.settings(trials=5))
+    again = resume(done.run.id, fakes.composition(), store, Interruption())
+    assert again.counts == done.counts
+    assert again.answer is not None
+
+
+def test_seconds_add_over_the_sessions_of_a_run(store: Store) -> None:
+    broken = interrupted(store, fakes.settings(), after=4)
+    resumed = resume(broken.run.id, fakes.composition(), store, Interruption())
+    assert resumed.seconds > (broken.run.seconds or 0.0) > 0.0
+
+
+def test_the_bench_is_closed_when_something_breaks(store: Store) -> None:
+    benches: list[AskingBench] = []
+
+    def bench(order: Order, how: BenchSettings) -> AbstractBench:
+        benches.append(AskingBench(fakes.local_bench(order, how), Interruption(), 99))
+        return benches[-1]
+
+    def broken(problem: Matmul, threads: int, seed: int) -> None:  # type: ignore[valid-type]
+        raise RuntimeError("a defect")
+
+    with pytest.raises(RuntimeError, match="a defect"):
+        tune(store, fakes.settings(), fakes.composition(bench=bench, vendor=broken))
+    assert benches[0].is_closed
+    assert store.runs(1)[0].status == "interrupted"
+
+
+def test_a_machine_of_another_class_cannot_resume(store: Store) -> None:
+    broken = interrupted(store, fakes.settings(), after=2)
+    parts = fakes.composition(machine=lambda: fakes.OTHER_MACHINE)
+    with pytest.raises(UsageError, match="run 1: was made on 'fake', this machine is 'another'"):
+        resume(broken.run.id, parts, store, Interruption())
+
+
+def test_another_compiler_cannot_resume(store: Store) -> None:
+    broken = interrupted(store, fakes.settings(), after=2)
+    parts = fakes.composition(compiler=lambda _target: fakes.OTHER_COMPILER)
+    with pytest.raises(UsageError, match=r"run 1: was made by compiler 'fake 1\.0.*start a new run"):
+        resume(broken.run.id, parts, store, Interruption())
+
+
+def test_a_space_that_gives_other_rows_cannot_resume(store: Store) -> None:
+    broken = interrupted(store, fakes.settings(), after=2)
+    parts = fakes.composition(plan=fakes.plan({"x": tuple(range(20))}))
+    with pytest.raises(UsageError, match=r"run 1: row \d+ of its search space is no longer fake\(.*new run"):
+        resume(broken.run.id, parts, store, Interruption())
+    assert store.run(broken.run.id).status == "interrupted"
+
+
+def test_an_unknown_run_cannot_resume(store: Store) -> None:
+    with pytest.raises(UsageError, match="run: found 7, allowed none"):
+        resume(7, fakes.composition(), store, Interruption())
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (fakes.settings(problem=Matmul(100_000, 100_000, 100_000)), "GiB, available 1.0 GiB"),
+        (fakes.settings(sampler="guess"), "sampler: found 'guess', allowed"),
+    ],
+)
+def test_what_cannot_begin_is_refused_before_anything_is_stored(
+    store: Store, settings: RunSettings, message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        tune(store, settings)
+    assert store.runs() == ()
+
+
+def test_an_empty_set_is_refused_before_anything_is_stored(store: Store) -> None:
+    def empty(_settings: RunSettings, _machine: Machine) -> Plan:
+        raise UsageError("constraint 'x > 99' leaves nothing")
+
+    with pytest.raises(UsageError, match="x > 99"):
+        tune(store, fakes.settings(), fakes.composition(plan=empty))
+    assert store.runs() == ()
+
+
+def test_real_processes_serve_a_run(store: Store) -> None:
+    from tests.fakes import fake_factory
+
+    parts = fakes.composition(bench=fakes.worker_bench(fake_factory()))
+    tuned = tune(store, fakes.settings(trials=8, workers=2), parts)
+    assert tuned.counts.measured == 8
+    assert tuned.answer is not None
+
+
+def test_fakes_share_their_machine_with_the_target() -> None:
+    assert dataclasses.asdict(fakes.MACHINE) == dataclasses.asdict(FakeTarget().machine())
