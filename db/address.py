@@ -52,7 +52,7 @@ def parse_address(text: str) -> FileAddress | ServerAddress:
     if scheme != "sqlite":
         raise UsageError(f"database: found a {scheme} URL, allowed {ALLOWED}")
     if url.host or url.query or url.database in (None, "", ":memory:"):
-        raise UsageError(f"database: found {url.render_as_string()}, allowed {ALLOWED}")
+        raise UsageError(f"database: found {text}, allowed {ALLOWED}")
     return _file(str(url.database))
 
 

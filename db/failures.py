@@ -9,6 +9,7 @@ from sqlalchemy.exc import DBAPIError, OperationalError
 from tuner.errors import UsageError
 
 BUSY_LIMIT_S = 30.0  # how long a writer waits for another one
+BEYOND_64_BITS = "found a number beyond 64 bits, allowed -2^63 to 2^63 - 1"
 
 # https://www.sqlite.org/rescode.html: extended codes begin with the name of their primary code
 SQLITE_SENTENCES = (
@@ -28,6 +29,7 @@ SQLITE_SENTENCES = (
 )
 # https://www.postgresql.org/docs/current/errcodes-appendix.html: classes, and single codes
 POSTGRES_SENTENCES = (
+    ("22003", BEYOND_64_BITS),
     ("53100", "the server's disk is full; what was stored before is kept"),
     ("25006", "is read-only: it can be queried, not written"),
     ("42501", "this user lacks a permission"),
@@ -51,9 +53,7 @@ def told_plainly(shown: str) -> Iterator[None]:
             raise
         raise UsageError(f"database {shown}: {sentence}") from error
     except OverflowError as error:
-        raise UsageError(
-            f"database {shown}: found a number beyond 64 bits, allowed -2^63 to 2^63 - 1"
-        ) from error
+        raise UsageError(f"database {shown}: {BEYOND_64_BITS}") from error
 
 
 def _sentence(error: DBAPIError) -> str | None:

@@ -13,6 +13,8 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
 
 from tuner.db.columns import PlainText, UtcDateTime
 
+ID = sa.BigInteger().with_variant(sa.Integer(), "sqlite")  # SQLite counts up INTEGER keys only
+
 FIRST = "first"  # kinds of measurement: when a trial ran,
 FINAL = "final"  # again among the finalists, interleaved,
 VENDOR = "vendor"  # and of the vendor library beside a run
@@ -43,7 +45,7 @@ class ProblemRow(Base):
 
     __tablename__ = "problem"
 
-    id: Mapped[int] = mapped_column(sa.Integer, primary_key=True)
+    id: Mapped[int] = mapped_column(ID, primary_key=True)
     key: Mapped[str] = mapped_column(unique=True)  # Problem.key
     operation: Mapped[str]
     shape: Mapped[str] = mapped_column(index=True)  # 512x512x512
@@ -57,7 +59,7 @@ class MachineRow(Base):
 
     __tablename__ = "machine"
 
-    id: Mapped[int] = mapped_column(sa.Integer, primary_key=True)
+    id: Mapped[int] = mapped_column(ID, primary_key=True)
     content_sha256: Mapped[str] = mapped_column(unique=True)  # of all fields
     name: Mapped[str] = mapped_column(index=True)  # equal names: comparable times
     processor: Mapped[str]
@@ -76,7 +78,7 @@ class EnvironmentRow(Base):
 
     __tablename__ = "environment"
 
-    id: Mapped[int] = mapped_column(sa.Integer, primary_key=True)
+    id: Mapped[int] = mapped_column(ID, primary_key=True)
     content_sha256: Mapped[str] = mapped_column(unique=True)  # of all fields
     fingerprint: Mapped[str] = mapped_column(index=True)  # Compiler.fingerprint
     mlir: Mapped[str]
@@ -98,12 +100,12 @@ class RunRow(Base):
 
     __tablename__ = "run"
 
-    id: Mapped[int] = mapped_column(sa.Integer, primary_key=True)
+    id: Mapped[int] = mapped_column(ID, primary_key=True)
     uuid: Mapped[str] = mapped_column(unique=True)  # the same run in every database it is merged into
     created: Mapped[datetime.datetime] = mapped_column(index=True)
-    problem_id: Mapped[int] = mapped_column(sa.Integer, ForeignKey("problem.id"), index=True)
-    machine_id: Mapped[int] = mapped_column(sa.Integer, ForeignKey("machine.id"), index=True)
-    environment_id: Mapped[int] = mapped_column(sa.Integer, ForeignKey("environment.id"), index=True)
+    problem_id: Mapped[int] = mapped_column(ForeignKey("problem.id"), index=True)
+    machine_id: Mapped[int] = mapped_column(ForeignKey("machine.id"), index=True)
+    environment_id: Mapped[int] = mapped_column(ForeignKey("environment.id"), index=True)
     target: Mapped[str]
     threads: Mapped[int]
     strategies: Mapped[list[Any]] = mapped_column(sa.JSON)  # [name, ...]
@@ -134,8 +136,8 @@ class TrialRow(Base):
     __tablename__ = "trial"
     __table_args__ = (UniqueConstraint("run_id", "number"),)
 
-    id: Mapped[int] = mapped_column(sa.Integer, primary_key=True)
-    run_id: Mapped[int] = mapped_column(sa.Integer, ForeignKey("run.id"))
+    id: Mapped[int] = mapped_column(ID, primary_key=True)
+    run_id: Mapped[int] = mapped_column(ForeignKey("run.id"))
     number: Mapped[int]  # in the order of proposals
     row: Mapped[int]  # of the feasible set
     strategy: Mapped[str] = mapped_column(index=True)
@@ -150,7 +152,7 @@ class TrialRow(Base):
     stage_s: Mapped[list[Any]] = mapped_column(sa.JSON, default=list)  # [[stage, seconds], ...]
     script_sha256: Mapped[str | None] = mapped_column(ForeignKey("script.sha256"), index=True)
     artifact_sha256: Mapped[str | None] = mapped_column(index=True)
-    reused_from_id: Mapped[int | None] = mapped_column(sa.Integer, ForeignKey("trial.id"), index=True)
+    reused_from_id: Mapped[int | None] = mapped_column(ForeignKey("trial.id"), index=True)
 
     run: Mapped[RunRow] = relationship(lazy="raise")
     script: Mapped[ScriptRow | None] = relationship(lazy="raise")
@@ -167,9 +169,9 @@ class MeasurementRow(Base):
         sa.CheckConstraint("(trial_id IS NULL) <> (run_id IS NULL)", name="one_owner"),
     )
 
-    id: Mapped[int] = mapped_column(sa.Integer, primary_key=True)
-    trial_id: Mapped[int | None] = mapped_column(sa.Integer, ForeignKey("trial.id"))
-    run_id: Mapped[int | None] = mapped_column(sa.Integer, ForeignKey("run.id"))
+    id: Mapped[int] = mapped_column(ID, primary_key=True)
+    trial_id: Mapped[int | None] = mapped_column(ForeignKey("trial.id"))
+    run_id: Mapped[int | None] = mapped_column(ForeignKey("run.id"))
     kind: Mapped[str]
     samples_s: Mapped[list[Any]] = mapped_column(sa.JSON)  # [seconds, ...]: JSON keeps every bit of a double
     inner_calls: Mapped[int]

@@ -2,6 +2,7 @@
 
 import os
 import sqlite3
+import stat
 import time
 from pathlib import Path
 from urllib.parse import quote
@@ -30,11 +31,10 @@ def prepare_file(address: FileAddress) -> None:
     """Creates the directories above the file. Raises UsageError for a path that cannot hold one."""
     try:
         address.path.parent.mkdir(parents=True, exist_ok=True)
+        exists = address.path.exists()
     except OSError as error:
-        raise UsageError(
-            f"database {address.shown}: cannot create its directory: {error.strerror}"
-        ) from error
-    if address.path.exists():
+        raise UsageError(f"database {address.shown}: cannot be created: {error.strerror}") from error
+    if exists:
         require_file(address)
     elif not os.access(address.path.parent, os.W_OK):
         raise UsageError(
@@ -44,10 +44,12 @@ def prepare_file(address: FileAddress) -> None:
 
 def require_file(address: FileAddress) -> None:
     """Raises UsageError unless there is a file that may be read."""
-    if not address.path.exists():
-        raise UsageError(f"database {address.shown}: found no such file, allowed an existing database")
-    if not address.path.is_file():
-        kind = "a directory" if address.path.is_dir() else "no regular file"
+    try:
+        mode = address.path.stat().st_mode
+    except OSError as error:
+        raise UsageError(f"database {address.shown}: cannot be opened: {error.strerror}") from error
+    if not stat.S_ISREG(mode):
+        kind = "a directory" if stat.S_ISDIR(mode) else "no regular file"
         raise UsageError(f"database {address.shown}: found {kind}, allowed a file")
     if not os.access(address.path, os.R_OK):
         raise UsageError(
@@ -89,10 +91,10 @@ def _connect_to_write(path: Path) -> sqlite3.Connection:
 
 
 def _connect_to_read(path: Path) -> sqlite3.Connection:
-    """Without a log nobody writes, and SQLite may read without making the files beside that WAL needs."""
-    log = Path(f"{path}-wal")
-    option = "mode=ro" if log.exists() else "immutable=1"
-    return _connect(f"file:{quote(str(path))}?{option}", uri=True)
+    """Reads beside a writer if it can: for WAL there must be two more files, a log and its index."""
+    has_log = Path(f"{path}-wal").exists() or os.access(path.parent, os.W_OK)
+    # without a log nobody writes: SQLite need not look for one where it cannot make it
+    return _connect(f"file:{quote(str(path))}?{'mode=ro' if has_log else 'immutable=1'}", uri=True)
 
 
 def _connect(database: str, uri: bool = False) -> sqlite3.Connection:

@@ -6,6 +6,8 @@ from alembic import op
 revision = "0001"
 down_revision = None
 
+ID = sa.BigInteger().with_variant(sa.Integer(), "sqlite")  # SQLite counts up INTEGER keys only
+
 
 def upgrade() -> None:
     _create_environment()
@@ -25,7 +27,7 @@ def downgrade() -> None:
 def _create_environment() -> None:
     op.create_table(
         "environment",
-        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("id", ID, nullable=False),
         sa.Column("content_sha256", sa.Text(), nullable=False),
         sa.Column("fingerprint", sa.Text(), nullable=False),
         sa.Column("mlir", sa.Text(), nullable=False),
@@ -40,7 +42,7 @@ def _create_environment() -> None:
 def _create_machine() -> None:
     op.create_table(
         "machine",
-        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("id", ID, nullable=False),
         sa.Column("content_sha256", sa.Text(), nullable=False),
         sa.Column("name", sa.Text(), nullable=False),
         sa.Column("processor", sa.Text(), nullable=False),
@@ -61,7 +63,7 @@ def _create_machine() -> None:
 def _create_problem() -> None:
     op.create_table(
         "problem",
-        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("id", ID, nullable=False),
         sa.Column("key", sa.Text(), nullable=False),
         sa.Column("operation", sa.Text(), nullable=False),
         sa.Column("shape", sa.Text(), nullable=False),
@@ -86,12 +88,12 @@ def _create_script() -> None:
 def _create_run() -> None:
     op.create_table(
         "run",
-        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("id", ID, nullable=False),
         sa.Column("uuid", sa.Text(), nullable=False),
         sa.Column("created", sa.DateTime(timezone=True), nullable=False),
-        sa.Column("problem_id", sa.Integer(), nullable=False),
-        sa.Column("machine_id", sa.Integer(), nullable=False),
-        sa.Column("environment_id", sa.Integer(), nullable=False),
+        sa.Column("problem_id", ID, nullable=False),
+        sa.Column("machine_id", ID, nullable=False),
+        sa.Column("environment_id", ID, nullable=False),
         sa.Column("target", sa.Text(), nullable=False),
         sa.Column("threads", sa.BigInteger(), nullable=False),
         sa.Column("strategies", sa.JSON(), nullable=False),
@@ -124,8 +126,8 @@ def _create_run() -> None:
 def _create_trial() -> None:
     op.create_table(
         "trial",
-        sa.Column("id", sa.Integer(), nullable=False),
-        sa.Column("run_id", sa.Integer(), nullable=False),
+        sa.Column("id", ID, nullable=False),
+        sa.Column("run_id", ID, nullable=False),
         sa.Column("number", sa.BigInteger(), nullable=False),
         sa.Column("row", sa.BigInteger(), nullable=False),
         sa.Column("strategy", sa.Text(), nullable=False),
@@ -140,7 +142,7 @@ def _create_trial() -> None:
         sa.Column("stage_s", sa.JSON(), nullable=False),
         sa.Column("script_sha256", sa.Text(), nullable=True),
         sa.Column("artifact_sha256", sa.Text(), nullable=True),
-        sa.Column("reused_from_id", sa.Integer(), nullable=True),
+        sa.Column("reused_from_id", ID, nullable=True),
         sa.ForeignKeyConstraint(["reused_from_id"], ["trial.id"], name="fk_trial_reused_from_id"),
         sa.ForeignKeyConstraint(["run_id"], ["run.id"], name="fk_trial_run_id"),
         sa.ForeignKeyConstraint(["script_sha256"], ["script.sha256"], name="fk_trial_script_sha256"),
@@ -157,9 +159,9 @@ def _create_trial() -> None:
 def _create_measurement() -> None:
     op.create_table(
         "measurement",
-        sa.Column("id", sa.Integer(), nullable=False),
-        sa.Column("trial_id", sa.Integer(), nullable=True),
-        sa.Column("run_id", sa.Integer(), nullable=True),
+        sa.Column("id", ID, nullable=False),
+        sa.Column("trial_id", ID, nullable=True),
+        sa.Column("run_id", ID, nullable=True),
         sa.Column("kind", sa.Text(), nullable=False),
         sa.Column("samples_s", sa.JSON(), nullable=False),
         sa.Column("inner_calls", sa.BigInteger(), nullable=False),
@@ -167,7 +169,7 @@ def _create_measurement() -> None:
         sa.Column("low_s", sa.Double(), nullable=False),
         sa.Column("high_s", sa.Double(), nullable=False),
         sa.Column("is_complete", sa.Boolean(), nullable=False),
-        sa.CheckConstraint("(trial_id IS NULL) <> (run_id IS NULL)", name="ck_measurement_one_owner"),
+        sa.CheckConstraint("(trial_id IS NULL) <> (run_id IS NULL)", name=op.f("ck_measurement_one_owner")),
         sa.ForeignKeyConstraint(["run_id"], ["run.id"], name="fk_measurement_run_id"),
         sa.ForeignKeyConstraint(["trial_id"], ["trial.id"], name="fk_measurement_trial_id"),
         sa.PrimaryKeyConstraint("id", name="pk_measurement"),

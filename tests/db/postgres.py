@@ -1,0 +1,63 @@
+"""A PostgreSQL server of the distribution's package, started for the tests in a folder of its own."""
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+PACKAGED = Path("/usr/lib/postgresql")
+START_LIMIT_S = 60
+
+
+@contextmanager
+def server() -> Iterator[str]:
+    """Gives the URL of a running server's database; skips with the reason where none can be."""
+    pytest.importorskip("psycopg", reason="PostgreSQL needs psycopg, the extra: postgres")
+    programs = _programs()
+    # a socket's path may have 107 bytes: the folders of pytest are too deep
+    folder = Path(tempfile.mkdtemp(prefix="pg-"))
+    try:
+        if os.geteuid() == 0:
+            shutil.chown(folder, "postgres", "postgres")
+        _run(
+            programs / "initdb", "-D", f"{folder}/d", "-A", "trust", "-U", "tuner", "-E", "UTF8", "--no-sync"
+        )
+        options = f"-F -c listen_addresses= -c unix_socket_directories={folder}"
+        _run(programs / "pg_ctl", "start", "-w", "-D", f"{folder}/d", "-l", f"{folder}/log", "-o", options)
+        try:
+            yield f"postgresql://tuner@/postgres?host={folder}"
+        finally:
+            _run(programs / "pg_ctl", "stop", "-m", "immediate", "-D", f"{folder}/d")
+    finally:
+        shutil.rmtree(folder)
+
+
+def _programs() -> Path:
+    found = sorted(PACKAGED.glob("*/bin/initdb"), key=lambda path: int(re.sub(r"\D", "", path.parts[4]) or 0))
+    if not found:
+        pytest.skip(f"no PostgreSQL server: found no initdb under {PACKAGED}")
+    if os.geteuid() == 0 and shutil.which("runuser") is None:
+        pytest.skip("no PostgreSQL server: it refuses to run as root, and there is no runuser")
+    return found[-1].parent
+
+
+def _run(*words: str | Path) -> None:
+    as_postgres = ("runuser", "-u", "postgres", "--") if os.geteuid() == 0 else ()
+    done = subprocess.run(
+        [*as_postgres, *words],
+        cwd="/",
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,  # the server keeps a pipe open
+        stderr=subprocess.PIPE if "start" not in words else subprocess.DEVNULL,
+        timeout=START_LIMIT_S,
+        check=False,
+    )
+    if done.returncode != 0:
+        reason = (done.stderr or b"see its log").decode(errors="replace").strip()
+        pytest.skip(f"no PostgreSQL server: {Path(words[0]).name} failed: {reason}")

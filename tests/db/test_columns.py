@@ -1,0 +1,52 @@
+import datetime
+
+import pytest
+import sqlalchemy as sa
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlalchemy.dialects import sqlite
+
+from tuner.db.columns import PlainText, UtcDateTime, plain
+
+DIALECT = sqlite.dialect()
+
+
+@given(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])))
+def test_text_that_can_be_stored_is_unchanged(text: str) -> None:
+    assert plain(text) == text
+
+
+@given(st.text(st.characters(categories=["Cs", "Lu"], include_characters="\0")))
+def test_any_text_becomes_text_that_can_be_stored(text: str) -> None:
+    assert "\0" not in plain(text)
+    plain(text).encode("utf-8")
+
+
+def test_what_cannot_be_stored_stays_visible() -> None:
+    assert plain("a\0b\udc80") == r"a\x00b\udc80"
+    assert PlainText().process_bind_param(None, DIALECT) is None
+
+
+@given(st.datetimes(datetime.datetime(1971, 1, 1), timezones=st.timezones()))
+def test_an_instant_is_stored_and_given_in_utc(time: datetime.datetime) -> None:
+    column = UtcDateTime()
+    stored = column.process_bind_param(time, DIALECT)
+    assert stored is not None
+    assert stored.tzinfo is datetime.UTC
+    for told in (stored, stored.replace(tzinfo=None), time):
+        assert column.process_result_value(told, DIALECT) == stored
+
+
+def test_no_time_stays_no_time() -> None:
+    assert UtcDateTime().process_bind_param(None, DIALECT) is None
+    assert UtcDateTime().process_result_value(None, DIALECT) is None
+
+
+def test_a_time_without_a_zone_is_refused() -> None:
+    with pytest.raises(ValueError, match="found 2026-01-01T00:00:00 without a zone"):
+        UtcDateTime().process_bind_param(datetime.datetime(2026, 1, 1), DIALECT)
+
+
+def test_the_types_are_plain_text_and_timestamps_to_the_database() -> None:
+    assert isinstance(PlainText().impl, sa.Text)
+    assert isinstance(UtcDateTime().impl, sa.DateTime)

@@ -1,0 +1,151 @@
+"""One database into another, of either kind."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.db.values import CANDIDATE, KEY, SCRIPT, SETTINGS, TOO_WIDE, add, begin, outcome, sha256, timed
+from tuner.db.store import Store
+from tuner.errors import Failure, Stage, UsageError
+from tuner.history import Run, StoredTrial, TrialQuery, Vendor
+from tuner.problem import Matmul
+from tuner.record import Verdict
+
+
+@pytest.fixture
+def other_url(tmp_path: Path) -> str:
+    return str(tmp_path / "other.db")
+
+
+@pytest.fixture
+def other(other_url: str) -> Iterator[Store]:
+    with Store.open(other_url) as opened:
+        yield opened
+
+
+def fill(store: Store) -> None:
+    """Stores two runs of which the first reuses an outcome of the second."""
+    first = begin(store)
+    second = begin(store, replace(SETTINGS, problem=Matmul(64, 64, 64)))
+    add(store, second, 0, outcome(TOO_WIDE))
+    original = add(store, second, 1, outcome(timed(0.5), "// a\n", "c0de"), "// a\n")
+    add(store, first, 0, outcome(timed(0.2)))
+    add(store, first, 1, replace(outcome(timed(0.5), "// b\n", "c0de"), reused_from=original), "// b\n")
+    add(store, first, 2, outcome(Verdict(0.5, 4)))
+    add(store, first, 3, None)
+    store.set_final(original, timed(0.4))
+    store.set_vendor(first, Vendor("OpenBLAS", 1, timed(0.3)))
+    store.set_noise(first, 0.01)
+    store.finish_run(first, "done", 12.0)
+
+
+def told(store: Store) -> tuple[list[Run], list[tuple[StoredTrial, StoredTrial | None]]]:
+    """Returns all that a store holds, without its ids; a reused outcome comes with its original."""
+    runs = [replace(run, id=0) for run in store.runs()]
+    trials = []
+    for trial in store.trials(TrialQuery()):
+        reused_from = None if trial.record is None else trial.record.reused_from
+        original = None if reused_from is None else _without_ids(store.trial(reused_from))
+        trials.append((_without_ids(trial), original))
+    return runs, trials
+
+
+def _without_ids(trial: StoredTrial) -> StoredTrial:
+    record = None if trial.record is None else replace(trial.record, reused_from=None)
+    return replace(trial, id=0, run=0, record=record)
+
+
+def test_everything_arrives_in_an_empty_database(store: Store, other: Store, other_url: str) -> None:
+    fill(other)
+    assert store.merge(other_url) == (2, 6)
+    assert told(store) == told(other)
+
+
+def test_a_second_merge_adds_nothing(store: Store, other: Store, other_url: str) -> None:
+    fill(other)
+    store.merge(other_url)
+    before = told(store)
+    assert store.merge(other_url) == (0, 0)
+    assert told(store) == before
+
+
+def test_ids_that_are_taken_are_given_anew(store: Store, other: Store, other_url: str) -> None:
+    fill(other)
+    fill(store)
+    assert store.merge(other_url) == (2, 6)
+    assert store.info().runs == 4
+    assert len(store.info().problems) == 2
+    (ours, ours_original), (theirs, theirs_original) = (
+        pair for pair in told(store)[1] if pair[1] is not None
+    )
+    assert ours_original is not None
+    assert theirs_original is not None
+    assert ours.created < theirs.created or theirs.created < ours.created
+    assert ours_original.created != theirs_original.created
+    assert ours.record == theirs.record
+
+
+def test_a_run_that_went_on_elsewhere_takes_what_it_lacks(store: Store, other: Store, other_url: str) -> None:
+    run = begin(other)
+    timed_again = add(other, run, 0, outcome(timed(0.5)))
+    pending = add(other, run, 1, None)
+    other.finish_run(run, "interrupted", 1.0)
+    assert store.merge(other_url) == (1, 2)
+    assert store.runs()[0].status == "interrupted"
+
+    other.record(pending, replace(outcome(timed(0.5)), reused_from=timed_again), SCRIPT)
+    add(other, run, 2, outcome(TOO_WIDE))
+    other.set_final(timed_again, timed(0.4))
+    other.set_vendor(run, Vendor("OpenBLAS", 1, timed(0.3)))
+    other.finish_run(run, "done", 1.0)
+    assert store.merge(other_url) == (0, 1)
+    assert told(store) == told(other)
+    other.set_vendor(run, Vendor("oneDNN", 1, timed(0.2)))
+    other.finish_run(run, "done", 1.0)
+    assert store.merge(other_url) == (0, 0)
+    assert told(store) == told(other)
+
+
+def test_an_outcome_that_is_here_is_kept(store: Store, other: Store, other_url: str) -> None:
+    run = begin(other)
+    pending = other.propose(run, 0, 0, CANDIDATE)
+    store.merge(other_url)
+    (mine,) = store.trials(TrialQuery())
+    store.record(mine.id, outcome(timed(0.5)), SCRIPT)
+    store.finish_run(mine.run, "done", 9.0)
+    other.record(pending, outcome(Failure(Stage.RUN, "time limit of 10 s")), SCRIPT)
+    other.set_final(pending, timed(0.1))
+    other.finish_run(run, "interrupted", 3.0)
+    assert store.merge(other_url) == (0, 0)
+    assert store.trial(mine.id).record == outcome(timed(0.5))
+    assert store.trial(mine.id).final is None
+    assert (store.run(mine.run).status, store.run(mine.run).seconds) == ("done", 9.0)
+
+
+def test_what_was_merged_is_recalled_and_counted(store: Store, other: Store, other_url: str) -> None:
+    add(other, begin(other), 0, outcome(timed(0.5)))
+    store.merge(other_url)
+    found = store.recall(KEY, sha256(SCRIPT))
+    assert found is not None
+    assert store.counts(found.run).measured == 1
+
+
+def test_a_database_merged_into_itself_gains_nothing(other: Store, other_url: str) -> None:
+    fill(other)
+    assert other.merge(other_url) == (0, 0)
+
+
+def test_a_file_that_is_not_there_is_refused_and_not_made(store: Store, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="cannot be opened: No such file or directory"):
+        store.merge(str(tmp_path / "absent.db"))
+    assert not (tmp_path / "absent.db").exists()
+
+
+@pytest.mark.postgres
+def test_a_server_is_merged_into_a_file(postgres_url: str, other: Store) -> None:
+    with Store.open(postgres_url) as server:
+        fill(server)
+        assert other.merge(postgres_url) == (2, 6)
+        assert told(other) == told(server)

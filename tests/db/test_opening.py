@@ -1,0 +1,230 @@
+"""Files and servers that cannot be opened or written, for real."""
+
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from tests.db.processes import facts, start
+from tests.db.values import add, begin, outcome, timed
+from tuner.db import opening
+from tuner.db.store import Store
+from tuner.errors import UsageError
+from tuner.history import TrialQuery
+
+SLOW_TO_LOAD = {"alembic", "mako", "optuna", "pydantic", "jinja2", "yaml", "numba_cuda_mlir", "torch_mlir"}
+
+
+@pytest.fixture
+def public_folder() -> Iterator[Path]:
+    """A folder that every user may enter, unlike pytest's."""
+    folder = Path(tempfile.mkdtemp(prefix="tuner-db-"))
+    folder.chmod(0o755)
+    yield folder
+    folder.chmod(0o755)
+    shutil.rmtree(folder)
+
+
+def filled(path: Path) -> Path:
+    """Stores one trial in a new database and returns its path."""
+    with Store.open(str(path)) as store:
+        add(store, begin(store), 0, outcome(timed(1.0)))
+    return path
+
+
+def test_the_folders_above_a_new_database_are_made(tmp_path: Path) -> None:
+    path = tmp_path / "a" / "b" / "tuner.db"
+    Store.open(str(path)).close()
+    assert path.is_file()
+
+
+def test_a_path_with_signs_of_a_url_is_a_file_of_that_name(tmp_path: Path) -> None:
+    path = filled(tmp_path / "50% a?mode=ro#b.db")
+    assert path.is_file()
+    path.chmod(0o444)
+    with Store.open(str(path)) as store:
+        assert store.info().trials == 1
+
+
+def test_a_file_is_kept_in_wal_with_its_references_checked(tmp_path: Path) -> None:
+    connection = opening._connect_to_write(filled(tmp_path / "tuner.db"))  # noqa: SLF001
+    assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    assert connection.execute("PRAGMA foreign_keys").fetchone() == (1,)
+    assert connection.execute("PRAGMA busy_timeout").fetchone() == (30_000,)
+    connection.close()
+
+
+def test_a_directory_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="found a directory, allowed a file"):
+        Store.open(str(tmp_path))
+
+
+def test_a_pipe_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(UsageError, match="found no regular file, allowed a file"):
+        Store.open(f"{tmp_path}/pipe")
+
+
+def test_a_path_below_a_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(UsageError, match="cannot be created: ") as refused:
+        Store.open(f"{tmp_path}/file/tuner.db")
+    assert isinstance(refused.value.__cause__, OSError)
+
+
+def test_a_path_too_long_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="cannot be created: File name too long"):
+        Store.open(f"{tmp_path}/{'x' * 300}.db")
+
+
+@pytest.mark.parametrize("size", [10, 5000])
+def test_a_file_that_is_no_database_is_refused(tmp_path: Path, size: int) -> None:
+    path = tmp_path / "notes.db"
+    path.write_bytes(b"milk and eggs" * size)
+    with pytest.raises(UsageError, match="found a file that is not a database") as refused:
+        Store.open(str(path))
+    assert isinstance(refused.value.__cause__, sa.exc.DatabaseError)
+    assert path.read_bytes() == b"milk and eggs" * size
+
+
+def test_a_damaged_database_is_refused(tmp_path: Path) -> None:
+    path = filled(tmp_path / "tuner.db")
+    whole = path.read_bytes()
+    path.write_bytes(whole[:4096] + b"\xff" * (len(whole) - 4096))
+    with pytest.raises(UsageError, match="found a damaged database"):
+        Store.open(str(path))
+
+
+def test_damage_found_later_is_told_as_well(tmp_path: Path) -> None:
+    path = filled(tmp_path / "tuner.db")
+    with sqlite3.connect(path) as connection:
+        ((root,),) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'trial'")
+    connection.close()
+    with path.open("r+b") as file:
+        file.seek((root - 1) * 4096)
+        file.write(b"\xff" * 4096)
+    with Store.open(str(path)) as store, pytest.raises(UsageError, match="found a damaged database"):
+        store.trials(TrialQuery())
+
+
+def test_a_lock_that_is_never_given_back_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(opening, "BUSY_LIMIT_S", 0.05)
+    path = filled(tmp_path / "tuner.db")
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with Store.open(str(path)) as store:
+        assert store.info().trials == 1  # a reader does not wait
+        with pytest.raises(UsageError, match="is locked by another process"):
+            begin(store)
+        other.execute("ROLLBACK")
+        assert begin(store)
+    other.close()
+
+
+def test_a_new_database_in_a_read_only_directory_is_refused(public_folder: Path) -> None:
+    public_folder.chmod(0o555)
+    told = facts(start("refuse_as_nobody", f"{public_folder}/tuner.db"))
+    assert "found a read-only directory, allowed one that may be written" in told["message"]
+    told = facts(start("refuse_as_nobody", f"{public_folder}/below/tuner.db"))
+    assert "cannot be created: Permission denied" in told["message"]
+
+
+def test_a_file_that_may_not_be_read_is_refused(public_folder: Path) -> None:
+    filled(public_folder / "tuner.db").chmod(0o000)
+    told = facts(start("refuse_as_nobody", f"{public_folder}/tuner.db"))
+    assert "found a file that may not be read" in told["message"]
+
+
+@pytest.mark.parametrize("mode", [0o555, 0o777], ids=["folder closed", "folder open"])
+def test_a_read_only_database_is_queried_but_not_written(public_folder: Path, mode: int) -> None:
+    filled(public_folder / "tuner.db").chmod(0o444)
+    public_folder.chmod(mode)
+    told = facts(start("read_as_nobody", f"{public_folder}/tuner.db"))
+    assert told["found"] == 1
+    assert told["message"].endswith("is read-only: it can be queried, not written")
+
+
+def test_a_reader_without_rights_sees_what_a_writer_has_just_stored(public_folder: Path) -> None:
+    public_folder.chmod(0o755)
+    with Store.open(f"{public_folder}/tuner.db") as writer:
+        for path in public_folder.iterdir():
+            path.chmod(0o444 if os.geteuid() == 0 else 0o644)
+        add(writer, begin(writer), 0, outcome(timed(1.0)))
+        if os.geteuid() != 0:
+            pytest.skip("only root has another user to read as")
+        assert facts(start("read_as_nobody", f"{public_folder}/tuner.db"))["found"] == 1
+
+
+def test_a_read_only_database_that_needs_an_upgrade_is_refused(public_folder: Path) -> None:
+    sqlite3.connect(public_folder / "tuner.db").close()
+    (public_folder / "tuner.db").chmod(0o444)
+    public_folder.chmod(0o555)
+    told = facts(start("refuse_as_nobody", f"{public_folder}/tuner.db"))
+    assert "is read-only" in told["message"]
+
+
+def test_opening_a_database_at_head_loads_nothing_slow(tmp_path: Path) -> None:
+    path = filled(tmp_path / "tuner.db")
+    code = (
+        "import sys; from tuner.db.store import Store; Store.open(sys.argv[1]).close();"
+        "print(*{name.partition('.')[0] for name in sys.modules})"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)}
+    words = [sys.executable, "-c", code, str(path)]
+    done = subprocess.run(words, capture_output=True, text=True, check=True, env=environment)
+    loaded = set(done.stdout.split())
+    assert "sqlalchemy" in loaded
+    assert not loaded & SLOW_TO_LOAD
+
+
+def test_a_server_without_its_driver_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)  # what an import finds that is not installed
+    with pytest.raises(UsageError, match=r"needs psycopg 3, found none; install the extra: postgres$"):
+        Store.open("postgresql://me@host/results")
+
+
+@pytest.mark.postgres
+def test_a_server_that_does_not_answer_is_told_in_one_line() -> None:
+    pytest.importorskip("psycopg")
+    with pytest.raises(UsageError, match=r"^database postgresql.*refused") as refused:
+        Store.open("postgresql://me:secret@127.0.0.1:1/results")
+    assert "\n" not in str(refused.value)
+    assert "secret" not in str(refused.value)
+
+
+@pytest.mark.postgres
+def test_a_database_that_the_server_lacks_is_told_in_one_line(postgres_server: str) -> None:
+    with pytest.raises(UsageError, match=r'database "absent" does not exist$'):
+        Store.open(postgres_server.replace("/postgres?", "/absent?"))
+
+
+@pytest.mark.postgres
+def test_a_lost_connection_is_made_anew(postgres_url: str) -> None:
+    with Store.open(postgres_url) as store, Store.open(postgres_url) as killer:
+        begin(store)
+        with killer._database.reading() as session:  # noqa: SLF001
+            others = "pid <> pg_backend_pid() AND backend_type = 'client backend'"
+            query = f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {others}"
+            assert session.scalars(sa.text(query)).all() == [True]
+        begin(store)
+        assert store.info().runs == 2
+
+
+@pytest.mark.postgres
+def test_a_user_without_rights_is_told(postgres_url: str) -> None:
+    with Store.open(postgres_url) as store, store._database.writing() as session:  # noqa: SLF001
+        schema = session.scalar(sa.text("SELECT current_schema()"))
+        session.execute(sa.text(f"CREATE ROLE reader_{schema} LOGIN"))
+        session.execute(sa.text(f"GRANT USAGE ON SCHEMA {schema} TO reader_{schema}"))
+        session.execute(sa.text(f"GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO reader_{schema}"))
+    with Store.open(postgres_url.replace("//tuner@", f"//reader_{schema}@")) as store:
+        assert store.runs() == ()
+        with pytest.raises(UsageError, match="this user lacks a permission"):
+            begin(store)

@@ -1,0 +1,175 @@
+"""What history asks, over SQLite and PostgreSQL alike."""
+
+import datetime
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from tests.db.values import (
+    MACHINE,
+    SETTINGS,
+    TOO_WIDE,
+    add,
+    begin,
+    outcome,
+    timed,
+)
+from tuner.db.store import Store
+from tuner.errors import UsageError
+from tuner.history import TrialQuery
+from tuner.problem import Matmul
+from tuner.record import Verdict
+from tuner.space import Candidate
+
+OTHER = Matmul(64, 128, 256, "f64", "nt", "bias_relu")
+DIRECT = Candidate.of("matmul_cpu_direct", {"tile_m": 4})
+DESKTOP = replace(MACHINE, name="Ryzen 9 avx2", isa="avx2")
+
+
+@dataclass(frozen=True)
+class Past:
+    """Ids of the trials of three runs."""
+
+    slow: int  # 0.4 s, then 0.3 s as a finalist
+    fast: int  # 0.2 s, then 0.25 s as a finalist
+    failed: int
+    verified: int
+    pending: int
+    other: int  # another problem, strategy, number of threads: 0.1 s
+    desktop: int  # another machine: 0.5 s
+
+
+@pytest.fixture(scope="module")
+def past(shared_store: Store) -> Past:
+    return fill(shared_store)
+
+
+def fill(store: Store) -> Past:
+    """Stores the three runs."""
+    here = begin(store)
+    slow = add(store, here, 0, outcome(timed(0.4)))
+    fast = add(store, here, 1, outcome(timed(0.2)))
+    failed = add(store, here, 2, outcome(TOO_WIDE))
+    verified = add(store, here, 3, outcome(Verdict(0.1, 4)))
+    pending = add(store, here, 4, None)
+    store.set_final(slow, timed(0.3))
+    store.set_final(fast, timed(0.25))
+    there = begin(store, replace(SETTINGS, problem=OTHER, threads=2))
+    other = add(store, there, 0, replace(outcome(timed(0.1)), candidate=DIRECT))
+    desktop = add(store, begin(store, machine=DESKTOP), 5, outcome(timed(0.5)))
+    return Past(slow, fast, failed, verified, pending, other, desktop)
+
+
+def ids(store: Store, **words: Any) -> list[int]:
+    """Returns the ids of the trials that a query finds."""
+    return [trial.id for trial in store.trials(TrialQuery(**words))]
+
+
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [
+        ({}, "slow fast failed verified pending other desktop"),
+        ({"operation": "matmul"}, "slow fast failed verified pending other desktop"),
+        ({"operation": "conv"}, ""),
+        ({"shape": "64x128x256"}, "other"),
+        ({"dtype": "f64"}, "other"),
+        ({"layout": "nn"}, "slow fast failed verified pending desktop"),
+        ({"epilogue": "bias_relu"}, "other"),
+        ({"target": "cpu", "threads": 2}, "other"),
+        ({"target": "cuda"}, ""),
+        ({"machine": DESKTOP.name}, "desktop"),
+        ({"strategy": "matmul_cpu_direct"}, "other"),
+        ({"strategy": "\0' OR 1=1 --"}, ""),
+        ({"status": "measured"}, "slow fast other desktop"),
+        ({"status": "verified"}, "verified"),
+        ({"status": "failed"}, "failed"),
+        ({"status": "measured", "machine": MACHINE.name, "shape": "512x512x512"}, "slow fast"),
+        ({"limit": 2}, "slow fast"),
+        ({"limit": 0}, ""),
+        ({"sort": "-created", "limit": 2}, "desktop other"),
+        ({"sort": "median", "limit": 4}, "other fast slow desktop"),
+        ({"sort": "-median", "limit": 4}, "desktop slow fast other"),
+        ({"sort": "-number", "limit": 2}, "desktop pending"),
+        ({"best": True}, "fast other desktop"),
+        ({"best": True, "machine": MACHINE.name, "threads": 1}, "fast"),
+        ({"best": True, "status": "failed"}, ""),
+        ({"best": True, "sort": "median", "limit": 1}, "other"),
+    ],
+    ids=str,
+)
+def test_a_query_finds_exactly_what_it_asks_for(
+    shared_store: Store, past: Past, words: dict[str, Any], names: str
+) -> None:
+    assert ids(shared_store, **words) == [getattr(past, name) for name in names.split()]
+
+
+def test_a_query_finds_the_trials_of_a_run(shared_store: Store, past: Past) -> None:
+    run = shared_store.trial(past.other).run
+    assert ids(shared_store, run=run) == [past.other]
+    assert ids(shared_store, run=2**40) == []
+
+
+def test_a_query_finds_what_was_proposed_since_in_any_time_zone(shared_store: Store, past: Past) -> None:
+    created = shared_store.trial(past.other).created
+    east = created.astimezone(datetime.timezone(datetime.timedelta(hours=9)))
+    assert ids(shared_store, since=east) == [past.other, past.desktop]
+    assert ids(shared_store, since=created + datetime.timedelta(days=1)) == []
+
+
+def test_best_is_judged_by_the_final_timing(store: Store) -> None:
+    past = fill(store)
+    (best,) = store.trials(TrialQuery(best=True, shape="512x512x512", machine=MACHINE.name))
+    assert best.best_s == 0.25
+    store.set_final(past.slow, timed(0.24))
+    assert ids(store, best=True, shape="512x512x512", machine=MACHINE.name) == [past.slow]
+
+
+def test_a_timing_that_was_cut_short_is_never_the_best(store: Store) -> None:
+    run = begin(store)
+    add(store, run, 0, outcome(timed(0.1, is_complete=False)))
+    whole = add(store, run, 1, outcome(timed(0.2)))
+    assert ids(store, best=True) == [whole]
+
+
+def test_of_equally_fast_trials_the_best_is_the_first(store: Store) -> None:
+    run = begin(store)
+    first = add(store, run, 0, outcome(timed(0.2)))
+    add(store, run, 1, replace(outcome(timed(0.2)), reused_from=first))
+    assert ids(store, best=True) == [first]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ({"status": "ok"}, "^status: found 'ok', allowed measured, verified, failed$"),
+        ({"sort": "speed"}, "^sort: found 'speed', allowed created, median, number, "),
+        ({"sort": "--median"}, "^sort: found '--median'"),
+        ({"limit": -1}, "^limit: found -1, allowed 0 or more$"),
+        ({"threads": 10**30}, "found a number beyond 64 bits"),
+    ],
+    ids=str,
+)
+def test_a_query_with_a_wrong_word_says_what_is_allowed(
+    shared_store: Store, words: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        shared_store.trials(TrialQuery(**words))
+
+
+def test_many_trials_are_told_with_few_questions(store: Store) -> None:
+    run = begin(store)
+    for number in range(20):
+        add(store, run, number, outcome(timed(1.0), f"// {number}"), f"// {number}")
+    asked: list[str] = []
+
+    def note(_: object, __: object, statement: str, *___: object) -> None:
+        asked.append(statement)
+
+    sa.event.listen(sa.Engine, "before_cursor_execute", note)
+    try:
+        assert [trial.script_text for trial in store.trials(TrialQuery())] == [f"// {i}" for i in range(20)]
+    finally:
+        sa.event.remove(sa.Engine, "before_cursor_execute", note)
+    assert len(asked) <= 4

@@ -1,0 +1,152 @@
+"""The schema: migrations make what the models say; a database that is not ours stays as it is."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+from alembic import command
+from alembic.autogenerate import compare_metadata
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+
+from tests.db.values import begin
+from tuner.db import revision
+from tuner.db.address import parse_address
+from tuner.db.models import Base
+from tuner.db.opening import WRITES, open_engine
+from tuner.db.store import Store
+from tuner.errors import UsageError
+
+MIGRATIONS = Path(revision.__file__).parent / "migrations"
+
+
+def config() -> Config:
+    """Returns alembic's settings for our migrations."""
+    made = Config()
+    made.set_main_option("script_location", str(MIGRATIONS))
+    return made
+
+
+@contextmanager
+def connected(url: str) -> Iterator[sa.Connection]:
+    """Gives a connection behind the store's back; what it changes is committed."""
+    engine = open_engine(parse_address(url)).execution_options(**{WRITES: True})
+    try:
+        with engine.begin() as connection:
+            yield connection
+    finally:
+        engine.dispose()
+
+
+def execute(url: str, *statements: str) -> None:
+    """Changes a database behind the store's back."""
+    with connected(url) as connection:
+        for statement in statements:
+            connection.execute(sa.text(statement))
+
+
+def tables(url: str) -> set[str]:
+    """Returns the names of the tables."""
+    with connected(url) as connection:
+        return set(sa.inspect(connection).get_table_names())
+
+
+def make_empty(url: str) -> None:
+    """Makes the folder of a file; a server's database is there."""
+    if "://" not in url:
+        Path(url).parent.mkdir(parents=True)
+
+
+def test_the_revisions_are_those_of_the_migrations() -> None:
+    known = [script.revision for script in ScriptDirectory.from_config(config()).walk_revisions()]
+    assert tuple(reversed(known)) == revision.REVISIONS
+
+
+def test_the_migrations_make_what_the_models_say(url: str) -> None:
+    Store.open(url).close()
+    with connected(url) as connection:
+        context = MigrationContext.configure(connection, opts={"compare_server_default": True})
+        assert compare_metadata(context, Base.metadata) == []
+        checks = sa.inspect(connection).get_check_constraints("measurement")
+        assert [check["name"] for check in checks] == ["ck_measurement_one_owner"]
+
+
+def test_a_measurement_has_one_owner(url: str) -> None:
+    with Store.open(url) as store:
+        run = begin(store)
+    columns = "kind, samples_s, inner_calls, median_s, low_s, high_s, is_complete"
+    values = "'vendor', '[]', 1, 1, 1, 1, true"
+    with pytest.raises(sa.exc.IntegrityError, match="one_owner"):
+        execute(url, f"INSERT INTO measurement ({columns}) VALUES ({values})")
+    execute(url, f"INSERT INTO measurement (run_id, {columns}) VALUES ({run}, {values})")
+
+
+def test_a_change_of_the_models_is_noticed(url: str) -> None:
+    Store.open(url).close()
+    execute(url, "ALTER TABLE run DROP COLUMN noise")
+    with connected(url) as connection:
+        (difference,) = compare_metadata(MigrationContext.configure(connection), Base.metadata)
+    assert difference[0] == "add_column"
+
+
+def test_taking_every_migration_back_leaves_nothing(url: str) -> None:
+    Store.open(url).close()
+    with connected(url) as connection:
+        settings = config()
+        settings.attributes["connection"] = connection
+        command.downgrade(settings, "base")
+    assert tables(url) == {"alembic_version"}
+    with Store.open(url) as store:
+        assert store.info().revision == revision.REVISIONS[-1]
+
+
+def test_a_new_migration_is_drafted_from_the_template(tmp_path: Path) -> None:
+    settings = config()
+    settings.set_main_option("version_locations", f"{MIGRATIONS / 'versions'} {tmp_path}")
+    settings.set_main_option("path_separator", "space")
+    made = command.revision(settings, "Add clocks", rev_id="0002", version_path=str(tmp_path))
+    assert made is not None
+    assert not isinstance(made, list)
+    text = Path(made.path).read_text()
+    compile(text, made.path, "exec")
+    assert text.startswith('"""Add clocks."""\n')
+    assert f"down_revision = '{revision.REVISIONS[-1]}'" in text
+
+
+@pytest.mark.parametrize("found", ["9999", "v3.2.0.a"])
+def test_a_newer_database_is_refused_and_left_alone(url: str, found: str) -> None:
+    Store.open(url).close()
+    execute(url, f"UPDATE alembic_version SET version_num = '{found}'", "DROP TABLE measurement")
+    with pytest.raises(UsageError, match=f"found revision {found}, allowed up to 0001: a newer tuner"):
+        Store.open(url)
+    assert "measurement" not in tables(url)
+
+
+def test_a_database_of_another_program_is_refused_and_left_alone(url: str) -> None:
+    make_empty(url)
+    execute(url, "CREATE TABLE bookmarks (id INTEGER)")
+    with pytest.raises(
+        UsageError, match="found tables of another program, allowed ours or an empty database"
+    ):
+        Store.open(url)
+    assert tables(url) == {"bookmarks"}
+
+
+def test_an_upgrade_that_fails_leaves_the_database_as_it_was(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def upgrade_and_fail(connection: sa.Connection) -> None:
+        original(connection)
+        raise InterruptedError("killed")
+
+    original = revision.upgrade
+    monkeypatch.setattr(revision, "upgrade", upgrade_and_fail)
+    with pytest.raises(InterruptedError, match="killed"):
+        Store.open(url)
+    assert tables(url) == set()
+    monkeypatch.undo()
+    with Store.open(url) as store:
+        assert store.info().runs == 0

@@ -1,0 +1,132 @@
+"""Any value comes back as it was given, over SQLite and PostgreSQL alike."""
+
+from dataclasses import asdict, fields, replace
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.db.values import COMPILER, MACHINE, SETTINGS, begin, sha256
+from tuner.db import rows
+from tuner.db.models import EnvironmentRow, MachineRow
+from tuner.db.store import Store
+from tuner.errors import Failure, Stage
+from tuner.history import RunSettings
+from tuner.machine import Compiler, Machine
+from tuner.problem import ELEMENT_BYTES, EPILOGUES, LAYOUTS, Problem
+from tuner.record import Measurement, Record, Verdict
+from tuner.space import Candidate
+
+texts = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=20)
+seconds = st.floats(allow_nan=False, allow_infinity=False)
+counts64 = st.integers(0, 2**63 - 1)
+verdicts = st.builds(Verdict, st.floats(allow_nan=False), counts64)
+measurements = st.builds(
+    Measurement,
+    st.lists(seconds, max_size=5).map(tuple),
+    counts64,
+    seconds,
+    st.tuples(seconds, seconds),
+    st.booleans(),
+)
+failures = st.builds(Failure, st.sampled_from(Stage), texts)
+problems = st.builds(
+    Problem,
+    st.just("matmul"),
+    st.tuples(*[st.integers(1, 2**31 - 1)] * 3),
+    st.sampled_from(tuple(ELEMENT_BYTES)),
+    st.sampled_from(LAYOUTS),
+    st.sampled_from(EPILOGUES),
+)
+candidates = st.builds(
+    Candidate.of, texts, st.dictionaries(st.text(max_size=8), st.integers() | st.text(max_size=8), max_size=4)
+)
+
+
+@st.composite
+def records(draw: st.DrawFn) -> tuple[Record, str]:
+    """Draws a record that reuses nothing, and its script."""
+    script = draw(texts)
+    result = draw(measurements | verdicts | failures)
+    record = Record(
+        problem=draw(problems),
+        candidate=draw(candidates),
+        target=draw(texts),
+        outcome=result,
+        script_sha256=sha256(script) if script else "",
+        artifact_sha256=draw(texts),
+        stage_s=tuple(draw(st.lists(st.tuples(texts, seconds), max_size=3))),
+        verdict=None if isinstance(result, Verdict) else draw(st.none() | verdicts),
+    )
+    return record, script
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(drawn=records(), number=counts64, row=counts64, final=st.none() | measurements)
+def test_any_record_comes_back_as_it_was_given(
+    store: Store, drawn: tuple[Record, str], number: int, row: int, final: Measurement | None
+) -> None:
+    record, script = drawn
+    run = begin(store, replace(SETTINGS, problem=record.problem, target=record.target))
+    trial = store.propose(run, number, row, record.candidate)
+    store.record(trial, record, script)
+    if final is not None:
+        store.set_final(trial, final)
+    found = store.trial(trial)
+    assert found.record == record
+    assert (found.final, found.script_text, found.number, found.row) == (final, script, number, row)
+    assert (found.run, found.machine, found.threads) == (run, MACHINE, 1)
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    chosen=st.builds(
+        RunSettings,
+        problem=problems,
+        target=texts,
+        threads=counts64,
+        strategies=st.lists(texts, max_size=3).map(tuple),
+        space_yaml=texts,
+        sampler=texts,
+        seed=st.integers(-(2**63), 2**63 - 1),
+        trials=st.none() | counts64,
+        budget_s=st.none() | seconds,
+        workers=counts64,
+        fresh=st.booleans(),
+    ),
+    load=st.none() | seconds,
+)
+def test_any_settings_come_back_as_they_were_given(
+    store: Store, chosen: RunSettings, load: float | None
+) -> None:
+    run = store.run(store.begin_run(chosen, MACHINE, COMPILER, "0.1.0", load))
+    assert (run.settings, run.load_average) == (chosen, load)
+
+
+def test_every_field_of_a_machine_is_a_column() -> None:
+    columns = {column.name for column in MachineRow.__table__.columns}
+    assert {field.name for field in fields(Machine)} == columns - {"id", "content_sha256"}
+
+
+def test_every_field_of_a_compiler_is_a_column() -> None:
+    columns = {column.name for column in EnvironmentRow.__table__.columns}
+    assert {field.name for field in fields(Compiler)} == columns - {"id", "content_sha256", "fingerprint"}
+
+
+@given(st.sampled_from([field.name for field in fields(Machine)]), st.integers() | st.text())
+def test_machines_share_a_row_only_when_they_are_equal(name: str, value: int | str) -> None:
+    other = Machine(**{**asdict(MACHINE), name: value})
+    is_shared = rows.machine_row(other).content_sha256 == rows.machine_row(MACHINE).content_sha256
+    assert is_shared == (repr(other) == repr(MACHINE))
+
+
+def test_a_compiler_of_another_package_version_is_another_row() -> None:
+    other = replace(COMPILER, packages=(("numba-cuda-mlir", "0.6.2"),))
+    assert rows.environment_row(other).content_sha256 != rows.environment_row(COMPILER).content_sha256
+    assert rows.environment_row(other).fingerprint == other.fingerprint
+
+
+@given(st.lists(st.tuples(st.text(), st.text())).map(tuple))
+def test_a_compiler_comes_back_as_it_was_given(packages: tuple[tuple[str, str], ...]) -> None:
+    compiler = replace(COMPILER, packages=packages)
+    row = rows.environment_row(compiler)
+    assert rows.compiler_of(row) == compiler

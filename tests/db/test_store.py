@@ -1,0 +1,212 @@
+"""The store over SQLite and PostgreSQL alike."""
+
+import datetime
+import math
+from dataclasses import replace
+
+import pytest
+
+from tests.db.values import (
+    CANDIDATE,
+    COMPILER,
+    MACHINE,
+    PROBLEM,
+    SCRIPT,
+    SETTINGS,
+    TOO_WIDE,
+    add,
+    begin,
+    outcome,
+    sha256,
+    timed,
+)
+from tuner.db.store import Store
+from tuner.errors import Failure, Stage, UsageError
+from tuner.history import Counts, Vendor
+from tuner.record import Measurement, Verdict
+from tuner.space import Candidate
+
+
+def test_a_run_begins_as_running_with_nothing_measured(store: Store) -> None:
+    before = datetime.datetime.now(datetime.UTC)
+    run = store.run(begin(store))
+    assert before <= run.created <= datetime.datetime.now(datetime.UTC)
+    assert run.created.tzinfo is datetime.UTC
+    assert (run.machine, run.compiler, run.tuner_version) == (MACHINE, COMPILER, "0.1.0")
+    assert (run.status, run.seconds, run.noise, run.vendor) == ("running", None, None, None)
+
+
+def test_seconds_of_a_resumed_run_add_up(store: Store) -> None:
+    run = begin(store)
+    store.finish_run(run, "interrupted", 2.5)
+    assert (store.run(run).status, store.run(run).seconds) == ("interrupted", 2.5)
+    store.resume_run(run)
+    assert store.run(run).status == "running"
+    store.finish_run(run, "done", 1.0)
+    assert (store.run(run).status, store.run(run).seconds) == ("done", 3.5)
+
+
+def test_a_run_does_not_end_in_an_unknown_status(store: Store) -> None:
+    run = begin(store)
+    with pytest.raises(ValueError, match="found 'perfect', allowed running, done, interrupted"):
+        store.finish_run(run, "perfect", 1.0)
+
+
+def test_noise_and_vendor_are_stored_and_replaced(store: Store) -> None:
+    run = begin(store)
+    for median_s in (0.2, 0.1):
+        vendor = Vendor("OpenBLAS 0.3.30 SkylakeX", 1, timed(median_s))
+        store.set_vendor(run, vendor)
+        store.set_noise(run, median_s / 100)
+        assert store.run(run).vendor == vendor
+        assert store.run(run).noise == median_s / 100
+
+
+def test_a_second_final_replaces_the_first(store: Store) -> None:
+    trial = add(store, begin(store), 0, outcome(timed(0.5)))
+    store.set_final(trial, timed(0.4))
+    store.set_final(trial, timed(0.3))
+    found = store.trial(trial)
+    assert found.final == timed(0.3)
+    assert found.best_s == 0.3
+    assert found.record == outcome(timed(0.5))
+
+
+def test_runs_are_told_the_latest_first(store: Store) -> None:
+    first, second, third = (begin(store) for _ in range(3))
+    assert [run.id for run in store.runs()] == [third, second, first]
+    assert [run.id for run in store.runs(2)] == [third, second]
+
+
+def test_a_proposal_without_outcome_is_a_trial_without_record(store: Store) -> None:
+    found = store.trial(store.propose(begin(store), 3, 17, CANDIDATE))
+    assert (found.record, found.final, found.best_s) == (None, None, None)
+    assert (found.number, found.row, found.script_text) == (3, 17, "")
+
+
+def test_a_number_is_proposed_once_per_run(store: Store) -> None:
+    run = begin(store)
+    store.propose(run, 0, 1, CANDIDATE)
+    with pytest.raises(UsageError, match=f"run {run}: found trial 0 proposed already"):
+        store.propose(run, 0, 2, CANDIDATE)
+    assert store.propose(begin(store), 0, 2, CANDIDATE)
+
+
+def test_an_outcome_is_stored_once(store: Store) -> None:
+    trial = add(store, begin(store), 0, outcome(TOO_WIDE))
+    with pytest.raises(UsageError, match=f"trial {trial}: found an outcome already"):
+        store.record(trial, outcome(timed(1.0)), SCRIPT)
+    assert store.trial(trial).record == outcome(TOO_WIDE)
+
+
+def test_an_outcome_of_another_candidate_is_refused(store: Store) -> None:
+    trial = store.propose(begin(store), 0, 0, CANDIDATE)
+    other = replace(outcome(TOO_WIDE), candidate=Candidate.of("matmul_cpu_direct", {"tile_m": 4}))
+    with pytest.raises(ValueError, match=r"found an outcome of matmul_cpu_direct\(tile_m=4\)"):
+        store.record(trial, other, SCRIPT)
+
+
+@pytest.mark.parametrize(
+    ("hash_", "text"),
+    [(sha256(SCRIPT), "another text"), ("", SCRIPT), (sha256(SCRIPT), "")],
+    ids=["other text", "no hash", "no text"],
+)
+def test_a_script_that_does_not_match_its_hash_is_refused(store: Store, hash_: str, text: str) -> None:
+    trial = store.propose(begin(store), 0, 0, CANDIDATE)
+    with pytest.raises(ValueError, match="script: found hash"):
+        store.record(trial, replace(outcome(TOO_WIDE), script_sha256=hash_), text)
+    assert store.trial(trial).record is None
+
+
+def test_a_failure_to_bind_has_no_script(store: Store) -> None:
+    record = replace(outcome(Failure(Stage.BIND, "'tile_k' is undefined")), script_sha256="")
+    trial = add(store, begin(store), 0, record, script="")
+    assert store.trial(trial).record == record
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf])
+def test_a_time_that_is_no_number_is_refused(store: Store, bad: float) -> None:
+    run = begin(store)
+    trial = store.propose(run, 0, 0, CANDIDATE)
+    with pytest.raises(ValueError, match="allowed finite seconds"):
+        store.record(trial, outcome(Measurement((0.1, bad), 1, 0.1, (0.1, 0.1))), SCRIPT)
+    assert store.trial(trial).record is None
+    with pytest.raises(ValueError, match="allowed finite seconds"):
+        store.set_vendor(run, Vendor("OpenBLAS", 1, Measurement((0.1,), 1, 0.1, (0.1, bad))))
+    assert store.run(run).vendor is None
+
+
+def test_a_verdict_of_nan_comes_back_as_nan(store: Store) -> None:
+    verdict = Verdict(math.nan, 4)
+    wrong = replace(outcome(Failure(Stage.VERIFY, "element (0, 1) is NaN")), verdict=verdict)
+    found = store.trial(add(store, begin(store), 0, wrong)).record
+    assert found is not None
+    assert found.verdict is not None
+    assert math.isnan(found.verdict.max_error)
+    assert found.verdict.elements == 4
+
+
+def test_a_reason_with_bytes_that_are_no_text_is_stored_visibly(store: Store) -> None:
+    record = outcome(Failure(Stage.COMPILE, "crashed: \0\udcff"))
+    found = store.trial(add(store, begin(store), 0, record)).record
+    assert found is not None
+    assert found.outcome == Failure(Stage.COMPILE, r"crashed: \x00\udcff")
+
+
+@pytest.mark.parametrize("number", [0, -1, 99, 2**40, 2**63, -(10**30)])
+def test_an_unknown_id_names_those_that_exist(store: Store, number: int) -> None:
+    run = begin(store)
+    trial = add(store, run, 0, None)
+    with pytest.raises(UsageError, match=f"^trial: found {number}, allowed {trial} to {trial}$"):
+        store.trial(number)
+    for call in (store.run, store.counts, store.resume_run):
+        with pytest.raises(UsageError, match=f"^run: found {number}, allowed {run} to {run}$"):
+            call(number)
+    with pytest.raises(UsageError, match=f"^run: found {number}, "):
+        store.propose(number, 0, 0, CANDIDATE)
+
+
+def test_an_id_asked_of_an_empty_database_is_told_so(store: Store) -> None:
+    with pytest.raises(UsageError, match=r"^run: found 1, allowed none: the database is empty$"):
+        store.run(1)
+
+
+def test_a_seed_beyond_64_bits_is_refused(store: Store) -> None:
+    with pytest.raises(UsageError, match="found a number beyond 64 bits"):
+        begin(store, replace(SETTINGS, seed=2**63))
+
+
+def test_counts_tell_what_became_of_a_run(store: Store) -> None:
+    run = begin(store)
+    assert store.counts(run) == Counts()
+    measured = add(store, run, 0, outcome(timed(1.0)))
+    add(store, run, 1, replace(outcome(timed(1.0)), reused_from=measured))
+    add(store, run, 2, outcome(Verdict(0.5, 4)))
+    add(store, run, 3, outcome(TOO_WIDE))
+    add(store, run, 4, None)
+    add(store, begin(store), 0, outcome(TOO_WIDE))
+    assert store.counts(run) == Counts(proposed=5, measured=2, verified=1, failed=1, reused=1)
+
+
+def test_a_reused_outcome_names_its_trial(store: Store) -> None:
+    run = begin(store)
+    original = add(store, run, 0, outcome(timed(1.0)))
+    reused = replace(outcome(timed(1.0)), reused_from=original)
+    assert store.trial(add(store, run, 1, reused)).record == reused
+
+
+def test_equal_problems_machines_and_scripts_are_stored_once(store: Store) -> None:
+    for _ in range(2):
+        add(store, begin(store), 0, outcome(timed(1.0)))
+    found = store.info()
+    assert (found.runs, found.trials, found.problems) == (2, 2, (PROBLEM.key,))
+    assert found.revision == "0001"
+
+
+def test_a_call_that_fails_leaves_nothing_behind(store: Store) -> None:
+    run = begin(store)
+    trial = store.propose(run, 0, 0, CANDIDATE)
+    with pytest.raises(UsageError, match="beyond 64 bits"):
+        store.record(trial, outcome(Measurement((1.0,), 2**63, 1.0, (1.0, 1.0))), SCRIPT)
+    assert store.trial(trial).record is None
+    assert store.trial(trial).script_text == ""

@@ -1,0 +1,82 @@
+"""Values that the tests of the results database store."""
+
+import hashlib
+from dataclasses import replace
+
+from tuner.db.store import Store
+from tuner.errors import Failure, Stage
+from tuner.history import ReuseKey, RunSettings
+from tuner.machine import Compiler, Machine
+from tuner.problem import Matmul
+from tuner.record import Measurement, Record, Verdict
+from tuner.space import Candidate
+
+PROBLEM = Matmul(512, 512, 512)
+MACHINE = Machine(
+    name="Xeon Platinum 8481C avx512",
+    processor="Intel(R) Xeon(R) Platinum 8481C CPU @ 2.70GHz",
+    isa="avx512",
+    has_bf16=True,
+    physical_cores=1,
+    logical_cores=2,
+    l1_bytes=48 * 1024,
+    l2_bytes=2 * 1024**2,
+    l3_bytes=105 * 1024**2,
+    memory_bytes=48 * 1024**3,
+)
+COMPILER = Compiler("LLVM 23.0.0git", (("numba-cuda-mlir", "0.6.1"), ("torch-mlir", "20261001")), "ab" * 32)
+SETTINGS = RunSettings(
+    problem=PROBLEM,
+    target="cpu",
+    threads=1,
+    strategies=("matmul_cpu_packed", "matmul_cpu_direct"),
+    space_yaml="strategies: {}\n",
+    sampler="tpe",
+    seed=7,
+    trials=100,
+    budget_s=60.0,
+    workers=2,
+)
+KEY = ReuseKey(PROBLEM, "cpu", 1, MACHINE.name, COMPILER.fingerprint)
+CANDIDATE = Candidate.of("matmul_cpu_packed", {"tile_m": 8, "order": "mnk"})
+SCRIPT = "module attributes {transform.with_named_sequence} {}\n"
+TOO_WIDE = Failure(Stage.COMPILE, "tile_k=48 does not divide k=512")
+
+
+def sha256(text: str) -> str:
+    """Returns the hash under which a script's text is stored."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def timed(median_s: float, is_complete: bool = True) -> Measurement:
+    """Returns a measurement around a median."""
+    samples_s = (median_s * 0.9, median_s, median_s * 1.1)
+    return Measurement(samples_s, 4, median_s, (median_s * 0.9, median_s * 1.1), is_complete)
+
+
+def outcome(result: Measurement | Verdict | Failure, script: str = SCRIPT, artifact: str = "") -> Record:
+    """Returns a record of the candidate."""
+    return Record(
+        problem=PROBLEM,
+        candidate=CANDIDATE,
+        target="cpu",
+        outcome=result,
+        script_sha256=sha256(script),
+        artifact_sha256=artifact,
+        stage_s=(("bind", 0.001), ("compile", 0.08)),
+    )
+
+
+def begin(store: Store, settings: RunSettings = SETTINGS, machine: Machine = MACHINE) -> int:
+    """Begins a run and returns its id."""
+    return store.begin_run(settings, machine, COMPILER, "0.1.0", 0.25)
+
+
+def add(store: Store, run: int, number: int, record: Record | None, script: str = SCRIPT) -> int:
+    """Stores a trial with its outcome, or none, and returns its id."""
+    candidate = CANDIDATE if record is None else record.candidate
+    trial = store.propose(run, number, 10 * number, candidate)
+    if record is not None:
+        problem = store.run(run).settings.problem
+        store.record(trial, replace(record, problem=problem), script)
+    return trial
