@@ -65,6 +65,7 @@ class CpuTarget(AbstractTarget):
         self._pin_to = pin_to
         self._crew: Crew | None = None
         self._base: tuple[Problem, Base] | None = None
+        self._context: bindings.ir.Context | None = None
 
     def machine(self) -> Machine:
         """Returns this machine."""
@@ -78,7 +79,8 @@ class CpuTarget(AbstractTarget):
         """Transforms, lowers, and rejects what would crash the JIT."""
         panels = panels_in(script.text, problem)
         start = time.perf_counter()
-        with interpreter.new_context(), bindings.ir.Location.unknown():
+        self._context = self._context or interpreter.new_context()
+        with self._context, bindings.ir.Location.unknown():
             module = interpreter.parse(payload_mlir(problem, panels), "payload")
             interpreter.apply_script(module, interpreter.parse(script.text, "script"))
             transformed = time.perf_counter()

@@ -1,0 +1,98 @@
+"""``tuner.bf16_dot``: contractions of bf16 pairs become AVX512-BF16 dot products (vdpbf16ps)."""
+
+from typing import Any
+
+from tuner.mlir.bindings import ext, ir, transform
+from tuner.mlir.ops.dialect import InPlaceEffects, TunerDialect, walk
+
+LANES = 16  # f32 accumulators of one 512-bit register
+PAIR = 2  # bf16 elements that one accumulator takes at once
+
+
+class Bf16DotOp(TunerDialect.Operation, name="bf16_dot"):  # type: ignore[misc,call-arg]
+    """Rewrites ``vector.contract`` of (rows x 2, columns x 2) bf16 into rows x columns f32.
+
+    ``columns`` must be a multiple of 16. Each row's pair is broadcast; one ``x86.avx512.dot`` per 16 columns.
+    The handle (a func.func) stays valid. Silenceable failure: a contraction of another shape is left.
+    """
+
+    target: ext.Operand[transform.AnyOpType]
+
+    class Transform(transform.TransformOpInterface):  # type: ignore[misc,name-defined]
+        """Runs on every function of the handle."""
+
+        @staticmethod
+        def apply(op: Any, rewriter: Any, results: Any, state: Any) -> Any:
+            """Changes the payload in place."""
+            for function in state.get_payload_ops(op.target):
+                for contract in walk(function, "vector.contract"):
+                    if not _is_pair_contraction(contract):
+                        return transform.DiagnosedSilenceableFailure.SilenceableFailure
+                    _rewrite(contract)
+            return transform.DiagnosedSilenceableFailure.Success
+
+        @staticmethod
+        def allow_repeated_handle_operands(op: Any) -> bool:
+            """Tells that one handle is enough."""
+            return False
+
+
+def attach() -> None:
+    """Gives the op its behaviour in the current context."""
+    Bf16DotOp.Transform.attach(Bf16DotOp.OPERATION_NAME)
+    InPlaceEffects.attach(Bf16DotOp.OPERATION_NAME)
+
+
+def _is_pair_contraction(contract: Any) -> bool:
+    a, b, c = (ir.VectorType(operand.type) for operand in contract.operands)
+    shapes = (list(a.shape), list(b.shape), list(c.shape))
+    rows, columns = shapes[0][0], shapes[1][0]
+    is_bf16 = all(isinstance(one.element_type, ir.BF16Type) for one in (a, b))
+    return is_bf16 and shapes == ([rows, PAIR], [columns, PAIR], [rows, columns]) and columns % LANES == 0
+
+
+def _rewrite(contract: Any) -> None:
+    a, b, total = contract.operands
+    rows, columns = ir.VectorType(total.type).shape
+    with ir.InsertionPoint(contract), contract.location:
+        flat = _create("vector.shape_cast", f"vector<{PAIR * columns}xbf16>", b)
+        parts = [_slice(flat, PAIR * LANES, PAIR * LANES * part, "bf16") for part in range(columns // LANES)]
+        for row in range(rows):
+            pair = _broadcast_pair(a, row)
+            line = _create("vector.extract", f"vector<{columns}xf32>", total, static_position=f"array<i64: {row}>")
+            for part, columns_of_b in enumerate(parts):
+                sums = _slice(line, LANES, LANES * part, "f32")
+                sums = _create("x86.avx512.dot", f"vector<{LANES}xf32>", sums, pair, columns_of_b)
+                line = _insert(sums, line, LANES * part, columns)
+            total = _create(
+                "vector.insert", f"vector<{rows}x{columns}xf32>", line, total, static_position=f"array<i64: {row}>"
+            )
+    contract.results[0].replace_all_uses_with(total)
+    contract.erase()
+
+
+def _broadcast_pair(a: Any, row: int) -> Any:
+    """Repeats the two elements of a row of A across a register, moved as one 32-bit word."""
+    pair = _create("vector.extract", f"vector<{PAIR}xbf16>", a, static_position=f"array<i64: {row}>")
+    word = _create("vector.bitcast", "vector<1xi32>", pair)
+    scalar = _create("vector.extract", "i32", word, static_position="array<i64: 0>")
+    return _create("vector.bitcast", f"vector<{PAIR * LANES}xbf16>", _create("vector.broadcast", f"vector<{LANES}xi32>", scalar))
+
+
+def _slice(vector: Any, size: int, offset: int, dtype: str) -> Any:
+    places = {"offsets": f"[{offset}]", "sizes": f"[{size}]", "strides": "[1]"}
+    return _create("vector.extract_strided_slice", f"vector<{size}x{dtype}>", vector, **places)
+
+
+def _insert(part: Any, whole: Any, offset: int, size: int) -> Any:
+    places = {"offsets": f"[{offset}]", "strides": "[1]"}
+    return _create("vector.insert_strided_slice", f"vector<{size}xf32>", part, whole, **places)
+
+
+def _create(name: str, result: str, *operands: Any, **attributes: str) -> Any:
+    return ir.Operation.create(
+        name,
+        results=[ir.Type.parse(result)],
+        operands=list(operands),
+        attributes={key: ir.Attribute.parse(text) for key, text in attributes.items()},
+    ).results[0]

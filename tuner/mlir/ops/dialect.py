@@ -1,0 +1,40 @@
+"""The dialect of this project's transform ops, and what they share: one handle in, payload changed in place."""
+
+from typing import Any
+
+from tuner.mlir.bindings import ext, ir, transform
+
+DIALECT = "tuner"
+
+
+class TunerDialect(ext.Dialect, name=DIALECT):  # type: ignore[misc,call-arg] # untyped bindings
+    """Holds the ops of this folder; scripts call them in generic syntax: ``"tuner.name"(%handle) {...}``."""
+
+
+class InPlaceEffects(ir.MemoryEffectsOpInterface):  # type: ignore[misc] # untyped bindings
+    """Reads its handle, which stays valid, and modifies the payload."""
+
+    @staticmethod
+    def get_effects(op: Any, effects: Any) -> None:
+        """Declares the effects to the transform interpreter."""
+        transform.only_reads_handle(op.op_operands, effects)
+        transform.modifies_payload(effects)
+
+
+def walk(root: Any, name: str) -> list[Any]:
+    """Returns the payload ops of that name below ``root``, in order."""
+    found: list[Any] = []
+
+    def visit(op: Any) -> Any:
+        if op.name == name:
+            found.append(op)
+        return ir.WalkResult.ADVANCE
+
+    root.operation.walk(visit)
+    return found
+
+
+def attribute(op: Any, name: str, default: int) -> int:
+    """Returns an optional integer attribute of a transform op."""
+    attributes = op.operation.attributes
+    return int(ir.IntegerAttr(attributes[name]).value) if name in attributes else default
