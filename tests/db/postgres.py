@@ -1,6 +1,7 @@
 """A PostgreSQL server of the distribution's package, started for the tests in a folder of its own."""
 
 import os
+import pwd
 import re
 import shutil
 import subprocess
@@ -42,9 +43,13 @@ def _programs() -> Path:
     found = sorted(PACKAGED.glob("*/bin/initdb"), key=lambda path: int(re.sub(r"\D", "", path.parts[4]) or 0))
     if not found:
         pytest.skip(f"no PostgreSQL server: found no initdb under {PACKAGED}")
-    if os.geteuid() == 0 and shutil.which("runuser") is None:
-        pytest.skip("no PostgreSQL server: it refuses to run as root, and there is no runuser")
+    if os.geteuid() == 0 and (shutil.which("runuser") is None or not _has_user()):
+        pytest.skip("no PostgreSQL server: it refuses to run as root; needs runuser and the user postgres")
     return found[-1].parent
+
+
+def _has_user() -> bool:
+    return any(user.pw_name == "postgres" for user in pwd.getpwall())
 
 
 def _run(*words: str | Path) -> None:
