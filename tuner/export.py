@@ -40,10 +40,10 @@ class Provenance:
         return self.problem.flop / self.median_s / 1e9
 
 
-def own_ops(script: str, dialect: str) -> tuple[str, ...]:
-    """Returns the ops of ``dialect`` that a script calls in generic syntax, sorted; comments do not count."""
+def own_ops(script: str, prefix: str) -> tuple[str, ...]:
+    """Returns the ops named ``prefix``... that a script calls in generic syntax; comments do not count."""
     code = "\n".join(line for line in script.splitlines() if not line.lstrip().startswith("//"))
-    return tuple(sorted(set(re.findall(rf'"({re.escape(dialect)}\.[\w.]+)"\s*\(', code))))
+    return tuple(sorted(set(re.findall(rf'"({re.escape(prefix)}[\w.]+)"\s*\(', code))))
 
 
 def script_with_header(
@@ -58,7 +58,7 @@ def script_with_header(
             f"mlir-opt {source_file} "
             f"--transform-preload-library=transform-library-paths={script_file} --transform-interpreter"
         )
-    lines = [f"// {line}" for line in _header_lines(provenance)]
+    lines = [f"// {' '.join(line.splitlines())}" for line in _header_lines(provenance)]
     lines += [f"// payload   {source_file}", f"// apply     {apply}", MARK + _to_json(provenance)]
     return "\n".join(lines) + "\n" + without_header(script).rstrip("\n") + "\n"
 

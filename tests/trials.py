@@ -1,0 +1,71 @@
+"""Trials and runs as values, for tests of what is made of them."""
+
+import datetime
+from dataclasses import replace
+
+from tests.tuning.fakes import MACHINE, settings
+from tuner.errors import Failure
+from tuner.history import Run, StoredTrial, Vendor
+from tuner.machine import Compiler
+from tuner.record import Measurement, Record, Verdict
+from tuner.space import Candidate
+
+CREATED = datetime.datetime(2026, 1, 31, 12, 0, tzinfo=datetime.UTC)
+
+
+def measurement(median_s: float, width: float = 0.0) -> Measurement:
+    """Returns a measurement whose interval is ``width`` wide, relative to its median."""
+    half = median_s * width / 2
+    return Measurement((median_s,) * 5, 2, median_s, (median_s - half, median_s + half))
+
+
+def trial(
+    number: int,
+    outcome: Measurement | Verdict | Failure | None,
+    final: Measurement | None = None,
+    script: str = "module {}\n",
+    knobs: int = 1,
+    code: str = "",
+) -> StoredTrial:
+    """Returns trial ``number + 100`` of run 3."""
+    values = {f"knob_{index}": number for index in range(knobs)}
+    record = Record(
+        problem=settings().problem,
+        candidate=Candidate.of("fake", {**values}),
+        target="fake",
+        outcome=outcome or Verdict(0.0, 1),
+        script_sha256=f"script {number}",
+        artifact_sha256=code or f"code {number}",
+        stage_s=(("bind", 0.001), ("measure", 0.2)),
+        verdict=Verdict(0.25, 64),
+    )
+    return StoredTrial(
+        id=number + 100,
+        run=3,
+        number=number,
+        row=number,
+        record=None if outcome is None else record,
+        final=final,
+        script_text=script,
+        created=CREATED,
+        machine=MACHINE,
+        threads=1,
+    )
+
+
+def run(vendor_s: float | None = 2e-3, **changes: object) -> Run:
+    """Returns run 3."""
+    plain = Run(
+        id=3,
+        settings=settings(),
+        machine=MACHINE,
+        compiler=Compiler("fake 1.0", (), "0" * 64),
+        tuner_version="0.1.0",
+        status="done",
+        created=CREATED,
+        seconds=12.5,
+        noise=0.01,
+        load_average=0.5,
+        vendor=None if vendor_s is None else Vendor("FakeBLAS 1.0", 1, measurement(vendor_s)),
+    )
+    return replace(plain, **changes)  # type: ignore[arg-type]

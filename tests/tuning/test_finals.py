@@ -1,0 +1,73 @@
+import pytest
+
+from tests.trials import measurement, trial
+from tuner.bench import AbstractBench
+from tuner.errors import Failure, Stage
+from tuner.record import Measurement, Record
+from tuner.space import Candidate
+from tuner.target import Effort
+from tuner.tuning.finals import choose_finalists, noise_of, time_finalists
+
+
+class FinalsBench(AbstractBench):
+    """Answers finals with given times."""
+
+    def __init__(self, times: tuple[Measurement | None, ...]) -> None:
+        self._times = times
+        self.records: tuple[Record, ...] = ()
+
+    def start(self, candidate: Candidate) -> None:
+        raise NotImplementedError
+
+    def finish(self, effort: Effort) -> Record:
+        raise NotImplementedError
+
+    def finals(self, records: tuple[Record, ...], effort: Effort) -> tuple[Measurement | None, ...]:
+        self.records = records
+        return self._times
+
+    def close(self) -> None:
+        raise NotImplementedError
+
+
+def test_the_fastest_are_chosen_in_order() -> None:
+    trials = tuple(trial(number, measurement(10.0 - number)) for number in range(10))
+    assert [each.number for each in choose_finalists(trials)] == [9, 8, 7, 6, 5, 4, 3, 2]
+
+
+def test_failures_and_proposals_are_not_chosen() -> None:
+    trials = (trial(0, Failure(Stage.RUN, "x")), trial(1, None), trial(2, measurement(1.0)))
+    assert [each.number for each in choose_finalists(trials)] == [2]
+
+
+def test_of_equal_code_only_the_first_is_chosen() -> None:
+    trials = (trial(0, measurement(1.0), code="c"), trial(1, measurement(1.0), code="c"))
+    assert [each.number for each in choose_finalists(trials)] == [0]
+
+
+def test_the_fastest_takes_part_twice() -> None:
+    finalists = (trial(0, measurement(1.0)), trial(1, measurement(1.1)))
+    bench = FinalsBench((measurement(1.0), measurement(1.2), measurement(1.03)))
+    finals = time_finalists(bench, finalists)
+    assert [record.candidate for record in bench.records] == [
+        bench.records[0].candidate,
+        bench.records[1].candidate,
+        bench.records[0].candidate,
+    ]
+    assert [each.median_s for _, each in finals.times] == [1.0, 1.2]
+    assert finals.noise == pytest.approx(0.03)
+
+
+def test_a_finalist_that_no_longer_works_is_left_out() -> None:
+    finalists = (trial(0, measurement(1.0)), trial(1, measurement(1.1)))
+    finals = time_finalists(FinalsBench((None, measurement(1.2), None)), finalists)
+    assert [each.number for each, _ in finals.times] == [1]
+    assert finals.noise is None
+
+
+def test_noise_is_never_less_than_half_an_interval() -> None:
+    assert noise_of(measurement(1.0, 0.06), measurement(1.0, 0.02)) == pytest.approx(0.03)
+
+
+def test_noise_is_the_difference_of_equal_code() -> None:
+    assert noise_of(measurement(1.1), measurement(1.0)) == pytest.approx(0.1)
