@@ -2,6 +2,7 @@ import statistics
 import time
 
 import numpy as np
+import pytest
 
 from tuner.feasible import FeasibleSet
 from tuner.samplers import make_sampler
@@ -58,15 +59,37 @@ def test_the_start_visits_every_strategy_however_small() -> None:
     assert [met.count(name) for name in "stu"] == [7, 6, 2]
 
 
-def test_asks_in_flight_spread_out() -> None:
-    feasible = FeasibleSet.of((grid("s"),))
-    sampler = make_sampler("tpe", feasible, seed=0)
-    for number in range(40):
-        row = sampler.ask(number)
-        assert row is not None
-        sampler.tell(row, seconds(feasible, row))
-    pending = [sampler.ask(number) for number in range(40, 44)]
-    assert len(set(pending)) == 4
+@pytest.mark.parametrize("is_told", [False, True])
+def test_rows_in_flight_and_failures_keep_the_next_ask_away(is_told: bool) -> None:
+    feasible = FeasibleSet.of((SearchSpace("s", (Knob("a", tuple(range(100))),)),))
+    gaps = []
+    for seed in range(20):
+        sampler = make_sampler("tpe", feasible, seed)
+        rows = [sampler.ask(number) for number in range(10)]
+        for row in rows if is_told else ():
+            assert row is not None
+            sampler.tell(row, None)
+        chosen = sampler.ask(10)
+        assert chosen is not None
+        gaps.append(min(abs(chosen - row) for row in rows if row is not None))
+    assert sum(gap >= 5 for gap in gaps) >= 17  # without the lie: about half
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_only_the_order_of_times_matters_even_when_one_is_zero(seed: int) -> None:
+    feasible = FeasibleSet.of((SearchSpace("s", (Knob("a", tuple(range(100))),)),))
+    proposals = []
+    for fastest in (0.0, 0.5, None):
+        sampler = make_sampler("tpe", feasible, seed, first=(25,))
+        rows = []
+        for number in range(30):
+            row = sampler.ask(number)
+            assert row is not None
+            rows.append(row)
+            sampler.tell(row, fastest if 20 <= row < 30 else 1.0 + row)
+        proposals.append(rows)
+    assert proposals[0] == proposals[1]
+    assert proposals[0] != proposals[2]  # a failure is something else
 
 
 def test_an_ask_among_twenty_thousand_rows_takes_less_than_twenty_milliseconds() -> None:
