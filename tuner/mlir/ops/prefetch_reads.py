@@ -12,8 +12,8 @@ LOCALITY = 3  # keep in every level of cache
 class PrefetchReadsOp(TunerDialect.Operation, name="prefetch_reads"):  # type: ignore[misc,call-arg]
     """Inserts ``memref.prefetch`` before vector reads of one function argument inside loops.
 
-    Attributes, all i64: ``argument`` (its number), ``columns`` (how many elements ahead in the row),
-    ``line`` (elements of a cache line). The handle (a func.func on buffers) stays valid.
+    Attributes, all i64: ``argument`` (its number), ``rows`` and ``columns`` (how many elements ahead in the last
+    two dimensions, 0 unless given), ``line`` (elements of a cache line). The handle (a func.func on buffers) stays valid.
     Silenceable failure: the function has no such argument.
     """
 
@@ -31,8 +31,9 @@ class PrefetchReadsOp(TunerDialect.Operation, name="prefetch_reads"):  # type: i
                 if number >= len(arguments):
                     return transform.DiagnosedSilenceableFailure.SilenceableFailure
                 for read in walk(function, "vector.transfer_read"):
-                    if read.parent.name == "scf.for" and _root(read.operands[0]) == arguments[number]:
-                        _prefetch(read, attribute(op, "columns", 64), attribute(op, "line", 16))
+                    if _is_matrix_read_in_loop(read) and _root(read.operands[0]) == arguments[number]:
+                        ahead = (attribute(op, "rows", 0), attribute(op, "columns", 0))
+                        _prefetch(read, ahead, attribute(op, "line", 16))
             return transform.DiagnosedSilenceableFailure.Success
 
         @staticmethod
@@ -47,6 +48,10 @@ def attach() -> None:
     InPlaceEffects.attach(PrefetchReadsOp.OPERATION_NAME)
 
 
+def _is_matrix_read_in_loop(read: Any) -> bool:
+    return read.parent.name == "scf.for" and ir.MemRefType(read.operands[0].type).rank == 2
+
+
 def _root(value: Any) -> Any:
     """Follows views back to the buffer they look into."""
     while isinstance(value, ir.OpResult) and value.owner.name in VIEWS:
@@ -54,18 +59,16 @@ def _root(value: Any) -> Any:
     return value
 
 
-def _prefetch(read: Any, columns: int, line: int) -> None:
-    """Prefetches every line that the vector covers, and the one its last element reaches, ``columns`` ahead."""
+def _prefetch(read: Any, ahead: tuple[int, int], line: int) -> None:
+    """Prefetches every line that the vector covers, and the one its last element reaches, that far ahead."""
     width = ir.VectorType(read.results[0].type).shape[-1]
-    index = ir.IndexType.get()
-    buffer, *leading, last = read.operands[: 1 + ir.MemRefType(read.operands[0].type).rank]
+    buffer, row, column = read.operands[:3]
     with ir.InsertionPoint(read), read.location:
-        for offset in (*range(0, width, line), width - 1):
-            ahead = _constant(index, columns + offset)
-            column = ir.Operation.create("arith.addi", results=[index], operands=[last, ahead]).results[0]
+        later_row = _plus(row, ahead[0])
+        for offset in dict.fromkeys((*range(0, width, line), width - 1)):
             ir.Operation.create(
                 "memref.prefetch",
-                operands=[buffer, *leading, column],
+                operands=[buffer, later_row, _plus(column, ahead[1] + offset)],
                 attributes={
                     "isWrite": ir.BoolAttr.get(False),
                     "localityHint": ir.IntegerAttr.get(ir.IntegerType.get_signless(32), LOCALITY),
@@ -74,6 +77,9 @@ def _prefetch(read: Any, columns: int, line: int) -> None:
             )
 
 
-def _constant(type_: Any, value: int) -> Any:
-    attributes = {"value": ir.IntegerAttr.get(type_, value)}
-    return ir.Operation.create("arith.constant", results=[type_], attributes=attributes).results[0]
+def _plus(index: Any, distance: int) -> Any:
+    if distance == 0:
+        return index
+    attributes = {"value": ir.IntegerAttr.get(index.type, distance)}
+    constant = ir.Operation.create("arith.constant", results=[index.type], attributes=attributes).results[0]
+    return ir.Operation.create("arith.addi", results=[index.type], operands=[index, constant]).results[0]
