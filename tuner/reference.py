@@ -11,32 +11,67 @@ from tuner.problem import Problem
 from tuner.record import Verdict
 
 Array = npt.NDArray[Any]
+Float64 = npt.NDArray[np.float64]
 NUMPY_DTYPES = {"f32": np.dtype(np.float32), "f64": np.dtype(np.float64), "bf16": np.dtype(ml_dtypes.bfloat16)}
 # Rounding errors of a dot product of random terms stay below 4 u |a| |b| over millions of elements (measured
 # for K = 64 .. 4096); a missing or doubled term is about |a| |b| / K. 16 leaves room on both sides to K = 1e5.
 ERROR_FACTOR = 16.0
+BLOCK_ELEMENTS = 2**17  # compared at once: a megabyte in float64 stays in the cache
+TINY = 1e-300  # where the tolerance is 0, any difference is wrong
 
 
-@dataclass(frozen=True)
-class Inputs:
-    """One draw of inputs as the kernel takes them, and what it must answer."""
+@dataclass(frozen=True, eq=False)
+class Base:
+    """A draw whose float64 product is known, from which fresh draws follow in O(mk + kn)."""
 
     a: Array  # (m, k), or (k, m) in memory for layout tn
     b: Array  # (k, n), or (n, k) in memory for layout nt
+    product: Float64  # (m, n), exact inputs multiplied in float64
+    row_norm: Float64  # (m,), of A
+    column_norm: Float64  # (n,), of B
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """One draw of inputs as the kernel takes them, and what it must answer."""
+
+    problem: Problem
+    base: Base
+    a: Array  # as stored
+    b: Array  # as stored
     bias: Array | None  # (n,)
-    expected: npt.NDArray[np.float64]  # (m, n)
-    tolerance: npt.NDArray[np.float64]  # (m, n), absolute
+    rows: Float64  # (m,), the factor of each row of A
+    columns: Float64  # (n,), the factor of each column of B
+    result_rounding: float = 0.0  # relative; of a library that stores C narrower than it adds up
 
+    @property
+    def arrays(self) -> tuple[Array, ...]:
+        """Returns the arguments in the order of the payload, C left out."""
+        return (self.a, self.b) if self.bias is None else (self.a, self.b, self.bias)
 
-@dataclass(frozen=True)
-class Base:
-    """A draw whose float64 product is known, from which fresh draws follow in O(mk + kn + mn)."""
+    @property
+    def expected(self) -> Float64:
+        """Returns the float64 answer, (m, n)."""
+        return self.block(0, self.problem.sizes[0])[0]
 
-    a: Array  # (m, k)
-    b: Array  # (k, n)
-    product: npt.NDArray[np.float64]  # (m, n), exact inputs multiplied in float64
-    row_norm: npt.NDArray[np.float64]  # (m, 1)
-    column_norm: npt.NDArray[np.float64]  # (1, n)
+    @property
+    def tolerance(self) -> Float64:
+        """Returns how far each element may be off, (m, n)."""
+        return self.block(0, self.problem.sizes[0])[1]
+
+    def block(self, start: int, stop: int) -> tuple[Float64, Float64]:
+        """Returns the answer and its tolerance for some rows."""
+        rows = self.rows[start:stop, None]
+        expected = self.base.product[start:stop] * rows * self.columns
+        unit = ERROR_FACTOR * float(np.finfo(output_dtype(self.problem)).eps) / 2
+        norms = self.base.row_norm[start:stop, None] * np.abs(rows)
+        tolerance = norms * (self.base.column_norm * np.abs(self.columns) * unit)
+        if self.result_rounding:
+            tolerance += np.abs(expected) * self.result_rounding
+        if self.bias is not None:
+            tolerance += (np.abs(expected) + np.abs(self.bias)) * unit
+            expected = np.maximum(expected + self.bias, 0.0)
+        return expected, tolerance
 
 
 def output_dtype(problem: Problem) -> np.dtype[Any]:
@@ -51,56 +86,57 @@ def draw_base(problem: Problem, rng: np.random.Generator) -> Base:
     a = rng.standard_normal((m, k), dtype=np.float32).astype(dtype)
     b = rng.standard_normal((k, n), dtype=np.float32).astype(dtype)
     wide_a, wide_b = a.astype(np.float64), b.astype(np.float64)
-    row_norm = np.linalg.norm(wide_a, axis=1, keepdims=True)
-    column_norm = np.linalg.norm(wide_b, axis=0, keepdims=True)
-    return Base(a, b, wide_a @ wide_b, row_norm, column_norm)
+    return Base(
+        np.ascontiguousarray(a.T) if problem.layout == "tn" else a,
+        np.ascontiguousarray(b.T) if problem.layout == "nt" else b,
+        wide_a @ wide_b,
+        np.linalg.norm(wide_a, axis=1),
+        np.linalg.norm(wide_b, axis=0),
+    )
 
 
-def draw(problem: Problem, base: Base, rng: np.random.Generator) -> Inputs:
-    """Makes fresh inputs: rows of A and columns of B times a random power of two and sign, and rotated.
+def draw(problem: Problem, base: Base, rng: np.random.Generator, into: tuple[Array, Array] | None = None) -> Inputs:
+    """Makes fresh inputs, in the arrays ``into`` if given: rows of A and columns of B times random factors.
 
-    Scaling by powers of two is exact in every dtype, so the expected answer stays exact without a new product.
+    The factors are powers of two with a sign: exact in every dtype, so the answer follows without a new product.
     """
     m, n, _ = problem.sizes
-    rows, columns = _factors(rng, m)[:, None], _factors(rng, n)[None, :]
-    down, right = int(rng.integers(m)), int(rng.integers(n))
-    a = np.roll(base.a, down, axis=0) * rows.astype(base.a.dtype)
-    b = np.roll(base.b, right, axis=1) * columns.astype(base.b.dtype)
-    expected = np.roll(base.product, (down, right), axis=(0, 1)) * rows * columns
-    norms = np.roll(base.row_norm, down, axis=0) * np.abs(rows)
-    tolerance = norms * (np.roll(base.column_norm, right, axis=1) * np.abs(columns)) * _unit(problem)
+    rows, columns = _factors(rng, m), _factors(rng, n)
+    a, b = into or (np.empty_like(base.a), np.empty_like(base.b))
+    of_a, of_b = rows.astype(base.a.dtype), columns.astype(base.b.dtype)
+    np.multiply(base.a, of_a if problem.layout == "tn" else of_a[:, None], out=a)
+    np.multiply(base.b, of_b[:, None] if problem.layout == "nt" else of_b, out=b)
     bias = None
     if problem.epilogue == "bias_relu":
         bias = rng.standard_normal(n).astype(output_dtype(problem))
-        tolerance += (np.abs(expected) + np.abs(bias)) * _unit(problem)
-        expected = np.maximum(expected + bias, 0.0)
-    stored_a = np.ascontiguousarray(a.T) if problem.layout == "tn" else a
-    stored_b = np.ascontiguousarray(b.T) if problem.layout == "nt" else b
-    return Inputs(stored_a, stored_b, bias, expected, tolerance)
+    return Inputs(problem, base, a, b, bias, rows, columns)
 
 
 def compare(inputs: Inputs, result: Array) -> tuple[Verdict, str]:
     """Compares every element; the text names the worst one. NaN and infinity count as wrong."""
-    error = np.abs(result.astype(np.float64) - inputs.expected) / np.maximum(inputs.tolerance, 1e-300)
-    error[~np.isfinite(error)] = np.inf
-    worst = int(np.argmax(error))
-    row, column = divmod(worst, error.shape[1])
-    wrong = int(np.count_nonzero(error > 1.0))
-    found, expected = result[row, column], inputs.expected[row, column]
-    text = f"{wrong} of {error.size} elements are wrong; worst at [{row}, {column}]: found {found:.9g}, expected {expected:.9g}"
-    return Verdict(float(error[row, column]), error.size), text
+    m, n, _ = inputs.problem.sizes
+    step = max(1, BLOCK_ELEMENTS // n)
+    worst, place, wrong = -1.0, (0, 0), 0
+    for start in range(0, m, step):
+        expected, tolerance = inputs.block(start, min(start + step, m))
+        error = np.abs(result[start : start + step] - expected) / np.maximum(tolerance, TINY)
+        error[~np.isfinite(error)] = np.inf
+        wrong += int(np.count_nonzero(error > 1.0))
+        row, column = divmod(int(np.argmax(error)), n)
+        if error[row, column] > worst:
+            worst, place = float(error[row, column]), (start + row, column)
+    row, column = place
+    expected, found = inputs.block(row, row + 1)[0][0, column], result[place]
+    text = f"worst at [{row}, {column}]: found {found:.9g}, expected {expected:.9g}"
+    return Verdict(worst, m * n), f"{wrong} of {m * n} elements are wrong; {text}"
 
 
 def reference_bytes(problem: Problem) -> int:
-    """Returns the memory that drawing and comparing takes at its peak, roughly: inputs twice, C in float64 eight times."""
+    """Returns the memory that drawing and comparing takes at its peak: inputs thrice, wide once, C in float64."""
     m, n, k = problem.sizes
-    return 2 * problem.bytes + 8 * 2 * (m * k + k * n) + 8 * 8 * m * n
+    return 3 * problem.bytes + 8 * (m * k + k * n) + 8 * m * n
 
 
-def _factors(rng: np.random.Generator, count: int) -> npt.NDArray[np.float64]:
-    factors: npt.NDArray[np.float64] = rng.choice(np.array([-2.0, -1.0, -0.5, 0.5, 1.0, 2.0]), size=count)
+def _factors(rng: np.random.Generator, count: int) -> Float64:
+    factors: Float64 = rng.choice(np.array([-2.0, -1.0, -0.5, 0.5, 1.0, 2.0]), size=count)
     return factors
-
-
-def _unit(problem: Problem) -> float:
-    return ERROR_FACTOR * float(np.finfo(output_dtype(problem)).eps) / 2

@@ -78,7 +78,7 @@ class Binder:
             from tuner.mlir.knobs import select  # the only binding that needs the compiler
 
             text = select(strategy.text, candidate)
-        return Script(text, hashlib.sha256(text.encode()).hexdigest())
+        return Script.of(text)
 
     def _render(self, strategy: Strategy, candidate: Candidate) -> str:
         knobs = dict(candidate.choices)

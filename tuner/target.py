@@ -1,6 +1,7 @@
 """The port of a kind of machine: turns a script into an artifact, checks it, times it."""
 
 import abc
+import hashlib
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +21,11 @@ class Script:
 
     text: str
     sha256: str  # of ``text``
+
+    @classmethod
+    def of(cls, text: str) -> "Script":
+        """Builds the script with its hash."""
+        return cls(text, hashlib.sha256(text.encode()).hexdigest())
 
 
 @dataclass(frozen=True)

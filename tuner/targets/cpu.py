@@ -1,13 +1,10 @@
 """The CPU target: scripts to machine code of this processor, run by a crew of threads, really timed."""
 
-import ctypes
 import hashlib
 import time
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tuner.errors import CandidateError, Stage, UsageError
 from tuner.machine import Compiler, Machine
@@ -16,15 +13,12 @@ from tuner.mlir.jit import JittedModule, PackedArguments
 from tuner.payload import Panel, element_offsets, panels_in, payload_mlir
 from tuner.problem import Problem
 from tuner.record import Measurement, Verdict
-from tuner.reference import Base, Inputs, compare, draw, draw_base, output_dtype
+from tuner.reference import Array, Inputs, compare, draw, draw_base, output_dtype
 from tuner.runtime import timing
-from tuner.runtime.allocation import GuardedArray, aligned_copy, keep_freed_memory
+from tuner.runtime.allocation import GuardedArray, aligned_empty, keep_freed_memory
 from tuner.runtime.crew import Crew
 from tuner.runtime.host import describe_machine
 from tuner.target import AbstractTarget, Artifact, Effort, Script
-
-Array = npt.NDArray[Any]
-
 
 @dataclass(frozen=True, eq=False)
 class LoadedKernel:
@@ -64,7 +58,7 @@ class CpuTarget(AbstractTarget):
         self._threads = threads
         self._pin_to = pin_to
         self._crew: Crew | None = None
-        self._base: tuple[Problem, Base] | None = None
+        self._place: _Place | None = None
         self._context: bindings.ir.Context | None = None
 
     def machine(self) -> Machine:
@@ -100,14 +94,13 @@ class CpuTarget(AbstractTarget):
     def verify(self, problem: Problem, loaded: object, rng: np.random.Generator) -> Verdict:
         """Runs once on fresh inputs into a poisoned, guarded C and compares every element."""
         assert isinstance(loaded, LoadedKernel)
-        inputs = draw(problem, self._base_of(problem, rng), rng)
-        output = GuardedArray(inputs.expected.shape, output_dtype(problem))
-        arrays = (*_input_arrays(inputs), output.array)
-        self._repeat(loaded.calls(problem, arrays))(1)
-        stray = output.stray_bytes()
+        place = self._place_of(problem, rng)
+        inputs = place.fill(rng)
+        self._repeat(loaded.calls(problem, place.arrays))(1)
+        stray = place.output.stray_bytes()
         if stray:
             raise CandidateError(Stage.VERIFY, f"wrote {stray} bytes outside of C")
-        verdict, worst = compare(inputs, output.array)
+        verdict, worst = compare(inputs, place.output.array)
         if not verdict.max_error <= 1.0:
             raise CandidateError(Stage.VERIFY, worst)
         return verdict
@@ -116,20 +109,17 @@ class CpuTarget(AbstractTarget):
         self, problem: Problem, loaded: object, effort: Effort, rng: np.random.Generator
     ) -> Measurement:
         """Times calls on one set of random inputs that stays in place."""
-        assert isinstance(loaded, LoadedKernel)
-        return timing.measure(self._repeat(loaded.calls(problem, self._arrays(problem, rng))), effort, rng)
+        return self.measure_together(problem, (loaded,), effort, rng)[0]
 
     def measure_together(
         self, problem: Problem, loaded: tuple[object, ...], effort: Effort, rng: np.random.Generator
     ) -> tuple[Measurement, ...]:
         """Times several kernels on the same arrays, sample by sample."""
-        arrays = self._arrays(problem, rng)
-        repeats = tuple(
-            self._repeat(kernel.calls(problem, arrays))
-            for kernel in loaded
-            if isinstance(kernel, LoadedKernel)
-        )
-        return timing.measure_together(repeats, effort, rng)
+        arrays = self._place_of(problem, rng).arrays
+        repeats = [self._repeat(one.calls(problem, arrays)) for one in loaded if isinstance(one, LoadedKernel)]
+        if len(repeats) == 1:
+            return (timing.measure(repeats[0], effort, rng),)
+        return timing.measure_together(tuple(repeats), effort, rng)
 
     def _repeat(self, prepared: PreparedCall) -> timing.Repeat:
         crew = self._threads_crew()
@@ -139,15 +129,11 @@ class CpuTarget(AbstractTarget):
 
         return repeat
 
-    def _arrays(self, problem: Problem, rng: np.random.Generator) -> tuple[Array, ...]:
-        inputs = draw(problem, self._base_of(problem, rng), rng)
-        output = GuardedArray(inputs.expected.shape, output_dtype(problem))
-        return (*_input_arrays(inputs), output.array)
-
-    def _base_of(self, problem: Problem, rng: np.random.Generator) -> Base:
-        if self._base is None or self._base[0] != problem:
-            self._base = (problem, draw_base(problem, rng))
-        return self._base[1]
+    def _place_of(self, problem: Problem, rng: np.random.Generator) -> "_Place":
+        if self._place is None or self._place.problem != problem:
+            self._place = None  # before the next is allocated
+            self._place = _Place(problem, rng)
+        return self._place
 
     def _threads_crew(self) -> Crew:
         if self._crew is None:
@@ -158,6 +144,28 @@ class CpuTarget(AbstractTarget):
         return self._crew
 
 
-def _input_arrays(inputs: Inputs) -> tuple[Array, ...]:
-    bias = () if inputs.bias is None else (aligned_copy(inputs.bias),)
-    return (aligned_copy(inputs.a), aligned_copy(inputs.b), *bias)
+class _Place:
+    """The arrays of one problem: they stay where they are, so that candidates are timed on the same memory."""
+
+    def __init__(self, problem: Problem, rng: np.random.Generator) -> None:
+        self.problem = problem
+        self._base = draw_base(problem, rng)
+        m, n, _ = problem.sizes
+        self._a, self._b = (aligned_empty(x.shape, x.dtype) for x in (self._base.a, self._base.b))
+        self._bias = aligned_empty((n,), output_dtype(problem))
+        self.output = GuardedArray((m, n), output_dtype(problem))
+        self.fill(rng)
+
+    @property
+    def arrays(self) -> tuple[Array, ...]:
+        """A, B[, bias], C."""
+        bias = (self._bias,) if self.problem.epilogue == "bias_relu" else ()
+        return (self._a, self._b, *bias, self.output.array)
+
+    def fill(self, rng: np.random.Generator) -> Inputs:
+        """Draws fresh inputs and poisons C."""
+        inputs = draw(self.problem, self._base, rng, (self._a, self._b))
+        if inputs.bias is not None:
+            self._bias[...] = inputs.bias
+        self.output.poison()
+        return inputs

@@ -29,7 +29,7 @@ class OpenBlasMatmul:
             raise TunerError("vendor library: numpy's BLAS was not found in this process")
         # the kernel it chose: OPENBLAS_CORETYPE would show here
         self.name = f"{found['internal_api']} {found['version']} {found.get('architecture', '')}".strip()
-        self.result = aligned_empty(inputs.expected.shape, output_dtype(problem))
+        self.result = aligned_empty(problem.sizes[:2], output_dtype(problem))
         self._inputs = (aligned_copy(inputs.a), aligned_copy(inputs.b))
         addresses = (*(array.ctypes.data for array in self._inputs), self.result.ctypes.data)
         self._code = JittedModule(_call_mlir(problem, found["filepath"], addresses), ("vendor",))

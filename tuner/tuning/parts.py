@@ -72,11 +72,11 @@ def _compiler(target: str) -> Compiler:
     return built.compiler()
 
 
-def _factory(target: str, threads: int) -> "Factory":
+def _factory(target: str, threads: int, pin_to: tuple[int, ...] = ()) -> "Factory":
     from tuner.targets import TARGETS
     from tuner.workers.protocol import Factory
 
-    return Factory(TARGETS[target], (threads,))
+    return Factory(TARGETS[target], (threads, pin_to))
 
 
 def _plan(settings: RunSettings, machine: Machine) -> Plan:
@@ -104,14 +104,16 @@ def _bench(order: "Order", how: BenchSettings) -> "AbstractBench":
     import numpy as np
 
     from tuner.reference import reference_bytes
+    from tuner.runtime.host import processors
     from tuner.workers.bench import WorkerBench
     from tuner.workers.limits import Limits
     from tuner.workers.services import compile_spec, judge_spec
 
-    target = _factory(order.target, how.threads)
+    compiling = _factory(order.target, how.threads)
+    timing = _factory(order.target, how.threads, processors(how.threads))
     limits = Limits(memory_bytes=MEMORY_BYTES + 2 * reference_bytes(order.problem))
     return WorkerBench(
-        order, compile_spec(target), judge_spec(target), how.workers, limits, np.random.default_rng(how.seed)
+        order, compile_spec(compiling), judge_spec(timing), how.workers, limits, np.random.default_rng(how.seed)
     )
 
 
@@ -139,7 +141,7 @@ def _apply(script: str, payload: str) -> str:
 
 
 def _load(problem: Problem, script: str, threads: int) -> Callable[..., object]:
-    from tuner.targets.cpu import load_callable
+    from tuner.targets.cpu_callable import load_callable
 
     kernel: Callable[..., object] = load_callable(problem, script, threads)
     return kernel
