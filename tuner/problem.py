@@ -91,9 +91,9 @@ def Matmul(  # noqa: N802 - reads as the noun it builds: tuner.tune(tuner.Matmul
 
 def parse_shape(text: str) -> tuple[int, int, int]:
     """Reads ``MxNxK``. Raises UsageError with what was found."""
-    match = re.fullmatch(r"(\d+)x(\d+)x(\d+)", text)
+    match = re.fullmatch("x".join(["([0-9]{1,18})"] * 3), text)  # int() refuses thousands of digits
     if match is None:
-        raise UsageError(f"shape: found {text!r}, allowed MxNxK such as 512x512x512")
+        raise UsageError(f"shape: found {text[:80]!r}, allowed MxNxK such as 512x512x512")
     m, n, k = (int(size) for size in match.groups())
     return m, n, k
 

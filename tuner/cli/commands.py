@@ -23,17 +23,27 @@ class Commands(click.Group):
     def main(self, args: Sequence[str] | None = None, **options: Any) -> NoReturn:  # type: ignore[override]
         """Runs a command and exits with its code."""
         arguments = list(sys.argv[1:] if args is None else args)
-        options |= {"standalone_mode": False, "prog_name": "tuner"}
         try:
-            code = click.Group.main(self, arguments, **options)
-            sys.stdout.flush()
+            code = _run(self, arguments, options.get("obj"))
         except Exception as error:  # noqa: BLE001 - the last frame: users get a line, --debug the rest
             if "--debug" in arguments:
                 traceback.print_exc()
             code = _told(error)
         except KeyboardInterrupt:
             code = INTERRUPTED
-        sys.exit(code if isinstance(code, int) else DONE)
+        sys.exit(code)
+
+
+def _run(group: click.Group, arguments: list[str], obj: object) -> int:
+    """Runs a command; returns its exit code. Click's own ``main`` would turn a closed pipe into exit 1."""
+    try:
+        with group.make_context("tuner", arguments, obj=obj) as context:
+            group.invoke(context)
+    except click.exceptions.Exit as exit_:
+        return exit_.exit_code
+    finally:
+        print(end="", flush=True)  # a full disk or a closed pipe shows here and not when the interpreter ends
+    return DONE
 
 
 def _told(error: Exception) -> int:
@@ -54,6 +64,7 @@ def _told(error: Exception) -> int:
         case TunerError():
             line, code = str(error), FAILED
         case OSError():
+            _forget_stdout()
             line, code = f"{error.filename or 'system'}: {error.strerror or error}", FAILED
         case _:
             line = f"defect: {type(error).__name__}: {error} (--debug shows where)"

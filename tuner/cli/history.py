@@ -128,7 +128,8 @@ def explain(
         return
     if len(words) != 3:
         raise UsageError(
-            "explain: allowed one trial's ID, or operation, shape and 'STRATEGY(KNOB=VALUE, ...)'"
+            f"explain: found {len(words)} words, allowed a trial's ID, "
+            "or operation, shape and 'STRATEGY(KNOB=VALUE, ...)'"
         )
     from tuner.cli.catalogue import plan_of
     from tuner.cli.options import parse_candidate

@@ -113,7 +113,12 @@ def _bench(order: "Order", how: BenchSettings) -> "AbstractBench":
     timing = _factory(order.target, how.threads, processors(how.threads))
     limits = Limits(memory_bytes=MEMORY_BYTES + 2 * reference_bytes(order.problem))
     return WorkerBench(
-        order, compile_spec(compiling), judge_spec(timing), how.workers, limits, np.random.default_rng(how.seed)
+        order,
+        compile_spec(compiling),
+        judge_spec(timing),
+        how.workers,
+        limits,
+        np.random.default_rng(how.seed),
     )
 
 

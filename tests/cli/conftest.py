@@ -1,0 +1,54 @@
+"""Runs commands in this process: ``tuner("tune", ...)`` gives exit code, stdout and stderr."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from tests.tuning import fakes
+from tuner.cli import main
+from tuner.tuning.composition import Composition
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a command did."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+@dataclass
+class Tuner:
+    """Runs commands on one database with fakes in place of compiler and clock."""
+
+    database: Path
+    composition: Composition
+
+    def __call__(self, *words: str, stdin: str = "") -> Done:
+        environment = {"TUNER_DB": str(self.database)}
+        done = CliRunner().invoke(main, words, obj=self.composition, env=environment, input=stdin)
+        if done.exception is not None and not isinstance(done.exception, SystemExit):
+            raise done.exception
+        return Done(done.exit_code, done.stdout, done.stderr)
+
+
+@pytest.fixture
+def tuner(tmp_path: Path) -> Tuner:
+    return Tuner(tmp_path / "results.db", fakes.composition())
+
+
+@pytest.fixture
+def tuned(tuner: Tuner) -> Tuner:
+    """Gives a database with one run of all 20 trials."""
+    done = tuner("tune", "matmul", "8x8x8", "--sampler", "exhaustive", "--trials", "20")
+    assert done.code == 0, done.err
+    return tuner

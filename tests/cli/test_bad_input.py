@@ -1,0 +1,196 @@
+"""Every wrong word or file: one clear line on stderr, exit 2, nothing stored, nothing executed."""
+
+import dataclasses
+import os
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Tuner
+from tests.tuning import fakes
+from tuner.tuning.parts import real_composition
+
+SPACE = """
+strategies:
+  matmul_cpu_packed:
+    ops: [matmul]
+    dtypes: [f32]
+    knobs:
+      tile_m: [4, 8]
+"""
+LONG = "9" * 5000
+
+
+@pytest.fixture
+def tuner(tuner: Tuner) -> Tuner:
+    """Reads the search space for real."""
+    real = real_composition()
+    tuner.composition = dataclasses.replace(fakes.composition(), plan=real.plan, bind=real.bind)
+    return tuner
+
+
+def refused(tuner: Tuner, *words: str) -> str:
+    """Runs a command that must fail by exit 2 with one line and without a run stored."""
+    done = tuner(*words)
+    assert done.code == 2, (done.out, done.err)
+    assert done.out == ""
+    assert done.err.startswith("tuner: ")
+    assert done.err.count("\n") == 1
+    if "--db" not in words:
+        assert tuner("db", "info", "--json").json["runs"] == 0
+    return done.err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("conv", "8x8x8"), "operation: found 'conv', allowed matmul"),
+        (("payload.mlir",), "tune: found no operation and shape"),
+        ((), "tune: found no operation and shape"),
+        (("matmul", "8x8x8", "--dtype", "f8"), "dtype: found 'f8', allowed f32, f64, bf16"),
+        (("matmul", "8x8x8", "--layout", "tt"), "layout: found 'tt', allowed nn, nt, tn"),
+        (("matmul", "8x8x8", "--epilogue", "gelu"), "epilogue: found 'gelu', allowed none, bias_relu"),
+        (("matmul", "8x8x8", "--target", "tpu"), "target: found 'tpu', allowed auto, fake, gpu"),
+        (("matmul", "8x8x8", "--target", "gpu"), "target gpu: not available here: no driver"),
+        (("matmul", "8x8x8", "--strategy", "magic"), "strategy: found 'magic', allowed"),
+        (("matmul", "8x8x8", "--strategy", "none.mlir"), "cannot read"),
+        (("matmul", "8x8x8", "--sampler", "guess"), "sampler: found 'guess', allowed"),
+        (("matmul", "8x8"), "shape: found '8x8', allowed MxNxK"),
+        (("matmul", "8x8x-8"), "shape: found '8x8x-8', allowed MxNxK"),
+        (("matmul", "8x8xeight"), "shape: found '8x8xeight', allowed MxNxK"),
+        (("matmul", "8.5x8x8"), "shape: found '8.5x8x8', allowed MxNxK"),
+        (("matmul", "0x8x8"), "size m: found 0, allowed 1.."),
+        (("matmul", "8x8x99999999999"), "size k: found 99999999999, allowed 1.."),
+        (("matmul", f"{LONG}x8x8"), "allowed MxNxK"),
+        (("matmul", "99999x99999x99999"), "GiB, available 1.0 GiB"),
+        (("matmul", "8x8x8", "--trials", "0"), "trials: found 0, allowed 1 or more"),
+        (("matmul", "8x8x8", "--trials", "many"), "'many' is not a valid integer"),
+        (("matmul", "8x8x8", "--threads", "0"), "threads: found 0, allowed 1 or more"),
+        (("matmul", "8x8x8", "--workers", "0"), "workers: found 0, allowed 1 or more"),
+        (("matmul", "8x8x8", "--seed", "-1"), "seed: found -1, allowed 0 or more"),
+        (("matmul", "8x8x8", "--budget", "soon"), "budget: found 'soon', allowed a time such as 60s"),
+        (("matmul", "8x8x8", "--budget", "0s"), "budget: found '0s', allowed a time such as 60s"),
+        (("matmul", "8x8x8", "--fast"), "No such option"),
+        (("matmul", "8x8x8", "9"), "unexpected extra argument"),
+        (("matmul", "8x8x8", "--space", "none.yaml"), "none.yaml: found no readable file"),
+        (("matmul", "8x8x8", "--space", "/"), "found no readable file"),
+        (("--resume", "7"), "run: found 7, allowed none: the database is empty"),
+    ],
+)
+def test_words_of_tune(tuner: Tuner, words: tuple[str, ...], message: str) -> None:
+    assert message in refused(tuner, "tune", *words)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("      tile_q: {rnge: [1, 2]}\n", "tile_q"),
+        ("    colour: red\n", "colour"),
+        ("    knobs: 3\n", "repeated"),
+        (
+            "    constraints: ['tile_m > 99']\n",
+            "'tile_m > 99' leaves strategy matmul_cpu_packed no combination of 2",
+        ),
+        ("    constraints: ['tile_m < 9', 'tile_m > m']\n", "'tile_m > m' leaves"),
+        ("    constraints: ['tile_z > 1']\n", "tile_z"),
+        ("    constraints: ['tile_m >']\n", "tile_m >"),
+        ('    constraints: [\'__import__("os").system("touch /tmp/owned") == 0\']\n', "__import__"),
+        ("    constraints: ['().__class__.__bases__']\n", "__class__"),
+        ("    constraints: ['2 ** 2 ** 2 ** 2 ** 2 ** 2 > 1']\n", "2 ** 2"),
+        ("  : [\n", "YAML"),
+        ("  x: !!python/object/apply:os.system ['touch /tmp/owned']\n", "space.yaml"),
+    ],
+)
+def test_space_files(tuner: Tuner, tmp_path: Path, change: str, message: str) -> None:
+    path = tmp_path / "space.yaml"
+    path.write_text(SPACE + change)
+    line = refused(tuner, "tune", "matmul", "8x8x8", "--space", str(path))
+    if "repeated" not in message:
+        assert message in line
+    assert not Path("/tmp/owned").exists()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{{ ''.__class__.__mro__[1].__subclasses__() }}",
+        "{{ cycler.__init__.__globals__.os.system('touch /tmp/owned') }}",
+        "{% include '/etc/passwd' %}",
+        "{% for i in range(10**9) %}x{% endfor %}",
+        "{{ unknown }}",
+        "{% if %}",
+    ],
+)
+def test_a_hostile_template_fails_its_candidates_and_executes_nothing(
+    tuner: Tuner, tmp_path: Path, text: str
+) -> None:
+    (tmp_path / "mine.mlir.j2").write_text(text)
+    path = tmp_path / "space.yaml"
+    path.write_text(SPACE.replace("    knobs:", "    template: mine.mlir.j2\n    knobs:"))
+    done = tuner("tune", "matmul", "8x8x8", "--space", str(path), "--trials", "2")
+    assert done.code == 1
+    assert "2 x bind: mine.mlir.j2: " in done.err
+    assert not Path("/tmp/owned").exists()
+
+
+def corrupt(path: Path) -> None:
+    path.write_bytes(b"no database at all" * 500)
+
+
+def newer(path: Path) -> None:
+    connection = sqlite3.connect(path)
+    connection.execute("create table alembic_version (version_num text)")
+    connection.execute("insert into alembic_version values ('9999')")
+    connection.commit()
+    connection.close()
+
+
+def directory(path: Path) -> None:
+    path.mkdir()
+
+
+@pytest.mark.parametrize("command", [("history",), ("tune", "matmul", "8x8x8"), ("db", "info")])
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [(corrupt, "not a database"), (newer, "9999"), (directory, "a directory")],
+)
+def test_databases(tmp_path: Path, command: tuple[str, ...], spoil: object, message: str) -> None:
+    path = tmp_path / "bad.db"
+    spoil(path)  # type: ignore[operator]
+    line = refused(Tuner(path, fakes.composition()), *command, "--db", str(path))
+    assert message in line
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("/proc/none/results.db", "/proc/none/results.db"),
+        ("mysql://server/x", "found a mysql URL"),
+        ("sqlite://", "database"),
+        ("postgresql://user:secret@127.0.0.1:1/none", "127.0.0.1"),
+    ],
+)
+def test_addresses_of_databases(tuner: Tuner, url: str, message: str) -> None:
+    line = refused(tuner, "history", "--db", url)
+    assert message in line
+    assert "secret" not in line
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_read_only_directory_is_named(tuner: Tuner, tmp_path: Path) -> None:
+    folder = tmp_path / "fixed"
+    folder.mkdir(mode=0o500)
+    assert "read-only directory" in refused(tuner, "history", "--db", str(folder / "results.db"))
+
+
+@pytest.mark.parametrize("words", [("tunne",), ("--what",), ("db", "drop")])
+def test_unknown_commands(tuner: Tuner, words: tuple[str, ...]) -> None:
+    refused(tuner, *words)
+
+
+def test_debug_shows_the_traceback(tuner: Tuner) -> None:
+    done = tuner("tune", "conv", "8x8x8", "--debug")
+    assert done.code == 2
+    assert "Traceback" in done.err
+    assert "UsageError: operation: found 'conv'" in done.err

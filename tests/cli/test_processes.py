@@ -1,0 +1,197 @@
+"""The command as a process: exit codes, signals, kill -9, pipes that close."""
+
+import json
+import os
+import resource
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.fakes import await_death, children_of
+from tuner.db.store import Store
+from tuner.history import StoredTrial, TrialQuery
+
+ROOT = Path(__file__).parents[2]
+SLOW_S = "0.1"  # of every timing
+
+
+class Command:
+    """Starts commands over a fake target on one database."""
+
+    def __init__(self, folder: Path) -> None:
+        self.database = folder / "results.db"
+        self._started: list[subprocess.Popen[str]] = []
+
+    def start(self, *words: str, seconds: str = SLOW_S, **options: object) -> "subprocess.Popen[str]":
+        arguments = [sys.executable, "-m", "tests.cli.fake_tuner", seconds, *words]
+        process = subprocess.Popen(
+            arguments,
+            cwd=ROOT,
+            env=os.environ | {"TUNER_DB": str(self.database)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,  # a signal reaches it alone, as Ctrl-C in a terminal would not
+            **options,  # type: ignore[call-overload]
+        )
+        self._started.append(process)
+        return process
+
+    def run(self, *words: str) -> tuple[int, str, str]:
+        process = self.start(*words, seconds="0")
+        out, err = process.communicate(timeout=30)
+        return process.returncode, out, err
+
+    def trials(self) -> tuple[StoredTrial, ...]:
+        with Store.open(str(self.database)) as store:
+            return store.trials(TrialQuery(run=1, sort="number"))
+
+    def await_trials(self, count: int) -> None:
+        """Waits until so many trials have an outcome in the database."""
+        give_up = time.monotonic() + 20
+        while time.monotonic() < give_up:
+            if self._stored() >= count:
+                return
+            time.sleep(0.02)
+        raise AssertionError(f"{self._stored()} trials stored, wanted {count}")
+
+    def _stored(self) -> int:
+        if not self.database.exists():
+            return 0
+        connection = sqlite3.connect(self.database)
+        try:
+            found: int = connection.execute("select count(*) from trial where status is not null").fetchone()[
+                0
+            ]
+            return found
+        except sqlite3.OperationalError:  # the tables are being made
+            return 0
+        finally:
+            connection.close()
+
+    def end(self) -> None:
+        for process in self._started:
+            process.kill()
+            process.communicate()
+
+
+@pytest.fixture
+def command(tmp_path: Path) -> Iterator[Command]:
+    made = Command(tmp_path)
+    yield made
+    made.end()
+
+
+TUNE = ("tune", "matmul", "8x8x8", "--sampler", "exhaustive", "--trials", "14")
+
+
+def test_exit_codes(command: Command) -> None:
+    code, out, err = command.run("tune", "matmul", "8x8x8", "--trials", "3", "--json")
+    assert (code, json.loads(out)["counts"]["measured"]) == (0, 3), err
+    code, out, err = command.run("tune", "matmul", "8x8")
+    assert (code, out) == (2, "")
+    assert err == "tuner: shape: found '8x8', allowed MxNxK such as 512x512x512\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_a_run_without_loss(command: Command, number: signal.Signals) -> None:
+    process = command.start(*TUNE)
+    command.await_trials(3)
+    children = children_of(process.pid)
+    process.send_signal(number)
+    _, err = process.communicate(timeout=10)
+    assert process.returncode == 130
+    assert "tuner tune --resume 1" in err
+    assert await_death(children) == []
+    stored = [trial for trial in command.trials() if trial.record is not None]
+    assert len(stored) >= 3
+    with Store.open(str(command.database)) as store:
+        assert store.run(1).status == "interrupted"
+
+
+def test_an_interrupted_run_prints_its_json(command: Command) -> None:
+    process = command.start(*TUNE, "--json")
+    command.await_trials(2)
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=10)
+    assert json.loads(out)["status"] == "interrupted"
+
+
+def test_a_second_signal_kills_at_once(command: Command) -> None:
+    process = command.start(*TUNE, seconds="30")
+    give_up = time.monotonic() + 20
+    while not children_of(process.pid) and time.monotonic() < give_up:
+        time.sleep(0.02)
+    # stopped, it cannot end by the first one before the second arrives; both are pending when it goes on
+    process.send_signal(signal.SIGSTOP)
+    process.send_signal(signal.SIGTERM)
+    process.send_signal(signal.SIGINT)
+    process.send_signal(signal.SIGCONT)
+    process.communicate(timeout=5)
+    assert process.returncode != 0
+
+
+def test_kill_9_loses_no_stored_trial_and_resume_goes_on(command: Command) -> None:
+    process = command.start(*TUNE)
+    command.await_trials(4)
+    children = children_of(process.pid)
+    process.kill()
+    process.communicate()
+    assert await_death(children) == []
+    before = command.trials()
+    finished = {trial.id: trial.record for trial in before if trial.record is not None}
+    assert len(finished) >= 4
+    code, out, err = command.run("tune", "--resume", "1", "--json")
+    assert code == 0, err
+    after = {trial.id: trial.record for trial in command.trials()}
+    assert [trial.number for trial in command.trials()] == list(range(14))
+    assert all(after[trial] == record for trial, record in finished.items())
+    assert {trial.id for trial in before} <= set(after)
+    assert json.loads(out)["counts"] == {
+        "proposed": 14,
+        "measured": 14,
+        "verified": 0,
+        "failed": 0,
+        "reused": json.loads(out)["counts"]["reused"],
+    }
+
+
+def test_a_reader_that_stops_early_is_no_error(command: Command) -> None:
+    assert command.run(*TUNE)[0] == 0
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    with os.fdopen(write_end, "w") as closed:
+        done = subprocess.run(
+            [sys.executable, "-m", "tuner", "history", "--db", str(command.database)],
+            cwd=ROOT,
+            stdout=closed,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_full_disk_is_one_line_and_loses_nothing(command: Command) -> None:
+    assert command.run("tune", "matmul", "8x8x8", "--trials", "2")[0] == 0
+    limit = command.database.stat().st_size + 200_000
+
+    def full_disk() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+    words = ("tune", "matmul", "8x8x8", "--trials", "20", "--fresh", "--threads", "2")
+    for _ in range(60):  # each run adds some
+        process = command.start(*words, seconds="0", preexec_fn=full_disk)
+        _, err = process.communicate(timeout=30)
+        if process.returncode != 0:
+            break
+    assert process.returncode == 2
+    assert [line for line in err.splitlines() if line.startswith("tuner: database")], err
+    assert "Traceback" not in err
+    assert len(command.trials()) == 2

@@ -1,0 +1,108 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Tuner
+
+
+@pytest.fixture
+def script(tuned: Tuner, tmp_path: Path) -> Path:
+    path = tmp_path / "best.mlir"
+    assert tuned("export", "matmul", "8x8x8", "-o", str(path)).code == 0
+    return path
+
+
+def edited(script: Path, old: str, new: str) -> str:
+    """Changes the exported file; returns its path."""
+    text = script.read_text()
+    assert old in text
+    script.write_text(text.replace(old, new))
+    return str(script)
+
+
+def test_a_script_as_fast_as_recorded_passes(tuned: Tuner, script: Path) -> None:
+    done = tuned("check", str(script))
+    assert done.code == 0
+    assert done.out == "correct; 1 ms, recorded 1 ms: ratio 1.000 (within 5% slower)\n"
+
+
+def test_json_has_the_keys_of_the_contract(tuned: Tuner, script: Path) -> None:
+    document = tuned("check", str(script), "--json").json
+    assert document.keys() >= {"correct", "median_s", "recorded_s", "ratio"}
+    assert (document["correct"], document["ratio"]) == (True, 1.0)
+
+
+def test_a_slower_script_fails_unless_that_is_allowed(tuned: Tuner, script: Path) -> None:
+    path = edited(script, '"median_s": 0.001,', '"median_s": 0.0009,')
+    done = tuned("check", path)
+    assert done.code == 1
+    assert "ratio 1.111 (more than 5% slower)" in done.out
+    assert tuned("check", path, "--max-slowdown", "12%").code == 0
+    assert tuned("check", path, "--max-slowdown", "0.12").code == 0
+
+
+def test_a_wrong_script_fails(tuned: Tuner, script: Path) -> None:
+    path = edited(script, '{"comment"', '{"at": "verify", "deed": "wrong", "comment"')
+    done = tuned("check", path)
+    assert done.code == 1
+    assert "failed at stage verify: element (0, 1)" in done.out
+    document = tuned("check", path, "--json").json
+    assert (document["correct"], document["median_s"], document["ratio"]) == (False, None, None)
+
+
+def test_another_machine_is_told(tuned: Tuner, script: Path) -> None:
+    done = tuned("check", edited(script, '"machine": "fake"', '"machine": "yours"'))
+    assert done.code == 0
+    assert "recorded on 'yours', another machine" in done.err
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("// tuner: ", "// other: ", "found 0 lines that begin with '// tuner:'"),
+        ('"run": 1', '"run": "one"', "its line '// tuner:' is damaged"),
+        ('"target": "fake"', '"target": "tpu"', "target 'tpu': not known here"),
+        ('"shape": [8, 8, 8]', '"shape": [99999, 99999, 99999]', "GiB, available 1.0 GiB"),
+    ],
+)
+def test_a_file_that_cannot_be_checked_exits_with_2(
+    tuned: Tuner, script: Path, old: str, new: str, message: str
+) -> None:
+    done = tuned("check", edited(script, old, new))
+    assert (done.code, done.out) == (2, "")
+    assert message in done.err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("check", "none.mlir"), "none.mlir: cannot be read: No such file"),
+        (("check", "/"), "/: cannot be read: Is a directory"),
+        (("check", "x.mlir", "--max-slowdown", "little"), "share: found 'little', allowed a percentage"),
+        (("apply", "none.mlir", "-"), "none.mlir: cannot be read: No such file"),
+        (("apply", "-", "-"), "apply: found - twice"),
+        (("apply", "x.mlir"), "Missing argument 'PAYLOAD'"),
+    ],
+)
+def test_files_that_cannot_be_read_exit_with_2(tuner: Tuner, words: tuple[str, ...], message: str) -> None:
+    done = tuner(*words)
+    assert done.code == 2
+    assert message in done.err
+
+
+def test_bytes_that_are_no_text_are_refused(tuner: Tuner, tmp_path: Path) -> None:
+    path = tmp_path / "binary"
+    path.write_bytes(b"\xff\xfe")
+    assert f"{path}: found bytes that are no UTF-8" in tuner("check", str(path)).err
+
+
+def test_apply_prints_the_payload(tuner: Tuner, tmp_path: Path) -> None:
+    script, payload = tmp_path / "s.mlir", tmp_path / "p.mlir"
+    script.write_text("script\n")
+    payload.write_text("payload\n")
+    assert tuner("apply", str(script), str(payload)).out == "// applied\npayload\n"
+    assert tuner("apply", str(script), "-", stdin="from stdin\n").out == "// applied\nfrom stdin\n"
+    assert json.loads(tuner("apply", str(script), str(payload), "--json").out) == {
+        "payload": "// applied\npayload\n"
+    }

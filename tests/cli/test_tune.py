@@ -1,0 +1,113 @@
+import json
+import re
+
+import pytest
+
+from tests.cli.conftest import Tuner
+from tests.tuning import fakes
+
+
+def test_a_run_ends_with_the_best_and_the_next_command(tuner: Tuner) -> None:
+    done = tuner("tune", "matmul", "8x8x8", "--sampler", "exhaustive", "--trials", "20")
+    assert done.code == 0
+    trial = re.search(r"best +trial (\d+) of run 1: fake", done.out)
+    assert trial is not None
+    assert "x=7" in done.out
+    assert "200.0% of FakeBLAS 1.0" in done.out
+    assert "20 trials: 20 measured, 0 failed, 10 of them reused" in done.out
+    assert f"tuner export --trial {trial[1]} -o best.mlir" in done.out
+
+
+def test_json_is_the_only_thing_on_stdout(tuner: Tuner) -> None:
+    done = tuner("tune", "matmul", "8x8x8", "--trials", "5", "--json")
+    assert done.code == 0
+    assert done.json["counts"]["proposed"] == 5
+    assert done.json["best"]["vendor"]["name"] == "FakeBLAS 1.0"
+    assert done.json["target"] == "fake"
+    assert "vendor: FakeBLAS" in done.err
+
+
+def test_the_next_command_names_the_database_that_was_named(tuner: Tuner) -> None:
+    path = str(tuner.database.with_name("my results.db"))
+    done = tuner("tune", "matmul", "8x8x8", "--trials", "2", "--db", path)
+    assert f"-o best.mlir --db '{path}'" in done.out
+
+
+def test_no_working_candidate_tells_why_and_exits_with_1(tuner: Tuner) -> None:
+    tuner.composition = fakes.composition(bind=lambda _settings, _machine: fakes.failing_bind)
+    done = tuner("tune", "matmul", "8x8x8", "--trials", "3")
+    assert done.code == 1
+    assert done.out == ""
+    assert "no candidate worked: 3 trials: 0 measured, 3 failed" in done.err
+    assert "3 x verify: element (0, 1): found 2, expected 1" in done.err
+
+
+def test_no_working_candidate_gives_a_null_best(tuner: Tuner) -> None:
+    tuner.composition = fakes.composition(bind=lambda _settings, _machine: fakes.failing_bind)
+    done = tuner("tune", "matmul", "8x8x8", "--trials", "3", "--json")
+    assert (done.code, done.json["best"]) == (1, None)
+
+
+def test_a_vendor_that_fails_is_told(tuner: Tuner) -> None:
+    tuner.composition = fakes.composition(vendor=fakes.no_vendor)
+    done = tuner("tune", "matmul", "8x8x8", "--trials", "3")
+    assert done.code == 0
+    assert "vendor: not measured: vendor: exited with status 3" in done.err
+
+
+def test_a_run_that_is_done_resumes_to_the_same_answer(tuned: Tuner) -> None:
+    done = tuned("tune", "--resume", "1", "--json")
+    assert done.code == 0
+    assert done.json["run"] == 1
+    assert done.json["counts"]["proposed"] == 20
+
+
+@pytest.mark.parametrize("words", [("--trials", "9"), ("--dtype", "f64"), ("--seed", "0"), ("--fresh",)])
+def test_resume_takes_no_settings_beside_it(tuned: Tuner, words: tuple[str, ...]) -> None:
+    done = tuned("tune", "--resume", "1", *words)
+    assert done.code == 2
+    assert f"goes on with the run's stored settings, found {words[0]} beside it" in done.err
+
+
+def test_resume_takes_no_shape_beside_it(tuned: Tuner) -> None:
+    assert "found matmul beside it" in tuned("tune", "matmul", "8x8x8", "--resume", "1").err
+
+
+def test_settings_reach_the_run(tuner: Tuner) -> None:
+    words = ("--layout", "nt", "--epilogue", "bias_relu", "--dtype", "f64", "--seed", "3", "--threads", "2")
+    assert (
+        tuner("tune", "matmul", "4x5x6", *words, "--trials", "1", "--budget", "5m", "--workers", "2").code
+        == 0
+    )
+    run = tuner("show", "run:1", "--json").json
+    assert run["problem"] == {
+        "op": "matmul",
+        "shape": [4, 5, 6],
+        "dtype": "f64",
+        "layout": "nt",
+        "epilogue": "bias_relu",
+    }
+    assert (run["seed"], run["threads"], run["trials"], run["budget_s"], run["workers"]) == (
+        3,
+        2,
+        1,
+        300.0,
+        2,
+    )
+
+
+def test_100_trials_are_the_default(tuner: Tuner) -> None:
+    assert tuner("tune", "matmul", "8x8x8").code == 0
+    assert tuner("show", "run:1", "--json").json["trials"] == 100
+
+
+def test_a_budget_alone_limits_no_trials(tuner: Tuner) -> None:
+    assert tuner("tune", "matmul", "8x8x8", "--budget", "60s").code == 0  # ends with the set
+    assert tuner("show", "run:1", "--json").json["trials"] is None
+
+
+def test_a_reused_trial_is_shown_as_such(tuned: Tuner) -> None:
+    done = tuned("tune", "matmul", "8x8x8", "--trials", "5", "--json")
+    assert done.json["counts"]["reused"] == 5
+    listed = json.loads(tuned("history", "--run", "2", "--json").out)
+    assert all(trial["reused_from"] is not None for trial in listed)
