@@ -1,7 +1,7 @@
 """A strategy: a transform script with its knobs left open, and the binding of a candidate to it."""
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
 
@@ -66,6 +66,7 @@ class Binder:
     problem: Problem
     variables: tuple[tuple[str, Value], ...]  # sizes and device limits, as constraints see them
     threads: int
+    _templates: dict[str, jinja2.Template] = field(default_factory=dict, repr=False, compare=False)
 
     def bind(self, candidate: Candidate) -> Script:
         """Returns plain MLIR text. Raises CandidateError(BIND) for a template that fails or an unknown strategy."""
@@ -80,14 +81,20 @@ class Binder:
             text = select(strategy.text, candidate)
         return Script.of(text)
 
+    def _template_of(self, strategy: Strategy) -> jinja2.Template:
+        """Compiles a template once: that takes ten times as long as rendering it."""
+        if strategy.name not in self._templates:
+            environment = _environment(strategy.path.parent)
+            self._templates[strategy.name] = environment.from_string(strategy.text)
+        return self._templates[strategy.name]
+
     def _render(self, strategy: Strategy, candidate: Candidate) -> str:
         knobs = dict(candidate.choices)
         panels = partition(self.problem, self.threads, str(knobs.get("split", "none")), _multiple(knobs))
         functions = {panel.entry: {"name": panel.entry, "m": panel.m, "n": panel.n} for panel in panels}
         values = dict(self.variables) | _element_words(self.problem, dict(self.variables)) | knobs
         try:
-            template = _environment(strategy.path.parent).from_string(strategy.text)
-            body = template.render(**values, panels=list(functions.values()))
+            body = self._template_of(strategy).render(**values, panels=list(functions.values()))
         except (jinja2.TemplateError, ArithmeticError, TypeError, ValueError, OverflowError) as error:
             raise CandidateError(Stage.BIND, f"{strategy.path.name}: {_one_line(error)}") from error
         if len(body) > SCRIPT_LIMIT_BYTES:
