@@ -18,7 +18,7 @@ from tuner.db.models import (
     TrialRow,
 )
 from tuner.errors import Stage, UsageError
-from tuner.history import ReuseKey, TrialQuery
+from tuner.runs import ReuseKey, TrialQuery
 
 # Stages whose failures would repeat; a crash or a time-out may have been the machine's
 REPEATABLE = (Stage.BIND, Stage.COMPILE, Stage.RESOURCES, Stage.VERIFY)

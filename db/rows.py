@@ -8,10 +8,10 @@ from dataclasses import asdict, fields
 
 from tuner.db.models import EnvironmentRow, MachineRow, MeasurementRow, ProblemRow, RunRow, TrialRow
 from tuner.errors import Failure, Stage
-from tuner.history import Run, RunSettings, StoredTrial, Vendor
 from tuner.machine import Compiler, Machine
 from tuner.problem import Problem
 from tuner.record import Measurement, Record, Verdict
+from tuner.runs import Run, RunSettings, StoredTrial, Vendor
 from tuner.space import Candidate
 
 

@@ -18,9 +18,9 @@ from tuner.db.models import FINAL, FIRST, VENDOR, MeasurementRow, ProblemRow, Ru
 from tuner.db.queries import count_select, queried, recalled, run_select, trial_select
 from tuner.db.revision import stored_revision
 from tuner.errors import UsageError
-from tuner.history import Counts, DatabaseInfo, ReuseKey, Run, RunSettings, StoredTrial, TrialQuery, Vendor
 from tuner.machine import Compiler, Machine
 from tuner.record import Measurement, Record
+from tuner.runs import Counts, DatabaseInfo, ReuseKey, Run, RunSettings, StoredTrial, TrialQuery, Vendor
 from tuner.space import Candidate
 
 if TYPE_CHECKING:

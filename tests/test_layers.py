@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[1]
 VALUES = {
     *("errors", "machine", "problem", "payload", "reference"),
     *("space", "expression", "partial", "enumeration", "feasible"),
-    *("record", "history", "answer"),
+    *("record", "runs", "answer"),
 }
 PORTS = {"target", "sampler", "bench", "evaluate", "search"}
 ADAPTERS = {

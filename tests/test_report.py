@@ -9,7 +9,6 @@ import pytest
 from tests.trials import measurement, run, trial
 from tuner.answer import answer_of
 from tuner.errors import Failure, Stage
-from tuner.history import Counts, DatabaseInfo
 from tuner.record import Verdict
 from tuner.report import (
     Document,
@@ -21,6 +20,7 @@ from tuner.report import (
     trial_document,
     tune_document,
 )
+from tuner.runs import Counts, DatabaseInfo
 
 MEASURED = trial(7, measurement(1e-3, 0.02))
 FAILED = trial(8, Failure(Stage.VERIFY, "element (0, 1): found 2, expected 1"))

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 from tests.tuning.fakes import MACHINE, settings
 from tuner.errors import Failure
-from tuner.history import Run, StoredTrial, Vendor
 from tuner.machine import Compiler
 from tuner.record import Measurement, Record, Verdict
+from tuner.runs import Run, StoredTrial, Vendor
 from tuner.space import Candidate
 
 CREATED = datetime.datetime(2026, 1, 31, 12, 0, tzinfo=datetime.UTC)

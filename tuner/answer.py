@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from tuner.history import StoredTrial
 from tuner.record import Measurement
+from tuner.runs import StoredTrial
 
 
 @dataclass(frozen=True)

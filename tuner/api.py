@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tuner.errors import UsageError
-from tuner.history import RunSettings, StoredTrial, TrialQuery
 from tuner.problem import Problem
+from tuner.runs import RunSettings, StoredTrial, TrialQuery
 
 if TYPE_CHECKING:
     from tuner.tuning.composition import Composition

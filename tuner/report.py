@@ -8,9 +8,9 @@ from typing import Any
 
 from tuner.answer import Answer, timed
 from tuner.errors import Failure
-from tuner.history import Counts, DatabaseInfo, Run, StoredTrial, Vendor
 from tuner.problem import Problem
 from tuner.record import Measurement, Record, Verdict
+from tuner.runs import Counts, DatabaseInfo, Run, StoredTrial, Vendor
 
 Document = dict[str, Any]
 CSV_COLUMNS = (

@@ -6,8 +6,8 @@ import pytest
 from tests.cli.conftest import Tuner
 from tests.tuning import fakes
 from tuner.db.store import Store
-from tuner.history import RunSettings
 from tuner.machine import Machine
+from tuner.runs import RunSettings
 from tuner.space import Candidate
 from tuner.tuning.composition import Bind, Plan
 

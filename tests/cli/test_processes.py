@@ -15,7 +15,7 @@ import pytest
 
 from tests.fakes import await_death, children_of
 from tuner.db.store import Store
-from tuner.history import StoredTrial, TrialQuery
+from tuner.runs import StoredTrial, TrialQuery
 
 ROOT = Path(__file__).parents[2]
 SLOW_S = "0.1"  # of every timing

@@ -9,9 +9,9 @@ import pytest
 from tests.db.values import CANDIDATE, KEY, SCRIPT, SETTINGS, TOO_WIDE, add, begin, outcome, sha256, timed
 from tuner.db.store import Store
 from tuner.errors import Failure, Stage, UsageError
-from tuner.history import Run, StoredTrial, TrialQuery, Vendor
 from tuner.problem import Matmul
 from tuner.record import Verdict
+from tuner.runs import Run, StoredTrial, TrialQuery, Vendor
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from tests.db.values import add, begin, outcome, timed
 from tuner.db import opening
 from tuner.db.store import Store
 from tuner.errors import UsageError
-from tuner.history import TrialQuery
+from tuner.runs import TrialQuery
 
 SLOW_TO_LOAD = {"alembic", "mako", "optuna", "pydantic", "jinja2", "yaml", "numba_cuda_mlir", "torch_mlir"}
 

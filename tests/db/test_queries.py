@@ -18,9 +18,9 @@ from tests.db.values import (
 )
 from tuner.db.store import Store
 from tuner.errors import UsageError
-from tuner.history import TrialQuery
 from tuner.problem import Matmul
 from tuner.record import Verdict
+from tuner.runs import TrialQuery
 from tuner.space import Candidate
 
 OTHER = Matmul(64, 128, 256, "f64", "nt", "bias_relu")

@@ -7,8 +7,8 @@ import pytest
 from tests.db.values import KEY, SCRIPT, TOO_WIDE, add, begin, outcome, sha256, timed
 from tuner.db.store import Store
 from tuner.errors import Failure, Stage
-from tuner.history import ReuseKey
 from tuner.problem import Matmul
+from tuner.runs import ReuseKey
 
 
 def test_a_known_outcome_is_recalled_by_script_or_by_code(store: Store) -> None:

@@ -10,10 +10,10 @@ from tuner.db import rows
 from tuner.db.models import EnvironmentRow, MachineRow
 from tuner.db.store import Store
 from tuner.errors import Failure, Stage
-from tuner.history import RunSettings
 from tuner.machine import Compiler, Machine
 from tuner.problem import ELEMENT_BYTES, EPILOGUES, LAYOUTS, Problem
 from tuner.record import Measurement, Record, Verdict
+from tuner.runs import RunSettings
 from tuner.space import Candidate
 
 texts = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=20)

@@ -22,8 +22,8 @@ from tests.db.values import (
 )
 from tuner.db.store import Store
 from tuner.errors import Failure, Stage, UsageError
-from tuner.history import Counts, Vendor
 from tuner.record import Measurement, Verdict
+from tuner.runs import Counts, Vendor
 from tuner.space import Candidate
 
 

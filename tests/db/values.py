@@ -5,10 +5,10 @@ from dataclasses import replace
 
 from tuner.db.store import Store
 from tuner.errors import Failure, Stage
-from tuner.history import ReuseKey, RunSettings
 from tuner.machine import Compiler, Machine
 from tuner.problem import Matmul
 from tuner.record import Measurement, Record, Verdict
+from tuner.runs import ReuseKey, RunSettings
 from tuner.space import Candidate
 
 PROBLEM = Matmul(512, 512, 512)

@@ -11,7 +11,7 @@ from pathlib import Path
 from tests.db.values import CANDIDATE, add, begin, outcome, timed
 from tuner.db.store import Store
 from tuner.errors import UsageError
-from tuner.history import TrialQuery
+from tuner.runs import TrialQuery
 
 NOBODY = 65534
 

@@ -9,10 +9,10 @@ from tests.fakes import FakeTarget, bind
 from tuner.bench import AbstractBench
 from tuner.errors import TunerError
 from tuner.feasible import FeasibleSet
-from tuner.history import RunSettings, Vendor
 from tuner.machine import Compiler, Machine
 from tuner.problem import Matmul, Problem
 from tuner.record import Measurement
+from tuner.runs import RunSettings, Vendor
 from tuner.space import Candidate, Knob, SearchSpace, Value
 from tuner.target import Script
 from tuner.tuning.composition import BenchSettings, Bind, Composition, Plan, TargetStatus

@@ -10,10 +10,10 @@ from tests.tuning import fakes
 from tuner.bench import AbstractBench
 from tuner.db.store import Store
 from tuner.errors import UsageError
-from tuner.history import RunSettings, StoredTrial, TrialQuery
 from tuner.machine import Machine
 from tuner.problem import Matmul
 from tuner.record import Measurement, Record
+from tuner.runs import RunSettings, StoredTrial, TrialQuery
 from tuner.space import Candidate
 from tuner.target import Effort, Script
 from tuner.tuning.composition import BenchSettings, Composition, Plan

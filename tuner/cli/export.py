@@ -20,7 +20,7 @@ from tuner.errors import UsageError
 if TYPE_CHECKING:
     from tuner.db.store import Store
     from tuner.export import Provenance
-    from tuner.history import StoredTrial
+    from tuner.runs import StoredTrial
     from tuner.tuning.composition import Composition
 
 FORMATS = ("script", "source", "payload", "json")

@@ -52,7 +52,7 @@ def history(
 
     Example: tuner history --shape 512x512x512 --dtype f32 --sort median --limit 10
     """
-    from tuner.history import TrialQuery
+    from tuner.runs import TrialQuery
 
     moment = None if since is None else parse_moment(since)
     query = TrialQuery(operation=op, since=moment, **conditions)  # type: ignore[arg-type]

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tuner.cli.words import count_text, seconds_text, speed_text
-from tuner.history import RunSettings
 from tuner.report import gflop_per_s
+from tuner.runs import RunSettings
 from tuner.tuning.events import (
     Event,
     FinalsStarted,

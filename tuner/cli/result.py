@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from tuner.answer import Answer
 from tuner.cli.words import count_text, interval_text, knobs_text, seconds_text, speed_text
-from tuner.history import Counts, Run
 from tuner.report import gflop_per_s, record_of
+from tuner.runs import Counts, Run
 from tuner.tuning.session import TunedRun
 
 

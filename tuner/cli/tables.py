@@ -3,9 +3,9 @@
 from tuner.cli.result import counts_words, result_lines
 from tuner.cli.words import count_text, interval_text, knobs_text, seconds_text, speed_text, table_text
 from tuner.errors import Failure
-from tuner.history import StoredTrial
 from tuner.record import Measurement, Verdict
 from tuner.report import gflop_per_s, record_of, utc_text
+from tuner.runs import StoredTrial
 from tuner.tuning.session import TunedRun
 
 HISTORY_HEADER = (

@@ -24,7 +24,7 @@ from tuner.errors import Failure, UsageError
 
 if TYPE_CHECKING:
     from tuner.db.store import Store
-    from tuner.history import RunSettings
+    from tuner.runs import RunSettings
     from tuner.tuning.composition import Composition
     from tuner.tuning.session import TunedRun
 
@@ -155,7 +155,7 @@ def _print(tuned: "TunedRun", store: "Store", as_json: bool, database_words: str
 
 def _reasons(store: "Store", run: int) -> list[tuple[str, int]]:
     """Returns the commonest reasons of failure of a run with their counts."""
-    from tuner.history import TrialQuery
+    from tuner.runs import TrialQuery
 
     records = [trial.record for trial in store.trials(TrialQuery(run=run, status="failed"))]
     failures = [record.outcome for record in records if record and isinstance(record.outcome, Failure)]

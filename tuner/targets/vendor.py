@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 
 from tuner.errors import TunerError
-from tuner.history import Vendor
 from tuner.problem import Problem
 from tuner.record import Measurement
 from tuner.reference import Inputs, compare, draw, draw_base
+from tuner.runs import Vendor
 from tuner.runtime import timing
 from tuner.target import Effort
 from tuner.targets.onednn import OneDnnMatmul

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 from tuner.answer import Answer, answer_of
 from tuner.errors import UsageError
-from tuner.history import StoredTrial, TrialQuery
 from tuner.problem import Problem
+from tuner.runs import StoredTrial, TrialQuery
 
 if TYPE_CHECKING:
     from tuner.db.store import Store

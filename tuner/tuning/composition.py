@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from tuner.bench import AbstractBench
 from tuner.feasible import FeasibleSet
-from tuner.history import RunSettings, Vendor
 from tuner.machine import Compiler, Machine
 from tuner.problem import Problem
+from tuner.runs import RunSettings, Vendor
 from tuner.space import Candidate
 from tuner.target import Script
 from tuner.workers.ticket import Order

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tuner.history import Counts, RunSettings, Vendor
 from tuner.machine import Machine
 from tuner.record import Record
+from tuner.runs import Counts, RunSettings, Vendor
 
 
 @dataclass(frozen=True)

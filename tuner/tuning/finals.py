@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 from tuner.bench import AbstractBench
-from tuner.history import StoredTrial
 from tuner.record import Measurement, Record
 from tuner.report import record_of
+from tuner.runs import StoredTrial
 from tuner.target import Effort
 
 FINALISTS = 8

@@ -3,8 +3,8 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tuner.history import Run, TrialQuery
 from tuner.record import Measurement, Record
+from tuner.runs import Run, TrialQuery
 
 if TYPE_CHECKING:
     from tuner.db.store import Store

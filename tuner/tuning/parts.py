@@ -4,9 +4,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tuner.errors import Failure, Stage, TunerError, UsageError
-from tuner.history import RunSettings, Vendor
 from tuner.machine import Compiler, Machine
 from tuner.problem import Problem
+from tuner.runs import RunSettings, Vendor
 from tuner.space import Value
 from tuner.tuning.composition import BenchSettings, Bind, Composition, Plan, TargetStatus
 

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 from tuner import __version__
 from tuner.errors import UsageError
 from tuner.feasible import FeasibleSet
-from tuner.history import Run, RunSettings, StoredTrial, TrialQuery
 from tuner.machine import Compiler, Machine
+from tuner.runs import Run, RunSettings, StoredTrial, TrialQuery
 from tuner.samplers import make_sampler
 from tuner.tuning.composition import Composition, Plan
 from tuner.tuning.events import Observer, RunStarted, ignore

@@ -10,8 +10,8 @@ from tuner.answer import Answer, answer_of
 from tuner.bench import AbstractBench
 from tuner.errors import TunerError
 from tuner.feasible import FeasibleSet
-from tuner.history import Counts, ReuseKey, Run, StoredTrial, TrialQuery
 from tuner.record import Record
+from tuner.runs import Counts, ReuseKey, Run, StoredTrial, TrialQuery
 from tuner.sampler import AbstractSampler
 from tuner.search import Trial, search
 from tuner.space import Candidate

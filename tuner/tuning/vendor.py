@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from tuner.history import Vendor
 from tuner.problem import Problem
+from tuner.runs import Vendor
 from tuner.target import Effort
 from tuner.workers.protocol import Factory, ServiceSpec
 
