@@ -1,5 +1,6 @@
 """The payload: MLIR text of a problem, as one function, or one function per shape of panel."""
 
+import itertools
 import re
 from dataclasses import dataclass
 
@@ -7,6 +8,7 @@ from tuner.errors import UsageError
 from tuner.problem import Problem
 
 PANELS_COMMENT = "// panels: "  # in a script for several threads: entry row column m n; ...
+PANELS_LIMIT = 1024  # of a script; threads of the largest machines
 ENTRY = "matmul"  # of the whole problem; panel functions append _<rows>x<columns>
 MAPS = {  # layout -> indexing maps of A and B over (m, n, k)
     "nn": ("(m, k)", "(k, n)"),
@@ -51,7 +53,10 @@ def panels_comment(panels: tuple[Panel, ...]) -> str:
 
 
 def panels_in(script: str, problem: Problem) -> tuple[Panel, ...]:
-    """Reads the panels that a script is written for; the whole problem when it names none."""
+    """Reads the panels that a script is written for; the whole problem when it names none.
+
+    Raises UsageError for panels that do not cover C exactly once: kernels trust them with every address.
+    """
     line = next((line for line in script.splitlines() if line.startswith(PANELS_COMMENT)), None)
     if line is None:
         return partition(problem, 1, "none", 1)
@@ -61,11 +66,12 @@ def panels_in(script: str, problem: Problem) -> tuple[Panel, ...]:
         if match is None:
             raise UsageError(f"script: panels: found {part!r}, allowed 'entry row column m n'")
         panels.append(Panel(match[1], *(int(number) for number in match.groups()[1:])))
+    _require_cover(problem, tuple(panels))
     return tuple(panels)
 
 
 def payload_mlir(problem: Problem, panels: tuple[Panel, ...]) -> str:
-    """Returns a module with one function per entry: (A, B[, bias], C) as memrefs, C written, nothing returned.
+    """Returns a module with one function per entry: (A, B[, bias], C) as memrefs; only C is written.
 
     A panel's function takes pointers to its own first elements; strides are those of the whole matrices.
     """
@@ -86,6 +92,28 @@ def _panel(row: int, column: int, m: int, n: int) -> Panel:
     return Panel(f"{ENTRY}_{m}x{n}", row, column, m, n)
 
 
+def _require_cover(problem: Problem, panels: tuple[Panel, ...]) -> None:
+    m, n, _ = problem.sizes
+    if len(panels) > PANELS_LIMIT:
+        raise UsageError(f"script: panels: found {len(panels)}, allowed {PANELS_LIMIT}")
+    extents: dict[str, tuple[int, int]] = {}
+    for panel in panels:
+        if min(panel.m, panel.n) < 1 or panel.row + panel.m > m or panel.column + panel.n > n:
+            raise UsageError(f"script: panels: found {panel}, allowed within C, {m} x {n}")
+        if extents.setdefault(panel.entry, (panel.m, panel.n)) != (panel.m, panel.n):
+            raise UsageError(f"script: panels: found {panel.entry!r} with two sizes, allowed one")
+    if any(_overlap(one, other) for one, other in itertools.combinations(panels, 2)):
+        raise UsageError("script: panels: found two that overlap, allowed each element of C once")
+    covered = sum(panel.m * panel.n for panel in panels)
+    if covered != m * n:
+        raise UsageError(f"script: panels: found {covered} elements covered, allowed all {m * n} of C")
+
+
+def _overlap(one: Panel, other: Panel) -> bool:
+    rows = one.row < other.row + other.m and other.row < one.row + one.m
+    return rows and one.column < other.column + other.n and other.column < one.column + one.n
+
+
 def _function(problem: Problem, panel: Panel) -> str:
     m, n, k = problem.sizes
     source = problem.dtype
@@ -97,11 +125,16 @@ def _function(problem: Problem, panel: Panel) -> str:
     c = _Buffer("c", panel.m, panel.n, n, result)
     has_bias = problem.epilogue == "bias_relu"
     bias = f", %bias: memref<{panel.n}x{result}>" if has_bias else ""
+    last = "%result" if has_bias else "%product"
     return f"""  func.func @{panel.entry}(%a: {a.memref}, %b: {b.memref}{bias}, %c: {c.memref}) {{
     %zero = arith.constant 0.0 : {result}
-{a.as_tensor}{b.as_tensor}{c.as_writable_tensor}    %cleared = linalg.fill ins(%zero : {result}) outs(%C : {c.tensor}) -> {c.tensor}
-    %product = linalg.matmul{_maps(problem.layout)} ins(%A, %B : {a.tensor}, {b.tensor}) outs(%cleared : {c.tensor}) -> {c.tensor}
-{_epilogue(panel.n, result, c) if has_bias else ""}    bufferization.materialize_in_destination %{"result" if has_bias else "product"} in restrict writable %c : ({c.tensor}, {c.memref}) -> ()
+{a.as_tensor}{b.as_tensor}{c.as_writable_tensor}\
+    %cleared = linalg.fill ins(%zero : {result}) outs(%C : {c.tensor}) -> {c.tensor}
+    %product = linalg.matmul{_maps(problem.layout)}
+      ins(%A, %B : {a.tensor}, {b.tensor}) outs(%cleared : {c.tensor}) -> {c.tensor}
+{_epilogue(panel.n, result, c) if has_bias else ""}\
+    bufferization.materialize_in_destination {last} in restrict writable %c
+      : ({c.tensor}, {c.memref}) -> ()
     return
   }}
 """
@@ -128,8 +161,8 @@ class _Buffer:
 
     @property
     def as_tensor(self) -> str:
-        name = self.name
-        return f"    %{name.upper()} = bufferization.to_tensor %{name} restrict : {self.memref} to {self.tensor}\n"
+        types = f"{self.memref} to {self.tensor}"
+        return f"    %{self.name.upper()} = bufferization.to_tensor %{self.name} restrict : {types}\n"
 
     @property
     def as_writable_tensor(self) -> str:
@@ -147,7 +180,8 @@ def _maps(layout: str) -> str:
 def _epilogue(n: int, dtype: str, c: _Buffer) -> str:
     maps = "affine_map<(m, n) -> (n)>, affine_map<(m, n) -> (m, n)>"
     return f"""    %Bias = bufferization.to_tensor %bias restrict : memref<{n}x{dtype}> to tensor<{n}x{dtype}>
-    %result = linalg.generic {{indexing_maps = [{maps}], iterator_types = ["parallel", "parallel"]}} ins(%Bias : tensor<{n}x{dtype}>) outs(%product : {c.tensor}) {{
+    %result = linalg.generic {{indexing_maps = [{maps}], iterator_types = ["parallel", "parallel"]}}
+      ins(%Bias : tensor<{n}x{dtype}>) outs(%product : {c.tensor}) {{
     ^bb0(%shift: {dtype}, %sum: {dtype}):
       %shifted = arith.addf %sum, %shift : {dtype}
       %positive = arith.maximumf %shifted, %zero : {dtype}
