@@ -1,0 +1,74 @@
+"""The problem: words and sizes that are allowed, and what is counted."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tuner.errors import UsageError
+from tuner.problem import ELEMENT_BYTES, EPILOGUES, LAYOUTS, SIZE_LIMIT, Matmul, Problem, parse_shape
+
+SIZES = st.tuples(*[st.integers(1, SIZE_LIMIT)] * 3)
+PROBLEMS = st.builds(
+    Problem,
+    st.just("matmul"),
+    SIZES,
+    st.sampled_from(tuple(ELEMENT_BYTES)),
+    st.sampled_from(LAYOUTS),
+    st.sampled_from(EPILOGUES),
+)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("conv", (1, 1, 1), "f32"), r"^operation: found 'conv', allowed matmul$"),
+        (("matmul", (1, 1, 1), "f16"), r"^dtype: found 'f16', allowed f32, f64, bf16$"),
+        (("matmul", (1, 1, 1), "f32", "tt"), r"^layout: found 'tt', allowed nn, nt, tn$"),
+        (("matmul", (1, 1, 1), "f32", "nn", "gelu"), r"^epilogue: found 'gelu', allowed none, bias_relu$"),
+        (("matmul", (1, 1), "f32"), r"^sizes: found \(1, 1\), allowed three numbers \(m, n, k\)$"),
+        (("matmul", (0, 1, 1), "f32"), r"^size m: found 0, allowed 1\.\.2147483647$"),
+        (("matmul", (1, -3, 1), "f32"), r"^size n: found -3, allowed"),
+        (("matmul", (1, 1, 2**31), "f32"), r"^size k: found 2147483648, allowed"),
+    ],
+)
+def test_a_word_or_size_that_is_not_allowed_is_named(arguments: tuple[object, ...], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        Problem(*arguments)  # type: ignore[arg-type]
+
+
+@given(SIZES)
+def test_a_shape_is_read_as_it_is_written(sizes: tuple[int, int, int]) -> None:
+    assert parse_shape(Problem("matmul", sizes, "f32").shape) == sizes
+
+
+@pytest.mark.parametrize(
+    "text", ["", "1x2", "1x2x3x4", "1x2x", "1x2x-3", "1 x2x3", "1x2x3\n", "axbxc", "1.0x2x3"]
+)
+def test_a_shape_that_is_none_is_quoted(text: str) -> None:
+    with pytest.raises(UsageError, match=r"^shape: found .*, allowed MxNxK such as 512x512x512$"):
+        parse_shape(text)
+
+
+@given(PROBLEMS, PROBLEMS)
+def test_only_equal_problems_share_a_key(one: Problem, other: Problem) -> None:
+    assert (one.key == other.key) == (one == other)
+
+
+def test_flop_and_bytes_count_each_element_once() -> None:
+    assert Matmul(2, 3, 5).flop == 2 * 2 * 3 * 5
+    assert Matmul(2, 3, 5).bytes == 4 * (10 + 15 + 6)
+    assert Matmul(2, 3, 5, "f64").bytes == 8 * (10 + 15 + 6)
+    assert Matmul(2, 3, 5, "bf16", epilogue="bias_relu").bytes == 2 * (10 + 15) + 4 * (6 + 3)
+
+
+def test_constraints_see_sizes_and_element_bytes() -> None:
+    variables = dict(Matmul(2, 3, 5, "bf16", "nt").variables())
+    assert variables == {
+        "m": 2,
+        "n": 3,
+        "k": 5,
+        "input_bytes": 2,
+        "output_bytes": 4,
+        "layout": "nt",
+        "epilogue": "none",
+    }
