@@ -1,4 +1,4 @@
-"""``python -m tests.cli.fake_tuner SECONDS ...``: the real command over a fake target whose timing takes so long."""
+"""``python -m tests.cli.fake_tuner SECONDS ...``: the real command; a fake target times for so long."""
 
 import sys
 import tempfile

@@ -30,7 +30,7 @@ class Command:
 
     def start(self, *words: str, seconds: str = SLOW_S, **options: object) -> "subprocess.Popen[str]":
         arguments = [sys.executable, "-m", "tests.cli.fake_tuner", seconds, *words]
-        process = subprocess.Popen(
+        process: subprocess.Popen[str] = subprocess.Popen(
             arguments,
             cwd=ROOT,
             env=os.environ | {"TUNER_DB": str(self.database)},

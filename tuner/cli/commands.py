@@ -1,5 +1,6 @@
 """The group of all commands, and what becomes of an error: one line on stderr and an exit code."""
 
+import contextlib
 import os
 import sys
 import traceback
@@ -75,7 +76,8 @@ def _told(error: Exception) -> int:
 
 def _forget_stdout() -> None:
     """Points stdout nowhere, so that the interpreter's last flush does not fail as well."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    with contextlib.suppress(OSError):  # it may be no file at all
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

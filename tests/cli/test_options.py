@@ -1,0 +1,53 @@
+import datetime
+
+import pytest
+
+from tuner.cli.options import parse_candidate, parse_moment, parse_seconds, parse_share
+from tuner.errors import UsageError
+from tuner.space import Candidate
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("60s", 60), ("5m", 300), ("1.5h", 5400), ("7", 7), ("0.5s", 0.5)]
+)
+def test_budgets(text: str, seconds: float) -> None:
+    assert parse_seconds(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "s", "0", "-5s", "5 s", "1d", "1e9", "nan", "9" * 400])
+def test_a_budget_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match=r"budget: found .*, allowed a time such as 60s, 5m or 1h"):
+        parse_seconds(text)
+
+
+@pytest.mark.parametrize(("text", "share"), [("5%", 0.05), ("0.05", 0.05), ("0%", 0.0), ("150%", 1.5)])
+def test_shares(text: str, share: float) -> None:
+    assert parse_share(text) == pytest.approx(share)
+
+
+@pytest.mark.parametrize("text", ["", "%", "-5%", "five"])
+def test_a_share_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match=r"share: found .*, allowed a percentage such as 5%"):
+        parse_share(text)
+
+
+def test_a_moment_is_utc_unless_it_says_otherwise() -> None:
+    assert parse_moment("2026-01-31") == datetime.datetime(2026, 1, 31, tzinfo=datetime.UTC)
+    assert parse_moment("2026-01-31T12:00+02:00").utcoffset() == datetime.timedelta(hours=2)
+
+
+def test_a_moment_that_is_none_is_refused() -> None:
+    with pytest.raises(UsageError, match="since: found 'now', allowed such as"):
+        parse_moment("now")
+
+
+def test_a_candidate_reads_back_from_its_text() -> None:
+    candidate = Candidate.of("fake", {"x": 4, "order": "ji", "shift": -1})
+    assert parse_candidate(candidate.text) == candidate
+    assert parse_candidate("fake()") == Candidate.of("fake", {})
+
+
+@pytest.mark.parametrize("text", ["", "fake", "fake(x)", "fake(=1)", "fake(x=1", "fake x=1"])
+def test_a_candidate_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match=r"candidate: found .*, allowed 'STRATEGY"):
+        parse_candidate(text)

@@ -1,0 +1,116 @@
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tuner
+from tests.tuning import fakes
+from tuner import api
+from tuner.config import default_space_file
+from tuner.errors import UsageError
+from tuner.runs import RunSettings
+from tuner.tuning.composition import TargetStatus
+
+PROBLEM = tuner.Matmul(8, 8, 8)
+
+
+@pytest.fixture
+def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Puts fakes in place of compiler and clock; returns a database."""
+    monkeypatch.setattr("tuner.tuning.parts.real_composition", fakes.composition)
+    return str(tmp_path / "results.db")
+
+
+def settings(**words: object) -> RunSettings:
+    return api.run_settings(PROBLEM, fakes.composition(), **words)  # type: ignore[arg-type]
+
+
+def test_tune_returns_the_run_with_its_best(database: str) -> None:
+    run = tuner.tune(PROBLEM, trials=20, sampler="exhaustive", db=database)
+    assert run.best is not None
+    assert run.best.best_s == fakes.BEST_S
+    assert run.counts.proposed == 20
+
+
+def test_history_takes_the_fields_of_a_query(database: str) -> None:
+    tuner.tune(PROBLEM, trials=5, db=database)
+    assert len(tuner.history(database)) == 5
+    assert len(tuner.history(database, shape="8x8x8", best=True)) == 1
+    assert tuner.history(database, shape="9x9x9") == ()
+
+
+def test_history_of_an_unknown_field_is_refused(database: str) -> None:
+    with pytest.raises(UsageError, match="history: found 'color', allowed operation, shape"):
+        tuner.history(database, color="red")
+
+
+def test_load_best_loads_the_script_of_the_best(database: str) -> None:
+    run = tuner.tune(PROBLEM, trials=20, sampler="exhaustive", db=database)
+    assert run.best is not None
+    kernel = tuner.load_best(PROBLEM, db=database)
+    assert kernel("a", "b") == (PROBLEM, run.best.script_text, 1, ("a", "b"))
+
+
+def test_load_best_of_nothing_says_how_to_begin(database: str) -> None:
+    with pytest.raises(UsageError, match="nothing measured yet; begin with: tuner tune matmul 8x8x8"):
+        tuner.load_best(PROBLEM, db=database)
+
+
+def test_an_interrupted_run_raises_and_is_stored(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(problem: object, threads: int, seed: int) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tuner.tuning.parts.real_composition", lambda: fakes.composition(vendor=interrupt))
+    with pytest.raises(KeyboardInterrupt, match="go on with: tuner tune --resume 1"):
+        tuner.tune(PROBLEM, db=database)
+
+
+def test_defaults_are_filled_in() -> None:
+    made = settings()
+    assert (made.trials, made.budget_s, made.threads, made.workers) == (100, None, 1, 1)
+    assert made.target == "fake"
+    assert made.space_yaml == default_space_file().read_text()
+    assert "matmul_cpu_packed" in made.strategies
+
+
+def test_a_budget_in_seconds_alone_limits_no_trials() -> None:
+    assert settings(budget_s=5.0).trials is None
+
+
+@pytest.mark.parametrize("name", ["threads", "trials", "workers"])
+def test_counts_begin_at_1(name: str) -> None:
+    with pytest.raises(UsageError, match=f"{name}: found 0, allowed 1 or more"):
+        settings(**{name: 0})
+
+
+def test_a_seed_is_not_negative() -> None:
+    with pytest.raises(UsageError, match="seed: found -1, allowed 0 or more"):
+        settings(seed=-1)
+
+
+def test_auto_is_the_first_target_that_works() -> None:
+    statuses = (TargetStatus("gpu", False, "no driver"), TargetStatus("cpu", True, "here"))
+    assert api.resolve_target("auto", fakes.composition(targets=lambda: statuses)) == "cpu"
+
+
+def test_no_target_that_works_tells_every_reason() -> None:
+    statuses = (TargetStatus("gpu", False, "no driver"), TargetStatus("cpu", False, "no AVX2"))
+    parts = fakes.composition(targets=lambda: statuses)
+    with pytest.raises(UsageError, match="found none that works here: gpu: no driver; cpu: no AVX2"):
+        api.resolve_target("auto", parts)
+    with pytest.raises(UsageError, match="target cpu: not available here: no AVX2"):
+        api.resolve_target("cpu", parts)
+    with pytest.raises(UsageError, match=re.escape("target: found 'tpu', allowed auto, gpu, cpu")):
+        api.resolve_target("tpu", parts)
+
+
+@pytest.mark.mlir
+def test_a_real_kernel_is_tuned_loaded_and_right(tmp_path: Path) -> None:
+    database = str(tmp_path / "real.db")
+    problem = tuner.Matmul(32, 48, 16)
+    run = tuner.tune(problem, trials=3, workers=1, db=database)
+    assert run.best is not None, [trial.record for trial in tuner.history(database)]
+    rng = np.random.default_rng(0)
+    a, b = rng.standard_normal((32, 16), np.float32), rng.standard_normal((16, 48), np.float32)
+    np.testing.assert_allclose(tuner.load_best(problem, db=database)(a, b), a @ b, rtol=1e-4, atol=1e-5)

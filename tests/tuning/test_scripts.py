@@ -1,0 +1,73 @@
+from pathlib import Path
+
+import pytest
+
+from tuner.config import load_space_file, parse_space
+from tuner.config.space_file import SpaceFile
+from tuner.errors import UsageError
+from tuner.problem import Matmul
+from tuner.tuning.scripts import Chosen, choose, spaces
+
+TEXT = """
+strategies:
+  first: {ops: [matmul], dtypes: [f32], knobs: {x: [1, 2]}}
+  mine: {ops: [matmul], dtypes: [f32], knobs: {y: [1, 2, 3]}, template: mine.mlir.j2}
+"""
+
+
+@pytest.fixture
+def space_file(tmp_path: Path) -> SpaceFile:
+    (tmp_path / "space.yaml").write_text(TEXT)
+    (tmp_path / "mine.mlir.j2").write_text("module {}")
+    return load_space_file(tmp_path / "space.yaml")
+
+
+def test_no_word_chooses_the_whole_file(space_file: SpaceFile, tmp_path: Path) -> None:
+    assert choose((), space_file) == (Chosen("first"), Chosen("mine", tmp_path / "mine.mlir.j2"))
+
+
+def test_a_name_chooses_one_and_repeating_it_changes_nothing(space_file: SpaceFile) -> None:
+    assert choose(("first", "first"), space_file) == (Chosen("first"),)
+
+
+def test_a_path_chooses_a_script(space_file: SpaceFile, tmp_path: Path) -> None:
+    path = tmp_path / "my schedule.mlir"
+    path.write_text("module {}")
+    (chosen,) = choose((str(path),), space_file)
+    assert chosen == Chosen("my_schedule", path)
+    assert chosen.load().text == "module {}"
+
+
+def test_a_template_needs_knobs_in_the_file(space_file: SpaceFile, tmp_path: Path) -> None:
+    path = tmp_path / "other.mlir.j2"
+    path.write_text("module {}")
+    with pytest.raises(UsageError, match=r"found no knobs for it in space\.yaml, allowed a template that"):
+        choose((str(path),), space_file)
+
+
+def test_a_word_that_is_neither_is_refused(space_file: SpaceFile) -> None:
+    with pytest.raises(UsageError, match=r"strategy: found 'magic', allowed first, mine, or the path of"):
+        choose(("magic",), space_file)
+
+
+def test_a_script_that_is_not_there_is_refused(space_file: SpaceFile, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"strategy 'none': cannot read .*none\.mlir"):
+        choose((str(tmp_path / "none.mlir"),), space_file)
+
+
+@pytest.mark.parametrize("chosen", [Chosen("first"), Chosen("mine", Path("/a=b/mine.mlir"))])
+def test_what_is_stored_reads_back(chosen: Chosen) -> None:
+    assert Chosen.parse(chosen.text) == chosen
+
+
+def test_spaces_are_those_of_the_chosen(space_file: SpaceFile) -> None:
+    problem = Matmul(8, 8, 8)
+    found = spaces((Chosen("mine", Path("/x.mlir.j2")),), space_file, problem, "avx2", problem.variables())
+    assert [(space.strategy, space.cartesian) for space in found] == [("mine", 3)]
+
+
+def test_nothing_chosen_can_do_another_dtype() -> None:
+    problem = Matmul(8, 8, 8, "f64")
+    space_file = parse_space(TEXT, "run 3")
+    with pytest.raises(UsageError, match="run 3: no strategy can do matmul 8x8x8 f64"):
+        spaces((Chosen("first"),), space_file, problem, "avx2", problem.variables())
