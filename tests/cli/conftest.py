@@ -1,6 +1,7 @@
 """Runs commands in this process: ``tuner("tune", ...)`` gives exit code, stdout and stderr."""
 
 import json
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -46,9 +47,17 @@ def tuner(tmp_path: Path) -> Tuner:
     return Tuner(tmp_path / "results.db", fakes.composition())
 
 
-@pytest.fixture
-def tuned(tuner: Tuner) -> Tuner:
+@pytest.fixture(scope="session")
+def tuned_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Gives a database with one run of all 20 trials."""
+    tuner = Tuner(tmp_path_factory.mktemp("tuned") / "results.db", fakes.composition())
     done = tuner("tune", "matmul", "8x8x8", "--sampler", "exhaustive", "--trials", "20")
     assert done.code == 0, done.err
+    return tuner.database
+
+
+@pytest.fixture
+def tuned(tuner: Tuner, tuned_database: Path) -> Tuner:
+    """Gives commands a copy of that database."""
+    shutil.copy(tuned_database, tuner.database)
     return tuner
