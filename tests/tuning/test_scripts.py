@@ -71,3 +71,33 @@ def test_nothing_chosen_can_do_another_dtype() -> None:
     space_file = parse_space(TEXT, "run 3")
     with pytest.raises(UsageError, match="run 3: no strategy can do matmul 8x8x8 f64"):
         spaces((Chosen("first"),), space_file, problem, "avx2", problem.variables())
+
+
+SCHEDULE = """
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op) {
+    %tile = transform.tune.knob<"tile"> options = [4, 8, 16] -> !transform.param<i64>
+    transform.yield
+  }
+}
+"""
+
+
+@pytest.mark.mlir
+def test_the_knobs_of_a_plain_script_are_read_from_it(space_file: SpaceFile, tmp_path: Path) -> None:
+    path = tmp_path / "schedule.mlir"
+    path.write_text(SCHEDULE)
+    problem = Matmul(8, 8, 8)
+    chosen = choose((str(path), "first"), space_file)
+    found = spaces(chosen, space_file, problem, "avx2", problem.variables())
+    assert {space.strategy: space.names for space in found} == {"first": ("x",), "schedule": ("tile",)}
+    assert found[1].knobs[0].choices == (4, 8, 16)
+
+
+@pytest.mark.mlir
+def test_a_file_that_is_no_script_is_refused(space_file: SpaceFile, tmp_path: Path) -> None:
+    path = tmp_path / "broken.mlir"
+    path.write_text("module {")
+    problem = Matmul(8, 8, 8)
+    with pytest.raises(UsageError, match=r"broken\.mlir: "):
+        spaces(choose((str(path),), space_file), space_file, problem, "avx2", problem.variables())

@@ -8,6 +8,8 @@ from tuner.report import gflop_per_s, record_of
 from tuner.runs import Counts, Run
 from tuner.tuning.session import TunedRun
 
+TIED_SHOWN = 8  # ids
+
 
 def result_lines(tuned: TunedRun, answer: Answer, database_words: str = "") -> list[str]:
     """Returns what was found, how sure it is, and what to type next."""
@@ -22,8 +24,10 @@ def result_lines(tuned: TunedRun, answer: Answer, database_words: str = "") -> l
         f"speed     {speed}{vendor_words(run, measurement.median_s)}",
     ]
     if len(answer.tied) > 1:
-        others = ", ".join(str(trial.id) for trial in answer.tied if trial is not answer.best)
-        lines.append(f"tied      with {others}: noise does not separate them; the simplest script is taken")
+        others = [str(trial.id) for trial in answer.tied if trial is not answer.best]
+        more = f" and {len(others) - TIED_SHOWN} more" if len(others) > TIED_SHOWN else ""
+        words = f"with {', '.join(others[:TIED_SHOWN])}{more}"
+        lines.append(f"tied      {words}: noise does not separate them; the simplest script is taken")
     lines.append(f"trials    {counts_words(tuned.counts)} in {tuned.seconds:.0f} s")
     lines.append(f"next      tuner export --trial {answer.best.id} -o best.mlir{database_words}")
     return lines

@@ -1,0 +1,43 @@
+from tests.trials import measurement, run, trial
+from tuner.answer import answer_of
+from tuner.cli.result import counts_words, failure_lines, result_lines, vendor_words
+from tuner.runs import Counts, StoredTrial
+from tuner.tuning.session import TunedRun
+
+COUNTS = Counts(12, 9, 0, 3, 4)
+
+
+def lines(*trials: StoredTrial, vendor_s: float | None = 2e-3) -> str:
+    stored = run(vendor_s=vendor_s)
+    answer = answer_of(trials, stored.noise)
+    assert answer is not None
+    return "\n".join(result_lines(TunedRun(stored, COUNTS, answer, 12.5), answer))
+
+
+def test_the_answer_is_told_with_its_interval_and_noise() -> None:
+    text = lines(trial(0, measurement(1e-3, 0.02)))
+    assert "time      1 ms (95 % interval 990 us .. 1.01 ms; noise floor 1.0%)" in text
+    assert "200.0% of FakeBLAS 1.0" in text
+    assert "tied" not in text
+
+
+def test_without_a_vendor_only_the_speed_is_told() -> None:
+    assert "%" not in lines(trial(0, measurement(1e-3)), vendor_s=None).split("speed")[1].splitlines()[0]
+    assert vendor_words(run(vendor_s=None), 1.0) == ""
+
+
+def test_the_tied_are_listed_but_not_without_end() -> None:
+    text = lines(*(trial(number, measurement(1e-3 + number * 1e-8, 0.02)) for number in range(12)))
+    assert "tied      with 101, 102, 103, 104, 105, 106, 107, 108 and 3 more: noise" in text
+
+
+def test_counts_tell_what_was_reused() -> None:
+    assert counts_words(COUNTS) == "12 trials: 9 measured, 3 failed, 4 of them reused"
+    assert counts_words(Counts(1, 1)) == "1 trial: 1 measured, 0 failed"
+
+
+def test_a_run_that_found_nothing_tells_the_commonest_reasons() -> None:
+    told = failure_lines(TunedRun(run(), Counts(3, 0, 0, 3), None, 1.0), [("run: killed by SIGSEGV", 3)])
+    assert told[0] == "no candidate worked: 3 trials: 0 measured, 3 failed"
+    assert told[1] == "  3 x run: killed by SIGSEGV"
+    assert "tuner history --run 3 --status failed" in told[2]
