@@ -1,6 +1,7 @@
 """A strategy: a transform script with its knobs left open, and the binding of a candidate to it."""
 
 import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
@@ -15,8 +16,8 @@ from tuner.space import Candidate, Value
 from tuner.target import Script
 
 TEMPLATE_SUFFIX = ".mlir.j2"
-OWN_DIALECT = "tuner."  # prefix of the transform ops that this project defines; stock mlir-opt does not know them
-SCRIPT_LIMIT_BYTES = 4 * 2**20  # of a bound script; a template that writes more is broken
+OWN_DIALECT = "tuner."  # prefix of this project's transform ops, which stock mlir-opt does not know
+SCRIPT_LIMIT = 4 * 2**20  # characters of a bound script; a template that writes more is broken
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Strategy:
     def description(self) -> str:
         """Returns the first sentence of the template's leading comment."""
         comment = self.text.partition("{#-")[2].partition("#}")[0] if self.is_template else ""
-        return " ".join(comment.replace("-", " ", 0).split()).partition(". ")[0].rstrip("-. ")
+        return " ".join(comment.split()).partition(". ")[0].rstrip("-. ")
 
     @property
     def sha256(self) -> str:
@@ -69,7 +70,7 @@ class Binder:
     _templates: dict[str, jinja2.Template] = field(default_factory=dict, repr=False, compare=False)
 
     def bind(self, candidate: Candidate) -> Script:
-        """Returns plain MLIR text. Raises CandidateError(BIND) for a template that fails or an unknown strategy."""
+        """Returns plain MLIR text. Raises CandidateError(BIND) for a template that fails or is not here."""
         strategy = next((s for s in self.strategies if s.name == candidate.strategy), None)
         if strategy is None:
             raise CandidateError(Stage.BIND, f"no strategy {candidate.strategy!r} in this run")
@@ -94,13 +95,23 @@ class Binder:
         functions = {panel.entry: {"name": panel.entry, "m": panel.m, "n": panel.n} for panel in panels}
         values = dict(self.variables) | _element_words(self.problem, dict(self.variables)) | knobs
         try:
-            body = self._template_of(strategy).render(**values, panels=list(functions.values()))
-        except (jinja2.TemplateError, ArithmeticError, TypeError, ValueError, OverflowError) as error:
+            parts = self._template_of(strategy).generate(**values, panels=list(functions.values()))
+            body = _join(parts)
+        except Exception as error:  # a template is a program: it may raise anything
             raise CandidateError(Stage.BIND, f"{strategy.path.name}: {_one_line(error)}") from error
-        if len(body) > SCRIPT_LIMIT_BYTES:
-            raise CandidateError(Stage.BIND, f"{strategy.path.name}: script of {len(body)} bytes, allowed 4 MiB")
         header = panels_comment(panels) + "\n" if len(panels) > 1 else ""
         return header + body.strip() + "\n"
+
+
+def _join(parts: Iterator[str]) -> str:
+    """Joins what a template writes, and stops it when that is too much."""
+    body, size = [], 0
+    for part in parts:
+        body.append(part)
+        size += len(part)
+        if size > SCRIPT_LIMIT:
+            raise ValueError(f"script of more than {SCRIPT_LIMIT} characters")
+    return "".join(body)
 
 
 def _multiple(knobs: dict[str, Value]) -> int:
@@ -110,7 +121,7 @@ def _multiple(knobs: dict[str, Value]) -> int:
 
 
 def _element_words(problem: Problem, variables: dict[str, Value]) -> dict[str, Value]:
-    """Returns what templates need of the element types: names, zeros, and accumulators per vector register."""
+    """Returns what templates need of the element types: names, zeros, elements of C per register."""
     accumulator = "f64" if problem.dtype == "f64" else "f32"
     return {
         "dtype": problem.dtype,
@@ -125,7 +136,9 @@ def _environment(folder: Path) -> jinja2.Environment:
     """A sandbox: a hostile template can neither reach Python's internals nor read outside its folder."""
     loader = jinja2.FileSystemLoader([folder, strategy_folder()])
     return jinja2.sandbox.SandboxedEnvironment(
-        loader=loader, undefined=jinja2.StrictUndefined, autoescape=False  # noqa: S701 - MLIR, not HTML
+        loader=loader,
+        undefined=jinja2.StrictUndefined,
+        autoescape=False,  # MLIR, not HTML
     )
 
 
