@@ -3,8 +3,10 @@
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import jinja2
 import jinja2.sandbox
@@ -14,6 +16,9 @@ from tuner.payload import panels_comment, partition
 from tuner.problem import Problem
 from tuner.space import Candidate, Value
 from tuner.target import Script
+
+if TYPE_CHECKING:
+    from tuner.mlir.knobs import Schedule
 
 TEMPLATE_SUFFIX = ".mlir.j2"
 OWN_DIALECT = "tuner."  # prefix of this project's transform ops, which stock mlir-opt does not know
@@ -77,9 +82,7 @@ class Binder:
         if strategy.is_template:
             text = self._render(strategy, candidate)
         else:
-            from tuner.mlir.knobs import select  # the only binding that needs the compiler
-
-            text = select(strategy.text, candidate)
+            text = self._schedules[strategy.name].select(candidate)
         return Script.of(text)
 
     def _template_of(self, strategy: Strategy) -> jinja2.Template:
@@ -88,6 +91,14 @@ class Binder:
             environment = _environment(strategy.path.parent)
             self._templates[strategy.name] = environment.from_string(strategy.text)
         return self._templates[strategy.name]
+
+    @cached_property
+    def _schedules(self) -> "dict[str, Schedule]":
+        """Plain scripts, parsed once: binding a template needs no compiler."""
+        from tuner.mlir.knobs import Schedule
+
+        plain = (strategy for strategy in self.strategies if not strategy.is_template)
+        return {strategy.name: Schedule(strategy.text, strategy.path.name) for strategy in plain}
 
     def _render(self, strategy: Strategy, candidate: Candidate) -> str:
         knobs = dict(candidate.choices)

@@ -2,6 +2,7 @@
 
 from tuner.errors import CandidateError, Stage
 from tuner.mlir.bindings import interpreter, ir
+from tuner.mlir.complaint import OpNames
 from tuner.mlir.ops import load_own_ops
 
 
@@ -25,10 +26,11 @@ def parse(text: str, what: str) -> ir.Module:
 def apply_script(payload: ir.Module, script: ir.Module) -> None:
     """Runs the script's first named sequence on the payload. Raises CandidateError(COMPILE)."""
     sequence = entry_sequence(script)
+    names = OpNames(payload)
     try:
         interpreter.apply_named_sequence(payload, sequence, script)
     except (ir.MLIRError, ValueError, RuntimeError) as error:
-        raise CandidateError(Stage.COMPILE, first_complaint(error)) from error
+        raise CandidateError(Stage.COMPILE, names.complaint(error, script)) from error
 
 
 def entry_sequence(script: ir.Module) -> ir.Operation:

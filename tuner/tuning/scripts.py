@@ -1,15 +1,19 @@
 """Which strategies a run tries: shipped ones by name, a user's own by the path of their script."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tuner.config import SpaceFile
 from tuner.errors import UsageError
 from tuner.feasible import FeasibleSet
 from tuner.problem import Problem
-from tuner.space import Knob, SearchSpace, Value
+from tuner.space import SearchSpace, Value
 from tuner.strategy import TEMPLATE_SUFFIX, Strategy, load_strategy
+
+if TYPE_CHECKING:
+    from tuner.mlir.knobs import Schedule
 
 PLAIN_SUFFIX = ".mlir"  # a script whose knobs are transform.tune ops
 
@@ -58,12 +62,13 @@ def spaces(
     from tuner.config import spaces_for
 
     known = {entry.name for entry in space_file.strategies}
-    declared = {one.name: _declared(one) for one in chosen if _is_plain(one)}
+    schedules = {one.name: _schedule(one) for one in chosen if _is_plain(one)}
+    declared = {name: schedule.knobs for name, schedule in schedules.items()}
     in_file = tuple(one.name for one in chosen if one.name in known)
     found = spaces_for(space_file, problem, isa, variables, in_file, declared) if in_file else ()
-    return found + tuple(
-        SearchSpace(one.name, declared[one.name], (), variables) for one in chosen if one.name not in known
-    )
+    asserting = (_with_assertions(space, schedules.get(space.strategy)) for space in found)
+    own = (one.name for one in chosen if one.name not in known)
+    return (*asserting, *(_own_space(name, schedules[name], variables) for name in own))
 
 
 def first_rows(space_file: SpaceFile, feasible: FeasibleSet) -> tuple[int, ...]:
@@ -100,7 +105,20 @@ def _is_plain(chosen: Chosen) -> bool:
     return chosen.path is not None and not chosen.path.name.endswith(TEMPLATE_SUFFIX)
 
 
-def _declared(chosen: Chosen) -> tuple[Knob, ...]:
-    from tuner.mlir.knobs import read_knobs
+def _schedule(chosen: Chosen) -> "Schedule":
+    from tuner.mlir.knobs import Schedule
 
-    return read_knobs(chosen.load().text)
+    strategy = chosen.load()
+    return Schedule(strategy.text, strategy.path.name)
+
+
+def _own_space(name: str, schedule: "Schedule", variables: tuple[tuple[str, Value], ...]) -> SearchSpace:
+    """Returns the space of a script that the file does not describe."""
+    return SearchSpace(name, schedule.knobs, schedule.constraints + schedule.idle, variables)
+
+
+def _with_assertions(space: SearchSpace, schedule: "Schedule | None") -> SearchSpace:
+    """Adds what the script itself asserts of its knobs to what the file says."""
+    if schedule is None:
+        return space
+    return replace(space, constraints=space.constraints + schedule.constraints)
