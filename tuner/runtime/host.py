@@ -7,7 +7,7 @@ from pathlib import Path
 from tuner.machine import Machine
 
 CPUINFO = Path("/proc/cpuinfo")
-CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
+PROCESSORS = Path("/sys/devices/system/cpu")
 AVX512 = {"avx512f", "avx512vl", "avx512bw", "avx512dq"}
 AVX2 = {"avx2", "fma"}
 
@@ -48,11 +48,10 @@ def processors(count: int) -> tuple[int, ...]:
 
 
 def _siblings(cpu: int) -> list[int]:
-    path = Path(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
-    numbers = [int(number) for number in re.findall(r"\d+", path.read_text())] if path.exists() else []
-    if path.exists() and "-" in path.read_text():
-        numbers = list(range(numbers[0], numbers[-1] + 1))
-    return numbers
+    """Reads a list such as ``0,64`` or ``0-1,8-9``."""
+    path = PROCESSORS / f"cpu{cpu}" / "topology" / "thread_siblings_list"
+    ranges = re.findall(r"(\d+)(?:-(\d+))?", path.read_text()) if path.exists() else []
+    return [number for low, high in ranges for number in range(int(low), int(high or low) + 1)]
 
 
 def _physical_cores(cpuinfo: str, logical: int) -> int:
@@ -67,7 +66,7 @@ def _field(cpuinfo: str, name: str) -> str:
 
 
 def _cache_bytes(level: int) -> int:
-    for index in sorted(CACHES.glob("index*")):
+    for index in sorted((PROCESSORS / "cpu0" / "cache").glob("index*")):
         kind, size = (index / "type").read_text().strip(), (index / "size").read_text().strip()
         if (index / "level").read_text().strip() == str(level) and kind != "Instruction":
             return int(size.rstrip("KM")) * {"K": 2**10, "M": 2**20}.get(size[-1], 1)
