@@ -15,15 +15,18 @@ EARLY_SAMPLES = 3  # after which a hopeless candidate stops
 RESAMPLES = 500  # of the bootstrap
 
 Repeat = Callable[[int], None]  # runs the action that many times
+Clock = Callable[[], float]  # seconds since whenever
 
 
-def measure(repeat: Repeat, effort: Effort, rng: np.random.Generator) -> Measurement:
+def measure(
+    repeat: Repeat, effort: Effort, rng: np.random.Generator, clock: Clock = time.perf_counter
+) -> Measurement:
     """Times one action until the budget is spent; stops early when every sample is above ``stop_above_s``."""
-    inner = calibrate(repeat, effort)
+    inner = calibrate(repeat, effort, clock)
     samples: list[float] = []
     spent = 0.0
     while len(samples) < effort.max_samples:
-        samples.append(sample(repeat, inner))
+        samples.append(sample(repeat, inner, clock))
         spent += samples[-1] * inner
         if _is_hopeless(samples, effort):
             return summarize(samples, inner, rng, is_complete=False)
@@ -33,36 +36,39 @@ def measure(repeat: Repeat, effort: Effort, rng: np.random.Generator) -> Measure
 
 
 def measure_together(
-    repeats: tuple[Repeat, ...], effort: Effort, rng: np.random.Generator
+    repeats: tuple[Repeat, ...],
+    effort: Effort,
+    rng: np.random.Generator,
+    clock: Clock = time.perf_counter,
 ) -> tuple[Measurement, ...]:
     """Times several actions sample by sample in a shuffled order: drift hits all of them alike."""
-    inners = [calibrate(repeat, effort) for repeat in repeats]
+    inners = [calibrate(repeat, effort, clock) for repeat in repeats]
     samples: list[list[float]] = [[] for _ in repeats]
     spent = 0.0
     while len(samples[0]) < effort.max_samples:
         for index in rng.permutation(len(repeats)):
-            samples[index].append(sample(repeats[index], inners[index]))
+            samples[index].append(sample(repeats[index], inners[index], clock))
             spent += samples[index][-1] * inners[index]
         if spent >= effort.budget_s * len(repeats) and len(samples[0]) >= effort.min_samples:
             break
     return tuple(summarize(taken, inner, rng) for taken, inner in zip(samples, inners, strict=True))
 
 
-def calibrate(repeat: Repeat, effort: Effort) -> int:
+def calibrate(repeat: Repeat, effort: Effort, clock: Clock = time.perf_counter) -> int:
     """Warms up and returns the calls per sample that make one last ``SAMPLE_S``."""
-    sample(repeat, 1)
-    inner, per_call = 1, sample(repeat, 1)
+    sample(repeat, 1, clock)
+    inner, per_call = 1, sample(repeat, 1, clock)
     while per_call * inner < SAMPLE_S and per_call * inner < effort.budget_s:
         inner = max(inner + 1, min(inner * 10, math.ceil(1.2 * SAMPLE_S / max(per_call, 1e-9))))
-        per_call = sample(repeat, inner)
+        per_call = sample(repeat, inner, clock)
     return inner
 
 
-def sample(repeat: Repeat, inner: int) -> float:
+def sample(repeat: Repeat, inner: int, clock: Clock = time.perf_counter) -> float:
     """Returns the seconds per call of ``inner`` calls in a row."""
-    start = time.perf_counter()
+    start = clock()
     repeat(inner)
-    return (time.perf_counter() - start) / inner
+    return (clock() - start) / inner
 
 
 def summarize(

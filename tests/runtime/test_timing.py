@@ -1,0 +1,147 @@
+"""Timing against a clock that moves only when the action says so."""
+
+import time
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tuner.runtime import timing
+from tuner.target import Effort
+
+EFFORT = Effort(budget_s=0.08, min_samples=5, max_samples=60)
+
+
+@dataclass
+class Clock:
+    """Stands still between calls."""
+
+    now_s: float = 100.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+@dataclass
+class Action:
+    """Takes ``call_s`` a call; ``drift_s`` is added to it after every repeat."""
+
+    clock: Clock
+    call_s: float
+    drift_s: float = 0.0
+    repeats: list[int] = field(default_factory=list)
+
+    def __call__(self, times: int) -> None:
+        self.repeats.append(times)
+        self.clock.now_s += self.call_s * times
+        self.call_s += self.drift_s
+
+
+def rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+@pytest.mark.parametrize("call_s", [1e-9, 1e-7, 3e-6, 1e-4, 9e-4])
+def test_a_fast_action_is_repeated_until_a_sample_is_long_enough(call_s: float) -> None:
+    clock = Clock()
+    inner = timing.calibrate(Action(clock, call_s), EFFORT, clock)
+    assert timing.SAMPLE_S <= inner * call_s <= 3 * timing.SAMPLE_S
+
+
+@pytest.mark.parametrize("call_s", [1e-3, 0.5, 30.0])
+def test_a_slow_action_is_called_once_a_sample(call_s: float) -> None:
+    clock = Clock()
+    action = Action(clock, call_s)
+    assert timing.calibrate(action, EFFORT, clock) == 1
+    assert action.repeats == [1, 1]  # the first warms up
+
+
+def test_a_first_call_that_is_slow_is_not_taken_for_the_rule() -> None:
+    clock = Clock()
+    action = Action(clock, 1.0, drift_s=-1.0 + 1e-6)
+    timing.sample(action, 1, clock)
+    action.drift_s = 0.0
+    assert timing.calibrate(action, EFFORT, clock) * 1e-6 >= timing.SAMPLE_S
+
+
+@given(st.floats(1e-8, 1.0))
+def test_the_times_of_a_steady_action_are_its_own(call_s: float) -> None:
+    clock = Clock(0.0)
+    result = timing.measure(Action(clock, call_s), EFFORT, rng(), clock)
+    assert result.median_s == pytest.approx(call_s, rel=1e-6)
+    assert result.interval_s == pytest.approx((call_s, call_s), rel=1e-6)
+    assert result.is_complete
+    assert EFFORT.min_samples <= len(result.samples_s) <= EFFORT.max_samples
+
+
+@pytest.mark.parametrize(("call_s", "samples"), [(1e-3, 60), (4e-3, 20), (0.02, 5), (1.0, 5)])
+def test_the_budget_decides_how_many_samples_are_taken(call_s: float, samples: int) -> None:
+    clock = Clock()
+    assert len(timing.measure(Action(clock, call_s), EFFORT, rng(), clock).samples_s) == samples
+
+
+@pytest.mark.parametrize(
+    ("call_s", "samples", "is_complete"),
+    [
+        (2.1e-3, 1, False),  # twice the limit: one sample is enough
+        (1.9e-3, 3, False),
+        (1.01e-3, 3, False),
+        (0.99e-3, 41, True),  # the budget
+    ],
+)
+def test_a_hopeless_action_stops_early(call_s: float, samples: int, is_complete: bool) -> None:
+    clock = Clock()
+    effort = replace(EFFORT, stop_above_s=1e-3)
+    result = timing.measure(Action(clock, call_s), effort, rng(), clock)
+    assert (len(result.samples_s), result.is_complete) == (samples, is_complete)
+
+
+def test_one_good_sample_saves_an_action_from_being_hopeless() -> None:
+    clock = Clock()
+    action = Action(clock, 1.4e-3, drift_s=-0.1e-3)  # below the limit at the fifth sample at the latest
+    effort = replace(EFFORT, stop_above_s=1.15e-3, max_samples=6)
+    assert timing.measure(action, effort, rng(), clock).is_complete
+
+
+def test_interleaved_actions_take_turns_and_keep_their_own_times() -> None:
+    clock = Clock()
+    actions = tuple(Action(clock, call_s) for call_s in (1e-3, 4e-3, 2e-4))
+    results = timing.measure_together(actions, EFFORT, rng(), clock)
+    assert [result.median_s for result in results] == pytest.approx([1e-3, 4e-3, 2e-4])
+    assert len({len(result.samples_s) for result in results}) == 1
+    assert [result.inner_calls > 1 for result in results] == [False, False, True]
+
+
+def test_drift_hits_interleaved_actions_alike() -> None:
+    """The machine slows down by a third while two equal actions are timed."""
+    clock = Clock()
+    shared = Action(clock, 3e-3, drift_s=2e-5)
+    one, other = timing.measure_together((shared, shared), EFFORT, rng(), clock)
+    assert one.median_s == pytest.approx(other.median_s, rel=0.02)
+    apart = Action(clock, 3e-3, drift_s=2e-5)
+    first, second = (timing.measure(apart, EFFORT, rng(), clock) for _ in range(2))
+    assert second.median_s > 1.1 * first.median_s  # what one after the other would have given
+
+
+@given(st.lists(st.floats(1e-9, 10.0), min_size=1, max_size=60), st.integers(0, 2**32))
+def test_the_interval_contains_the_median_and_lies_among_the_samples(samples: list[float], seed: int) -> None:
+    result = timing.summarize(samples, 3, np.random.default_rng(seed))
+    low_s, high_s = result.interval_s
+    assert min(samples) <= low_s <= result.median_s <= high_s <= max(samples)
+    assert (result.samples_s, result.inner_calls) == (tuple(samples), 3)
+
+
+def test_the_interval_holds_the_true_median_about_as_often_as_it_says() -> None:
+    draws = np.random.default_rng(0)
+    hits = 0
+    for _ in range(300):
+        low_s, high_s = timing.summarize(list(draws.normal(1.0, 0.1, 30)), 1, draws).interval_s
+        hits += low_s <= 1.0 <= high_s
+    assert 0.90 <= hits / 300 <= 0.99  # 0.95 is claimed
+
+
+def test_real_time_is_read_from_a_real_clock() -> None:
+    result = timing.measure(lambda times: time.sleep(2e-3 * times), replace(EFFORT, budget_s=0.02), rng())
+    assert 2e-3 <= result.median_s < 0.1
