@@ -42,6 +42,19 @@ class Machine:
 
 
 @dataclass(frozen=True)
+class Roofline:
+    """Measured limits of some threads of a machine for one dtype."""
+
+    flop_per_s: float  # multiply-adds in registers, two each
+    bytes_per_s: float  # reading memory in order
+
+    def least_s(self, flop: int, moved_bytes: int, cache_bytes: int) -> float:
+        """Returns the seconds that work cannot go below; memory counts only for what no cache holds."""
+        from_memory_s = moved_bytes / self.bytes_per_s if moved_bytes > cache_bytes else 0.0
+        return max(flop / self.flop_per_s, from_memory_s)
+
+
+@dataclass(frozen=True)
 class Compiler:
     """What turned a script into code. Its text is part of the key of reuse."""
 

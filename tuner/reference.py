@@ -12,9 +12,13 @@ from tuner.record import Verdict
 
 Array = npt.NDArray[Any]
 Float64 = npt.NDArray[np.float64]
-NUMPY_DTYPES = {"f32": np.dtype(np.float32), "f64": np.dtype(np.float64), "bf16": np.dtype(ml_dtypes.bfloat16)}
+NUMPY_DTYPES = {
+    "f32": np.dtype(np.float32),
+    "f64": np.dtype(np.float64),
+    "bf16": np.dtype(ml_dtypes.bfloat16),
+}
 # Rounding errors of a dot product of random terms stay below 4 u |a| |b| over millions of elements (measured
-# for K = 64 .. 4096); a missing or doubled term is about |a| |b| / K. 16 leaves room on both sides to K = 1e5.
+# for K = 64 .. 4096); a missing or doubled term is about |a| |b| / K. 16 leaves room to K = 1e5.
 ERROR_FACTOR = 16.0
 BLOCK_ELEMENTS = 2**17  # compared at once: a megabyte in float64 stays in the cache
 TINY = 1e-300  # where the tolerance is 0, any difference is wrong
@@ -95,10 +99,12 @@ def draw_base(problem: Problem, rng: np.random.Generator) -> Base:
     )
 
 
-def draw(problem: Problem, base: Base, rng: np.random.Generator, into: tuple[Array, Array] | None = None) -> Inputs:
+def draw(
+    problem: Problem, base: Base, rng: np.random.Generator, into: tuple[Array, Array] | None = None
+) -> Inputs:
     """Makes fresh inputs, in the arrays ``into`` if given: rows of A and columns of B times random factors.
 
-    The factors are powers of two with a sign: exact in every dtype, so the answer follows without a new product.
+    The factors are signed powers of two, exact in every dtype: the answer follows without a new product.
     """
     m, n, _ = problem.sizes
     rows, columns = _factors(rng, m), _factors(rng, n)
@@ -132,7 +138,7 @@ def compare(inputs: Inputs, result: Array) -> tuple[Verdict, str]:
 
 
 def reference_bytes(problem: Problem) -> int:
-    """Returns the memory that drawing and comparing takes at its peak: inputs thrice, wide once, C in float64."""
+    """Returns the memory that drawing takes at its peak: inputs thrice, wide once, C in float64."""
     m, n, k = problem.sizes
     return 3 * problem.bytes + 8 * (m * k + k * n) + 8 * m * n
 

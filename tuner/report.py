@@ -1,6 +1,7 @@
 """Values -> the JSON documents that other programs read. Keys may be added, none is renamed."""
 
 import csv
+import dataclasses
 import datetime
 import io
 import json
@@ -8,6 +9,7 @@ from typing import Any
 
 from tuner.answer import Answer, timed
 from tuner.errors import Failure
+from tuner.machine import Roofline
 from tuner.problem import Problem
 from tuner.record import Measurement, Record, Verdict
 from tuner.runs import Counts, DatabaseInfo, Run, StoredTrial, Vendor
@@ -19,7 +21,9 @@ CSV_COLUMNS = (
 )
 
 
-def tune_document(run: Run, counts: Counts, answer: Answer | None, seconds: float) -> Document:
+def tune_document(
+    run: Run, counts: Counts, answer: Answer | None, seconds: float, roofline: Roofline | None = None
+) -> Document:
     """Returns what ``tuner tune --json`` prints."""
     return {
         "run": run.id,
@@ -32,6 +36,7 @@ def tune_document(run: Run, counts: Counts, answer: Answer | None, seconds: floa
         "noise": run.noise,
         "best": None if answer is None else _best_document(answer, run),
         "tied": [] if answer is None else [trial.id for trial in answer.tied],
+        "roofline": None if roofline is None else dataclasses.asdict(roofline),
         "seconds": seconds,
     }
 

@@ -1,6 +1,9 @@
+import pytest
+
 from tests.trials import measurement, run, trial
 from tuner.answer import answer_of
 from tuner.cli.result import counts_words, failure_lines, result_lines, vendor_words
+from tuner.machine import Roofline
 from tuner.runs import Counts, StoredTrial
 from tuner.tuning.session import TunedRun
 
@@ -19,6 +22,19 @@ def test_the_answer_is_told_with_its_interval_and_noise() -> None:
     assert "time      1 ms (95 % interval 990 us .. 1.01 ms; noise floor 1.0%)" in text
     assert "200.0% of FakeBLAS 1.0" in text
     assert "tied" not in text
+
+
+def test_the_answer_is_compared_with_the_measured_limits_of_the_machine() -> None:
+    stored = run(vendor_s=None)
+    answer = answer_of((trial(0, measurement(1e-3)),), None)
+    assert answer is not None
+    flop, moved = stored.settings.problem.flop, stored.settings.problem.bytes
+    limits = Roofline(flop / 0.5e-3, moved / 0.2e-3)
+    assert "roofline  50.0% of what 1 thread can do" in "\n".join(
+        result_lines(TunedRun(stored, COUNTS, answer, 1.0, limits), answer)
+    )
+    assert limits.least_s(flop, 10 * moved, 10 * moved - 1) == pytest.approx(2e-3)
+    assert limits.least_s(flop, 10 * moved, 10 * moved) == pytest.approx(0.5e-3)
 
 
 def test_without_a_vendor_only_the_speed_is_told() -> None:

@@ -9,7 +9,7 @@ from tests.fakes import FakeTarget, bind
 from tuner.bench import AbstractBench
 from tuner.errors import TunerError
 from tuner.feasible import FeasibleSet
-from tuner.machine import Compiler, Machine
+from tuner.machine import Compiler, Machine, Roofline
 from tuner.problem import Matmul, Problem
 from tuner.record import Measurement
 from tuner.runs import RunSettings, Vendor
@@ -24,6 +24,7 @@ from tuner.workers.services import compile_spec, judge_spec
 from tuner.workers.ticket import Order
 
 VENDOR_S = 2e-3
+ROOFLINE = Roofline(2e9, 1e9)
 BEST_S = 1e-3  # of x = 7
 MACHINE = FakeTarget().machine()
 
@@ -82,6 +83,7 @@ def composition(**changes: object) -> Composition:
         bind=lambda _settings, _machine: bind,
         bench=local_bench,
         vendor=vendor,
+        roofline=lambda _problem, _threads: ROOFLINE,
         targets=lambda: (TargetStatus("fake", True, "for tests"), TargetStatus("gpu", False, "no driver")),
         source=lambda problem, script: f"// source of {problem.shape}\n",
         apply=lambda script, payload: f"// applied\n{payload}",

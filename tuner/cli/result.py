@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from tuner.answer import Answer
 from tuner.cli.words import count_text, interval_text, knobs_text, seconds_text, speed_text
+from tuner.machine import Roofline
 from tuner.report import gflop_per_s, record_of
 from tuner.runs import Counts, Run
 from tuner.tuning.session import TunedRun
@@ -23,6 +24,8 @@ def result_lines(tuned: TunedRun, answer: Answer, database_words: str = "") -> l
         f"time      {seconds_text(measurement.median_s)} {interval}",
         f"speed     {speed}{vendor_words(run, measurement.median_s)}",
     ]
+    if tuned.roofline is not None:
+        lines.append(f"roofline  {roofline_words(run, tuned.roofline, measurement.median_s)}")
     if len(answer.tied) > 1:
         others = [str(trial.id) for trial in answer.tied if trial is not answer.best]
         more = f" and {len(others) - TIED_SHOWN} more" if len(others) > TIED_SHOWN else ""
@@ -45,6 +48,14 @@ def counts_words(counts: Counts) -> str:
     """Returns what became of the trials."""
     words = f"{count_text(counts.proposed, 'trial')}: {counts.measured} measured, {counts.failed} failed"
     return words + (f", {counts.reused} of them reused" if counts.reused else "")
+
+
+def roofline_words(run: Run, roofline: Roofline, median_s: float) -> str:
+    """Returns how near a time is to what the machine was measured to do at most."""
+    problem = run.settings.problem
+    least_s = roofline.least_s(problem.flop, problem.bytes, run.machine.l3_bytes)
+    limits = f"{speed_text(roofline.flop_per_s / 1e9)} and {roofline.bytes_per_s / 1e9:.1f} GB/s, measured"
+    return f"{least_s / median_s:.1%} of what {count_text(run.settings.threads, 'thread')} can do ({limits})"
 
 
 def vendor_words(run: Run, median_s: float) -> str:

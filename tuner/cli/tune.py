@@ -143,7 +143,7 @@ def _print(tuned: "TunedRun", store: "Store", as_json: bool, database_words: str
     from tuner.report import tune_document
 
     if as_json:
-        print_json(tune_document(tuned.run, tuned.counts, tuned.answer, tuned.seconds))
+        print_json(tune_document(tuned.run, tuned.counts, tuned.answer, tuned.seconds, tuned.roofline))
     elif tuned.answer is not None:
         print("\n".join(result_lines(tuned, tuned.answer, database_words)))
     if tuned.is_interrupted:

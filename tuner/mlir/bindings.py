@@ -29,5 +29,5 @@ def packages() -> tuple[tuple[str, str], ...]:
 
 
 def llvm_version() -> str:
-    """Returns one line that names the compiler: neither wheel tells its LLVM revision, their versions pin it."""
+    """Returns one line that names the compiler: no wheel tells its LLVM revision, the versions pin it."""
     return "; ".join(f"{name} {number} ({LLVM_OF_WHEEL[name]})" for name, number in packages())

@@ -5,17 +5,31 @@ import re
 from tuner.errors import CandidateError, Stage
 
 # Symbols that lowering may leave to the C library. Any other missing one makes the JIT print and crash.
-RESOLVABLE = frozenset({"malloc", "free", "aligned_alloc", "memcpy", "memset", "sem_wait", "sem_post", "sched_yield"})
-# A vector<700xf32> takes the JIT seconds; the widest wanted are four registers of 64 bytes and 16 x 16 transposes.
+RESOLVABLE = frozenset(
+    {"malloc", "free", "aligned_alloc", "memcpy", "memset", "sem_wait", "sem_post", "sched_yield"}
+)
+# A vector<700xf32> takes the JIT seconds; the widest wanted are 16 x 16 transposes and register tiles' rows.
 VECTOR_LIMIT_BYTES = 1024
-ELEMENT_BITS = {"f16": 16, "bf16": 16, "f32": 32, "f64": 64, "i1": 1, "i8": 8, "i16": 16, "i32": 32, "i64": 64}
+ELEMENT_BITS = {
+    "f16": 16,
+    "bf16": 16,
+    "f32": 32,
+    "f64": 64,
+    "i1": 1,
+    "i8": 8,
+    "i16": 16,
+    "i32": 32,
+    "i64": 64,
+}
 
 
 def reject_what_crashes_the_jit(llvm_text: str) -> None:
     """Raises CandidateError(RESOURCES) for unresolved symbols and giant vectors."""
     missing = sorted(set(re.findall(r"llvm\.func (?:[\w]+ )*@([\w.]+)\([^{\n]*\n", llvm_text)) - RESOLVABLE)
     if missing:
-        raise CandidateError(Stage.RESOURCES, f"unresolved symbol {missing[0]}: the code copies or prints by library call")
+        raise CandidateError(
+            Stage.RESOURCES, f"unresolved symbol {missing[0]}: the code copies or prints by library call"
+        )
     for count, dtype in sorted(set(re.findall(r"vector<(\d+)x(\w+)>", llvm_text))):
         size = int(count) * ELEMENT_BITS.get(dtype, 64) // 8
         if size > VECTOR_LIMIT_BYTES:

@@ -7,7 +7,7 @@ from tuner.mlir.ops import load_own_ops
 
 
 def new_context() -> ir.Context:
-    """Returns a context with this project's transform ops. One thread: Python ops need the interpreter lock."""
+    """Returns a context with this project's ops. One thread: ops in Python need the interpreter lock."""
     context = ir.Context()
     context.enable_multithreading(False)
     with context, ir.Location.unknown():
@@ -39,7 +39,9 @@ def entry_sequence(script: ir.Module) -> ir.Operation:
     named = [op for op in sequences if op.attributes["sym_name"].value == "__transform_main"]
     if not named and len(sequences) != 1:
         found = ", ".join(op.attributes["sym_name"].value for op in sequences) or "none"
-        raise CandidateError(Stage.BIND, f"script: found sequences {found}, allowed one named @__transform_main")
+        raise CandidateError(
+            Stage.BIND, f"script: found sequences {found}, allowed one named @__transform_main"
+        )
     return (named or sequences)[0].operation
 
 

@@ -10,7 +10,8 @@ from tuner.mlir.interpreter import first_complaint
 CPU_LLVM = (
     "builtin.module(buffer-deallocation-pipeline,convert-bufferization-to-memref,"
     "func.func(convert-linalg-to-loops),convert-vector-to-scf,fold-memref-alias-ops,expand-strided-metadata,"
-    "lower-affine,cse,convert-scf-to-cf,convert-vector-to-llvm{enable-x86 vector-contract-lowering=outerproduct},"
+    "lower-affine,cse,convert-scf-to-cf,"
+    "convert-vector-to-llvm{enable-x86 vector-contract-lowering=outerproduct},"
     "convert-ub-to-llvm,finalize-memref-to-llvm,convert-func-to-llvm{use-bare-ptr-memref-call-conv=true},"
     "convert-arith-to-llvm,convert-index-to-llvm,convert-cf-to-llvm,reconcile-unrealized-casts,cse)"
 )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tuner.errors import CandidateError, Stage, UsageError
+from tuner.errors import CandidateError, Stage
 from tuner.machine import Compiler, Machine
 from tuner.mlir import bindings, guards, interpreter, lowering
 from tuner.mlir.jit import JittedModule, PackedArguments
@@ -19,6 +19,7 @@ from tuner.runtime.allocation import GuardedArray, aligned_empty, keep_freed_mem
 from tuner.runtime.crew import Crew
 from tuner.runtime.host import describe_machine
 from tuner.target import AbstractTarget, Artifact, Effort, Script
+
 
 @dataclass(frozen=True, eq=False)
 class LoadedKernel:
@@ -116,7 +117,9 @@ class CpuTarget(AbstractTarget):
     ) -> tuple[Measurement, ...]:
         """Times several kernels on the same arrays, sample by sample."""
         arrays = self._place_of(problem, rng).arrays
-        repeats = [self._repeat(one.calls(problem, arrays)) for one in loaded if isinstance(one, LoadedKernel)]
+        repeats = [
+            self._repeat(one.calls(problem, arrays)) for one in loaded if isinstance(one, LoadedKernel)
+        ]
         if len(repeats) == 1:
             return (timing.measure(repeats[0], effort, rng),)
         return timing.measure_together(tuple(repeats), effort, rng)
@@ -145,7 +148,7 @@ class CpuTarget(AbstractTarget):
 
 
 class _Place:
-    """The arrays of one problem: they stay where they are, so that candidates are timed on the same memory."""
+    """The arrays of one problem, which stay in place: all candidates are timed on the same memory."""
 
     def __init__(self, problem: Problem, rng: np.random.Generator) -> None:
         self.problem = problem

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -27,7 +28,7 @@ class CpuCallable:
     def __call__(self, *inputs: Array, out: Array | None = None) -> Array:
         """Multiplies (a, b[, bias]), C-contiguous and shaped as the problem's layout stores them.
 
-        Raises UsageError for a wrong number, shape, dtype or order of arrays. Returns ``out``, or a new array.
+        Raises UsageError for a wrong number, shape, dtype or order. Returns ``out``, or a new array.
         """
         expected = _inputs_of(self.problem)
         if len(inputs) != len(expected):
@@ -52,7 +53,7 @@ def load_callable(problem: Problem, script_text: str, threads: int) -> Callable[
     return CpuCallable(problem, target.load(problem, artifact))
 
 
-def _inputs_of(problem: Problem) -> tuple[tuple[str, tuple[int, ...], "np.dtype[object]"], ...]:
+def _inputs_of(problem: Problem) -> tuple[tuple[str, tuple[int, ...], "np.dtype[Any]"], ...]:
     m, n, k = problem.sizes
     dtype = NUMPY_DTYPES[problem.dtype]
     a = ("a", (k, m) if problem.layout == "tn" else (m, k), dtype)
@@ -61,10 +62,12 @@ def _inputs_of(problem: Problem) -> tuple[tuple[str, tuple[int, ...], "np.dtype[
     return (a, b, *bias)
 
 
-def _check(name: str, array: Array, shape: tuple[int, ...], dtype: "np.dtype[object]") -> None:
+def _check(name: str, array: Array, shape: tuple[int, ...], dtype: "np.dtype[Any]") -> None:
     if not isinstance(array, np.ndarray):
         raise UsageError(f"{name}: found {type(array).__name__}, allowed a numpy array")
     if array.shape != shape or array.dtype != dtype:
-        raise UsageError(f"{name}: found {array.dtype} of shape {array.shape}, allowed {dtype} of shape {shape}")
+        raise UsageError(
+            f"{name}: found {array.dtype} of shape {array.shape}, allowed {dtype} of shape {shape}"
+        )
     if not array.flags.c_contiguous:
         raise UsageError(f"{name}: found strides {array.strides}, allowed a C-contiguous array")

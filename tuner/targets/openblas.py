@@ -1,4 +1,4 @@
-"""OpenBLAS as numpy ships it, called from compiled code with every argument in place: no Python in between."""
+"""OpenBLAS as numpy ships it, called from compiled code as our kernels are: no Python in between."""
 
 import ctypes
 from typing import Any
@@ -68,7 +68,17 @@ def _gemm(problem: Problem, i: str, addresses: tuple[int, ...]) -> list[Argument
     trans_a, lda = (TRANS, m) if problem.layout == "tn" else (NO_TRANS, k)
     trans_b, ldb = (TRANS, k) if problem.layout == "nt" else (NO_TRANS, n)
     head: list[Argument] = [(ROW_MAJOR, "i32"), (trans_a, "i32"), (trans_b, "i32"), (m, i), (n, i), (k, i)]
-    return [*head, ("%one", ""), (a, "ptr"), (lda, i), (b, "ptr"), (ldb, i), ("%zero", ""), (c, "ptr"), (n, i)]
+    return [
+        *head,
+        ("%one", ""),
+        (a, "ptr"),
+        (lda, i),
+        (b, "ptr"),
+        (ldb, i),
+        ("%zero", ""),
+        (c, "ptr"),
+        (n, i),
+    ]
 
 
 def _gemv(problem: Problem, i: str, addresses: tuple[int, ...]) -> list[Argument]:

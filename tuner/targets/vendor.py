@@ -24,7 +24,7 @@ class VendorService:
     """Measures the vendor library on one problem. Lives in a child process."""
 
     def __init__(self, problem: Problem, threads: int, seed: int) -> None:
-        """Draws inputs and checks the library's answer. Raises TunerError when no library can do the dtype."""
+        """Draws inputs and checks the answer. Raises TunerError when no library can do the dtype."""
         rng = np.random.default_rng(seed)
         plain = replace(problem, epilogue="none")
         rounding = BF16_ROUNDING if problem.dtype == "bf16" else 0.0

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from tuner.bench import AbstractBench
 from tuner.feasible import FeasibleSet
-from tuner.machine import Compiler, Machine
+from tuner.machine import Compiler, Machine, Roofline
 from tuner.problem import Problem
 from tuner.runs import RunSettings, Vendor
 from tuner.space import Candidate
@@ -52,6 +52,7 @@ class Composition:
     bind: Callable[[RunSettings, Machine], Bind]
     bench: Callable[[Order, BenchSettings], AbstractBench]
     vendor: Callable[[Problem, int, int], Vendor]  # (problem, threads, seed); raises TunerError
+    roofline: Callable[[Problem, int], Roofline]  # (problem, threads); raises TunerError
     targets: Callable[[], tuple[TargetStatus, ...]]
     source: Callable[[Problem, str], str]  # (problem, script) -> payload that the script is for
     apply: Callable[[str, str], str]  # (script, payload) -> payload after it; raises TunerError

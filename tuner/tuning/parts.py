@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tuner.errors import Failure, Stage, TunerError, UsageError
-from tuner.machine import Compiler, Machine
+from tuner.machine import Compiler, Machine, Roofline
 from tuner.problem import Problem
 from tuner.runs import RunSettings, Vendor
 from tuner.space import Value
@@ -31,6 +31,7 @@ def real_composition() -> Composition:
         bind=_bind,
         bench=_bench,
         vendor=_vendor,
+        roofline=_roofline,
         targets=_targets,
         source=_source,
         apply=_apply,
@@ -129,6 +130,15 @@ def _vendor(problem: Problem, threads: int, seed: int) -> Vendor:
     vendor = _call(vendor_spec(threads), "measure", (problem, FINAL_EFFORT, seed), VENDOR_TIMEOUT_S)
     assert isinstance(vendor, Vendor)
     return vendor
+
+
+def _roofline(problem: Problem, threads: int) -> Roofline:
+    from tuner.workers.protocol import Factory, ServiceSpec
+
+    spec = ServiceSpec("roofline", Factory("tuner.tuning.roofline:RooflineCall"))
+    roofline = _call(spec, "measure", (problem.dtype, threads, _machine()), VENDOR_TIMEOUT_S)
+    assert isinstance(roofline, Roofline)
+    return roofline
 
 
 def _source(problem: Problem, script: str) -> str:

@@ -1,5 +1,6 @@
 """One session of a run, from the first proposal to the answer; what is known is stored at once."""
 
+import contextlib
 import functools
 import time
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from tuner.answer import Answer, answer_of
 from tuner.bench import AbstractBench
 from tuner.errors import TunerError
 from tuner.feasible import FeasibleSet
+from tuner.machine import Roofline
 from tuner.record import Record
 from tuner.runs import Counts, ReuseKey, Run, StoredTrial, TrialQuery
 from tuner.sampler import AbstractSampler
@@ -42,6 +44,7 @@ class TunedRun:
     counts: Counts
     answer: Answer | None  # None: no candidate worked
     seconds: float  # of all sessions
+    roofline: Roofline | None = None  # measured with the answer; None: interrupted, or it failed
 
     @property
     def best(self) -> StoredTrial | None:
@@ -89,6 +92,7 @@ class Session:
         self._progress = _Progress({trial.number: trial.id for trial in stored})
         self._hopeless = Hopeless() if run.settings.fresh else hopeless_before(store, run)
         self._bind: Bind = functools.lru_cache(maxsize=None)(composition.bind(run.settings, run.machine))
+        self._roofline: Roofline | None = None
         self._elapsed_before_s = elapsed_s(run, stored)
         self._started_s = time.monotonic()
 
@@ -103,7 +107,7 @@ class Session:
         finally:
             bench.close()
             self._store.finish_run(self._run.id, status, self._unstored_s())
-        return tuned_run(self._store, self._run.id)
+        return replace(tuned_run(self._store, self._run.id), roofline=self._roofline)
 
     def _bench(self) -> AbstractBench:
         settings = self._settings
@@ -122,6 +126,7 @@ class Session:
             return "interrupted"
         if self._time_finalists(bench):
             self._measure_vendor()  # again, in the same minute as the answer
+            self._measure_roofline()
         return "done"
 
     def _trials(self, bench: AbstractBench) -> Iterator[Trial]:
@@ -208,6 +213,12 @@ class Session:
             return
         self._store.set_vendor(self._run.id, vendor)
         self._observe(VendorMeasured(vendor))
+
+    def _measure_roofline(self) -> None:
+        """Measures what the machine can do at most; an answer without it is an answer too."""
+        settings = self._settings
+        with self._interruption.waiting(), contextlib.suppress(TunerError):
+            self._roofline = self._composition.roofline(settings.problem, settings.threads)
 
     def _unstored_s(self) -> float:
         """Returns the seconds of this session, and those of a killed one that could not store its own."""

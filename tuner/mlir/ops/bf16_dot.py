@@ -9,7 +9,7 @@ LANES = 16  # f32 accumulators of one 512-bit register
 PAIR = 2  # bf16 elements that one accumulator takes at once
 
 
-class Bf16DotOp(TunerDialect.Operation, name="bf16_dot"):  # type: ignore[misc,call-arg]
+class Bf16DotOp(TunerDialect.Operation, name="bf16_dot"):  # type: ignore[misc,call-arg,name-defined]
     """Rewrites ``vector.contract`` of (rows x 2, columns x 2) bf16 into rows x columns f32.
 
     ``columns`` must be a multiple of 16. Each row's pair is broadcast; one ``x86.avx512.dot`` per 16 columns.
@@ -18,7 +18,7 @@ class Bf16DotOp(TunerDialect.Operation, name="bf16_dot"):  # type: ignore[misc,c
 
     target: ext.Operand[transform.AnyOpType]
 
-    class Transform(transform.TransformOpInterface):  # type: ignore[misc,name-defined]
+    class Transform(transform.TransformOpInterface):  # type: ignore[misc]
         """Runs on every function of the handle."""
 
         @staticmethod
@@ -59,13 +59,19 @@ def _rewrite(contract: Any) -> None:
         parts = [_slice(flat, PAIR * LANES, PAIR * LANES * part, "bf16") for part in range(columns // LANES)]
         for row in range(rows):
             pair = _broadcast_pair(a, row)
-            line = _create("vector.extract", f"vector<{columns}xf32>", total, static_position=f"array<i64: {row}>")
+            line = _create(
+                "vector.extract", f"vector<{columns}xf32>", total, static_position=f"array<i64: {row}>"
+            )
             for part, columns_of_b in enumerate(parts):
                 sums = _slice(line, LANES, LANES * part, "f32")
                 sums = _create("x86.avx512.dot", f"vector<{LANES}xf32>", sums, pair, columns_of_b)
                 line = _insert(sums, line, LANES * part, columns)
             total = _create(
-                "vector.insert", f"vector<{rows}x{columns}xf32>", line, total, static_position=f"array<i64: {row}>"
+                "vector.insert",
+                f"vector<{rows}x{columns}xf32>",
+                line,
+                total,
+                static_position=f"array<i64: {row}>",
             )
     contract.results[0].replace_all_uses_with(total)
     contract.erase()
@@ -76,7 +82,11 @@ def _broadcast_pair(a: Any, row: int) -> Any:
     pair = _create("vector.extract", f"vector<{PAIR}xbf16>", a, static_position=f"array<i64: {row}>")
     word = _create("vector.bitcast", "vector<1xi32>", pair)
     scalar = _create("vector.extract", "i32", word, static_position="array<i64: 0>")
-    return _create("vector.bitcast", f"vector<{PAIR * LANES}xbf16>", _create("vector.broadcast", f"vector<{LANES}xi32>", scalar))
+    return _create(
+        "vector.bitcast",
+        f"vector<{PAIR * LANES}xbf16>",
+        _create("vector.broadcast", f"vector<{LANES}xi32>", scalar),
+    )
 
 
 def _slice(vector: Any, size: int, offset: int, dtype: str) -> Any:

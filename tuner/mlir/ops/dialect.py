@@ -1,4 +1,4 @@
-"""The dialect of this project's transform ops, and what they share: one handle in, payload changed in place."""
+"""The dialect of this project's transform ops, and what they share: one handle in, payload changed."""
 
 from typing import Any
 

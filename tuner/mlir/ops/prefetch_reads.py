@@ -9,17 +9,18 @@ VIEWS = ("memref.subview", "memref.cast")
 LOCALITY = 3  # keep in every level of cache
 
 
-class PrefetchReadsOp(TunerDialect.Operation, name="prefetch_reads"):  # type: ignore[misc,call-arg]
+class PrefetchReadsOp(TunerDialect.Operation, name="prefetch_reads"):  # type: ignore[misc,call-arg,name-defined]
     """Inserts ``memref.prefetch`` before vector reads of one function argument inside loops.
 
-    Attributes, all i64: ``argument`` (its number), ``rows`` and ``columns`` (how many elements ahead in the last
-    two dimensions, 0 unless given), ``line`` (elements of a cache line). The handle (a func.func on buffers) stays valid.
+    Attributes, all i64: ``argument`` (its number), ``rows`` and ``columns`` (how many elements ahead in
+    the last two dimensions, 0 unless given), ``line`` (elements of a cache line). The handle (a func.func
+    on buffers) stays valid.
     Silenceable failure: the function has no such argument.
     """
 
     target: ext.Operand[transform.AnyOpType]
 
-    class Transform(transform.TransformOpInterface):  # type: ignore[misc,name-defined]
+    class Transform(transform.TransformOpInterface):  # type: ignore[misc]
         """Runs on every function of the handle."""
 
         @staticmethod
@@ -49,7 +50,7 @@ def attach() -> None:
 
 
 def _is_matrix_read_in_loop(read: Any) -> bool:
-    return read.parent.name == "scf.for" and ir.MemRefType(read.operands[0].type).rank == 2
+    return bool(read.parent.name == "scf.for" and ir.MemRefType(read.operands[0].type).rank == 2)
 
 
 def _root(value: Any) -> Any:

@@ -1,0 +1,1 @@
+"""What is timed, never a test: run by hand on a quiet machine, committed with its description."""

@@ -1,0 +1,99 @@
+"""Tunes a list of shapes with a fixed budget and compares the best kernel with the vendor library, in turns.
+
+    python -m benchmarks.cpu_matmul --threads 1 --json
+
+Above 1 the tuned kernel is faster. The vendor library runs with the same threads, in its own process, called
+from compiled code as our kernels are, with every variable cleared that would slow it down.
+"""
+
+import argparse
+import math
+import sys
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import tuner
+from benchmarks.report import emit, report
+from benchmarks.rivals import contest, load
+from tuner.problem import Matmul, Problem, parse_shape
+
+SHAPES = (
+    *("64x64x64", "100x100x100", "128x128x128", "256x256x256", "512x512x512", "1024x1024x1024"),
+    *("2048x2048x2048", "512x1536x384", "1000x700x333", "1003x701x331", "128x4096x1024"),
+    *("4096x64x4096", "16x4096x4096", "1x4096x4096", "4096x4096x16"),
+)
+
+
+def main() -> None:
+    """Runs the benchmark."""
+    words = _arguments()
+    rows = []
+    for shape in words.shapes:
+        rows.append(_row(Matmul(*parse_shape(shape), dtype=words.dtype, layout=words.layout), words))
+        print(_line(rows[-1]), file=sys.stderr, flush=True)
+    ratios = [row["ratio"] for row in rows]
+    geomean = math.exp(sum(math.log(ratio) for ratio in ratios) / len(ratios))
+    summary = {"geomean": round(geomean, 4), "worst": round(min(ratios), 4)}
+    print(f"geomean {geomean:.3f}, worst {min(ratios):.3f}", file=sys.stderr)
+    settings = {name: value for name, value in vars(words).items() if name not in ("json", "output")}
+    emit(report("cpu_matmul", settings, rows, summary), words.json, words.output)
+
+
+def _row(problem: Problem, words: argparse.Namespace) -> dict[str, Any]:
+    """Tunes one shape from nothing and returns how it compares."""
+    with tempfile.TemporaryDirectory() as folder:
+        run = tuner.tune(
+            problem,
+            target="cpu",
+            threads=words.threads,
+            trials=words.trials,
+            seed=words.seed,
+            db=f"{folder}/bench.db",
+        )
+    if run.best is None or run.best.record is None:
+        raise SystemExit(f"{problem.key}: no candidate worked")
+    busy = load()
+    compared = contest(problem, run.best.script_text, words.threads)
+    return {
+        "shape": problem.shape,
+        "ratio": compared.ratio,
+        "contest": asdict(compared),
+        "gflop_per_s": problem.flop / compared.kernel_s / 1e9,
+        "vendor_gflop_per_s": problem.flop / compared.vendor_s / 1e9,
+        "vendor": run.run.vendor.name if run.run.vendor else None,
+        "strategy": run.best.record.candidate.strategy,
+        "knobs": dict(run.best.record.candidate.choices),
+        "trial": run.best.number,
+        "counts": asdict(run.counts),
+        "seconds": run.seconds,
+        "noise": run.run.noise,
+        "load": busy,
+    }
+
+
+def _line(row: dict[str, Any]) -> str:
+    knobs = " ".join(f"{name}={value}" for name, value in row["knobs"].items())
+    speeds = f"{row['gflop_per_s']:6.1f} / {row['vendor_gflop_per_s']:6.1f} GFLOP/s"
+    search = f"trial {row['trial']:3d}, {row['counts']['failed']} failed, {row['seconds']:.0f} s"
+    return f"{row['shape']:15s} {row['ratio']:6.3f}  {speeds}  {search}  {row['strategy']} {knobs}"
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("shapes", nargs="*", default=SHAPES, help="MxNxK ...")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--trials", type=int, default=120)
+    parser.add_argument("--dtype", default="f32")
+    parser.add_argument("--layout", default="nn")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
+    parser.add_argument("--output", type=Path, help="write the document to this file too")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

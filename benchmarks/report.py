@@ -1,0 +1,43 @@
+"""The form of every results file: what was run, on which machine, when, and the rows."""
+
+import datetime
+import json
+import os
+import platform
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from tuner import __version__
+from tuner.runtime.host import describe_machine
+
+RESULTS = Path(__file__).parent / "results"
+
+
+def report(
+    benchmark: str, settings: dict[str, Any], rows: list[dict[str, Any]], summary: dict[str, Any]
+) -> dict[str, Any]:
+    """Returns one JSON document."""
+    return {
+        "benchmark": benchmark,
+        "settings": settings,
+        "summary": summary,
+        "rows": rows,
+        "machine": asdict(describe_machine()),
+        "system": {
+            "kernel": platform.release(),
+            "python": platform.python_version(),
+            "load": os.getloadavg(),
+        },
+        "tuner": __version__,
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+    }
+
+
+def emit(document: dict[str, Any], is_json: bool, output: Path | None) -> None:
+    """Prints the document, and writes it where asked."""
+    text = json.dumps(document, indent=1)
+    if output is not None:
+        output.write_text(text + "\n")
+    if is_json:
+        print(text)

@@ -1,0 +1,108 @@
+"""Two processes that take turns on one problem: the tuned kernel in one, the vendor library in the other.
+
+Separate processes, because the library's threads spin after a call; turns, because clocks drift.
+"""
+
+import os
+import statistics
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from tuner.errors import Failure, Stage, TunerError
+from tuner.problem import Problem
+from tuner.record import Measurement
+from tuner.reference import reference_bytes
+from tuner.runtime.host import processors
+from tuner.target import Effort, Script
+from tuner.targets.cpu import CpuTarget
+from tuner.targets.vendor import VendorService
+from tuner.tuning.vendor import CLEARED, THREAD_COUNTS
+from tuner.workers.protocol import Factory, Reply, ServiceSpec
+from tuner.workers.supervisor import Worker
+
+TURN = Effort(budget_s=0.04, min_samples=3, max_samples=40)
+ROUNDS = 15
+TIMEOUT_S = 300.0
+MEMORY_BYTES = 6 << 30  # beside the arrays
+
+
+@dataclass(frozen=True)
+class Contest:
+    """Medians over the turns, and the median of the ratios of neighbouring turns."""
+
+    kernel_s: float
+    vendor_s: float
+    ratio: float  # vendor time / kernel time: above 1 the kernel is faster
+    low: float  # quartiles of the ratios
+    high: float
+
+
+class KernelRival:
+    """Serves samples of one kernel, in a child process."""
+
+    def __init__(
+        self,
+        announce: Callable[[str], None],
+        problem: Problem,
+        script: str,
+        threads: int,
+        pin_to: tuple[int, ...],
+    ) -> None:
+        self._problem = problem
+        self._target = CpuTarget(threads, pin_to)
+        self._loaded = self._target.load(problem, self._target.compile(problem, Script.of(script)))
+        self._rng = np.random.default_rng(0)
+        self._target.verify(problem, self._loaded, self._rng)
+
+    def sample(self, effort: Effort) -> Measurement:
+        """Times one turn."""
+        return self._target.measure(self._problem, self._loaded, effort, self._rng)
+
+
+class VendorRival:
+    """Serves samples of the vendor library, in a child process."""
+
+    def __init__(self, announce: Callable[[str], None], problem: Problem, threads: int) -> None:
+        self._service = VendorService(problem, threads, 0)
+
+    def sample(self, effort: Effort) -> Measurement:
+        """Times one turn."""
+        return self._service.sample(effort)
+
+
+def contest(problem: Problem, script: str, threads: int) -> Contest:
+    """Runs the turns. Raises TunerError when one of the two cannot run."""
+    clean = (*((name, None) for name in CLEARED), *((name, str(threads)) for name in THREAD_COUNTS))
+    kernel = Factory("benchmarks.rivals:KernelRival", (problem, script, threads, processors(threads)))
+    vendor = Factory("benchmarks.rivals:VendorRival", (problem, threads))
+    limit = MEMORY_BYTES + 2 * reference_bytes(problem)
+    workers = [
+        Worker(ServiceSpec(name, factory, clean), limit)
+        for name, factory in (("kernel", kernel), ("vendor", vendor))
+    ]
+    try:
+        turns = [tuple(_sample(worker).median_s for worker in workers) for _ in range(ROUNDS)]
+    finally:
+        for worker in workers:
+            worker.kill()
+    ratios = [vendor_s / kernel_s for kernel_s, vendor_s in turns]
+    low, middle, high = statistics.quantiles(ratios, n=4)
+    kernel_s, vendor_s = (statistics.median(column) for column in zip(*turns, strict=True))
+    return Contest(kernel_s, vendor_s, middle, low, high)
+
+
+def load() -> float:
+    """Returns the load average of the last minute: two threads mean nothing on a busy machine."""
+    return os.getloadavg()[0]
+
+
+def _sample(worker: Worker) -> Measurement:
+    worker.submit("sample", TURN, stage=Stage.MEASURE, timeout_s=TIMEOUT_S)
+    while not isinstance(news := worker.wait(), Reply):
+        worker.go_ahead()
+    if isinstance(news.value, Failure):
+        raise TunerError(f"{news.value.stage.value}: {news.value.reason}")
+    assert isinstance(news.value, Measurement)
+    return news.value
