@@ -14,7 +14,6 @@ from tuner.space import Knob, Value
 
 CONSTRAIN = "transform.smt.constrain_params"
 CONSTANT = "transform.param.constant"
-INDEX_BITS = 64
 ORDER = ("<", "<=", ">", ">=")  # of smt.int.cmp's predicate
 INFIX = {
     "smt.int.add": "+",
@@ -56,21 +55,18 @@ def fold(root: ir.Operation, constrained: tuple[Constrained, ...], values: dict[
 
 def _number(parameter: ir.Type, expression: Expression, values: dict[str, Value]) -> ir.IntegerAttr:
     """Returns what is yielded as an attribute of the parameter's type. Raises CandidateError(BIND)."""
-    kind = _integer_type(parameter)
-    number = expression.evaluate(values)
-    bits = kind.width if isinstance(kind, ir.IntegerType) else INDEX_BITS
-    assert isinstance(number, int), f"{expression.text} is of integers, and divides none by zero"
-    if not -(2 ** (bits - 1)) <= number < 2 ** (bits - 1):
-        reason = f"{expression.where}: {expression.text!r}: found {number}, allowed {bits} bits"
-        raise CandidateError(Stage.BIND, reason)
-    return ir.IntegerAttr.get(kind, number)
-
-
-def _integer_type(parameter: ir.Type) -> ir.Type:
     text = str(parameter)
-    return ir.Type.parse(
+    kind = ir.Type.parse(
         text.removeprefix(PARAMETER).removesuffix(">") if text.startswith(PARAMETER) else "i64"
     )
+    number = expression.evaluate(values)
+    assert isinstance(number, int), f"{expression.text} is of integers, and divides none by zero"
+    limit = 2**kind.width if kind.is_unsigned else 2 ** (kind.width - 1)
+    if not (0 if kind.is_unsigned else -limit) <= number < limit:
+        raise CandidateError(
+            Stage.BIND, f"{expression.where}: {expression.text!r}: found {number}, allowed what fits {kind}"
+        )
+    return ir.IntegerAttr.get(kind, number)
 
 
 class _Reader:
@@ -85,7 +81,6 @@ class _Reader:
     def read(self, op: ir.Operation) -> Constrained:
         block = op.regions[0].blocks[0]
         place = where(op, self._script)
-        self._require_integers(op, place)
         self._texts |= {
             argument: self._parameter(value, place)
             for argument, value in zip(block.arguments, op.operands, strict=True)
@@ -117,11 +112,6 @@ class _Reader:
             )
         guard = " and ".join(str(each) for each in found)
         return [f"not ({guard}) or {text}" if guard else _bare(text) for text in asserted]
-
-    def _require_integers(self, op: ir.Operation, place: str) -> None:
-        for result in op.results:
-            if not isinstance(_integer_type(result.type), ir.IntegerType | ir.IndexType):
-                raise UsageError(f"{place}: {CONSTRAIN}: found a result {result.type}, allowed integers")
 
     def _parameter(self, value: ir.Value, place: str) -> str:
         """Returns the text of a parameter that is known before the script runs."""
@@ -168,24 +158,24 @@ class _Reader:
 
     def _literal(self, op: ir.Operation) -> str | None:
         if op.name == "smt.int.constant":
-            return _literal(int(str(op.attributes["value"]).partition(" ")[0]))  # "-5 : si4": any width
+            return _literal(_signed(op.attributes["value"]))
         if op.name == "smt.constant":
             return "(1 == 1)" if op.attributes["value"].value else "(1 == 0)"
         return None
 
     def _arithmetic(self, op: ir.Operation, operands: list[str]) -> str | None:
-        first, *rest = operands
+        first, second = [*operands, "", ""][:2]
         match op.name:
             case "smt.int.cmp":
-                return f"({first} {ORDER[int(op.attributes['pred'].value)]} {rest[0]})"
+                return f"({first} {ORDER[int(op.attributes['pred'].value)]} {second})"
             case "smt.int.abs":
                 return f"abs({first})"
             case "smt.int.mod":  # SMT's remainder is never negative
-                return f"({first} % {self._magnitude(rest[0])})"
-            case "smt.int.div" if self._is_positive(rest[0]):
-                return f"({first} // {rest[0]})"
+                return f"({first} % {self._magnitude(second)})"
+            case "smt.int.div" if self._is_positive(second):
+                return f"({first} // {second})"
             case "smt.int.div":
-                return f"(({first} - {first} % {self._magnitude(rest[0])}) // {rest[0]})"
+                return f"(({first} - {first} % {self._magnitude(second)}) // {second})"
         return None
 
     def _magnitude(self, text: str) -> str:
@@ -208,6 +198,12 @@ def _boolean(name: str, operands: list[str]) -> str | None:
         case "smt.distinct":
             return "(" + " and ".join(f"{a} != {b}" for a, b in combinations(operands, 2)) + ")"
     return f"({f' {INFIX[name]} '.join(operands)})" if name in INFIX else None
+
+
+def _signed(constant: ir.IntegerAttr) -> int:
+    """Undoes two's complement: the attribute's type says unsigned of what was written with a sign."""
+    number, bits = int(constant.value), int(constant.type.width)
+    return number - 2**bits if number >= 2 ** (bits - 1) else number
 
 
 def _literal(number: int) -> str:
