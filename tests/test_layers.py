@@ -8,6 +8,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 VALUES = {
+    "kernel",
     *("errors", "machine", "problem", "payload", "reference"),
     *("space", "expression", "partial", "enumeration", "feasible"),
     *("record", "runs", "answer"),

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tuner.kernel import KernelProgram
 from tuner.machine import Compiler, Machine
 from tuner.payload import Panel
 from tuner.problem import Problem
@@ -32,10 +33,11 @@ class Script:
 class Artifact:
     """Lowered code, ready to load. Two scripts may give the same ``sha256``."""
 
-    code: str  # CPU: LLVM-dialect text
+    code: str  # CPU: LLVM-dialect text; GPU: PTX
     sha256: str  # of ``code`` and ``panels``
-    panels: tuple[Panel, ...]  # calls that together do the whole problem
+    panels: tuple[Panel, ...]  # CPU: calls that together do the whole problem
     stage_s: tuple[tuple[str, float], ...] = ()  # seconds of the compiler's parts
+    program: KernelProgram | None = None  # GPU only
 
 
 @dataclass(frozen=True)
