@@ -9,6 +9,7 @@ module {
   llvm.func @crew_member(%slot: !llvm.ptr, %limit: i64) attributes {llvm.emit_c_interface} {
     %zero = llvm.mlir.constant(0 : i64) : i64
     %one = llvm.mlir.constant(1 : i64) : i64
+    %yield_mask = llvm.mlir.constant(1023 : i64) : i64
     %function_at = llvm.getelementptr %slot[8] : (!llvm.ptr) -> !llvm.ptr, i8
     %argument_at = llvm.getelementptr %slot[16] : (!llvm.ptr) -> !llvm.ptr, i8
     %done = llvm.getelementptr %slot[128] : (!llvm.ptr) -> !llvm.ptr, i8
@@ -23,7 +24,15 @@ module {
     llvm.inline_asm has_side_effects "pause", "" : () -> ()
     %more = llvm.add %turns, %one : i64
     %patient = llvm.icmp "slt" %more, %limit : i64
-    llvm.cond_br %patient, ^spin(%last, %more : i64, i64), ^doze
+    llvm.cond_br %patient, ^stay, ^doze
+  ^stay:
+    %turn = llvm.and %more, %yield_mask : i64
+    %is_due = llvm.icmp "eq" %turn, %zero : i64
+    llvm.cond_br %is_due, ^give_way, ^spin(%last, %more : i64, i64)
+  ^give_way:
+    // More threads than processors: whoever has work needs this one.
+    %yielded = llvm.call @sched_yield() : () -> i32
+    llvm.br ^spin(%last, %more : i64, i64)
   ^doze:
     llvm.store %one, %sleeping atomic seq_cst {alignment = 8 : i64} : i64, !llvm.ptr
     %late = llvm.load %slot atomic seq_cst {alignment = 8 : i64} : !llvm.ptr -> i64
@@ -57,7 +66,7 @@ module {
     %zero = llvm.mlir.constant(0 : i64) : i64
     %one = llvm.mlir.constant(1 : i64) : i64
     %slot_bytes = llvm.mlir.constant(512 : i64) : i64
-    %patience = llvm.mlir.constant(20000 : i64) : i64
+    %patience = llvm.mlir.constant(1024 : i64) : i64
     %own_address = llvm.ptrtoint %own : !llvm.ptr to i64
     %has_own = llvm.icmp "ne" %own_address, %zero : i64
     llvm.br ^again(%zero : i64)
