@@ -110,18 +110,20 @@ def test_ten_thousand_quick_repeats_lose_no_call(code: JittedModule, made: list[
     assert counters.values == [10_000] * 3
 
 
-def test_members_that_doze_off_at_once_are_always_woken(
+def test_members_that_doze_off_early_are_always_woken(
     code: JittedModule, made: list[Crew], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Work that comes in the very moment of dozing off is where a wake-up could be lost."""
-    monkeypatch.setattr(crew_file, "SPIN_LIMIT", 3)
-    made.append(Crew(4))
-    counters = Counters(code, 4)
-    for turn in range(10_000):
-        made[0].repeat(counters.calls, 1)
-        if turn % 500 == 0:
-            time.sleep(0.001)
-    assert counters.values == [10_000] * 4
+    for limit in (0, 1, 2, 3, 5, 8, 13, 21, 34, 55):
+        monkeypatch.setattr(crew_file, "SPIN_LIMIT", limit)
+        crew = Crew(2)
+        made.append(crew)
+        counters = Counters(code, 2)
+        crew.repeat(counters.calls, 20_000)
+        for _ in range(500):
+            crew.repeat(counters.calls, 1)
+        assert counters.values == [20_500] * 2
+        crew.close()
 
 
 def test_members_asleep_for_long_are_woken_and_use_no_processor(code: JittedModule, made: list[Crew]) -> None:
