@@ -8,7 +8,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 VALUES = {
-    "kernel",
+    *("kernel", "chips"),
     *("errors", "machine", "problem", "payload", "reference"),
     *("space", "expression", "partial", "enumeration", "feasible"),
     *("record", "runs", "answer"),

@@ -7,10 +7,20 @@ from importlib.metadata import version
 from typing import Any
 
 from numba_cuda_mlir._mlir import ir, passmanager
-from numba_cuda_mlir._mlir.dialects import ext, transform
+from numba_cuda_mlir._mlir.dialects import ext, gpu, transform
 from numba_cuda_mlir._mlir.dialects.transform import interpreter
 
-__all__ = ["ext", "interpreter", "ir", "jit_bindings", "llvm_version", "packages", "passmanager", "transform"]
+__all__ = [
+    "ext",
+    "gpu",
+    "interpreter",
+    "ir",
+    "jit_bindings",
+    "llvm_version",
+    "packages",
+    "passmanager",
+    "transform",
+]
 
 LLVM_OF_WHEEL = {"numba-cuda-mlir": "LLVM 23 snapshot", "torch-mlir": "LLVM snapshot of its date"}
 

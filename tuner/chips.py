@@ -1,0 +1,70 @@
+"""The NVIDIA chips that code can be made for, and their limits."""
+
+from dataclasses import dataclass
+
+from tuner.errors import UsageError
+
+KIB = 1024
+WARP_THREADS = 32
+MAX_THREADS_PER_BLOCK = 1024  # CUDA programming guide, compute capabilities: the same for all of them
+MAX_REGISTERS_PER_THREAD = 255  # same table
+REGISTERS = 64 * KIB  # 32-bit, of a multiprocessor and of a block; same table
+DEFAULT_SHARED_BYTES = 48 * KIB  # of a block; dynamic memory above it must be asked for at the launch
+RESERVED_SHARED_BYTES = KIB  # of each block, taken by the driver since sm_80; Ampere tuning guide, 1.4.5.1
+MAX_GRID = (2**31 - 1, 65535, 65535)  # blocks along x, y, z; CUDA programming guide
+
+
+@dataclass(frozen=True)
+class Chip:
+    """Limits of one compute capability.
+
+    Source: CUDA programming guide, technical specifications per compute capability; resident blocks as in
+    ``cuda_occupancy.h`` of CUDA 13.0.
+    """
+
+    name: str  # as ptxas and LLVM spell it: "sm_90"
+    features: str  # PTX version that LLVM writes, the oldest with all that our kernels use on the chip
+    shared_bytes: int  # of a multiprocessor, for blocks
+    max_threads: int  # resident on a multiprocessor
+    max_blocks: int  # resident on a multiprocessor
+
+    @property
+    def max_shared_bytes(self) -> int:
+        """Returns the most that one block may ask for, static and dynamic together."""
+        return self.shared_bytes - RESERVED_SHARED_BYTES
+
+    @property
+    def max_warps(self) -> int:
+        """Returns how many warps a multiprocessor holds."""
+        return self.max_threads // WARP_THREADS
+
+    @property
+    def capability(self) -> int:
+        """Returns the compute capability times ten: 90 for sm_90 and sm_90a."""
+        return int(self.name.removeprefix("sm_").rstrip("a"))
+
+    @property
+    def is_specific(self) -> bool:
+        """Tells whether code may use what only this very chip has (wgmma on sm_90a)."""
+        return self.name.endswith("a")
+
+
+CHIPS = {
+    chip.name: chip
+    for chip in (
+        Chip("sm_80", "+ptx80", shared_bytes=164 * KIB, max_threads=2048, max_blocks=32),
+        Chip("sm_86", "+ptx80", shared_bytes=100 * KIB, max_threads=1536, max_blocks=16),
+        Chip("sm_89", "+ptx80", shared_bytes=100 * KIB, max_threads=1536, max_blocks=24),
+        Chip("sm_90", "+ptx80", shared_bytes=228 * KIB, max_threads=2048, max_blocks=32),
+        Chip("sm_90a", "+ptx80", shared_bytes=228 * KIB, max_threads=2048, max_blocks=32),
+        Chip("sm_100", "+ptx86", shared_bytes=228 * KIB, max_threads=2048, max_blocks=32),
+        Chip("sm_120", "+ptx87", shared_bytes=100 * KIB, max_threads=1536, max_blocks=24),
+    )
+}
+
+
+def chip_of(name: str) -> Chip:
+    """Returns a chip by its name. Raises UsageError for others, on which LLVM would abort."""
+    if name not in CHIPS:
+        raise UsageError(f"chip: found {name!r}, allowed {', '.join(CHIPS)}")
+    return CHIPS[name]

@@ -1,0 +1,95 @@
+"""From a module whose script made ``gpu.launch`` ops to PTX and the launches around it."""
+
+import hashlib
+
+from tuner.chips import Chip
+from tuner.errors import CandidateError, Stage
+from tuner.kernel import KernelBuffer, KernelProgram
+from tuner.mlir.bindings import gpu, interpreter, ir, passmanager
+from tuner.mlir.host_program import HostProgram, read_host_program
+from tuner.mlir.interpreter import first_complaint
+from tuner.mlir.ops.dialect import walk
+from tuner.mlir.passes.device_atomics import relax_reductions
+from tuner.mlir.passes.dynamic_shared_memory import use_dynamic_shared_memory
+from tuner.mlir.passes.external_shared_memory import make_shared_memory_external
+from tuner.mlir.passes.one_gpu_module import merge_gpu_modules
+
+# The sink pass comes before outlining: without it constants become kernel parameters.
+OUTLINE = (
+    "builtin.module(func.func(buffer-loop-hoisting),canonicalize,cse,"
+    "gpu-launch-sink-index-computations,gpu-kernel-outlining)"
+)
+# Bare pointers: a kernel takes addresses, sizes and strides are static. Loop-invariant code moves while there
+# are still loops. A 32-bit index would leave casts between index types.
+TO_NVVM = (
+    "builtin.module(nvvm-attach-target{{chip={chip} features={features} O=3}},"
+    "gpu.module(canonicalize,cse,fold-memref-alias-ops,convert-vector-to-scf,expand-strided-metadata,lower-affine,"
+    "convert-nvgpu-to-nvvm,loop-invariant-code-motion,canonicalize,cse,convert-scf-to-cf,"
+    "convert-vector-to-llvm{{use-vector-alignment=true}},"
+    "convert-gpu-to-nvvm{{use-bare-ptr-memref-call-conv=true}},canonicalize,cse,reconcile-unrealized-casts))"
+)
+TO_PTX = "builtin.module(gpu-module-to-binary{format=isa})"
+# gpu.all_reduce becomes shuffles and a workgroup buffer, which must be there before buffers get their places.
+EXPAND_REDUCTIONS = """module attributes {transform.with_named_sequence} {
+  transform.named_sequence @expand(%root: !transform.any_op) {
+    %holders = transform.structured.match ops{["gpu.module"]} in %root
+      : (!transform.any_op) -> !transform.any_op
+    transform.apply_patterns to %holders {
+      transform.apply_patterns.gpu.gpu_rewrite_patterns
+    } : !transform.any_op
+    transform.yield
+  }
+}
+"""
+
+
+def gpu_pipeline_sha256() -> str:
+    """Returns the hash of everything here that changes code."""
+    return hashlib.sha256((OUTLINE + EXPAND_REDUCTIONS + TO_NVVM + TO_PTX).encode()).hexdigest()
+
+
+def lower_to_program(module: ir.Module, chip: Chip, buffers: tuple[KernelBuffer, ...]) -> KernelProgram:
+    """Lowers in place; the result has PTX and launches, no cubin and no resources yet.
+
+    ``buffers`` are the problem's, in the order of the payload function's arguments; the module may add
+    scratch, see ``tuner.mlir.host_program``. The module's context must be the current one.
+    Raises CandidateError, stage COMPILE or RESOURCES.
+    """
+    host, alignment_bytes = outline(module, chip, buffers)
+    return KernelProgram(chip.name, _to_ptx(module, chip, alignment_bytes), b"", host.launches, host.buffers)
+
+
+def outline(module: ir.Module, chip: Chip, buffers: tuple[KernelBuffer, ...]) -> tuple[HostProgram, int]:
+    """Makes ``gpu.func`` ops with dynamic shared memory; returns the host's part and the memory's alignment.
+
+    The module then still is GPU dialect, with ``dynamic_shared_memory_size`` on every launch.
+    """
+    _run(module, OUTLINE)
+    merge_gpu_modules(module)
+    if walk(module, "gpu.all_reduce"):
+        _expand_reductions(module)
+    blocks = use_dynamic_shared_memory(module, chip.max_shared_bytes)
+    host = read_host_program(module, buffers)
+    return host, max((block.alignment_bytes for block in blocks), default=1)
+
+
+def _to_ptx(module: ir.Module, chip: Chip, alignment_bytes: int) -> str:
+    _run(module, TO_NVVM.format(chip=chip.name, features=chip.features))
+    relax_reductions(module)
+    make_shared_memory_external(module, alignment_bytes)
+    _run(module, TO_PTX)
+    binary = walk(module, "gpu.binary")[0]
+    code = gpu.ObjectAttr(ir.ArrayAttr(binary.attributes["objects"])[0]).object
+    return bytes(code).rstrip(b"\0").decode()
+
+
+def _expand_reductions(module: ir.Module) -> None:
+    script = ir.Module.parse(EXPAND_REDUCTIONS)
+    interpreter.apply_named_sequence(module, script.body.operations[0], script)
+
+
+def _run(module: ir.Module, pipeline: str) -> None:
+    try:
+        passmanager.PassManager.parse(pipeline).run(module.operation)
+    except (ir.MLIRError, ValueError, RuntimeError) as error:
+        raise CandidateError(Stage.COMPILE, first_complaint(error)) from error

@@ -1,0 +1,144 @@
+"""What the host does around the kernels: launches in order, and the buffers they take pointers to.
+
+Read after outlining. Host functions run in the order of the module. A buffer is an argument of one, named by
+its attribute ``tuner.buffer = "name"`` or else by its position among the problem's buffers, or a
+``memref.alloc`` there (scratch, named by the same attribute). The unit attribute ``tuner.zeroed`` on either
+says that it must hold zeros before the first launch.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tuner.errors import CandidateError, Stage
+from tuner.kernel import KernelBuffer, Launch
+from tuner.mlir.bindings import ir
+from tuner.mlir.passes.launch_operands import (
+    ARGUMENTS,
+    BLOCK,
+    GRID,
+    constant,
+    kernel_of,
+    operands,
+    shared_bytes,
+)
+from tuner.mlir.types import memref_bytes
+
+NAME, ZEROED = "tuner.buffer", "tuner.zeroed"
+HARMLESS = frozenset({"arith.constant", "memref.dealloc", "func.return", "memref.assume_alignment"})
+
+
+@dataclass(frozen=True)
+class HostProgram:
+    """The launches of a module and every buffer that they name."""
+
+    launches: tuple[Launch, ...]
+    buffers: tuple[KernelBuffer, ...]  # the problem's own first
+
+
+class _Reader:
+    """Walks the host functions and collects."""
+
+    def __init__(self, buffers: tuple[KernelBuffer, ...]) -> None:
+        self._given = buffers
+        self.buffers = {buffer.name: buffer for buffer in buffers}
+        self.launches: list[Launch] = []
+        self._names: dict[Any, str] = {}
+
+    def read(self, function: Any) -> None:
+        """Takes in one host function."""
+        blocks = list(function.regions[0].blocks)
+        if len(blocks) != 1:
+            raise _unfit(function, "control flow")
+        for argument in blocks[0].arguments:
+            self._name_argument(function, argument)
+        for op in blocks[0].operations:
+            self._read_op(function, op.operation)
+
+    def _read_op(self, function: Any, op: Any) -> None:
+        if op.name == "memref.alloc":
+            self._add_scratch(op)
+        elif op.name == "memref.cast":
+            self._names[op.results[0]] = self._name_of(op, op.operands[0])
+        elif op.name == "gpu.launch_func":
+            self.launches.append(self._launch(op))
+        elif op.name not in HARMLESS:
+            raise _unfit(function, op.name)
+
+    def _launch(self, op: Any) -> Launch:
+        sizes = [constant(op, value, "its size") for value in _three(op, GRID) + _three(op, BLOCK)]
+        names = tuple(self._name_of(op, value) for value in operands(op, ARGUMENTS))
+        grid, block = (sizes[0], sizes[1], sizes[2]), (sizes[3], sizes[4], sizes[5])
+        return Launch(kernel_of(op), grid, block, shared_bytes(op), names)
+
+    def _name_of(self, op: Any, value: Any) -> str:
+        if value not in self._names:
+            what = kernel_of(op) if op.name == "gpu.launch_func" else op.name
+            found = value.owner if isinstance(value.owner, ir.Block) else value.owner.name
+            raise CandidateError(
+                Stage.COMPILE, f"{what}: found an argument from {found}, allowed arguments and allocations"
+            )
+        return self._names[value]
+
+    def _name_argument(self, function: Any, argument: Any) -> None:
+        attributes = _argument_attributes(function, argument.arg_number)
+        if NAME in attributes:
+            name = str(ir.StringAttr(attributes[NAME]).value)
+        elif argument.arg_number < len(self._given):
+            name = self._given[argument.arg_number].name
+        else:
+            raise CandidateError(
+                Stage.COMPILE,
+                f"{_symbol(function)}: found argument {argument.arg_number} without a name,"
+                f" allowed {len(self._given)} of the problem, or with {NAME}",
+            )
+        self._add(argument, name, ZEROED in attributes)
+
+    def _add_scratch(self, op: Any) -> None:
+        named = NAME in op.attributes
+        name = str(ir.StringAttr(op.attributes[NAME]).value) if named else self._next_scratch()
+        self._add(op.results[0], name, ZEROED in op.attributes)
+
+    def _add(self, value: Any, name: str, is_zeroed: bool) -> None:
+        """Makes a buffer known; one that is named twice is one buffer, as large as its largest use."""
+        self._names[value] = name
+        size = memref_bytes(ir.MemRefType(value.type))
+        known = self.buffers.get(name, KernelBuffer(name, size, "scratch", is_zeroed))
+        if known.role == "scratch":
+            known = replace(known, bytes=max(known.bytes, size))
+        self.buffers[name] = replace(known, is_zeroed=known.is_zeroed or is_zeroed)
+
+    def _next_scratch(self) -> str:
+        return f"scratch{sum(name.startswith('scratch') for name in self.buffers)}"
+
+
+def read_host_program(module: ir.Module, buffers: tuple[KernelBuffer, ...]) -> HostProgram:
+    """Reads what the host does. Raises CandidateError(COMPILE) for work that is in no kernel."""
+    reader = _Reader(buffers)
+    for op in module.body.operations:
+        if op.operation.name == "func.func" and not op.operation.regions[0].blocks:
+            continue  # a declaration
+        if op.operation.name == "func.func":
+            reader.read(op.operation)
+        elif op.operation.name != "gpu.module":
+            raise CandidateError(Stage.COMPILE, f"module: found {op.operation.name}, allowed functions")
+    if not reader.launches:
+        raise CandidateError(Stage.COMPILE, "the script made no kernel: found no gpu.launch")
+    return HostProgram(tuple(reader.launches), tuple(reader.buffers.values()))
+
+
+def _three(op: Any, segments: slice) -> list[Any]:
+    return [value for segment in range(segments.start, segments.stop) for value in operands(op, segment)]
+
+
+def _argument_attributes(function: Any, number: int) -> Any:
+    if "arg_attrs" not in function.attributes:
+        return {}
+    return ir.DictAttr(ir.ArrayAttr(function.attributes["arg_attrs"])[number])
+
+
+def _symbol(function: Any) -> str:
+    return str(ir.StringAttr(function.attributes["sym_name"]).value)
+
+
+def _unfit(function: Any, found: str) -> CandidateError:
+    return CandidateError(Stage.COMPILE, f"{_symbol(function)}: found {found} outside of every gpu.launch")

@@ -1,0 +1,44 @@
+"""Moves the kernels of all ``gpu.module`` ops into the first one, so that a program is one PTX text."""
+
+from typing import Any
+
+from tuner.mlir.bindings import ir
+from tuner.mlir.ops.dialect import walk
+
+
+def merge_gpu_modules(module: ir.Module) -> None:
+    """Merges in order, kernels renamed where two have one name; launches follow."""
+    holders = [op.operation for op in module.body.operations if op.operation.name == "gpu.module"]
+    if len(holders) < 2:
+        return
+    first = holders[0]
+    taken = {_name(op) for op in first.regions[0].blocks[0].operations}
+    for holder in holders[1:]:
+        for op in list(holder.regions[0].blocks[0].operations):
+            _move(module, op.operation, _name(holder), first, taken)
+        holder.erase()
+
+
+def _move(module: ir.Module, op: Any, holder_name: str, first: Any, taken: set[str]) -> None:
+    old = _name(op)
+    new = _unique(old, taken)
+    taken.add(new)
+    op.attributes["sym_name"] = ir.StringAttr.get(new)
+    before = f"@{holder_name}::@{old}"
+    for launch in walk(module, "gpu.launch_func"):
+        if str(launch.attributes["kernel"]) == before:
+            launch.attributes["kernel"] = ir.SymbolRefAttr.get([_name(first), new])
+    first.regions[0].blocks[0].append(op)
+
+
+def _unique(name: str, taken: set[str]) -> str:
+    number = 0
+    candidate = name
+    while candidate in taken:
+        number += 1
+        candidate = f"{name}_{number}"
+    return candidate
+
+
+def _name(op: Any) -> str:
+    return str(ir.StringAttr(op.attributes["sym_name"]).value)

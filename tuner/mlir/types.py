@@ -1,0 +1,43 @@
+"""Sizes of MLIR types in memory."""
+
+import math
+from typing import Any
+
+from tuner.errors import CandidateError, Stage
+from tuner.mlir.bindings import ir
+
+POINTER_BYTES = 8  # also of an index
+
+
+def is_workgroup(memref: Any) -> bool:
+    """Tells whether a memref lies in shared memory, as gpu address space or as NVVM's number."""
+    space = str(memref.memory_space)
+    return "workgroup" in space or space.split(" ")[0] == "3"
+
+
+def is_row_major(memref: Any) -> bool:
+    """Tells whether rows follow one another without gaps."""
+    plain = ir.MemRefType.get(memref.shape, memref.element_type, memory_space=memref.memory_space)
+    return bool(plain == memref)
+
+
+def element_bytes(element: Any) -> int:
+    """Returns the bytes of one element. Raises CandidateError(COMPILE) for what has no known size."""
+    if isinstance(element, ir.VectorType):
+        return int(math.prod(element.shape)) * element_bytes(element.element_type)
+    if isinstance(element, ir.IndexType):
+        return POINTER_BYTES
+    if isinstance(element, ir.IntegerType | ir.FloatType):
+        return -(-int(element.width) // 8)
+    raise CandidateError(Stage.COMPILE, f"element type: found {element}, allowed numbers and vectors of them")
+
+
+def memref_bytes(memref: Any) -> int:
+    """Returns the bytes from the first to the last element of a static memref, strides included."""
+    if not memref.has_static_shape:
+        raise CandidateError(Stage.COMPILE, f"type: found {memref}, allowed a static shape")
+    if 0 in memref.shape:
+        return 0
+    strides, _ = memref.get_strides_and_offset()
+    last = sum((size - 1) * stride for size, stride in zip(memref.shape, strides, strict=True))
+    return int(last + 1) * element_bytes(memref.element_type)
