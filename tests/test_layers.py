@@ -15,23 +15,15 @@ VALUES = {
 }
 PORTS = {"target", "sampler", "bench", "evaluate", "search"}
 ADAPTERS = {
-    "mlir",
-    "targets",
-    "runtime",
-    "samplers",
-    "workers",
-    "db",
-    "config",
-    "strategy",
-    "export",
-    "report",
+    *("mlir", "ptx", "targets", "runtime", "samplers", "workers", "db"),
+    *("config", "strategy", "export", "report"),
 }
 COMPOSITION = {"tuning", "api", "cli", "__main__", "__init__"}
 LAYERS = (VALUES, PORTS, ADAPTERS, COMPOSITION)
 # What an adapter may know of another kind of adapter.
 BETWEEN_ADAPTERS = {
     "targets": {"mlir", "runtime"},  # a target chooses the lowering and what runs the code
-    "runtime": {"mlir"},  # the crew of threads is compiled code
+    "runtime": {"mlir", "ptx"},  # the crew of threads is compiled code; a simulated GPU runs PTX
     "strategy": {"mlir"},  # the knobs of a plain .mlir schedule are read from its IR
 }
 
