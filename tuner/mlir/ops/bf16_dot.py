@@ -3,7 +3,7 @@
 from typing import Any
 
 from tuner.mlir.bindings import ext, ir, transform
-from tuner.mlir.ops.dialect import InPlaceEffects, TunerDialect, walk
+from tuner.mlir.ops.dialect import InPlaceEffects, TunerDialect, refuse, walk
 
 LANES = 16  # f32 accumulators of one 512-bit register
 PAIR = 2  # bf16 elements that one accumulator takes at once
@@ -27,7 +27,10 @@ class Bf16DotOp(TunerDialect.Operation, name="bf16_dot"):  # type: ignore[misc,c
             for function in state.get_payload_ops(op.target):
                 for contract in walk(function, "vector.contract"):
                     if not _is_pair_contraction(contract):
-                        return transform.DiagnosedSilenceableFailure.SilenceableFailure
+                        types = " x ".join(str(operand.type) for operand in contract.operands[:2])
+                        return refuse(
+                            op, f"found a contraction of {types}, allowed rows x 2 and columns x 2 of bf16"
+                        )
                     _rewrite(contract)
             return transform.DiagnosedSilenceableFailure.Success
 

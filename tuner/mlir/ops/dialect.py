@@ -34,6 +34,12 @@ def walk(root: Any, name: str) -> list[Any]:
     return found
 
 
+def refuse(op: Any, reason: str) -> Any:
+    """Says why the transform op cannot be applied and returns the failure, which a script may silence."""
+    op.operation.location.emit_error(f"{reason}\n")  # a line of its own: the interpreter goes on behind it
+    return transform.DiagnosedSilenceableFailure.SilenceableFailure
+
+
 def attribute(op: Any, name: str, default: int) -> int:
     """Returns an optional integer attribute of a transform op."""
     attributes = op.operation.attributes

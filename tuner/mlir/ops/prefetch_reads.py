@@ -3,7 +3,7 @@
 from typing import Any
 
 from tuner.mlir.bindings import ext, ir, transform
-from tuner.mlir.ops.dialect import InPlaceEffects, TunerDialect, attribute, walk
+from tuner.mlir.ops.dialect import InPlaceEffects, TunerDialect, attribute, refuse, walk
 
 VIEWS = ("memref.subview", "memref.cast")
 LOCALITY = 3  # keep in every level of cache
@@ -28,11 +28,12 @@ class PrefetchReadsOp(TunerDialect.Operation, name="prefetch_reads"):  # type: i
             """Changes the payload in place."""
             number = attribute(op, "argument", 1)
             for function in state.get_payload_ops(op.target):
-                arguments = function.regions[0].blocks[0].arguments
-                if number >= len(arguments):
-                    return transform.DiagnosedSilenceableFailure.SilenceableFailure
+                argument = _argument(function.operation, number)
+                if argument is None:
+                    found = function.operation.name
+                    return refuse(op, f"target: found {found}, allowed func.func with argument {number}")
                 for read in walk(function, "vector.transfer_read"):
-                    if _is_matrix_read_in_loop(read) and _root(read.operands[0]) == arguments[number]:
+                    if _is_matrix_read_in_loop(read) and _root(read.operands[0]) == argument:
                         ahead = (attribute(op, "rows", 0), attribute(op, "columns", 0))
                         _prefetch(read, ahead, attribute(op, "line", 16))
             return transform.DiagnosedSilenceableFailure.Success
@@ -47,6 +48,12 @@ def attach() -> None:
     """Gives the op its behaviour in the current context."""
     PrefetchReadsOp.Transform.attach(PrefetchReadsOp.OPERATION_NAME)
     InPlaceEffects.attach(PrefetchReadsOp.OPERATION_NAME)
+
+
+def _argument(function: Any, number: int) -> Any | None:
+    is_function = function.name == "func.func" and len(function.regions[0].blocks) > 0
+    arguments = function.regions[0].blocks[0].arguments if is_function else []
+    return arguments[number] if number < len(arguments) else None
 
 
 def _is_matrix_read_in_loop(read: Any) -> bool:

@@ -1,0 +1,99 @@
+"""``tuner.prefetch_reads`` on a small function: what it inserts, where it does not, when it refuses."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.mlir.ops.conftest import Apply
+from tuner.errors import CandidateError, Stage
+
+pytestmark = pytest.mark.mlir
+
+# Reads B, argument 1, directly and through a view, inside of a loop and outside; a buffer of its own as well.
+PAYLOAD = """
+!b = memref<32x64xf32>
+!view = memref<32x40xf32, strided<[64, 1], offset: 16>>
+module {
+  func.func private @use(vector<40xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>)
+  func.func @f(%a: memref<8x64xf32>, %b: !b) {
+    %c0 = arith.constant 0 : index
+    %c4 = arith.constant 4 : index
+    %c32 = arith.constant 32 : index
+    %zero = arith.constant 0.0 : f32
+    %own = memref.alloc() : !b
+    %outside = vector.transfer_read %b[%c0, %c0], %zero {in_bounds = [true]} : !b, vector<16xf32>
+    %view = memref.subview %b[0, 16] [32, 40] [1, 1] : !b to !view
+    scf.for %i = %c0 to %c32 step %c4 {
+      %direct = vector.transfer_read %b[%i, %c4], %zero {in_bounds = [true]} : !b, vector<40xf32>
+      %through = vector.transfer_read %view[%i, %c0], %zero {in_bounds = [true]} : !view, vector<16xf32>
+      %of_own = vector.transfer_read %own[%i, %c0], %zero {in_bounds = [true]} : !b, vector<16xf32>
+      func.call @use(%direct, %through, %of_own, %outside)
+        : (vector<40xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>) -> ()
+    }
+    return
+  }
+}
+"""
+
+
+def line(**attributes: int) -> str:
+    listed = ", ".join(f"{name} = {value} : i64" for name, value in attributes.items())
+    return f'"tuner.prefetch_reads"(%func) {{{listed}}} : (!transform.any_op) -> ()'
+
+
+@pytest.mark.parametrize(
+    ("name", "attributes"),
+    [
+        ("rows", {"argument": 1, "rows": 4, "line": 16}),
+        ("columns", {"argument": 1, "columns": 64, "line": 32}),
+        ("defaults", {}),
+    ],
+)
+def test_reads_of_the_argument_in_loops_are_prefetched(
+    name: str, attributes: dict[str, int], apply: Apply, golden: Callable[[str, str], None]
+) -> None:
+    golden(f"prefetch_reads_{name}.mlir", apply(line(**attributes), PAYLOAD))
+
+
+@pytest.mark.parametrize(
+    ("width", "cache_line", "count"), [(40, 16, 4), (40, 64, 2), (16, 16, 2), (1, 16, 1)]
+)
+def test_each_cache_line_of_a_vector_is_asked_for_and_the_one_its_end_reaches(
+    width: int, cache_line: int, count: int, apply: Apply
+) -> None:
+    payload = PAYLOAD.replace("vector<40xf32>", f"vector<{width}xf32>").replace(
+        "%view[%i, %c0]", "%own[%i, %c0]"
+    )
+    payload = payload.replace(": !view, vector<16xf32>", ": memref<32x64xf32>, vector<16xf32>")
+    assert apply(line(argument=1, line=cache_line), payload).count("memref.prefetch") == count
+
+
+def test_an_argument_that_is_not_read_gets_nothing(apply: Apply) -> None:
+    assert "memref.prefetch" not in apply(line(argument=0), PAYLOAD)
+
+
+def test_the_handle_stays_valid(apply: Apply) -> None:
+    once = apply(line(argument=1), PAYLOAD)
+    twice = apply(f"{line(argument=1)}\n    {line(argument=1)}", PAYLOAD)
+    assert twice.count("memref.prefetch") == 2 * once.count("memref.prefetch")
+
+
+def test_a_function_without_that_argument_is_refused_with_the_reason(apply: Apply) -> None:
+    reason = r"^tuner\.prefetch_reads at script:.*found func\.func, allowed func\.func with argument 7;"
+    with pytest.raises(CandidateError, match=reason) as caught:
+        apply(line(argument=7), PAYLOAD)
+    assert caught.value.stage == Stage.COMPILE
+
+
+def test_what_is_no_function_is_refused_with_the_reason(apply: Apply) -> None:
+    with pytest.raises(CandidateError, match=r"found builtin\.module, allowed func\.func with argument 1;"):
+        apply('"tuner.prefetch_reads"(%root) : (!transform.any_op) -> ()', PAYLOAD)
+
+
+def test_a_script_may_go_on_after_a_refusal(apply: Apply) -> None:
+    guarded = """transform.sequence %root : !transform.any_op failures(suppress) {
+    ^bb0(%inner: !transform.any_op):
+      "tuner.prefetch_reads"(%inner) : (!transform.any_op) -> ()
+    }
+    transform.annotate %func "went_on" : !transform.any_op"""
+    assert "went_on" in apply(guarded, PAYLOAD)
