@@ -21,8 +21,10 @@ class JittedModule:
         except (RuntimeError, ValueError, jit_ir.MLIRError) as error:
             raise CandidateError(Stage.LOAD, " ".join(str(error).split())[:300]) from error
         missing = [entry for entry, address in addresses.items() if not address]
-        if missing:
-            raise CandidateError(Stage.LOAD, f"no function {missing[0]!r} in the compiled code")
+        if missing:  # the JIT prints the symbol that it misses, if that is why
+            is_there = f"@{missing[0]}(" in llvm_text
+            why = "calls what the JIT cannot resolve" if is_there else "is not in the code"
+            raise CandidateError(Stage.LOAD, f"function {missing[0]!r} {why}")
         self.addresses = addresses  # of packed wrappers: void(void **arguments)
 
 
