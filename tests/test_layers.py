@@ -8,21 +8,22 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 VALUES = {
-    *("kernel", "chips"),
+    *("kernel", "kernel_buffers", "chips", "occupancy", "launchable"),
     *("errors", "machine", "problem", "payload", "reference"),
     *("space", "expression", "partial", "enumeration", "feasible"),
     *("record", "runs", "answer"),
 }
 PORTS = {"target", "sampler", "bench", "evaluate", "search"}
 ADAPTERS = {
-    *("mlir", "ptx", "targets", "runtime", "samplers", "workers", "db"),
+    *("mlir", "ptx", "cuda_tools", "targets", "runtime", "samplers", "workers", "db"),
     *("config", "strategy", "export", "report"),
 }
 COMPOSITION = {"tuning", "api", "cli", "__main__", "__init__"}
 LAYERS = (VALUES, PORTS, ADAPTERS, COMPOSITION)
 # What an adapter may know of another kind of adapter.
 BETWEEN_ADAPTERS = {
-    "targets": {"mlir", "runtime"},  # a target chooses the lowering and what runs the code
+    # a target chooses the lowering, what assembles the code and what runs it
+    "targets": {"mlir", "cuda_tools", "runtime"},
     "runtime": {"mlir", "ptx"},  # the crew of threads is compiled code; a simulated GPU runs PTX
     "strategy": {"mlir"},  # the knobs of a plain .mlir schedule are read from its IR
 }

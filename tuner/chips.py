@@ -9,17 +9,17 @@ WARP_THREADS = 32
 MAX_THREADS_PER_BLOCK = 1024  # CUDA programming guide, compute capabilities: the same for all of them
 MAX_REGISTERS_PER_THREAD = 255  # same table
 REGISTERS = 64 * KIB  # 32-bit, of a multiprocessor and of a block; same table
-DEFAULT_SHARED_BYTES = 48 * KIB  # of a block; dynamic memory above it must be asked for at the launch
 RESERVED_SHARED_BYTES = KIB  # of each block, taken by the driver since sm_80; Ampere tuning guide, 1.4.5.1
-MAX_GRID = (2**31 - 1, 65535, 65535)  # blocks along x, y, z; CUDA programming guide
+MAX_BLOCK = (1024, 1024, 64)  # threads along x, y, z; same table
+MAX_GRID = (2**31 - 1, 65535, 65535)  # blocks along x, y, z; same table
 
 
 @dataclass(frozen=True)
 class Chip:
     """Limits of one compute capability.
 
-    Source: CUDA programming guide, technical specifications per compute capability; resident blocks as in
-    ``cuda_occupancy.h`` of CUDA 13.0.
+    Source: CUDA programming guide, technical specifications per compute capability; blocks and barriers as
+    in ``cuda_occupancy.h`` of CUDA 13.0.
     """
 
     name: str  # as ptxas and LLVM spell it: "sm_90"
@@ -27,6 +27,7 @@ class Chip:
     shared_bytes: int  # of a multiprocessor, for blocks
     max_threads: int  # resident on a multiprocessor
     max_blocks: int  # resident on a multiprocessor
+    max_barriers: int  # named barriers of all blocks of a multiprocessor
 
     @property
     def max_shared_bytes(self) -> int:
@@ -52,13 +53,13 @@ class Chip:
 CHIPS = {
     chip.name: chip
     for chip in (
-        Chip("sm_80", "+ptx80", shared_bytes=164 * KIB, max_threads=2048, max_blocks=32),
-        Chip("sm_86", "+ptx80", shared_bytes=100 * KIB, max_threads=1536, max_blocks=16),
-        Chip("sm_89", "+ptx80", shared_bytes=100 * KIB, max_threads=1536, max_blocks=24),
-        Chip("sm_90", "+ptx80", shared_bytes=228 * KIB, max_threads=2048, max_blocks=32),
-        Chip("sm_90a", "+ptx80", shared_bytes=228 * KIB, max_threads=2048, max_blocks=32),
-        Chip("sm_100", "+ptx86", shared_bytes=228 * KIB, max_threads=2048, max_blocks=32),
-        Chip("sm_120", "+ptx87", shared_bytes=100 * KIB, max_threads=1536, max_blocks=24),
+        Chip("sm_80", "+ptx80", 164 * KIB, max_threads=2048, max_blocks=32, max_barriers=64),
+        Chip("sm_86", "+ptx80", 100 * KIB, max_threads=1536, max_blocks=16, max_barriers=16),
+        Chip("sm_89", "+ptx80", 100 * KIB, max_threads=1536, max_blocks=24, max_barriers=24),
+        Chip("sm_90", "+ptx80", 228 * KIB, max_threads=2048, max_blocks=32, max_barriers=64),
+        Chip("sm_90a", "+ptx80", 228 * KIB, max_threads=2048, max_blocks=32, max_barriers=64),
+        Chip("sm_100", "+ptx86", 228 * KIB, max_threads=2048, max_blocks=32, max_barriers=64),
+        Chip("sm_120", "+ptx87", 100 * KIB, max_threads=1536, max_blocks=24, max_barriers=24),
     )
 }
 

@@ -1,0 +1,62 @@
+"""Whether a compiled program can be launched at all, and without spilling: decided without a GPU."""
+
+import math
+
+from tuner.chips import MAX_BLOCK, MAX_GRID, MAX_THREADS_PER_BLOCK, Chip, chip_of
+from tuner.errors import CandidateError, Stage
+from tuner.kernel import KernelProgram, Launch, Resources
+from tuner.occupancy import BlockNeeds, blocks_by_registers
+
+# Stores and loads in the code of one thread. A few addresses that are spilled outside of the main loop do not
+# show in the time; spilled accumulators, which do, are hundreds of bytes.
+SPILL_LIMIT_BYTES = 64
+
+
+def require_launchable(program: KernelProgram) -> None:
+    """Raises CandidateError(RESOURCES) for the first launch that the chip would refuse, or that spills.
+
+    Registers, spills and static shared memory count where the program has resources.
+    """
+    chip = chip_of(program.chip)
+    resources = {each.kernel: each for each in program.resources}
+    for launch in program.launches:
+        _require_geometry(launch)
+        known = resources.get(launch.kernel)
+        _require_shared_memory(launch, known, chip)
+        if known is not None:
+            _require_registers(launch, known)
+            spilled = known.spill_store_bytes + known.spill_load_bytes
+            _require(launch, "spilled bytes", spilled, SPILL_LIMIT_BYTES)
+
+
+def _require_geometry(launch: Launch) -> None:
+    _require(launch, "threads of a block", math.prod(launch.block), MAX_THREADS_PER_BLOCK)
+    for axis, blocks, threads, most, widest in zip(
+        "xyz", launch.grid, launch.block, MAX_GRID, MAX_BLOCK, strict=True
+    ):
+        _require(launch, f"grid {axis}", blocks, most)
+        _require(launch, f"block {axis}", threads, widest)
+        if min(blocks, threads) < 1:
+            _refuse(launch, f"grid or block {axis}", 0, "1 or more")
+
+
+def _require_shared_memory(launch: Launch, known: Resources | None, chip: Chip) -> None:
+    static = known.static_shared_bytes if known else 0
+    found = static + launch.dynamic_shared_bytes
+    _require(launch, "shared bytes", found, chip.max_shared_bytes, f" on {chip.name}")
+
+
+def _require_registers(launch: Launch, known: Resources) -> None:
+    needs = BlockNeeds(math.prod(launch.block), known.registers)
+    if blocks_by_registers(needs) == 0:
+        found = f"{known.registers} for each of {needs.threads} threads"
+        _refuse(launch, "registers", found, "65536 for a block, four warps at a time")
+
+
+def _require(launch: Launch, what: str, found: int, most: int, where: str = "") -> None:
+    if found > most:
+        _refuse(launch, what, found, f"{most}{where}")
+
+
+def _refuse(launch: Launch, what: str, found: object, allowed: str) -> None:
+    raise CandidateError(Stage.RESOURCES, f"{launch.kernel}: {what}: found {found}, allowed {allowed}")
