@@ -1,5 +1,6 @@
 """Random feasible points of the shipped strategies, for tests and for the longer fuzz."""
 
+import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -82,16 +83,15 @@ class Points:
         """Returns a random allowed candidate on a random shape that allows any."""
         for sizes in _shapes(rng, largest):
             problem = Problem("matmul", sizes, kind.dtype, kind.layout, kind.epilogue)
-            feasible = self._feasible(kind, problem)
-            if feasible is not None:
-                chosen = feasible.candidate(int(rng.integers(feasible.rows)))
-                return Point(problem, kind.threads, chosen)
+            with contextlib.suppress(LookupError):
+                return Point(problem, kind.threads, self.draw_again(kind, problem, rng))
         raise LookupError(f"{kind}: nothing allowed on any of {SHAPES_TRIED} shapes")
 
     def draw_again(self, kind: Kind, problem: Problem, rng: np.random.Generator) -> Candidate:
-        """Returns a random allowed candidate for a problem that allows any."""
+        """Returns a random allowed candidate. Raises LookupError for a problem that allows none."""
         feasible = self._feasible(kind, problem)
-        assert feasible is not None
+        if feasible is None:
+            raise LookupError(f"{kind}: nothing allowed for {problem.key}")
         return feasible.candidate(int(rng.integers(feasible.rows)))
 
     def binder(self, problem: Problem, threads: int, strategy: str) -> Binder:
