@@ -27,7 +27,7 @@ class Chip:
     shared_bytes: int  # of a multiprocessor, for blocks
     max_threads: int  # resident on a multiprocessor
     max_blocks: int  # resident on a multiprocessor
-    max_barriers: int  # named barriers of all blocks of a multiprocessor
+    max_barriers: int  # named ones of all blocks of a multiprocessor; before sm_90 each block has its own 16
 
     @property
     def max_shared_bytes(self) -> int:
@@ -53,9 +53,9 @@ class Chip:
 CHIPS = {
     chip.name: chip
     for chip in (
-        Chip("sm_80", "+ptx80", 164 * KIB, max_threads=2048, max_blocks=32, max_barriers=64),
-        Chip("sm_86", "+ptx80", 100 * KIB, max_threads=1536, max_blocks=16, max_barriers=16),
-        Chip("sm_89", "+ptx80", 100 * KIB, max_threads=1536, max_blocks=24, max_barriers=24),
+        Chip("sm_80", "+ptx80", 164 * KIB, max_threads=2048, max_blocks=32, max_barriers=32 * 16),
+        Chip("sm_86", "+ptx80", 100 * KIB, max_threads=1536, max_blocks=16, max_barriers=16 * 16),
+        Chip("sm_89", "+ptx80", 100 * KIB, max_threads=1536, max_blocks=24, max_barriers=24 * 16),
         Chip("sm_90", "+ptx80", 228 * KIB, max_threads=2048, max_blocks=32, max_barriers=64),
         Chip("sm_90a", "+ptx80", 228 * KIB, max_threads=2048, max_blocks=32, max_barriers=64),
         Chip("sm_100", "+ptx86", 228 * KIB, max_threads=2048, max_blocks=32, max_barriers=64),

@@ -35,9 +35,11 @@ class BlockNeeds:
 
 def blocks_per_multiprocessor(chip: Chip, needs: BlockNeeds) -> int:
     """Returns how many blocks are resident at once; 0 when not even one can be launched."""
+    if not 1 <= needs.threads <= MAX_THREADS_PER_BLOCK:
+        return 0
     limits = (
         chip.max_blocks,
-        _by_threads(chip, needs),
+        chip.max_warps // needs.warps,
         blocks_by_registers(needs),
         _by_shared_memory(chip, needs),
         chip.max_barriers // max(needs.barriers, 1),
@@ -60,12 +62,6 @@ def blocks_by_registers(needs: BlockNeeds) -> int:
         return 0
     warps = REGISTERS // PARTITIONS // of_warp * PARTITIONS
     return warps // needs.warps
-
-
-def _by_threads(chip: Chip, needs: BlockNeeds) -> int:
-    if not 1 <= needs.threads <= MAX_THREADS_PER_BLOCK:
-        return 0
-    return chip.max_warps // needs.warps
 
 
 def _by_shared_memory(chip: Chip, needs: BlockNeeds) -> int:
