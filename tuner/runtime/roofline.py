@@ -16,8 +16,8 @@ ACCUMULATORS = (
     12  # independent sums: latency 4 or 5 times two units a cycle wants 8 to 10; AVX2 has 16 registers
 )
 STREAM_BYTES = 256 * 2**20  # at least; more than any cache that is not memory
-TURNS = 20_000  # of the multiply-add loop per sample, about half a millisecond
-SAMPLES = 15
+TURNS = 100_000  # of the multiply-add loop per sample, some 0.15 ms: long for a call, short for a disturbance
+SAMPLES = 500
 
 
 def measure_roofline(dtype: str, threads: int, machine: Machine) -> Roofline:
