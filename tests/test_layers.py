@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[1]
 VALUES = {
     *("kernel", "kernel_buffers", "chips", "occupancy", "launchable"),
     *("errors", "machine", "problem", "payload", "reference"),
-    *("space", "expression", "partial", "enumeration", "feasible"),
+    *("space", "expression", "evaluation", "partial", "enumeration", "feasible"),
     *("record", "runs", "answer"),
 }
 PORTS = {"target", "sampler", "bench", "evaluate", "search"}

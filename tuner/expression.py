@@ -4,10 +4,12 @@ import ast
 import warnings
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from tuner import partial
 from tuner.errors import UsageError
-from tuner.partial import Operand, Partial
+
+if TYPE_CHECKING:
+    from tuner.partial import Operand
 
 LENGTH_LIMIT = 1000  # characters of an expression
 DEPTH_LIMIT = 40  # nested parts of an expression
@@ -46,15 +48,17 @@ class Expression:
     names: frozenset[str] = field(compare=False)  # every name it uses
     tree: ast.expr = field(compare=False, repr=False)  # whitelisted nodes only
 
-    def evaluate(self, values: Mapping[str, Operand]) -> Operand:
+    def evaluate(self, values: "Mapping[str, Operand]") -> "Operand":
         """Returns the value, point by point where some values are numpy columns.
 
         Where a division by zero decides, the result is False (or 0): a constraint does not hold there.
         Raises UsageError for an unknown name, or text where only numbers make sense.
         """
+        from tuner import evaluation  # loads numpy, which a reader of history does without
+
         self.require(values)
         try:
-            return _evaluate(self.tree, values).filled()
+            return evaluation.evaluate(self.tree, values).filled()
         except (TypeError, OverflowError) as error:
             raise UsageError(
                 f"{self.where}: {self.text!r}: found {error}, allowed arithmetic on numbers below 2**1024, "
@@ -167,64 +171,6 @@ def _is_literal(value: object) -> bool:
 def _is_literal_node(node: ast.expr) -> bool:
     bare = node.operand if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) else node
     return isinstance(bare, ast.Constant) and _is_literal(bare.value)
-
-
-def _evaluate(node: ast.expr, values: Mapping[str, Operand]) -> Partial:
-    """Walks a whitelisted tree."""
-    match node:
-        case ast.Name(name):
-            return Partial(values[name])
-        case ast.Constant(value=int() | float() | str() as value):
-            return Partial(value)
-        case ast.BinOp(left, operation, right):
-            name = ARITHMETIC[type(operation)]
-            return partial.arithmetic(name, _evaluate(left, values), _evaluate(right, values))
-        case ast.UnaryOp(sign, operand):
-            return _signed(sign, _evaluate(operand, values))
-        case ast.BoolOp(word, operands):
-            joined = partial.all_of if isinstance(word, ast.And) else partial.any_of
-            return joined([_evaluate(operand, values) for operand in operands])
-        case ast.IfExp(test, then, other):
-            return partial.choose(*(_evaluate(part, values) for part in (test, then, other)))
-        case ast.Call(ast.Name(name), arguments):
-            return _call(name, [_evaluate(argument, values) for argument in arguments])
-        case ast.Compare(left, signs, rights):
-            return _chain(_evaluate(left, values), signs, rights, values)
-    raise AssertionError(f"not whitelisted: {ast.dump(node)}")
-
-
-def _signed(sign: ast.unaryop, operand: Partial) -> Partial:
-    if isinstance(sign, ast.Not):
-        return partial.negate(operand)
-    return partial.arithmetic("-" if isinstance(sign, ast.USub) else "+", Partial(0), operand)
-
-
-def _call(name: str, arguments: list[Partial]) -> Partial:
-    match name:
-        case "min":
-            return partial.smallest(arguments)
-        case "max":
-            return partial.largest(arguments)
-        case "abs":
-            return partial.magnitude(arguments[0])
-    return partial.ceil_div(arguments[0], arguments[1])
-
-
-def _chain(
-    left: Partial, signs: list[ast.cmpop], rights: list[ast.expr], values: Mapping[str, Operand]
-) -> Partial:
-    """Evaluates ``a < b <= c`` as ``a < b and b <= c``; ``in`` may only come last."""
-    links = []
-    for sign, right in zip(signs, rights, strict=True):
-        if isinstance(right, ast.Tuple | ast.List):
-            members = [partial.compare("==", left, _evaluate(item, values)) for item in right.elts]
-            found = partial.any_of(members)
-            links.append(found if isinstance(sign, ast.In) else partial.negate(found))
-            continue
-        operand = _evaluate(right, values)
-        links.append(partial.compare(COMPARISONS[type(sign)], left, operand))
-        left = operand
-    return partial.all_of(links)
 
 
 def _short(text: str) -> str:
