@@ -6,6 +6,7 @@ from tuner.chips import Chip
 from tuner.errors import CandidateError, Stage
 from tuner.kernel import KernelBuffer, KernelProgram
 from tuner.mlir.bindings import gpu, interpreter, ir, passmanager
+from tuner.mlir.gpu_guards import reject_what_the_chip_lacks
 from tuner.mlir.host_program import HostProgram, read_host_program
 from tuner.mlir.interpreter import first_complaint
 from tuner.mlir.ops.dialect import walk
@@ -13,6 +14,7 @@ from tuner.mlir.passes.device_atomics import relax_reductions
 from tuner.mlir.passes.dynamic_shared_memory import use_dynamic_shared_memory
 from tuner.mlir.passes.external_shared_memory import make_shared_memory_external
 from tuner.mlir.passes.one_gpu_module import merge_gpu_modules
+from tuner.mlir.passes.warp_ids import expand_warp_ids
 
 # The sink pass comes before outlining: without it constants become kernel parameters.
 OUTLINE = (
@@ -29,8 +31,10 @@ TO_NVVM = (
     "convert-gpu-to-nvvm{{use-bare-ptr-memref-call-conv=true}},canonicalize,cse,reconcile-unrealized-casts))"
 )
 TO_PTX = "builtin.module(gpu-module-to-binary{format=isa})"
-# gpu.all_reduce becomes shuffles and a workgroup buffer, which must be there before buffers get their places.
-EXPAND_REDUCTIONS = """module attributes {transform.with_named_sequence} {
+# Operations of the GPU dialect that are made of simpler ones. gpu.all_reduce brings a workgroup buffer along,
+# which must be there before buffers get their places.
+COMPOSED = ("gpu.all_reduce", "gpu.global_id", "gpu.shuffle")
+EXPAND = """module attributes {transform.with_named_sequence} {
   transform.named_sequence @expand(%root: !transform.any_op) {
     %holders = transform.structured.match ops{["gpu.module"]} in %root
       : (!transform.any_op) -> !transform.any_op
@@ -45,7 +49,7 @@ EXPAND_REDUCTIONS = """module attributes {transform.with_named_sequence} {
 
 def gpu_pipeline_sha256() -> str:
     """Returns the hash of everything here that changes code."""
-    return hashlib.sha256((OUTLINE + EXPAND_REDUCTIONS + TO_NVVM + TO_PTX).encode()).hexdigest()
+    return hashlib.sha256((OUTLINE + EXPAND + TO_NVVM + TO_PTX).encode()).hexdigest()
 
 
 def lower_to_program(module: ir.Module, chip: Chip, buffers: tuple[KernelBuffer, ...]) -> KernelProgram:
@@ -66,8 +70,9 @@ def outline(module: ir.Module, chip: Chip, buffers: tuple[KernelBuffer, ...]) ->
     """
     _run(module, OUTLINE)
     merge_gpu_modules(module)
-    if walk(module, "gpu.all_reduce"):
-        _expand_reductions(module)
+    if any(walk(module, name) for name in COMPOSED):
+        _expand(module)
+    expand_warp_ids(module)
     blocks = use_dynamic_shared_memory(module, chip.max_shared_bytes)
     host = read_host_program(module, buffers)
     return host, max((block.alignment_bytes for block in blocks), default=1)
@@ -75,6 +80,7 @@ def outline(module: ir.Module, chip: Chip, buffers: tuple[KernelBuffer, ...]) ->
 
 def _to_ptx(module: ir.Module, chip: Chip, alignment_bytes: int) -> str:
     _run(module, TO_NVVM.format(chip=chip.name, features=chip.features))
+    reject_what_the_chip_lacks(module, chip)
     relax_reductions(module)
     make_shared_memory_external(module, alignment_bytes)
     _run(module, TO_PTX)
@@ -83,8 +89,8 @@ def _to_ptx(module: ir.Module, chip: Chip, alignment_bytes: int) -> str:
     return bytes(code).rstrip(b"\0").decode()
 
 
-def _expand_reductions(module: ir.Module) -> None:
-    script = ir.Module.parse(EXPAND_REDUCTIONS)
+def _expand(module: ir.Module) -> None:
+    script = ir.Module.parse(EXPAND)
     interpreter.apply_named_sequence(module, script.body.operations[0], script)
 
 
