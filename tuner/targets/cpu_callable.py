@@ -28,7 +28,8 @@ class CpuCallable:
     def __call__(self, *inputs: Array, out: Array | None = None) -> Array:
         """Multiplies (a, b[, bias]), C-contiguous and shaped as the problem's layout stores them.
 
-        Raises UsageError for a wrong number, shape, dtype or order. Returns ``out``, or a new array.
+        Raises UsageError for a wrong number, shape, dtype or order, and for an ``out`` that cannot be written
+        or shares memory with an input. Returns ``out``, or a new array.
         """
         expected = _inputs_of(self.problem)
         if len(inputs) != len(expected):
@@ -39,6 +40,7 @@ class CpuCallable:
         m, n, _ = self.problem.sizes
         result = aligned_empty((m, n), output_dtype(self.problem)) if out is None else out
         _check("out", result, (m, n), output_dtype(self.problem))
+        _check_writable(result, {name: array for array, (name, _, _) in zip(inputs, expected, strict=True)})
         with self._turn:
             prepared = self._kernel.calls(self.problem, (*inputs, result))
             self._crew.repeat(prepared.calls, 1)
@@ -71,3 +73,12 @@ def _check(name: str, array: Array, shape: tuple[int, ...], dtype: "np.dtype[Any
         )
     if not array.flags.c_contiguous:
         raise UsageError(f"{name}: found strides {array.strides}, allowed a C-contiguous array")
+
+
+def _check_writable(out: Array, inputs: dict[str, Array]) -> None:
+    """The kernel writes by address: numpy's own guard does not stop it."""
+    if not out.flags.writeable:
+        raise UsageError("out: found a read-only array, allowed one that can be written")
+    for name, array in inputs.items():
+        if np.may_share_memory(out, array):
+            raise UsageError(f"out: found memory of {name}, allowed memory of its own")
