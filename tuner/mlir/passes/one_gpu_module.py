@@ -2,12 +2,16 @@
 
 from typing import Any
 
+from tuner.errors import CandidateError, Stage
 from tuner.mlir.bindings import ir
 from tuner.mlir.ops.dialect import walk
 
 
 def merge_gpu_modules(module: ir.Module) -> None:
-    """Merges in order, kernels renamed where two have one name; launches follow."""
+    """Merges in order; kernels are renamed where two have one name, and their launches follow.
+
+    Raises CandidateError(COMPILE) for two other symbols of one name.
+    """
     holders = [op.operation for op in module.body.operations if op.operation.name == "gpu.module"]
     if len(holders) < 2:
         return
@@ -22,6 +26,9 @@ def merge_gpu_modules(module: ir.Module) -> None:
 def _move(module: ir.Module, op: Any, holder_name: str, first: Any, taken: set[str]) -> None:
     old = _name(op)
     new = _unique(old, taken)
+    if new != old and op.name != "gpu.func":
+        found = f"found a second {op.name} @{old}"
+        raise CandidateError(Stage.COMPILE, f"@{holder_name}: {found}, allowed one in all modules")
     taken.add(new)
     op.attributes["sym_name"] = ir.StringAttr.get(new)
     before = f"@{holder_name}::@{old}"

@@ -1,0 +1,62 @@
+"""GPU dialect for tests: one kernel, two shared buffers, and the launches around it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+SHARED = "memref<256xf32, #gpu.address_space<workgroup>>"
+LOAD_A = f"%r{{n}} = memref.load %a[%i] : {SHARED}"
+
+
+@contextmanager
+def parsed(text: str) -> Iterator[Any]:
+    """Gives the module in a context of its own."""
+    from tuner.mlir import interpreter
+    from tuner.mlir.bindings import ir
+
+    with interpreter.new_context(), ir.Location.unknown():
+        yield interpreter.parse(text, "test")
+
+
+def kernel(*body: str, launch: str = "") -> str:
+    """Returns a module with a kernel and its launch.
+
+    ``body`` may use the shared buffers %a and %b of 1 KiB each, the thread %i, its value %v, and %g, all values.
+    """
+    lines = "\n".join(f"      {line}" for line in body)
+    return f"""module attributes {{gpu.container_module}} {{
+  func.func @host(%g: memref<256xf32>) {{
+    %c1 = arith.constant 1 : index
+    %c256 = arith.constant 256 : index
+    gpu.launch_func @m::@k blocks in (%c1, %c1, %c1) threads in (%c256, %c1, %c1) {launch}
+      args(%g : memref<256xf32>)
+    return
+  }}
+  gpu.module @m {{
+    gpu.func @k(%g: memref<256xf32>) kernel {{
+      %i = gpu.thread_id x
+      %v = memref.load %g[%i] : memref<256xf32>
+      %a = memref.alloc() : {SHARED}
+      %b = memref.alloc() : {SHARED}
+{lines}
+      gpu.return
+    }}
+  }}
+}}
+"""
+
+
+def store(buffer: str) -> str:
+    """Returns a write to %a or %b."""
+    return f"memref.store %v, %{buffer}[%i] : {SHARED}"
+
+
+def load(buffer: str, name: str = "") -> str:
+    """Returns a read of %a or %b, and a use of it."""
+    result = name or f"of_{buffer}"
+    return (
+        f"%{result} = memref.load %{buffer}[%i] : {SHARED} memref.store %{result}, %g[%i] : memref<256xf32>"
+    )
+
+
+BARRIER = "gpu.barrier"

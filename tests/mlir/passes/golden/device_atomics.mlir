@@ -1,0 +1,7 @@
+module {
+  llvm.func @k(%arg0: !llvm.ptr<1>, %arg1: f32) -> f32 {
+    %0 = llvm.atomicrmw fadd %arg0, %arg1 syncscope("device") monotonic : !llvm.ptr<1>, f32
+    %1 = llvm.atomicrmw fadd %arg0, %arg1 acq_rel : !llvm.ptr<1>, f32
+    llvm.return %1 : f32
+  }
+}
