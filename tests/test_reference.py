@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tuner.problem import ELEMENT_BYTES, EPILOGUES, LAYOUTS, Problem
+from tuner.problem import ELEMENT_BYTES, EPILOGUES, LAYOUTS, NARROW_OUTPUTS, Problem
 from tuner.reference import (
     BLOCK_ELEMENTS,
     NUMPY_DTYPES,
@@ -19,6 +19,8 @@ from tuner.reference import (
     draw_base,
     output_dtype,
     reference_bytes,
+    round_inputs,
+    rounding,
 )
 
 FEW = settings(max_examples=40)
@@ -35,6 +37,13 @@ PROBLEMS = st.builds(
     st.sampled_from(LAYOUTS),
     st.sampled_from(EPILOGUES),
 )
+NARROW_PROBLEMS = st.builds(
+    lambda sizes, dtype, layout, epilogue: Problem("matmul", sizes, dtype, layout, epilogue, dtype),
+    st.tuples(st.integers(1, 24), st.integers(1, 24), st.sampled_from((1, 2, 5, 64))),
+    st.sampled_from(NARROW_OUTPUTS),
+    st.sampled_from(LAYOUTS),
+    st.sampled_from(EPILOGUES),
+)
 # In tolerances. The worst over 1,500 random shapes, K up to 20,000, any order of sums, is 0.21.
 RIGHT = 0.5
 
@@ -46,16 +55,17 @@ def inputs_of(problem: Problem, seed: int) -> Inputs:
 
 def operands(inputs: Inputs) -> tuple[Array, Array]:
     """Returns A (m, k) and B (k, n) in the type that the kernel adds up in."""
-    layout, dtype = inputs.problem.layout, output_dtype(inputs.problem)
+    layout, dtype = inputs.problem.layout, NUMPY_DTYPES[inputs.problem.accumulator]
     a = inputs.a.T if layout == "tn" else inputs.a
     b = inputs.b.T if layout == "nt" else inputs.b
     return a.astype(dtype), b.astype(dtype)
 
 
 def finish(inputs: Inputs, product: Array) -> Array:
-    if inputs.bias is None:
-        return product
-    finished: Array = np.maximum(product + inputs.bias, np.zeros((), product.dtype))
+    if inputs.bias is not None:
+        bias = inputs.bias.astype(product.dtype)
+        product = np.maximum(product + bias, np.zeros((), product.dtype))
+    finished: Array = product.astype(output_dtype(inputs.problem)) if inputs.problem.output else product
     return finished
 
 
@@ -233,3 +243,61 @@ def test_the_memory_that_is_asked_for_beforehand_suffices(sizes: tuple[int, int,
     tracemalloc.stop()
     blocks_bytes = 8 * 8 * BLOCK_ELEMENTS  # of ``compare``, whatever the problem
     assert peak_bytes <= reference_bytes(problem) + blocks_bytes
+
+
+@FEW
+@given(PROBLEMS | NARROW_PROBLEMS, SEED, st.data())
+def test_a_tile_is_the_part_of_the_whole_answer(problem: Problem, seed: int, data: st.DataObject) -> None:
+    inputs = inputs_of(problem, seed)
+    cuts = [sorted(data.draw(st.tuples(*[st.integers(0, size)] * 2))) for size in problem.sizes[:2]]
+    rows, columns = (slice(*cut) for cut in cuts)
+    expected, tolerance = inputs.tile(rows, columns)
+    near = 1e-12 * np.outer(inputs.base.row_norm, inputs.base.column_norm)[rows, columns] * 4
+    assert (np.abs(expected - inputs.expected[rows, columns]) <= near).all()
+    assert tolerance == pytest.approx(inputs.tolerance[rows, columns], rel=1e-9)
+
+
+@FEW
+@given(NARROW_PROBLEMS, SEED)
+def test_a_narrow_output_may_be_off_by_its_rounding_and_no_more(problem: Problem, seed: int) -> None:
+    inputs = inputs_of(problem, seed)
+    rng = np.random.default_rng(seed)
+    for answer in (right_answer(inputs), blocked_answer(inputs, rng)):
+        assert answer.dtype == NUMPY_DTYPES[problem.dtype]
+        assert compare(inputs, answer)[0].max_error <= 1.0
+    two_steps = right_answer(inputs).astype(np.float64) * (1 + 4 * rounding(problem.output))
+    wrong = two_steps.astype(output_dtype(problem))
+    if np.abs(right_answer(inputs).astype(np.float64)).max() > 0.1:  # relu may leave zeros only
+        assert compare(inputs, wrong)[0].max_error > 1.0
+
+
+@FEW
+@given(SEED)
+def test_a_term_lost_before_a_narrow_output_is_seen(seed: int) -> None:
+    inputs = inputs_of(Problem("matmul", (16, 16, 32), "f16", output="f16"), seed)
+    a, b = operands(inputs)
+    a[:, 7] = 0
+    assert compare(inputs, finish(inputs, a @ b))[0].max_error > 1.0
+
+
+@FEW
+@given(SEED)
+def test_tf32_inputs_have_ten_bits_of_mantissa(seed: int) -> None:
+    inputs = inputs_of(Problem("matmul", (24, 24, 64), "tf32"), seed)
+    for array in inputs.arrays:
+        assert not (array.view(np.uint32) & 0x1FFF).any()
+        assert (array.view(np.uint32) & 0x2000).any()  # and not fewer
+
+
+def test_tf32_inputs_are_rounded_to_the_nearest_ties_to_even() -> None:
+    step = np.float32(2.0**-10)
+    numbers = np.array([1 + step / 2, 1 + 3 * step / 2, 1 + step * 0.51, -1 - step * 0.49], np.float32)
+    assert round_inputs(numbers, "tf32").tolist() == [1.0, 1 + 2 * step, 1 + step, -1.0]
+
+
+@FEW
+@given(SEED)
+def test_f16_inputs_times_their_factors_are_exact(seed: int) -> None:
+    inputs = inputs_of(Problem("matmul", (200, 200, 200), "f16"), seed)
+    factors = inputs.rows[:, None]
+    assert np.array_equal(inputs.a.astype(np.float64), inputs.base.a.astype(np.float64) * factors)

@@ -116,8 +116,7 @@ def _overlap(one: Panel, other: Panel) -> bool:
 
 def _function(problem: Problem, panel: Panel) -> str:
     m, n, k = problem.sizes
-    source = problem.dtype
-    result = "f64" if problem.dtype == "f64" else "f32"
+    source, result = problem.stored_dtype, problem.accumulator
     a_rows, a_columns, a_stride = (k, panel.m, m) if problem.layout == "tn" else (panel.m, k, k)
     b_rows, b_columns, b_stride = (panel.n, k, k) if problem.layout == "nt" else (k, panel.n, n)
     a = _Buffer("a", a_rows, a_columns, a_stride, source)

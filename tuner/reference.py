@@ -1,6 +1,7 @@
 """Random inputs and the float64 answer, element by element, with a tolerance derived from dtype and K."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import ml_dtypes
@@ -16,23 +17,42 @@ NUMPY_DTYPES = {
     "f32": np.dtype(np.float32),
     "f64": np.dtype(np.float64),
     "bf16": np.dtype(ml_dtypes.bfloat16),
+    "f16": np.dtype(np.float16),
+    "tf32": np.dtype(np.float32),
 }
 # Rounding errors of a dot product of random terms stay below 4 u |a| |b| over millions of elements (measured
 # for K = 64 .. 4096); a missing or doubled term is about |a| |b| / K. 16 leaves room to K = 1e5.
 ERROR_FACTOR = 16.0
+SMALLEST = {"f16": 2.0**-24, "bf16": 2.0**-133}  # positive numbers of the narrow types
+F16_STEPS = np.float32(
+    2.0**20
+)  # of 1: inputs are multiples of 2**-20, their halves 16 steps above the smallest
+TF32_DROPPED_BITS = 13  # of the mantissa of an f32
 BLOCK_ELEMENTS = 2**17  # compared at once: a megabyte in float64 stays in the cache
 TINY = 1e-300  # where the tolerance is 0, any difference is wrong
 
 
 @dataclass(frozen=True, eq=False)
 class Base:
-    """A draw whose float64 product is known, from which fresh draws follow in O(mk + kn)."""
+    """A draw from which fresh draws follow in O(mk + kn), and their float64 product without a new one."""
 
     a: Array  # (m, k), or (k, m) in memory for layout tn
     b: Array  # (k, n), or (n, k) in memory for layout nt
-    product: Float64  # (m, n), exact inputs multiplied in float64
+    layout: str
     row_norm: Float64  # (m,), of A
     column_norm: Float64  # (n,), of B
+
+    @cached_property
+    def product(self) -> Float64:
+        """Returns the exact inputs multiplied in float64, (m, n)."""
+        return self.part(slice(None), slice(None))
+
+    def part(self, rows: slice, columns: slice) -> Float64:
+        """Returns some rows and columns of the product, without the rest of it."""
+        a = self.a[:, rows].T if self.layout == "tn" else self.a[rows]
+        b = self.b[columns].T if self.layout == "nt" else self.b[:, columns]
+        product: Float64 = a.astype(np.float64) @ b.astype(np.float64)
+        return product
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +66,7 @@ class Inputs:
     bias: Array | None  # (n,)
     rows: Float64  # (m,), the factor of each row of A
     columns: Float64  # (n,), the factor of each column of B
-    result_rounding: float = 0.0  # relative; of a library that stores C narrower than it adds up
+    result_rounding: float = 0.0  # relative; of a library that stores C narrower than the problem says
 
     @property
     def arrays(self) -> tuple[Array, ...]:
@@ -65,37 +85,56 @@ class Inputs:
 
     def block(self, start: int, stop: int) -> tuple[Float64, Float64]:
         """Returns the answer and its tolerance for some rows."""
-        rows = self.rows[start:stop, None]
-        expected = self.base.product[start:stop] * rows * self.columns
-        unit = ERROR_FACTOR * float(np.finfo(output_dtype(self.problem)).eps) / 2
-        norms = self.base.row_norm[start:stop, None] * np.abs(rows)
-        tolerance = norms * (self.base.column_norm * np.abs(self.columns) * unit)
+        rows = slice(start, stop)
+        return self._finish(rows, slice(None), self.base.product[rows])
+
+    def tile(self, rows: slice, columns: slice) -> tuple[Float64, Float64]:
+        """Returns the answer and its tolerance for a rectangle, at the price of the rectangle only."""
+        return self._finish(rows, columns, self.base.part(rows, columns))
+
+    def _finish(self, rows: slice, columns: slice, product: Float64) -> tuple[Float64, Float64]:
+        """Takes a part of the base's product to the part of C and its tolerance."""
+        of_rows, of_columns = self.rows[rows, None], self.columns[columns]
+        expected = product * of_rows * of_columns
+        unit = ERROR_FACTOR * rounding(self.problem.accumulator)
+        norms = self.base.row_norm[rows, None] * np.abs(of_rows)
+        tolerance = norms * (self.base.column_norm[columns] * np.abs(of_columns) * unit)
         if self.result_rounding:
             tolerance += np.abs(expected) * self.result_rounding
         if self.bias is not None:
-            tolerance += (np.abs(expected) + np.abs(self.bias)) * unit
-            expected = np.maximum(expected + self.bias, 0.0)
+            bias = self.bias[columns].astype(np.float64)
+            tolerance += (np.abs(expected) + np.abs(bias)) * unit
+            expected = np.maximum(expected + bias, 0.0)
+        if self.problem.output:
+            # the last rounding, of a sum that may itself be off by the tolerance so far
+            tolerance += (np.abs(expected) + tolerance) * rounding(self.problem.output)
+            tolerance += SMALLEST[self.problem.output] / 2
         return expected, tolerance
 
 
 def output_dtype(problem: Problem) -> np.dtype[Any]:
-    """Returns the type of C."""
-    return np.dtype(np.float64 if problem.dtype == "f64" else np.float32)
+    """Returns the type of C and of the bias."""
+    return NUMPY_DTYPES[problem.result_dtype]
+
+
+def rounding(dtype: str) -> float:
+    """Returns how far rounding to the nearest may take a number, relative to it."""
+    return float(ml_dtypes.finfo(NUMPY_DTYPES[dtype]).eps) / 2
 
 
 def draw_base(problem: Problem, rng: np.random.Generator) -> Base:
-    """Draws standard normal inputs, rounds them to the dtype and multiplies them in float64 once."""
+    """Draws standard normal inputs and rounds them to the dtype."""
     m, n, k = problem.sizes
-    dtype = NUMPY_DTYPES[problem.dtype]
-    a = rng.standard_normal((m, k), dtype=np.float32).astype(dtype)
-    b = rng.standard_normal((k, n), dtype=np.float32).astype(dtype)
-    wide_a, wide_b = a.astype(np.float64), b.astype(np.float64)
+    a = round_inputs(rng.standard_normal((m, k), dtype=np.float32), problem.dtype)
+    b = round_inputs(rng.standard_normal((k, n), dtype=np.float32), problem.dtype)
+    row_norm = np.linalg.norm(a.astype(np.float64), axis=1)
+    column_norm = np.linalg.norm(b.astype(np.float64), axis=0)
     return Base(
         np.ascontiguousarray(a.T) if problem.layout == "tn" else a,
         np.ascontiguousarray(b.T) if problem.layout == "nt" else b,
-        wide_a @ wide_b,
-        np.linalg.norm(wide_a, axis=1),
-        np.linalg.norm(wide_b, axis=0),
+        problem.layout,
+        row_norm,
+        column_norm,
     )
 
 
@@ -141,6 +180,20 @@ def reference_bytes(problem: Problem) -> int:
     """Returns the memory that drawing takes at its peak: inputs thrice, wide once, C in float64."""
     m, n, k = problem.sizes
     return 3 * problem.bytes + 8 * (m * k + k * n) + 8 * m * n
+
+
+def round_inputs(numbers: Array, dtype: str) -> Array:
+    """Rounds to the dtype such that half of each number is a number of the dtype as well."""
+    match dtype:
+        case "f16":  # halves of the smallest numbers would have to be rounded: leave out their last bits
+            return (np.round(numbers * F16_STEPS) / F16_STEPS).astype(np.float16)
+        case "tf32":
+            bits = numbers.view(np.uint32)
+            odd = bits >> TF32_DROPPED_BITS & 1  # to the nearest, ties to even
+            rounded = bits + (1 << TF32_DROPPED_BITS - 1) - 1 + odd
+            return (rounded >> TF32_DROPPED_BITS << TF32_DROPPED_BITS).astype(np.uint32).view(np.float32)
+        case _:
+            return numbers.astype(NUMPY_DTYPES[dtype])
 
 
 def _factors(rng: np.random.Generator, count: int) -> Float64:

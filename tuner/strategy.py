@@ -133,12 +133,11 @@ def _multiple(knobs: dict[str, Value]) -> int:
 
 def _element_words(problem: Problem, variables: dict[str, Value]) -> dict[str, Value]:
     """Returns what templates need of the element types: names, zeros, elements of C per register."""
-    accumulator = "f64" if problem.dtype == "f64" else "f32"
     return {
         "dtype": problem.dtype,
-        "accumulator": accumulator,
-        "zero_in": f"0.0 : {problem.dtype}",
-        "zero_out": f"0.0 : {accumulator}",
+        "accumulator": problem.accumulator,
+        "zero_in": f"0.0 : {problem.stored_dtype}",
+        "zero_out": f"0.0 : {problem.accumulator}",
         "lanes": int(variables.get("vector_bytes", 16)) // problem.output_bytes,
     }
 

@@ -96,7 +96,10 @@ def test_divisors_wait_for_the_problem() -> None:
             "strategies: {s: {ops: [conv], dtypes: [f32]}}",
             "strategies.s.ops[0]: found 'conv', allowed matmul",
         ),
-        (HEAD + "    isas: [avx2, sse]", "strategies.s.isas[1]: found 'sse', allowed avx512, avx2, none"),
+        (
+            HEAD + "    isas: [avx2, sse]",
+            "strategies.s.isas[1]: found 'sse', allowed avx512, avx2, none, ptx",
+        ),
         (HEAD + "    layouts: []", "strategies.s.layouts: found [], allowed at least 1 of them"),
         (
             HEAD + "    constraint: [a]",
@@ -150,5 +153,7 @@ def test_a_wrong_knob_is_told_with_its_key_path(form: str, message: str) -> None
 
 
 def test_further_problems_are_counted() -> None:
-    with pytest.raises(UsageError, match=re.escape("found 'f8', allowed f32, f64, bf16 (and 2 more)")):
+    with pytest.raises(
+        UsageError, match=re.escape("found 'f8', allowed f32, f64, bf16, f16, tf32 (and 2 more)")
+    ):
         read("strategies: {s: {ops: [matmul], dtypes: [f8, f9], layouts: [xx]}}")

@@ -26,7 +26,8 @@ from tuner.expression import parse
 from tuner.problem import ELEMENT_BYTES, EPILOGUES, LAYOUTS, OPERATIONS
 from tuner.space import Candidate, Value
 
-ISAS = ("avx512", "avx2", "none")  # as Machine.isa spells them
+PROCESSOR_ISAS = ("avx512", "avx2", "none")
+ISAS = (*PROCESSOR_ISAS, "ptx")  # as Machine.isa spells them
 CHOICES_LIMIT = 4096  # of one knob
 KNOB_FORMS = (
     "a list of integers or of texts, {range: [lo, hi], step: s}, {powers: [lo, hi], base: b} or "
@@ -154,7 +155,7 @@ class _Strategy(_Strict):
     dtypes: Annotated[list[Annotated[str, _word(tuple(ELEMENT_BYTES))]], SOME]
     layouts: Annotated[list[Annotated[str, _word(LAYOUTS)]], SOME] = list(LAYOUTS)
     epilogues: Annotated[list[Annotated[str, _word(EPILOGUES)]], SOME] = list(EPILOGUES)
-    isas: Annotated[list[Annotated[str, _word(ISAS)]], SOME] = list(ISAS)
+    isas: Annotated[list[Annotated[str, _word(ISAS)]], SOME] = list(PROCESSOR_ISAS)
     template: str | None = None
     description: str = ""
     knobs: dict[Name, AnyKnob] = {}
