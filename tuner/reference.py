@@ -13,7 +13,7 @@ from tuner.record import Verdict
 
 Array = npt.NDArray[Any]
 Float64 = npt.NDArray[np.float64]
-NUMPY_DTYPES = {
+NUMPY_DTYPES: dict[str, np.dtype[Any]] = {
     "f32": np.dtype(np.float32),
     "f64": np.dtype(np.float64),
     "bf16": np.dtype(ml_dtypes.bfloat16),
@@ -23,6 +23,7 @@ NUMPY_DTYPES = {
 # Rounding errors of a dot product of random terms stay below 4 u |a| |b| over millions of elements (measured
 # for K = 64 .. 4096); a missing or doubled term is about |a| |b| / K. 16 leaves room to K = 1e5.
 ERROR_FACTOR = 16.0
+EPSILON = {"f64": 2.0**-52, "f32": 2.0**-23, "f16": 2.0**-10, "bf16": 2.0**-7}  # of 1 to the next number
 SMALLEST = {"f16": 2.0**-24, "bf16": 2.0**-133}  # positive numbers of the narrow types
 F16_STEPS = np.float32(
     2.0**20
@@ -119,7 +120,7 @@ def output_dtype(problem: Problem) -> np.dtype[Any]:
 
 def rounding(dtype: str) -> float:
     """Returns how far rounding to the nearest may take a number, relative to it."""
-    return float(ml_dtypes.finfo(NUMPY_DTYPES[dtype]).eps) / 2
+    return EPSILON[dtype] / 2
 
 
 def draw_base(problem: Problem, rng: np.random.Generator) -> Base:
