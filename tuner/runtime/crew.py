@@ -46,9 +46,7 @@ class Crew:
         for index, (function, arguments) in enumerate(calls[1:]):
             self._write(index, function, arguments)
         own_function, own_arguments = calls[0]
-        self._repeat(
-            PackedArguments(self._slots.address, len(calls) - 1, own_function, own_arguments, times)
-        )
+        self._repeat(PackedArguments(self._slots.address, len(calls) - 1, own_function, own_arguments, times))
 
     def pin(self, processors: tuple[int, ...]) -> None:
         """Keeps the caller on the first processor and each member on one of the others."""
