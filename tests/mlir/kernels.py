@@ -21,7 +21,7 @@ def parsed(text: str) -> Iterator[Any]:
 def kernel(*body: str, launch: str = "") -> str:
     """Returns a module with a kernel and its launch.
 
-    ``body`` may use the shared buffers %a and %b of 1 KiB each, the thread %i, its value %v, and %g, all values.
+    ``body`` may use the shared buffers %a and %b of 1 KiB each, the thread %i, its value %v, and %g.
     """
     lines = "\n".join(f"      {line}" for line in body)
     return f"""module attributes {{gpu.container_module}} {{

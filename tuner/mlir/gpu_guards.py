@@ -1,4 +1,4 @@
-"""Rejects device code on which LLVM would abort: instructions that a chip has not ("Cannot select")."""
+"""Rejects device code on which LLVM would abort ("Cannot select"), or fail without telling why."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,6 +6,10 @@ from typing import Any
 from tuner.chips import CHIPS, Chip
 from tuner.errors import CandidateError, Stage
 from tuner.mlir.bindings import ir
+from tuner.mlir.ops.dialect import walk
+
+LOWERED = ("llvm.", "nvvm.")
+CAST = "builtin.unrealized_conversion_cast"
 
 
 @dataclass(frozen=True)
@@ -39,7 +43,7 @@ REQUIREMENTS = (
 def reject_what_the_chip_lacks(module: ir.Module, chip: Chip) -> None:
     """Raises CandidateError(COMPILE) for the first operation that the chip has no instruction for."""
     unmet = [requirement for requirement in REQUIREMENTS if not requirement.allows(chip)]
-    for name in _nvvm_operations(module):
+    for name in _device_operations(module):
         for requirement in unmet:
             if name.startswith(requirement.prefix):
                 fitting = [other for other, limits in CHIPS.items() if requirement.allows(limits)]
@@ -47,13 +51,25 @@ def reject_what_the_chip_lacks(module: ir.Module, chip: Chip) -> None:
                 raise CandidateError(Stage.COMPILE, f"{name}: found chip {chip.name}, allowed {allowed}")
 
 
-def _nvvm_operations(module: ir.Module) -> list[str]:
+def reject_what_was_not_lowered(module: ir.Module) -> None:
+    """Raises CandidateError(COMPILE) for an operation that is still there after the lowering to NVVM.
+
+    Translation would fail too, but name only the cast of types that it leaves behind.
+    """
+    left = [name for name in _device_operations(module) if not name.startswith(LOWERED)]
+    named = [name for name in left if name != CAST] or left
+    if named:
+        raise CandidateError(Stage.COMPILE, f"kernel: found {named[0]}, allowed what lowers to NVVM")
+
+
+def _device_operations(module: ir.Module) -> list[str]:
     names: list[str] = []
 
     def visit(op: Any) -> Any:
-        if op.name.startswith("nvvm."):
-            names.append(op.name)
+        names.append(op.name)
         return ir.WalkResult.ADVANCE
 
-    module.operation.walk(visit)
+    for holder in walk(module, "gpu.module"):
+        for op in holder.regions[0].blocks[0].operations:
+            op.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
     return names

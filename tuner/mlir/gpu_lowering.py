@@ -6,7 +6,7 @@ from tuner.chips import Chip
 from tuner.errors import CandidateError, Stage
 from tuner.kernel import KernelBuffer, KernelProgram
 from tuner.mlir.bindings import gpu, interpreter, ir, passmanager
-from tuner.mlir.gpu_guards import reject_what_the_chip_lacks
+from tuner.mlir.gpu_guards import reject_what_the_chip_lacks, reject_what_was_not_lowered
 from tuner.mlir.host_program import HostProgram, read_host_program
 from tuner.mlir.interpreter import first_complaint
 from tuner.mlir.ops.dialect import walk
@@ -80,6 +80,7 @@ def outline(module: ir.Module, chip: Chip, buffers: tuple[KernelBuffer, ...]) ->
 
 def _to_ptx(module: ir.Module, chip: Chip, alignment_bytes: int) -> str:
     _run(module, TO_NVVM.format(chip=chip.name, features=chip.features))
+    reject_what_was_not_lowered(module)
     reject_what_the_chip_lacks(module, chip)
     relax_reductions(module)
     make_shared_memory_external(module, alignment_bytes)

@@ -80,6 +80,9 @@ class _Reader:
         return self._names[value]
 
     def _name_argument(self, function: Any, argument: Any) -> None:
+        if not isinstance(argument.type, ir.MemRefType):
+            found = f"found argument {argument.arg_number} of type {argument.type}"
+            raise CandidateError(Stage.COMPILE, f"{_symbol(function)}: {found}, allowed memrefs")
         attributes = _argument_attributes(function, argument.arg_number)
         if NAME in attributes:
             name = str(ir.StringAttr(attributes[NAME]).value)

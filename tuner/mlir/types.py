@@ -16,7 +16,7 @@ def is_workgroup(memref: Any) -> bool:
 
 
 def is_row_major(memref: Any) -> bool:
-    """Tells whether rows follow one another without gaps."""
+    """Tells whether the type has no layout: rows follow one another, and ``memref.view`` can give it."""
     plain = ir.MemRefType.get(memref.shape, memref.element_type, memory_space=memref.memory_space)
     return bool(plain == memref)
 
