@@ -1,0 +1,144 @@
+"""``tuner.set_aside_epilogue``: what follows a matmul elementwise waits until its result is stored."""
+
+from typing import Any
+
+from tuner.mlir.bindings import ext, ir, transform
+from tuner.mlir.building import create
+from tuner.mlir.epilogues import ARGUMENT, DIMENSIONS, SUFFIX, name_of
+from tuner.mlir.ops.dialect import InPlaceEffects, TunerDialect, refuse, walk
+from tuner.mlir.padded_views import retype_argument, sync_function_type
+
+ELEMENTWISE = ("arith.", "math.", "linalg.yield")
+
+
+class SetAsideEpilogueOp(TunerDialect.Operation, name="set_aside_epilogue"):  # type: ignore[misc,call-arg,name-defined]
+    """Takes the ``linalg.generic`` that consumes a ``linalg.matmul`` out of the function.
+
+    Its body becomes a private scalar function, which ``tuner.finish_stores`` applies to the vectors that it
+    stores; until then the matmul writes its sums straight to the output argument, whose element type is
+    theirs for that time. Works on tensors whose arguments come by ``bufferization.to_tensor``. The handle (a
+    func.func) stays valid; handles to the generic do not.
+    Silenceable failure: no elementwise generic of a matmul, or one whose other operands are no arguments.
+    """
+
+    target: ext.Operand[transform.AnyOpType]
+
+    class Transform(transform.TransformOpInterface):  # type: ignore[misc]
+        """Runs on every function of the handle."""
+
+        @staticmethod
+        def apply(op: Any, rewriter: Any, results: Any, state: Any) -> Any:
+            """Changes the payload in place."""
+            for function in state.get_payload_ops(op.target):
+                generic = next(
+                    (each for each in walk(function, "linalg.generic") if _is_epilogue(each)), None
+                )
+                if generic is None:
+                    return refuse(op, "found no elementwise linalg.generic that consumes a linalg.matmul")
+                inputs = list(generic.operands)[1:]
+                if any(_argument_behind(each) is None for each in inputs):
+                    return refuse(op, "found an operand computed before, allowed arguments as tensors")
+                _set_aside(function.operation, generic)
+            return transform.DiagnosedSilenceableFailure.Success
+
+        @staticmethod
+        def allow_repeated_handle_operands(op: Any) -> bool:
+            """Tells that one handle is enough."""
+            return False
+
+
+def attach() -> None:
+    """Gives the op its behaviour in the current context."""
+    SetAsideEpilogueOp.Transform.attach(SetAsideEpilogueOp.OPERATION_NAME)
+    InPlaceEffects.attach(SetAsideEpilogueOp.OPERATION_NAME)
+
+
+def _is_epilogue(generic: Any) -> bool:
+    product = generic.operands[0]
+    parallel = all("parallel" in str(each) for each in ir.ArrayAttr(generic.attributes["iterator_types"]))
+    body = [op.operation.name for op in generic.regions[0].blocks[0].operations]
+    return (
+        parallel
+        and len(generic.results) == 1
+        and not isinstance(product.owner, ir.Block)
+        and product.owner.name == "linalg.matmul"
+        and all(name.startswith(ELEMENTWISE) for name in body)
+    )
+
+
+def _argument_behind(tensor: Any) -> Any | None:
+    if isinstance(tensor.owner, ir.Block) or tensor.owner.name != "bufferization.to_tensor":
+        return None
+    source = tensor.owner.operands[0]
+    return source if isinstance(source.owner, ir.Block) else None
+
+
+def _set_aside(function: Any, generic: Any) -> None:
+    _make_scalar_function(function, generic)
+    product, output = generic.operands[0], list(generic.operands)[-1]
+    sums = ir.RankedTensorType(product.type)
+    argument = _argument_behind(output)
+    assert argument is not None
+    retype_argument(argument, sums.element_type)
+    sync_function_type(function)
+    output.set_type(ir.RankedTensorType.get(sums.shape, sums.element_type))
+    start = list(product.owner.operands)[-1].owner  # linalg.fill
+    empty = list(start.operands)[-1].owner
+    start.operands[len(start.operands) - 1] = output
+    generic.results[0].replace_all_uses_with(product)
+    generic.erase()
+    if empty.name == "tensor.empty" and not list(empty.results[0].uses):
+        empty.operation.erase()
+
+
+def _make_scalar_function(function: Any, generic: Any) -> None:
+    body = generic.regions[0].blocks[0]
+    inputs = list(generic.operands)[1:-1]
+    maps = [each.value for each in ir.ArrayAttr(generic.attributes["indexing_maps"])]
+    sums = ir.RankedTensorType(generic.operands[0].type).element_type
+    result = body.operations[len(body.operations) - 1].operands[0].type
+    kinds = [sums, *(ir.RankedTensorType(each.type).element_type for each in inputs)]
+    described = [ir.DictAttr.get({})]
+    for each, mapping in zip(inputs, maps[1:-1], strict=True):
+        source = _argument_behind(each)
+        assert source is not None
+        described.append(_description(source, mapping))
+    with function.location, ir.InsertionPoint.after(function):
+        scalar = ir.Operation.create(
+            "func.func",
+            regions=1,
+            attributes={
+                "sym_name": ir.StringAttr.get(name_of(function) + SUFFIX),
+                "sym_visibility": ir.StringAttr.get("private"),
+                "function_type": ir.TypeAttr.get(ir.FunctionType.get(kinds, [result])),
+                "arg_attrs": ir.ArrayAttr.get(described),
+            },
+        )
+        block = scalar.regions[0].blocks.append(*kinds)
+        with ir.InsertionPoint(block):
+            _copy_body(body, list(block.arguments))
+
+
+def _description(source: Any, mapping: Any) -> Any:
+    positions = [ir.AffineDimExpr(each).position for each in mapping.results]
+    i64 = ir.IntegerType.get_signless(64)
+    number = ir.IntegerAttr.get(i64, ir.BlockArgument(source).arg_number)
+    return ir.DictAttr.get({ARGUMENT: number, DIMENSIONS: ir.DenseI64ArrayAttr.get(positions)})
+
+
+def _copy_body(body: Any, arguments: list[Any]) -> None:
+    """Clones the scalar ops, with the constants that they take from outside."""
+    known = dict(zip(list(body.arguments)[: len(arguments)], arguments, strict=True))
+    for op in (each.operation for each in body.operations):
+        operands = []
+        for operand in op.operands:
+            if operand not in known:
+                known[operand] = operand.owner.clone().results[0]
+            operands.append(known[operand])
+        if op.name == "linalg.yield":
+            create("func.return", [], operands)
+            return
+        copy = op.clone()
+        for number, operand in enumerate(operands):
+            copy.operands[number] = operand
+        known.update(zip(op.results, copy.results, strict=True))

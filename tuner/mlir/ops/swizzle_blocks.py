@@ -1,0 +1,97 @@
+"""``tuner.swizzle_blocks``: blocks that run at the same time share rows and columns."""
+
+from typing import Any
+
+from tuner.mlir.bindings import ext, ir, transform
+from tuner.mlir.building import affine, index, symbol, value
+from tuner.mlir.ops.dialect import InPlaceEffects, TunerDialect, attribute, refuse, walk
+
+
+class SwizzleBlocksOp(TunerDialect.Operation, name="swizzle_blocks"):  # type: ignore[misc,call-arg,name-defined]
+    """Renumbers the blocks of every ``gpu.launch``: bands of ``group`` (i64) block rows, columns first.
+
+    Blocks start in the order of their linear number, x fastest; swept in whole rows they read all of B
+    before any tile of A again. The last band is as high as what is left. The handle (a func.func) stays
+    valid. Silenceable failure: no launch, a launch whose grid is not constant, or ``group`` below 1.
+    """
+
+    target: ext.Operand[transform.AnyOpType]
+
+    class Transform(transform.TransformOpInterface):  # type: ignore[misc]
+        """Runs on every function of the handle."""
+
+        @staticmethod
+        def apply(op: Any, rewriter: Any, results: Any, state: Any) -> Any:
+            """Changes the payload in place."""
+            group = attribute(op, "group", 1)
+            for function in state.get_payload_ops(op.target):
+                launches = walk(function, "gpu.launch")
+                grids = [grid for grid in map(_grid, launches) if grid is not None]
+                if group < 1 or not launches or len(grids) < len(launches):
+                    found = f"{len(launches)} launches, {len(grids)} of a constant grid, group {group}"
+                    return refuse(op, f"found {found}, allowed constant grids and a group of 1 or more")
+                for launch, grid in zip(launches, grids, strict=True):
+                    _renumber(launch, grid, group)
+            return transform.DiagnosedSilenceableFailure.Success
+
+        @staticmethod
+        def allow_repeated_handle_operands(op: Any) -> bool:
+            """Tells that one handle is enough."""
+            return False
+
+
+def attach() -> None:
+    """Gives the op its behaviour in the current context."""
+    SwizzleBlocksOp.Transform.attach(SwizzleBlocksOp.OPERATION_NAME)
+    InPlaceEffects.attach(SwizzleBlocksOp.OPERATION_NAME)
+
+
+def _grid(launch: Any) -> tuple[int, int] | None:
+    """Returns blocks along x and y; None where they are not constant."""
+    owners = [size.owner for size in list(launch.operands)[:2]]
+    if any(isinstance(owner, ir.Block) or owner.name != "arith.constant" for owner in owners):
+        return None
+    columns, rows = (int(ir.IntegerAttr(owner.attributes["value"]).value) for owner in owners)
+    return columns, rows
+
+
+def _renumber(launch: Any, grid: tuple[int, int], group: int) -> None:
+    block = launch.regions[0].blocks[0]
+    old = {dimension: _block_ids(launch, dimension) for dimension in "xy"}
+    with launch.location, ir.InsertionPoint.at_block_begin(block):
+        x, y = (_block_id(dimension) for dimension in "xy")
+        new = _whole_bands(x, y, grid[0], group) if grid[1] % group == 0 else _bands(x, y, grid, group)
+    for number, (dimension, replacement) in enumerate(zip("xy", new, strict=True)):
+        block.arguments[number].replace_all_uses_with(replacement)
+        for op in old[dimension]:
+            op.results[0].replace_all_uses_with(replacement)
+            op.erase()
+
+
+def _block_id(dimension: str) -> Any:
+    return value("gpu.block_id", ir.IndexType.get(), dimension=ir.Attribute.parse(f"#gpu<dim {dimension}>"))
+
+
+def _block_ids(launch: Any, dimension: str) -> list[Any]:
+    wanted = f"#gpu<dim {dimension}>"
+    return [op for op in walk(launch, "gpu.block_id") if str(op.attributes["dimension"]) == wanted]
+
+
+def _whole_bands(x: Any, y: Any, columns: int, group: int) -> tuple[Any, Any]:
+    """Divides by constants only, which costs a few instructions."""
+    number = symbol(1) * columns + symbol(0)
+    band = ir.AffineExpr.get_floor_div(number, group * columns)
+    within = ir.AffineExpr.get_mod(number, group * columns)
+    row = band * group + ir.AffineExpr.get_mod(within, group)
+    return affine(ir.AffineExpr.get_floor_div(within, group), x, y), affine(row, x, y)
+
+
+def _bands(x: Any, y: Any, grid: tuple[int, int], group: int) -> tuple[Any, Any]:
+    kind = ir.IndexType.get()
+    number = symbol(1) * grid[0] + symbol(0)
+    first_row = affine(ir.AffineExpr.get_floor_div(number, group * grid[0]) * group, x, y)
+    within = affine(ir.AffineExpr.get_mod(number, group * grid[0]), x, y)
+    left = value("arith.subi", kind, index(grid[1]), first_row)
+    height = value("arith.minui", kind, left, index(group))
+    row = value("arith.addi", kind, first_row, value("arith.remui", kind, within, height))
+    return value("arith.divui", kind, within, height), row
