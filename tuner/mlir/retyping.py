@@ -4,7 +4,7 @@ from typing import Any
 
 from tuner.mlir.bindings import ir
 
-# Computes with elements, so its meaning depends on their type. That of linalg and mma.sync is meant to change.
+# Computes with elements: its meaning depends on their type. That of linalg and mma.sync is meant to change.
 ARITHMETIC = ("arith.", "math.")
 HARMLESS = frozenset({"arith.constant", "arith.select"})
 

@@ -44,3 +44,9 @@ def attribute(op: Any, name: str, default: int) -> int:
     """Returns an optional integer attribute of a transform op."""
     attributes = op.operation.attributes
     return int(ir.IntegerAttr(attributes[name]).value) if name in attributes else default
+
+
+def text(op: Any, name: str, default: str) -> str:
+    """Returns an optional text attribute of a transform op."""
+    attributes = op.operation.attributes
+    return str(ir.StringAttr(attributes[name]).value) if name in attributes else default
