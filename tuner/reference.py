@@ -148,10 +148,7 @@ def draw(
     """
     m, n, _ = problem.sizes
     rows, columns = _factors(rng, m), _factors(rng, n)
-    a, b = into or (np.empty_like(base.a), np.empty_like(base.b))
-    of_a, of_b = rows.astype(base.a.dtype), columns.astype(base.b.dtype)
-    np.multiply(base.a, of_a if problem.layout == "tn" else of_a[:, None], out=a)
-    np.multiply(base.b, of_b[:, None] if problem.layout == "nt" else of_b, out=b)
+    a, b = _scaled(problem, base, rows, columns, into)
     bias = None
     if problem.epilogue == "bias_relu":
         bias = rng.standard_normal(n).astype(output_dtype(problem))
@@ -177,6 +174,14 @@ def compare(inputs: Inputs, result: Array) -> tuple[Verdict, str]:
     return Verdict(worst, m * n), f"{wrong} of {m * n} elements are wrong; {text}"
 
 
+def changed_inputs(inputs: Inputs, arrays: tuple[Array, ...]) -> str:
+    """Returns the names of the arrays that are no longer as they were drawn; "" when all are."""
+    drawn = _scaled(inputs.problem, inputs.base, inputs.rows, inputs.columns, None)
+    fresh = drawn if inputs.bias is None else (*drawn, inputs.bias)
+    named = zip(("A", "B", "bias"), fresh, arrays, strict=False)
+    return " and ".join(name for name, was, now in named if not np.array_equal(was, now))
+
+
 def reference_bytes(problem: Problem) -> int:
     """Returns the memory that drawing takes at its peak: inputs thrice, wide once, C in float64."""
     m, n, k = problem.sizes
@@ -195,6 +200,17 @@ def round_inputs(numbers: Array, dtype: str) -> Array:
             return (rounded >> TF32_DROPPED_BITS << TF32_DROPPED_BITS).astype(np.uint32).view(np.float32)
         case _:
             return numbers.astype(NUMPY_DTYPES[dtype])
+
+
+def _scaled(
+    problem: Problem, base: Base, rows: Float64, columns: Float64, into: tuple[Array, Array] | None
+) -> tuple[Array, Array]:
+    """Returns the base's arrays times the factors of their rows and columns."""
+    a, b = into or (np.empty_like(base.a), np.empty_like(base.b))
+    of_a, of_b = rows.astype(base.a.dtype), columns.astype(base.b.dtype)
+    np.multiply(base.a, of_a if problem.layout == "tn" else of_a[:, None], out=a)
+    np.multiply(base.b, of_b[:, None] if problem.layout == "nt" else of_b, out=b)
+    return a, b
 
 
 def _factors(rng: np.random.Generator, count: int) -> Float64:

@@ -55,6 +55,9 @@ def _from_call(number: int, deed: str) -> str:
     scf.if %is_late {{ {deed} }}"""
 
 
+CHANGE_A = """%i = arith.constant 1 : index
+    %x = arith.constant 0.5 : f32
+    memref.store %x, %a[%i, %i] : memref<4x8xf32>"""
 EXIT = """%status = arith.constant 3 : i32
     llvm.call @_exit(%status) : (i32) -> ()"""
 HANG = """%true = arith.constant true
@@ -92,6 +95,8 @@ DEEDS = {  # name -> what the kernel does beside its work, and what it declares
     "abort": ("llvm.call @abort() : () -> ()", "llvm.func @abort()"),
     "exit": (EXIT, "llvm.func @_exit(i32)"),
     "late_crash": (_from_call(3, STORE_NULL), ""),
+    "late_wrong": (_from_call(2, CHANGE_ONE), ""),
+    "changes_a": (CHANGE_A, ""),
     "hang": (HANG, ""),
     "hog": (HOG, "llvm.func @malloc(i64) -> !llvm.ptr"),
     "unresolved": ("llvm.call @nowhere() : () -> ()", "llvm.func @nowhere()"),

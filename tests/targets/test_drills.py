@@ -43,6 +43,8 @@ FAILURES = {  # deed: stage, reason
     "abort": (Stage.RUN, r"killed by SIGABRT"),
     "exit": (Stage.RUN, r"exited with status 3$"),
     "late_crash": (Stage.RUN, r"killed by SIGSEGV"),
+    "late_wrong": (Stage.VERIFY, r"1 of 64 elements are wrong; worst at \[2, 5\]: found "),
+    "changes_a": (Stage.VERIFY, r"changed its input A$"),
     "hang": (Stage.RUN, r"timed out after [3-9]\.?\d* s"),
     "hog": (Stage.RUN, r"exceeded 1500 MiB of memory"),
     "unresolved": (Stage.LOAD, r"function 'matmul' calls what the JIT cannot resolve"),

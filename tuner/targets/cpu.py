@@ -13,12 +13,13 @@ from tuner.mlir.jit import JittedModule, PackedArguments
 from tuner.payload import Panel, element_offsets, panels_in, payload_mlir
 from tuner.problem import Problem
 from tuner.record import Measurement, Verdict
-from tuner.reference import Array, Inputs, compare, draw, draw_base, output_dtype
+from tuner.reference import Array
 from tuner.runtime import timing
-from tuner.runtime.allocation import GuardedArray, aligned_empty, keep_freed_memory
+from tuner.runtime.allocation import keep_freed_memory
 from tuner.runtime.crew import Crew
 from tuner.runtime.host import describe_machine
 from tuner.target import AbstractTarget, Artifact, Effort, Script
+from tuner.targets.place import Place
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +60,7 @@ class CpuTarget(AbstractTarget):
         self._threads = threads
         self._pin_to = pin_to
         self._crew: Crew | None = None
-        self._place: _Place | None = None
+        self._place: Place | None = None
         self._context: bindings.ir.Context | None = None
 
     def machine(self) -> Machine:
@@ -96,33 +97,29 @@ class CpuTarget(AbstractTarget):
         """Runs once on fresh inputs into a poisoned, guarded C and compares every element."""
         assert isinstance(loaded, LoadedKernel)
         place = self._place_of(problem, rng)
-        inputs = place.fill(rng)
+        place.fill(rng)
         self._repeat(loaded.calls(problem, place.arrays))(1)
-        stray = place.output.stray_bytes()
-        if stray:
-            raise CandidateError(Stage.VERIFY, f"wrote {stray} bytes outside of C")
-        verdict, worst = compare(inputs, place.output.array)
-        if not verdict.max_error <= 1.0:
-            raise CandidateError(Stage.VERIFY, worst)
-        return verdict
+        return place.judge()
 
     def measure(
         self, problem: Problem, loaded: object, effort: Effort, rng: np.random.Generator
     ) -> Measurement:
-        """Times calls on one set of random inputs that stays in place."""
-        return self.measure_together(problem, (loaded,), effort, rng)[0]
+        """Times calls on one set of random inputs that stays in place, and judges what the last one left."""
+        assert isinstance(loaded, LoadedKernel)
+        place = self._place_of(problem, rng)
+        place.poison()
+        measurement = timing.measure(self._repeat(loaded.calls(problem, place.arrays)), effort, rng)
+        place.judge()
+        return measurement
 
     def measure_together(
         self, problem: Problem, loaded: tuple[object, ...], effort: Effort, rng: np.random.Generator
     ) -> tuple[Measurement, ...]:
         """Times several kernels on the same arrays, sample by sample."""
         arrays = self._place_of(problem, rng).arrays
-        repeats = [
-            self._repeat(one.calls(problem, arrays)) for one in loaded if isinstance(one, LoadedKernel)
-        ]
-        if len(repeats) == 1:
-            return (timing.measure(repeats[0], effort, rng),)
-        return timing.measure_together(tuple(repeats), effort, rng)
+        kernels = (one for one in loaded if isinstance(one, LoadedKernel))
+        repeats = tuple(self._repeat(kernel.calls(problem, arrays)) for kernel in kernels)
+        return timing.measure_together(repeats, effort, rng)
 
     def _repeat(self, prepared: PreparedCall) -> timing.Repeat:
         crew = self._threads_crew()
@@ -132,10 +129,10 @@ class CpuTarget(AbstractTarget):
 
         return repeat
 
-    def _place_of(self, problem: Problem, rng: np.random.Generator) -> "_Place":
+    def _place_of(self, problem: Problem, rng: np.random.Generator) -> Place:
         if self._place is None or self._place.problem != problem:
             self._place = None  # before the next is allocated
-            self._place = _Place(problem, rng)
+            self._place = Place(problem, rng)
         return self._place
 
     def _threads_crew(self) -> Crew:
@@ -145,30 +142,3 @@ class CpuTarget(AbstractTarget):
             if self._pin_to:
                 self._crew.pin(self._pin_to)
         return self._crew
-
-
-class _Place:
-    """The arrays of one problem, which stay in place: all candidates are timed on the same memory."""
-
-    def __init__(self, problem: Problem, rng: np.random.Generator) -> None:
-        self.problem = problem
-        self._base = draw_base(problem, rng)
-        m, n, _ = problem.sizes
-        self._a, self._b = (aligned_empty(x.shape, x.dtype) for x in (self._base.a, self._base.b))
-        self._bias = aligned_empty((n,), output_dtype(problem))
-        self.output = GuardedArray((m, n), output_dtype(problem))
-        self.fill(rng)
-
-    @property
-    def arrays(self) -> tuple[Array, ...]:
-        """A, B[, bias], C."""
-        bias = (self._bias,) if self.problem.epilogue == "bias_relu" else ()
-        return (self._a, self._b, *bias, self.output.array)
-
-    def fill(self, rng: np.random.Generator) -> Inputs:
-        """Draws fresh inputs and poisons C."""
-        inputs = draw(self.problem, self._base, rng, (self._a, self._b))
-        if inputs.bias is not None:
-            self._bias[...] = inputs.bias
-        self.output.poison()
-        return inputs
