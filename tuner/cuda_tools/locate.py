@@ -10,7 +10,6 @@ from pathlib import Path
 DISTRIBUTIONS = {
     "ptxas": ("nvidia-cuda-nvcc", "nvidia-cuda-nvcc-cu12"),
     "nvdisasm": ("nvidia-cuda-nvdisasm",),
-    "cuobjdump": ("nvidia-cuda-cuobjdump",),
 }
 
 

@@ -1,0 +1,1 @@
+"""Small GPU dialect programs, and what they compute."""
