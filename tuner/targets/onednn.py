@@ -24,7 +24,7 @@ class OneDnnMatmul:
         self._a = a.T if problem.layout == "tn" else a
         self._b = b.T if problem.layout == "nt" else b
         self._output = torch.empty(problem.sizes[:2], dtype=torch.bfloat16)
-        self.name = f"oneDNN (torch {torch.__version__})"
+        self.name = f"oneDNN (torch {torch.__version__}, called from Python)"
 
     def repeat(self, times: int) -> None:
         """Multiplies ``times`` times."""
