@@ -80,6 +80,17 @@ def test_scratch_that_is_seen_in_two_sizes_has_the_larger() -> None:
     assert program.buffers[2] == KernelBuffer("w", 200, "scratch")
 
 
+def test_scratch_is_as_large_as_its_true_sizes() -> None:
+    padded = '%w: memref<8x64xf16, strided<[24, 1]>> {{tuner.buffer = "w"{bounds}}}'
+    sizes = []
+    for bounds in ("", ", tuner.bounds = array<i64: 5, 24>", ", tuner.bounds = array<i64: 1, 5, 24>"):
+        first = host(name="first", arguments=padded.format(bounds=bounds))
+        second = host("%p = memref.alloc() : memref<9xf32>", PACK, name="second")
+        sizes.append(next(each.bytes for each in read(module(first, second)).buffers if each.name == "w"))
+    whole = (7 * 24 + 64) * 2
+    assert sizes == [whole, (4 * 24 + 24) * 2, whole]  # bounds of another rank are not of this view
+
+
 def test_a_padded_view_does_not_change_the_size_of_the_problems_buffer() -> None:
     padded = "%a: memref<4xf32>, %c: memref<800xf32>"
     assert read(module(host("%p = memref.alloc() : memref<9xf32>", PACK, arguments=padded))).buffers[1] == C

@@ -5,11 +5,12 @@ import hashlib
 from tuner.chips import Chip
 from tuner.errors import CandidateError, Stage
 from tuner.kernel import KernelBuffer, KernelProgram
-from tuner.mlir.bindings import gpu, interpreter, ir, passmanager
+from tuner.mlir.bindings import gpu, ir, passmanager
 from tuner.mlir.gpu_guards import reject_what_the_chip_lacks, reject_what_was_not_lowered
 from tuner.mlir.host_program import HostProgram, read_host_program
 from tuner.mlir.interpreter import first_complaint
 from tuner.mlir.ops.dialect import walk
+from tuner.mlir.passes.composed_ops import EXPAND, expand_composed_ops
 from tuner.mlir.passes.device_atomics import relax_reductions
 from tuner.mlir.passes.dynamic_shared_memory import use_dynamic_shared_memory
 from tuner.mlir.passes.external_shared_memory import make_shared_memory_external
@@ -31,20 +32,6 @@ TO_NVVM = (
     "convert-gpu-to-nvvm{{use-bare-ptr-memref-call-conv=true}},canonicalize,cse,reconcile-unrealized-casts))"
 )
 TO_PTX = "builtin.module(gpu-module-to-binary{format=isa})"
-# Operations of the GPU dialect that are made of simpler ones. gpu.all_reduce brings a workgroup buffer along,
-# which must be there before buffers get their places.
-COMPOSED = ("gpu.all_reduce", "gpu.global_id", "gpu.shuffle")
-EXPAND = """module attributes {transform.with_named_sequence} {
-  transform.named_sequence @expand(%root: !transform.any_op) {
-    %holders = transform.structured.match ops{["gpu.module"]} in %root
-      : (!transform.any_op) -> !transform.any_op
-    transform.apply_patterns to %holders {
-      transform.apply_patterns.gpu.gpu_rewrite_patterns
-    } : !transform.any_op
-    transform.yield
-  }
-}
-"""
 
 
 def gpu_pipeline_sha256() -> str:
@@ -70,8 +57,7 @@ def outline(module: ir.Module, chip: Chip, buffers: tuple[KernelBuffer, ...]) ->
     """
     _run(module, OUTLINE)
     merge_gpu_modules(module)
-    if any(walk(module, name) for name in COMPOSED):
-        _expand(module)
+    expand_composed_ops(module)
     expand_warp_ids(module)
     blocks = use_dynamic_shared_memory(module, chip.max_shared_bytes)
     host = read_host_program(module, buffers)
@@ -88,11 +74,6 @@ def _to_ptx(module: ir.Module, chip: Chip, alignment_bytes: int) -> str:
     binary = walk(module, "gpu.binary")[0]
     code = gpu.ObjectAttr(ir.ArrayAttr(binary.attributes["objects"])[0]).object
     return bytes(code).rstrip(b"\0").decode()
-
-
-def _expand(module: ir.Module) -> None:
-    script = ir.Module.parse(EXPAND)
-    interpreter.apply_named_sequence(module, script.body.operations[0], script)
 
 
 def _run(module: ir.Module, pipeline: str) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 from tuner.errors import CandidateError, Stage
 from tuner.kernel import KernelBuffer, Launch
 from tuner.mlir.bindings import ir
+from tuner.mlir.padded_views import BOUNDS, argument_attributes
 from tuner.mlir.passes.launch_operands import (
     ARGUMENTS,
     BLOCK,
@@ -83,7 +84,7 @@ class _Reader:
         if not isinstance(argument.type, ir.MemRefType):
             found = f"found argument {argument.arg_number} of type {argument.type}"
             raise CandidateError(Stage.COMPILE, f"{_symbol(function)}: {found}, allowed memrefs")
-        attributes = _argument_attributes(function, argument.arg_number)
+        attributes = argument_attributes(function, argument.arg_number)
         if NAME in attributes:
             name = str(ir.StringAttr(attributes[NAME]).value)
         elif argument.arg_number < len(self._given):
@@ -94,17 +95,18 @@ class _Reader:
                 f"{_symbol(function)}: found argument {argument.arg_number} without a name,"
                 f" allowed {len(self._given)} of the problem, or with {NAME}",
             )
-        self._add(argument, name, ZEROED in attributes)
+        size = _true_bytes(argument, attributes.get(BOUNDS))
+        self._add(argument, name, size, ZEROED in attributes)
 
     def _add_scratch(self, op: Any) -> None:
         named = NAME in op.attributes
         name = str(ir.StringAttr(op.attributes[NAME]).value) if named else self._next_scratch()
-        self._add(op.results[0], name, ZEROED in op.attributes)
+        size = memref_bytes(ir.MemRefType(op.results[0].type))
+        self._add(op.results[0], name, size, ZEROED in op.attributes)
 
-    def _add(self, value: Any, name: str, is_zeroed: bool) -> None:
+    def _add(self, value: Any, name: str, size: int, is_zeroed: bool) -> None:
         """Makes a buffer known; one that is named twice is one buffer, as large as its largest use."""
         self._names[value] = name
-        size = memref_bytes(ir.MemRefType(value.type))
         known = self.buffers.get(name, KernelBuffer(name, size, "scratch", is_zeroed))
         if known.role == "scratch":
             known = replace(known, bytes=max(known.bytes, size))
@@ -133,10 +135,15 @@ def _three(op: Any, segments: slice) -> list[Any]:
     return [value for segment in range(segments.start, segments.stop) for value in operands(op, segment)]
 
 
-def _argument_attributes(function: Any, number: int) -> Any:
-    if "arg_attrs" not in function.attributes:
-        return {}
-    return ir.DictAttr(ir.ArrayAttr(function.attributes["arg_attrs"])[number])
+def _true_bytes(argument: Any, bounds: Any | None) -> int:
+    """Returns the bytes behind a view: of its true sizes where it overhangs them."""
+    view = ir.MemRefType(argument.type)
+    true = list(view.shape) if bounds is None else list(ir.DenseI64ArrayAttr(bounds))
+    if len(true) != view.rank:
+        return memref_bytes(view)
+    strides, offset = view.get_strides_and_offset()
+    layout = ir.StridedLayoutAttr.get(offset, strides)
+    return memref_bytes(ir.MemRefType.get(true, view.element_type, layout=layout))
 
 
 def _symbol(function: Any) -> str:

@@ -41,11 +41,18 @@ def use_dynamic_shared_memory(module: ir.Module, limit_bytes: int) -> tuple[Shar
     return tuple(blocks)
 
 
+def attributions_of(function: Any) -> list[Any]:
+    """Returns the workgroup attributions of a ``gpu.func``."""
+    arguments = list(function.regions[0].blocks[0].arguments)
+    first = len(ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value).inputs)
+    return arguments[first : first + _attribution_count(function)]
+
+
 def _rewrite(module: ir.Module, function: Any) -> SharedBlock:
     name = ir.StringAttr(function.attributes["sym_name"]).value
     launches = launches_of(module, name)
     reserved = max((shared_bytes(launch) for launch in launches), default=0)
-    buffers = [*_attributions(function), *_allocations(function)]
+    buffers = [*attributions_of(function), *_allocations(function)]
     if not buffers:
         return SharedBlock(name, reserved, ALIGNMENT_BYTES)
     extents = tuple(_extent(name, buffer) for buffer in buffers)
@@ -67,12 +74,6 @@ def _allocations(function: Any) -> list[Any]:
         for op in walk(function, "memref.alloc")
         if is_workgroup(ir.MemRefType(op.results[0].type))
     ]
-
-
-def _attributions(function: Any) -> list[Any]:
-    arguments = list(function.regions[0].blocks[0].arguments)
-    first = len(ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value).inputs)
-    return arguments[first : first + _attribution_count(function)]
 
 
 def _attribution_count(function: Any) -> int:
@@ -115,7 +116,7 @@ def _erase_deallocations(buffer: Any) -> None:
 
 def _drop_attributions(function: Any) -> None:
     block = function.regions[0].blocks[0]
-    for argument in reversed(_attributions(function)):
+    for argument in reversed(attributions_of(function)):
         block.erase_argument(argument.arg_number)
     for name in ("workgroup_attributions", "workgroup_attrib_attrs"):
         if name in function.attributes:

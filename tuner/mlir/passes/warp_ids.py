@@ -7,6 +7,7 @@ from typing import Any
 
 from tuner.chips import WARP_THREADS
 from tuner.mlir.bindings import ir
+from tuner.mlir.building import index, value
 from tuner.mlir.ops.dialect import walk
 
 
@@ -14,10 +15,16 @@ def expand_warp_ids(module: ir.Module) -> int:
     """Replaces every such operation; returns how many."""
     ids, counts = walk(module, "gpu.subgroup_id"), walk(module, "gpu.num_subgroups")
     for op in ids:
-        _replace(op, lambda: _create("arith.divui", _linear_thread(), _constant(WARP_THREADS)))
+        _replace(op, lambda: _arith("divui", linear_thread(), index(WARP_THREADS)))
     for op in counts:
         _replace(op, _warps_of_block)
     return len(ids) + len(counts)
+
+
+def linear_thread() -> Any:
+    """Computes the number of the thread in its block, x running fastest."""
+    plane = _arith("addi", _thread("y"), _arith("muli", _thread("z"), _threads("y")))
+    return _arith("addi", _thread("x"), _arith("muli", plane, _threads("x")))
 
 
 def _replace(op: Any, build: Any) -> None:
@@ -26,29 +33,23 @@ def _replace(op: Any, build: Any) -> None:
     op.erase()
 
 
-def _linear_thread() -> Any:
-    plane = _create("arith.addi", _thread("y"), _create("arith.muli", _thread("z"), _threads("y")))
-    return _create("arith.addi", _thread("x"), _create("arith.muli", plane, _threads("x")))
-
-
 def _warps_of_block() -> Any:
-    plane = _create("arith.muli", _threads("x"), _threads("y"))
-    threads = _create("arith.muli", plane, _threads("z"))
-    return _create("arith.ceildivui", threads, _constant(WARP_THREADS))
+    plane = _arith("muli", _threads("x"), _threads("y"))
+    threads = _arith("muli", plane, _threads("z"))
+    return _arith("ceildivui", threads, index(WARP_THREADS))
 
 
 def _thread(axis: str) -> Any:
-    return _create("gpu.thread_id", dimension=f"#gpu<dim {axis}>")
+    return _along("gpu.thread_id", axis)
 
 
 def _threads(axis: str) -> Any:
-    return _create("gpu.block_dim", dimension=f"#gpu<dim {axis}>")
+    return _along("gpu.block_dim", axis)
 
 
-def _constant(number: int) -> Any:
-    return _create("arith.constant", value=f"{number} : index")
+def _along(name: str, axis: str) -> Any:
+    return value(name, ir.IndexType.get(), dimension=ir.Attribute.parse(f"#gpu<dim {axis}>"))
 
 
-def _create(name: str, *operands: Any, **attributes: str) -> Any:
-    parsed = {key: ir.Attribute.parse(text) for key, text in attributes.items()}
-    return ir.Operation.create(name, [ir.IndexType.get()], list(operands), parsed).results[0]
+def _arith(name: str, left: Any, right: Any) -> Any:
+    return value(f"arith.{name}", ir.IndexType.get(), left, right)
