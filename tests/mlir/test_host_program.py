@@ -116,6 +116,16 @@ def test_control_flow_of_the_host_is_refused() -> None:
     )
 
 
+def test_private_functions_are_not_run_and_not_called() -> None:
+    helper = (
+        "  func.func private @helper(%x: f32) -> f32 { return %x : f32 }\n  func.func private @declared(f32)"
+    )
+    body = ("%p = memref.alloc() : memref<9xf32>", PACK)
+    assert read(module(helper, host(*body))) == read(module(host(*body)))
+    call = "%x = arith.constant 1.0 : f32 %y = func.call @helper(%x) : (f32) -> f32"
+    assert refusal(module(helper, host(*body, call))) == "host: found func.call outside of every gpu.launch"
+
+
 def test_a_module_without_a_launch_is_refused() -> None:
     assert refusal(module(host())) == "the script made no kernel: found no gpu.launch"
 

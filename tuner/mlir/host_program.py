@@ -120,15 +120,21 @@ def read_host_program(module: ir.Module, buffers: tuple[KernelBuffer, ...]) -> H
     """Reads what the host does. Raises CandidateError(COMPILE) for work that is in no kernel."""
     reader = _Reader(buffers)
     for op in module.body.operations:
-        if op.operation.name == "func.func" and not op.operation.regions[0].blocks:
-            continue  # a declaration
         if op.operation.name == "func.func":
-            reader.read(op.operation)
+            if _is_run(op.operation):
+                reader.read(op.operation)
         elif op.operation.name != "gpu.module":
             raise CandidateError(Stage.COMPILE, f"module: found {op.operation.name}, allowed functions")
     if not reader.launches:
         raise CandidateError(Stage.COMPILE, "the script made no kernel: found no gpu.launch")
     return HostProgram(tuple(reader.launches), tuple(reader.buffers.values()))
+
+
+def _is_run(function: Any) -> bool:
+    """Private functions and declarations are there for others, and a call of one would be refused."""
+    visibility = function.attributes.get("sym_visibility")
+    is_private = visibility is not None and ir.StringAttr(visibility).value == "private"
+    return not is_private and len(function.regions[0].blocks) > 0
 
 
 def _three(op: Any, segments: slice) -> list[Any]:
