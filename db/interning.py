@@ -6,15 +6,16 @@ from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from tuner.db.models import EnvironmentRow, MachineRow, ProblemRow, ScriptRow
+from tuner.db.models import ArtifactRow, EnvironmentRow, MachineRow, ProblemRow, ScriptRow
 
-Shared = TypeVar("Shared", ProblemRow, MachineRow, EnvironmentRow, ScriptRow)
+Shared = TypeVar("Shared", ProblemRow, MachineRow, EnvironmentRow, ScriptRow, ArtifactRow)
 
 UNIQUE = {
     ProblemRow: "key",
     MachineRow: "content_sha256",
     EnvironmentRow: "content_sha256",
     ScriptRow: "sha256",
+    ArtifactRow: "sha256",
 }
 
 

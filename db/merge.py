@@ -7,7 +7,8 @@ from sqlalchemy import inspect, select
 from sqlalchemy.orm import Session, selectinload
 
 from tuner.db.interning import interned
-from tuner.db.models import Base, MeasurementRow, RunRow, ScriptRow, TrialRow
+from tuner.db.models import ArtifactRow, Base, MeasurementRow, RunRow, ScriptRow, TrialRow
+from tuner.db.programs import artifact_row, program_of
 from tuner.db.queries import run_select
 
 Row = TypeVar("Row", bound=Base)
@@ -20,6 +21,7 @@ OUTCOME = (
     "reason",
     "max_error",
     "elements",
+    "notes",
     "stage_s",
     "script_sha256",
     "artifact_sha256",
@@ -101,9 +103,17 @@ class Merge:
     def _take_outcome(self, trial: TrialRow, their_trial: TrialRow) -> None:
         if their_trial.script is not None:
             interned(self._ours, ScriptRow(sha256=their_trial.script.sha256, text=their_trial.script.text))
+        self._take_program(their_trial.artifact_sha256)
         _assign(trial, their_trial, OUTCOME)
         if their_trial.reused_from_id is not None:
             self._reuses.append((trial, their_trial.reused_from_id))
+
+    def _take_program(self, sha256: str | None) -> None:
+        """Copies a GPU program unless it is here; code for processors is in no database."""
+        chosen = select(ArtifactRow).where(ArtifactRow.sha256 == sha256)
+        theirs = self._theirs.scalar(chosen.options(selectinload(ArtifactRow.resources)))
+        if theirs is not None:
+            interned(self._ours, artifact_row(theirs.sha256, program_of(theirs)))
 
 
 def _trials(session: Session, run: RunRow) -> Iterator[TrialRow]:

@@ -2,6 +2,7 @@
 
 problem, machine, environment, script   what runs and trials share, each stored once
 run ─< trial ─< measurement             a run also owns one measurement, the vendor library's
+artifact ─< resources                   a GPU program under the hash that its trials name, and its kernels
 """
 
 import datetime
@@ -11,7 +12,7 @@ import sqlalchemy as sa
 from sqlalchemy import ForeignKey, UniqueConstraint
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
 
-from tuner.db.columns import PlainText, UtcDateTime
+from tuner.db.columns import Compressed, PlainText, UtcDateTime
 
 ID = sa.BigInteger().with_variant(sa.Integer(), "sqlite")  # SQLite counts up INTEGER keys only
 
@@ -52,6 +53,7 @@ class ProblemRow(Base):
     dtype: Mapped[str]
     layout: Mapped[str]
     epilogue: Mapped[str]
+    output: Mapped[str] = mapped_column(server_default=sa.text("''"))  # "": the natural type of C
 
 
 class MachineRow(Base):
@@ -71,6 +73,7 @@ class MachineRow(Base):
     l2_bytes: Mapped[int]
     l3_bytes: Mapped[int]
     memory_bytes: Mapped[int]
+    chip: Mapped[str] = mapped_column(server_default=sa.text("''"))  # of a GPU
 
 
 class EnvironmentRow(Base):
@@ -93,6 +96,42 @@ class ScriptRow(Base):
 
     sha256: Mapped[str] = mapped_column(primary_key=True)
     text: Mapped[str]
+
+
+class ArtifactRow(Base):
+    """A compiled GPU program, stored once under its hash; code for processors is not kept."""
+
+    __tablename__ = "artifact"
+
+    sha256: Mapped[str] = mapped_column(primary_key=True)  # of machine code and launches; Artifact.sha256
+    chip: Mapped[str]
+    ptx: Mapped[bytes] = mapped_column(Compressed())  # UTF-8
+    cubin: Mapped[bytes] = mapped_column(Compressed())  # b"" without ptxas
+    launches: Mapped[list[Any]] = mapped_column(sa.JSON)  # fields of Launch, in order
+    buffers: Mapped[list[Any]] = mapped_column(sa.JSON)  # fields of KernelBuffer
+
+    resources: Mapped[list["ResourcesRow"]] = relationship(lazy="raise", order_by="ResourcesRow.place")
+
+
+class ResourcesRow(Base):
+    """What ptxas told of one kernel of an artifact; the columns are the fields of Resources."""
+
+    __tablename__ = "resources"
+    __table_args__ = (UniqueConstraint("artifact_sha256", "place"),)
+
+    id: Mapped[int] = mapped_column(ID, primary_key=True)
+    artifact_sha256: Mapped[str] = mapped_column(ForeignKey("artifact.sha256"))
+    place: Mapped[int]  # among the kernels of the artifact
+    kernel: Mapped[str]
+    registers: Mapped[int]
+    spill_store_bytes: Mapped[int]
+    spill_load_bytes: Mapped[int]
+    static_shared_bytes: Mapped[int]
+    dynamic_shared_bytes: Mapped[int]
+    stack_bytes: Mapped[int]
+    occupancy: Mapped[float]
+    blocks_per_multiprocessor: Mapped[int]
+    notes: Mapped[list[Any]] = mapped_column(sa.JSON)  # lines of ptxas
 
 
 class RunRow(Base):
@@ -149,6 +188,7 @@ class TrialRow(Base):
     reason: Mapped[str | None]
     max_error: Mapped[float | None]  # of the verdict, when there is one
     elements: Mapped[int | None]
+    notes: Mapped[list[Any] | None] = mapped_column(sa.JSON(none_as_null=True))  # of the verdict
     stage_s: Mapped[list[Any]] = mapped_column(sa.JSON, default=list)  # [[stage, seconds], ...]
     script_sha256: Mapped[str | None] = mapped_column(ForeignKey("script.sha256"), index=True)
     artifact_sha256: Mapped[str | None] = mapped_column(index=True)
@@ -157,6 +197,12 @@ class TrialRow(Base):
     run: Mapped[RunRow] = relationship(lazy="raise")
     script: Mapped[ScriptRow | None] = relationship(lazy="raise")
     measurements: Mapped[list["MeasurementRow"]] = relationship(lazy="raise")
+    resources: Mapped[list[ResourcesRow]] = relationship(
+        lazy="raise",
+        primaryjoin=lambda: TrialRow.artifact_sha256 == sa.orm.foreign(ResourcesRow.artifact_sha256),
+        order_by=ResourcesRow.place,
+        viewonly=True,  # trials name the code of processors as well, of which nothing is kept
+    )
 
 
 class MeasurementRow(Base):

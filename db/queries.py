@@ -42,6 +42,7 @@ def trial_select() -> "AnySelect":
     return _with_tables(select(TrialRow, First, Final)).options(
         selectinload(TrialRow.run).options(joinedload(RunRow.problem), joinedload(RunRow.machine)),
         selectinload(TrialRow.script),
+        selectinload(TrialRow.resources),
     )
 
 
@@ -78,6 +79,7 @@ def recalled(key: ReuseKey, script_sha256: str | None, artifact_sha256: str | No
             TrialRow.reused_from_id.is_(None),
             or_(
                 and_(TrialRow.status == "measured", First.is_complete),
+                TrialRow.status == "verified",
                 TrialRow.stage.in_([stage.value for stage in REPEATABLE]),
             ),
         )
@@ -117,7 +119,7 @@ def _conditions(query: TrialQuery) -> Iterator[ColumnElement[bool]]:
         (ProblemRow.dtype, query.dtype),
         (ProblemRow.layout, query.layout),
         (ProblemRow.epilogue, query.epilogue),
-        (RunRow.target, query.target),
+        (ProblemRow.output, query.output),
         (RunRow.threads, query.threads),
         (MachineRow.name, query.machine),
         (TrialRow.strategy, query.strategy),
@@ -127,6 +129,9 @@ def _conditions(query: TrialQuery) -> Iterator[ColumnElement[bool]]:
     for column, value in equal:
         if value is not None:
             yield column == value
+    if query.target is not None:
+        of_any_chip = RunRow.target.startswith(f"{query.target}:", autoescape=True)
+        yield or_(RunRow.target == query.target, of_any_chip)
     if query.since is not None:
         yield TrialRow.proposed >= query.since
 

@@ -7,6 +7,7 @@ import math
 from dataclasses import asdict, fields
 
 from tuner.db.models import EnvironmentRow, MachineRow, MeasurementRow, ProblemRow, RunRow, TrialRow
+from tuner.db.programs import resources_of
 from tuner.errors import Failure, Stage
 from tuner.machine import Compiler, Machine
 from tuner.problem import Problem
@@ -24,13 +25,14 @@ def problem_row(problem: Problem) -> ProblemRow:
         dtype=problem.dtype,
         layout=problem.layout,
         epilogue=problem.epilogue,
+        output=problem.output,
     )
 
 
 def problem_of(row: ProblemRow) -> Problem:
     """Reads a problem back."""
     sizes = tuple(int(size) for size in row.shape.split("x"))
-    return Problem(row.operation, sizes, row.dtype, row.layout, row.epilogue)
+    return Problem(row.operation, sizes, row.dtype, row.layout, row.epilogue, row.output)
 
 
 def machine_row(machine: Machine) -> MachineRow:
@@ -133,6 +135,7 @@ def write_outcome(row: TrialRow, record: Record, finished: datetime.datetime) ->
     row.reason = None if failure is None else failure.reason
     row.max_error = None if verdict is None else verdict.max_error
     row.elements = None if verdict is None else verdict.elements
+    row.notes = None if verdict is None or not verdict.notes else list(verdict.notes)
     row.stage_s = [list(pair) for pair in record.stage_s]
     row.script_sha256 = record.script_sha256 or None
     row.artifact_sha256 = record.artifact_sha256 or None
@@ -172,6 +175,7 @@ def _record_of(row: TrialRow, first: MeasurementRow | None) -> Record:
         stage_s=tuple((stage, seconds) for stage, seconds in row.stage_s),
         reused_from=row.reused_from_id,
         verdict=None if isinstance(outcome, Verdict) else _verdict_of(row),
+        resources=tuple(resources_of(each) for each in row.resources),
     )
 
 
@@ -188,7 +192,8 @@ def _verdict_of(row: TrialRow) -> Verdict | None:
     if row.elements is None:
         return None
     # SQLite stores NaN as NULL
-    return Verdict(math.nan if row.max_error is None else row.max_error, row.elements)
+    max_error = math.nan if row.max_error is None else row.max_error
+    return Verdict(max_error, row.elements, tuple(row.notes or ()))
 
 
 def _vendor_of(row: RunRow) -> Vendor | None:
@@ -198,4 +203,6 @@ def _vendor_of(row: RunRow) -> Vendor | None:
 
 
 def _content_sha256(value: Machine | Compiler) -> str:
-    return hashlib.sha256(json.dumps(asdict(value), sort_keys=True).encode()).hexdigest()
+    """Hashes all fields; one that came later counts only where it says something, so old hashes hold."""
+    content = {name: field for name, field in asdict(value).items() if (name, field) != ("chip", "")}
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

@@ -8,16 +8,28 @@ from typing import TYPE_CHECKING, Self, TypeVar, final
 
 import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, selectinload
 
 from tuner.db import rows
 from tuner.db.database import Database
 from tuner.db.interning import interned
 from tuner.db.merge import Merge
-from tuner.db.models import FINAL, FIRST, VENDOR, MeasurementRow, ProblemRow, RunRow, ScriptRow, TrialRow
+from tuner.db.models import (
+    FINAL,
+    FIRST,
+    VENDOR,
+    ArtifactRow,
+    MeasurementRow,
+    ProblemRow,
+    RunRow,
+    ScriptRow,
+    TrialRow,
+)
+from tuner.db.programs import artifact_row, program_of
 from tuner.db.queries import count_select, queried, recalled, run_select, trial_select
 from tuner.db.revision import stored_revision
 from tuner.errors import UsageError
+from tuner.kernel import KernelProgram
 from tuner.machine import Compiler, Machine
 from tuner.record import Measurement, Record
 from tuner.runs import Counts, DatabaseInfo, ReuseKey, Run, RunSettings, StoredTrial, TrialQuery, Vendor
@@ -143,6 +155,8 @@ class Store:
             _require_same_candidate(trial, record)
             if record.script_sha256:
                 interned(session, ScriptRow(sha256=record.script_sha256, text=script_text))
+            if record.program is not None:
+                interned(session, artifact_row(record.artifact_sha256, record.program))
             rows.write_outcome(trial, record, _now())
             if isinstance(record.outcome, Measurement):
                 measurement = MeasurementRow(trial_id=trial_id, kind=FIRST)
@@ -178,6 +192,17 @@ class Store:
             _known(session, TrialRow, trial_id)
             return _trials(session, trial_select().where(TrialRow.id == trial_id))[0]
 
+    def program(self, trial_id: int) -> KernelProgram | None:
+        """Returns the compiled GPU program of a trial; None for one that was not compiled to one.
+
+        Raises UsageError for an unknown id.
+        """
+        with self._database.reading() as session:
+            sha256 = _known(session, TrialRow, trial_id).artifact_sha256
+            found = sa.select(ArtifactRow).where(ArtifactRow.sha256 == sha256)
+            row = session.scalar(found.options(selectinload(ArtifactRow.resources)))
+            return None if row is None else program_of(row)
+
     def trials(self, query: TrialQuery) -> tuple[StoredTrial, ...]:
         """Returns the trials that a query asks for. Raises UsageError for a word that is not known."""
         with self._database.reading() as session:
@@ -194,7 +219,8 @@ class Store:
     ) -> StoredTrial | None:
         """Returns the latest trial whose outcome holds for this script or code as well, or None.
 
-        Such are complete measurements and failures that would repeat, unless reused themselves.
+        Such are complete measurements, verdicts where nothing is timed, and failures that would repeat,
+        unless reused themselves.
         """
         if not script_sha256 and not artifact_sha256:
             return None

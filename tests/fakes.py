@@ -19,7 +19,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from tuner.errors import CandidateError, Stage
+from tuner.errors import CandidateError, Failure, Stage
+from tuner.kernel import KernelProgram, Launch, Resources
 from tuner.machine import Compiler, Machine
 from tuner.problem import Matmul, Problem
 from tuner.record import Measurement, Record, Verdict
@@ -192,6 +193,47 @@ class ClockedTarget(AbstractTarget):
 
     def _write(self, what: str, times: list[float]) -> None:
         (self._log / f"{what}-{os.getpid()}-{time.monotonic_ns()}").write_text(json.dumps(times))
+
+
+class UntimedTarget(AbstractTarget):
+    """Verifies and cannot time. Its code is a GPU program; x = 3 spills and is refused."""
+
+    name = "untimed"
+    is_timed = False
+
+    def __init__(self) -> None:
+        self._fake = FakeTarget()
+
+    def machine(self) -> Machine:
+        return self._fake.machine()
+
+    def compiler(self) -> Compiler:
+        return self._fake.compiler()
+
+    def compile(self, problem: Problem, script: Script) -> Artifact:
+        artifact = self._fake.compile(problem, script)
+        spills = 100 * (json.loads(script.text)["x"] == 3)
+        resources = Resources("k", 32, spills, 0, 0, 1024, 0, 0.5, 4)
+        launches = (Launch("k", (1, 1, 1), (32, 1, 1), 1024, ("a", "b", "c")),)
+        program = KernelProgram("sm_90", artifact.code, b"elf", launches, (), (resources,))
+        refusal = Failure(Stage.RESOURCES, "k: spilled bytes: found 100, allowed 64") if spills else None
+        return replace(artifact, program=program, refusal=refusal)
+
+    def load(self, problem: Problem, artifact: Artifact) -> object:
+        return self._fake.load(problem, artifact)
+
+    def verify(self, problem: Problem, loaded: object, rng: np.random.Generator) -> Verdict:
+        return replace(self._fake.verify(problem, loaded, rng), notes=("1 of 1 blocks",))
+
+    def measure(
+        self, problem: Problem, loaded: object, effort: Effort, rng: np.random.Generator
+    ) -> Measurement:
+        raise AssertionError("asked for a time")
+
+    def measure_together(
+        self, problem: Problem, loaded: tuple[object, ...], effort: Effort, rng: np.random.Generator
+    ) -> tuple[Measurement, ...]:
+        raise AssertionError("asked for times")
 
 
 class BrokenTarget:

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from tests.fakes import PROBLEM, FakeTarget, bind, candidate, time_of
+from tests.fakes import PROBLEM, FakeTarget, UntimedTarget, bind, candidate, time_of
 from tuner.errors import CandidateError, Failure, Stage
 from tuner.evaluate import Judgement, judge
 from tuner.record import Verdict
@@ -30,6 +30,7 @@ def judged(x: int, deed: str = "", at: str = "", heard: list[str] | None = None)
 def test_a_correct_artifact_has_verdict_time_and_the_seconds_of_its_stages() -> None:
     judgement = judged(3)
     assert judgement.verdict == Verdict(0.25, 64)
+    assert judgement.measurement is not None
     assert judgement.measurement.median_s == time_of(3)
     assert judgement.stage_s == (("load", 1.0), ("verify", 1.0), ("measure", 1.0))
 
@@ -61,3 +62,14 @@ def test_a_failure_while_timing_has_its_stage() -> None:
     with pytest.raises(CandidateError, match="fails at measure") as caught:
         judged(3, "fail", "measure")
     assert caught.value.stage == Stage.MEASURE
+
+
+def test_where_there_is_no_clock_a_correct_artifact_has_a_verdict_only() -> None:
+    target, heard = UntimedTarget(), list[str]()
+    artifact = target.compile(PROBLEM, bind(candidate(5)))
+    rng = np.random.default_rng(0)
+    judgement = judge(target, PROBLEM, artifact, Effort(), rng, lambda: heard.append("quiet"), StepClock())
+    assert judgement == Judgement(
+        Verdict(0.25, 64, ("1 of 1 blocks",)), None, (("load", 1.0), ("verify", 1.0))
+    )
+    assert heard == []

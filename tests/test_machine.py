@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from tuner.machine import Compiler, Machine
+from tuner.chips import chip_of
+from tuner.machine import Compiler, Machine, gpu_machine
 
 MACHINE = Machine("any", "any", "avx512", True, 4, 8, 32768, 1 << 20, 1 << 25, 1 << 34)
 COMPILER = Compiler("LLVM 23", (("numba-cuda-mlir", "0.6.1"), ("torch-mlir", "20261001")), "ab" * 32)
@@ -23,6 +24,18 @@ def test_constraints_see_numbers_only() -> None:
     assert limits["has_bf16"] == 1
     assert limits["cores"] == 4
     assert {type(limit) for limit in limits.values()} == {int}
+
+
+def test_constraints_see_the_limits_of_a_chip() -> None:
+    machine = gpu_machine("simulator", chip_of("sm_90a"), "PTX simulator")
+    assert (machine.name, machine.chip, machine.isa) == ("simulator sm_90a", "sm_90a", "ptx")
+    assert dict(machine.limits()) == {
+        "compute_capability": 90,
+        "max_shared_bytes": 227 * 1024,
+        "registers_per_block": 65536,
+        "max_threads": 1024,
+        "sm_count": 0,
+    }
 
 
 @pytest.mark.parametrize(

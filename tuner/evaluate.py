@@ -16,7 +16,7 @@ class Judgement:
     """A correct artifact's verdict and time, with the seconds each stage took."""
 
     verdict: Verdict
-    measurement: Measurement
+    measurement: Measurement | None  # None: the target has no clock
     stage_s: tuple[tuple[str, float], ...]
 
 
@@ -29,7 +29,7 @@ def judge(
     before_timing: Callable[[], None] = lambda: None,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Judgement:
-    """Loads, verifies, then times: a wrong candidate raises CandidateError and has no time.
+    """Loads, verifies, then times where the target can: a wrong candidate raises CandidateError.
 
     ``before_timing`` is called when the clock is about to matter, so that a caller can quiet the machine.
     """
@@ -38,12 +38,10 @@ def judge(
     loaded_at = clock()
     verdict = target.verify(problem, loaded, rng)
     verified_at = clock()
+    stages = (("load", loaded_at - start), ("verify", verified_at - loaded_at))
+    if not target.is_timed:
+        return Judgement(verdict, None, stages)
     before_timing()
     timing_from = clock()
     measurement = target.measure(problem, loaded, effort, rng)
-    stages = (
-        ("load", loaded_at - start),
-        ("verify", verified_at - loaded_at),
-        ("measure", clock() - timing_from),
-    )
-    return Judgement(verdict, measurement, stages)
+    return Judgement(verdict, measurement, (*stages, ("measure", clock() - timing_from)))

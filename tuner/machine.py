@@ -2,6 +2,10 @@
 
 from dataclasses import dataclass
 
+from tuner.chips import MAX_THREADS_PER_BLOCK, REGISTERS, Chip, chip_of
+
+BF16_CAPABILITY = 80  # tensor cores of sm_80 and later multiply bf16
+
 
 @dataclass(frozen=True)
 class Machine:
@@ -9,14 +13,15 @@ class Machine:
 
     name: str  # class of machine: processor model and instruction set, no host name
     processor: str  # as the system reports it
-    isa: str  # "avx512", "avx2" or "none"
-    has_bf16: bool  # avx512_bf16
-    physical_cores: int
+    isa: str  # "avx512", "avx2" or "none" of a processor; "ptx" of a GPU
+    has_bf16: bool  # avx512_bf16, or tensor cores for it
+    physical_cores: int  # of a GPU: multiprocessors, 0 unknown
     logical_cores: int
     l1_bytes: int  # data cache of one core; 0 unknown
     l2_bytes: int  # of one core; 0 unknown
     l3_bytes: int  # shared; 0 unknown
-    memory_bytes: int
+    memory_bytes: int  # 0 unknown
+    chip: str = ""  # "sm_90"; "" of a processor
 
     @property
     def vector_bytes(self) -> int:
@@ -30,6 +35,8 @@ class Machine:
 
     def limits(self) -> tuple[tuple[str, int], ...]:
         """Returns the device limits that constraints may name."""
+        if self.chip:
+            return _chip_limits(chip_of(self.chip), self.physical_cores)
         return (
             ("vector_bytes", self.vector_bytes),
             ("vector_registers", self.vector_registers),
@@ -39,6 +46,33 @@ class Machine:
             ("l2_bytes", self.l2_bytes),
             ("l3_bytes", self.l3_bytes),
         )
+
+
+def gpu_machine(kind: str, chip: Chip, processor: str) -> Machine:
+    """Returns a GPU of which only the chip is known, named with the kind of target: "simulator sm_90"."""
+    return Machine(
+        name=f"{kind} {chip.name}",
+        processor=processor,
+        isa="ptx",
+        has_bf16=chip.capability >= BF16_CAPABILITY,
+        physical_cores=0,
+        logical_cores=0,
+        l1_bytes=0,
+        l2_bytes=0,
+        l3_bytes=0,
+        memory_bytes=0,
+        chip=chip.name,
+    )
+
+
+def _chip_limits(chip: Chip, multiprocessors: int) -> tuple[tuple[str, int], ...]:
+    return (
+        ("compute_capability", chip.capability),
+        ("max_shared_bytes", chip.max_shared_bytes),  # of one block, when the host asks for it
+        ("registers_per_block", REGISTERS),
+        ("max_threads", MAX_THREADS_PER_BLOCK),
+        ("sm_count", multiprocessors),
+    )
 
 
 @dataclass(frozen=True)

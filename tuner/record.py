@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from tuner.errors import Failure
+from tuner.kernel import KernelProgram, Resources
 from tuner.problem import Problem
 from tuner.space import Candidate
 
@@ -13,6 +14,7 @@ class Verdict:
 
     max_error: float  # largest |result - reference| / tolerance of that element; correct when <= 1
     elements: int  # compared
+    notes: tuple[str, ...] = ()  # what else was seen, one line each: blocks left out, bank conflicts
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,8 @@ class Record:
     stage_s: tuple[tuple[str, float], ...] = ()  # (stage, seconds), in order
     reused_from: int | None = None  # trial whose outcome this is: same script or same code
     verdict: Verdict | None = None  # beside a Measurement
+    resources: tuple[Resources, ...] = ()  # of GPU kernels, where ptxas told them; failed trials' as well
+    program: KernelProgram | None = None  # GPU: on its way to the store, which gives it by ``Store.program``
 
     @property
     def status(self) -> str:

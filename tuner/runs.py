@@ -13,7 +13,7 @@ class RunSettings:
     """Everything that a resumed run must be given again."""
 
     problem: Problem
-    target: str  # "cpu"
+    target: str  # "cpu", "simulator:sm_90"
     threads: int
     strategies: tuple[str, ...]
     space_yaml: str  # text of the search space in force
@@ -83,7 +83,8 @@ class TrialQuery:
     dtype: str | None = None
     layout: str | None = None
     epilogue: str | None = None
-    target: str | None = None
+    output: str | None = None  # Problem.output: "" is the natural one
+    target: str | None = None  # "simulator" means every chip
     machine: str | None = None  # Machine.name
     threads: int | None = None
     strategy: str | None = None

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tuner.errors import Failure
 from tuner.kernel import KernelProgram
 from tuner.machine import Compiler, Machine
 from tuner.payload import Panel
@@ -34,10 +35,11 @@ class Artifact:
     """Lowered code, ready to load. Two scripts may give the same ``sha256``."""
 
     code: str  # CPU: LLVM-dialect text; GPU: PTX
-    sha256: str  # of ``code`` and ``panels``
+    sha256: str  # of what runs: ``code`` and ``panels``, or machine code and launches
     panels: tuple[Panel, ...]  # CPU: calls that together do the whole problem
     stage_s: tuple[tuple[str, float], ...] = ()  # seconds of the compiler's parts
     program: KernelProgram | None = None  # GPU only
+    refusal: Failure | None = None  # why it is not worth loading, known from its resources alone
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,7 @@ class AbstractTarget(abc.ABC):
     """
 
     name: str  # "cpu", "fake", ...
+    is_timed: bool = True  # False: a correct candidate is verified and that is all; nothing is ranked
 
     @abc.abstractmethod
     def machine(self) -> Machine:
@@ -83,7 +86,10 @@ class AbstractTarget(abc.ABC):
     def measure(
         self, problem: Problem, loaded: object, effort: Effort, rng: np.random.Generator
     ) -> Measurement:
-        """Times calls on this machine, nothing else of ours running. Stage MEASURE."""
+        """Times calls on this machine, nothing else of ours running. Stage MEASURE.
+
+        Never called, like ``measure_together``, where ``is_timed`` is False.
+        """
 
     @abc.abstractmethod
     def measure_together(

@@ -12,13 +12,15 @@ from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
-from tests.db.values import begin
+from tests.db import first_revision
+from tests.db.values import MACHINE, PROBLEM, add, begin, outcome, timed
 from tuner.db import revision
 from tuner.db.address import parse_address
 from tuner.db.models import Base
 from tuner.db.opening import WRITES, open_engine
 from tuner.db.store import Store
 from tuner.errors import UsageError
+from tuner.runs import TrialQuery
 
 MIGRATIONS = Path(revision.__file__).parent / "migrations"
 
@@ -107,7 +109,7 @@ def test_a_new_migration_is_drafted_from_the_template(tmp_path: Path) -> None:
     settings = config()
     settings.set_main_option("version_locations", f"{MIGRATIONS / 'versions'} {tmp_path}")
     settings.set_main_option("path_separator", "space")
-    made = command.revision(settings, "Add clocks", rev_id="0002", version_path=str(tmp_path))
+    made = command.revision(settings, "Add clocks", rev_id="9999", version_path=str(tmp_path))
     assert made is not None
     assert not isinstance(made, list)
     text = Path(made.path).read_text()
@@ -120,7 +122,9 @@ def test_a_new_migration_is_drafted_from_the_template(tmp_path: Path) -> None:
 def test_a_newer_database_is_refused_and_left_alone(url: str, found: str) -> None:
     Store.open(url).close()
     execute(url, f"UPDATE alembic_version SET version_num = '{found}'", "DROP TABLE measurement")
-    with pytest.raises(UsageError, match=f"found revision {found}, allowed up to 0001: a newer tuner"):
+    with pytest.raises(
+        UsageError, match=f"found revision {found}, allowed up to {revision.REVISIONS[-1]}: a newer tuner"
+    ):
         Store.open(url)
     assert "measurement" not in tables(url)
 
@@ -150,3 +154,34 @@ def test_an_upgrade_that_fails_leaves_the_database_as_it_was(
     monkeypatch.undo()
     with Store.open(url) as store:
         assert store.info().runs == 0
+
+
+def test_a_database_of_the_first_revision_keeps_its_trials(url: str) -> None:
+    make_empty(url)
+    with connected(url) as connection:
+        settings = config()
+        settings.attributes["connection"] = connection
+        command.upgrade(settings, "0001")
+    execute(url, *first_revision.ROWS)
+    with Store.open(url) as store:
+        assert store.info().revision == revision.REVISIONS[-1]
+        (trial,) = store.trials(TrialQuery())
+        assert (trial.record, trial.machine) == (outcome(timed(0.5), artifact="c0de"), MACHINE)
+        assert store.run(trial.run).settings.problem == PROBLEM
+        # what is stored from now on shares the old rows
+        add(store, begin(store), 0, outcome(timed(0.4)))
+        assert store.info().problems == (PROBLEM.key,)
+    with connected(url) as connection:
+        for table in ("problem", "machine", "script"):
+            assert connection.scalar(sa.text(f"SELECT count(*) FROM {table}")) == 1, table
+
+
+def test_taking_back_the_second_revision_keeps_the_trials_of_processors(url: str) -> None:
+    with Store.open(url) as store:
+        add(store, begin(store), 0, outcome(timed(0.5)))
+    with connected(url) as connection:
+        settings = config()
+        settings.attributes["connection"] = connection
+        command.downgrade(settings, "0001")
+    with Store.open(url) as store:
+        assert [trial.record for trial in store.trials(TrialQuery())] == [outcome(timed(0.5))]

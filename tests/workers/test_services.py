@@ -27,6 +27,7 @@ def test_timing_is_announced_once_for_a_candidate_and_once_for_the_finals() -> N
     service = JudgeService(heard.append, fake_factory())
     judgement = service.judge(PROBLEM, artifact_of(3), Effort(), seed=1)
     assert heard == ["timing"]
+    assert judgement.measurement is not None
     assert judgement.measurement.median_s == time_of(3)
     times = service.finals(PROBLEM, (artifact_of(3), artifact_of(BEST_X)), Effort(), seed=1)
     assert heard == ["timing", "timing"]

@@ -43,20 +43,26 @@ class Ticket:
             self._reuse(self._order.recall(self.script.sha256, ""))
 
     def take_compiled(self, outcome: Artifact | Failure, seconds: float) -> None:
-        """Goes on with the artifact unless its outcome is known; settles with the failure."""
+        """Goes on with the artifact unless it is refused or its outcome known; settles with a failure."""
         if isinstance(outcome, Failure):
             self._fail(outcome, seconds)
             return
         self.artifact = outcome
         self._stage_s += outcome.stage_s
+        if outcome.refusal is not None:
+            self.record = self._blank(outcome.refusal)
+            return
         self._reuse(self._order.recall("", outcome.sha256))
 
     def take_judged(self, outcome: Judgement | Failure, seconds: float) -> None:
-        """Settles with the measurement or the failure."""
+        """Settles with the measurement, the verdict or the failure."""
         if isinstance(outcome, Failure):
             self._fail(outcome, seconds)
             return
         self._stage_s += outcome.stage_s
+        if outcome.measurement is None:
+            self.record = self._blank(outcome.verdict)
+            return
         self.record = replace(self._blank(outcome.measurement), verdict=outcome.verdict)
 
     def _bind(self) -> None:
@@ -81,9 +87,11 @@ class Ticket:
             artifact_sha256=blank.artifact_sha256 or known.artifact_sha256,
             reused_from=known.reused_from,
             verdict=known.verdict,
+            resources=blank.resources or known.resources,
         )
 
     def _blank(self, outcome: Measurement | Verdict | Failure) -> Record:
+        program = None if self.artifact is None else self.artifact.program
         return Record(
             problem=self._order.problem,
             candidate=self._candidate,
@@ -92,4 +100,6 @@ class Ticket:
             script_sha256=self.script.sha256,
             artifact_sha256="" if self.artifact is None else self.artifact.sha256,
             stage_s=self._stage_s,
+            resources=() if program is None else program.resources,
+            program=program,
         )

@@ -1,0 +1,49 @@
+"""Compiled GPU programs <-> rows."""
+
+from dataclasses import asdict, fields
+from typing import Any
+
+from tuner.db.models import ArtifactRow, ResourcesRow
+from tuner.kernel import KernelBuffer, KernelProgram, Launch, Resources
+
+FIELDS = tuple(field.name for field in fields(Resources) if field.name != "notes")
+
+
+def artifact_row(sha256: str, program: KernelProgram) -> ArtifactRow:
+    """Returns the program's row with those of its kernels."""
+    return ArtifactRow(
+        sha256=sha256,
+        chip=program.chip,
+        ptx=program.ptx.encode(),
+        cubin=program.cubin,
+        launches=[asdict(launch) for launch in program.launches],
+        buffers=[asdict(buffer) for buffer in program.buffers],
+        resources=[_resources_row(place, each) for place, each in enumerate(program.resources)],
+    )
+
+
+def program_of(row: ArtifactRow) -> KernelProgram:
+    """Reads a program back."""
+    return KernelProgram(
+        chip=row.chip,
+        ptx=row.ptx.decode(),
+        cubin=row.cubin,
+        launches=tuple(_launch_of(launch) for launch in row.launches),
+        buffers=tuple(KernelBuffer(**buffer) for buffer in row.buffers),
+        resources=tuple(resources_of(each) for each in row.resources),
+    )
+
+
+def resources_of(row: ResourcesRow) -> Resources:
+    """Reads the resources of one kernel back."""
+    return Resources(**{name: getattr(row, name) for name in FIELDS}, notes=tuple(row.notes))
+
+
+def _resources_row(place: int, resources: Resources) -> ResourcesRow:
+    named = {name: getattr(resources, name) for name in FIELDS}
+    return ResourcesRow(place=place, notes=list(resources.notes), **named)
+
+
+def _launch_of(stored: dict[str, Any]) -> Launch:
+    lists: dict[str, Any] = {name: tuple(stored[name]) for name in ("grid", "block", "arguments")}
+    return Launch(**(stored | lists))
