@@ -9,7 +9,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 VALUES = {
     *("kernel", "kernel_buffers", "chips", "occupancy", "launchable"),
-    *("errors", "machine", "problem", "payload", "gpu_payload", "reference"),
+    *("errors", "machine", "problem", "payload", "gpu_payload", "reference", "target_name"),
     *("space", "expression", "evaluation", "partial", "enumeration", "feasible"),
     *("record", "runs", "answer"),
 }
