@@ -1,0 +1,102 @@
+"""Some blocks of a launch while they run: one numpy lane per thread."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tuner.ptx.copies import Copies
+from tuner.ptx.defects import Defect, Fault
+from tuner.ptx.dtypes import UNSIGNED, Array, Bools, Indices
+from tuner.ptx.geometry import WARP_LANES, Geometry
+from tuner.ptx.spaces import Spaces
+from tuner.ptx.watch import Watch
+
+# What a register holds before anything is written to it: as a float of any size, NaN.
+UNWRITTEN = 0xFFFF_FFFF_FFFF_FFFF
+
+
+@dataclass
+class Chunk:
+    """Registers, memories and the mask of lanes that execute the current instruction."""
+
+    geometry: Geometry
+    watch: Watch
+    spaces: Spaces
+    copies: Copies
+    special: dict[str, Array]
+    width_of: Callable[[str], "np.dtype[np.generic] | None"]  # type of a register's bits
+    exited: Bools  # lanes that have returned, or are no thread at all
+    mask: Bools = field(init=False)
+    is_full: bool = True  # every lane executes
+    registers: dict[str, Array] = field(default_factory=dict)
+    written_at: dict[str, int] = field(default_factory=dict)  # register -> time of its last write
+    time: int = 0  # instructions so far
+
+    def __post_init__(self) -> None:
+        self.set_mask(np.ones(self.geometry.lanes, bool))
+
+    def set_mask(self, mask: Bools) -> None:
+        """Says which lanes execute from now on."""
+        self.mask = mask
+        self.is_full = bool(mask.all())
+
+    def active(self) -> Indices:
+        """Returns the lanes that execute."""
+        return np.flatnonzero(self.mask)
+
+    def read(self, name: str) -> Array:
+        """Returns the bits of a register in all lanes."""
+        found = self.registers.get(name)
+        return self._unwritten(name) if found is None else found
+
+    def write(self, name: str, bits: Array) -> None:
+        """Sets a register in the lanes that execute."""
+        if name == "_":
+            return
+        self.written_at[name] = self.time
+        if self.is_full and bits.shape == self.mask.shape:
+            self.registers[name] = bits
+        else:
+            self.registers[name] = np.where(self.mask, bits, self.read(name))
+
+    def scatter(self, name: str, lanes: Indices, bits: Array) -> None:
+        """Sets a register in some lanes, whether they execute or not."""
+        if name == "_":
+            return
+        self.written_at[name] = self.time
+        found = np.array(self.read(name))
+        found[lanes] = bits
+        self.registers[name] = found
+
+    def full(self, values: Array) -> Array:
+        """Returns values with one entry per lane."""
+        return np.broadcast_to(values, self.mask.shape)
+
+    def chosen(self, values: Array) -> Array:
+        """Returns the values of the lanes that execute."""
+        full = self.full(values)
+        return full if self.is_full else full[self.mask]
+
+    def whole_warps(self) -> Indices:
+        """Returns the warps that execute. Raises Fault where a warp executes in part."""
+        lanes = self.mask.reshape(-1, WARP_LANES)
+        some = lanes.any(axis=1)
+        is_split = some & ~lanes.all(axis=1)
+        if is_split.any():
+            warp = int(is_split.argmax())
+            found = int(lanes[warp].sum())
+            who = self.geometry.who(warp * WARP_LANES + int(lanes[warp].argmax()))
+            raise Fault(Defect.DIVERGENCE, f"the warp of {who} has {found} of 32 threads here, allowed all")
+        return np.flatnonzero(some)
+
+    def lanes_of_warps(self, warps: Indices) -> Indices:
+        """Returns all lanes of warps."""
+        return (warps[:, None] * WARP_LANES + np.arange(WARP_LANES)).ravel()
+
+    def _unwritten(self, name: str) -> Array:
+        dtype = self.width_of(name)
+        assert dtype is not None, "operands are declared: checked when they are decoded"
+        if dtype == np.bool_:
+            return np.zeros(self.mask.shape, bool)
+        return np.full(self.mask.shape, UNWRITTEN & ((1 << 8 * dtype.itemsize) - 1), UNSIGNED[dtype.itemsize])

@@ -1,0 +1,119 @@
+"""A place in the tokens of a PTX file, with the steps all productions share."""
+
+import re
+import struct
+
+from tuner.ptx.defects import SimulationError
+from tuner.ptx.instruction import Immediate
+from tuner.ptx.lexer import Token, syntax_error, tokens_of
+
+CLOSING = {"{": "}", "(": ")", "[": "]"}
+
+
+class Cursor:
+    """Reads tokens one after the other."""
+
+    def __init__(self, source: str, name: str) -> None:
+        self.source = source
+        self.name = name
+        self._tokens = tokens_of(source, name)
+        self._index = 0
+
+    @property
+    def token(self) -> Token:
+        """Returns the next token without taking it."""
+        return self._tokens[self._index]
+
+    def ahead(self, distance: int = 1) -> Token:
+        """Returns a later token without taking it."""
+        return self._tokens[min(self._index + distance, len(self._tokens) - 1)]
+
+    def take(self) -> Token:
+        """Takes the next token. Raises SimulationError at the end of the text."""
+        token = self.token
+        if token.kind == "end":
+            raise self.wrong("more text")
+        self._index += 1
+        return token
+
+    def accept(self, text: str) -> bool:
+        """Takes the next token where it is ``text``."""
+        if self.token.kind == "end" or self.token.text != text:
+            return False
+        self._index += 1
+        return True
+
+    def expect(self, text: str) -> Token:
+        """Takes the next token, which must be ``text``."""
+        if self.token.text != text:
+            raise self.wrong(repr(text))
+        return self.take()
+
+    def word(self, allowed: str) -> str:
+        """Takes a word."""
+        if self.token.kind != "word":
+            raise self.wrong(allowed)
+        return self.take().text
+
+    def integer(self) -> int:
+        """Takes a whole number with its sign."""
+        sign = -1 if self.accept("-") else 1
+        if self.token.kind != "number" or "." in self.token.text:
+            raise self.wrong("a whole number")
+        return sign * int(_digits(self.take().text), 0)
+
+    def immediate(self) -> Immediate:
+        """Takes a number of any kind."""
+        sign = -1 if self.accept("-") else 1
+        if self.token.kind not in ("number", "float"):
+            raise self.wrong("a number")
+        token = self.take()
+        if token.kind == "float":
+            return Immediate(int(token.text[2:], 16), token.text[1] in "fF", token.text[1] in "dD")
+        if "." in token.text:
+            return Immediate(
+                int.from_bytes(struct.pack("<d", sign * float(token.text)), "little"), is_f64=True
+            )
+        return Immediate(sign * int(_digits(token.text), 0))
+
+    def skip(self) -> None:
+        """Takes an opening bracket and everything up to its closing one."""
+        opening = self.take()
+        closing = CLOSING[opening.text]
+        while self.token.text != closing:
+            if self.token.kind == "end":
+                raise syntax_error(self.name, opening.line, f"found no {closing!r} for this {opening.text!r}")
+            if self.token.kind == "mark" and self.token.text in CLOSING:
+                self.skip()
+            else:
+                self.take()
+        self.take()
+
+    def skip_statement(self) -> None:
+        """Takes everything up to the next semicolon."""
+        while not self.accept(";"):
+            self.take()
+
+    def place(self) -> int:
+        """Returns where the cursor stands, for ``back_to``."""
+        return self._index
+
+    def back_to(self, place: int) -> None:
+        """Goes back to a place."""
+        self._index = place
+
+    def text_from(self, token: Token) -> str:
+        """Returns the source from a token to the last one taken, on one line and without comments."""
+        text = self.source[token.start : self._tokens[self._index - 1].end]
+        return " ".join(re.sub(r"//[^\n]*|/\*.*?\*/", " ", text, flags=re.DOTALL).split())
+
+    def wrong(self, allowed: str) -> SimulationError:
+        """Returns the error for the next token."""
+        found = repr(self.token.text) if self.token.kind != "end" else "the end of the text"
+        return syntax_error(self.name, self.token.line, f"found {found}, allowed {allowed}")
+
+
+def _digits(text: str) -> str:
+    """Returns a number as Python reads it: without the U, octal as 0o."""
+    text = text.rstrip("U")
+    return f"0o{text[1:]}" if re.fullmatch(r"0[0-7]+", text) else text

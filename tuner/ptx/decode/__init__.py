@@ -1,0 +1,1 @@
+"""Instructions -> Python functions over a chunk: one family of instructions per file."""

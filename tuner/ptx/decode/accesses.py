@@ -1,0 +1,74 @@
+"""Loads and stores of every space, width and vector length."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from tuner.ptx.chunk import Chunk
+from tuner.ptx.decode.operands import Operands, Step
+from tuner.ptx.dtypes import PtxType
+
+
+def load(operands: Operands) -> Step:
+    """Decodes ld, also of parameters and of constant memory."""
+    modifiers = operands.modifiers
+    type_, count, space = modifiers.type(), modifiers.vector(), modifiers.space()
+    is_strong = modifiers.take_memory_order()
+    operands.need(2)
+    address = operands.address(1)
+    writers = [operands.writer(item, type_) for item in operands.items(0)]
+    _check_count(operands, len(writers), count)
+
+    def step(chunk: Chunk) -> None:
+        lanes = chunk.active()
+        found = chunk.spaces.load(
+            lanes, chunk.chosen(address(chunk)), space, type_.bytes, count, is_strong=is_strong
+        )
+        columns = np.ascontiguousarray(found.T).view(type_.dtype)
+        for write, values in zip(writers, columns, strict=True):
+            if chunk.is_full:
+                write(chunk, values)
+                continue
+            spread = np.zeros(len(chunk.mask) * type_.elements, type_.dtype)
+            spread.reshape(len(chunk.mask), -1)[lanes] = values.reshape(len(lanes), -1)
+            write(chunk, spread)
+
+    return step
+
+
+def store(operands: Operands) -> Step:
+    """Decodes st."""
+    modifiers = operands.modifiers
+    type_, count, space = modifiers.type(), modifiers.vector(), modifiers.space()
+    is_strong = modifiers.take_memory_order()
+    operands.need(2)
+    address = operands.address(0)
+    raw = PtxType(type_.name, type_.raw)
+    readers = [operands.reader(item, raw) for item in operands.items(1)]
+    _check_count(operands, len(readers), count)
+
+    def step(chunk: Chunk) -> None:
+        values = np.stack([chunk.chosen(read(chunk)) for read in readers], axis=-1)
+        chunk.spaces.store(chunk.active(), chunk.chosen(address(chunk)), space, values, is_strong=is_strong)
+
+    return step
+
+
+def _check_count(operands: Operands, found: int, count: int) -> None:
+    if found != count:
+        raise operands.unsupported(f"{found} registers for a vector of {count}")
+
+
+def nothing(operands: Operands) -> Step:
+    """Decodes what has no effect here: prefetches, hints, and fences of a memory that is always coherent."""
+    left = operands.modifiers
+    while left.take(*operands.instruction.parts[1:]):
+        pass
+    return lambda _chunk: None
+
+
+DECODERS: dict[str, Callable[[Operands], Step]] = {
+    "ld": load,
+    "st": store,
+    **dict.fromkeys(("prefetch", "prefetchu", "membar", "fence", "nanosleep", "griddepcontrol"), nothing),
+}

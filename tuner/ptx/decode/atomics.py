@@ -1,0 +1,111 @@
+"""Atomic updates: atom and red on shared and global memory, lane after lane."""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from tuner.ptx.chunk import Chunk
+from tuner.ptx.decode.modifiers import SCOPES
+from tuner.ptx.decode.operands import Operands, Reader, Step
+from tuner.ptx.dtypes import Array, Indices, PtxType
+
+Update = Callable[[Array, Array, Array], Array]  # old, operand, second operand -> new
+UPDATES: dict[str, Update] = {
+    "add": lambda old, b, _c: old + b,
+    "min": lambda old, b, _c: np.minimum(old, b),
+    "max": lambda old, b, _c: np.maximum(old, b),
+    "and": lambda old, b, _c: old & b,
+    "or": lambda old, b, _c: old | b,
+    "xor": lambda old, b, _c: old ^ b,
+    "exch": lambda _old, b, _c: b,
+    "cas": lambda old, b, c: np.where(old == b, c, old),
+    "inc": lambda old, b, _c: np.where(old >= b, old.dtype.type(0), old + old.dtype.type(1)),
+    "dec": lambda old, b, _c: np.where((old == 0) | (old > b), b, old - old.dtype.type(1)),
+}
+ORDERS = ("relaxed", "acquire", "release", "acq_rel")
+
+
+def update(operands: Operands) -> Step:
+    """Decodes atom, which returns what was there, and red, which does not."""
+    modifiers = operands.modifiers
+    returns = operands.instruction.parts[0] == "atom"
+    type_, count = modifiers.type(), modifiers.vector()
+    if modifiers.take("noftz") is None and type_.name in ("f16", "f16x2", "bf16", "bf16x2"):
+        raise operands.unsupported("it without .noftz")
+    modifiers.has(*ORDERS)
+    modifiers.has(*SCOPES)
+    space = modifiers.space()
+    name = modifiers.need(UPDATES, "an operation")
+    first = int(returns)
+    operands.need(first + (3 if name == "cas" else 2))
+    address = operands.address(first)
+    sources = _sources(operands, first + 1, type_, count)
+    seconds = _sources(operands, first + 2, type_, count) if name == "cas" else sources
+    results = operands.names(0) if returns else ()
+    return _step(UPDATES[name], type_, space, address, sources, seconds, results)
+
+
+def _sources(operands: Operands, number: int, type_: PtxType, count: int) -> list[Reader]:
+    raw = PtxType(type_.name, type_.raw)
+    readers = [operands.reader(item, raw) for item in operands.items(number)]
+    if len(readers) != count:
+        raise operands.unsupported(f"{len(readers)} registers for a vector of {count}")
+    return readers
+
+
+def _step(
+    function: Update,
+    type_: PtxType,
+    space: str,
+    address: Reader,
+    sources: list[Reader],
+    seconds: list[Reader],
+    results: tuple[str, ...],
+) -> Step:
+    count = len(sources)
+
+    def step(chunk: Chunk) -> None:
+        lanes = chunk.active()
+        operand = np.stack([chunk.chosen(read(chunk)) for read in sources], axis=-1)
+        second = np.stack([chunk.chosen(read(chunk)) for read in seconds], axis=-1)
+        old = np.empty((len(lanes), count), type_.raw)
+        places = chunk.spaces.updates(lanes, chunk.chosen(address(chunk)), space, type_.bytes, count)
+        for numbers, which, starts in places:
+            old[which] = _apply(function, type_, numbers, starts, operand[which], second[which])
+        for number, name in enumerate(results):
+            chunk.scatter(name, lanes, old[:, number])
+
+    return step
+
+
+def _apply(
+    function: Update, type_: PtxType, numbers: Array, starts: Indices, operand: Array, second: Array
+) -> Array:
+    """Updates numbers lane after lane; returns what each lane found."""
+    old = np.empty_like(operand)
+    columns = np.arange(operand.shape[1])
+    for turn in _turns(starts):
+        places = starts[turn][:, None] + columns
+        before = numbers[places]
+        new = function(_typed(before, type_), _typed(operand[turn], type_), _typed(second[turn], type_))
+        numbers[places] = np.ascontiguousarray(new.astype(type_.dtype)).view(type_.raw)
+        old[turn] = before
+    return old
+
+
+def _typed(bits: Array, type_: PtxType) -> Array:
+    return np.ascontiguousarray(bits).view(type_.dtype)
+
+
+def _turns(starts: Indices) -> Iterator[Indices]:
+    """Yields groups of lanes that update different places; lanes of one place come in their order."""
+    order = np.argsort(starts, kind="stable")
+    ordered = starts[order]
+    is_first = np.r_[True, ordered[1:] != ordered[:-1]]
+    begins = np.flatnonzero(is_first)
+    turn = np.arange(len(starts)) - np.repeat(begins, np.diff(np.r_[begins, len(starts)]))
+    for number in range(int(turn.max()) + 1):
+        yield order[turn == number]
+
+
+DECODERS: dict[str, Callable[[Operands], Step]] = {"atom": update, "red": update}

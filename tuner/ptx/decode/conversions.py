@@ -1,0 +1,171 @@
+"""Conversions: cvt between all widths, cvta and isspacep between state spaces."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from tuner.ptx.chunk import Chunk
+from tuner.ptx.decode.operands import PREDICATE, U64, Operands, Step
+from tuner.ptx.dtypes import TYPES, Array, PtxType
+from tuner.ptx.rounding import FORMATS, INTEGER_MODES, round_to, to_tf32
+from tuner.ptx.spaces import SPACES, WINDOW_BITS, WINDOWS
+
+MODES = ("rn", "rz", "rm", "rp", "rna")
+Function = Callable[[Array], Array]
+
+
+def convert(operands: Operands) -> Step:
+    """Decodes cvt."""
+    parts = operands.instruction.parts
+    if len(parts) > 2 and parts[-2] in ("f16x2", "bf16x2"):
+        return _convert_pair(operands)
+    source, target = operands.modifiers.type(), operands.modifiers.type()
+    operands.need(2)
+    function = _after(operands, source, target, _conversion(operands, source, target))
+    write, read = operands.destination(0, target), operands.source(1, source)
+    return lambda chunk: write(chunk, function(read(chunk)))
+
+
+def _conversion(operands: Operands, source: PtxType, target: PtxType) -> Function:
+    modifiers = operands.modifiers
+    flushes = modifiers.take("ftz") is not None
+    if (source.is_float and target.is_float) or target.name == "tf32":
+        return _between_floats(operands, source, target, flushes)
+    if source.is_float:
+        mode = INTEGER_MODES[modifiers.need(INTEGER_MODES, "a rounding to integers")]
+        modifiers.take("sat")  # a float is always clamped to the integer's range
+        return lambda x: _to_integer(mode(x.astype(np.float64)), x, target)
+    if target.is_float:
+        mode_name = modifiers.need(MODES, "a rounding")
+        return lambda x: _from_integer(x, target, mode_name)
+    if modifiers.take("sat"):
+        return lambda x: _clamped(x, target)
+    return lambda x: x.astype(target.dtype)
+
+
+def _between_floats(operands: Operands, source: PtxType, target: PtxType, flushes: bool) -> Function:
+    modifiers = operands.modifiers
+    if (whole := modifiers.take(*INTEGER_MODES)) is not None:
+        mode = INTEGER_MODES[whole]
+        return lambda x: mode(x.astype(np.float64)).astype(target.dtype)
+    if target.name == "tf32":
+        kind = modifiers.need(("rna", "rn", "rz"), "a rounding")
+        return lambda x: to_tf32(x.view(np.float32), kind)
+    if source.bits < target.bits or source.name == target.name:
+        return lambda x: _flushed(x, flushes).astype(target.dtype)  # every value is representable
+    kind = modifiers.need(MODES[:4], "a rounding")
+    return lambda x: narrow(_flushed(x, flushes), target, kind)
+
+
+def _after(operands: Operands, source: PtxType, target: PtxType, function: Function) -> Function:
+    """Takes .relu and .sat of floats; returns the conversion with what they do."""
+    modifiers = operands.modifiers
+    if target.is_float and modifiers.take("sat"):
+        return lambda x: np.nan_to_num(np.clip(function(x), 0, 1), nan=0).astype(target.dtype)
+    if source.is_float and modifiers.take("relu"):
+        return lambda x: function(np.where(x < 0, x.dtype.type(0), x))
+    return function
+
+
+def _flushed(values: Array, flushes: bool) -> Array:
+    if not flushes or values.dtype != np.float32:
+        return values
+    return np.where(np.abs(values) < 2.0**-126, np.copysign(np.float32(0), values), values)
+
+
+def narrow(values: Array, target: PtxType, mode: str) -> Array:
+    """Returns floats rounded once to a narrower type."""
+    if mode == "rn" and target.name in ("f16", "f32"):
+        return values.astype(target.dtype)
+    rounded = round_to(values.astype(np.float64), FORMATS[target.name], mode)
+    return rounded.astype(np.float32).astype(target.dtype)
+
+
+def _to_integer(whole: Array, original: Array, target: PtxType) -> Array:
+    """Returns whole floats as integers: clamped to the range, 0 for NaN."""
+    limits = np.iinfo(target.dtype)
+    is_high, is_low = whole >= float(limits.max), whole <= float(limits.min)
+    inside = np.where(is_high | is_low | np.isnan(original), 0, whole)
+    if target.dtype == np.uint64:  # numpy turns large floats into it rightly, negative ones not
+        inside = np.maximum(inside, 0)
+    found = inside.astype(target.dtype)
+    found = np.where(is_high, limits.max, np.where(is_low, limits.min, found))
+    return np.where(np.isnan(original), 0, found).astype(target.dtype)
+
+
+def _from_integer(values: Array, target: PtxType, mode: str) -> Array:
+    """Returns integers as floats; those of 64 bits are rounded from their exact value."""
+    if target.name == "f64" and mode == "rn":
+        return values.astype(np.float64)
+    if values.dtype.itemsize < 8:
+        return _narrow_exact(values.astype(np.float64), target, mode)
+    if target.name == "f32" and mode == "rn":
+        return values.astype(np.float32)
+    kept = values - (values & np.array(0x7FF, values.dtype))  # exact in float64
+    low = (values & np.array(0x7FF, values.dtype)) != 0
+    return _narrow_exact(kept.astype(np.float64) + np.where(low, 1.0 * 2**10, 0.0), target, mode)
+
+
+def _narrow_exact(values: Array, target: PtxType, mode: str) -> Array:
+    if target.name == "f64":
+        return values
+    if target.name == "bf16" or mode != "rn":
+        return round_to(values, FORMATS[target.name], mode).astype(np.float32).astype(target.dtype)
+    return values.astype(target.dtype)
+
+
+def _clamped(values: Array, target: PtxType) -> Array:
+    limits = np.iinfo(target.dtype)
+    low, high = max(limits.min, np.iinfo(values.dtype).min), min(limits.max, np.iinfo(values.dtype).max)
+    return np.clip(values, low, high).astype(target.dtype)
+
+
+def _convert_pair(operands: Operands) -> Step:
+    """Decodes cvt.rn.f16x2.f32: two floats into one register, the first one above."""
+    modifiers = operands.modifiers
+    modifiers.type("f32")
+    target = TYPES[modifiers.type("f16x2", "bf16x2").name[:-2]]
+    mode = modifiers.need(("rn", "rz"), "a rounding")
+    is_relu = modifiers.take("relu") is not None
+    operands.need(3)
+    high, low = operands.source(1, TYPES["f32"]), operands.source(2, TYPES["f32"])
+    write = operands.destination(0, TYPES["b32"])
+
+    def half(values: Array) -> Array:
+        if is_relu:
+            values = np.where(values < 0, np.float32(0), values)
+        return narrow(values, target, mode).view(np.uint16).astype(np.uint32)
+
+    def step(chunk: Chunk) -> None:
+        write(chunk, half(high(chunk)) << np.uint32(16) | half(low(chunk)))
+
+    return step
+
+
+def convert_address(operands: Operands) -> Step:
+    """Decodes cvta: between a space's own addresses and generic ones."""
+    modifiers = operands.modifiers
+    type_ = modifiers.type("u64", "u32")
+    is_to_space = modifiers.take("to") is not None
+    window = WINDOWS.get(modifiers.space(), 0)
+    operands.need(2)
+    read, write = operands.source(1, type_), operands.destination(0, type_)
+    offset = type_.dtype.type(window & ((1 << type_.bits) - 1))
+    if is_to_space:
+        return lambda chunk: write(chunk, read(chunk) - offset)
+    return lambda chunk: write(chunk, read(chunk) + offset)
+
+
+def is_in_space(operands: Operands) -> Step:
+    """Decodes isspacep."""
+    number = SPACES.index(operands.modifiers.space())
+    operands.need(2)
+    read, write = operands.source(1, U64), operands.destination(0, PREDICATE)
+    return lambda chunk: write(chunk, read(chunk) >> np.uint64(WINDOW_BITS) == number)
+
+
+DECODERS: dict[str, Callable[[Operands], Step]] = {
+    "cvt": convert,
+    "cvta": convert_address,
+    "isspacep": is_in_space,
+}

@@ -1,0 +1,53 @@
+"""cp.async and its groups."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from tuner.ptx.chunk import Chunk
+from tuner.ptx.decode.operands import U32, Operands, Step
+
+SIZES_BYTES = (4, 8, 16)
+
+
+def copy(operands: Operands) -> Step:
+    """Decodes cp.async, cp.async.commit_group, cp.async.wait_group and cp.async.wait_all."""
+    modifiers = operands.modifiers
+    modifiers.need(("async",), "it")
+    word = modifiers.take("commit_group", "wait_group", "wait_all", "bulk", "mbarrier")
+    if word == "commit_group":
+        return lambda chunk: chunk.copies.commit(chunk.active())
+    if word == "wait_all":
+        return lambda chunk: chunk.copies.wait_all(chunk.mask)
+    if word == "wait_group":
+        newest = operands.constant(0)
+        return lambda chunk: chunk.copies.wait(chunk.mask, newest)
+    if word is not None:
+        raise operands.unsupported(f".{word}")
+    return _begin(operands)
+
+
+def _begin(operands: Operands) -> Step:
+    modifiers = operands.modifiers
+    cache = modifiers.need(("ca", "cg"), "a cache")
+    modifiers.has("L2::64B", "L2::128B", "L2::256B")
+    if not modifiers.has("shared", "shared::cta") or not modifiers.has("global"):
+        raise operands.unsupported("it between these spaces")
+    operands.need(3, 4)
+    size = operands.constant(2)
+    if size not in SIZES_BYTES or (cache == "cg" and size != 16):
+        raise operands.unsupported(f"a copy of {size} bytes with .{cache}")
+    target, source = operands.address(0), operands.address(1)
+    source_bytes = operands.source(3, U32) if len(operands) == 4 else None
+    whole = np.array([size], np.uint32)
+
+    def step(chunk: Chunk) -> None:
+        lanes = chunk.active()
+        given = whole if source_bytes is None else source_bytes(chunk)
+        sizes = chunk.chosen(given).astype(np.int64)
+        chunk.copies.begin(lanes, chunk.chosen(target(chunk)), chunk.chosen(source(chunk)), size, sizes)
+
+    return step
+
+
+DECODERS: dict[str, Callable[[Operands], Step]] = {"cp": copy}

@@ -1,0 +1,136 @@
+"""Matrices of a warp: mma.sync, ldmatrix, stmatrix."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from tuner.ptx.chunk import Chunk
+from tuner.ptx.decode.operands import Operands, Reader, Step
+from tuner.ptx.defects import Defect, Fault
+from tuner.ptx.dtypes import TYPES, Array, Indices
+from tuner.ptx.fragments import ELEMENTS, product, registers_to_rows, rows_to_registers
+from tuner.ptx.spaces import WINDOW_BITS, WINDOWS
+
+B32 = TYPES["b32"]
+SHAPES = {
+    "m16n8k16": ("f16", "bf16"),
+    "m16n8k8": ("f16", "bf16", "tf32"),
+    "m16n8k4": ("tf32",),
+}
+COUNTS = {"x1": 1, "x2": 2, "x4": 4}
+
+
+def multiply_matrices(operands: Operands) -> Step:
+    """Decodes mma.sync of f16, bf16 and tf32 into f32, and of f16 into f16."""
+    modifiers = operands.modifiers
+    for word in ("sync", "aligned", "row", "col"):
+        modifiers.need((word,), "it")
+    shape = modifiers.need(SHAPES, "a shape")
+    addend, right, left, result = (modifiers.type(*ELEMENTS, "f32") for _ in range(4))
+    kind = left.name
+    if kind != right.name or kind not in SHAPES[shape] or addend.name != result.name:
+        raise operands.unsupported(f"{shape} of these types")
+    if result.name not in ("f32", "f16") or (result.name == "f16" and kind != "f16"):
+        raise operands.unsupported(f"{kind} into {result.name}")
+    operands.need(4)
+    depth = int(shape.removeprefix("m16n8k"))
+    columns = depth // ELEMENTS[kind]  # registers across a row of A
+    counts = (columns // 2, columns // 4, 4 if result.name == "f32" else 2)
+    a, b, c = (_fragment(operands, number, count) for number, count in zip((1, 2, 3), counts, strict=True))
+    targets = operands.names(0)
+    if len(targets) != counts[2]:
+        raise operands.unsupported(f"a result of {len(targets)} registers")
+
+    def step(chunk: Chunk) -> None:
+        warps = chunk.whole_warps()
+        lanes = chunk.lanes_of_warps(warps)
+        left_bits, right_bits, addend_bits = (_bits(chunk, lanes, fragment) for fragment in (a, b, c))
+        found = product(left_bits, right_bits, addend_bits, kind, result.name)
+        for name, bits in zip(targets, found, strict=True):
+            set_lanes(chunk, name, lanes, bits)
+
+    return step
+
+
+def _fragment(operands: Operands, number: int, count: int) -> list[Reader]:
+    items = operands.items(number)
+    if len(items) != count:
+        raise operands.unsupported(f"a fragment of {len(items)} registers, only {count}")
+    return [operands.reader(item, B32) for item in items]
+
+
+def _bits(chunk: Chunk, lanes: Indices, readers: list[Reader]) -> list[Array]:
+    if chunk.is_full:
+        return [np.ascontiguousarray(chunk.full(read(chunk))) for read in readers]
+    return [chunk.full(read(chunk))[lanes] for read in readers]
+
+
+def set_lanes(chunk: Chunk, name: str, lanes: Indices, bits: Array) -> None:
+    """Sets a register of whole warps."""
+    if chunk.is_full:
+        chunk.write(name, bits)
+    else:
+        chunk.scatter(name, lanes, bits)
+
+
+def load_matrices(operands: Operands) -> Step:
+    """Decodes ldmatrix: 8x8 matrices of 16 bits, whose rows the first lanes name."""
+    count, is_transposed, is_generic = _matrix_words(operands)
+    address, targets = operands.address(1), operands.names(0)
+    if len(targets) != count:
+        raise operands.unsupported(f"{len(targets)} registers for {count} matrices")
+
+    def step(chunk: Chunk) -> None:
+        warps, lanes, places = _rows(chunk, address, count, is_generic)
+        rows = chunk.spaces.shared.load_rows(lanes, places).reshape(len(warps), count, 8, 8)
+        found = rows_to_registers(rows, is_transposed)
+        every = chunk.lanes_of_warps(warps)
+        for number, name in enumerate(targets):
+            set_lanes(chunk, name, every, np.ascontiguousarray(found[:, number]).ravel())
+
+    return step
+
+
+def store_matrices(operands: Operands) -> Step:
+    """Decodes stmatrix, the inverse of ldmatrix."""
+    count, is_transposed, is_generic = _matrix_words(operands)
+    address, sources = operands.address(0), _fragment(operands, 1, count)
+
+    def step(chunk: Chunk) -> None:
+        warps, lanes, places = _rows(chunk, address, count, is_generic)
+        every = chunk.lanes_of_warps(warps)
+        bits = np.stack([chunk.full(read(chunk))[every].reshape(-1, 32) for read in sources], axis=1)
+        rows = registers_to_rows(bits, is_transposed).reshape(len(lanes), 8)
+        chunk.spaces.shared.store(lanes, places, rows)
+
+    return step
+
+
+def _matrix_words(operands: Operands) -> tuple[int, bool, bool]:
+    """Takes the modifiers; returns how many matrices, whether transposed, whether the address is generic."""
+    modifiers = operands.modifiers
+    modifiers.type("b16")
+    for word in ("sync", "aligned", "m8n8"):
+        modifiers.need((word,), "it")
+    count = COUNTS[modifiers.need(COUNTS, "a number of matrices")]
+    operands.need(2)
+    return count, modifiers.take("trans") is not None, modifiers.space() == "generic"
+
+
+def _rows(chunk: Chunk, address: Reader, count: int, is_generic: bool) -> tuple[Indices, Indices, Indices]:
+    """Returns warps, the lanes that name rows, and the shared addresses of the rows."""
+    warps = chunk.whole_warps()
+    lanes = (warps[:, None] * 32 + np.arange(8 * count)).ravel()
+    places = chunk.full(address(chunk))[lanes]
+    if is_generic:
+        if (places >> WINDOW_BITS != WINDOWS["shared"] >> WINDOW_BITS).any():
+            raise Fault(Defect.OUT_OF_BOUNDS, "found a generic address outside shared memory")
+        places = places - WINDOWS["shared"]
+    return warps, lanes, places
+
+
+DECODERS: dict[str, Callable[[Operands], Step]] = {
+    "mma": multiply_matrices,
+    "ldmatrix": load_matrices,
+    "stmatrix": store_matrices,
+}

@@ -1,0 +1,106 @@
+"""A kernel decoded: every basic block as functions that the engine runs."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tuner.ptx.chunk import Chunk
+from tuner.ptx.decode import (
+    accesses,
+    arithmetic,
+    atomics,
+    bits,
+    comparisons,
+    conversions,
+    copies,
+    matrices,
+    moves,
+    warps,
+)
+from tuner.ptx.decode.control import TERMINATORS, Guarded, Terminator, guard_of
+from tuner.ptx.decode.operands import Operands, Reader, Step
+from tuner.ptx.flow import ENDS, BasicBlock, flow_of, is_one_of
+from tuner.ptx.instruction import Instruction
+from tuner.ptx.layout import Layout
+
+DECODERS: dict[str, Callable[[Operands], Step]] = {
+    **arithmetic.DECODERS,
+    **bits.DECODERS,
+    **comparisons.DECODERS,
+    **conversions.DECODERS,
+    **moves.DECODERS,
+    **accesses.DECODERS,
+    **atomics.DECODERS,
+    **warps.DECODERS,
+    **matrices.DECODERS,
+    **copies.DECODERS,
+}
+
+
+@dataclass(frozen=True)
+class Ending:
+    """What the last instruction of a block does with the lanes that its guard lets through."""
+
+    instruction: Instruction
+    guard: Guarded
+    terminator: Terminator
+
+
+@dataclass(frozen=True)
+class DecodedBlock:
+    """One basic block: its steps, and how it ends where that is no plain fall-through."""
+
+    steps: tuple[tuple[Instruction, Step], ...]
+    ending: Ending | None
+    following: int | None
+
+    @property
+    def length(self) -> int:
+        """Returns how many instructions it has."""
+        return len(self.steps) + (self.ending is not None)
+
+
+def decode(layout: Layout, symbols: dict[str, int]) -> tuple[DecodedBlock, ...]:
+    """Decodes a kernel. Raises UnsupportedInstruction for the first one that the simulator does not know."""
+    flow = flow_of(layout.kernel)
+    return tuple(_decoded(block, layout, symbols, flow.labels) for block in flow.blocks)
+
+
+def _decoded(
+    block: BasicBlock, layout: Layout, symbols: dict[str, int], labels: dict[str, int]
+) -> DecodedBlock:
+    instructions, ending = block.instructions, None
+    if instructions and is_one_of(instructions[-1], ENDS):
+        ending = _ending(Operands(instructions[-1], layout, symbols), labels)
+        instructions = instructions[:-1]
+    steps = tuple((one, _step(Operands(one, layout, symbols))) for one in instructions)
+    return DecodedBlock(steps, ending, block.following)
+
+
+def _ending(operands: Operands, labels: dict[str, int]) -> Ending:
+    terminator = TERMINATORS[operands.instruction.parts[0]](operands, labels)
+    operands.modifiers.finish()
+    return Ending(operands.instruction, guard_of(operands), terminator)
+
+
+def _step(operands: Operands) -> Step:
+    name = operands.instruction.parts[0]
+    if name not in DECODERS:
+        raise operands.unsupported(f"the instruction {name}")
+    step = DECODERS[name](operands)
+    operands.modifiers.finish()
+    guard, is_negated = guard_of(operands)
+    return step if guard is None else _guarded(step, guard, is_negated)
+
+
+def _guarded(step: Step, guard: Reader, is_negated: bool) -> Step:
+    def guarded(chunk: Chunk) -> None:
+        before, was_full = chunk.mask, chunk.is_full
+        holds = guard(chunk)
+        lanes = before & (~holds if is_negated else holds)
+        if not lanes.any():
+            return
+        chunk.set_mask(lanes)
+        step(chunk)
+        chunk.mask, chunk.is_full = before, was_full
+
+    return guarded

@@ -1,0 +1,98 @@
+"""PTX types as numpy types. Registers hold raw bits; a type says how an instruction reads them."""
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import ml_dtypes
+import numpy as np
+import numpy.typing as npt
+
+Array: TypeAlias = npt.NDArray[Any]  # one value per lane, or one for all
+Bools: TypeAlias = npt.NDArray[np.bool_]
+Indices: TypeAlias = npt.NDArray[np.int64]
+
+UNSIGNED: dict[int, "np.dtype[Any]"] = {
+    1: np.dtype("u1"),
+    2: np.dtype("u2"),
+    4: np.dtype("u4"),
+    8: np.dtype("u8"),
+}
+SIGNED: dict[int, "np.dtype[Any]"] = {
+    1: np.dtype("i1"),
+    2: np.dtype("i2"),
+    4: np.dtype("i4"),
+    8: np.dtype("i8"),
+}
+BOOL = np.dtype(bool)
+BFLOAT16: "np.dtype[Any]" = np.dtype(ml_dtypes.bfloat16)
+
+
+@dataclass(frozen=True)
+class PtxType:
+    """A type of the PTX ISA."""
+
+    name: str
+    dtype: "np.dtype[Any]"  # of one element
+    elements: int = 1  # 2 for f16x2 and its like
+
+    @property
+    def bytes(self) -> int:
+        """Returns the size of the whole value."""
+        return self.dtype.itemsize * self.elements
+
+    @property
+    def is_float(self) -> bool:
+        """Tells whether an element is a floating-point number."""
+        return self.dtype.kind == "f" or self.dtype == BFLOAT16
+
+    @property
+    def is_signed(self) -> bool:
+        """Tells whether an element is a signed integer."""
+        return self.dtype.kind == "i"
+
+    @property
+    def bits(self) -> int:
+        """Returns the size of an element."""
+        return 8 * self.dtype.itemsize
+
+    @property
+    def raw(self) -> "np.dtype[Any]":
+        """Returns the unsigned numpy type of the whole value."""
+        return UNSIGNED[self.bytes]
+
+
+def _types() -> dict[str, PtxType]:
+    found = [PtxType("pred", BOOL), PtxType("bf16", BFLOAT16), PtxType("bf16x2", BFLOAT16, 2)]
+    found += [PtxType("f16", np.dtype("f2")), PtxType("f16x2", np.dtype("f2"), 2)]
+    found += [PtxType("f32", np.dtype("f4")), PtxType("f64", np.dtype("f8")), PtxType("tf32", np.dtype("u4"))]
+    found += [PtxType("u16x2", np.dtype("u2"), 2), PtxType("s16x2", np.dtype("i2"), 2)]
+    for size in (1, 2, 4, 8):
+        found += [PtxType(f"{kind}{8 * size}", UNSIGNED[size]) for kind in "bu"]
+        found.append(PtxType(f"s{8 * size}", SIGNED[size]))
+    return {type_.name: type_ for type_ in found}
+
+
+TYPES = _types()
+
+
+def read_bits(bits: Array, type_: PtxType, lanes: int) -> Array:
+    """Returns raw bits as values of a type; a packed type gives the elements of all lanes in a row."""
+    if type_.dtype == BOOL:
+        return bits
+    if bits.dtype.itemsize > type_.bytes:
+        bits = bits.astype(type_.raw)
+    if type_.elements > 1:
+        bits = np.ascontiguousarray(np.broadcast_to(bits, (lanes,)))
+    return bits.view(type_.dtype)
+
+
+def write_bits(values: Array, type_: PtxType, register: "np.dtype[Any]") -> Array:
+    """Returns values of a type as the raw bits of a register that may be wider: sign or zero goes above."""
+    if register == BOOL:
+        return values
+    bits = np.ascontiguousarray(values).view(type_.raw) if type_.elements > 1 else values.view(type_.raw)
+    if register.itemsize == type_.bytes:
+        return bits
+    if type_.is_signed and type_.elements == 1:
+        return values.astype(SIGNED[register.itemsize]).view(register)
+    return bits.astype(register)

@@ -1,0 +1,100 @@
+"""Which thread of which block each lane is, and the special registers that tell the thread."""
+
+import itertools
+import math
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+
+from tuner.ptx.dtypes import Array, Indices
+
+WARP_LANES = 32
+THREADS_LIMIT = 1024  # of a block; CUDA C programming guide, compute capabilities
+Index3: TypeAlias = tuple[int, int, int]  # x, y, z
+
+
+def linear(index: Index3, extent: Index3) -> int:
+    """Returns the number of an index: x varies fastest."""
+    return index[0] + extent[0] * (index[1] + extent[1] * index[2])
+
+
+def unravel(number: int, extent: Index3) -> Index3:
+    """Returns the index of a number."""
+    return number % extent[0], number // extent[0] % extent[1], number // (extent[0] * extent[1])
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """Some blocks of a grid, side by side, each with whole warps of lanes: some may be no thread."""
+
+    grid: Index3  # blocks
+    block: Index3  # threads
+    blocks: tuple[int, ...]  # their numbers in the grid
+    lanes: int = field(init=False)
+    block_lanes: int = field(init=False)  # lanes of one block
+    threads: int = field(init=False)  # threads of one block
+    thread: Indices = field(init=False)  # number in its block, of each lane
+    place: Indices = field(init=False)  # which of ``blocks``, of each lane
+
+    def __post_init__(self) -> None:
+        threads = math.prod(self.block)
+        block_lanes = -(-threads // WARP_LANES) * WARP_LANES
+        count = len(self.blocks)
+        object.__setattr__(self, "threads", threads)
+        object.__setattr__(self, "block_lanes", block_lanes)
+        object.__setattr__(self, "lanes", block_lanes * count)
+        object.__setattr__(self, "thread", np.tile(np.arange(block_lanes), count))
+        object.__setattr__(self, "place", np.repeat(np.arange(count), block_lanes))
+
+    @property
+    def warps(self) -> int:
+        """Returns the warps of one block."""
+        return self.block_lanes // WARP_LANES
+
+    def lanes_of(self, place: int) -> slice:
+        """Returns the lanes of one of the blocks."""
+        return slice(place * self.block_lanes, (place + 1) * self.block_lanes)
+
+    def who(self, lane: int) -> str:
+        """Returns a lane's thread and block in words."""
+        block = unravel(self.blocks[int(self.place[lane])], self.grid)
+        return f"thread {unravel(int(self.thread[lane]), self.block)} of block {block}"
+
+    def special_registers(self) -> dict[str, Array]:
+        """Returns the registers that differ between threads or launches, as 32-bit values of all lanes."""
+        number = np.asarray(self.blocks)[self.place]
+        lane = self.thread % WARP_LANES
+        found: dict[str, Array] = {"%laneid": lane, "%warpid": self.thread // WARP_LANES}
+        for axis, thread, block in zip(
+            "xyz", _axes(self.thread, self.block), _axes(number, self.grid), strict=True
+        ):
+            found |= {f"%tid.{axis}": thread, f"%ctaid.{axis}": block, f"%clusterid.{axis}": block}
+        for axis, count, blocks in zip("xyz", self.block, self.grid, strict=True):
+            found |= {f"%ntid.{axis}": np.full(self.lanes, count)}
+            found |= {f"%{name}.{axis}": np.full(self.lanes, blocks) for name in ("nctaid", "nclusterid")}
+        one, zero = np.ones(self.lanes), np.zeros(self.lanes)
+        found |= {f"%cluster_nctaid.{axis}": one for axis in "xyz"} | {"%cluster_nctarank": one}
+        found |= {f"%cluster_ctaid.{axis}": zero for axis in "xyz"} | {"%cluster_ctarank": zero}
+        found |= {"%nwarpid": np.full(self.lanes, self.warps)}
+        found |= _lane_masks(lane.astype(np.uint64))
+        return {name: values.astype(np.uint32) for name, values in found.items()}
+
+
+def _axes(number: Indices, extent: Index3) -> tuple[Indices, Indices, Indices]:
+    return number % extent[0], number // extent[0] % extent[1], number // (extent[0] * extent[1])
+
+
+def _lane_masks(lane: Array) -> dict[str, Array]:
+    one = np.uint64(1)
+    equal = one << lane
+    less = equal - one
+    greater = ~(less | equal) & np.uint64(0xFFFFFFFF)
+    names = ("eq", "lt", "le", "gt", "ge")
+    values = (equal, less, less | equal, greater, greater | equal)
+    return {f"%lanemask_{name}": value for name, value in zip(names, values, strict=True)}
+
+
+def all_blocks(grid: Index3) -> tuple[Index3, ...]:
+    """Returns every block of a grid in the order of their numbers."""
+    return tuple((x, y, z) for z, y, x in itertools.product(*(range(extent) for extent in reversed(grid))))

@@ -1,0 +1,143 @@
+"""Global memory: the buffers of a launch, each far from every other, watched for races."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from tuner.ptx.dtypes import UNSIGNED, Array, Bools, Indices
+from tuner.ptx.global_races import GlobalRaces
+from tuner.ptx.unordered import Rewrite, Unordered
+from tuner.ptx.watch import Watch
+
+# Every buffer has a tebibyte of addresses and begins in its middle: an overrun of any length lands in no
+# other.
+SLOT_BITS = 40
+FIRST_BYTE = 1 << (SLOT_BITS - 1)
+SLOTS_LIMIT = 1 << 15
+
+
+class Buffer:
+    """One array in global memory; its bytes are those of the array."""
+
+    def __init__(self, name: str, array: Array, cell_bytes: int, is_read_only: bool = False) -> None:
+        self.name = name
+        self.bytes = array.reshape(-1).view(np.uint8)
+        self.is_read_only = is_read_only
+        self.races = GlobalRaces(self.bytes.size, cell_bytes)
+        self._views = {
+            size: self.bytes[: self.bytes.size // size * size].view(dtype) for size, dtype in UNSIGNED.items()
+        }
+
+    def view(self, item_bytes: int) -> Array:
+        """Returns the content as unsigned numbers."""
+        return self._views[item_bytes]
+
+
+class GlobalMemory:
+    """All buffers of a launch."""
+
+    def __init__(self) -> None:
+        self._buffers: list[Buffer] = []
+
+    def add(self, buffer: Buffer) -> int:
+        """Places a buffer; returns its address."""
+        self._buffers.append(buffer)
+        return len(self._buffers) << SLOT_BITS | FIRST_BYTE
+
+    def parts(
+        self, watch: Watch, lanes: Indices, addresses: Indices, size_bytes: int, align_bytes: int = 0
+    ) -> Iterator[tuple[Buffer, Bools | slice, Indices]]:
+        """Yields buffer, which accesses go there, and their first bytes. Raises Fault for a wrong address."""
+        watch.require_aligned(lanes, addresses, align_bytes or size_bytes)
+        slots = addresses >> SLOT_BITS
+        first = int(slots[0])
+        if (slots == first).all():
+            yield self._part(watch, lanes, addresses, size_bytes, first, slice(None))
+            return
+        for slot in np.unique(slots):
+            is_here = slots == slot
+            yield self._part(watch, lanes[is_here], addresses[is_here], size_bytes, int(slot), is_here)
+
+    def _part(
+        self, watch: Watch, lanes: Indices, addresses: Indices, size: int, slot: int, which: Bools | slice
+    ) -> tuple[Buffer, Bools | slice, Indices]:
+        if not 1 <= slot <= len(self._buffers):
+            reason = f"found global address {int(addresses[0]):#x}, which is in no buffer"
+            raise watch.out_of_bounds(int(lanes[0]), reason)
+        buffer = self._buffers[slot - 1]
+        starts = addresses - (slot << SLOT_BITS | FIRST_BYTE)
+        is_out = (starts < 0) | (starts + size > buffer.bytes.size)
+        if is_out.any():
+            worst = int(is_out.argmax())
+            reason = (
+                f"found {size} bytes at byte {int(starts[worst])} of {buffer.name}, "
+                f"which has {buffer.bytes.size}"
+            )
+            raise watch.out_of_bounds(int(lanes[worst]), reason)
+        return buffer, which, starts
+
+    def load(
+        self, watch: Watch, lanes: Indices, addresses: Indices, item_bytes: int, count: int, is_strong: bool
+    ) -> Array:
+        """Returns ``count`` unsigned numbers of each lane: [lane, number]."""
+        size = item_bytes * count
+        found = np.empty((len(lanes), count), UNSIGNED[item_bytes])
+        for buffer, which, starts in self.parts(watch, lanes, addresses, size):
+            cells = buffer.races.cells(starts, size)
+            _report(
+                watch, buffer, buffer.races.read(watch.clocks, lanes[which], cells, is_strong), lanes[which]
+            )
+            found[which] = buffer.view(item_bytes)[starts[:, None] // item_bytes + np.arange(count)]
+        return found
+
+    def load_bytes(self, watch: Watch, lanes: Indices, addresses: Indices, size_bytes: int) -> Array:
+        """Returns that many bytes of each lane, from addresses of any alignment to 4 bytes: [lane, byte]."""
+        found = np.empty((len(lanes), size_bytes), np.uint8)
+        for buffer, which, starts in self.parts(watch, lanes, addresses, size_bytes, 1):
+            cells = buffer.races.cells(starts, size_bytes)
+            _report(watch, buffer, buffer.races.read(watch.clocks, lanes[which], cells, False), lanes[which])
+            found[which] = buffer.bytes[starts[:, None] + np.arange(size_bytes)]
+        return found
+
+    def store(self, watch: Watch, lanes: Indices, addresses: Indices, values: Array, is_strong: bool) -> None:
+        """Writes unsigned numbers [lane, number]."""
+        item, count = values.itemsize, values.shape[1]
+        for buffer, which, starts in self.parts(watch, lanes, addresses, item * count):
+            if buffer.is_read_only:
+                raise watch.out_of_bounds(int(lanes[0]), f"found a write to {buffer.name}, which is constant")
+            cells = buffer.races.cells(starts, item * count)
+            found = buffer.races.write(watch.clocks, lanes[which], cells, is_strong)
+            before = _content(buffer, cells) if found else None
+            buffer.view(item)[starts[:, None] // item + np.arange(count)] = values[which]
+            if before is not None:
+                mine = np.ascontiguousarray(values[which]).view(np.uint8).reshape(before.shape)
+                rewrite = Rewrite(_same(mine, before), _same(mine, _content(buffer, cells)))
+                _report(watch, buffer, found, lanes[which], rewrite)
+
+    def update_starts(
+        self, watch: Watch, lanes: Indices, addresses: Indices, item_bytes: int, count: int
+    ) -> Iterator[tuple[Array, Bools | slice, Indices]]:
+        """Yields numbers of that size, which lanes update them, and where each begins among them."""
+        size = item_bytes * count
+        for buffer, which, starts in self.parts(watch, lanes, addresses, size):
+            cells = buffer.races.cells(starts, size)
+            _report(watch, buffer, buffer.races.write(watch.clocks, lanes[which], cells, True), lanes[which])
+            yield buffer.view(item_bytes), which, starts // item_bytes
+
+
+def _content(buffer: Buffer, cells: Indices) -> Array:
+    """Returns the bytes of cells: [access, cell, byte]."""
+    size = buffer.races.cell_bytes
+    found: Array = buffer.bytes[cells[:, :, None] * size + np.arange(size)]
+    return found
+
+
+def _same(mine: Array, other: Array) -> Bools:
+    same: Bools = (mine == other).all(axis=2)
+    return same
+
+
+def _report(
+    watch: Watch, buffer: Buffer, found: list[Unordered], lanes: Indices, rewrite: Rewrite | None = None
+) -> None:
+    watch.report(found, lanes, buffer.name, buffer.races.cell_bytes, rewrite)
