@@ -59,16 +59,6 @@ def gpu_payload_mlir(problem: Problem, views: Views) -> str:
     return "module {\n" + "".join(_functions(problem, views)) + "}\n"
 
 
-def element_type(dtype: str) -> str:
-    """Returns the MLIR type that an element has in memory: tf32 is how f32 is multiplied."""
-    return "f32" if dtype == "tf32" else dtype
-
-
-def sum_type(dtype: str) -> str:
-    """Returns the type that products are added up in."""
-    return "f64" if dtype == "f64" else "f32"
-
-
 @dataclass(frozen=True)
 class _View:
     """A memref argument with padded sizes, and the tensor that it is read as."""
@@ -125,7 +115,7 @@ def packed_pitch(problem: Problem, columns: int) -> int:
 
 def _operand(problem: Problem, views: Views, name: str) -> _View:
     true, padded = _stored(problem, views, name)
-    element = element_type(problem.dtype)
+    element = problem.stored_dtype
     if name in views.packed:
         pitch = packed_pitch(problem, true[1])
         return _View(name, (true[0], pitch), padded, pitch, element, f"packed_{name}")
@@ -134,22 +124,17 @@ def _operand(problem: Problem, views: Views, name: str) -> _View:
 
 def _output(problem: Problem, views: Views) -> _View:
     m, n, _ = problem.sizes
-    return _View("c", (m, n), views.padding[:2], n, output_type(problem), "c")
-
-
-def output_type(problem: Problem) -> str:
-    """Returns the MLIR type of an element of C."""
-    return {2: element_type(problem.dtype), 4: "f32", 8: "f64"}[problem.output_bytes]
+    return _View("c", (m, n), views.padding[:2], n, problem.result_dtype, "c")
 
 
 def _bias(problem: Problem, views: Views) -> _View:
     """The bias has C's type in memory and is added to the sums."""
-    return _View("bias", (problem.sizes[1],), (views.padding[1],), 1, output_type(problem), "bias")
+    return _View("bias", (problem.sizes[1],), (views.padding[1],), 1, problem.result_dtype, "bias")
 
 
 def _matmul(problem: Problem, views: Views) -> str:
     a, b, c = _operand(problem, views, "a"), _operand(problem, views, "b"), _output(problem, views)
-    sums = sum_type(problem.dtype)
+    sums = problem.accumulator
     inputs = [a, b]
     if problem.epilogue == "bias_relu":
         inputs.append(_bias(problem, views))
@@ -166,13 +151,13 @@ def _matmul(problem: Problem, views: Views) -> str:
 def _partial_matmul(problem: Problem, views: Views) -> str:
     """The matmul whose sums a script splits over slices: C is one slice here."""
     a, b = _operand(problem, views, "a"), _operand(problem, views, "b")
-    sums, sizes = sum_type(problem.dtype), views.padding[:2]
+    sums, sizes = problem.accumulator, views.padding[:2]
     c = _View("c", sizes, sizes, sizes[1], sums, "workspace")
     return _function(ENTRY, [a, b], c, sums, _product(problem, a, b, "%C", c.tensor), "%product")
 
 
 def _reduce(problem: Problem, views: Views) -> str:
-    c, sums = _output(problem, views), sum_type(problem.dtype)
+    c, sums = _output(problem, views), problem.accumulator
     sizes = (views.slices, *views.padding[:2])
     slices = _View("slices", sizes, sizes, 0, sums, "workspace")
     inputs = [slices, *([_bias(problem, views)] if problem.epilogue == "bias_relu" else [])]
@@ -198,7 +183,7 @@ def _reduce(problem: Problem, views: Views) -> str:
 def _pack(problem: Problem, views: Views, name: str) -> str:
     """Copies an operand into rows of whole 16 bytes; what is behind a row's end becomes zero."""
     true, _ = _stored(problem, views, name)
-    element, pitch = element_type(problem.dtype), packed_pitch(problem, true[1])
+    element, pitch = problem.stored_dtype, packed_pitch(problem, true[1])
     padded = (_up(true[0], PACK_TILE[0]), _up(pitch, PACK_TILE[1]))
     source = _View("source", true, padded, true[1], element, name)
     target = _View("c", (true[0], pitch), padded, pitch, element, f"packed_{name}")
@@ -222,7 +207,7 @@ def _function(name: str, inputs: list[_View], c: _View, sums: str, body: str, la
 
 
 def _product(problem: Problem, a: _View, b: _View, start: str, kind: str) -> str:
-    sums = sum_type(problem.dtype)
+    sums = problem.accumulator
     return f"""    %cleared = linalg.fill ins(%zero : {sums}) outs({start} : {kind}) -> {kind}
     %product = linalg.matmul{_maps(problem.layout)}
       ins(%A, %B : {a.tensor}, {b.tensor}) outs(%cleared : {kind}) -> {kind}
@@ -237,7 +222,7 @@ def _maps(layout: str) -> str:
 
 
 def _epilogue(problem: Problem, kind: str, bias: list[_View], c: _View) -> str:
-    sums = sum_type(problem.dtype)
+    sums = problem.accumulator
     identity, row = "affine_map<(m, n) -> (m, n)>", "affine_map<(m, n) -> (n)>"
     maps = ", ".join([identity, *(row for _ in bias), identity])
     names = ", ".join(["%product", *("%BIAS" for _ in bias)])

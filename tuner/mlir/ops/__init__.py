@@ -1,9 +1,38 @@
 """Transform ops that upstream lacks, defined in Python: one per file. Scripts call them in generic syntax."""
 
-from tuner.mlir.ops import bf16_dot, prefetch_reads
+from tuner.mlir.ops import (
+    bf16_dot,
+    bound_loads,
+    bypass_l1,
+    element_types,
+    finish_stores,
+    fix_transposed_a,
+    insert_barriers,
+    merge_ldmatrix,
+    prefetch_reads,
+    set_aside_epilogue,
+    shared_layout,
+    swizzle_blocks,
+    use_tf32,
+)
 from tuner.mlir.ops.dialect import TunerDialect
 
-OPS = (bf16_dot, prefetch_reads)  # a new op is a file and a name here
+# A new op is a file and a name here.
+OPS = (
+    bf16_dot,
+    prefetch_reads,
+    bound_loads,
+    bypass_l1,
+    element_types,
+    finish_stores,
+    fix_transposed_a,
+    insert_barriers,
+    merge_ldmatrix,
+    set_aside_epilogue,
+    shared_layout,
+    swizzle_blocks,
+    use_tf32,
+)
 
 
 def load_own_ops() -> None:

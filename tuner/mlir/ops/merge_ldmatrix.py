@@ -50,9 +50,10 @@ def _merge_in(loop: Any) -> None:
             groups.setdefault(key, {})[column] = load
     for group in groups.values():
         for column in sorted(group):
-            first, second = group.get(column), group.pop(column + TILE, None)
-            if first is not None and second is not None:
+            first, second = group.get(column), group.get(column + TILE)
+            if first is not None and second is not None and first.is_before_in_block(second):
                 _merge(first, second)
+                del group[column + TILE]
 
 
 def _place(load: Any) -> tuple[Any, int]:

@@ -1,4 +1,4 @@
-"""``tuner.set_aside_epilogue``: what follows a matmul elementwise waits until its result is stored."""
+"""``tuner.set_aside_epilogue``: what follows a sum elementwise waits until its result is stored."""
 
 from typing import Any
 
@@ -12,13 +12,13 @@ ELEMENTWISE = ("arith.", "math.", "linalg.yield")
 
 
 class SetAsideEpilogueOp(TunerDialect.Operation, name="set_aside_epilogue"):  # type: ignore[misc,call-arg,name-defined]
-    """Takes the ``linalg.generic`` that consumes a ``linalg.matmul`` out of the function.
+    """Takes the elementwise ``linalg.generic`` that consumes another linalg op out of the function.
 
     Its body becomes a private scalar function, which ``tuner.finish_stores`` applies to the vectors that it
-    stores; until then the matmul writes its sums straight to the output argument, whose element type is
+    stores; until then that op writes its sums straight to the output argument, whose element type is
     theirs for that time. Works on tensors whose arguments come by ``bufferization.to_tensor``. The handle (a
     func.func) stays valid; handles to the generic do not.
-    Silenceable failure: no elementwise generic of a matmul, or one whose other operands are no arguments.
+    Silenceable failure: no such generic, or one whose other operands are no arguments.
     """
 
     target: ext.Operand[transform.AnyOpType]
@@ -34,7 +34,7 @@ class SetAsideEpilogueOp(TunerDialect.Operation, name="set_aside_epilogue"):  # 
                     (each for each in walk(function, "linalg.generic") if _is_epilogue(each)), None
                 )
                 if generic is None:
-                    return refuse(op, "found no elementwise linalg.generic that consumes a linalg.matmul")
+                    return refuse(op, "found no elementwise linalg.generic that consumes another linalg op")
                 inputs = list(generic.operands)[1:]
                 if any(_argument_behind(each) is None for each in inputs):
                     return refuse(op, "found an operand computed before, allowed arguments as tensors")
@@ -61,7 +61,7 @@ def _is_epilogue(generic: Any) -> bool:
         parallel
         and len(generic.results) == 1
         and not isinstance(product.owner, ir.Block)
-        and product.owner.name == "linalg.matmul"
+        and product.owner.name.startswith("linalg.")
         and all(name.startswith(ELEMENTWISE) for name in body)
     )
 

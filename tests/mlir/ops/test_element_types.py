@@ -1,0 +1,52 @@
+"""``tuner.element_types``: every type changes, there and back; what computes is refused."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.mlir.ops.conftest import Apply
+from tuner.errors import CandidateError
+from tuner.gpu_payload import gpu_payload_mlir, views_in
+from tuner.problem import Matmul
+
+pytestmark = pytest.mark.mlir
+
+LINE = '"tuner.element_types"(%func) {{from = "{0}", to = "{1}"}} : (!transform.any_op) -> ()'
+NOTHING = 'transform.annotate %func "tuner.seen" : !transform.any_op'
+PAYLOAD = """
+module {
+  func.func @f(%a: memref<8x8xbf16, strided<[9, 1]>>, %c: memref<8xf32>, %i: index) {
+    %zero = arith.constant 0.0 : bf16
+    %zeros = arith.constant dense<0.0> : vector<2x2xbf16>
+    %tile = memref.alloc() : memref<8x8xbf16, #gpu.address_space<workgroup>>
+    %v = vector.load %a[%i, %i] : memref<8x8xbf16, strided<[9, 1]>>, vector<2xbf16>
+    vector.store %v, %tile[%i, %i] : memref<8x8xbf16, #gpu.address_space<workgroup>>, vector<2xbf16>
+    memref.store %zero, %tile[%i, %i] : memref<8x8xbf16, #gpu.address_space<workgroup>>
+    return
+  }
+}
+"""
+
+
+def test_every_type_and_constant_changes(apply: Apply, golden: Callable[[str, str], None]) -> None:
+    text = apply(LINE.format("bf16", "f16"), PAYLOAD)
+    assert "bf16" not in text
+    golden("element_types.mlir", text)
+
+
+def test_there_and_back_changes_nothing(apply: Apply) -> None:
+    problem = Matmul(16, 16, 16, "bf16")
+    payload = gpu_payload_mlir(problem, views_in("", problem)).replace("@matmul", "@f")
+    there_and_back = f"{LINE.format('bf16', 'f16')}\n    {LINE.format('f16', 'bf16')}\n    {NOTHING}"
+    assert apply(there_and_back, payload) == apply(NOTHING, payload)
+
+
+def test_types_of_other_sizes_are_refused(apply: Apply) -> None:
+    with pytest.raises(CandidateError, match="found bf16 to f32, allowed types of one width"):
+        apply(LINE.format("bf16", "f32"), PAYLOAD)
+
+
+def test_arithmetic_on_the_type_is_refused(apply: Apply) -> None:
+    adding = PAYLOAD.replace("    return", "    %s = arith.addf %zero, %zero : bf16\n    return")
+    with pytest.raises(CandidateError, match=r"found arith\.addf on bf16, allowed moves and products"):
+        apply(LINE.format("bf16", "f16"), adding)

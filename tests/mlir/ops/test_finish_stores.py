@@ -1,0 +1,76 @@
+"""``tuner.finish_stores``: width, bounds, epilogue, atomics and slices of stores to C."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.mlir.ops.conftest import Apply
+from tuner.errors import CandidateError
+
+pytestmark = pytest.mark.mlir
+
+LINE = '"tuner.finish_stores"(%func) {{mode = "{0}", slices = 3 : i64}} : (!transform.any_op) -> ()'
+EPILOGUE = """
+  func.func private @f_epilogue(%sum: f32,
+      %shift: f16 {tuner.argument = 1 : i64, tuner.dimensions = array<i64: 1>},
+      %scale: f32 {tuner.argument = 2 : i64, tuner.dimensions = array<i64: 0>}) -> f16 {
+    %zero = arith.constant 0.0 : f32
+    %wide = arith.extf %shift : f16 to f32
+    %shifted = arith.addf %sum, %wide : f32
+    %scaled = arith.mulf %shifted, %scale : f32
+    %positive = arith.maximumf %scaled, %zero : f32
+    %narrow = arith.truncf %positive : f32 to f16
+    return %narrow : f16
+  }"""
+
+
+def payload(row: int = 62, bounds: str = "50, 62", epilogue: str = "", store: str = "vector.store") -> str:
+    """Returns a store of four elements of C (64 x 64, true sizes ``bounds``)."""
+    c = f"memref<64x64xf32, strided<[{row}, 1]>>"
+    types = f"vector<4xf32>, {c}" if store == "vector.transfer_write" else f"{c}, vector<4xf32>"
+    return f"""
+module {{
+  func.func @f(%c: {c} {{tuner.bounds = array<i64: {bounds}>}}, %shift: memref<64xf16>,
+      %scale: memref<64xf32>, %i: index, %j: index, %sums: vector<4xf32>) {{
+    {store} %sums, %c[%i, %j] : {types}
+    return
+  }}{epilogue}
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "mode", "text"),
+    [
+        ("guarded", "store", payload()),
+        ("whole", "store", payload(row=64, bounds="64, 64")),
+        ("narrow", "store", payload(row=61, bounds="64, 61")),
+        ("epilogue", "store", payload(row=64, bounds="50, 64", epilogue=EPILOGUE)),
+        ("atomic", "atomic", payload(row=64, bounds="64, 64")),
+        ("atomic_guarded", "atomic", payload()),
+        ("workspace", "workspace", payload()),
+    ],
+)
+def test_stores_are_rewritten(
+    name: str, mode: str, text: str, apply: Apply, golden: Callable[[str, str], None]
+) -> None:
+    golden(f"finish_stores_{name}.mlir", apply(LINE.format(mode), text))
+
+
+SECOND = """vector.store %sums, %scale[%i] : memref<64xf32>, vector<4xf32>
+    vector.store"""
+
+
+@pytest.mark.parametrize(
+    ("mode", "text", "reason"),
+    [
+        ("add", payload(), "mode: found 'add', allowed store, atomic, workspace"),
+        ("store", payload(store="//"), "found 0 stores to arguments, allowed some, all to one"),
+        ("store", payload(store=SECOND), "found 2 stores to arguments, allowed some, all to one"),
+        ("atomic", payload(epilogue=EPILOGUE), "mode: found 'atomic' and an epilogue, allowed store"),
+        ("store", payload(store="vector.transfer_write"), r"found vector\.transfer_write to an argument"),
+    ],
+)
+def test_what_cannot_be_finished_is_refused(mode: str, text: str, reason: str, apply: Apply) -> None:
+    with pytest.raises(CandidateError, match=reason):
+        apply(LINE.format(mode), text)

@@ -1,0 +1,51 @@
+"""``tuner.insert_barriers``: where barriers go, and when it refuses."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.mlir.ops.conftest import Apply
+from tuner.errors import CandidateError, Stage
+
+pytestmark = pytest.mark.mlir
+
+LINE = '"tuner.insert_barriers"(%func) {{loop_top = {0} : i64}} : (!transform.any_op) -> ()'
+PAYLOAD = """
+!tile = memref<4xf32, #gpu.address_space<workgroup>>
+module {
+  func.func @f(%a: memref<64xf32>, %c: memref<64xf32>) {
+    %c0 = arith.constant 0 : index
+    %c4 = arith.constant 4 : index
+    %c64 = arith.constant 64 : index
+    %tile = memref.alloc() : !tile
+    scf.for %i = %c0 to %c64 step %c4 {
+      %in = vector.load %a[%i] : memref<64xf32>, vector<2xf32>
+      vector.store %in, %tile[%c0] : !tile, vector<2xf32>
+      vector.store %in, %tile[%c4] : !tile, vector<2xf32>
+      %out = vector.load %tile[%c4] : !tile, vector<2xf32>
+      vector.store %out, %c[%i] : memref<64xf32>, vector<2xf32>
+    }
+    scf.for %i = %c0 to %c64 step %c4 {
+      %out = vector.load %tile[%c0] : !tile, vector<2xf32>
+      vector.store %out, %c[%i] : memref<64xf32>, vector<2xf32>
+    }
+    return
+  }
+}
+"""
+
+
+@pytest.mark.parametrize("loop_top", [0, 1])
+def test_a_barrier_stands_behind_the_last_write_and_where_asked_at_the_top(
+    loop_top: int, apply: Apply, golden: Callable[[str, str], None]
+) -> None:
+    golden(f"insert_barriers_{loop_top}.mlir", apply(LINE.format(loop_top), PAYLOAD))
+
+
+def test_a_function_that_fills_no_shared_memory_in_a_loop_is_refused(apply: Apply) -> None:
+    elsewhere = PAYLOAD.replace(", #gpu.address_space<workgroup>", "")
+    with pytest.raises(
+        CandidateError, match="found 2 loops, allowed one that writes shared memory"
+    ) as caught:
+        apply(LINE.format(0), elsewhere)
+    assert caught.value.stage == Stage.COMPILE

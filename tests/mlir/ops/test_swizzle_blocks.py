@@ -1,0 +1,83 @@
+"""``tuner.swizzle_blocks``: every block once, in bands."""
+
+import re
+
+import pytest
+
+from tests.mlir.ops.conftest import Apply
+from tuner.errors import CandidateError
+from tuner.mlir import interpreter
+from tuner.mlir.bindings import ir, passmanager
+
+pytestmark = pytest.mark.mlir
+
+LINE = '"tuner.swizzle_blocks"(%func) {{group = {0} : i64}} : (!transform.any_op) -> ()'
+
+
+def payload(columns: int, rows: int, size: str = "arith.constant {} : index") -> str:
+    """Returns a kernel that stores its row and column, once as an op gives them and once as an argument."""
+    return f"""
+module {{
+  func.func @f(%c: memref<2xindex>, %any: index) {{
+    %zero = arith.constant 0 : index
+    %one = arith.constant 1 : index
+    %columns = {size.format(columns)}
+    %rows = arith.constant {rows} : index
+    gpu.launch blocks(%bx, %by, %bz) in (%gx = %columns, %gy = %rows, %gz = %one)
+        threads(%tx, %ty, %tz) in (%sx = %one, %sy = %one, %sz = %one) {{
+      %x = gpu.block_id x
+      memref.store %x, %c[%zero] : memref<2xindex>
+      memref.store %by, %c[%one] : memref<2xindex>
+      gpu.terminator
+    }}
+    return
+  }}
+}}
+"""
+
+
+def places(text: str, columns: int, rows: int) -> list[tuple[int, int]]:
+    """Returns (row, column) of every block in the order they start, by folding the kernel's arithmetic."""
+    found = []
+    with interpreter.new_context(), ir.Location.unknown():
+        for y in range(rows):
+            for x in range(columns):
+                fixed = text
+                for dimension, number in (("x", x), ("y", y)):
+                    fixed = re.sub(rf"gpu\.block_id +{dimension}", f"arith.constant {number} : index", fixed)
+                module = interpreter.parse(fixed, "payload")
+                passmanager.PassManager.parse("builtin.module(canonicalize,lower-affine,canonicalize)").run(
+                    module.operation
+                )
+                stored = re.findall(r"memref\.store %c(\d+)", str(module))
+                found.append((int(stored[1]), int(stored[0])))
+    return found
+
+
+@pytest.mark.parametrize(("columns", "rows", "group"), [(3, 4, 2), (2, 5, 2), (4, 3, 8), (5, 2, 1)])
+def test_every_block_comes_once_and_bands_one_after_the_other(
+    columns: int, rows: int, group: int, apply: Apply
+) -> None:
+    found = places(apply(LINE.format(group), payload(columns, rows)), columns, rows)
+    wanted = [
+        (row, column)
+        for first in range(0, rows, group)
+        for column in range(columns)
+        for row in range(first, min(first + group, rows))
+    ]
+    assert found == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "group", "found"),
+    [
+        (payload(2, 2), 0, "1 launches, 1 of a constant grid, group 0"),
+        (payload(2, 2, "arith.addi %any, %any : index"), 2, "1 launches, 0 of a constant grid"),
+        ("module { func.func @f() { return } }", 2, "0 launches"),
+    ],
+)
+def test_what_cannot_be_renumbered_is_refused(text: str, group: int, found: str, apply: Apply) -> None:
+    with pytest.raises(
+        CandidateError, match=f"found {found}.*allowed constant grids and a group of 1 or more"
+    ):
+        apply(LINE.format(group), text)
