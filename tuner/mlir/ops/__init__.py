@@ -13,6 +13,7 @@ from tuner.mlir.ops import (
     set_aside_epilogue,
     shared_layout,
     swizzle_blocks,
+    unroll_inner_loops,
     use_tf32,
 )
 from tuner.mlir.ops.dialect import TunerDialect
@@ -21,6 +22,7 @@ from tuner.mlir.ops.dialect import TunerDialect
 OPS = (
     bf16_dot,
     prefetch_reads,
+    unroll_inner_loops,
     bound_loads,
     bypass_l1,
     element_types,

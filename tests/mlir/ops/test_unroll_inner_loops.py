@@ -1,0 +1,137 @@
+"""``tuner.unroll_inner_loops``: which loops go, that their copies compute the same, and what is refused."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from tests.mlir.ops.conftest import Apply
+from tuner.errors import CandidateError, Stage
+from tuner.mlir import interpreter, lowering
+from tuner.mlir.bindings import ir
+from tuner.mlir.jit import CompiledFunction, JittedModule, PackedArguments
+
+pytestmark = pytest.mark.mlir
+
+LINE = '"tuner.unroll_inner_loops"(%func) : (!transform.any_op) -> ()'
+# The outer loop allocates shared memory; in it a nest of two, then one that carries two values.
+PIPELINE = """
+!tile = memref<4xf32, #gpu.address_space<workgroup>>
+module {
+  func.func @f(%a: memref<8x4xf32>) -> (f32, f32) {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c2 = arith.constant 2 : index
+    %c4 = arith.constant 4 : index
+    %c8 = arith.constant 8 : index
+    %zero = arith.constant 0.0 : f32
+    %total:2 = scf.for %k = %c0 to %c8 step %c4 iter_args(%before = %zero, %last = %zero) -> (f32, f32) {
+      %tile = memref.alloc() : !tile
+      scf.for %i = %c0 to %c4 step %c2 {
+        scf.for %j = %c0 to %c4 step %c4 {
+          %row = affine.apply affine_map<(d0, d1) -> (d0 + d1)>(%k, %i)
+          %x = memref.load %a[%row, %j] : memref<8x4xf32>
+          memref.store %x, %tile[%i] : !tile
+        }
+      }
+      %sums:2 = scf.for %i = %c0 to %c4 step %c2 iter_args(%sum = %before, %old = %last) -> (f32, f32) {
+        %x = memref.load %tile[%i] : !tile
+        %new = arith.addf %sum, %x : f32
+        scf.yield %new, %sum : f32, f32
+      }
+      scf.yield %sums#0, %sums#1 : f32, f32
+    }
+    return %total#0, %total#1 : f32, f32
+  }
+}
+"""
+# For i, j: an scf.if nested in the loops, values from outside and from both counters, a loop of no trips.
+NEST = """
+module {
+  func.func @f(%a: memref<6x5xf64>, %c: memref<6x5xf64>) {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c2 = arith.constant 2 : index
+    %c5 = arith.constant 5 : index
+    %c6 = arith.constant 6 : index
+    %start = arith.constant 0.5 : f64
+    %never = scf.for %i = %c5 to %c5 step %c1 iter_args(%kept = %start) -> (f64) {
+      %more = arith.addf %kept, %kept : f64
+      scf.yield %more : f64
+    }
+    scf.for %i = %c0 to %c6 step %c1 {
+      %sum = scf.for %j = %c0 to %c5 step %c2 iter_args(%before = %never) -> (f64) {
+        %is_low = arith.cmpi slt, %j, %i : index
+        scf.if %is_low {
+          %x = memref.load %a[%i, %j] : memref<6x5xf64>
+          %y = arith.addf %x, %before : f64
+          memref.store %y, %c[%i, %j] : memref<6x5xf64>
+        }
+        %x = memref.load %a[%i, %j] : memref<6x5xf64>
+        %after = arith.addf %before, %x : f64
+        scf.yield %after : f64
+      }
+      memref.store %sum, %c[%i, %c1] : memref<6x5xf64>
+    }
+    return
+  }
+}
+"""
+
+
+def test_loops_without_shared_memory_are_unrolled(apply: Apply, golden: Callable[[str, str], None]) -> None:
+    text = apply(LINE, PIPELINE)
+    assert text.count("scf.for") == 1
+    golden("unroll_inner_loops.mlir", text)
+
+
+def test_the_copies_compute_what_the_loops_did(apply: Apply) -> None:
+    text = apply(LINE, NEST)
+    assert "scf.for" not in text
+    with interpreter.new_context(), ir.Location.unknown():
+        code = JittedModule(lowering.lower_to_llvm(interpreter.parse(text, "payload")), ("f",))
+    a = np.random.default_rng(0).standard_normal((6, 5))
+    c = np.full_like(a, np.nan)
+    expected = c.copy()
+    for i in range(6):
+        total = 0.5
+        for j in range(0, 5, 2):
+            if j < i:
+                expected[i, j] = a[i, j] + total
+            total += a[i, j]
+        expected[i, 1] = total
+    CompiledFunction(code.addresses["f"])(PackedArguments(a.ctypes.data, c.ctypes.data))
+    assert np.array_equal(c, expected, equal_nan=True)
+
+
+def test_a_function_without_loops_is_left_alone(apply: Apply) -> None:
+    empty = "module { func.func @f() { return } }"
+    before = apply('transform.annotate %func "seen" : !transform.any_op', empty)
+    assert apply(f'{LINE}\n    transform.annotate %func "seen" : !transform.any_op', empty) == before
+
+
+def test_variable_bounds_are_refused_and_nothing_is_changed(apply: Apply) -> None:
+    variable = PIPELINE.replace("%a: memref<8x4xf32>)", "%a: memref<8x4xf32>, %n: index)").replace(
+        "scf.for %j = %c0 to %c4", "scf.for %j = %c0 to %n"
+    )
+    reason = (
+        r"^tuner\.unroll_inner_loops at script:.*found a loop with variable bounds, allowed constant ones"
+    )
+    with pytest.raises(CandidateError, match=reason) as caught:
+        apply(LINE, variable)
+    assert caught.value.stage == Stage.COMPILE
+    guarded = f"""transform.sequence %func : !transform.any_op failures(suppress) {{
+    ^bb0(%inner: !transform.any_op):
+      {LINE.replace("%func", "%inner")}
+    }}"""
+    assert apply(guarded, variable).count("scf.for") == 4
+
+
+@pytest.mark.parametrize(("limit", "is_allowed"), [(18, True), (17, False)])
+def test_more_copies_of_a_body_than_the_limit_are_refused(limit: int, is_allowed: bool, apply: Apply) -> None:
+    line = LINE.replace("(%func)", f"(%func) {{limit = {limit} : i64}}")
+    if is_allowed:
+        assert "scf.for" not in apply(line, NEST)
+        return
+    with pytest.raises(CandidateError, match=r"found a loop to be copied 18 times, allowed 17"):
+        apply(line, NEST)
