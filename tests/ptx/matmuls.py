@@ -18,7 +18,7 @@ DTYPES = {"f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32, "tf3
 
 @dataclass(frozen=True)
 class Matmul:
-    """One kernel: C = A B, and the launch it was compiled for."""
+    """One kernel: C = A B, perhaps relu(A B + bias), and the launch it was compiled for."""
 
     name: str
     sizes: tuple[int, int, int]  # m, n, k
@@ -29,6 +29,7 @@ class Matmul:
     out: str = "f32"
     shared_bytes: int = 24576
     is_zeroed: bool = False  # C is added to
+    has_epilogue: bool = False  # bias and relu
 
     @property
     def ptx(self) -> str:
@@ -61,16 +62,14 @@ class Matmul:
         """Returns the simulation, C, and what C should be."""
         a, b = self.inputs()
         c = self.output()
+        bias = np.linspace(-1, 1, self.sizes[1], dtype=np.float32)
+        arguments = (a, b, bias, c) if self.has_epilogue else (a, b, c)
+        text = self.ptx if ptx is None else ptx
         simulation = simulate(
-            ptx or self.ptx,
-            "matmul_kernel",
-            self.grid,
-            self.block,
-            (a, b, c),
-            self.shared_bytes,
-            schedule_seed=seed,
+            text, "matmul_kernel", self.grid, self.block, arguments, self.shared_bytes, schedule_seed=seed
         )
-        return simulation, c, self.expected(a, b)
+        expected = self.expected(a, b)
+        return simulation, c, np.maximum(expected + bias, 0) if self.has_epilogue else expected
 
 
 WARPS, SIMT = (64, 2, 1), (16, 16, 1)
@@ -81,6 +80,7 @@ MATMULS = (
     Matmul("mma_f16_tn", (64, 64, 64), (1, 1, 1), WARPS, "f16", "tn"),
     Matmul("mma_f16_odd", (100, 72, 40), (2, 2, 1), WARPS, "f16"),
     Matmul("mma_f16_splitk", (64, 64, 128), (1, 1, 2), WARPS, "f16", is_zeroed=True),
+    Matmul("mma_f16_epi", (64, 64, 64), (1, 1, 1), WARPS, "f16", out="f16", has_epilogue=True),
     Matmul("simt_f32", (64, 64, 32), (1, 1, 1), SIMT, "f32"),
     Matmul("simt_f32_sync", (64, 64, 32), (1, 1, 1), SIMT, "f32", shared_bytes=8192),
 )

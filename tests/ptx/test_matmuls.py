@@ -14,7 +14,8 @@ BLOCK_LIMIT_S = 0.5
 @pytest.mark.parametrize("matmul", MATMULS, ids=lambda matmul: matmul.name)
 def test_a_kernel_computes_the_product_without_races(matmul: Matmul, seed: int | None) -> None:
     simulation, c, expected = matmul.run(seed=seed)
-    np.testing.assert_allclose(c, expected, rtol=0, atol=2e-5)
+    tolerance = {"f32": 2e-5, "f16": 2e-2}[matmul.out]  # half a unit of the largest results
+    np.testing.assert_allclose(c.astype(np.float64), expected, rtol=0, atol=tolerance)
     assert simulation.hazards == ()
     assert simulation.blocks == np.prod(matmul.grid)
 
