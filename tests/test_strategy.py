@@ -16,7 +16,13 @@ from tuner.space import Candidate
 from tuner.strategy import Binder, Strategy, load_strategy, strategy_folder
 
 MACHINE = Machine("any", "any", "avx512", True, 2, 2, 49152, 1 << 20, 1 << 25, 1 << 34)
-SHIPPED = ("matmul_cpu_packed", "matmul_cpu_direct", "matmul_cpu_bf16", "matmul_gpu_naive")
+SHIPPED = (
+    "matmul_cpu_packed",
+    "matmul_cpu_direct",
+    "matmul_cpu_bf16",
+    "matmul_gpu_naive",
+    "matmul_gpu_mma_sync",
+)
 
 
 def bind(text: str, threads: int = 1, folder: Path = Path("nowhere"), **knobs: int | str) -> str:
