@@ -22,6 +22,7 @@ SHIPPED = (
     "matmul_cpu_bf16",
     "matmul_gpu_naive",
     "matmul_gpu_mma_sync",
+    "matmul_gpu_simt",
 )
 
 
