@@ -4,7 +4,7 @@ import pytest
 
 from tuner.errors import CandidateError, Stage
 from tuner.kernel import KernelProgram, Launch, Resources
-from tuner.launchable import SPILL_LIMIT_BYTES, require_launchable
+from tuner.launchable import SPILL_LIMIT_BYTES, block_shared_bytes, require_launchable
 
 LAUNCH = Launch("k", (2, 3, 1), (64, 2, 1), 49152, ("a", "c"))
 RESOURCES = Resources("k", 234, 0, 0, 0, 49152, 0, 0.125, 2)
@@ -38,6 +38,18 @@ def test_shared_memory_is_held_to_the_chip(chip: str, most: int) -> None:
 def test_static_shared_memory_counts() -> None:
     full = replace(LAUNCH, dynamic_shared_bytes=232448)
     assert "found 232456" in refusal(program(full, replace(RESOURCES, static_shared_bytes=8)))
+
+
+def test_dynamic_memory_starts_behind_static_memory_at_its_alignment() -> None:
+    ptx = ".extern .shared .align 1024 .b8 d[];\n.shared .align 8 .b8 s[24];"
+    assert block_shared_bytes(ptx, 24, 5000) == 1024 + 5000
+    assert block_shared_bytes(ptx, 0, 5000) == 5000
+    assert block_shared_bytes(".shared .align 8 .b8 s[24];", 24, 5000) == 5024
+    full = replace(LAUNCH, dynamic_shared_bytes=232448 - 1024)
+    barriers = replace(RESOURCES, static_shared_bytes=24)
+    require_launchable(replace(program(full, barriers), ptx=ptx))
+    wider = replace(full, dynamic_shared_bytes=full.dynamic_shared_bytes + 16)
+    assert "found 232464" in refusal(replace(program(wider, barriers), ptx=ptx))
 
 
 def test_registers_of_all_threads_must_fit() -> None:

@@ -1,8 +1,9 @@
 """Whether a compiled program can be launched at all, and without spilling: decided without a GPU."""
 
 import math
+import re
 
-from tuner.chips import MAX_BLOCK, MAX_GRID, MAX_THREADS_PER_BLOCK, Chip, chip_of
+from tuner.chips import MAX_BLOCK, MAX_GRID, MAX_THREADS_PER_BLOCK, chip_of
 from tuner.errors import CandidateError, Stage
 from tuner.kernel import KernelProgram, Launch, Resources
 from tuner.occupancy import BlockNeeds, blocks_by_registers
@@ -10,6 +11,7 @@ from tuner.occupancy import BlockNeeds, blocks_by_registers
 # Stores and loads in the code of one thread. A few addresses that are spilled outside of the main loop do not
 # show in the time; spilled accumulators, which do, are hundreds of bytes.
 SPILL_LIMIT_BYTES = 64
+DYNAMIC = re.compile(r"\.extern\s+\.shared\s+\.align\s+(\d+)")  # in PTX: of dynamic shared memory
 
 
 def require_launchable(program: KernelProgram) -> None:
@@ -22,11 +24,19 @@ def require_launchable(program: KernelProgram) -> None:
     for launch in program.launches:
         _require_geometry(launch)
         known = resources.get(launch.kernel)
-        _require_shared_memory(launch, known, chip)
+        static = known.static_shared_bytes if known else 0
+        shared = block_shared_bytes(program.ptx, static, launch.dynamic_shared_bytes)
+        _require(launch, "shared bytes", shared, chip.max_shared_bytes, f" on {chip.name}")
         if known is not None:
             _require_registers(launch, known)
             spilled = known.spill_store_bytes + known.spill_load_bytes
             _require(launch, "spilled bytes", spilled, SPILL_LIMIT_BYTES)
+
+
+def block_shared_bytes(ptx: str, static_bytes: int, dynamic_bytes: int) -> int:
+    """Returns what one block takes: dynamic memory starts behind static memory, at its own alignment."""
+    alignment = max((int(number) for number in DYNAMIC.findall(ptx)), default=1)
+    return -(-static_bytes // alignment) * alignment + dynamic_bytes
 
 
 def _require_geometry(launch: Launch) -> None:
@@ -38,12 +48,6 @@ def _require_geometry(launch: Launch) -> None:
         _require(launch, f"block {axis}", threads, widest)
         if min(blocks, threads) < 1:
             _refuse(launch, f"grid or block {axis}", 0, "1 or more")
-
-
-def _require_shared_memory(launch: Launch, known: Resources | None, chip: Chip) -> None:
-    static = known.static_shared_bytes if known else 0
-    found = static + launch.dynamic_shared_bytes
-    _require(launch, "shared bytes", found, chip.max_shared_bytes, f" on {chip.name}")
 
 
 def _require_registers(launch: Launch, known: Resources) -> None:

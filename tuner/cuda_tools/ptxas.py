@@ -13,6 +13,7 @@ from tuner.cuda_tools.locate import DISTRIBUTIONS, Tool, locate
 from tuner.cuda_tools.ptxas_report import KernelReport, first_fault, read_report
 from tuner.errors import CandidateError, Stage, UsageError
 from tuner.kernel import KernelProgram, Resources
+from tuner.launchable import block_shared_bytes
 from tuner.occupancy import BlockNeeds, blocks_per_multiprocessor, occupancy
 
 TIMEOUT_S = 60.0  # the largest matmul kernels take about one second
@@ -104,7 +105,7 @@ def _resources(program: KernelProgram, chip: Chip, report: KernelReport) -> Reso
     launches = [launch for launch in program.launches if launch.kernel == report.kernel]
     dynamic = max((launch.dynamic_shared_bytes for launch in launches), default=0)
     threads = max((math.prod(launch.block) for launch in launches), default=1)
-    shared = report.static_shared_bytes + dynamic
+    shared = block_shared_bytes(program.ptx, report.static_shared_bytes, dynamic)
     needs = BlockNeeds(threads, report.registers, shared, report.barriers)
     return Resources(
         kernel=report.kernel,
