@@ -25,11 +25,12 @@ class Case:
     b_shape: tuple[int, ...]
     expected: Callable[[Array], Array]  # b of a
     shared_bytes: int  # dynamic, of the launch
+    source: str = ""  # instead of the file's
 
     @property
     def text(self) -> str:
         """Returns the payload."""
-        return (FOLDER / f"{self.name}.mlir").read_text()
+        return self.source or (FOLDER / f"{self.name}.mlir").read_text()
 
     @property
     def buffers(self) -> tuple[KernelBuffer, ...]:
@@ -62,6 +63,7 @@ def _rotate(a: Array) -> Array:
 
 CASES = (
     Case("barrier", "float32", (3, 64), (3, 64), lambda a: a[:, ::-1], 256),
+    Case("reuse", "float32", (3, 64), (3, 64), lambda a: np.roll(a[:, ::-1], -1, axis=1), 256),
     Case("all_reduce_add", "float32", (4, 96), (4,), lambda a: a.sum(axis=1), 128),
     Case("all_reduce_region", "int32", (2, 8, 20), (2,), lambda a: a.max(axis=(1, 2)), 128),
     Case("ids", "int32", (), (288, 14), _ids, 0),

@@ -1,5 +1,7 @@
 """Every payload goes through the lowering to PTX and cubin, on every chip."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.mlir.kernels import parsed
@@ -43,6 +45,13 @@ def test_a_payload_assembles_and_can_be_launched(case: Case, chip: str) -> None:
     program = ptxas.assemble(program_of(case, chip))
     require_launchable(program)
     assert program.cubin.startswith(b"\x7fELF")
+
+
+def test_without_the_barrier_between_them_buffers_are_apart() -> None:
+    (case,) = (case for case in CASES if case.name == "reuse")
+    head, middle, tail, rest = case.text.split("    gpu.barrier\n")
+    together = program_of(replace(case, source="    gpu.barrier\n".join((head, middle + tail, rest))))
+    assert together.launches[0].dynamic_shared_bytes == 2 * case.shared_bytes
 
 
 def test_private_attributions_are_every_threads_own() -> None:

@@ -1,5 +1,7 @@
 """Every payload computes what it should, without races, in the PTX simulator."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -23,3 +25,13 @@ def test_a_payload_computes_what_it_should(case: Case, seed: int | None) -> None
     assert simulation.races == ()
     np.testing.assert_array_equal(b, case.expected(a))
     np.testing.assert_array_equal(arrays["a"], a)
+
+
+def test_the_barrier_that_allows_buffers_to_share_bytes_is_needed() -> None:
+    (case,) = (case for case in CASES if case.name == "reuse")
+    program = program_of(case)
+    head, middle, tail, rest = program.ptx.split("bar.sync")
+    without = replace(program, ptx=f"{head}bar.sync{middle}// {tail}bar.sync{rest}")
+    a = case.draw(np.random.default_rng(7))
+    (simulation,) = launch.run_program(without, {"a": a, "b": np.empty(case.b_shape, case.dtype)})
+    assert any("shared" in race.kind.value for race in simulation.races)
