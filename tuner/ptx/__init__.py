@@ -14,6 +14,7 @@ from tuner.ptx.instruction import Module
 from tuner.ptx.launch import run_program, simulate, simulate_module
 from tuner.ptx.parser import parse
 from tuner.ptx.simulation import Simulation
+from tuner.ptx.tensor_map import TensorMap
 
 __all__ = [
     "BankConflict",
@@ -22,6 +23,7 @@ __all__ = [
     "Module",
     "Simulation",
     "SimulationError",
+    "TensorMap",
     "UnsupportedInstruction",
     "parse",
     "run_program",

@@ -5,11 +5,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from tuner.ptx.bulk_copies import BulkCopies
 from tuner.ptx.copies import Copies
 from tuner.ptx.defects import Defect, Fault
 from tuner.ptx.dtypes import UNSIGNED, Array, Bools, Indices
 from tuner.ptx.geometry import WARP_LANES, Geometry
+from tuner.ptx.mbarriers import MBarriers
 from tuner.ptx.spaces import Spaces
+from tuner.ptx.tensor_map import PlacedMap
+from tuner.ptx.warpgroups import Warpgroups
 from tuner.ptx.watch import Watch
 
 # What a register holds before anything is written to it: as a float of any size, NaN.
@@ -24,6 +28,10 @@ class Chunk:
     watch: Watch
     spaces: Spaces
     copies: Copies
+    mbarriers: MBarriers
+    bulk: BulkCopies
+    warpgroups: Warpgroups
+    tensor_maps: dict[int, PlacedMap]  # by the address of a parameter, generic
     special: dict[str, Array]
     width_of: Callable[[str], "np.dtype[np.generic] | None"]  # type of a register's bits
     exited: Bools  # lanes that have returned, or are no thread at all
@@ -65,9 +73,19 @@ class Chunk:
         if name == "_":
             return
         self.written_at[name] = self.time
+        self.put(name, lanes, bits)
+
+    def put(self, name: str, lanes: Indices, bits: Array) -> None:
+        """Sets a register in some lanes as an asynchronous operation does: no instruction writes it."""
         found = np.array(self.read(name))
         found[lanes] = bits
         self.registers[name] = found
+
+    def report_unfinished(self) -> None:
+        """Reports asynchronous operations that nobody waited for."""
+        self.copies.report_unfinished()
+        self.bulk.report_unfinished()
+        self.warpgroups.report_unfinished(self.watch)
 
     def full(self, values: Array) -> Array:
         """Returns values with one entry per lane."""

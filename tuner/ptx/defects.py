@@ -29,7 +29,12 @@ class Defect(enum.Enum):
     IN_FLIGHT = "touched while an asynchronous operation is in flight"
     MISSING_FENCE = "missing proxy fence"
     UNFINISHED = "asynchronous operation not waited for"
+    # these as well, but they do no harm
     SAME_VALUE = "same value written twice"  # unordered, yet every order gives the same memory
+    LATE_ACCUMULATOR = "accumulator written after wgmma.fence"  # ptxas repairs it: C7517, C7519
+
+
+BENIGN = (Defect.SAME_VALUE, Defect.LATE_ACCUMULATOR)
 
 
 @dataclass(frozen=True)

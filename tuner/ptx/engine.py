@@ -10,7 +10,7 @@ from tuner.ptx.defects import Defect, Fault, SimulationError, at
 from tuner.ptx.dtypes import Bools
 from tuner.ptx.geometry import WARP_LANES
 from tuner.ptx.instruction import Kernel
-from tuner.ptx.threads import AT_MEMORY_BARRIER, ENDED, RUNS, Threads
+from tuner.ptx.threads import ENDED, RUNS, Threads
 
 STEPS_LIMIT = 20_000_000  # basic blocks that one chunk may run: more is an endless loop
 
@@ -56,7 +56,7 @@ class Engine:
             self._run_block(lanes)
         else:
             raise self._failed(Defect.ENDLESS, f"found more than {STEPS_LIMIT} basic blocks")
-        self._chunk.copies.report_unfinished()
+        self._chunk.report_unfinished()
 
     def _next(self) -> Bools | None:
         """Returns the lanes that run next, all at one block; None when every thread has ended."""
@@ -65,19 +65,22 @@ class Engine:
             threads.release()
         except Fault as fault:
             raise self._failed(fault.kind, fault.reason) from None
-        self._wake()
+        if self._chunk.mbarriers.has_progress:
+            self._chunk.mbarriers.has_progress = False
+            threads.wake()
         runs = threads.status == RUNS
         if not runs.any():
             if (threads.status == ENDED).all():
                 return None
-            raise self._failed(Defect.DEADLOCK, threads.stuck())
+            if threads.is_stuck or not self._chunk.bulk.has_loads:
+                raise self._failed(Defect.DEADLOCK, threads.stuck())
+            threads.is_stuck = True
+            threads.wake()
+            runs = threads.status == RUNS
         if self._rng is not None:
             runs &= self._unit == self._rng.choice(np.unique(self._unit[runs]))
         found: Bools = runs & (threads.block == threads.block[runs].min())
         return found
-
-    def _wake(self) -> None:
-        """Lets threads try again that wait at a barrier in memory."""
 
     def _run_block(self, lanes: Bools) -> None:
         chunk, threads = self._chunk, self._threads
@@ -109,7 +112,7 @@ class Engine:
             holds = guard(chunk)
             taken = lanes & (~holds if is_negated else holds)
         after = 0 if following is None else following
-        self._threads.block[lanes] = after
+        self._threads.block[lanes & ~taken] = after
         if not taken.any():
             return
         try:
@@ -119,6 +122,3 @@ class Engine:
 
     def _failed(self, kind: Defect, reason: str) -> SimulationError:
         return SimulationError(kind, 0, f"kernel {self._kernel.name}: {kind.value}: {reason}")
-
-
-__all__ = ["AT_MEMORY_BARRIER", "Counts", "Engine"]

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from tuner.ptx.conflicts import BankConflict
-from tuner.ptx.defects import Defect, Hazard
+from tuner.ptx.defects import BENIGN, Hazard
 
 
 @dataclass(frozen=True)
@@ -19,12 +19,12 @@ class Simulation:
     @property
     def races(self) -> tuple[Hazard, ...]:
         """Returns the hazards that make results depend on the order: none may be there."""
-        return tuple(hazard for hazard in self.hazards if hazard.kind is not Defect.SAME_VALUE)
+        return tuple(hazard for hazard in self.hazards if hazard.kind not in BENIGN)
 
     @property
     def benign(self) -> tuple[Hazard, ...]:
-        """Returns unordered writes of the same value, which change nothing in any order."""
-        return tuple(hazard for hazard in self.hazards if hazard.kind is Defect.SAME_VALUE)
+        """Returns the hazards that do no harm, such as unordered writes of the same value."""
+        return tuple(hazard for hazard in self.hazards if hazard.kind in BENIGN)
 
     @property
     def conflict_ratio(self) -> float:

@@ -39,6 +39,7 @@ class Threads:
     status: Array = field(init=False)
     barrier: Indices = field(init=False)  # number of the barrier it waits at
     expected: Indices = field(init=False)  # threads that the barrier waits for; 0: the whole block
+    is_stuck: bool = False  # nobody runs: bulk copies may not be delayed any longer
     _arrivals: dict[tuple[int, int], Arrival] = field(default_factory=dict)  # (place, barrier)
     _reductions: dict[tuple[int, int], Reduction] = field(default_factory=dict)
 
@@ -127,6 +128,10 @@ class Threads:
         result = {"and": values.all(), "or": values.any(), "popc": values.sum()}[found.operation]
         dtype = bool if found.operation != "popc" else np.uint32
         self.chunk.scatter(found.target, lanes, np.full(len(lanes), result, dtype))
+
+    def wake(self) -> None:
+        """Lets threads try again that wait at a barrier in memory."""
+        self.status[self.status == AT_MEMORY_BARRIER] = RUNS
 
     def stuck(self) -> str:
         """Returns in words where threads wait that never go on."""

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from tuner.ptx.chunk import Chunk
+from tuner.ptx.decode.bulk import proxy_fence
 from tuner.ptx.decode.operands import Operands, Step
 from tuner.ptx.dtypes import PtxType
 
@@ -61,6 +62,9 @@ def _check_count(operands: Operands, found: int, count: int) -> None:
 
 def nothing(operands: Operands) -> Step:
     """Decodes what has no effect here: prefetches, hints, and fences of a memory that is always coherent."""
+    if operands.instruction.opcode.startswith("fence.proxy.async"):
+        operands.modifiers.need(("proxy",), "it")
+        return proxy_fence(operands)
     left = operands.modifiers
     while left.take(*operands.instruction.parts[1:]):
         pass

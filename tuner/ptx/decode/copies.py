@@ -1,10 +1,11 @@
-"""cp.async and its groups."""
+"""cp.async and its groups; cp.async.bulk is decoded elsewhere."""
 
 from collections.abc import Callable
 
 import numpy as np
 
 from tuner.ptx.chunk import Chunk
+from tuner.ptx.decode.bulk import bulk
 from tuner.ptx.decode.operands import U32, Operands, Step
 
 SIZES_BYTES = (4, 8, 16)
@@ -14,7 +15,7 @@ def copy(operands: Operands) -> Step:
     """Decodes cp.async, cp.async.commit_group, cp.async.wait_group and cp.async.wait_all."""
     modifiers = operands.modifiers
     modifiers.need(("async",), "it")
-    word = modifiers.take("commit_group", "wait_group", "wait_all", "bulk", "mbarrier")
+    word = modifiers.take("bulk", "commit_group", "wait_group", "wait_all", "mbarrier")
     if word == "commit_group":
         return lambda chunk: chunk.copies.commit(chunk.active())
     if word == "wait_all":
@@ -22,6 +23,8 @@ def copy(operands: Operands) -> Step:
     if word == "wait_group":
         newest = operands.constant(0)
         return lambda chunk: chunk.copies.wait(chunk.mask, newest)
+    if word == "bulk":
+        return bulk(operands)
     if word is not None:
         raise operands.unsupported(f".{word}")
     return _begin(operands)

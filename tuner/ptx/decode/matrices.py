@@ -6,10 +6,9 @@ import numpy as np
 
 from tuner.ptx.chunk import Chunk
 from tuner.ptx.decode.operands import Operands, Reader, Step
-from tuner.ptx.defects import Defect, Fault
+from tuner.ptx.decode.shared_addresses import SharedReader, shared_address
 from tuner.ptx.dtypes import TYPES, Array, Indices
 from tuner.ptx.fragments import ELEMENTS, product, registers_to_rows, rows_to_registers
-from tuner.ptx.spaces import WINDOW_BITS, WINDOWS
 
 B32 = TYPES["b32"]
 SHAPES = {
@@ -76,12 +75,12 @@ def set_lanes(chunk: Chunk, name: str, lanes: Indices, bits: Array) -> None:
 def load_matrices(operands: Operands) -> Step:
     """Decodes ldmatrix: 8x8 matrices of 16 bits, whose rows the first lanes name."""
     count, is_transposed, is_generic = _matrix_words(operands)
-    address, targets = operands.address(1), operands.names(0)
+    address, targets = shared_address(operands, 1, is_generic), operands.names(0)
     if len(targets) != count:
         raise operands.unsupported(f"{len(targets)} registers for {count} matrices")
 
     def step(chunk: Chunk) -> None:
-        warps, lanes, places = _rows(chunk, address, count, is_generic)
+        warps, lanes, places = _rows(chunk, address, count)
         rows = chunk.spaces.shared.load_rows(lanes, places).reshape(len(warps), count, 8, 8)
         found = rows_to_registers(rows, is_transposed)
         every = chunk.lanes_of_warps(warps)
@@ -94,10 +93,10 @@ def load_matrices(operands: Operands) -> Step:
 def store_matrices(operands: Operands) -> Step:
     """Decodes stmatrix, the inverse of ldmatrix."""
     count, is_transposed, is_generic = _matrix_words(operands)
-    address, sources = operands.address(0), _fragment(operands, 1, count)
+    address, sources = shared_address(operands, 0, is_generic), _fragment(operands, 1, count)
 
     def step(chunk: Chunk) -> None:
-        warps, lanes, places = _rows(chunk, address, count, is_generic)
+        warps, lanes, places = _rows(chunk, address, count)
         every = chunk.lanes_of_warps(warps)
         bits = np.stack([chunk.full(read(chunk))[every].reshape(-1, 32) for read in sources], axis=1)
         rows = registers_to_rows(bits, is_transposed).reshape(len(lanes), 8)
@@ -117,16 +116,11 @@ def _matrix_words(operands: Operands) -> tuple[int, bool, bool]:
     return count, modifiers.take("trans") is not None, modifiers.space() == "generic"
 
 
-def _rows(chunk: Chunk, address: Reader, count: int, is_generic: bool) -> tuple[Indices, Indices, Indices]:
+def _rows(chunk: Chunk, address: SharedReader, count: int) -> tuple[Indices, Indices, Indices]:
     """Returns warps, the lanes that name rows, and the shared addresses of the rows."""
     warps = chunk.whole_warps()
     lanes = (warps[:, None] * 32 + np.arange(8 * count)).ravel()
-    places = chunk.full(address(chunk))[lanes]
-    if is_generic:
-        if (places >> WINDOW_BITS != WINDOWS["shared"] >> WINDOW_BITS).any():
-            raise Fault(Defect.OUT_OF_BOUNDS, "found a generic address outside shared memory")
-        places = places - WINDOWS["shared"]
-    return warps, lanes, places
+    return warps, lanes, address(chunk, lanes)
 
 
 DECODERS: dict[str, Callable[[Operands], Step]] = {

@@ -13,8 +13,10 @@ from tuner.ptx.decode import (
     conversions,
     copies,
     matrices,
+    mbarriers,
     moves,
     warps,
+    wgmma,
 )
 from tuner.ptx.decode.control import TERMINATORS, Guarded, Terminator, guard_of
 from tuner.ptx.decode.operands import Operands, Reader, Step
@@ -33,7 +35,11 @@ DECODERS: dict[str, Callable[[Operands], Step]] = {
     **warps.DECODERS,
     **matrices.DECODERS,
     **copies.DECODERS,
+    **mbarriers.DECODERS,
+    **wgmma.DECODERS,
 }
+
+ENDINGS = {**TERMINATORS, "mbarrier": mbarriers.wait}
 
 
 @dataclass(frozen=True)
@@ -77,7 +83,7 @@ def _decoded(
 
 
 def _ending(operands: Operands, labels: dict[str, int]) -> Ending:
-    terminator = TERMINATORS[operands.instruction.parts[0]](operands, labels)
+    terminator = ENDINGS[operands.instruction.parts[0]](operands, labels)
     operands.modifiers.finish()
     return Ending(operands.instruction, guard_of(operands), terminator)
 
