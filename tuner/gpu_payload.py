@@ -46,7 +46,7 @@ def views_in(script: str, problem: Problem) -> Views:
         raise UsageError(
             f"script: workspace: found {slices}, allowed 1..{SLICES_LIMIT} that divide {padding[2]}"
         )
-    if not set(packed) <= {"a", "b"}:
+    if packed not in ((), ("a",), ("b",), ("a", "b")):
         raise UsageError(f"script: packed: found {' '.join(packed)}, allowed a, b")
     return Views((padding[0], padding[1], padding[2]), slices, packed)
 

@@ -8,6 +8,7 @@ from tuner.mlir.building import branch, create, piece, plus, value
 from tuner.mlir.epilogues import apply_epilogue, find_epilogue, output_type
 from tuner.mlir.ops.dialect import InPlaceEffects, TunerDialect, attribute, refuse, text, walk
 from tuner.mlir.padded_views import (
+    BOUNDS,
     Bounds,
     bounds_of,
     is_inside,
@@ -128,9 +129,12 @@ def _finish(function: Any, stores: list[Any], mode: str, slices: int) -> None:
 def _become_workspace(output: _Output, slices: int) -> None:
     """A workspace holds whole tiles: nothing to check, rows as long as the padded view's."""
     memref = ir.MemRefType(output.argument.type)
-    output.argument.set_type(ir.MemRefType.get([slices, *memref.shape], memref.element_type))
+    sizes = [slices, *memref.shape]
+    output.argument.set_type(ir.MemRefType.get(sizes, memref.element_type))
     output.bounds, output.row = {}, memref.shape[1]
     sync_function_type(output.function)
+    number = ir.BlockArgument(output.argument).arg_number
+    set_argument_attribute(output.function, number, BOUNDS, ir.DenseI64ArrayAttr.get(sizes))
 
 
 def _rewrite(store: Any, output: _Output) -> None:
