@@ -1,16 +1,14 @@
 """Kernels that are broken on purpose: every defect is found, and as the kind it is."""
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
 import pytest
 
-from tests.ptx.matmuls import BY_NAME, Matmul
-from tuner.ptx import Defect, Simulation, SimulationError
+from tests.ptx.matmuls import BY_NAME
+from tests.ptx.mutations import Edit, change, drop, drop_last, outcome
+from tuner.ptx import Defect
 
-Edit = Callable[[str], str]
 WRONG_NUMBERS = None  # nothing but the result tells
 
 
@@ -22,20 +20,6 @@ class Mutation:
     kernel: str
     edit: Edit
     kind: Defect | None
-
-
-def drop(pattern: str, count: int = 0) -> Edit:
-    """Returns the edit that deletes what matches, all of it or the first few."""
-    return change(pattern, "", count)
-
-
-def change(pattern: str, text: str, count: int = 0) -> Edit:
-    return lambda ptx: re.sub(pattern, text, ptx, count=count)
-
-
-def drop_last(word: str) -> Edit:
-    """Returns the edit that deletes the last instruction with a word."""
-    return lambda ptx: re.sub(rf"(?s)(.*\n)[^\n]*{re.escape(word)}[^\n]*\n", r"\1", ptx, count=1)
 
 
 def wait_less(ptx: str) -> str:
@@ -130,25 +114,12 @@ MUTATIONS = (
 )
 
 
-def found_in(matmul: Matmul, ptx: str) -> tuple[set[Defect], bool]:
-    """Returns the kinds of what was found, and whether the result is right."""
-    try:
-        simulation, c, expected = matmul.run(ptx)
-    except SimulationError as error:
-        return {error.kind}, False
-    return kinds(simulation), bool(np.allclose(c.astype(np.float64), expected, rtol=0, atol=2e-2))
-
-
-def kinds(simulation: Simulation) -> set[Defect]:
-    return {hazard.kind for hazard in simulation.hazards}
-
-
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.name)
 def test_a_broken_kernel_is_noticed(mutation: Mutation) -> None:
     matmul = BY_NAME[mutation.kernel]
     broken = mutation.edit(matmul.ptx)
     assert broken != matmul.ptx
-    found, is_right = found_in(matmul, broken)
+    found, is_right = outcome(matmul.run, broken, tolerance=2e-2)
     if mutation.kind is WRONG_NUMBERS:
         assert not is_right
     else:
