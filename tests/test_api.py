@@ -10,6 +10,7 @@ from tuner import api
 from tuner.config import default_space_file
 from tuner.errors import UsageError
 from tuner.runs import RunSettings
+from tuner.target_name import TargetName
 from tuner.tuning.composition import TargetStatus
 
 PROBLEM = tuner.Matmul(8, 8, 8)
@@ -91,7 +92,45 @@ def test_a_seed_is_not_negative() -> None:
 
 def test_auto_is_the_first_target_that_works() -> None:
     statuses = (TargetStatus("gpu", False, "no driver"), TargetStatus("cpu", True, "here"))
-    assert api.resolve_target("auto", fakes.composition(targets=lambda: statuses)) == "cpu"
+    assert api.resolve_target("auto", fakes.composition(targets=lambda: statuses)) == TargetName("cpu")
+
+
+def test_auto_is_never_a_target_without_times() -> None:
+    untimed = TargetStatus("simulator", True, "no clock", is_timed=False)
+    parts = fakes.composition(targets=lambda: (untimed, TargetStatus("cpu", True, "here")))
+    assert api.resolve_target("auto", parts) == TargetName("cpu")
+    with pytest.raises(UsageError, match="chip: found 'sm_80' for target cpu, allowed for cuda, simulator"):
+        api.resolve_target("auto", parts, "sm_80")
+    with pytest.raises(UsageError, match="found none that works here: simulator: no clock"):
+        api.resolve_target("auto", fakes.composition(targets=lambda: (untimed,)))
+
+
+def test_a_target_that_only_compiles_may_be_asked_for() -> None:
+    cuda = TargetStatus("cuda", False, "no driver", is_timed=False, can_compile=True)
+    parts = fakes.composition(targets=lambda: (cuda,))
+    assert api.resolve_target("cuda", parts, "sm_80") == TargetName("cuda", "sm_80")
+    with pytest.raises(UsageError, match="chip: found 'sm_1', allowed sm_80, "):
+        api.resolve_target("cuda:sm_1", parts)
+
+
+def test_without_times_the_sampler_is_one_that_needs_none() -> None:
+    untimed = TargetStatus("simulator", True, "no clock", is_timed=False)
+    parts = fakes.composition(targets=lambda: (untimed, TargetStatus("fake", True, "for tests")))
+    problem = tuner.Matmul(8, 8, 8, "f16")
+    assert api.run_settings(problem, parts, target="simulator").sampler == "random"
+    assert api.run_settings(problem, parts, target="simulator").target == "simulator:sm_90"
+    assert api.run_settings(problem, parts, target="simulator", sampler="exhaustive").sampler == "exhaustive"
+    assert api.run_settings(problem, parts, target="fake").sampler == "tpe"
+    with pytest.raises(
+        UsageError, match="sampler: found 'tpe', allowed random, exhaustive: target simulator"
+    ):
+        api.run_settings(problem, parts, target="simulator", sampler="tpe")
+
+
+def test_what_processors_do_not_take_is_refused_before_anything_is_tried() -> None:
+    parts = fakes.composition(targets=lambda: (TargetStatus("cpu", True, "here"),))
+    with pytest.raises(UsageError, match="dtype: found 'f16', allowed f32, f64, bf16 on target cpu"):
+        api.run_settings(tuner.Matmul(8, 8, 8, "f16"), parts)
 
 
 def test_no_target_that_works_tells_every_reason() -> None:

@@ -104,7 +104,8 @@ def test_a_trial_document_holds_everything() -> None:
     assert document["measurement"]["samples_s"] == [1.0] * 5
     assert document["final"]["median_s"] == 2.0
     assert document["stages_s"] == {"bind": 0.001, "measure": 0.2}
-    assert document["verdict"] == {"max_error": 0.25, "elements": 64}
+    assert document["verdict"] == {"max_error": 0.25, "elements": 64, "notes": []}
+    assert document["resources"] == []
     assert document["script"] == "module {}\n"
 
 

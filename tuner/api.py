@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING, Any
 from tuner.errors import UsageError
 from tuner.problem import Problem
 from tuner.runs import RunSettings, StoredTrial, TrialQuery
+from tuner.target_name import TargetName, require_types
 
 if TYPE_CHECKING:
-    from tuner.tuning.composition import Composition
+    from tuner.tuning.composition import Composition, TargetStatus
     from tuner.tuning.events import Observer
     from tuner.tuning.session import TunedRun
 
 DEFAULT_TRIALS = 100  # when neither a number nor a time is given
 WORKERS_LIMIT = 4  # more than this wait for the one that times
+TIMED_SAMPLER = "tpe"
+UNTIMED_SAMPLERS = ("random", "exhaustive")  # that need no times; the default is the first
 
 
 def default_database() -> str:
@@ -30,10 +33,11 @@ def run_settings(
     composition: "Composition",
     *,
     target: str = "auto",
+    chip: str = "",
     threads: int = 1,
     strategies: tuple[str, ...] = (),
     space: Path | None = None,
-    sampler: str = "tpe",
+    sampler: str | None = None,
     seed: int = 0,
     trials: int | None = None,
     budget_s: float | None = None,
@@ -57,13 +61,15 @@ def run_settings(
     if workers is None:
         workers = min(WORKERS_LIMIT, composition.machine().physical_cores)
     space_file = load_space_file(space or default_space_file())
+    resolved = resolve_target(target, composition, chip)
+    require_types(problem, resolved)
     return RunSettings(
         problem=problem,
-        target=resolve_target(target, composition),
+        target=resolved.text,
         threads=threads,
         strategies=tuple(chosen.text for chosen in choose(strategies, space_file)),
         space_yaml=space_file.text,
-        sampler=sampler,
+        sampler=_sampler(sampler, composition.is_timed(resolved.text), resolved),
         seed=seed,
         trials=trials,
         budget_s=budget_s,
@@ -72,18 +78,38 @@ def run_settings(
     )
 
 
-def resolve_target(name: str, composition: "Composition") -> str:
-    """Returns the target to use; ``auto`` means the first that works here. Raises UsageError for none."""
+def resolve_target(word: str, composition: "Composition", chip: str = "") -> TargetName:
+    """Returns the target to use; ``auto`` is the first that gives times here. Raises UsageError for none."""
     known = composition.targets()
+    if word == "auto":
+        return _first_timed(known, chip)
+    target = TargetName.parse(word, chip)
     for status in known:
-        if name in ("auto", status.name) and status.is_available:
-            return status.name
-        if name == status.name:
-            raise UsageError(f"target {name}: not available here: {status.reason}")
-    if name == "auto":
-        reasons = "; ".join(f"{status.name}: {status.reason}" for status in known)
-        raise UsageError(f"target: found none that works here: {reasons}")
-    raise UsageError(f"target: found {name!r}, allowed auto, {', '.join(status.name for status in known)}")
+        if status.name == target.kind and (status.is_available or status.can_compile):
+            return target
+        if status.name == target.kind:
+            raise UsageError(f"target {word}: not available here: {status.reason}")
+    raise UsageError(f"target: found {word!r}, allowed auto, {', '.join(status.name for status in known)}")
+
+
+def _first_timed(known: "tuple[TargetStatus, ...]", chip: str) -> TargetName:
+    for status in known:
+        if status.is_available and status.is_timed:
+            return TargetName.parse(status.name, chip)
+    reasons = "; ".join(f"{status.name}: {status.reason}" for status in known)
+    raise UsageError(f"target: found none that works here: {reasons}")
+
+
+def _sampler(word: str | None, is_timed: bool, target: TargetName) -> str:
+    """Returns the sampler, by default one that suits. Raises UsageError for one that learns from no times."""
+    if is_timed:
+        return word or TIMED_SAMPLER
+    if word is not None and word not in UNTIMED_SAMPLERS:
+        raise UsageError(
+            f"sampler: found {word!r}, allowed {', '.join(UNTIMED_SAMPLERS)}: "
+            f"target {target.kind} gives no times to learn from"
+        )
+    return word or UNTIMED_SAMPLERS[0]
 
 
 def tune(
@@ -92,10 +118,11 @@ def tune(
     trials: int | None = None,
     budget_s: float | None = None,
     *,
+    chip: str = "",
     threads: int = 1,
     strategies: tuple[str, ...] = (),
     space: Path | None = None,
-    sampler: str = "tpe",
+    sampler: str | None = None,
     seed: int = 0,
     workers: int | None = None,
     fresh: bool = False,
@@ -118,6 +145,7 @@ def tune(
         problem,
         composition,
         target=target,
+        chip=chip,
         threads=threads,
         strategies=strategies,
         space=space,

@@ -26,8 +26,8 @@ class Provenance:
     machine: str  # Machine.name
     strategy: str
     knobs: tuple[tuple[str, Value], ...]
-    median_s: float
-    interval_s: tuple[float, float]
+    median_s: float | None  # None: verified, on a target without a clock
+    interval_s: tuple[float, float] | None
     vendor: tuple[str, float] | None  # (name, median seconds)
     trial: int
     run: int
@@ -35,9 +35,9 @@ class Provenance:
     date: str  # UTC, ISO 8601
 
     @property
-    def gflop_per_s(self) -> float:
-        """Returns the speed in 1e9 flop per second."""
-        return self.problem.flop / self.median_s / 1e9
+    def gflop_per_s(self) -> float | None:
+        """Returns the speed in 1e9 flop per second; None for what was not timed."""
+        return None if self.median_s is None else self.problem.flop / self.median_s / 1e9
 
 
 def own_ops(script: str, prefix: str) -> tuple[str, ...]:
@@ -86,17 +86,17 @@ def without_header(text: str) -> str:
     return "".join(lines[last + 1 :])
 
 
-def write_atomically(path: Path, text: str) -> None:
+def write_atomically(path: Path, content: bytes) -> None:
     """Writes a file whole or not at all. Raises UsageError when the place cannot take it."""
     temporary = ""
     try:
         if path.exists() and not path.is_file():  # a device or a pipe is written to, never replaced
-            path.write_text(text)
+            path.write_bytes(content)
             return
         path = path.resolve()  # a link stays one
-        with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
             temporary = file.name
-            file.write(text)
+            file.write(content)
             file.flush()
             os.fsync(file.fileno())
         Path(temporary).chmod(0o666 & ~_umask())
@@ -115,12 +115,6 @@ def _umask() -> int:
 
 
 def _header_lines(provenance: Provenance) -> list[str]:
-    low, high = provenance.interval_s
-    interval = f"95 % interval {low * 1e6:.2f} .. {high * 1e6:.2f} us"
-    vendor = "not measured"
-    if provenance.vendor is not None:
-        name, median_s = provenance.vendor
-        vendor = f"{name}: {median_s * 1e6:.2f} us, ratio {median_s / provenance.median_s:.3f}"
     return [
         f"Transform script of {provenance.problem.key}",
         f"made by   tuner {provenance.tuner} on {provenance.date}",
@@ -128,11 +122,26 @@ def _header_lines(provenance: Provenance) -> list[str]:
         f"machine   {provenance.machine}",
         f"strategy  {provenance.strategy}",
         f"knobs     {', '.join(f'{name}={value}' for name, value in provenance.knobs)}",
-        f"time      {provenance.median_s * 1e6:.2f} us ({interval}), {provenance.gflop_per_s:.2f} GFLOP/s",
-        f"vendor    {vendor}",
+        f"time      {_time_words(provenance)}",
+        f"vendor    {_vendor_words(provenance)}",
         f"trial     {provenance.trial} of run {provenance.run}",
         f"mlir      {provenance.mlir}",
     ]
+
+
+def _time_words(provenance: Provenance) -> str:
+    if provenance.median_s is None or provenance.interval_s is None:
+        return "none: verified, not timed"
+    low, high = provenance.interval_s
+    interval = f"95 % interval {low * 1e6:.2f} .. {high * 1e6:.2f} us"
+    return f"{provenance.median_s * 1e6:.2f} us ({interval}), {provenance.gflop_per_s:.2f} GFLOP/s"
+
+
+def _vendor_words(provenance: Provenance) -> str:
+    if provenance.vendor is None or provenance.median_s is None:
+        return "not measured"
+    name, median_s = provenance.vendor
+    return f"{name}: {median_s * 1e6:.2f} us, ratio {median_s / provenance.median_s:.3f}"
 
 
 def _to_json(provenance: Provenance) -> str:
@@ -146,6 +155,7 @@ def _to_json(provenance: Provenance) -> str:
                 "dtype": problem.dtype,
                 "layout": problem.layout,
                 "epilogue": problem.epilogue,
+                "output": problem.output,
             },
             "target": provenance.target,
             "threads": provenance.threads,
@@ -167,10 +177,9 @@ def _to_json(provenance: Provenance) -> str:
 def _from_json(document: dict[str, object]) -> Provenance:
     """Reads back what ``_to_json`` wrote. Raises KeyError, TypeError or ValueError for anything else."""
     problem, vendor, knobs = document["problem"], document["vendor"], document["knobs"]
-    interval_s = document["interval_s"]
-    if not isinstance(problem, dict) or not isinstance(knobs, dict) or not isinstance(interval_s, list):
-        raise TypeError("problem, knobs or interval_s has another form")
-    low, high = interval_s
+    if not isinstance(problem, dict) or not isinstance(knobs, dict):
+        raise TypeError("problem or knobs has another form")
+    median_s, interval_s = _time(document["median_s"], document["interval_s"])
     return Provenance(
         tuner=str(document["tuner"]),
         problem=Problem(
@@ -179,20 +188,30 @@ def _from_json(document: dict[str, object]) -> Provenance:
             problem["dtype"],
             problem["layout"],
             problem["epilogue"],
+            problem.get("output", ""),
         ),
         target=str(document["target"]),
         threads=int(str(document["threads"])),
         machine=str(document["machine"]),
         strategy=str(document["strategy"]),
         knobs=tuple(knobs.items()),
-        median_s=_positive(document["median_s"]),
-        interval_s=(float(low), float(high)),
+        median_s=median_s,
+        interval_s=interval_s,
         vendor=(str(vendor["name"]), float(vendor["median_s"])) if isinstance(vendor, dict) else None,
         trial=int(str(document["trial"])),
         run=int(str(document["run"])),
         mlir=str(document["mlir"]),
         date=str(document["date"]),
     )
+
+
+def _time(median_s: object, interval_s: object) -> tuple[float | None, tuple[float, float] | None]:
+    if median_s is None and interval_s is None:
+        return None, None
+    if not isinstance(interval_s, list):
+        raise TypeError("interval_s has another form")
+    low, high = interval_s
+    return _positive(median_s), (float(low), float(high))
 
 
 def _positive(value: object) -> float:

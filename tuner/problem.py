@@ -8,6 +8,7 @@ from tuner.errors import UsageError
 OPERATIONS = ("matmul",)
 # dtype -> bytes of an element as it is stored; tf32 is f32 of which the last 13 bits of the mantissa are 0
 ELEMENT_BYTES = {"f32": 4, "f64": 8, "bf16": 2, "f16": 2, "tf32": 4}
+SUM_DTYPES = ("f32", "f64")  # that products are added up in
 NARROW_OUTPUTS = ("f16", "bf16")  # may be stored as they came in; all but f64 add up in f32
 LAYOUTS = ("nn", "nt", "tn")  # A then B: n as written (A is m x k, B is k x n), t transposed in memory
 EPILOGUES = ("none", "bias_relu")  # bias_relu: max(A B + bias[n], 0)

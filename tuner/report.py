@@ -49,6 +49,7 @@ def problem_document(problem: Problem) -> Document:
         "dtype": problem.dtype,
         "layout": problem.layout,
         "epilogue": problem.epilogue,
+        "output": problem.result_dtype,
     }
 
 
@@ -108,7 +109,9 @@ def trial_document(trial: StoredTrial) -> Document:
         **history_document(trial),
         "row": trial.row,
         "stages_s": dict(record.stage_s),
-        "verdict": verdict and {"max_error": verdict.max_error, "elements": verdict.elements},
+        "verdict": verdict
+        and {"max_error": verdict.max_error, "elements": verdict.elements, "notes": list(verdict.notes)},
+        "resources": [dataclasses.asdict(each) for each in record.resources],
         "measurement": measured and measurement_document(measured),
         "final": trial.final and measurement_document(trial.final),
         "script_sha256": record.script_sha256,

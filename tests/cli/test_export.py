@@ -66,7 +66,8 @@ def test_json_is_the_trial(tuned: Tuner) -> None:
         (("--trial", "99"), "trial: found 99, allowed 1 to 20"),
         (("matmul", "8x8x8", "-o", "/proc/none/best.mlir"), "/proc/none/best.source.mlir: cannot be written"),
         (("matmul", "8x8x8", "-o", "/dev/full"), "/dev/full: cannot be written: No space left on device"),
-        (("matmul", "8x8x8", "--format", "ptx"), "'ptx' is not one of"),
+        (("matmul", "8x8x8", "--format", "ptx"), "trial 15: has no GPU program, allowed a compiled trial"),
+        (("matmul", "8x8x8", "--format", "sass"), "'sass' is not one of"),
     ],
 )
 def test_what_cannot_be_exported_is_one_line(tuned: Tuner, words: tuple[str, ...], message: str) -> None:

@@ -86,6 +86,7 @@ def test_settings_reach_the_run(tuner: Tuner) -> None:
         "dtype": "f64",
         "layout": "nt",
         "epilogue": "bias_relu",
+        "output": "f64",
     }
     assert (run["seed"], run["threads"], run["trials"], run["budget_s"], run["workers"]) == (
         3,

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tests.fakes import FakeTarget, bind
+from tests.fakes import FakeTarget, UntimedTarget, bind
 from tuner.bench import AbstractBench
 from tuner.errors import TunerError
 from tuner.feasible import FeasibleSet
@@ -77,6 +77,7 @@ def composition(**changes: object) -> Composition:
     """Returns a composition of fakes, parts of it replaced."""
     parts = Composition(
         machine=lambda: MACHINE,
+        target_machine=lambda _target: MACHINE,
         load_average=lambda: 0.5,
         compiler=lambda _target: FakeTarget().compiler(),
         plan=plan({"x": tuple(range(10)), "comment": ("a", "b")}),
@@ -85,11 +86,28 @@ def composition(**changes: object) -> Composition:
         vendor=vendor,
         roofline=lambda _problem, _threads: ROOFLINE,
         targets=lambda: (TargetStatus("fake", True, "for tests"), TargetStatus("gpu", False, "no driver")),
-        source=lambda problem, script: f"// source of {problem.shape}\n",
+        source=lambda target, problem, script: f"// source of {problem.shape}\n",
         apply=lambda script, payload: f"// applied\n{payload}",
         load=lambda problem, script, threads: lambda *arrays: (problem, script, threads, arrays),
     )
     return dataclasses.replace(parts, **changes)  # type: ignore[arg-type]
+
+
+def untimed_bench(order: Order, how: BenchSettings) -> AbstractBench:
+    return LocalBench(order, UntimedTarget(), np.random.default_rng(how.seed))
+
+
+def untimed_composition() -> Composition:
+    """Returns a composition of one target, the simulator, that gives no times: a vendor is never asked."""
+    return composition(
+        bench=untimed_bench,
+        vendor=no_vendor_wanted,
+        targets=lambda: (TargetStatus("simulator", True, "no clock", is_timed=False),),
+    )
+
+
+def no_vendor_wanted(problem: Problem, threads: int, seed: int) -> Vendor:
+    raise AssertionError("asked for the vendor's time")
 
 
 def failing_bind(chosen: Candidate) -> Script:

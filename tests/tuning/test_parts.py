@@ -26,16 +26,45 @@ def test_the_machine_is_this_one() -> None:
 
 
 def test_the_cpu_is_a_target() -> None:
-    assert [status.name for status in real_composition().targets()] == ["cpu"]
+    status = real_composition().targets()[0]
+    assert (status.name, status.is_timed) == ("cpu", True)
+
+
+def test_gpus_are_targets_without_times_here() -> None:
+    cuda, simulator = real_composition().targets()[1:]
+    assert (cuda.name, cuda.is_available, cuda.can_compile, cuda.is_timed) == ("cuda", False, True, False)
+    assert cuda.reason.startswith("compiles only: ")
+    assert "ptxas" in cuda.reason
+    assert (simulator.name, simulator.is_available, simulator.is_timed) == ("simulator", True, False)
+    assert not real_composition().is_timed("simulator:sm_90")
+    assert real_composition().is_timed("cpu")
+
+
+def test_a_gpu_target_has_a_machine_of_its_own() -> None:
+    assert real_composition().target_machine("simulator:sm_80").name == "simulator sm_80"
+    assert real_composition().target_machine("cuda:sm_90a").chip == "sm_90a"
+    assert real_composition().target_machine("cpu") == real_composition().machine()
 
 
 def test_the_source_of_a_problem_is_a_payload() -> None:
-    assert "linalg.matmul" in real_composition().source(PROBLEM, "module {}")
+    assert "linalg.matmul" in real_composition().source("cpu", PROBLEM, "module {}")
+
+
+def test_the_source_for_a_gpu_has_the_sizes_that_the_script_pads_to() -> None:
+    source = real_composition().source("simulator:sm_90", PROBLEM, "// padding: 32 64 16\nmodule {}")
+    assert "memref<32x16xf32" in source
+    assert "tuner.bounds = array<i64: 16, 16>" in source
 
 
 @pytest.mark.mlir
 def test_the_compiler_tells_its_packages() -> None:
     assert dict(real_composition().compiler("cpu").packages).keys() == {"numba-cuda-mlir", "torch-mlir"}
+
+
+@pytest.mark.mlir
+def test_the_compiler_for_gpus_tells_its_assembler() -> None:
+    packages = dict(real_composition().compiler("simulator:sm_90").packages)
+    assert packages.keys() == {"numba-cuda-mlir", "ptxas"}
 
 
 @pytest.mark.mlir

@@ -254,7 +254,7 @@ def test_the_bench_is_closed_when_something_breaks(store: Store) -> None:
 
 def test_a_machine_of_another_class_cannot_resume(store: Store) -> None:
     broken = interrupted(store, fakes.settings(), after=2)
-    parts = fakes.composition(machine=lambda: fakes.OTHER_MACHINE)
+    parts = fakes.composition(target_machine=lambda _target: fakes.OTHER_MACHINE)
     with pytest.raises(UsageError, match="run 1: was made on 'fake', this machine is 'another'"):
         resume(broken.run.id, parts, store, Interruption())
 

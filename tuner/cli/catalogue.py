@@ -12,6 +12,7 @@ from tuner.cli.options import (
     print_json,
     problem_of,
     problem_options,
+    target_options,
 )
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ def strategies(space: Path | None, as_json: bool) -> None:
 @click.argument("shape", metavar="MxNxK")
 @problem_options
 @click.option("--strategy", multiple=True, help="Only this strategy; may be repeated.")
+@target_options
 @click.option("--threads", type=int, default=1, show_default=True)
 @space_option
 @json_option
@@ -79,7 +81,10 @@ def space(
     dtype: str,
     layout: str,
     epilogue: str,
+    output_dtype: str,
     strategy: tuple[str, ...],
+    target: str,
+    chip: str,
     threads: int,
     space: Path | None,
     as_json: bool,
@@ -88,8 +93,8 @@ def space(
 
     Example: tuner space matmul 512x512x512 --dtype f32
     """
-    problem = problem_of(operation, shape, dtype, layout, epilogue)
-    feasible = plan_of(composition_of(context), problem, threads, strategy, space).feasible
+    problem = problem_of(operation, shape, dtype, layout, epilogue, output_dtype)
+    feasible = plan_of(composition_of(context), problem, threads, strategy, space, target, chip).feasible
     rejected = feasible.rejected()
     if as_json:
         document = {"cartesian": feasible.cartesian, "feasible": feasible.rows, "rejected": rejected}
@@ -129,9 +134,19 @@ def plan_of(
     threads: int,
     strategies: tuple[str, ...],
     space: Path | None,
+    target: str = "auto",
+    chip: str = "",
 ) -> "Plan":
     """Returns what a run with these words would try."""
     from tuner.api import run_settings
 
-    settings = run_settings(problem, composition, threads=threads, strategies=strategies, space=space)
-    return composition.plan(settings, composition.machine())
+    settings = run_settings(
+        problem,
+        composition,
+        threads=threads,
+        strategies=strategies,
+        space=space,
+        target=target,
+        chip=chip,
+    )
+    return composition.plan(settings, composition.target_machine(settings.target))

@@ -20,10 +20,11 @@ from tuner.errors import UsageError
 if TYPE_CHECKING:
     from tuner.db.store import Store
     from tuner.export import Provenance
+    from tuner.kernel import KernelProgram
     from tuner.runs import StoredTrial
     from tuner.tuning.composition import Composition
 
-FORMATS = ("script", "source", "payload", "json")
+FORMATS = ("script", "source", "payload", "ptx", "cubin", "json")
 
 
 @click.command()
@@ -40,9 +41,10 @@ FORMATS = ("script", "source", "payload", "json")
     type=click.Choice(FORMATS),
     default="script",
     show_default=True,
-    help="script: the bound transform script; source: the payload before it; payload: after it.",
+    help="script: the bound transform script; source: the payload before it; payload: after it; "
+    "ptx, cubin: what a GPU target made of it.",
 )
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to this file.")
+@click.option("-o", "--file", "output", type=click.Path(path_type=Path), help="Write to this file.")
 @database_option
 @json_option
 @debug_option
@@ -54,6 +56,7 @@ def export(
     dtype: str,
     layout: str,
     epilogue: str,
+    output_dtype: str,
     trial: int | None,
     target: str | None,
     machine: str | None,
@@ -76,8 +79,8 @@ def export(
         if trial is not None:
             stored = store.trial(trial)
         elif operation is not None and shape is not None:
-            problem = problem_of(operation, shape, dtype, layout, epilogue)
-            name = composition.machine().name if machine is None else machine
+            problem = problem_of(operation, shape, dtype, layout, epilogue, output_dtype)
+            name = _machine_of(composition, target) if machine is None else machine
             stored = best_answer(store, problem, name, target, threads).best
         else:
             raise UsageError("export: found neither a shape nor --trial ID, allowed one of both")
@@ -91,16 +94,20 @@ def _write(
 
     if trial.record is None or not trial.script_text:
         raise UsageError(f"trial {trial.id}: has no script: it was never bound")
-    script, problem = trial.script_text, record_of(trial).problem
+    script, problem, target = trial.script_text, record_of(trial).problem, record_of(trial).target
     match form:
         case "json":
             import json
 
             _put(output, json.dumps(trial_document(trial), indent=2, allow_nan=False) + "\n")
+        case "ptx":
+            _put(output, _program(store, trial.id).ptx)
+        case "cubin":
+            _put_cubin(output, _program(store, trial.id).cubin, trial.id)
         case "source":
-            _put(output, composition.source(problem, script))
+            _put(output, composition.source(target, problem, script))
         case "payload":
-            _put(output, composition.apply(script, composition.source(problem, script)))
+            _put(output, composition.apply(script, composition.source(target, problem, script)))
         case _:
             _write_script(composition, _provenance(store, trial), script, output)
 
@@ -116,21 +123,22 @@ def _write_script(
     ops = own_ops(script, OWN_DIALECT)
     text = script_with_header(script, provenance, ops, script_file.name, source_file.name)
     if output is not None and (output.is_file() or not output.exists()):
-        _put(source_file, composition.source(provenance.problem, script))
+        _put(source_file, composition.source(provenance.target, provenance.problem, script))
     _put(output, text)
 
 
 def _provenance(store: "Store", trial: "StoredTrial") -> "Provenance":
-    """Gathers where a trial comes from. Raises UsageError for one that was not timed."""
+    """Gathers where a trial comes from. Raises UsageError for one that is not known to be right."""
     from tuner.answer import timed
     from tuner.export import Provenance
     from tuner.report import record_of, utc_text
 
     record, run = record_of(trial), store.run(trial.run)
-    if trial.best_s is None:
+    if record.status == "failed":
         raise UsageError(
-            f"trial {trial.id}: {record.status}, has no time; allowed a measured one, or --format source"
+            f"trial {trial.id}: failed, has no time; allowed a measured or verified one, or --format source"
         )
+    time = None if trial.best_s is None else timed(trial)
     vendor = run.vendor
     return Provenance(
         tuner=run.tuner_version,
@@ -140,8 +148,8 @@ def _provenance(store: "Store", trial: "StoredTrial") -> "Provenance":
         machine=trial.machine.name,
         strategy=record.candidate.strategy,
         knobs=record.candidate.choices,
-        median_s=timed(trial).median_s,
-        interval_s=timed(trial).interval_s,
+        median_s=None if time is None else time.median_s,
+        interval_s=None if time is None else time.interval_s,
         vendor=None if vendor is None else (vendor.name, vendor.measurement.median_s),
         trial=trial.id,
         run=trial.run,
@@ -150,11 +158,39 @@ def _provenance(store: "Store", trial: "StoredTrial") -> "Provenance":
     )
 
 
+def _machine_of(composition: "Composition", target: str | None) -> str:
+    """Returns the name of the machine that a target's results are for; of this one where none is given."""
+    if target is None:
+        return composition.machine().name
+    return composition.target_machine(target).name
+
+
+def _program(store: "Store", trial: int) -> "KernelProgram":
+    program = store.program(trial)
+    if program is None:
+        raise UsageError(f"trial {trial}: has no GPU program, allowed a compiled trial of cuda or simulator")
+    return program
+
+
+def _put_cubin(output: Path | None, cubin: bytes, trial: int) -> None:
+    from tuner.export import write_atomically
+
+    if not cubin:
+        raise UsageError(f"trial {trial}: was compiled without ptxas, allowed --format ptx")
+    if output is None and sys.stdout.isatty():
+        raise UsageError("cubin: found a terminal, allowed -o FILE or a pipe: it is machine code")
+    if output is None:
+        sys.stdout.buffer.write(cubin)
+        return
+    write_atomically(output, cubin)
+    print(f"wrote {output}", file=sys.stderr)
+
+
 def _put(output: Path | None, text: str) -> None:
     from tuner.export import write_atomically
 
     if output is None:
         print(text, end="")
         return
-    write_atomically(output, text)
+    write_atomically(output, text.encode())
     print(f"wrote {output}", file=sys.stderr)

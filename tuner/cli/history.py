@@ -12,8 +12,10 @@ from tuner.cli.options import (
     print_json,
     problem_of,
     problem_options,
+    target_options,
 )
 from tuner.errors import UsageError
+from tuner.problem import SUM_DTYPES
 
 FORMATS = ("table", "json", "csv")
 
@@ -24,7 +26,8 @@ FORMATS = ("table", "json", "csv")
 @click.option("--dtype")
 @click.option("--layout")
 @click.option("--epilogue")
-@click.option("--target")
+@click.option("--output", "output_dtype", metavar="DTYPE", help="Type of C: f16, bf16, f32 or f64.")
+@click.option("--target", help="Such as cpu, simulator, simulator:sm_90.")
 @click.option("--machine", help="Class of machine, as the table names it.")
 @click.option("--threads", type=int)
 @click.option("--strategy")
@@ -42,6 +45,7 @@ FORMATS = ("table", "json", "csv")
 @debug_option
 def history(
     op: str | None,
+    output_dtype: str | None,
     since: str | None,
     form: str,
     as_json: bool,
@@ -55,7 +59,8 @@ def history(
     from tuner.runs import TrialQuery
 
     moment = None if since is None else parse_moment(since)
-    query = TrialQuery(operation=op, since=moment, **conditions)  # type: ignore[arg-type]
+    output = "" if output_dtype in SUM_DTYPES else output_dtype
+    query = TrialQuery(operation=op, output=output, since=moment, **conditions)  # type: ignore[arg-type]
     with open_store(database) as store:
         trials = tuple(trial for trial in store.trials(query) if trial.record is not None)
     from tuner.cli.tables import history_table
@@ -104,6 +109,7 @@ def show(name: str | None, run: int | None, database: str | None, as_json: bool)
 @click.command()
 @click.argument("words", nargs=-1, required=True, metavar="ID | matmul MxNxK 'STRATEGY(KNOB=VALUE, ...)'")
 @problem_options
+@target_options
 @click.option("--threads", type=int, default=1, show_default=True)
 @database_option
 @json_option
@@ -115,6 +121,9 @@ def explain(
     dtype: str,
     layout: str,
     epilogue: str,
+    output_dtype: str,
+    target: str,
+    chip: str,
     threads: int,
     database: str | None,
     as_json: bool,
@@ -135,8 +144,8 @@ def explain(
     from tuner.cli.options import parse_candidate
 
     candidate = parse_candidate(words[2])
-    problem = problem_of(words[0], words[1], dtype, layout, epilogue)
-    plan = plan_of(composition_of(context), problem, threads, (), None)
+    problem = problem_of(words[0], words[1], dtype, layout, epilogue, output_dtype)
+    plan = plan_of(composition_of(context), problem, threads, (), None, target, chip)
     violated = plan.feasible.violated(candidate)
     constraint = None if violated is None else violated.text
     if as_json:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 import click
 
 from tuner.errors import UsageError
-from tuner.problem import Problem, parse_shape
+from tuner.problem import Problem, narrow_output, parse_shape
 
 if TYPE_CHECKING:
     from tuner.db.store import Store
@@ -44,11 +44,20 @@ def database_option(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def problem_options(function: Callable[P, R]) -> Callable[P, R]:
-    """Adds --dtype, --layout and --epilogue with their defaults."""
+    """Adds --dtype, --layout, --epilogue and --output with their defaults."""
     for option in (
+        click.option(
+            "--output",
+            "output_dtype",
+            default="",
+            metavar="DTYPE",
+            help="Type of C: f16 of f16 inputs, bf16 of bf16. Default: that of the sums, f32 or f64.",
+        ),
         click.option("--epilogue", default="none", show_default=True, help="none or bias_relu."),
         click.option("--layout", default="nn", show_default=True, help="nn, nt, tn: t is stored transposed."),
-        click.option("--dtype", default="f32", show_default=True, help="f32, f64 or bf16 (f32 results)."),
+        click.option(
+            "--dtype", default="f32", show_default=True, help="f32, f64, bf16; on GPUs also f16, tf32."
+        ),
     ):
         function = option(function)
     return function
@@ -71,9 +80,24 @@ def open_store(database: str | None) -> "Store":
     return Store.open(database or default_database())
 
 
-def problem_of(operation: str, shape: str, dtype: str, layout: str, epilogue: str) -> Problem:
+def target_options(function: Callable[P, R]) -> Callable[P, R]:
+    """Adds --target and --chip."""
+    for option in (
+        click.option(
+            "--chip", default="", metavar="CHIP", help="Of a GPU target: sm_90 (default), sm_80, ..."
+        ),
+        click.option("--target", default="auto", show_default=True, help="auto, or one of 'tuner targets'."),
+    ):
+        function = option(function)
+    return function
+
+
+def problem_of(
+    operation: str, shape: str, dtype: str, layout: str, epilogue: str, output_dtype: str = ""
+) -> Problem:
     """Reads a problem from the command line's words. Raises UsageError."""
-    return Problem(operation, parse_shape(shape), dtype, layout, epilogue)
+    output = narrow_output(dtype, output_dtype)
+    return Problem(operation, parse_shape(shape), dtype, layout, epilogue, output)
 
 
 def parse_candidate(text: str) -> "Candidate":

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from tuner.cli.result import worked_words
 from tuner.cli.words import count_text, seconds_text, speed_text
 from tuner.report import gflop_per_s
 from tuner.runs import RunSettings
@@ -112,7 +113,7 @@ def trial_line(event: TrialDone, settings: RunSettings) -> str:
     counts, total = event.counts, settings.trials
     done = event.number + 1
     words = f"{done}{'' if total is None else f'/{total}'} trials: "
-    words += f"{counts.measured} measured, {counts.failed} failed"
+    words += f"{worked_words(counts)}, {counts.failed} failed"
     if counts.reused:
         words += f", {counts.reused} reused"
     if event.best is not None:

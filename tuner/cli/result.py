@@ -36,6 +36,19 @@ def result_lines(tuned: TunedRun, answer: Answer, database_words: str = "") -> l
     return lines
 
 
+def verified_lines(tuned: TunedRun, trial: int, database_words: str = "") -> list[str]:
+    """Returns what was verified by a run without times, and what to type next."""
+    run, counts = tuned.run, tuned.counts
+    return [
+        f"verified  {counts.verified} of {count_text(counts.proposed, 'trial')} of run {run.id}",
+        f"problem   {run.settings.problem.key}, for {run.machine.name}",
+        f"times     none: target {run.settings.target} has no clock, nothing is ranked",
+        f"trials    {counts_words(tuned.counts)} in {tuned.seconds:.0f} s",
+        f"next      tuner history --run {run.id} --status verified{database_words}",
+        f"          tuner export --trial {trial} -o verified.mlir{database_words}",
+    ]
+
+
 def failure_lines(tuned: TunedRun, reasons: Sequence[tuple[str, int]]) -> list[str]:
     """Returns why a run found nothing."""
     lines = [f"no candidate worked: {counts_words(tuned.counts)}"]
@@ -46,8 +59,15 @@ def failure_lines(tuned: TunedRun, reasons: Sequence[tuple[str, int]]) -> list[s
 
 def counts_words(counts: Counts) -> str:
     """Returns what became of the trials."""
-    words = f"{count_text(counts.proposed, 'trial')}: {counts.measured} measured, {counts.failed} failed"
+    words = f"{count_text(counts.proposed, 'trial')}: {worked_words(counts)}, {counts.failed} failed"
     return words + (f", {counts.reused} of them reused" if counts.reused else "")
+
+
+def worked_words(counts: Counts) -> str:
+    """Returns how many trials were right, by what is known of them."""
+    if not counts.verified:
+        return f"{counts.measured} measured"
+    return f"{counts.measured} measured, " * bool(counts.measured) + f"{counts.verified} verified"
 
 
 def roofline_words(run: Run, roofline: Roofline, median_s: float) -> str:

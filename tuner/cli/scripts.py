@@ -13,7 +13,7 @@ from tuner.errors import Failure, UsageError
 
 if TYPE_CHECKING:
     from tuner.export import Provenance
-    from tuner.record import Measurement
+    from tuner.record import Measurement, Verdict
     from tuner.tuning.composition import Composition
 
 TEXT_LIMIT_BYTES = 64 << 20  # of a script or payload that is read at all
@@ -27,30 +27,33 @@ TEXT_LIMIT_BYTES = 64 << 20  # of a script or payload that is read at all
 @debug_option
 @click.pass_context
 def check(context: click.Context, script: Path, max_slowdown: str, seed: int, as_json: bool) -> None:
-    """Verifies and times an exported script again on this machine.
+    """Verifies and times an exported script again on this machine; one without a time is verified only.
 
     Exits with 1 when it is wrong, or slower than recorded by more than --max-slowdown.
 
     Example: tuner check best.mlir --max-slowdown 10%
     """
     from tuner.export import read_provenance, without_header
+    from tuner.record import Measurement
 
     limit = parse_share(max_slowdown)
     text = read_text(script)
     provenance = read_provenance(text, script.name)
     composition = composition_of(context)
-    if composition.machine().name != provenance.machine:
+    if composition.target_machine(provenance.target).name != provenance.machine:
         print(f"tuner: {script.name}: recorded on {provenance.machine!r}, another machine", file=sys.stderr)
-    found = _timed_again(composition, provenance, without_header(text), seed)
-    median_s = None if isinstance(found, Failure) else found.median_s
-    ratio = None if median_s is None else median_s / provenance.median_s
-    is_fast = ratio is not None and ratio <= 1 + limit
+    found = _judged_again(composition, provenance, without_header(text), seed)
+    median_s = found.median_s if isinstance(found, Measurement) else None
+    recorded_s = provenance.median_s
+    ratio = None if median_s is None or recorded_s is None else median_s / recorded_s
+    is_correct = not isinstance(found, Failure)
+    has_passed = is_correct and (recorded_s is None or (ratio is not None and ratio <= 1 + limit))
     if as_json:
-        document = {"correct": median_s is not None, "median_s": median_s}
-        print_json({**document, "recorded_s": provenance.median_s, "ratio": ratio, "passed": is_fast})
+        document = {"correct": is_correct, "median_s": median_s}
+        print_json({**document, "recorded_s": recorded_s, "ratio": ratio, "passed": has_passed})
     else:
-        print(_check_line(found, provenance, ratio, limit))
-    context.exit(DONE if is_fast else FAILED)
+        print(_check_line(found, recorded_s, ratio, limit))
+    context.exit(DONE if has_passed else FAILED)
 
 
 @click.command()
@@ -91,19 +94,21 @@ def read_text(path: Path) -> str:
     return text
 
 
-def _timed_again(
+def _judged_again(
     composition: "Composition", provenance: "Provenance", script: str, seed: int
-) -> "Measurement | Failure":
+) -> "Measurement | Verdict | Failure":
     """Verifies and times the script in child processes, as a run does with a finalist."""
     from tuner.space import Candidate
     from tuner.target import Script
+    from tuner.target_name import TargetName
     from tuner.tuning.composition import BenchSettings
     from tuner.tuning.finals import FINAL_EFFORT
     from tuner.tuning.memory import require_memory
     from tuner.workers.ticket import Order
 
     require_memory(provenance.problem, composition.machine())
-    if provenance.target not in [status.name for status in composition.targets()]:
+    kind = TargetName.parse(provenance.target).kind
+    if kind not in [status.name for status in composition.targets()]:
         raise UsageError(f"target {provenance.target!r}: not known here")
     bound = Script(script, hashlib.sha256(script.encode()).hexdigest())
     order = Order(
@@ -116,20 +121,22 @@ def _timed_again(
     bench = composition.bench(order, BenchSettings(provenance.threads, 1, seed))
     try:
         bench.start(Candidate(provenance.strategy, provenance.knobs))
-        outcome = bench.finish(FINAL_EFFORT).outcome
+        return bench.finish(FINAL_EFFORT).outcome
     finally:
         bench.close()
-    assert not hasattr(outcome, "elements")
-    return outcome
 
 
 def _check_line(
-    found: "Measurement | Failure", provenance: "Provenance", ratio: float | None, limit: float
+    found: "Measurement | Verdict | Failure", recorded_s: float | None, ratio: float | None, limit: float
 ) -> str:
     from tuner.cli.words import seconds_text
+    from tuner.record import Verdict
 
     if isinstance(found, Failure):
         return f"failed at stage {found.stage.value}: {found.reason}"
-    assert ratio is not None
-    words = f"{seconds_text(found.median_s)}, recorded {seconds_text(provenance.median_s)}: ratio {ratio:.3f}"
+    if isinstance(found, Verdict):
+        return f"correct; {found.elements} elements verified, nothing timed"
+    if recorded_s is None or ratio is None:
+        return f"correct; {seconds_text(found.median_s)}, no time recorded"
+    words = f"{seconds_text(found.median_s)}, recorded {seconds_text(recorded_s)}: ratio {ratio:.3f}"
     return f"correct; {words} ({'within' if ratio <= 1 + limit else 'more than'} {limit:.0%} slower)"

@@ -3,6 +3,7 @@
 from tuner.cli.result import counts_words, result_lines
 from tuner.cli.words import count_text, interval_text, knobs_text, seconds_text, speed_text, table_text
 from tuner.errors import Failure
+from tuner.kernel import Resources
 from tuner.record import Measurement, Verdict
 from tuner.report import gflop_per_s, record_of, utc_text
 from tuner.runs import StoredTrial
@@ -33,12 +34,27 @@ def trial_lines(trial: StoredTrial) -> list[str]:
         f"status    {record.status}{_reused_words(trial)}",
     ]
     lines += _outcome_lines(trial)
+    lines += resources_lines(record.resources)
     lines += [f"stages    {', '.join(f'{name} {seconds_text(s)}' for name, s in record.stage_s)}"] * bool(
         record.stage_s
     )
     lines.append(
         f"script    sha256 {record.script_sha256 or '-'}; code sha256 {record.artifact_sha256 or '-'}"
     )
+    return lines
+
+
+def resources_lines(resources: tuple[Resources, ...]) -> list[str]:
+    """Returns what ptxas told of each kernel, with its advice."""
+    lines = []
+    for each in resources:
+        shared = f"{each.dynamic_shared_bytes} + {each.static_shared_bytes} shared bytes"
+        spills = f"{each.spill_store_bytes} + {each.spill_load_bytes} bytes spilled"
+        lines.append(
+            f"kernel    {each.kernel}: {each.registers} registers, {spills}, {shared} (dynamic + static), "
+            f"occupancy {each.occupancy:.0%}: {count_text(each.blocks_per_multiprocessor, 'block')}"
+        )
+        lines += [f"ptxas     {note}" for note in each.notes]
     return lines
 
 
@@ -57,7 +73,8 @@ def run_lines(tuned: TunedRun) -> list[str]:
         f"compiler  {run.compiler.mlir}",
     ]
     if tuned.answer is None:
-        return [*lines, f"trials    {counts_words(tuned.counts)}", "best      none"]
+        nothing = "best      none" if not tuned.has_worked else "best      none: nothing was timed"
+        return [*lines, f"trials    {counts_words(tuned.counts)}", nothing]
     return lines + result_lines(tuned, tuned.answer)
 
 
@@ -79,6 +96,7 @@ def _history_row(trial: StoredTrial) -> tuple[str, ...]:
     record = record_of(trial)
     problem = record.problem
     words = [problem.operation, problem.shape, problem.dtype]
+    words += [f"-> {problem.output}"] * bool(problem.output)
     words += [word for word in (problem.layout, problem.epilogue) if word not in ("nn", "none")]
     speed = gflop_per_s(problem, trial.best_s)
     what = f"{record.candidate.strategy} {knobs_text(record.candidate.choices)}"
@@ -109,6 +127,7 @@ def _outcome_lines(trial: StoredTrial) -> list[str]:
         lines.append(
             f"verified  {verdict.elements} elements, largest error {verdict.max_error:.3g} of the tolerance"
         )
+        lines += [f"note      {note}" for note in verdict.notes]
     if isinstance(outcome, Measurement):
         lines.append(f"time      {_measurement_words(outcome)}")
     if trial.final is not None:

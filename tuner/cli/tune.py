@@ -19,6 +19,7 @@ from tuner.cli.options import (
     print_json,
     problem_of,
     problem_options,
+    target_options,
 )
 from tuner.errors import Failure, UsageError
 
@@ -29,8 +30,8 @@ if TYPE_CHECKING:
     from tuner.tuning.session import TunedRun
 
 SETTINGS = (
-    *("dtype", "layout", "epilogue", "target", "strategy", "space", "sampler", "trials", "budget"),
-    *("seed", "threads", "workers", "fresh"),
+    *("dtype", "layout", "epilogue", "output_dtype", "target", "chip", "strategy", "space", "sampler"),
+    *("trials", "budget", "seed", "threads", "workers", "fresh"),
 )
 REASONS_SHOWN = 3
 
@@ -39,10 +40,10 @@ REASONS_SHOWN = 3
 @click.argument("operation", required=False)
 @click.argument("shape", required=False, metavar="MxNxK")
 @problem_options
-@click.option("--target", default="auto", show_default=True, help="auto, or a name of 'tuner targets'.")
+@target_options
 @click.option("--strategy", multiple=True, help="Strategy to try; may be repeated. Default: all that fit.")
 @click.option("--space", type=click.Path(path_type=Path), help="Search space file. Default: the one shipped.")
-@click.option("--sampler", default="tpe", show_default=True, help="tpe, random or exhaustive.")
+@click.option("--sampler", help="tpe, random or exhaustive. Default: tpe; random where nothing is timed.")
 @click.option("--trials", type=int, help="Ends after so many. Default: 100 without --budget.")
 @click.option("--budget", metavar="TIME", help="Ends the search after 60s, 5m or 1h; the finals come on top.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Equal seeds propose equal trials.")
@@ -69,7 +70,7 @@ def tune(
         _require_no_settings(context)
     with open_store(database) as store:
         tuned = _run(composition, store, settings, resume)
-        code = INTERRUPTED if tuned.is_interrupted else DONE if tuned.answer else FAILED
+        code = INTERRUPTED if tuned.is_interrupted else DONE if tuned.has_worked else FAILED
         _print(tuned, store, as_json, _database_words(context, database))
     context.exit(code)
 
@@ -81,10 +82,12 @@ def _settings(
     dtype: str,
     layout: str,
     epilogue: str,
+    output_dtype: str,
     target: str,
+    chip: str,
     strategy: tuple[str, ...],
     space: Path | None,
-    sampler: str,
+    sampler: str | None,
     trials: int | None,
     budget: str | None,
     seed: int,
@@ -97,9 +100,10 @@ def _settings(
     if operation is None or shape is None:
         raise UsageError("tune: found no operation and shape, allowed such as: tuner tune matmul 512x512x512")
     return run_settings(
-        problem_of(operation, shape, dtype, layout, epilogue),
+        problem_of(operation, shape, dtype, layout, epilogue, output_dtype),
         composition,
         target=target,
+        chip=chip,
         threads=threads,
         strategies=strategy,
         space=space,
@@ -139,18 +143,27 @@ def _run(
 
 
 def _print(tuned: "TunedRun", store: "Store", as_json: bool, database_words: str) -> None:
-    from tuner.cli.result import failure_lines, result_lines
+    from tuner.cli.result import failure_lines, result_lines, verified_lines
     from tuner.report import tune_document
 
     if as_json:
         print_json(tune_document(tuned.run, tuned.counts, tuned.answer, tuned.seconds, tuned.roofline))
     elif tuned.answer is not None:
         print("\n".join(result_lines(tuned, tuned.answer, database_words)))
+    elif tuned.has_worked:
+        print("\n".join(verified_lines(tuned, _first_verified(store, tuned.run.id), database_words)))
     if tuned.is_interrupted:
         print("interrupted; everything measured is stored. Go on with:", file=sys.stderr)
         print(f"  tuner tune --resume {tuned.run.id}{database_words}", file=sys.stderr)
-    elif tuned.answer is None:
+    elif not tuned.has_worked:
         print("\n".join(failure_lines(tuned, _reasons(store, tuned.run.id))), file=sys.stderr)
+
+
+def _first_verified(store: "Store", run: int) -> int:
+    """Returns the first trial of a run that was verified, for the user to begin with."""
+    from tuner.runs import TrialQuery
+
+    return store.trials(TrialQuery(run=run, status="verified", sort="number", limit=1))[0].id
 
 
 def _reasons(store: "Store", run: int) -> list[tuple[str, int]]:

@@ -37,6 +37,7 @@ def _query(problem: Problem, target: str | None, machine: str | None, threads: i
         dtype=problem.dtype,
         layout=problem.layout,
         epilogue=problem.epilogue,
+        output=problem.output,
         target=target,
         machine=machine,
         threads=threads,
@@ -58,6 +59,7 @@ def _nothing_known(store: "Store", query: TrialQuery) -> str:
                 dtype=query.dtype,
                 layout=query.layout,
                 epilogue=query.epilogue,
+                output=query.output,
                 best=True,
             )
         )

@@ -10,6 +10,7 @@ from tuner.problem import Problem
 from tuner.runs import RunSettings, Vendor
 from tuner.space import Candidate
 from tuner.target import Script
+from tuner.target_name import TargetName
 from tuner.workers.ticket import Order
 
 Bind = Callable[[Candidate], Script]  # raises CandidateError
@@ -20,8 +21,10 @@ class TargetStatus:
     """Whether this machine can compile for a target and run on it."""
 
     name: str
-    is_available: bool
+    is_available: bool  # candidates are judged here, not only compiled
     reason: str  # why, or why not
+    is_timed: bool = True  # here; False: nothing is ranked
+    can_compile: bool = False  # beside ``is_available``: candidates get as far as their code
 
 
 @dataclass(frozen=True)
@@ -45,7 +48,8 @@ class BenchSettings:
 class Composition:
     """The parts that tests replace by ones without compiler and clock."""
 
-    machine: Callable[[], Machine]
+    machine: Callable[[], Machine]  # this one
+    target_machine: Callable[[str], Machine]  # that code for the target named is made for
     load_average: Callable[[], float | None]  # of the last minute
     compiler: Callable[[str], Compiler]  # of the target named
     plan: Callable[[RunSettings, Machine], Plan]  # raises UsageError when nothing can be tried
@@ -54,6 +58,11 @@ class Composition:
     vendor: Callable[[Problem, int, int], Vendor]  # (problem, threads, seed); raises TunerError
     roofline: Callable[[Problem, int], Roofline]  # (problem, threads); raises TunerError
     targets: Callable[[], tuple[TargetStatus, ...]]
-    source: Callable[[Problem, str], str]  # (problem, script) -> payload that the script is for
+    source: Callable[[str, Problem, str], str]  # (target, problem, script) -> payload of the script
     apply: Callable[[str, str], str]  # (script, payload) -> payload after it; raises TunerError
     load: Callable[[Problem, str, int], Callable[..., object]]  # (problem, script, threads)
+
+    def is_timed(self, target: str) -> bool:
+        """Tells whether candidates of a target get a time; unknown ones are taken for such."""
+        kind = TargetName.parse(target).kind
+        return all(status.is_timed for status in self.targets() if status.name == kind)

@@ -37,6 +37,7 @@ def hopeless_before(store: "Store", run: Run) -> Hopeless:
         dtype=problem.dtype,
         layout=problem.layout,
         epilogue=problem.epilogue,
+        output=problem.output,
         target=settings.target,
         machine=run.machine.name,
         threads=settings.threads,

@@ -8,6 +8,7 @@ from tuner.machine import Compiler, Machine, Roofline
 from tuner.problem import Problem
 from tuner.runs import RunSettings, Vendor
 from tuner.space import Value
+from tuner.target_name import TargetName
 from tuner.tuning.composition import BenchSettings, Bind, Composition, Plan, TargetStatus
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ def real_composition() -> Composition:
     """Returns the parts that compile, run and time for real."""
     return Composition(
         machine=_machine,
+        target_machine=_target_machine,
         load_average=_load_average,
         compiler=_compiler,
         plan=_plan,
@@ -50,6 +52,15 @@ def _machine() -> Machine:
     return describe_machine()
 
 
+def _target_machine(target: str) -> Machine:
+    name = TargetName.parse(target)
+    if not name.is_gpu:
+        return _machine()
+    from tuner.tuning.gpu_parts import machine_of
+
+    return machine_of(name)
+
+
 def _load_average() -> float | None:
     from tuner.runtime.host import load_average
 
@@ -57,13 +68,13 @@ def _load_average() -> float | None:
 
 
 def _targets() -> tuple[TargetStatus, ...]:
-    from tuner.targets import TARGETS
+    from tuner.tuning.gpu_parts import gpu_statuses
 
     machine = _machine()
     if machine.isa == "none":
-        return (TargetStatus("cpu", False, f"{machine.processor} has neither AVX-512 nor AVX2 with FMA"),)
-    assert tuple(TARGETS) == ("cpu",), "tell here when another target can run"
-    return (TargetStatus("cpu", True, f"{machine.name}, {machine.physical_cores} cores"),)
+        reason = f"{machine.processor} has neither AVX-512 nor AVX2 with FMA"
+        return (TargetStatus("cpu", False, reason), *gpu_statuses())
+    return (TargetStatus("cpu", True, f"{machine.name}, {machine.physical_cores} cores"), *gpu_statuses())
 
 
 def _compiler(target: str) -> Compiler:
@@ -77,7 +88,8 @@ def _factory(target: str, threads: int, pin_to: tuple[int, ...] = ()) -> "Factor
     from tuner.targets import TARGETS
     from tuner.workers.protocol import Factory
 
-    return Factory(TARGETS[target], (threads, pin_to))
+    name = TargetName.parse(target)
+    return Factory(TARGETS[name.kind], (name.chip,) if name.is_gpu else (threads, pin_to))
 
 
 def _plan(settings: RunSettings, machine: Machine) -> Plan:
@@ -106,13 +118,16 @@ def _bench(order: "Order", how: BenchSettings) -> "AbstractBench":
 
     from tuner.reference import reference_bytes
     from tuner.runtime.host import processors
+    from tuner.tuning.gpu_parts import gpu_limits
     from tuner.workers.bench import WorkerBench
     from tuner.workers.limits import Limits
     from tuner.workers.services import compile_spec, judge_spec
 
     compiling = _factory(order.target, how.threads)
     timing = _factory(order.target, how.threads, processors(how.threads))
-    limits = Limits(memory_bytes=MEMORY_BYTES + 2 * reference_bytes(order.problem))
+    memory_bytes = MEMORY_BYTES + 2 * reference_bytes(order.problem)
+    is_gpu = TargetName.parse(order.target).is_gpu
+    limits = gpu_limits(memory_bytes) if is_gpu else Limits(memory_bytes=memory_bytes)
     return WorkerBench(
         order,
         compile_spec(compiling),
@@ -141,7 +156,11 @@ def _roofline(problem: Problem, threads: int) -> Roofline:
     return roofline
 
 
-def _source(problem: Problem, script: str) -> str:
+def _source(target: str, problem: Problem, script: str) -> str:
+    if TargetName.parse(target).is_gpu:
+        from tuner.gpu_payload import gpu_payload_mlir, views_in
+
+        return gpu_payload_mlir(problem, views_in(script, problem))
     from tuner.payload import panels_in, payload_mlir
 
     return payload_mlir(problem, panels_in(script, problem))

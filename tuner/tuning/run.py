@@ -26,8 +26,8 @@ def begin(
     observe: Observer = ignore,
 ) -> TunedRun:
     """Runs a new run to its end. Raises UsageError before anything is stored when it cannot begin."""
-    machine = composition.machine()
-    require_memory(settings.problem, machine)
+    require_memory(settings.problem, composition.machine())
+    machine = composition.target_machine(settings.target)
     plan = composition.plan(settings, machine)
     sampler = make_sampler(settings.sampler, plan.feasible, settings.seed, plan.first)
     compiler = composition.compiler(settings.target)
@@ -46,7 +46,7 @@ def resume(
 ) -> TunedRun:
     """Goes on with a stored run by its own settings. Raises UsageError when its times would not compare."""
     run = store.run(run_id)
-    machine = composition.machine()
+    machine = composition.target_machine(run.settings.target)
     _require_same_code(run, machine, composition.compiler(run.settings.target))
     plan = composition.plan(run.settings, machine)
     stored = store.trials(TrialQuery(run=run_id, sort="number"))

@@ -42,7 +42,7 @@ class TunedRun:
 
     run: Run
     counts: Counts
-    answer: Answer | None  # None: no candidate worked
+    answer: Answer | None  # None: no candidate has a time
     seconds: float  # of all sessions
     roofline: Roofline | None = None  # measured with the answer; None: interrupted, or it failed
 
@@ -50,6 +50,11 @@ class TunedRun:
     def best(self) -> StoredTrial | None:
         """Returns the trial to use."""
         return None if self.answer is None else self.answer.best
+
+    @property
+    def has_worked(self) -> bool:
+        """Says whether a candidate was right: timed, or verified where nothing is timed."""
+        return self.answer is not None or self.counts.verified > 0
 
     @property
     def is_interrupted(self) -> bool:
@@ -118,7 +123,7 @@ class Session:
 
     def _work(self, bench: AbstractBench) -> str:
         """Searches and times the finalists; returns the status of the run."""
-        if self._run.vendor is None:
+        if self._run.vendor is None and self._composition.is_timed(self._settings.target):
             self._measure_vendor()
         for trial in self._trials(bench):
             self._keep(trial)

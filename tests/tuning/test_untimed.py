@@ -1,0 +1,100 @@
+"""Runs on a target without a clock: what is right is verified, what spills is refused, nothing is ranked."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.tuning import fakes
+from tuner.db.store import Store
+from tuner.errors import Failure, Stage, UsageError
+from tuner.problem import Matmul
+from tuner.record import Verdict
+from tuner.runs import TrialQuery
+from tuner.tuning.best import best_answer
+from tuner.tuning.events import Event, RunStarted, TrialDone
+from tuner.tuning.interruption import Interruption
+from tuner.tuning.run import begin, resume
+from tuner.tuning.session import TunedRun
+
+SETTINGS = fakes.settings(
+    20, target="simulator:sm_90", sampler="exhaustive", problem=Matmul(8, 8, 8, "f16", output="f16")
+)
+
+
+@pytest.fixture(scope="module")
+def events() -> list[Event]:
+    return []
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    with Store.open(str(tmp_path_factory.mktemp("untimed") / "results.db")) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def tuned(store: Store, events: list[Event]) -> TunedRun:
+    return begin(SETTINGS, fakes.untimed_composition(), store, Interruption(), events.append)
+
+
+def test_what_is_right_is_verified_and_what_spills_is_refused(tuned: TunedRun) -> None:
+    counts = tuned.counts
+    # x = 3 is refused with either comment; equal code is reused, twenty scripts are ten programs
+    assert (counts.proposed, counts.measured, counts.verified, counts.failed) == (20, 0, 18, 2)
+    assert counts.reused == 9
+
+
+def test_nothing_is_ranked(tuned: TunedRun, events: list[Event]) -> None:
+    assert (tuned.answer, tuned.best, tuned.roofline, tuned.run.vendor) == (None, None, None, None)
+    assert tuned.has_worked
+    assert tuned.run.status == "done"
+    assert {type(event) for event in events} == {RunStarted, TrialDone}
+
+
+def test_verdicts_are_stored_with_programs_and_resources(store: Store, tuned: TunedRun) -> None:
+    trials = store.trials(TrialQuery(run=tuned.run.id, status="verified", sort="number"))
+    for trial in trials:
+        assert trial.record is not None
+        assert isinstance(trial.record.outcome, Verdict)
+        assert trial.record.outcome.notes == ("1 of 1 blocks",)
+        assert (trial.best_s, trial.record.verdict) == (None, None)
+        assert [each.registers for each in trial.record.resources] == [32]
+        program = store.program(trial.id)
+        assert program is not None
+        assert program.launches[0].kernel == "k"
+
+
+def test_a_refused_candidate_keeps_its_resources(store: Store, tuned: TunedRun) -> None:
+    (trial, _) = store.trials(TrialQuery(run=tuned.run.id, status="failed"))
+    assert trial.record is not None
+    assert trial.record.outcome == Failure(Stage.RESOURCES, "k: spilled bytes: found 100, allowed 64")
+    assert [each.spill_store_bytes for each in trial.record.resources] == [100]
+    assert [stage for stage, _ in trial.record.stage_s] == ["bind", "transform", "lower"]
+
+
+def test_another_run_reuses_the_verdicts(store: Store, tuned: TunedRun) -> None:
+    again = begin(SETTINGS, fakes.untimed_composition(), store, Interruption())
+    assert (again.counts.verified, again.counts.reused) == (18, 20)
+    reused = store.trials(TrialQuery(run=again.run.id, status="verified", limit=1))[0].record
+    assert reused is not None
+    assert [each.registers for each in reused.resources] == [32]
+
+
+def test_there_is_no_best(store: Store, tuned: TunedRun) -> None:
+    with pytest.raises(UsageError, match=r"matmul 8x8x8 f16 nn none simulator: nothing measured yet"):
+        best_answer(store, SETTINGS.problem, "fake", "simulator")
+
+
+def test_an_interrupted_run_goes_on(tmp_path: Path) -> None:
+    interruption = Interruption()
+
+    def stop(event: Event) -> None:
+        if isinstance(event, TrialDone) and event.number == 4:
+            interruption.ask()
+
+    with Store.open(str(tmp_path / "results.db")) as store:
+        broken = begin(SETTINGS, fakes.untimed_composition(), store, interruption, stop)
+        assert broken.is_interrupted
+        whole = resume(broken.run.id, fakes.untimed_composition(), store, Interruption())
+        assert (whole.counts.proposed, whole.counts.verified) == (20, 18)

@@ -1,0 +1,34 @@
+"""Which blocks of a large grid stand for all: corners, edges and the interior."""
+
+import itertools
+
+Block = tuple[int, int, int]  # x, y, z
+LEAST = 5  # the corners and one in the middle
+
+
+def sample(grid: Block, limit: int) -> tuple[Block, ...]:
+    """Returns about ``limit`` places of the grid, each with all its blocks along z; all where they are few.
+
+    Blocks along z share a tile of C: one of them alone gives no result that could be compared.
+    """
+    x_count, y_count, z_count = grid
+    if x_count * y_count <= limit:
+        places = list(itertools.product(range(x_count), range(y_count)))
+    else:
+        places = list(dict.fromkeys(_places(x_count, y_count)))[: max(limit, LEAST)]
+    return tuple((x, y, z) for x, y in places for z in range(z_count))
+
+
+def _places(x_count: int, y_count: int) -> list[tuple[int, int]]:
+    """Lists the places that tell most first."""
+    x_ends, y_ends = (0, x_count - 1), (0, y_count - 1)
+    x_middle, y_middle = x_count // 2, y_count // 2
+    x_next, y_next = min(x_middle + 1, x_count - 1), min(y_middle + 1, y_count - 1)
+    return [
+        *itertools.product(x_ends, y_ends),  # corners
+        (x_middle, y_middle),
+        *((x, y_middle) for x in x_ends),  # edges
+        *((x_middle, y) for y in y_ends),
+        *itertools.product((x_middle, x_next), (y_middle, y_next)),  # neighbours in the interior
+        *itertools.product((1, max(x_count - 2, 0)), (1, max(y_count - 2, 0))),  # beside the corners
+    ]

@@ -1,0 +1,82 @@
+"""Scripts to GPU programs: transformed, lowered to PTX, assembled where there is a ptxas."""
+
+import hashlib
+import time
+from collections.abc import Callable
+from typing import Final, final
+
+from tuner.chips import Chip
+from tuner.cuda_tools.ptxas import Ptxas
+from tuner.errors import CandidateError, Failure, Stage, UsageError
+from tuner.gpu_payload import Views, gpu_payload_mlir, views_in
+from tuner.kernel import KernelProgram
+from tuner.kernel_buffers import buffers_of
+from tuner.launchable import require_launchable
+from tuner.machine import Compiler
+from tuner.mlir import bindings, gpu_lowering, interpreter
+from tuner.problem import Problem
+from tuner.target import Artifact, Script
+
+BINDINGS: Final = "numba-cuda-mlir"  # the wheel that makes PTX
+
+
+@final
+class GpuCompiler:
+    """Compiles for one chip; without a ptxas to PTX only."""
+
+    def __init__(self, chip: Chip, find_ptxas: Callable[[], Ptxas | None]) -> None:
+        """Takes the chip, and what finds the assembler."""
+        self._chip = chip
+        self._find_ptxas = find_ptxas
+        self._context: bindings.ir.Context | None = None
+
+    def compiler(self) -> Compiler:
+        """Returns what makes the code. Raises UsageError for a chip that the ptxas found does not know."""
+        ptxas = self._find_ptxas()
+        if ptxas is not None:
+            ptxas.require(self._chip)
+        wheels = tuple(package for package in bindings.packages() if package[0] == BINDINGS)
+        assembler = ("ptxas", "none" if ptxas is None else ptxas.version)
+        return Compiler(bindings.llvm_version(), (*wheels, assembler), gpu_lowering.gpu_pipeline_sha256())
+
+    def compile(self, problem: Problem, script: Script) -> Artifact:
+        """Returns the program with its resources; one that cannot be launched, or spills, is refused."""
+        views = _views(script, problem)
+        start = time.perf_counter()
+        self._context = self._context or interpreter.new_context()
+        with self._context, bindings.ir.Location.unknown():
+            module = interpreter.parse(gpu_payload_mlir(problem, views), "payload")
+            interpreter.apply_script(module, interpreter.parse(script.text, "script"))
+            transformed = time.perf_counter()
+            program = gpu_lowering.lower_to_program(module, self._chip, buffers_of(problem))
+        lowered = time.perf_counter()
+        ptxas = self._find_ptxas()
+        if ptxas is not None:
+            program = ptxas.assemble(program)
+        stages = (
+            ("transform", transformed - start),
+            ("lower", lowered - transformed),
+            ("assemble", time.perf_counter() - lowered),
+        )
+        return Artifact(program.ptx, digest(program), (), stages, program, _refusal(program))
+
+
+def digest(program: KernelProgram) -> str:
+    """Hashes what runs: machine code, or for want of it PTX, with its launches and buffers."""
+    launches = repr((program.launches, program.buffers)).encode()
+    return hashlib.sha256((program.cubin or program.ptx.encode()) + launches).hexdigest()
+
+
+def _views(script: Script, problem: Problem) -> Views:
+    try:
+        return views_in(script.text, problem)
+    except UsageError as error:
+        raise CandidateError(Stage.BIND, str(error)) from error
+
+
+def _refusal(program: KernelProgram) -> Failure | None:
+    try:
+        require_launchable(program)
+    except CandidateError as error:
+        return error.failure
+    return None
