@@ -22,10 +22,12 @@ COMMANDS = [
         "space",
         "targets",
         "db",
+        "ptx",
     ),
 ]
-LEAVES = [(name,) for name in COMMANDS if name != "db"] + [
-    ("db", name) for name in ("upgrade", "info", "merge")
+GROUPS = {"db": ("upgrade", "info", "merge"), "ptx": ("run",)}
+LEAVES = [(name,) for name in COMMANDS if name not in GROUPS] + [
+    (group, name) for group, names in GROUPS.items() for name in names
 ]
 
 

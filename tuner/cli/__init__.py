@@ -5,10 +5,11 @@ from tuner.cli.commands import main
 from tuner.cli.database import db
 from tuner.cli.export import export
 from tuner.cli.history import explain, history, show
+from tuner.cli.ptx import ptx
 from tuner.cli.scripts import apply, check
 from tuner.cli.tune import tune
 
 __all__ = ["main"]
 
-for _command in (tune, history, show, explain, export, check, apply, strategies, space, targets, db):
+for _command in (tune, history, show, explain, export, check, apply, strategies, space, targets, db, ptx):
     main.add_command(_command)

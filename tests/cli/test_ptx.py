@@ -1,0 +1,126 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.cli.conftest import Tuner
+from tests.ptx.matmuls import DATA
+
+SQUARE = """
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry square(.param .u64 x, .param .u32 n)
+{
+  .reg .pred %p<2>;
+  .reg .b32 %r<6>;
+  .reg .b64 %rd<4>;
+  ld.param.b64 %rd1, [x];
+  ld.param.b32 %r1, [n];
+  mov.u32 %r2, %tid.x;
+  setp.ge.u32 %p1, %r2, %r1;
+  @%p1 bra DONE;
+  mul.wide.u32 %rd2, %r2, 4;
+  add.s64 %rd3, %rd1, %rd2;
+  ld.global.b32 %r3, [%rd3];
+  mul.rn.f32 %r4, %r3, %r3;
+  st.global.b32 [%rd3], %r4;
+DONE:
+  ret;
+}
+"""
+
+
+@pytest.fixture
+def square(tmp_path: Path) -> str:
+    path = tmp_path / "square.ptx"
+    path.write_text(SQUARE)
+    return str(path)
+
+
+def test_run_writes_the_arrays_after_the_kernel(tuner: Tuner, square: str, tmp_path: Path) -> None:
+    saved = tmp_path / "out.npz"
+    words = ("--block", "64", "--arg", "f32[50]=range", "--arg", "u32=50", "--save", str(saved))
+    done = tuner("ptx", "run", square, *words)
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith("square: 1 block, 22 warp instructions\n")  # (5 + 5 + 1) * 2
+    with np.load(saved) as arrays:
+        np.testing.assert_array_equal(arrays["arg0"], np.arange(50.0, dtype=np.float32) ** 2)
+
+
+def test_run_reads_an_array_from_a_file(tuner: Tuner, square: str, tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.full((2, 2), 3.0))
+    saved = tmp_path / "out.npz"
+    words = ("--block", "4", "--arg", f"f32[4]=@{tmp_path / 'x.npy'}", "--arg", "u32=4", "--save", str(saved))
+    assert tuner("ptx", "run", square, *words).code == 0
+    with np.load(saved) as arrays:
+        assert arrays["arg0"].tolist() == [9.0] * 4
+
+
+def test_run_tells_conflicts_and_races_as_json(tuner: Tuner) -> None:
+    words = ("--grid", "2,2,1", "--block", "64,2", "--shared", "24576", "--only", "1,1")
+    arrays = ("--arg", "f16[128,64]=random", "--arg", "f16[64,128]=random", "--arg", "f32[128,128]=nan")
+    done = tuner("ptx", "run", str(DATA / "mma_f16.ptx"), *words, *arrays, "--json")
+    document = done.json
+    assert done.code == 0
+    assert (document["kernel"], document["blocks"], document["conflict_ratio"]) == ("matmul_kernel", 1, 1.0)
+    assert document["races"] == document["benign"] == []
+    assert document["conflicts"][0].keys() == {
+        "line",
+        "instruction",
+        "wavefronts",
+        "ideal_wavefronts",
+        "ratio",
+    }
+
+
+def test_a_race_fails(tuner: Tuner, tmp_path: Path) -> None:
+    path = tmp_path / "racy.ptx"
+    path.write_text((DATA / "transpose.ptx").read_text().replace("bar.sync \t0;", ""))
+    words = ("--grid", "2,2", "--block", "32,8", "--arg", "f32[64,64]=random", "--arg", "f32[64,64]=zeros")
+    done = tuner("ptx", "run", str(path), *words)
+    assert done.code == 1
+    assert "race in shared memory" in done.out
+
+
+def test_a_fault_is_one_line(tuner: Tuner, square: str) -> None:
+    done = tuner("ptx", "run", square, "--block", "64", "--arg", "f32[50]=zeros", "--arg", "u32=64")
+    assert (done.code, done.out) == (1, "")
+    assert "out of bounds: thread (50, 0, 0) of block (0, 0, 0): found 4 bytes at byte 200 of x" in done.err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--arg", "f32[4]"), "allowed TYPE[SIZES]=CONTENT"),
+        (("--arg", "f33[4]=zeros"), "found type 'f33', allowed f16"),
+        (("--arg", "f32[4]=four"), "found content 'four', allowed random"),
+        (("--arg", "s32[4]=nan"), "found nan for int32, allowed for floats"),
+        (("--arg", "f32[999999999,9]=zeros"), "allowed up to 4 GiB"),
+        (("--arg", "u32=x"), "found 'x', allowed a number"),
+        (("--arg", "f32[4]=@none.npy"), "none.npy: cannot be read as .npy"),
+        (("--grid", "1,2,3,4"), "grid: found '1,2,3,4', allowed x,y,z"),
+        (("--arg", "u32=1"), "found 1 arguments, allowed 2"),
+        (("--kernel", "cube"), "found no kernel 'cube', allowed square"),
+        (("--arg", "f32[4]=ones", "--arg", "u32=1", "--only", "1"), "blocks: found (1, 0, 0), allowed"),
+    ],
+)
+def test_wrong_words_are_told(tuner: Tuner, square: str, words: tuple[str, ...], message: str) -> None:
+    done = tuner("ptx", "run", square, *words)
+    assert done.code == 2
+    assert message in done.err
+
+
+def test_a_file_that_is_no_ptx_is_misuse(tuner: Tuner, tmp_path: Path) -> None:
+    path = tmp_path / "no.ptx"
+    path.write_text("module {}")
+    done = tuner("ptx", "run", str(path))
+    assert (done.code, done.err) == (2, "tuner: no.ptx:1: found 'module', allowed '.version'\n")
+
+
+def test_one_of_several_kernels_must_be_named(tuner: Tuner, square: str) -> None:
+    path = Path(square)
+    path.write_text(SQUARE + SQUARE[SQUARE.index(".visible") :].replace("square", "again"))
+    done = tuner("ptx", "run", square)
+    assert (done.code, done.out) == (2, "")
+    assert "found square, again, allowed one named by --kernel" in done.err

@@ -1,0 +1,96 @@
+"""The words of ``tuner ptx run`` read into values: arrays, numbers, sizes of grids and blocks."""
+
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tuner.errors import UsageError
+
+BYTES_LIMIT = 4 << 30  # of one argument
+FILLS = "random, zeros, ones, range, nan, a number or @FILE.npy"
+EXAMPLE = "such as f32[64,64]=random, f32[64]=@bias.npy or u32=7"
+NUMPY_NAMES = {"f16": "f2", "f32": "f4", "f64": "f8"} | {
+    f"{kind}{8 * size}": f"{'i' if kind == 's' else 'u'}{size}" for kind in "su" for size in (1, 2, 4, 8)
+}
+
+
+def parse_argument(text: str, rng: np.random.Generator) -> NDArray[Any] | int | float:
+    """Reads ``f32[64,64]=random`` as an array, ``u32=7`` as a number. Raises UsageError."""
+    match = re.fullmatch(r"(\w+)(?:\[([0-9]{1,9}(?:,[0-9]{1,9})*)\])?=(.+)", text)
+    if match is None:
+        raise UsageError(f"argument: found {text!r}, allowed TYPE[SIZES]=CONTENT, {EXAMPLE}")
+    dtype = _dtype(match[1])
+    if match[2] is None:
+        return _number(match[3], dtype)
+    sizes = tuple(int(size) for size in match[2].split(","))
+    if math.prod(sizes) * dtype.itemsize > BYTES_LIMIT:
+        raise UsageError(f"argument: found {text!r}, allowed up to {BYTES_LIMIT >> 30} GiB")
+    return _array(match[3], dtype, sizes, rng)
+
+
+def _dtype(name: str) -> "np.dtype[Any]":
+    if name == "bf16":
+        import ml_dtypes
+
+        bfloat16: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
+        return bfloat16
+    if name not in NUMPY_NAMES:
+        raise UsageError(f"argument: found type {name!r}, allowed {', '.join([*NUMPY_NAMES, 'bf16'])}")
+    return np.dtype(NUMPY_NAMES[name])
+
+
+def _number(text: str, dtype: "np.dtype[Any]") -> int | float:
+    try:
+        return float(text) if dtype.kind not in "iu" else int(text, 0)
+    except ValueError:
+        raise UsageError(
+            f"argument: found {text!r}, allowed a number; arrays have sizes, {EXAMPLE}"
+        ) from None
+
+
+def _array(
+    fill: str, dtype: "np.dtype[Any]", sizes: tuple[int, ...], rng: np.random.Generator
+) -> NDArray[Any]:
+    if fill.startswith("@"):
+        return _from_file(Path(fill[1:]), dtype, sizes)
+    is_integer = dtype.kind in "iu"
+    if fill == "nan" and is_integer:
+        raise UsageError(f"argument: found nan for {dtype}, allowed for floats")
+    if fill == "random":
+        drawn = rng.integers(0, 100, sizes) if is_integer else rng.standard_normal(sizes, np.float32)
+        return np.asarray(drawn).astype(dtype)
+    if fill == "range":
+        return np.arange(math.prod(sizes)).reshape(sizes).astype(dtype)
+    named = {"zeros": 0, "ones": 1, "nan": float("nan")}
+    if fill not in named and not re.fullmatch(r"-?[\d.]+(?:e-?\d+)?|0x[0-9a-fA-F]+", fill):
+        raise UsageError(f"argument: found content {fill!r}, allowed {FILLS}")
+    return np.full(sizes, named[fill] if fill in named else _number(fill, dtype)).astype(dtype)
+
+
+def _from_file(path: Path, dtype: "np.dtype[Any]", sizes: tuple[int, ...]) -> NDArray[Any]:
+    try:
+        found = np.load(path, allow_pickle=False)
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path}: cannot be read as .npy: {error}") from error
+    if found.size != math.prod(sizes):
+        raise UsageError(f"{path}: found {found.size} elements, allowed {math.prod(sizes)}")
+    same = found.view(dtype) if found.dtype.kind == "V" else found.astype(dtype)
+    return np.ascontiguousarray(same.reshape(sizes))
+
+
+def parse_sizes(text: str, what: str) -> tuple[int, int, int]:
+    """Reads ``x,y,z``, ``x,y`` or ``x``; what is missing is 1. Raises UsageError."""
+    if re.fullmatch(r"[0-9]{1,9}(?:,[0-9]{1,9}){0,2}", text) is None:
+        raise UsageError(f"{what}: found {text!r}, allowed x,y,z such as 8,8,1")
+    x, y, z = (*(int(size) for size in text.split(",")), 1, 1)[:3]
+    return x, y, z
+
+
+def parse_block_index(text: str) -> tuple[int, int, int]:
+    """Reads the index of a block; what is missing is 0. Raises UsageError."""
+    missing = 2 - text.count(",")
+    return parse_sizes(text + ",0" * missing, "only")
