@@ -1,0 +1,127 @@
+"""How long a GPU candidate takes from knobs to cubin, on one core and on two, and to simulate.
+
+    python -m benchmarks.gpu_compile --json
+
+Stages: bind (template to script), transform (script on payload), lower (to PTX), assemble (ptxas). Throughput
+is that of whole worker processes, which compile the points in turn. The simulated block is 128 x 128, k = 64.
+"""
+
+import argparse
+import multiprocessing
+import os
+import resource
+import statistics
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.gpu_programs import POINTS, TENSOR_CORES, Builder, Built, point
+from benchmarks.report import emit, report
+from tuner.problem import Matmul
+from tuner.ptx.launch import run_program
+
+WORKERS = (1, 2)
+BLOCK = Matmul(128, 128, 64, "f16")
+
+
+def main() -> None:
+    """Runs the benchmark."""
+    words = _arguments()
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))} if words.pin else os.sched_getaffinity(0))
+    builder = Builder(words.chip)
+    rows = [_row(index, builder, words.repeats) for index in range(len(POINTS))]
+    summary: dict[str, Any] = {
+        "median_compile_s": statistics.median(row["compile_s"] for row in rows),
+        "median_processor_s": statistics.median(row["processor_s"] for row in rows),
+        "slowest_compile_s": max(row["compile_s"] for row in rows),
+        "simulated_block_s": _simulated_s(builder, words.repeats),
+    }
+    if not words.pin:
+        for workers in WORKERS:
+            summary[f"compiles_per_s_{workers}"] = _throughput(words.chip, workers, words.repeats)
+    for row in rows:
+        print(f"{row['compile_s']:.3f} s {row['point']}", file=sys.stderr)
+    for name, value in summary.items():
+        print(f"{name:24s} {value:.4g}", file=sys.stderr)
+    settings = {"chip": words.chip, "repeats": words.repeats, "pin": words.pin}
+    emit(report("gpu_compile", settings, rows, summary), words.json, words.output)
+
+
+def _row(index: int, builder: Builder, repeats: int) -> dict[str, Any]:
+    builder.build(POINTS[index])  # the first of a kind also loads dialects and compiles the template
+    start_s = _processor_s()
+    built = [builder.build(POINTS[index]) for _ in range(repeats)]
+    processor_s = (_processor_s() - start_s) / repeats
+    stages = {stage: _median_s(built, stage) for stage, _ in built[0].stage_s}
+    median_s = statistics.median(each.compile_s for each in built)
+    return {"point": POINTS[index].text, "compile_s": median_s, "processor_s": processor_s, "stages": stages}
+
+
+def _processor_s() -> float:
+    """Returns the processor time of this process and of every ptxas it has run."""
+    spent = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(each.ru_utime + each.ru_stime for each in spent)
+
+
+def _median_s(built: list[Built], stage: str) -> float:
+    return statistics.median(dict(each.stage_s)[stage] for each in built)
+
+
+def _simulated_s(builder: Builder, repeats: int) -> float:
+    program = builder.build(point(TENSOR_CORES, BLOCK, depth=2)).program
+    buffers = {buffer.name: np.zeros(buffer.bytes, np.uint8) for buffer in program.buffers}
+    seconds = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        run_program(program, dict(buffers))
+        seconds.append(time.perf_counter() - start)
+    return statistics.median(seconds)
+
+
+def _throughput(chip: str, workers: int, repeats: int) -> float:
+    """Returns compiled points per second of so many processes, their start left out."""
+    context = multiprocessing.get_context("spawn")
+    barrier = context.Barrier(workers + 1)
+    jobs = [context.Process(target=_work, args=(chip, repeats, barrier)) for _ in range(workers)]
+    for job in jobs:
+        job.start()
+    barrier.wait()
+    start = time.perf_counter()
+    barrier.wait()
+    seconds = time.perf_counter() - start
+    for job in jobs:
+        job.join()
+    return workers * repeats * len(POINTS) / seconds
+
+
+def _work(chip: str, repeats: int, barrier: Any) -> None:
+    try:
+        builder = Builder(chip)
+        builder.build(POINTS[0])
+        barrier.wait()
+        for _ in range(repeats):
+            for point in POINTS:
+                builder.build(point)
+        barrier.wait()
+    except BaseException:
+        barrier.abort()  # or the others would wait for this one
+        raise
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--chip", default="sm_90")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--pin", action="store_true", help="keep everything on one core, no throughput")
+    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
+    parser.add_argument("--output", type=Path, help="write the document to this file too")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,91 @@
+"""What machine code the GPU strategies end in: the instructions that must be there, and no spills.
+
+    pip install mlir-tuner[bench,cuda]
+    python -m benchmarks.sass --chip sm_90 --json
+
+Fails (exit code 1) when a point lacks an instruction that it is made for, or spills a register.
+"""
+
+import argparse
+import re
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from benchmarks.gpu_programs import POINTS, Builder, Point
+from benchmarks.report import emit, report
+from tuner.cuda_tools.locate import Tool, locate
+from tuner.errors import CandidateError
+from tuner.kernel import KernelProgram
+
+INSTRUCTION = re.compile(r"^\s+/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9_.]*)", re.MULTILINE)
+TIMEOUT_S = 60.0
+SHOWN = ("HMMA", "DMMA", "FFMA", "DFMA", "LDSM", "LDGSTS", "LDS", "LDG", "STG", "RED", "BAR", "LDL", "STL")
+
+
+def main() -> None:
+    """Compiles every point, disassembles it and checks it."""
+    words = _arguments()
+    tool = locate("nvdisasm")
+    if tool is None:
+        sys.exit("nvdisasm: found none, allowed one on PATH or from nvidia-cuda-nvdisasm")
+    builder = Builder(words.chip)
+    rows = []
+    for point in POINTS:
+        rows.append(_checked(point, builder, tool))
+        words_of = "ok  " if rows[-1]["is_right"] else "FAIL"
+        print(f"{words_of} {point.text}: {rows[-1]['found']}", file=sys.stderr)
+    summary = {"points": len(rows), "right": sum(row["is_right"] for row in rows), "nvdisasm": tool.origin}
+    emit(report("sass", {"chip": words.chip}, rows, summary), words.json, words.output)
+    sys.exit(0 if summary["right"] == summary["points"] else 1)
+
+
+def mnemonics(program: KernelProgram, tool: Tool) -> Counter[str]:
+    """Returns how often each instruction stands in the program's machine code."""
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+        file.write(program.cubin)
+        file.flush()
+        done = subprocess.run(
+            [str(tool.path), "-c", file.name], capture_output=True, text=True, timeout=TIMEOUT_S, check=True
+        )
+    return Counter(INSTRUCTION.findall(done.stdout))
+
+
+def _checked(point: Point, builder: Builder, tool: Tool) -> dict[str, Any]:
+    try:
+        return _row(point, builder.build(point).program, tool)
+    except CandidateError as error:
+        return {"point": point.text, "is_right": False, "found": f"{error.stage.value}: {error.reason}"}
+
+
+def _row(point: Point, program: KernelProgram, tool: Tool) -> dict[str, Any]:
+    counts = mnemonics(program, tool)
+    missing = [name for name in point.mnemonics if not any(each.startswith(name) for each in counts)]
+    spilled = sum(each.spill_store_bytes + each.spill_load_bytes for each in program.resources)
+    return {
+        "point": point.text,
+        "is_right": not missing and spilled == 0,
+        "missing": missing,
+        "spilled_bytes": spilled,
+        "registers": max(each.registers for each in program.resources),
+        "shared_bytes": max(launch.dynamic_shared_bytes for launch in program.launches),
+        "instructions": counts.total(),
+        "found": {name: count for name, count in sorted(counts.items()) if name.startswith(SHOWN)},
+    }
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--chip", default="sm_90")
+    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
+    parser.add_argument("--output", type=Path, help="write the document to this file too")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
