@@ -1,16 +1,18 @@
 """From a module whose script made ``gpu.launch`` ops to PTX and the launches around it."""
 
 import hashlib
+from importlib.resources import files
 
-from tuner.chips import Chip
+from tuner.chips import CHIPS, Chip
 from tuner.errors import CandidateError, Stage
 from tuner.kernel import KernelBuffer, KernelProgram
+from tuner.mlir import passes
 from tuner.mlir.bindings import gpu, ir, passmanager
 from tuner.mlir.gpu_guards import reject_what_the_chip_lacks, reject_what_was_not_lowered
 from tuner.mlir.host_program import HostProgram, read_host_program
 from tuner.mlir.interpreter import first_complaint
 from tuner.mlir.ops.dialect import walk
-from tuner.mlir.passes.composed_ops import EXPAND, expand_composed_ops
+from tuner.mlir.passes.composed_ops import expand_composed_ops
 from tuner.mlir.passes.device_atomics import relax_reductions
 from tuner.mlir.passes.dynamic_shared_memory import use_dynamic_shared_memory
 from tuner.mlir.passes.external_shared_memory import make_shared_memory_external
@@ -35,8 +37,13 @@ TO_PTX = "builtin.module(gpu-module-to-binary{format=isa})"
 
 
 def gpu_pipeline_sha256() -> str:
-    """Returns the hash of everything here that changes code."""
-    return hashlib.sha256((OUTLINE + EXPAND + TO_NVVM + TO_PTX).encode()).hexdigest()
+    """Returns the hash of everything that changes code: pipelines, PTX versions, the passes in Python."""
+    features = repr([(chip.name, chip.features) for chip in CHIPS.values()])
+    digest = hashlib.sha256((OUTLINE + TO_NVVM + TO_PTX + features).encode())
+    for source in sorted(files(passes).iterdir(), key=lambda file: file.name):
+        if source.name.endswith(".py"):
+            digest.update(source.read_bytes())
+    return digest.hexdigest()
 
 
 def lower_to_program(module: ir.Module, chip: Chip, buffers: tuple[KernelBuffer, ...]) -> KernelProgram:
