@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.targets.points import Points
+from tuner.config import default_space_file, load_space_file
 from tuner.errors import CandidateError, Stage, UsageError
 from tuner.machine import Machine
 from tuner.payload import panels_in
@@ -16,14 +17,7 @@ from tuner.space import Candidate
 from tuner.strategy import Binder, Strategy, load_strategy, strategy_folder
 
 MACHINE = Machine("any", "any", "avx512", True, 2, 2, 49152, 1 << 20, 1 << 25, 1 << 34)
-SHIPPED = (
-    "matmul_cpu_packed",
-    "matmul_cpu_direct",
-    "matmul_cpu_bf16",
-    "matmul_gpu_naive",
-    "matmul_gpu_mma_sync",
-    "matmul_gpu_simt",
-)
+SHIPPED = [entry.name for entry in load_space_file(default_space_file()).strategies]
 
 
 def bind(text: str, threads: int = 1, folder: Path = Path("nowhere"), **knobs: int | str) -> str:
