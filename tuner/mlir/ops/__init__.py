@@ -12,6 +12,7 @@ from tuner.mlir.ops import (
     prefetch_reads,
     set_aside_epilogue,
     shared_layout,
+    split_k,
     swizzle_blocks,
     unroll_inner_loops,
     use_tf32,
@@ -32,6 +33,7 @@ OPS = (
     merge_ldmatrix,
     set_aside_epilogue,
     shared_layout,
+    split_k,
     swizzle_blocks,
     use_tf32,
 )

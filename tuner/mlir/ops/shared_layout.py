@@ -17,8 +17,9 @@ class SharedLayoutOp(TunerDialect.Operation, name="shared_layout"):  # type: ign
     """Rearranges every ``memref.alloc`` in shared memory; all accesses must be by index.
 
     With ``swizzle = 1`` (i64, 0 unless given) a tile that only ``nvgpu.ldmatrix`` reads gets its 16-byte
-    columns exclusive-or'd with the row. Every other tile gets rows longer by ``pad_bytes`` (i64, a multiple
-    of 16, 16 unless given); 0 leaves it. Run last of what looks at shared memory. The handle (a func.func)
+    columns exclusive-or'd with the row; without, rows longer by 16 bytes, which does as well and takes more
+    memory. Every other tile gets rows longer by ``pad_bytes`` (i64, a multiple of 16, 16 unless given). 0
+    leaves rows as long as they are. Run last of what looks at shared memory. The handle (a func.func)
     stays valid. Silenceable failure: a use that is not by index, or other ``pad_bytes``.
     """
 
@@ -72,10 +73,11 @@ def _names(alloc: Any) -> set[str]:
 
 def _rearrange(alloc: Any, pad_bytes: int, is_swizzled: bool) -> None:
     names = _names(alloc)
-    if is_swizzled and "nvgpu.ldmatrix" in names and names <= READS_AND_COPIES:
+    is_of_tiles = "nvgpu.ldmatrix" in names and names <= READS_AND_COPIES
+    if is_swizzled and is_of_tiles:
         _swizzle(alloc)
     elif pad_bytes:
-        _pad(alloc, pad_bytes)
+        _pad(alloc, VECTOR_BYTES if is_of_tiles else pad_bytes)
 
 
 def _pad(alloc: Any, pad_bytes: int) -> None:

@@ -1,0 +1,91 @@
+"""``tuner.split_k``: blocks along z each take a part of the loop over K."""
+
+from typing import Any
+
+from tuner.mlir.bindings import ext, ir, transform
+from tuner.mlir.building import affine, index, symbol, value
+from tuner.mlir.ops.dialect import InPlaceEffects, TunerDialect, attribute, refuse, walk
+
+GRID_Z = 2  # operand of gpu.launch: blocks along z
+
+
+class SplitKOp(TunerDialect.Operation, name="split_k"):  # type: ignore[misc,call-arg,name-defined]
+    """Gives every ``gpu.launch`` ``slices`` (i64) blocks along z, and each of them a part of its loop.
+
+    The loop runs a ``slices``-th of its trips, from a start that depends on ``gpu.block_id z``. Every block
+    then has only a part of each sum: ``tuner.finish_stores`` must add them up, or put them in a workspace.
+    Upstream's way to this, tiling a reduction by ``scf.forall``, warns at every use. The handle (a func.func)
+    stays valid. Silenceable failure: a launch without exactly one loop at its top level, a loop or a grid
+    that is not constant, one block along z already taken, trips that ``slices`` does not divide.
+    """
+
+    target: ext.Operand[transform.AnyOpType]
+
+    class Transform(transform.TransformOpInterface):  # type: ignore[misc]
+        """Runs on every function of the handle."""
+
+        @staticmethod
+        def apply(op: Any, rewriter: Any, results: Any, state: Any) -> Any:
+            """Changes the payload in place."""
+            slices = attribute(op, "slices", 1)
+            for function in state.get_payload_ops(op.target):
+                for launch in walk(function, "gpu.launch"):
+                    loops = _loops(launch)
+                    reason = _why_not(launch, loops, slices)
+                    if reason is not None:
+                        return refuse(op, reason)
+                    _split(launch, loops[0], slices)
+            return transform.DiagnosedSilenceableFailure.Success
+
+        @staticmethod
+        def allow_repeated_handle_operands(op: Any) -> bool:
+            """Tells that one handle is enough."""
+            return False
+
+
+def attach() -> None:
+    """Gives the op its behaviour in the current context."""
+    SplitKOp.Transform.attach(SplitKOp.OPERATION_NAME)
+    InPlaceEffects.attach(SplitKOp.OPERATION_NAME)
+
+
+def _loops(launch: Any) -> list[Any]:
+    body = (op.operation for op in launch.regions[0].blocks[0].operations)
+    return [op for op in body if op.name == "scf.for"]
+
+
+def _constant(number: Any) -> int | None:
+    owner = number.owner
+    if isinstance(owner, ir.Block) or owner.name != "arith.constant":
+        return None
+    return int(ir.IntegerAttr(owner.attributes["value"]).value)
+
+
+def _why_not(launch: Any, loops: list[Any], slices: int) -> str | None:
+    if len(loops) != 1:
+        return f"found {len(loops)} loops in a launch, allowed 1"
+    if _constant(launch.operands[GRID_Z]) != 1:
+        return "found a launch with more than one block along z, or not constant"
+    bounds = [_constant(number) for number in list(loops[0].operands)[:3]]
+    lower, upper, step = bounds
+    if lower != 0 or upper is None or step is None:
+        return f"found a loop from {lower} to {upper} by {step}, allowed constants, from 0"
+    if slices < 1 or upper % (step * slices):
+        return f"slices: found {slices}, allowed what divides {upper // step} trips"
+    return None
+
+
+def _split(launch: Any, loop: Any, slices: int) -> None:
+    length = (_constant(loop.operands[1]) or 0) // slices
+    with launch.location:
+        with ir.InsertionPoint(launch):
+            launch.operands[GRID_Z] = index(slices)
+        with ir.InsertionPoint(loop):
+            block = value("gpu.block_id", ir.IndexType.get(), dimension=ir.Attribute.parse("#gpu<dim z>"))
+            loop.operands[1] = index(length)
+        body = loop.regions[0].blocks[0]
+        with ir.InsertionPoint.at_block_begin(body):
+            at = affine(symbol(0) + symbol(1) * length, body.arguments[0], block)
+        for use in list(body.arguments[0].uses):
+            if use.owner.operation != at.owner:
+                use.owner.operation.operands[use.operand_number] = at
