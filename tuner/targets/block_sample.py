@@ -3,7 +3,8 @@
 import itertools
 
 Block = tuple[int, int, int]  # x, y, z
-LEAST = 5  # the corners and one in the middle
+LEAST = 9  # the corners, however blocks are numbered, and one in the middle
+BANDS = (4, 8)  # rows of blocks that run together, see tuner/mlir/ops/swizzle_blocks.py
 
 
 def sample(grid: Block, limit: int) -> tuple[Block, ...]:
@@ -19,6 +20,23 @@ def sample(grid: Block, limit: int) -> tuple[Block, ...]:
     return tuple((x, y, z) for x, y in places for z in range(z_count))
 
 
+def _band_corners(x_count: int, y_count: int, rows: int) -> list[tuple[int, int]]:
+    """Returns the blocks that compute the other two corners of C where bands are swept column by column.
+
+    The first and the last block compute the same tiles in either order.
+    """
+    first_height = min(rows, y_count)
+    last_start = (y_count - 1) // rows * rows
+    last_height = y_count - last_start
+    numbers = ((x_count - 1) * first_height, last_start * x_count + last_height - 1)
+    return [(number % x_count, number // x_count) for number in numbers]
+
+
+def _second(count: int) -> tuple[int, int]:
+    """Returns the second from each end, or what is nearest to it."""
+    return min(1, count - 1), max(count - 2, 0)
+
+
 def _places(x_count: int, y_count: int) -> list[tuple[int, int]]:
     """Lists the places that tell most first."""
     x_ends, y_ends = (0, x_count - 1), (0, y_count - 1)
@@ -27,8 +45,9 @@ def _places(x_count: int, y_count: int) -> list[tuple[int, int]]:
     return [
         *itertools.product(x_ends, y_ends),  # corners
         (x_middle, y_middle),
+        *(place for rows in BANDS for place in _band_corners(x_count, y_count, rows)),
         *((x, y_middle) for x in x_ends),  # edges
         *((x_middle, y) for y in y_ends),
         *itertools.product((x_middle, x_next), (y_middle, y_next)),  # neighbours in the interior
-        *itertools.product((1, max(x_count - 2, 0)), (1, max(y_count - 2, 0))),  # beside the corners
+        *itertools.product(_second(x_count), _second(y_count)),  # beside the corners
     ]

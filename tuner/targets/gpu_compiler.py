@@ -58,7 +58,7 @@ class GpuCompiler:
             ("lower", lowered - transformed),
             ("assemble", time.perf_counter() - lowered),
         )
-        return Artifact(program.ptx, digest(program), (), stages, program, _refusal(program))
+        return Artifact(program.ptx, digest(program), (), stages, program, refusal_of(program))
 
 
 def digest(program: KernelProgram) -> str:
@@ -74,7 +74,8 @@ def _views(script: Script, problem: Problem) -> Views:
         raise CandidateError(Stage.BIND, str(error)) from error
 
 
-def _refusal(program: KernelProgram) -> Failure | None:
+def refusal_of(program: KernelProgram) -> Failure | None:
+    """Returns why a program is not worth loading; None for one that may be."""
     try:
         require_launchable(program)
     except CandidateError as error:

@@ -1,7 +1,7 @@
 """The simulator target: GPU programs verified on the PTX simulator, without a GPU and without a time."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,18 +11,20 @@ from tuner.errors import CandidateError, Stage
 from tuner.kernel import KernelProgram
 from tuner.machine import Compiler, Machine, gpu_machine
 from tuner.payload import ENTRY
-from tuner.problem import Problem
+from tuner.problem import SUM_DTYPES, Problem
 from tuner.record import Measurement, Verdict
 from tuner.reference import Array, Inputs, compare, compare_tile, draw, draw_base, output_dtype
 from tuner.runtime import simulator
 from tuner.target import AbstractTarget, Artifact, Effort, Script
 from tuner.targets.block_sample import Block, sample
 from tuner.targets.gpu_compiler import GpuCompiler
-from tuner.targets.tiles import written_tiles
+from tuner.targets.tiles import corners, written_tiles
 
-# Simulated in a few seconds at most; a problem of that size runs whole.
-WHOLE_FLOP = 2e7
-SAMPLE_FLOP = 1e7  # of the sampled blocks together, unless even the fewest need more
+# Of the problem simulated in a second by one core: an mma.sync is one instruction for 4096 flop.
+TENSOR_FLOP_PER_S = 5e7
+SCALAR_FLOP_PER_S = 5e6
+WHOLE_S = 4.0  # a problem of so much work runs whole
+SAMPLE_S = 2.0  # work of the sampled blocks together, unless even the fewest need more
 BLOCKS_LIMIT = 17
 NO_RESOURCES = "no ptxas found: compiled to PTX only; registers, spills and occupancy are not known"
 
@@ -76,8 +78,8 @@ class SimulatorTarget(AbstractTarget):
         simulations = simulator.run(program, arrays, blocks)
         verdict = _compare_all(inputs, c) if not blocks else _compare_tiles(inputs, c, program, blocks)
         assembled = () if program.cubin else (NO_RESOURCES,)
-        notes = (*simulator.notes_of(program, simulations), *assembled)
-        return Verdict(verdict.max_error, verdict.elements, notes)
+        notes = (*simulator.notes_of(program, simulations), *verdict.notes, *assembled)
+        return replace(verdict, notes=notes)
 
     def measure(
         self, problem: Problem, loaded: object, effort: Effort, rng: np.random.Generator
@@ -103,10 +105,11 @@ def _chosen_blocks(problem: Problem, program: KernelProgram) -> dict[int, tuple[
     Kernels before it pack its inputs, kernels after it add up its parts: they run whole.
     """
     main = [number for number, launch in enumerate(program.launches) if launch.kernel.startswith(ENTRY)]
-    if problem.flop <= WHOLE_FLOP or len(main) != 1:
+    flop_per_s = SCALAR_FLOP_PER_S if problem.dtype in SUM_DTYPES else TENSOR_FLOP_PER_S
+    if problem.flop <= WHOLE_S * flop_per_s or len(main) != 1:
         return {}
     x, y, z = grid = program.launches[main[0]].grid
-    places = int(SAMPLE_FLOP * x * y / problem.flop)  # a place is z blocks
+    places = int(SAMPLE_S * flop_per_s * x * y / problem.flop)  # a place is z blocks
     blocks = sample(grid, min(max(places, 1), BLOCKS_LIMIT))
     return {main[0]: blocks} if len(blocks) < x * y * z else {}
 
@@ -134,4 +137,5 @@ def _compare_tiles(
             raise CandidateError(Stage.VERIFY, worst)
         verdicts.append(verdict)
     largest = max(verdict.max_error for verdict in verdicts)
-    return Verdict(largest, sum(verdict.elements for verdict in verdicts))
+    note = f"C: {corners(tiles, c.shape)} of its 4 corners are in the tiles that were compared"
+    return Verdict(largest, sum(verdict.elements for verdict in verdicts), (note,))

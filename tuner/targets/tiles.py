@@ -1,8 +1,6 @@
 """The tiles of C that some blocks wrote: found in what they wrote, whole or not at all."""
 
-import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +8,6 @@ import numpy.typing as npt
 from tuner.errors import CandidateError, Stage
 
 Mask = npt.NDArray[np.bool_]
-Numbers = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -28,42 +25,52 @@ def written_tiles(written: Mask, blocks: int, grid: tuple[int, int]) -> tuple[Ti
     where what was written is not ``blocks`` whole tiles: something was left out, or another block's tile
     was touched.
     """
+    complaint = None
     for x_count, y_count in (grid, grid[::-1]):  # columns run along x as a rule
-        height = _extent(_cuts(written, 0), written.shape[0], y_count)
-        width = _extent(_cuts(written, 1), written.shape[1], x_count)
-        if height is not None and width is not None:
+        height, width = _extent(written, y_count), _extent(written.T, x_count)
+        try:
             return _whole_tiles(written, height, width, blocks)
-    raise CandidateError(
-        Stage.VERIFY,
-        f"{blocks} blocks of {grid[0]} x {grid[1]} wrote {np.count_nonzero(written)} elements of C "
-        f"that are no whole tiles; {_first_edge(written)}",
-    )
+        except CandidateError as error:
+            complaint = complaint or error
+    assert complaint is not None
+    raise complaint
 
 
-def _cuts(written: Mask, axis: int) -> npt.NDArray[np.int64]:
-    """Returns where rows (axis 0) or columns (1) differ from those before them."""
-    lines = written if axis == 0 else written.T
-    return np.flatnonzero((lines[1:] != lines[:-1]).any(axis=1)) + 1
+def corners(tiles: tuple[Tile, ...], shape: tuple[int, ...]) -> int:
+    """Returns how many corners of C are in the tiles."""
+    ends = [(row, column) for row in {0, shape[0] - 1} for column in {0, shape[1] - 1}]
+    held = {
+        end
+        for end in ends
+        for tile in tiles
+        if tile.rows.start <= end[0] < tile.rows.stop and tile.columns.start <= end[1] < tile.columns.stop
+    }
+    return len(held)
 
 
-def _extent(cuts: npt.NDArray[np.int64], size: int, count: int) -> int | None:
-    """Returns the extent of ``count`` equal tiles of ``size`` that end at every cut; None for no such one."""
+def _extent(written: Mask, count: int) -> int:
+    """Returns the extent of ``count`` equal tiles along axis 0 whose ends fit best what was written."""
+    size = written.shape[0]
     least = -(-size // count)
     most = size if count == 1 else -(-size // (count - 1)) - 1
-    step = math.gcd(*cuts.tolist()) or most
-    fitting = [extent for extent in range(least, most + 1) if step % extent == 0]
-    return max(fitting, default=None)
+    cuts = np.flatnonzero((written[1:] != written[:-1]).any(axis=1)) + 1
+    # largest first: of equals, the first is taken
+    return max(
+        range(most, least - 1, -1),
+        key=lambda extent: int(np.count_nonzero(cuts % extent == 0)),
+        default=least,
+    )
 
 
 def _whole_tiles(written: Mask, height: int, width: int, blocks: int) -> tuple[Tile, ...]:
     tiles = []
     for top in range(0, written.shape[0], height):
         for left in range(0, written.shape[1], width):
-            tile = Tile(slice(top, top + height), slice(left, left + width))
-            part = written[tile.rows, tile.columns]
+            part = written[top : top + height, left : left + width]
             if part.any():
                 _require_whole(part, top, left)
-                tiles.append(tile)
+                rows, columns = part.shape
+                tiles.append(Tile(slice(top, top + rows), slice(left, left + columns)))
     if len(tiles) != blocks:
         raise CandidateError(
             Stage.VERIFY, f"{blocks} blocks wrote {len(tiles)} tiles of {height} x {width} elements of C"
@@ -72,18 +79,16 @@ def _whole_tiles(written: Mask, height: int, width: int, blocks: int) -> tuple[T
 
 
 def _require_whole(part: Mask, top: int, left: int) -> None:
-    if part.all():
-        return
-    row, column = np.argwhere(~part)[0]
     missing = int(np.count_nonzero(~part))
-    raise CandidateError(
-        Stage.VERIFY,
-        f"{missing} of {part.size} elements of a tile were not written, first [{top + row}, {left + column}]",
-    )
-
-
-def _first_edge(written: Mask) -> str:
-    if not written.any():
-        return "nothing was written"
-    row, column = np.argwhere(written)[0]
-    return f"first [{row}, {column}]"
+    if missing == 0:
+        return
+    is_stray = 2 * missing > part.size  # another block's tile, in which a few elements were written
+    row, column = np.argwhere(part if is_stray else ~part)[0]
+    place = f"[{top + row}, {left + column}]"
+    if is_stray:
+        found = (
+            f"{part.size - missing} elements outside of the tiles of these blocks were written, first {place}"
+        )
+    else:
+        found = f"{missing} of {part.size} elements of a tile were not written, first {place}"
+    raise CandidateError(Stage.VERIFY, found)

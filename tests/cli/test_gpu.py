@@ -1,0 +1,93 @@
+"""The real thing, small: a GPU matmul tuned, verified, shown and exported without a GPU."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Done
+from tuner.cuda_tools.ptxas import find_ptxas
+
+pytestmark = pytest.mark.mlir
+
+ROOT = Path(__file__).parents[2]
+NEEDS_PTXAS = pytest.mark.skipif(find_ptxas() is None, reason="needs ptxas")
+
+
+def run(database: Path, *words: str) -> Done:
+    environment = os.environ | {"TUNER_DB": str(database)}
+    command = [sys.executable, "-m", "tuner", *words]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    return Done(done.returncode, done.stdout, done.stderr)
+
+
+@pytest.fixture(scope="module")
+def tuned(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    database = tmp_path_factory.mktemp("gpu") / "results.db"
+    words = ("--dtype", "f16", "--target", "simulator", "--chip", "sm_90", "--trials", "2", "--workers", "1")
+    done = run(database, "tune", "matmul", "64x48x32", *words, "--json")
+    assert done.code == 0, done.err
+    assert done.json["counts"] == {"proposed": 2, "measured": 0, "verified": 2, "failed": 0, "reused": 0}
+    return database
+
+
+def test_verified_trials_are_told(tuned: Path) -> None:
+    first, second = run(tuned, "history", "--status", "verified", "--json").json
+    assert first["target"] == second["target"] == "simulator:sm_90"
+    assert first["machine"] == "simulator sm_90"
+    assert (first["median_s"], first["gflop_per_s"]) == (None, None)
+
+
+@NEEDS_PTXAS
+def test_a_verified_trial_is_exported_as_ptx_and_cubin(tuned: Path, tmp_path: Path) -> None:
+    ptx = run(tuned, "export", "--trial", "1", "--format", "ptx").out
+    assert ".target sm_90" in ptx
+    assert "mma.sync" in ptx
+    cubin = tmp_path / "k.cubin"
+    assert run(tuned, "export", "--trial", "1", "--format", "cubin", "-o", str(cubin)).code == 0
+    assert cubin.read_bytes().startswith(b"\x7fELF")
+    (kernel, *_) = run(tuned, "show", "1", "--json").json["resources"]
+    assert kernel["registers"] > 0
+
+
+def test_an_exported_script_is_verified_again_and_applied(tuned: Path, tmp_path: Path) -> None:
+    script = tmp_path / "verified.mlir"
+    assert run(tuned, "export", "--trial", "1", "-o", str(script)).code == 0
+    checked = run(tuned, "check", str(script), "--json")
+    assert (checked.code, checked.json["correct"], checked.json["median_s"]) == (0, True, None), checked.err
+    payload = run(tuned, "apply", str(script), str(tmp_path / "verified.source.mlir"))
+    assert "gpu.launch" in payload.out, payload.err
+
+
+def test_cuda_without_a_driver_compiles_and_says_so(tmp_path: Path) -> None:
+    database = tmp_path / "results.db"
+    words = ("--dtype", "f16", "--target", "cuda:sm_80", "--trials", "1", "--workers", "1")
+    done = run(database, "tune", "matmul", "64x48x32", *words)
+    assert done.code == 1
+    assert (
+        "1 x load: compiled only: kernels are not run on GPUs here; --target simulator verifies them"
+        in done.err
+    )
+    assert ".target sm_80" in run(database, "export", "--trial", "1", "--format", "ptx").out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            ("--dtype", "f16", "--target", "simulator", "--chip", "sm_70"),
+            "chip: found 'sm_70', allowed sm_80,",
+        ),
+        (("--dtype", "f16"), "dtype: found 'f16', allowed f32, f64, bf16 on target cpu"),
+        (
+            ("--dtype", "f16", "--target", "simulator", "--strategy", "matmul_gpu_simt"),
+            "matmul_gpu_simt: dtype: found f16, allowed f32, f64",
+        ),
+    ],
+)
+def test_words_that_fit_no_target_exit_with_2(tmp_path: Path, words: tuple[str, ...], message: str) -> None:
+    done = run(tmp_path / "results.db", "tune", "matmul", "64x48x32", *words)
+    assert done.code == 2
+    assert message in done.err

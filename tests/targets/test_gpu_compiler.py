@@ -1,0 +1,77 @@
+"""What is hashed of a GPU program, and which programs are refused."""
+
+from dataclasses import replace
+
+import pytest
+
+from tuner.cuda_tools.ptxas import find_ptxas
+from tuner.errors import Stage
+from tuner.kernel import KernelBuffer, KernelProgram, Launch, Resources
+from tuner.targets.gpu_compiler import digest, refusal_of
+
+pytestmark = pytest.mark.mlir
+
+LAUNCH = Launch("k", (4, 4, 1), (128, 1, 1), 49152, ("a",))
+RESOURCES = Resources("k", 128, 0, 0, 0, 49152, 0, 0.25, 4)
+PROGRAM = KernelProgram("sm_90", "ptx", b"cubin", (LAUNCH,), (KernelBuffer("a", 4, "output"),), (RESOURCES,))
+EMPTY_KERNEL = (
+    ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 a) {{ {} ret; }}\n"
+)
+
+
+def test_equal_machine_code_is_equal_whatever_its_ptx() -> None:
+    assert digest(PROGRAM) == digest(replace(PROGRAM, ptx="other words"))
+    assert digest(PROGRAM) == digest(replace(PROGRAM, resources=()))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        replace(PROGRAM, cubin=b"other"),
+        replace(PROGRAM, cubin=b""),
+        replace(PROGRAM, launches=(replace(LAUNCH, grid=(2, 8, 1)),)),
+        replace(PROGRAM, buffers=(replace(PROGRAM.buffers[0], is_zeroed=True),)),
+    ],
+)
+def test_whatever_changes_what_runs_changes_the_hash(other: KernelProgram) -> None:
+    assert digest(other) != digest(PROGRAM)
+
+
+def test_without_machine_code_ptx_decides() -> None:
+    bare = replace(PROGRAM, cubin=b"")
+    assert digest(bare) != digest(replace(bare, ptx="other"))
+
+
+@pytest.mark.skipif(find_ptxas() is None, reason="needs ptxas")
+def test_registers_by_another_name_give_the_same_machine_code() -> None:
+    ptxas = find_ptxas()
+    assert ptxas is not None
+    bodies = (".reg .u64 %rd1; ld.param.u64 %rd1, [a];", "// a comment\n.reg .u64 %x; ld.param.u64 %x, [a];")
+    programs = [ptxas.assemble(replace(PROGRAM, cubin=b"", ptx=EMPTY_KERNEL.format(body))) for body in bodies]
+    assert programs[0].ptx != programs[1].ptx
+    assert digest(programs[0]) == digest(programs[1])
+
+
+def test_what_fits_is_not_refused() -> None:
+    assert refusal_of(PROGRAM) is None
+
+
+@pytest.mark.parametrize(
+    ("program", "reason"),
+    [
+        (
+            replace(PROGRAM, resources=(replace(RESOURCES, spill_store_bytes=400),)),
+            "spilled bytes: found 400",
+        ),
+        (
+            replace(PROGRAM, launches=(replace(LAUNCH, dynamic_shared_bytes=2**18),)),
+            "shared bytes: found 262144",
+        ),
+        (replace(PROGRAM, launches=(replace(LAUNCH, block=(2048, 1, 1)),)), "threads of a block: found 2048"),
+    ],
+)
+def test_what_cannot_launch_or_spills_is_refused_with_the_reason(program: KernelProgram, reason: str) -> None:
+    refusal = refusal_of(program)
+    assert refusal is not None
+    assert refusal.stage is Stage.RESOURCES
+    assert refusal.reason.startswith(f"k: {reason}, allowed")
