@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy.dialects import sqlite
 
-from tuner.db.columns import PlainText, UtcDateTime, plain
+from tuner.db.columns import Compressed, PlainText, UtcDateTime, plain
 
 DIALECT = sqlite.dialect()
 
@@ -50,3 +50,17 @@ def test_a_time_without_a_zone_is_refused() -> None:
 def test_the_types_are_plain_text_and_timestamps_to_the_database() -> None:
     assert isinstance(PlainText().impl, sa.Text)
     assert isinstance(UtcDateTime().impl, sa.DateTime)
+
+
+@given(st.binary())
+def test_compressed_bytes_come_back(content: bytes) -> None:
+    stored = Compressed().process_bind_param(content, DIALECT)
+    assert Compressed().process_result_value(stored, DIALECT) == content
+
+
+def test_code_is_stored_smaller_and_nothing_as_nothing() -> None:
+    stored = Compressed().process_bind_param(b"fma.rn.f32 %f1, %f2, %f3, %f4;\n" * 100, DIALECT)
+    assert stored is not None
+    assert len(stored) < 200
+    assert Compressed().process_bind_param(None, DIALECT) is None
+    assert Compressed().process_result_value(None, DIALECT) is None
