@@ -16,7 +16,7 @@ from tuner.runs import Counts, DatabaseInfo, Run, StoredTrial, Vendor
 
 Document = dict[str, Any]
 CSV_COLUMNS = (
-    *("trial", "run", "number", "op", "shape", "dtype", "layout", "epilogue", "target", "threads", "machine"),
+    *("trial", "run", "number", "op", "shape", "dtype", "output", "layout", "epilogue", "target", "threads", "machine"),
     *("strategy", "knobs", "status", "stage", "reason", "median_s", "gflop_per_s", "created"),
 )
 
@@ -205,6 +205,7 @@ def _best_document(answer: Answer, run: Run) -> Document:
 def _csv_row(trial: StoredTrial) -> dict[str, Any]:
     row = history_document(trial)
     problem = record_of(trial).problem
-    row |= {"op": problem.operation, "shape": problem.shape, "dtype": problem.dtype}
+    row |= {"op": problem.operation, "shape": problem.shape}
+    row |= {"dtype": problem.dtype, "output": problem.result_dtype}
     row |= {"layout": problem.layout, "epilogue": problem.epilogue, "knobs": json.dumps(row["knobs"])}
     return {column: row[column] for column in CSV_COLUMNS}
