@@ -16,8 +16,8 @@ from tuner.runs import Counts, DatabaseInfo, Run, StoredTrial, Vendor
 
 Document = dict[str, Any]
 CSV_COLUMNS = (
-    *("trial", "run", "number", "op", "shape", "dtype", "output", "layout", "epilogue", "target", "threads", "machine"),
-    *("strategy", "knobs", "status", "stage", "reason", "median_s", "gflop_per_s", "created"),
+    *("trial", "run", "number", "op", "shape", "dtype", "output", "layout", "epilogue", "target", "threads"),
+    *("machine", "strategy", "knobs", "status", "stage", "reason", "median_s", "gflop_per_s", "created"),
 )
 
 
