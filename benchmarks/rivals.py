@@ -74,16 +74,14 @@ class VendorRival:
 
 def contest(problem: Problem, script: str, threads: int) -> Contest:
     """Runs the turns. Raises TunerError when one of the two cannot run."""
-    clean = (*((name, None) for name in CLEARED), *((name, str(threads)) for name in THREAD_COUNTS))
     kernel = Factory("benchmarks.rivals:KernelRival", (problem, script, threads, processors(threads)))
     vendor = Factory("benchmarks.rivals:VendorRival", (problem, threads))
     limit = MEMORY_BYTES + 2 * reference_bytes(problem)
-    workers = [
-        Worker(ServiceSpec(name, factory, clean), limit)
-        for name, factory in (("kernel", kernel), ("vendor", vendor))
-    ]
+    # the kernel's process wants the library for its reference only: no threads that spin beside the kernel
+    specs = (_spec("kernel", kernel, 1), _spec("vendor", vendor, threads))
+    workers = [Worker(spec, limit) for spec in specs]
     try:
-        turns = [tuple(_sample(worker).median_s for worker in workers) for _ in range(ROUNDS)]
+        turns = [tuple(_turn(worker, workers) for worker in workers) for _ in range(ROUNDS)]
     finally:
         for worker in workers:
             worker.kill()
@@ -96,6 +94,22 @@ def contest(problem: Problem, script: str, threads: int) -> Contest:
 def load() -> float:
     """Returns the load average of the last minute: two threads mean nothing on a busy machine."""
     return os.getloadavg()[0]
+
+
+def _spec(name: str, factory: Factory, library_threads: int) -> ServiceSpec:
+    counts = ((count, str(library_threads)) for count in THREAD_COUNTS)
+    return ServiceSpec(name, factory, (*((name, None) for name in CLEARED), *counts))
+
+
+def _turn(worker: Worker, workers: list[Worker]) -> float:
+    """Samples one while the others stand still: a library's threads spin for long after its call."""
+    others = [other for other in workers if other is not worker]
+    for other in others:
+        other.pause()
+    median_s = _sample(worker).median_s
+    for other in others:
+        other.resume()
+    return median_s
 
 
 def _sample(worker: Worker) -> Measurement:

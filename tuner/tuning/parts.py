@@ -119,6 +119,7 @@ def _bench(order: "Order", how: BenchSettings) -> "AbstractBench":
     from tuner.reference import reference_bytes
     from tuner.runtime.host import processors
     from tuner.tuning.gpu_parts import gpu_limits
+    from tuner.tuning.vendor import THREAD_COUNTS
     from tuner.workers.bench import WorkerBench
     from tuner.workers.limits import Limits
     from tuner.workers.services import compile_spec, judge_spec
@@ -131,7 +132,8 @@ def _bench(order: "Order", how: BenchSettings) -> "AbstractBench":
     return WorkerBench(
         order,
         compile_spec(compiling),
-        judge_spec(timing),
+        # one thread for the float64 reference: more would spin beside the kernels that are timed
+        judge_spec(timing, tuple((name, "1") for name in THREAD_COUNTS)),
         how.workers,
         limits,
         np.random.default_rng(how.seed),
