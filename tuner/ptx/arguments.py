@@ -16,7 +16,7 @@ from tuner.ptx.layout import Layout
 from tuner.ptx.spaces import WINDOWS
 from tuner.ptx.tensor_map import PlacedMap, TensorMap
 
-Argument: TypeAlias = Array | TensorMap | int | float | np.generic
+Argument: TypeAlias = Array | TensorMap | int | float | np.generic | bytes
 TENSOR_MAP_BYTES = 128  # CUtensorMap
 
 
@@ -63,6 +63,8 @@ def _value(placement: Placement, parameter: Parameter, argument: Argument, start
     if isinstance(argument, np.ndarray):
         address, _ = placement.buffer(parameter.name, argument)
         return np.array([address], np.uint64).view(np.uint8)
+    if isinstance(argument, bytes):
+        return np.frombuffer(argument, np.uint8)
     return np.array([argument]).astype(TYPES[parameter.type].dtype).view(np.uint8)
 
 

@@ -41,11 +41,12 @@ def simulate(
 ) -> Simulation:
     """Executes a kernel of PTX text; arrays among the arguments are its buffers, changed in place.
 
-    Arrays must be C-contiguous; numbers are passed by value in the parameter's type; a ``TensorMap`` stands
-    for a CUtensorMap. ``blocks`` names the blocks to run, all where it is None. Threads run in a fixed order,
-    or in a random one of the given seed: what is reported as a race does not depend on it. Raises
-    SimulationError for a fault (its ``kind`` says which) and for text that is no PTX, UnsupportedInstruction
-    for an instruction the simulator does not know, UsageError for a launch that does not fit the kernel.
+    Arrays must be C-contiguous; numbers are passed in the parameter's type, bytes as they are; a
+    ``TensorMap`` stands for a CUtensorMap. ``blocks`` names the blocks to run, all where it is None. Threads
+    run in a fixed order, or in a random one of the given seed: what is reported as a race does not depend on
+    it. Raises SimulationError for a fault (its ``kind`` says which) and for text that is no PTX,
+    UnsupportedInstruction for an instruction the simulator does not know, UsageError for a launch that does
+    not fit the kernel.
     """
     module = parse(ptx)
     return simulate_module(

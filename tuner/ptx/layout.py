@@ -9,8 +9,6 @@ from tuner.ptx.defects import Defect, SimulationError
 from tuner.ptx.dtypes import TYPES
 from tuner.ptx.instruction import Instruction, Kernel, Module, Variable
 
-SPECIAL = ("%tid", "%ntid", "%ctaid", "%nctaid", "%laneid", "%warpid", "%nwarpid", "%lanemask_", "%cluster")
-
 
 @dataclass(frozen=True)
 class Place:

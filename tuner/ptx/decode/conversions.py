@@ -7,7 +7,8 @@ import numpy as np
 from tuner.ptx.chunk import Chunk
 from tuner.ptx.decode.operands import PREDICATE, U64, Operands, Step
 from tuner.ptx.dtypes import TYPES, Array, PtxType
-from tuner.ptx.rounding import FORMATS, INTEGER_MODES, round_to, to_tf32
+from tuner.ptx.fma import two_sum
+from tuner.ptx.rounding import FORMATS, INTEGER_MODES, round_to, to_odd, to_tf32
 from tuner.ptx.spaces import SPACES, WINDOW_BITS, WINDOWS
 
 MODES = ("rn", "rz", "rm", "rp", "rna")
@@ -36,7 +37,9 @@ def _conversion(operands: Operands, source: PtxType, target: PtxType) -> Functio
         modifiers.take("sat")  # a float is always clamped to the integer's range
         return lambda x: _to_integer(mode(x.astype(np.float64)), x, target)
     if target.is_float:
-        mode_name = modifiers.need(MODES, "a rounding")
+        mode_name = modifiers.need(MODES[:4], "a rounding")
+        if target.name == "f64" and source.bits == 64 and mode_name != "rn":
+            raise operands.unsupported(f".{mode_name} of 64 bits")
         return lambda x: _from_integer(x, target, mode_name)
     if modifiers.take("sat"):
         return lambda x: _clamped(x, target)
@@ -101,9 +104,9 @@ def _from_integer(values: Array, target: PtxType, mode: str) -> Array:
         return _narrow_exact(values.astype(np.float64), target, mode)
     if target.name == "f32" and mode == "rn":
         return values.astype(np.float32)
-    kept = values - (values & np.array(0x7FF, values.dtype))  # exact in float64
-    low = (values & np.array(0x7FF, values.dtype)) != 0
-    return _narrow_exact(kept.astype(np.float64) + np.where(low, 1.0 * 2**10, 0.0), target, mode)
+    high, low = values >> values.dtype.type(32), values & values.dtype.type(0xFFFFFFFF)
+    total, lost = two_sum(high.astype(np.float64) * 2.0**32, low.astype(np.float64))
+    return _narrow_exact(to_odd(total, lost), target, mode)
 
 
 def _narrow_exact(values: Array, target: PtxType, mode: str) -> Array:

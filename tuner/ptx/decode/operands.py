@@ -9,6 +9,7 @@ from tuner.ptx.chunk import Chunk
 from tuner.ptx.decode.modifiers import Modifiers
 from tuner.ptx.defects import UnsupportedInstruction, unsupported
 from tuner.ptx.dtypes import TYPES, UNSIGNED, Array, PtxType, read_bits, write_bits
+from tuner.ptx.geometry import Geometry
 from tuner.ptx.instruction import (
     Address,
     Immediate,
@@ -20,13 +21,14 @@ from tuner.ptx.instruction import (
     Symbol,
     Vector,
 )
-from tuner.ptx.layout import SPECIAL, Layout
+from tuner.ptx.layout import Layout
 
 Step: TypeAlias = Callable[[Chunk], None]
 Reader: TypeAlias = Callable[[Chunk], Array]
 Writer: TypeAlias = Callable[[Chunk, Array], None]
 
 PREDICATE = TYPES["pred"]
+SPECIAL_REGISTERS = frozenset(Geometry((1, 1, 1), (1, 1, 1), (0,)).special_registers())
 U32, S32, U64 = TYPES["u32"], TYPES["s32"], TYPES["u64"]
 
 
@@ -101,8 +103,8 @@ class Operands:
     def reader(self, operand: Operand, type_: PtxType) -> Reader:
         """Returns the reader of an operand's values."""
         match operand:
-            case Register(name) if name.startswith(SPECIAL):
-                return lambda chunk: read_bits(self._special(chunk, name, type_), type_, chunk.geometry.lanes)
+            case Register(name) if name in SPECIAL_REGISTERS and self._layout.width(name) is None:
+                return lambda chunk: read_bits(_special(chunk, name, type_), type_, chunk.geometry.lanes)
             case Register(name):
                 return self._register_reader(name, type_)
             case Negated(Register(name)):
@@ -129,12 +131,6 @@ class Operands:
             dtype = type_.dtype
             return lambda chunk: chunk.read(name).view(dtype)
         return lambda chunk: read_bits(chunk.read(name), type_, chunk.geometry.lanes)
-
-    def _special(self, chunk: Chunk, name: str, type_: PtxType) -> Array:
-        if name not in chunk.special:
-            raise self.unsupported(name)
-        found = chunk.special[name]
-        return found if found.itemsize >= type_.bytes else found.astype(type_.raw)
 
     def _constant_bits(self, immediate: Immediate, type_: PtxType) -> Array:
         if type_.name == "pred":
@@ -190,3 +186,9 @@ class Operands:
     def unsupported(self, construct: str) -> UnsupportedInstruction:
         """Returns the error of a construct that is not known."""
         return unsupported(self.instruction, construct)
+
+
+def _special(chunk: Chunk, name: str, type_: PtxType) -> Array:
+    """Returns the bits of a special register, widened where the type is wider."""
+    found = chunk.special[name]
+    return found if found.itemsize >= type_.bytes else found.astype(type_.raw)

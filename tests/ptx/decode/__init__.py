@@ -1,0 +1,1 @@
+"""One instruction at a time, over many values, against Python's own arithmetic."""
