@@ -85,9 +85,9 @@ class Body:
         if cursor.accept("@"):
             is_negated = cursor.accept("!")
             guard = Guard(Register(self._name(cursor.word("a predicate"))), is_negated)
-        opcode = cursor.word("an instruction")
-        if opcode.startswith((".", "%")):
+        if cursor.token.text.startswith((".", "%")):
             raise cursor.wrong("an instruction; a directive of that name is not known")
+        opcode = cursor.word("an instruction")
         operands = tuple(self._operands(";"))
         text = cursor.text_from(first)
         cursor.expect(";")
