@@ -54,14 +54,14 @@ def test_fma_is_rounded_once(type_: str, data: st.DataObject) -> None:
 
 
 def test_fma_of_f32_does_not_round_twice() -> None:
-    """The sum in float64 is exactly between two float32, and below it by less than float64 can hold."""
-    a, b = np.float32(1 + 2.0**-12), np.float32(1 - 2.0**-12)
-    c = np.float32(2.0**-60)
-    found = each_lane("fma.rn.f32 %d, %a, %b, %c;", *(np.array([x]) for x in (a, b, c)), result="f4")
-    assert found[0] == rounded(Fraction(float(a)) * Fraction(float(b)) + Fraction(2) ** -60, "f4")
-    high = np.float32(2.0**24 + 2)
-    found = each_lane("fma.rn.f32 %d, %a, %b, %c;", *(np.array([x], "f4") for x in (high, 1, 1)), result="f4")
-    assert found[0] == rounded(Fraction(2**24 + 3), "f4")
+    """The product is halfway between two float32; what is added decides, too small for a float64 sum."""
+    unit = 2.0**-12
+    a = np.array([1 + unit, 1 + unit, 1 + unit], np.float32)
+    b = np.array([1 + unit, 1 + 3 * unit, 1 + unit], np.float32)
+    c = np.array([2.0**-60, -(2.0**-60), 0], np.float32)
+    found = each_lane("fma.rn.f32 %d, %a, %b, %c;", a, b, c, result="f4")
+    assert found.tolist() == [1 + 2 * unit + 2.0**-23, 1 + 4 * unit + 2.0**-23, 1 + 2 * unit]
+    expect(found, "f4", lambda x, y, z: x * y + z, a, b, c)
 
 
 @settings(max_examples=6)
