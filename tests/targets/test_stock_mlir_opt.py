@@ -29,7 +29,7 @@ pytestmark = [
 ]
 AVX512 = Machine("any", "any", "avx512", True, 2, 2, 49152, 1 << 20, 1 << 25, 1 << 34)
 ANYWHERE, HERE = Points(AVX512), Points(describe_machine())
-STOCK = ("matmul_cpu_packed", "matmul_cpu_direct")
+STOCK = ("matmul_cpu_packed", "matmul_cpu_direct", "matmul_cpu_dot")
 TRIES = 50  # until a point calls no op of our own
 
 

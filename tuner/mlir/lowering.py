@@ -9,7 +9,8 @@ from tuner.mlir.interpreter import first_complaint
 # Bare pointers: a kernel takes addresses, sizes and strides are static. Outer products become fma intrinsics.
 CPU_LLVM = (
     "builtin.module(buffer-deallocation-pipeline,convert-bufferization-to-memref,"
-    "func.func(convert-linalg-to-loops),convert-vector-to-scf,fold-memref-alias-ops,expand-strided-metadata,"
+    "func.func(convert-linalg-to-loops,lower-vector-multi-reduction{lowering-strategy=inner-reduction}),"
+    "convert-vector-to-scf,fold-memref-alias-ops,expand-strided-metadata,"
     "lower-affine,cse,convert-scf-to-cf,"
     "convert-vector-to-llvm{enable-x86 vector-contract-lowering=outerproduct},"
     "convert-ub-to-llvm,finalize-memref-to-llvm,convert-func-to-llvm{use-bare-ptr-memref-call-conv=true},"
