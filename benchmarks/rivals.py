@@ -18,7 +18,7 @@ from tuner.runtime.host import processors
 from tuner.target import Effort, Script
 from tuner.targets.cpu import CpuTarget
 from tuner.targets.vendor import VendorService
-from tuner.tuning.vendor import CLEARED, THREAD_COUNTS
+from tuner.tuning.vendor import library_environment
 from tuner.workers.protocol import Factory, Reply, ServiceSpec
 from tuner.workers.supervisor import Worker
 
@@ -78,7 +78,10 @@ def contest(problem: Problem, script: str, threads: int) -> Contest:
     vendor = Factory("benchmarks.rivals:VendorRival", (problem, threads))
     limit = MEMORY_BYTES + 2 * reference_bytes(problem)
     # the kernel's process wants the library for its reference only: no threads that spin beside the kernel
-    specs = (_spec("kernel", kernel, 1), _spec("vendor", vendor, threads))
+    specs = (
+        ServiceSpec("kernel", kernel, library_environment(1)),
+        ServiceSpec("vendor", vendor, library_environment(threads)),
+    )
     workers = [Worker(spec, limit) for spec in specs]
     try:
         turns = [tuple(_turn(worker, workers) for worker in workers) for _ in range(ROUNDS)]
@@ -94,11 +97,6 @@ def contest(problem: Problem, script: str, threads: int) -> Contest:
 def load() -> float:
     """Returns the load average of the last minute: two threads mean nothing on a busy machine."""
     return os.getloadavg()[0]
-
-
-def _spec(name: str, factory: Factory, library_threads: int) -> ServiceSpec:
-    counts = ((count, str(library_threads)) for count in THREAD_COUNTS)
-    return ServiceSpec(name, factory, (*((name, None) for name in CLEARED), *counts))
 
 
 def _turn(worker: Worker, workers: list[Worker]) -> float:

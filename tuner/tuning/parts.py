@@ -119,7 +119,7 @@ def _bench(order: "Order", how: BenchSettings) -> "AbstractBench":
     from tuner.reference import reference_bytes
     from tuner.runtime.host import processors
     from tuner.tuning.gpu_parts import gpu_limits
-    from tuner.tuning.vendor import THREAD_COUNTS
+    from tuner.tuning.vendor import library_environment
     from tuner.workers.bench import WorkerBench
     from tuner.workers.limits import Limits
     from tuner.workers.services import compile_spec, judge_spec
@@ -133,7 +133,7 @@ def _bench(order: "Order", how: BenchSettings) -> "AbstractBench":
         order,
         compile_spec(compiling),
         # one thread for the float64 reference: more would spin beside the kernels that are timed
-        judge_spec(timing, tuple((name, "1") for name in THREAD_COUNTS)),
+        judge_spec(timing, library_environment(1)),
         how.workers,
         limits,
         np.random.default_rng(how.seed),

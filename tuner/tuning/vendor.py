@@ -6,6 +6,7 @@ from tuner.problem import Problem
 from tuner.runs import Vendor
 from tuner.target import Effort
 from tuner.workers.protocol import Factory, ServiceSpec
+from tuner.workers.services import Environment
 
 # A machine may export these for other reasons; OpenBLAS then runs at half its speed.
 CLEARED = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "OPENBLAS_VERBOSE", "OMP_PROC_BIND", "OMP_PLACES")
@@ -27,8 +28,11 @@ class VendorCall:
 
 def vendor_spec(threads: int) -> ServiceSpec:
     """Describes the child for so many threads."""
-    environment = (
-        *((name, None) for name in CLEARED),
-        *((name, str(threads)) for name in THREAD_COUNTS),
-    )
-    return ServiceSpec("vendor", Factory("tuner.tuning.vendor:VendorCall", (threads,)), environment)
+    factory = Factory("tuner.tuning.vendor:VendorCall", (threads,))
+    return ServiceSpec("vendor", factory, library_environment(threads))
+
+
+def library_environment(threads: int) -> Environment:
+    """Returns the changes that give a child's BLAS so many threads and its own choice of everything else."""
+    cleared = tuple((name, None) for name in CLEARED)
+    return (*cleared, *((name, str(threads)) for name in THREAD_COUNTS))
