@@ -38,7 +38,7 @@ def test_a_report_of_another_form_is_not_taken_for_zero_registers() -> None:
     [
         (
             (
-                "ptxas /tmp/x/kernel.ptx, line 4; error   : Arguments mismatch for instruction 'add'\n"
+                "ptxas /folder/kernel.ptx, line 4; error   : Arguments mismatch for instruction 'add'\n"
                 "ptxas fatal   : Ptx assembly aborted due to errors\n"
             ),
             "line 4: Arguments mismatch for instruction 'add'",

@@ -10,6 +10,7 @@ from pathlib import Path
 DISTRIBUTIONS = {
     "ptxas": ("nvidia-cuda-nvcc", "nvidia-cuda-nvcc-cu12"),
     "nvdisasm": ("nvidia-cuda-nvdisasm",),
+    "compute-sanitizer": ("nvidia-cuda-sanitizer-api",),
 }
 
 
