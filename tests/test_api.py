@@ -1,14 +1,20 @@
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import tuner
+from tests.db import values
 from tests.tuning import fakes
 from tuner import api
+from tuner.chips import chip_of
 from tuner.config import default_space_file
+from tuner.db.store import Store
 from tuner.errors import UsageError
+from tuner.kernel import KernelProgram
+from tuner.machine import gpu_machine
 from tuner.runs import RunSettings
 from tuner.target_name import TargetName
 from tuner.tuning.composition import TargetStatus
@@ -59,7 +65,7 @@ def test_load_best_of_nothing_says_how_to_begin(database: str) -> None:
 
 
 def test_an_interrupted_run_raises_and_is_stored(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupt(problem: object, threads: int, seed: int) -> None:
+    def interrupt(problem: object, threads: int, seed: int, target: str) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("tuner.tuning.parts.real_composition", lambda: fakes.composition(vendor=interrupt))
@@ -90,6 +96,11 @@ def test_a_seed_is_not_negative() -> None:
         settings(seed=-1)
 
 
+def test_a_seed_fits_a_database() -> None:
+    with pytest.raises(UsageError, match="seed: found 9223372036854775808, allowed 0 to 9223372036854775807"):
+        settings(seed=2**63)
+
+
 def test_auto_is_the_first_target_that_works() -> None:
     statuses = (TargetStatus("gpu", False, "no driver"), TargetStatus("cpu", True, "here"))
     assert api.resolve_target("auto", fakes.composition(targets=lambda: statuses)) == TargetName("cpu")
@@ -111,6 +122,29 @@ def test_a_target_that_only_compiles_may_be_asked_for() -> None:
     assert api.resolve_target("cuda", parts, "sm_80") == TargetName("cuda", "sm_80")
     with pytest.raises(UsageError, match="chip: found 'sm_1', allowed sm_80, "):
         api.resolve_target("cuda:sm_1", parts)
+
+
+def test_auto_prefers_a_gpu_and_takes_its_chip() -> None:
+    statuses = (TargetStatus("cpu", True, "here"), TargetStatus("cuda", True, "NVIDIA H200", chip="sm_90"))
+    parts = fakes.composition(targets=lambda: statuses)
+    assert api.resolve_target("auto", parts) == TargetName("cuda", "sm_90")
+    assert api.resolve_target("cuda", parts) == TargetName("cuda", "sm_90")
+    assert api.resolve_target("cpu", parts) == TargetName("cpu")
+    assert api.resolve_target("cuda", parts, "sm_90a") == TargetName("cuda", "sm_90a")
+
+
+@pytest.mark.parametrize(("word", "chip"), [("cuda:sm_80", ""), ("cuda", "sm_80"), ("auto", "sm_80")])
+def test_code_for_another_chip_than_the_gpu_here_is_refused(word: str, chip: str) -> None:
+    here = TargetStatus("cuda", True, "NVIDIA H200", chip="sm_90")
+    parts = fakes.composition(targets=lambda: (here,))
+    message = "found cuda:sm_80, the GPU here is sm_90, allowed cuda:sm_90, or simulator:sm_80"
+    with pytest.raises(UsageError, match=message):
+        api.resolve_target(word, parts, chip)
+
+
+def test_the_default_chip_is_that_of_the_gpu_here() -> None:
+    parts = fakes.composition(targets=lambda: (TargetStatus("cuda", True, "an A100", chip="sm_80"),))
+    assert api.resolve_target("cuda", parts) == TargetName("cuda", "sm_80")
 
 
 def test_without_times_the_sampler_is_one_that_needs_none() -> None:
@@ -153,3 +187,48 @@ def test_a_real_kernel_is_tuned_loaded_and_right(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     a, b = rng.standard_normal((32, 16), np.float32), rng.standard_normal((16, 48), np.float32)
     np.testing.assert_allclose(tuner.load_best(problem, db=database)(a, b), a @ b, rtol=1e-4, atol=1e-5)
+
+
+def test_load_best_of_a_gpu_loads_the_program_that_was_compiled(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = KernelProgram("sm_90", "// ptx", b"cubin", (), ())
+    gpu = gpu_machine("cuda", chip_of("sm_90"), "NVIDIA GPU")
+    with Store.open(database) as store:
+        settings = replace(values.SETTINGS, target="cuda:sm_90")
+        record = replace(values.outcome(values.timed(1e-3), artifact="a" * 64), program=program)
+        values.add(store, values.begin(store, settings, gpu), 0, replace(record, target="cuda:sm_90"))
+    parts = fakes.composition(
+        targets=lambda: (TargetStatus("cpu", True, ""), TargetStatus("cuda", True, "", chip="sm_90")),
+        target_machine=lambda target: gpu if target.startswith("cuda") else fakes.MACHINE,
+    )
+    monkeypatch.setattr("tuner.tuning.parts.real_composition", lambda: parts)
+    for target in ("auto", "cuda"):
+        kernel = tuner.load_best(values.PROBLEM, db=database, target=target)
+        assert kernel("a", "b") == (values.PROBLEM, program, ("a", "b"))
+    with pytest.raises(UsageError, match="matmul 512x512x512 f32 nn none cpu: nothing measured on"):
+        tuner.load_best(values.PROBLEM, db=database, target="cpu")
+
+
+def test_load_best_prefers_a_gpu_and_takes_the_cpu_where_the_gpu_has_nothing(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both, on_cpu = tuner.Matmul(16, 16, 16), PROBLEM
+    gpu = gpu_machine("cuda", chip_of("sm_90"), "NVIDIA GPU")
+    program = KernelProgram("sm_90", "// ptx", b"cubin", (), ())
+    record = replace(values.outcome(values.timed(1e-3), artifact="a" * 64), program=program)
+    with Store.open(database) as store:
+        for problem, target, machine in (
+            (both, "cpu", fakes.MACHINE),
+            (both, "cuda:sm_90", gpu),
+            (on_cpu, "cpu", fakes.MACHINE),
+        ):
+            run = values.begin(store, replace(values.SETTINGS, problem=problem, target=target), machine)
+            values.add(store, run, 0, replace(record, target=target))
+    parts = fakes.composition(
+        targets=lambda: (TargetStatus("cpu", True, ""), TargetStatus("cuda", True, "", chip="sm_90")),
+        target_machine=lambda target: gpu if target.startswith("cuda") else fakes.MACHINE,
+    )
+    monkeypatch.setattr("tuner.tuning.parts.real_composition", lambda: parts)
+    assert tuner.load_best(both, db=database)("a") == (both, program, ("a",))
+    assert tuner.load_best(on_cpu, db=database)("a") == (on_cpu, values.SCRIPT, 1, ("a",))

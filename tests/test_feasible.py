@@ -5,6 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tuner import feasible as feasible_module
+from tuner import row_sample
 from tuner.errors import UsageError
 from tuner.expression import parse
 from tuner.feasible import FeasibleSet
@@ -151,10 +153,31 @@ def test_a_large_set_is_enumerated_without_its_cartesian_product_and_its_counts_
     assert rejected["a == b"] == pytest.approx(0.99 * 100**6, rel=0.01)
 
 
-def test_a_set_too_large_to_hold_is_refused() -> None:
+def test_of_a_set_too_large_to_hold_rows_are_a_sample_with_the_points_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(row_sample, "PILOT_ROWS", 100)
+    monkeypatch.setattr(row_sample, "SAMPLE_ROWS", 500)
+    monkeypatch.setattr(feasible_module, "SAMPLE_ROWS", 500)
+    monkeypatch.setattr(feasible_module, "ROWS_LIMIT", 2_000)
     ten: tuple[Value, ...] = tuple(range(10))
-    with pytest.raises(UsageError, match="add constraints or give knobs fewer values"):
-        FeasibleSet.of((space(dict.fromkeys("abcdefgh", ten)),))
+    wanted = Candidate.of("s", dict.fromkeys("abcd", 7))
+    refused = Candidate.of("s", dict.fromkeys("abcd", 3))
+    spaces = (space(dict.fromkeys("abcd", ten), ("a != 3",)), space({"x": ten}, strategy="t"))
+    feasible = FeasibleSet.of(spaces, (wanted, refused))
+    assert feasible.is_sample
+    assert feasible.is_estimate
+    assert 510 <= feasible.rows <= 511
+    assert feasible.total == 9_010
+    assert sum(feasible.rejected().values()) == feasible.cartesian - feasible.total
+    assert feasible.row_of(refused) is None
+    row = feasible.row_of(wanted)
+    assert row is not None
+    assert feasible.candidate(row) == wanted
+    assert [feasible.row_of(each) for each in all_candidates(feasible)] == list(range(feasible.rows))
+    assert all(feasible.violated(each) is None for each in all_candidates(feasible))
+    assert all_candidates(FeasibleSet.of(spaces, (wanted, refused))) == all_candidates(feasible)
+    assert feasible.matrix().rows.shape == (feasible.rows, 6)
 
 
 def test_the_violated_constraint_of_a_point_is_named() -> None:
@@ -193,4 +216,4 @@ def test_the_matrix_ranks_numbers_codes_texts_and_marks_missing_knobs() -> None:
     assert matrix.is_ordinal == (False, True, False, True)
     assert matrix.levels == (2, 3, 2, 1)
     assert matrix.rows.tolist() == [[0, 2, 0, -1], [0, 2, 1, -1], [0, 0, 0, -1], [0, 0, 1, -1], [1, 1, -1, 0]]
-    assert matrix.rows.dtype == np.int32
+    assert matrix.rows.dtype == np.int16

@@ -41,7 +41,8 @@ def test_tune_has_the_keys_of_the_contract() -> None:
     assert document["problem"].keys() >= {"op", "shape", "dtype", "layout"}
     assert document["counts"] == {"proposed": 5, "measured": 3, "verified": 1, "failed": 1, "reused": 2}
     assert document["best"].keys() == {
-        *("trial", "strategy", "knobs", "median_s", "interval_s", "gflop_per_s", "vendor")
+        *("trial", "strategy", "knobs", "median_s", "interval_s", "gflop_per_s", "vendor"),
+        *("cold_median_s", "conditions"),
     }
     assert document["best"]["vendor"].keys() >= {"name", "median_s", "ratio"}
 

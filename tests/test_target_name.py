@@ -59,3 +59,23 @@ def test_what_only_gpus_take_is_refused_on_processors(problem: Problem, message:
 @pytest.mark.parametrize("dtype", ["f32", "f64", "bf16"])
 def test_processors_take_their_types(dtype: str) -> None:
     require_types(Matmul(8, 8, 8, dtype), TargetName("cpu"))
+
+
+def test_a_replay_is_named_by_its_recording() -> None:
+    target = TargetName.parse("replay:/data/a:b.t4.json")
+    assert target == TargetName("replay", recording="/data/a:b.t4.json")
+    assert TargetName.parse(target.text) == target
+    assert target.is_replay
+    assert not target.is_gpu
+    assert not TargetName("cpu").is_replay
+
+
+@pytest.mark.parametrize("word", ["replay", "replay:"])
+def test_a_replay_of_nothing_is_refused(word: str) -> None:
+    with pytest.raises(UsageError, match=r"^target replay: found no recording, allowed replay:FILE$"):
+        TargetName.parse(word)
+
+
+def test_a_replay_has_no_chip() -> None:
+    with pytest.raises(UsageError, match=r"^chip: found 'sm_90' for target replay, allowed for cuda"):
+        TargetName.parse("replay", "sm_90")

@@ -3,11 +3,12 @@
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
-__all__ = ["Matmul", "__version__", "history", "load_best", "tune"]
+__all__ = ["Matmul", "__version__", "compile_program", "history", "load_best", "tune"]
 
 if TYPE_CHECKING:
     from tuner.api import history, load_best, tune
     from tuner.problem import Matmul
+    from tuner.tuning.program import compile_program
 
 
 def __getattr__(name: str) -> Any:
@@ -20,4 +21,8 @@ def __getattr__(name: str) -> Any:
         from tuner import api
 
         return getattr(api, name)
+    if name == "compile_program":
+        from tuner.tuning.program import compile_program
+
+        return compile_program
     raise AttributeError(f"module 'tuner' has no attribute {name!r}")

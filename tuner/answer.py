@@ -4,19 +4,34 @@ from dataclasses import dataclass
 
 from tuner.record import Measurement
 from tuner.runs import StoredTrial
+from tuner.simplicity import complexity
+from tuner.slowdown import Slowdown, slowdown
+
+
+@dataclass(frozen=True)
+class Tied:
+    """A trial that was not shown to be slower than the fastest by more than noise."""
+
+    trial: StoredTrial
+    slowdown: Slowdown  # against the fastest
 
 
 @dataclass(frozen=True)
 class Answer:
     """The trial to use, and those whose times mean the same."""
 
-    best: StoredTrial  # the simplest of the tied set
-    tied: tuple[StoredTrial, ...]  # the best is among them; fastest first
+    best: StoredTrial  # the simplest of those as fast as the fastest within noise
+    ties: tuple[Tied, ...]  # the best is among them; fastest first
 
     @property
     def measurement(self) -> Measurement:
         """Returns the time of the best: the interleaved one when there is one."""
         return timed(self.best)
+
+    @property
+    def tied(self) -> tuple[StoredTrial, ...]:
+        """Returns the trials of the tied set, fastest first."""
+        return tuple(tie.trial for tie in self.ties)
 
 
 def timed(trial: StoredTrial) -> Measurement:
@@ -32,16 +47,22 @@ def answer_of(trials: tuple[StoredTrial, ...], noise: float | None) -> Answer | 
     """Returns the best of the measured trials and what is tied with it; None when none was measured.
 
     Where finalists were timed again, only they count: times of other minutes do not compare.
-    Tied with the fastest means: the 95 % intervals overlap, and the medians differ by no more than ``noise``.
-    Among the tied, the simplest schedule wins: fewest lines of script, then fewest knobs, then the fastest.
+    Tied with the fastest are those that the bootstrap does not show to be slower by more than ``noise``, the
+    difference between two timings of the same code; for want of it, by more than half the fastest's interval.
+    The best is the simplest of the tied whose own median is within that noise; of equally simple ones the
+    fastest.
     """
-    candidates = finalists_of(trials)
-    if not candidates:
+    by_time = sorted(finalists_of(trials), key=lambda trial: (timed(trial).median_s, trial.number))
+    if not by_time:
         return None
-    by_time = sorted(candidates, key=lambda trial: (timed(trial).median_s, trial.number))
     fastest = timed(by_time[0])
-    tied = tuple(trial for trial in by_time if is_tied(timed(trial), fastest, noise))
-    return Answer(best=min(tied, key=_complexity), tied=tied)
+    floor = half_width(fastest) if noise is None else noise
+    near = (trial for trial in by_time if timed(trial).interval_s[0] <= fastest.interval_s[1] * (1 + floor))
+    ties = tuple(Tied(trial, slowdown(timed(trial), fastest)) for trial in near)
+    ties = tuple(tie for tie in ties if tie.slowdown.interval[0] <= floor)
+    equal = [tie for tie in ties if tie.slowdown.median <= floor]
+    best = min(equal, key=lambda tie: (*complexity(tie.trial), tie.slowdown.median))
+    return Answer(best.trial, ties)
 
 
 def finalists_of(trials: tuple[StoredTrial, ...]) -> tuple[StoredTrial, ...]:
@@ -50,19 +71,7 @@ def finalists_of(trials: tuple[StoredTrial, ...]) -> tuple[StoredTrial, ...]:
     return finals or tuple(trial for trial in trials if trial.best_s is not None)
 
 
-def is_tied(measurement: Measurement, fastest: Measurement, noise: float | None) -> bool:
-    """Says whether a time differs from the fastest by nothing that was shown to mean anything."""
-    overlaps = measurement.interval_s[0] <= fastest.interval_s[1]
-    if measurement is fastest or noise is None:
-        return overlaps
-    return overlaps and measurement.median_s <= fastest.median_s * (1 + noise)
-
-
-def script_lines(text: str) -> int:
-    """Returns the lines of a script that are neither blank nor comment."""
-    return sum(1 for line in text.splitlines() if line.strip() and not line.strip().startswith("//"))
-
-
-def _complexity(trial: StoredTrial) -> tuple[int, int, float]:
-    knobs = 0 if trial.record is None else len(trial.record.candidate.choices)
-    return (script_lines(trial.script_text), knobs, timed(trial).median_s)
+def half_width(measurement: Measurement) -> float:
+    """Returns half the interval of a median, relative to it."""
+    low_s, high_s = measurement.interval_s
+    return (high_s - low_s) / 2 / measurement.median_s

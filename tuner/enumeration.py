@@ -2,139 +2,179 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from tuner.errors import UsageError
 from tuner.expression import Expression
+from tuner.row_keys import Indices, Keys, RowKeys
+from tuner.rule import Rule, Table, evaluated, join_tables
 from tuner.space import SearchSpace
 
-Indices = npt.NDArray[np.int32]  # (rows, knobs): which choice of each knob
-
-BLOCK_ROWS = 1 << 16  # rows expanded at once: bounds memory
-ROWS_LIMIT = 4_000_000  # rows of a feasible set: a sampler holds some 100 bytes for each
-VISITS_LIMIT = 200_000_000  # partial combinations looked at: some tens of seconds
+BLOCK_ROWS = 1 << 16  # combinations looked at together: bounds memory, stays in the cache
+VISITS_LIMIT = 2_000_000_000  # partial combinations looked at: some ten seconds
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Rows of which some knobs are chosen."""
+
+    keys: Keys
+    picks: dict[int, npt.NDArray[np.unsignedinteger]]  # of the chosen knobs that later constraints name
+
+    @property
+    def rows(self) -> int:
+        """Returns how many rows there are."""
+        return len(self.keys[0])
+
+    def of(self, rows: npt.NDArray[np.integer] | slice) -> "Block":
+        """Returns some of the rows."""
+        return Block(self.keys[:, rows], {knob: column[rows] for knob, column in self.picks.items()})
+
+
+@dataclass(frozen=True, eq=False)
 class _Step:
-    """Binds one knob, then applies the constraints whose knobs are all bound."""
+    """Chooses one knob, then applies the constraints whose knobs are all chosen."""
 
     knob: int
-    constraints: tuple[Expression, ...]
+    choices: int
+    tables: tuple[Table, ...]
+    rules: tuple[Rule, ...]  # without a table
+    kept: frozenset[int]  # knobs that later steps ask for
 
 
-def feasible(space: SearchSpace) -> Indices:
-    """Returns the combinations that satisfy every constraint, the last knob varying fastest.
+class Walk:
+    """The order in which the knobs of a space are chosen, and the steps of it."""
 
-    Raises UsageError for a set that is too large to hold or to enumerate.
+    def __init__(self, space: SearchSpace, constraints: tuple[Expression, ...]) -> None:
+        self.keys = RowKeys(space)
+        self._space = space
+        self._constraints = constraints
+
+    @cached_property
+    def steps(self) -> tuple[_Step, ...]:
+        """Returns the steps, constraints as early as can be."""
+        ordered = _ordered(self._space, self._constraints)
+        rules = [[Rule.of(self._space, each) for each in constraints] for _, constraints in ordered]
+        steps: list[_Step] = []
+        later: frozenset[int] = frozenset()
+        for (knob, _), ready in zip(reversed(ordered), reversed(rules), strict=True):
+            tables = join_tables(rule.table for rule in ready if rule.table is not None)
+            slow = tuple(rule for rule in ready if rule.table is None)
+            steps.append(_Step(knob, self.keys.sizes[knob], tables, slow, later))
+            later = later.union(*(rule.knobs for rule in ready)) - {knob}
+        return tuple(reversed(steps))
+
+    def root(self) -> Block | None:
+        """Returns the row that chooses nothing; None when a constraint without knobs rejects all."""
+        constant = (each for each in self._constraints if not each.names & set(self._space.names))
+        is_allowed = all(evaluated(self._space, each, {}, 1).all() for each in constant)
+        return Block(self.keys.root(), {}) if is_allowed else None
+
+    def grown(self, depth: int, block: Block) -> Block:
+        """Gives every row every choice of one more knob that the constraints allow."""
+        step = self.steps[depth]
+        allowed = np.ones((block.rows, step.choices), bool)
+        for table in step.tables:
+            allowed &= table.holds_for_each(block.picks, step.knob)
+        rows, picks = np.nonzero(allowed)
+        grown = block.of(rows)
+        self.keys.chosen(grown.keys, step.knob, picks)
+        grown.picks[step.knob] = picks.astype(self.keys.dtype)
+        for rule in step.rules:
+            grown = grown.of(np.flatnonzero(rule.holds(grown.picks)))
+        return Block(grown.keys, {knob: grown.picks[knob] for knob in grown.picks.keys() & step.kept})
+
+    def parts(self, depth: int, block: Block) -> Iterator[Block]:
+        """Cuts rows into parts that stay within BLOCK_ROWS when the next step gives them every choice."""
+        choices = self.steps[depth].choices if depth < len(self.steps) else 1
+        size = max(1, BLOCK_ROWS // choices)
+        for start in range(0, block.rows, size):
+            yield block.of(slice(start, start + size))
+
+
+@dataclass(frozen=True, eq=False)
+class Visited:
+    """Whole rows, and the partial combinations looked at until they were found."""
+
+    keys: Keys
+    visits: int
+
+
+def walked(space: SearchSpace, constraints: tuple[Expression, ...]) -> Iterator[Visited]:
+    """Yields the rows that satisfy the constraints, in blocks, in no useful order.
+
+    A block may be empty: it tells of the visits since the last.
     """
-    found: list[Indices] = []
-    rows = 0
-    for block in _blocks(space, space.constraints):
-        found.append(block)
-        rows += len(block)
-        if rows > ROWS_LIMIT:
-            raise UsageError(
-                f"strategy {space.strategy}: found more than {ROWS_LIMIT} allowed combinations, allowed "
-                f"{ROWS_LIMIT}: add constraints or give knobs fewer values"
-            )
-    index = np.concatenate([np.empty((0, len(space.knobs)), np.int32), *found])
-    # lexsort takes the most significant key last; with no knobs there is at most one row
-    return index[np.lexsort(index.T[::-1])] if space.knobs else index
+    walk = Walk(space, constraints)
+    root = walk.root()
+    stack = [] if root is None else [(0, root)]
+    while stack:
+        depth, block = stack.pop()
+        if depth == len(walk.steps):
+            yield Visited(block.keys, 0)
+            continue
+        grown = walk.grown(depth, block)
+        yield Visited(grown.keys[:, :0], block.rows * walk.steps[depth].choices)
+        stack += [(depth + 1, part) for part in walk.parts(depth + 1, grown)]
 
 
 def is_possible(space: SearchSpace, constraints: tuple[Expression, ...]) -> bool:
-    """Returns whether some combination satisfies these constraints."""
-    return next(_blocks(space, constraints), None) is not None
+    """Returns whether some combination satisfies these constraints.
+
+    Raises UsageError when that takes too long to find out.
+    """
+    visits = 0
+    for part in walked(space, constraints):
+        if part.keys.shape[1]:
+            return True
+        visits += part.visits
+        if visits > VISITS_LIMIT:
+            raise UsageError(too_long(space))
+    return False
+
+
+def too_long(space: SearchSpace) -> str:
+    """Returns what to tell when no row was found within the limit."""
+    return (
+        f"strategy {space.strategy}: found no allowed combination among {VISITS_LIMIT} partial ones of "
+        f"{space.cartesian}, allowed {VISITS_LIMIT}: add constraints over few knobs or values"
+    )
 
 
 def cartesian_blocks(space: SearchSpace) -> Iterator[Indices]:
     """Yields every combination, allowed or not, in blocks."""
-    shape = tuple(len(knob.choices) for knob in space.knobs)
+    keys = RowKeys(space)
     for start in range(0, space.cartesian, BLOCK_ROWS):
-        flat = np.arange(start, min(start + BLOCK_ROWS, space.cartesian))
-        if not shape:
-            yield np.empty((len(flat), 0), np.int32)
-            continue
-        yield np.stack(np.unravel_index(flat, shape), axis=1).astype(np.int32)
+        flat = np.arange(start, min(start + BLOCK_ROWS, space.cartesian), dtype=np.uint64)
+        yield keys.decode(flat[np.newaxis])
 
 
 def cartesian_sample(space: SearchSpace, rows: int, rng: np.random.Generator) -> Indices:
     """Draws combinations, allowed or not, each as likely as any other."""
-    columns = [rng.integers(len(knob.choices), size=rows) for knob in space.knobs]
-    return np.stack(columns, axis=1).astype(np.int32)
+    keys = RowKeys(space)
+    columns = [rng.integers(size, size=rows).astype(keys.dtype) for size in keys.sizes]
+    return np.stack(columns, axis=1)
 
 
-def first_violations(space: SearchSpace, block: Indices) -> npt.NDArray[np.int64]:
+def first_violations(space: SearchSpace, blocks: Iterator[Indices]) -> npt.NDArray[np.int64]:
     """Counts per constraint the rows that it is the first, in file order, to reject."""
-    counts = np.zeros(len(space.constraints), np.int64)
-    for place, constraint in enumerate(space.constraints):
-        holds = _holds(space, constraint, block, range(len(space.knobs)))
-        counts[place] = np.count_nonzero(~holds)
-        block = block[holds]
+    rules = [Rule.of(space, constraint) for constraint in space.constraints]
+    counts = np.zeros(len(rules), np.int64)
+    for block in blocks:
+        left = block
+        for place, rule in enumerate(rules):
+            holds = np.broadcast_to(rule.holds({knob: left[:, knob] for knob in rule.knobs}), len(left))
+            counts[place] += np.count_nonzero(~holds)
+            left = left[holds]
     return counts
 
 
-def _blocks(space: SearchSpace, constraints: tuple[Expression, ...]) -> Iterator[Indices]:
-    """Yields the rows that satisfy the constraints, in blocks, in no useful order; none is empty."""
-    names = set(space.names)
-    steps = _steps(space, constraints)
-    root = np.zeros((1, len(space.knobs)), np.int32)
-    constant = [each for each in constraints if not each.names & names]
-    if not all(_holds(space, each, root, ()).all() for each in constant):
-        return
-    stack = [(0, root)]
-    visits = 0
-    while stack:
-        depth, block = stack.pop()
-        if depth == len(steps):
-            yield block
-            continue
-        bound = [step.knob for step in steps[: depth + 1]]
-        grown = _grow(space, steps[depth], block, bound)
-        visits += len(block) * len(space.knobs[bound[-1]].choices)
-        if visits > VISITS_LIMIT:
-            raise UsageError(
-                f"strategy {space.strategy}: found more than {VISITS_LIMIT} partial combinations of "
-                f"{space.cartesian}, allowed {VISITS_LIMIT}: add constraints over few knobs or values"
-            )
-        next_choices = len(space.knobs[steps[depth + 1].knob].choices) if depth + 1 < len(steps) else 1
-        stack += [(depth + 1, part) for part in _split(grown, next_choices)]
-
-
-def _split(block: Indices, choices: int) -> list[Indices]:
-    """Cuts rows into parts that stay within BLOCK_ROWS when each row gets every choice."""
-    size = max(1, BLOCK_ROWS // choices)
-    return [block[start : start + size] for start in range(0, len(block), size)]
-
-
-def _grow(space: SearchSpace, step: _Step, block: Indices, bound: list[int]) -> Indices:
-    """Gives every row every choice of one more knob, and keeps what the step's constraints allow."""
-    choices = len(space.knobs[step.knob].choices)
-    grown = np.repeat(block, choices, axis=0)
-    grown[:, step.knob] = np.tile(np.arange(choices, dtype=np.int32), len(block))
-    for constraint in step.constraints:
-        grown = grown[_holds(space, constraint, grown, bound)]
-    return grown
-
-
-def _holds(
-    space: SearchSpace, constraint: Expression, block: Indices, bound: range | list[int] | tuple[()]
-) -> npt.NDArray[np.bool_]:
-    """Evaluates a constraint on every row; only the bound knobs have a meaning."""
-    values = dict(space.variables)
-    columns = {
-        knob.name: np.array(knob.choices)[block[:, place]]
-        for place, knob in ((place, space.knobs[place]) for place in bound)
-        if knob.name in constraint.names
-    }
-    truth = constraint.evaluate({**values, **columns})
-    return np.broadcast_to(np.asarray(truth) != 0, (len(block),))
-
-
-def _steps(space: SearchSpace, constraints: tuple[Expression, ...]) -> tuple[_Step, ...]:
+def _ordered(
+    space: SearchSpace, constraints: tuple[Expression, ...]
+) -> list[tuple[int, tuple[Expression, ...]]]:
     """Orders the knobs so that constraints apply early: next, those of the one that multiplies least."""
     sizes = {knob.name: len(knob.choices) for knob in space.knobs}
     place = {name: number for number, name in enumerate(space.names)}
@@ -146,8 +186,8 @@ def _steps(space: SearchSpace, constraints: tuple[Expression, ...]) -> tuple[_St
             bound.add(name)
             ready = tuple(each for each in open_constraints if each.names & sizes.keys() <= bound)
             open_constraints = [each for each in open_constraints if each not in ready]
-            steps.append(_Step(place[name], ready))
-    return tuple(steps)
+            steps.append((place[name], ready))
+    return steps
 
 
 def _next_knobs(constraints: list[Expression], sizes: dict[str, int], bound: set[str]) -> list[str]:

@@ -21,6 +21,10 @@ class Stage(enum.Enum):
     MEASURE = "measure"  # timing
 
 
+# Stages whose failures would repeat; a crash or a time-out may have been the machine's
+REPEATABLE = (Stage.BIND, Stage.COMPILE, Stage.RESOURCES, Stage.VERIFY)
+
+
 @dataclass(frozen=True)
 class Failure:
     """Why a candidate has no time."""

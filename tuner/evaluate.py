@@ -8,7 +8,7 @@ import numpy as np
 
 from tuner.problem import Problem
 from tuner.record import Measurement, Verdict
-from tuner.target import AbstractTarget, Artifact, Effort
+from tuner.target import AbstractJudge, Artifact, Effort
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Judgement:
 
 
 def judge(
-    target: AbstractTarget,
+    target: AbstractJudge,
     problem: Problem,
     artifact: Artifact,
     effort: Effort,

@@ -1,7 +1,8 @@
 """The combinations of knobs that satisfy every constraint, over one or several strategies, as rows.
 
 Rows are numbered strategy after strategy, in the order given; within a strategy in the order of the choices
-in the file, the last knob varying fastest.
+in the file, the last knob varying fastest. Of a strategy that allows too many, the rows are a fixed sample:
+see ``row_sample``.
 """
 
 from bisect import bisect_left, bisect_right
@@ -13,9 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tuner import enumeration
-from tuner.enumeration import Indices
 from tuner.errors import UsageError
 from tuner.expression import Expression
+from tuner.row_keys import Indices, RowKeys
+from tuner.row_sample import ROWS_LIMIT, SAMPLE_ROWS, Rows, rows_of
 from tuner.space import Candidate, SearchSpace, Value
 
 EXACT_LIMIT = 5_000_000  # combinations that are all visited to count the rejected
@@ -27,7 +29,7 @@ SAMPLE_SEED = 20_260_101  # fixed: equal spaces give equal estimates
 class Matrix:
     """The rows of a feasible set as integers, for samplers that model what they see."""
 
-    rows: npt.NDArray[np.int32]  # (rows, columns); -1: the row's strategy has no such knob
+    rows: npt.NDArray[np.signedinteger]  # (rows, columns), column after column in memory; -1: no such knob
     names: tuple[str, ...]  # "strategy", then every knob in the order it is met
     is_ordinal: tuple[bool, ...]  # per column: neighbouring integers are similar values
     levels: tuple[int, ...]  # per column: integers are 0 .. levels - 1
@@ -35,23 +37,45 @@ class Matrix:
 
 @dataclass(frozen=True, eq=False)
 class FeasibleSet:
-    """Every allowed combination of knobs for one problem. Made by ``of``."""
+    """Every allowed combination of knobs for one problem, or a sample of them. Made by ``of``."""
 
     spaces: tuple[SearchSpace, ...]
-    index: tuple[Indices, ...]  # per strategy (rows, knobs): which choice of each knob
+    sets: tuple[Rows, ...]  # per strategy
 
     @classmethod
-    def of(cls, spaces: tuple[SearchSpace, ...]) -> "FeasibleSet":
-        """Enumerates the sets. Raises UsageError when nothing is allowed, with the constraint to blame."""
-        feasible = cls(spaces, tuple(enumeration.feasible(space) for space in spaces))
+    def of(cls, spaces: tuple[SearchSpace, ...], always: tuple[Candidate, ...] = ()) -> "FeasibleSet":
+        """Enumerates the sets; where that is too much, samples them, the allowed ones of ``always`` included.
+
+        Raises UsageError when nothing is allowed, with the constraint to blame.
+        """
+        sets: list[Rows] = []
+        for space in spaces:
+            limit = max(SAMPLE_ROWS, ROWS_LIMIT - sum(len(rows.index) for rows in sets))
+            sets.append(rows_of(space, limit, _indices(space, always)))
+        feasible = cls(spaces, tuple(sets))
         if feasible.rows == 0:
             raise UsageError("; ".join(_why_empty(space) for space in spaces) or "no strategy is given")
         return feasible
 
     @property
+    def index(self) -> tuple[Indices, ...]:
+        """Returns per strategy (rows, knobs): which choice of each knob."""
+        return tuple(rows.index for rows in self.sets)
+
+    @property
     def rows(self) -> int:
-        """Returns the number of allowed combinations."""
-        return sum(len(index) for index in self.index)
+        """Returns the number of combinations to choose among."""
+        return sum(len(rows.index) for rows in self.sets)
+
+    @property
+    def total(self) -> int:
+        """Returns the number of allowed combinations: ``rows``, or an estimate where rows are a sample."""
+        return sum(rows.total for rows in self.sets)
+
+    @property
+    def is_sample(self) -> bool:
+        """Returns whether there are more allowed combinations than rows."""
+        return any(rows.is_sample for rows in self.sets)
 
     @property
     def cartesian(self) -> int:
@@ -61,7 +85,7 @@ class FeasibleSet:
     @property
     def is_estimate(self) -> bool:
         """Returns whether ``rejected`` is estimated from a sample."""
-        return any(space.cartesian > EXACT_LIMIT for space in self.spaces)
+        return self.is_sample or any(space.cartesian > EXACT_LIMIT for space in self.spaces)
 
     @cached_property
     def _ends(self) -> npt.NDArray[np.int64]:
@@ -99,21 +123,28 @@ class FeasibleSet:
     def rejected(self) -> dict[str, int]:
         """Counts per constraint the combinations that it is the first, in file order, to reject."""
         counts: dict[str, int] = {}
-        for space, index in zip(self.spaces, self.index, strict=True):
-            for text, count in _rejected(space, len(index)):
+        for space, rows in zip(self.spaces, self.sets, strict=True):
+            for text, count in _rejected(space, rows.total):
                 counts[text] = counts.get(text, 0) + count
         return counts
 
     def matrix(self) -> Matrix:
         """Returns the rows as integers: numbers by rank among all values of the knob, texts by code."""
         levels = self._levels()
-        columns = [np.repeat(np.arange(len(self.spaces)), [len(index) for index in self.index])]
-        columns += [np.concatenate(list(self._codes(name, values))) for name, values in levels.items()]
         is_ordinal = (False, *(all(isinstance(v, int) for v in values) for values in levels.values()))
         cardinality = (len(self.spaces), *(len(values) for values in levels.values()))
-        return Matrix(
-            np.stack(columns, axis=1).astype(np.int32), ("strategy", *levels), is_ordinal, cardinality
-        )
+        dtype = np.int16 if max(cardinality) < 2**15 else np.int32
+        columns = np.empty((len(cardinality), self.rows), dtype)
+        columns[0] = np.repeat(np.arange(len(self.spaces), dtype=dtype), [len(each) for each in self.index])
+        for place, (name, values) in enumerate(levels.items(), start=1):
+            for part, codes in zip(self._parts(), self._codes(name, values), strict=True):
+                columns[place, part] = codes
+        return Matrix(columns.T, ("strategy", *levels), is_ordinal, cardinality)
+
+    def _parts(self) -> Iterator[slice]:
+        """Yields the rows of each strategy."""
+        for index, end in zip(self.index, self._ends, strict=True):
+            yield slice(int(end) - len(index), int(end))
 
     def _levels(self) -> dict[str, list[Value]]:
         """Returns the values of each knob over all strategies: numbers in order, then texts."""
@@ -122,10 +153,10 @@ class FeasibleSet:
             met.setdefault(knob.name, set()).update(knob.choices)
         return {name: sorted(met[name], key=lambda v: (isinstance(v, str), v)) for name in met}
 
-    def _codes(self, name: str, values: list[Value]) -> Iterator[Indices]:
+    def _codes(self, name: str, values: list[Value]) -> Iterator[npt.NDArray[np.int32]]:
         for space, index in zip(self.spaces, self.index, strict=True):
             if name not in space.names:
-                yield np.full(len(index), -1, np.int32)
+                yield np.full(1, -1, np.int32)  # for all of them
                 continue
             place = space.names.index(name)
             code = np.array([values.index(choice) for choice in space.knobs[place].choices], np.int32)
@@ -137,9 +168,16 @@ def _find(space: SearchSpace, index: Indices, values: dict[str, Value]) -> int |
     low, high = 0, len(index)
     for place, knob in enumerate(space.knobs):
         pick = knob.choices.index(values[knob.name])
-        column = index[:, place]  # bisect, not searchsorted: that would copy the strided column
+        column = index[:, place]  # bisect, not searchsorted: that would copy a column whose type differs
         low, high = bisect_left(column, pick, low, high), bisect_right(column, pick, low, high)
     return low if low < high else None
+
+
+def _indices(space: SearchSpace, candidates: tuple[Candidate, ...]) -> Indices:
+    """Returns the rows of those candidates that the strategy allows."""
+    own = [each for each in candidates if space.contains(each) and space.violated(each) is None]
+    rows = [[knob.choices.index(dict(each.choices)[knob.name]) for knob in space.knobs] for each in own]
+    return np.array(rows, RowKeys(space).dtype).reshape(len(own), len(space.knobs))
 
 
 def _why_empty(space: SearchSpace) -> str:
@@ -155,13 +193,11 @@ def _why_empty(space: SearchSpace) -> str:
 
 def _rejected(space: SearchSpace, feasible: int) -> list[tuple[str, int]]:
     """Counts first violations: exactly when all combinations can be visited, else from a fixed sample."""
-    counts = np.zeros(len(space.constraints), np.int64)
     if space.cartesian <= EXACT_LIMIT:
-        for block in enumeration.cartesian_blocks(space):
-            counts += enumeration.first_violations(space, block)
+        counts = enumeration.first_violations(space, enumeration.cartesian_blocks(space)).astype(object)
     else:
         drawn = enumeration.cartesian_sample(space, SAMPLE_SIZE, np.random.default_rng(SAMPLE_SEED))
-        seen = enumeration.first_violations(space, drawn)
+        seen = enumeration.first_violations(space, iter((drawn,)))
         share = (space.cartesian - feasible) / max(1, int(seen.sum()))
         counts = np.array([round(share * int(count)) for count in seen], object)
     texts = (constraint.text for constraint in space.constraints)

@@ -1,5 +1,6 @@
 """Compiled GPU code as values: the launches that do a problem, their buffers, and what ptxas says of them."""
 
+import hashlib
 from dataclasses import dataclass
 
 
@@ -50,3 +51,9 @@ class KernelProgram:
     launches: tuple[Launch, ...]
     buffers: tuple[KernelBuffer, ...]
     resources: tuple[Resources, ...] = ()  # one per kernel; () where no ptxas is at hand
+
+
+def code_sha256(program: KernelProgram) -> str:
+    """Hashes what runs: machine code, or for want of it PTX, with its launches and buffers."""
+    launches = repr((program.launches, program.buffers)).encode()
+    return hashlib.sha256((program.cubin or program.ptx.encode()) + launches).hexdigest()

@@ -19,7 +19,7 @@ class Machine:
     logical_cores: int
     l1_bytes: int  # data cache of one core; 0 unknown
     l2_bytes: int  # of one core; 0 unknown
-    l3_bytes: int  # shared; 0 unknown
+    l3_bytes: int  # shared: of a GPU its L2; 0 unknown
     memory_bytes: int  # 0 unknown
     chip: str = ""  # "sm_90"; "" of a processor
 
@@ -80,7 +80,8 @@ class Roofline:
     """Measured limits of some threads of a machine for one dtype."""
 
     flop_per_s: float  # multiply-adds in registers, two each
-    bytes_per_s: float  # reading memory in order
+    bytes_per_s: float  # reading memory in order; of a GPU: copying within it
+    flop_source: str = "measured"  # or which document says so, at which clock
 
     def least_s(self, flop: int, moved_bytes: int, cache_bytes: int) -> float:
         """Returns the seconds that work cannot go below; memory counts only for what no cache holds."""

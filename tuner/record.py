@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from tuner.conditions import Conditions
 from tuner.errors import Failure
 from tuner.kernel import KernelProgram, Resources
 from tuner.problem import Problem
@@ -26,6 +27,8 @@ class Measurement:
     median_s: float
     interval_s: tuple[float, float]  # 95 % bootstrap interval of the median
     is_complete: bool = True  # False: stopped early, hopeless against the incumbent
+    cold_median_s: float | None = None  # GPU: of single calls, the cache flushed before each
+    conditions: Conditions | None = None  # GPU: where its sensors can be read
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
+from tuner.bf16 import BF16, multiply, narrowed, widened
 from tuner.problem import Problem
 from tuner.record import Verdict
 
@@ -16,7 +16,7 @@ Float64 = npt.NDArray[np.float64]
 NUMPY_DTYPES: dict[str, np.dtype[Any]] = {
     "f32": np.dtype(np.float32),
     "f64": np.dtype(np.float64),
-    "bf16": np.dtype(ml_dtypes.bfloat16),
+    "bf16": BF16,
     "f16": np.dtype(np.float16),
     "tf32": np.dtype(np.float32),
 }
@@ -48,11 +48,11 @@ class Base:
         """Returns the exact inputs multiplied in float64, (m, n)."""
         return self.part(slice(None), slice(None))
 
-    def part(self, rows: slice, columns: slice) -> Float64:
+    def part(self, rows: slice | Array, columns: slice) -> Float64:
         """Returns some rows and columns of the product, without the rest of it."""
         a = self.a[:, rows].T if self.layout == "tn" else self.a[rows]
         b = self.b[columns].T if self.layout == "nt" else self.b[:, columns]
-        product: Float64 = a.astype(np.float64) @ b.astype(np.float64)
+        product: Float64 = widened(a).astype(np.float64) @ widened(b).astype(np.float64)
         return product
 
 
@@ -89,11 +89,11 @@ class Inputs:
         rows = slice(start, stop)
         return self._finish(rows, slice(None), self.base.product[rows])
 
-    def tile(self, rows: slice, columns: slice) -> tuple[Float64, Float64]:
-        """Returns the answer and its tolerance for a rectangle, at the price of the rectangle only."""
+    def tile(self, rows: slice | Array, columns: slice) -> tuple[Float64, Float64]:
+        """Returns the answer and its tolerance for a rectangle, or rows by their numbers, at their price."""
         return self._finish(rows, columns, self.base.part(rows, columns))
 
-    def _finish(self, rows: slice, columns: slice, product: Float64) -> tuple[Float64, Float64]:
+    def _finish(self, rows: slice | Array, columns: slice, product: Float64) -> tuple[Float64, Float64]:
         """Takes a part of the base's product to the part of C and its tolerance."""
         of_rows, of_columns = self.rows[rows, None], self.columns[columns]
         expected = product * of_rows * of_columns
@@ -103,7 +103,7 @@ class Inputs:
         if self.result_rounding:
             tolerance += np.abs(expected) * self.result_rounding
         if self.bias is not None:
-            bias = self.bias[columns].astype(np.float64)
+            bias = widened(self.bias[columns]).astype(np.float64)
             tolerance += (np.abs(expected) + np.abs(bias)) * unit
             expected = np.maximum(expected + bias, 0.0)
         if self.problem.output:
@@ -128,8 +128,8 @@ def draw_base(problem: Problem, rng: np.random.Generator) -> Base:
     m, n, k = problem.sizes
     a = round_inputs(rng.standard_normal((m, k), dtype=np.float32), problem.dtype)
     b = round_inputs(rng.standard_normal((k, n), dtype=np.float32), problem.dtype)
-    row_norm = np.linalg.norm(a.astype(np.float64), axis=1)
-    column_norm = np.linalg.norm(b.astype(np.float64), axis=0)
+    row_norm = np.linalg.norm(widened(a).astype(np.float64), axis=1)
+    column_norm = np.linalg.norm(widened(b).astype(np.float64), axis=0)
     return Base(
         np.ascontiguousarray(a.T) if problem.layout == "tn" else a,
         np.ascontiguousarray(b.T) if problem.layout == "nt" else b,
@@ -151,7 +151,7 @@ def draw(
     a, b = _scaled(problem, base, rows, columns, into)
     bias = None
     if problem.epilogue == "bias_relu":
-        bias = rng.standard_normal(n).astype(output_dtype(problem))
+        bias = as_stored(rng.standard_normal(n), problem.result_dtype)
     return Inputs(problem, base, a, b, bias, rows, columns)
 
 
@@ -162,14 +162,15 @@ def compare(inputs: Inputs, result: Array) -> tuple[Verdict, str]:
     worst, place, wrong = -1.0, (0, 0), 0
     for start in range(0, m, step):
         expected, tolerance = inputs.block(start, min(start + step, m))
-        error = np.abs(result[start : start + step] - expected) / np.maximum(tolerance, TINY)
+        error = np.abs(widened(result[start : start + step]) - expected) / np.maximum(tolerance, TINY)
         error[~np.isfinite(error)] = np.inf
         wrong += int(np.count_nonzero(error > 1.0))
         row, column = divmod(int(np.argmax(error)), n)
         if error[row, column] > worst:
             worst, place = float(error[row, column]), (start + row, column)
     row, column = place
-    expected, found = inputs.block(row, row + 1)[0][0, column], result[place]
+    expected = inputs.block(row, row + 1)[0][0, column]
+    found = widened(result[row : row + 1])[0, column]
     text = f"worst at [{row}, {column}]: found {found:.9g}, expected {expected:.9g}"
     return Verdict(worst, m * n), f"{wrong} of {m * n} elements are wrong; {text}"
 
@@ -185,7 +186,7 @@ def changed_inputs(inputs: Inputs, arrays: tuple[Array, ...]) -> str:
 def compare_tile(inputs: Inputs, result: Array, rows: slice, columns: slice) -> tuple[Verdict, str]:
     """Compares a rectangle of C, at the price of the rectangle; the text names its worst element."""
     expected, tolerance = inputs.tile(rows, columns)
-    found = result[rows, columns].astype(np.float64)
+    found = widened(result[rows, columns]).astype(np.float64)
     error = np.abs(found - expected) / np.maximum(tolerance, TINY)
     error[~np.isfinite(error)] = np.inf
     wrong = int(np.count_nonzero(error > 1.0))
@@ -213,7 +214,12 @@ def round_inputs(numbers: Array, dtype: str) -> Array:
             rounded = bits + (1 << TF32_DROPPED_BITS - 1) - 1 + odd
             return (rounded >> TF32_DROPPED_BITS << TF32_DROPPED_BITS).astype(np.uint32).view(np.float32)
         case _:
-            return numbers.astype(NUMPY_DTYPES[dtype])
+            return as_stored(numbers, dtype)
+
+
+def as_stored(numbers: Array, dtype: str) -> Array:
+    """Rounds to the numpy type of a dtype; takes no NaN."""
+    return narrowed(numbers) if dtype == "bf16" else numbers.astype(NUMPY_DTYPES[dtype])
 
 
 def _scaled(
@@ -221,9 +227,9 @@ def _scaled(
 ) -> tuple[Array, Array]:
     """Returns the base's arrays times the factors of their rows and columns."""
     a, b = into or (np.empty_like(base.a), np.empty_like(base.b))
-    of_a, of_b = rows.astype(base.a.dtype), columns.astype(base.b.dtype)
-    np.multiply(base.a, of_a if problem.layout == "tn" else of_a[:, None], out=a)
-    np.multiply(base.b, of_b[:, None] if problem.layout == "nt" else of_b, out=b)
+    of_a, of_b = (as_stored(factors, problem.stored_dtype) for factors in (rows, columns))
+    multiply(base.a, of_a if problem.layout == "tn" else of_a[:, None], out=a)
+    multiply(base.b, of_b[:, None] if problem.layout == "nt" else of_b, out=b)
     return a, b
 
 

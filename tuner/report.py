@@ -7,8 +7,10 @@ import io
 import json
 from typing import Any
 
-from tuner.answer import Answer, timed
+from tuner.answer import Answer, Tied, timed
+from tuner.conditions import Conditions
 from tuner.errors import Failure
+from tuner.first_point import FirstPoint
 from tuner.machine import Roofline
 from tuner.problem import Problem
 from tuner.record import Measurement, Record, Verdict
@@ -36,9 +38,39 @@ def tune_document(
         "noise": run.noise,
         "best": None if answer is None else _best_document(answer, run),
         "tied": [] if answer is None else [trial.id for trial in answer.tied],
+        "tied_set": [] if answer is None else [tied_document(tie) for tie in answer.ties],
         "roofline": None if roofline is None else dataclasses.asdict(roofline),
+        "idle_share": run.idle_share,
+        "first": first_document(run.settings.first or ()),
         "seconds": seconds,
     }
+
+
+def tied_document(tie: Tied) -> Document:
+    """Returns one trial of the tied set; ``slowdown`` is against the fastest, relative."""
+    record, measurement = record_of(tie.trial), timed(tie.trial)
+    return {
+        "trial": tie.trial.id,
+        "strategy": record.candidate.strategy,
+        "knobs": dict(record.candidate.choices),
+        "median_s": measurement.median_s,
+        "interval_s": list(measurement.interval_s),
+        "slowdown": tie.slowdown.median,
+        "slowdown_interval": list(tie.slowdown.interval),
+    }
+
+
+def first_document(points: tuple[FirstPoint, ...]) -> list[Document]:
+    """Returns what a run proposed before its sampler chose, in order."""
+    return [
+        {
+            "origin": point.origin,
+            "source": point.source,
+            "strategy": point.candidate.strategy,
+            "knobs": dict(point.candidate.choices),
+        }
+        for point in points
+    ]
 
 
 def problem_document(problem: Problem) -> Document:
@@ -127,8 +159,17 @@ def measurement_document(measurement: Measurement) -> Document:
         "interval_s": list(measurement.interval_s),
         "inner_calls": measurement.inner_calls,
         "is_complete": measurement.is_complete,
+        "cold_median_s": measurement.cold_median_s,
+        "conditions": conditions_document(measurement.conditions),
         "samples_s": list(measurement.samples_s),
     }
+
+
+def conditions_document(conditions: Conditions | None) -> Document | None:
+    """Returns what the sensors of a GPU said; ``slowdowns`` is empty where nothing held its clocks down."""
+    if conditions is None:
+        return None
+    return {**dataclasses.asdict(conditions), "slowdowns": list(conditions.slowdowns)}
 
 
 def run_document(run: Run, counts: Counts, answer: Answer | None) -> Document:
@@ -143,11 +184,14 @@ def run_document(run: Run, counts: Counts, answer: Answer | None) -> Document:
         "budget_s": settings.budget_s,
         "workers": settings.workers,
         "fresh": settings.fresh,
+        "warm_start": settings.warm_start,
+        "warm_files": list(settings.warm_files),
         "mlir": run.compiler.mlir,
         "compiler": run.compiler.fingerprint,
         "tuner": run.tuner_version,
         "load_average": run.load_average,
         "created": utc_text(run.created),
+        "elsewhere": None if run.elsewhere is None else dataclasses.asdict(run.elsewhere),
         "space": settings.space_yaml,
     }
 
@@ -197,6 +241,8 @@ def _best_document(answer: Answer, run: Run) -> Document:
         "knobs": dict(record.candidate.choices),
         "median_s": measurement.median_s,
         "interval_s": list(measurement.interval_s),
+        "cold_median_s": measurement.cold_median_s,
+        "conditions": conditions_document(measurement.conditions),
         "gflop_per_s": gflop_per_s(record.problem, timed(answer.best).median_s),
         "vendor": vendor_document(run.vendor, measurement.median_s),
     }

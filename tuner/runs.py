@@ -2,7 +2,9 @@
 
 import datetime
 from dataclasses import dataclass, field
+from typing import Any
 
+from tuner.first_point import FirstPoint
 from tuner.machine import Compiler, Machine
 from tuner.problem import Problem
 from tuner.record import Measurement, Record
@@ -23,6 +25,9 @@ class RunSettings:
     budget_s: float | None  # budget in seconds; None: no limit
     workers: int
     fresh: bool = False  # re-run what is known
+    warm_start: bool = False  # begin with what was best for the nearest problems
+    warm_files: tuple[str, ...] = ()  # recordings to learn from as well
+    first: tuple[FirstPoint, ...] | None = None  # proposed before any other; None: not chosen yet
 
 
 @dataclass(frozen=True)
@@ -30,8 +35,19 @@ class Vendor:
     """The vendor library measured beside, in its own process."""
 
     name: str  # "OpenBLAS 0.3.30 SkylakeX", "oneDNN ..."
-    threads: int
+    threads: int  # 0: on a GPU
     measurement: Measurement
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """Where the times of a run were taken, when that was not by the tuner that has the run."""
+
+    session: str  # uuid of the measuring
+    bundle: str  # sha256 of the manifest that the candidates came in
+    tuner: str  # version that measured
+    driver: str  # the newest CUDA that the driver there knows
+    source: str  # uuid of the run whose candidates these are, under the same numbers
 
 
 @dataclass(frozen=True)
@@ -49,6 +65,16 @@ class Run:
     noise: float | None  # A/A noise floor: relative difference that means nothing
     load_average: float | None  # at the start
     vendor: Vendor | None
+    search_s: float | None = None  # of ``seconds``, those before the finals; None: not told
+    idle_s: float | None = None  # of ``search_s``, those in which nothing was loaded, verified or timed
+    elsewhere: Elsewhere | None = None  # None: measured by this tuner
+
+    @property
+    def idle_share(self) -> float | None:
+        """Returns the part of the search in which the measuring worker had nothing to do; None: not told."""
+        if not self.search_s or self.idle_s is None:
+            return None
+        return self.idle_s / self.search_s
 
 
 @dataclass(frozen=True)
@@ -95,6 +121,19 @@ class TrialQuery:
     limit: int | None = None
     sort: str = "created"  # created, median, number; "-" before it reverses
 
+    @classmethod
+    def of(cls, problem: Problem, **narrower: Any) -> "TrialQuery":
+        """Asks for the trials of one problem; ``narrower`` are further fields."""
+        return cls(
+            operation=problem.operation,
+            shape=problem.shape,
+            dtype=problem.dtype,
+            layout=problem.layout,
+            epilogue=problem.epilogue,
+            output=problem.output,
+            **narrower,
+        )
+
 
 @dataclass(frozen=True)
 class ReuseKey:
@@ -116,6 +155,15 @@ class Counts:
     verified: int = 0
     failed: int = 0
     reused: int = 0
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What came of results that another machine sent."""
+
+    runs: int  # that are new here
+    trials: int  # of them, or of runs that came before
+    known: int  # trials that were here already
 
 
 @dataclass(frozen=True)

@@ -52,27 +52,14 @@ class Effort:
     stop_above_s: float | None = None  # a candidate whose first samples are all slower stops here
 
 
-class AbstractTarget(abc.ABC):
-    """One kind of machine. Final subclasses only; construct with what it needs, no environment read.
+class AbstractJudge(abc.ABC):
+    """What runs artifacts on one kind of machine: the half of a target that needs no compiler.
 
     Each method raises CandidateError when the candidate fails; anything else is a defect of ours.
-    ``load`` results are opaque to callers: only the target that made one looks into it.
+    ``load`` results are opaque to callers: only the judge that made one looks into it.
     """
 
-    name: str  # "cpu", "fake", ...
     is_timed: bool = True  # False: a correct candidate is verified and that is all; nothing is ranked
-
-    @abc.abstractmethod
-    def machine(self) -> Machine:
-        """Returns the machine that code is made for."""
-
-    @abc.abstractmethod
-    def compiler(self) -> Compiler:
-        """Returns what makes the code."""
-
-    @abc.abstractmethod
-    def compile(self, problem: Problem, script: Script) -> Artifact:
-        """Transforms the payload by the script and lowers it. Stages BIND, COMPILE, RESOURCES."""
 
     @abc.abstractmethod
     def load(self, problem: Problem, artifact: Artifact) -> object:
@@ -96,3 +83,21 @@ class AbstractTarget(abc.ABC):
         self, problem: Problem, loaded: tuple[object, ...], effort: Effort, rng: np.random.Generator
     ) -> tuple[Measurement, ...]:
         """Times several loaded artifacts interleaved, sample by sample, in a shuffled order."""
+
+
+class AbstractTarget(AbstractJudge):
+    """One kind of machine. Final subclasses only; construct with what it needs, no environment read."""
+
+    name: str  # "cpu", "fake", ...
+
+    @abc.abstractmethod
+    def machine(self) -> Machine:
+        """Returns the machine that code is made for."""
+
+    @abc.abstractmethod
+    def compiler(self) -> Compiler:
+        """Returns what makes the code."""
+
+    @abc.abstractmethod
+    def compile(self, problem: Problem, script: Script) -> Artifact:
+        """Transforms the payload by the script and lowers it. Stages BIND, COMPILE, RESOURCES."""

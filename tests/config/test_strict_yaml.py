@@ -15,7 +15,7 @@ def test_an_empty_text_is_nothing() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a: [1\nb: 2", r"f\.yaml: line 2, column 2: found no YAML \(expected ',' or ']'"),
+        ("a: [1\nb: 2", r"f\.yaml: line 2, column [12]: found no YAML \(.*expected ',' or ']'"),
         ("a: 1\na: 2", r"f\.yaml: line 2: found key 'a' again, allowed once"),
         ("x:\n  b: 1\n  c: {b: 1, b: 2}", r"f\.yaml: line 3: found key 'b' again"),
         ("x: [{b: 1, b: 2}]", r"f\.yaml: line 1: found key 'b' again"),
@@ -27,7 +27,7 @@ def test_an_empty_text_is_nothing() -> None:
         ("a: !!python/object/apply:os.system [ls]", "could not determine a constructor"),
         ("a: 2001-99-99", r"found no YAML \(month must be in 1\.\.12\)"),
         ("a: " + "9" * 5000, "found no YAML .*4300 digits"),
-        ("a: \0", "found no YAML .*special characters"),
+        ("a: \0", "found no YAML .*character"),
         ("x" * 1_000_001, "found 1000001 characters, allowed 1000000"),
     ],
 )

@@ -1,0 +1,77 @@
+"""Which of several compiled programs to time first: an order by static facts, no estimate of a time."""
+
+import math
+import re
+from collections.abc import Iterable
+
+from tuner.kernel import KernelProgram, Launch
+from tuner.pending import PendingTrial
+from tuner.problem import Problem
+
+# Of the largest product of each chip; NVIDIA's data sheets: A100, A40, L40S, H200, B200, RTX PRO 6000.
+MULTIPROCESSORS = {
+    "sm_80": 108,
+    "sm_86": 84,
+    "sm_89": 142,
+    "sm_90": 132,
+    "sm_90a": 132,
+    "sm_100": 148,
+    "sm_120": 188,
+}
+TENSOR_CORES = re.compile(r"\b(?:wgmma\.mma_async|mma\.sync)")  # in PTX
+TENSOR_DTYPES = ("f16", "bf16", "tf32")
+
+Promise = tuple[bool, bool, float]  # smaller is better
+
+
+def best_first(
+    trials: Iterable[PendingTrial], multiprocessors: int | None = None
+) -> tuple[PendingTrial, ...]:
+    """Returns trials problem by problem, in each the most promising first; ties by number.
+
+    ``multiprocessors`` is that of the GPU; None: that of the largest product of the chip.
+    """
+    by_problem: dict[Problem, list[PendingTrial]] = {}
+    for trial in trials:
+        by_problem.setdefault(trial.problem, []).append(trial)
+    ordered: list[PendingTrial] = []
+    for group in by_problem.values():
+        ordered += sorted(group, key=lambda trial: (_promise(trial, multiprocessors), trial.origin.number))
+    return tuple(ordered)
+
+
+def promise(problem: Problem, program: KernelProgram, multiprocessors: int) -> Promise:
+    """Returns whether tensor cores lie idle, whether registers spill, and what blocks read in vain.
+
+    The last: operands read per element of C if each block had a square tile and C were shared out evenly,
+    over the share of the multiprocessors' places for blocks that are taken, on average over the waves.
+    """
+    launch, resident = _main(program)
+    m, n, _ = problem.sizes
+    blocks = math.prod(launch.grid)
+    places = max(multiprocessors * resident, 1)
+    filled = blocks / (-(-blocks // places) * places)
+    is_idle = problem.dtype in TENSOR_DTYPES and TENSOR_CORES.search(program.ptx) is None
+    spills = any(each.spill_store_bytes + each.spill_load_bytes for each in program.resources)
+    return is_idle, spills, math.sqrt(blocks / (m * n)) / filled
+
+
+def _promise(trial: PendingTrial, multiprocessors: int | None) -> Promise:
+    known = multiprocessors or MULTIPROCESSORS.get(trial.program.chip, 1)
+    return promise(trial.problem, trial.program, known)
+
+
+def _main(program: KernelProgram) -> tuple[Launch, int]:
+    """Returns the launch that multiplies, and how many of its blocks a multiprocessor holds; 1 if not known.
+
+    Kernels that pack or add up parts need few registers.
+    """
+    by_name = {each.kernel: each for each in program.resources}
+
+    def needs(launch: Launch) -> tuple[int, int]:
+        known = by_name.get(launch.kernel)
+        return (known.registers if known else 0, len(launch.arguments))
+
+    launch = max(program.launches, key=needs)
+    known = by_name.get(launch.kernel)
+    return launch, max(known.blocks_per_multiprocessor if known else 1, 1)

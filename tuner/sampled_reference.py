@@ -1,0 +1,58 @@
+"""Comparing with the float64 reference where computing all of it would take too long."""
+
+import itertools
+
+import numpy as np
+
+from tuner.bf16 import widened
+from tuner.record import Verdict
+from tuner.reference import TINY, Array, Inputs, compare
+
+WHOLE_FLOP = 2**40  # of a problem that is compared whole: some 10 s of float64 on a few cores
+SAMPLED_ROWS = 256
+GOLDEN = 0.6180339887  # multiples of it have no period that the tiles of a kernel might share
+
+
+def compare_sampled(inputs: Inputs, result: Array) -> tuple[Verdict, str]:
+    """Compares every element of small problems, one row of each 256th of larger ones.
+
+    All elements of C must be finite in any case: C begins as NaN, so one that was never written shows.
+    """
+    if inputs.problem.flop <= WHOLE_FLOP:
+        return compare(inputs, result)
+    m, n, _ = inputs.problem.sizes
+    unwritten = not_finite(result)
+    if unwritten:
+        return Verdict(np.inf, m * n), f"{unwritten} of {m * n} elements are NaN or infinite"
+    rows = np.array(sampled_rows(m))
+    expected, tolerance = inputs.tile(rows, slice(0, n))
+    found = widened(result[rows]).astype(np.float64)
+    error = np.abs(found - expected) / np.maximum(tolerance, TINY)
+    wrong = int(np.count_nonzero(error > 1.0))
+    row, column = np.unravel_index(int(np.argmax(error)), error.shape)
+    words = f"found {found[row, column]:.9g}, expected {expected[row, column]:.9g}"
+    note = f"{len(rows)} of {m} rows compared, all elements finite"
+    verdict = Verdict(float(error[row, column]), error.size, (note,))
+    place = f"[{rows[row]}, {column}]"
+    return verdict, f"{wrong} of {error.size} elements looked at are wrong; worst at {place}: {words}"
+
+
+def sampled_rows(m: int) -> tuple[int, ...]:
+    """Returns a row of each part of ``m``, at another place in each; the first and last row are among them.
+
+    A wrong tile of more than two parts in height has a row here, wherever it is.
+    """
+    parts = min(SAMPLED_ROWS, m)
+    bounds = [part * m // parts for part in range(parts + 1)]
+    inner = [
+        low + int(part * GOLDEN % 1 * (high - low))
+        for part, (low, high) in enumerate(itertools.pairwise(bounds))
+    ]
+    return tuple(dict.fromkeys((0, *inner[1:-1], m - 1)))
+
+
+def not_finite(result: Array) -> int:
+    """Counts NaN and infinities, some rows at a time."""
+    step = max(1, 2**20 // max(result.shape[1], 1))
+    parts = (result[start : start + step] for start in range(0, len(result), step))
+    return sum(int(np.count_nonzero(~np.isfinite(widened(part)))) for part in parts)

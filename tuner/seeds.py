@@ -1,0 +1,77 @@
+"""Rows that speak for themselves: what a model of the machine ranks first, before anything was run.
+
+Processors: register tiles that keep the multipliers busy, panels that fit the caches (``cpu_cost``). GPUs:
+grids that fill whole waves of multiprocessors with enough warps, and the roofline of one (``gpu_cost``).
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from tuner.feasible import FeasibleSet
+from tuner.kernel import Resources
+from tuner.machine import Machine
+from tuner.problem import Problem
+from tuner.row_keys import Indices
+from tuner.schedule_model import AbstractModel, Counts, model_of
+from tuner.space import Candidate
+
+SEEDS = 4  # of each strategy, each of another shape
+WORTH = 1.5  # times the least cost: what costs more is no seed
+BLOCK_ROWS = 1 << 18  # looked at together
+KEPT_ROWS = 1 << 12  # of each block
+
+
+def seed_rows(
+    feasible: FeasibleSet,
+    problem: Problem,
+    machine: Machine,
+    threads: int,
+    resources: Mapping[Candidate, Resources] | None = None,  # of candidates that ptxas has seen
+) -> tuple[int, ...]:
+    """Returns the seeds: of each strategy in turn the best, then of each the second, and so on."""
+    found: list[list[int]] = []
+    start = 0
+    known = _known_rows(feasible, resources or {})
+    for space, index in zip(feasible.spaces, feasible.index, strict=True):
+        model = model_of(space, problem, machine, threads)
+        if model is not None and len(index):
+            own = {row - start: each for row, each in known.items() if start <= row < start + len(index)}
+            found.append([start + row for row in _chosen(model, index, own)])
+        start += len(index)
+    longest = max(map(len, found), default=0)
+    return tuple(rows[turn] for turn in range(longest) for rows in found if turn < len(rows))
+
+
+def _chosen(model: AbstractModel, index: Indices, known: Mapping[int, Resources]) -> list[int]:
+    """Returns the cheapest rows, each of another shape than those before."""
+    rows, cost = _cheapest(model, index, known)
+    chosen: dict[tuple[int, ...], int] = {}
+    for row in rows[cost <= WORTH * cost.min(initial=np.inf)]:
+        chosen.setdefault(model.shape_of(index[row]), int(row))
+        if len(chosen) == SEEDS:
+            break
+    return list(chosen.values())
+
+
+def _cheapest(
+    model: AbstractModel, index: Indices, known: Mapping[int, Resources]
+) -> tuple[npt.NDArray[np.int64], Counts]:
+    """Returns the rows that cost least, in order, with what they cost."""
+    kept_rows, kept_costs = [], []
+    for first in range(0, len(index), BLOCK_ROWS):
+        part = {row - first: each for row, each in known.items() if first <= row < first + BLOCK_ROWS}
+        cost = model.costs(index[first : first + BLOCK_ROWS], part)
+        rows = np.argsort(cost, kind="stable")[:KEPT_ROWS]
+        rows = rows[np.isfinite(cost[rows])]
+        kept_rows.append(rows + first)
+        kept_costs.append(cost[rows])
+    rows, cost = np.concatenate(kept_rows), np.concatenate(kept_costs)
+    order = np.lexsort((rows, cost))
+    return rows[order], cost[order]
+
+
+def _known_rows(feasible: FeasibleSet, resources: Mapping[Candidate, Resources]) -> dict[int, Resources]:
+    rows = ((feasible.row_of(candidate), each) for candidate, each in resources.items())
+    return {row: each for row, each in rows if row is not None}
