@@ -13,7 +13,7 @@ from tuner.db.queries import run_select
 
 Row = TypeVar("Row", bound=Base)
 
-PROGRESS = ("status", "seconds", "noise", "vendor_name", "vendor_threads")
+PROGRESS = ("status", "seconds", "noise", "search_s", "idle_s", "vendor_name", "vendor_threads")
 OUTCOME = (
     "finished",
     "status",

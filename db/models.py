@@ -155,11 +155,17 @@ class RunRow(Base):
     budget_s: Mapped[float | None]
     workers: Mapped[int]
     fresh: Mapped[bool]
+    warm_start: Mapped[bool] = mapped_column(server_default=sa.false())
+    warm_files: Mapped[list[Any] | None] = mapped_column(sa.JSON(none_as_null=True))  # [path, ...]
+    first: Mapped[list[Any] | None] = mapped_column(sa.JSON(none_as_null=True))  # fields of FirstPoint
+    elsewhere: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))  # of Elsewhere
     tuner_version: Mapped[str]
     load_average: Mapped[float | None]
     status: Mapped[str]
     seconds: Mapped[float | None]
     noise: Mapped[float | None]
+    search_s: Mapped[float | None]
+    idle_s: Mapped[float | None]
     vendor_name: Mapped[str | None]
     vendor_threads: Mapped[int | None]
 
@@ -225,3 +231,5 @@ class MeasurementRow(Base):
     low_s: Mapped[float]  # 95 % interval of the median
     high_s: Mapped[float]
     is_complete: Mapped[bool]
+    cold_median_s: Mapped[float | None]  # of single calls after a flush of the GPU's cache
+    conditions: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))  # of Conditions

@@ -17,11 +17,9 @@ from tuner.db.models import (
     RunRow,
     TrialRow,
 )
-from tuner.errors import Stage, UsageError
+from tuner.errors import REPEATABLE, UsageError
 from tuner.runs import ReuseKey, TrialQuery
 
-# Stages whose failures would repeat; a crash or a time-out may have been the machine's
-REPEATABLE = (Stage.BIND, Stage.COMPILE, Stage.RESOURCES, Stage.VERIFY)
 STATUSES = ("measured", "verified", "failed")
 
 First = aliased(MeasurementRow, name="first")
@@ -65,12 +63,18 @@ def queried(query: TrialQuery) -> "AnySelect":
     return chosen.order_by(*_order(query.sort)).limit(_limit(query.limit))
 
 
+def same_code(script_sha256: str | None, artifact_sha256: str | None) -> "Select[int]":
+    """Selects any trial of the same script or code, on whatever machine."""
+    return select(TrialRow.id).where(*_of_code(script_sha256, artifact_sha256)).limit(1)
+
+
 def recalled(key: ReuseKey, script_sha256: str | None, artifact_sha256: str | None) -> "AnySelect":
     """Selects the latest outcome of the same code on the same class of machine."""
-    chosen = (
+    return (
         trial_select()
         .join(RunRow.environment)
         .where(
+            *_of_code(script_sha256, artifact_sha256),
             ProblemRow.key == key.problem.key,
             RunRow.target == key.target,
             RunRow.threads == key.threads,
@@ -86,11 +90,13 @@ def recalled(key: ReuseKey, script_sha256: str | None, artifact_sha256: str | No
         .order_by(TrialRow.finished.desc(), TrialRow.id.desc())
         .limit(1)
     )
+
+
+def _of_code(script_sha256: str | None, artifact_sha256: str | None) -> Iterator[ColumnElement[bool]]:
     if script_sha256 is not None:
-        chosen = chosen.where(TrialRow.script_sha256 == script_sha256)
+        yield TrialRow.script_sha256 == script_sha256
     if artifact_sha256 is not None:
-        chosen = chosen.where(TrialRow.artifact_sha256 == artifact_sha256)
-    return chosen
+        yield TrialRow.artifact_sha256 == artifact_sha256
 
 
 def count_select(run_id: int) -> "AnySelect":

@@ -8,7 +8,8 @@ from sqlalchemy.engine import Connection, Engine
 from tuner.db.opening import WRITES
 from tuner.errors import UsageError
 
-REVISIONS = ("0001", "0002")  # db/migrations/versions, oldest first; alembic itself is loaded only to upgrade
+# db/migrations/versions, oldest first; alembic itself is loaded only to upgrade
+REVISIONS = ("0001", "0002", "0003", "0004", "0005")
 VERSION_TABLE = "alembic_version"
 UPGRADE_LOCK = 0x74756E6572  # PostgreSQL advisory lock: "tuner"
 

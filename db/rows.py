@@ -6,13 +6,15 @@ import json
 import math
 from dataclasses import asdict, fields
 
+from tuner.db.conditions import conditions_of, stored_conditions
+from tuner.db.first_points import point_of, stored_point
 from tuner.db.models import EnvironmentRow, MachineRow, MeasurementRow, ProblemRow, RunRow, TrialRow
 from tuner.db.programs import resources_of
 from tuner.errors import Failure, Stage
 from tuner.machine import Compiler, Machine
 from tuner.problem import Problem
 from tuner.record import Measurement, Record, Verdict
-from tuner.runs import Run, RunSettings, StoredTrial, Vendor
+from tuner.runs import Elsewhere, Run, RunSettings, StoredTrial, Vendor
 from tuner.space import Candidate
 
 
@@ -70,6 +72,9 @@ def write_settings(row: RunRow, settings: RunSettings) -> None:
     row.budget_s = settings.budget_s
     row.workers = settings.workers
     row.fresh = settings.fresh
+    row.warm_start = settings.warm_start
+    row.warm_files = list(settings.warm_files) or None
+    row.first = None if settings.first is None else [stored_point(point) for point in settings.first]
 
 
 def settings_of(row: RunRow) -> RunSettings:
@@ -86,6 +91,9 @@ def settings_of(row: RunRow) -> RunSettings:
         budget_s=row.budget_s,
         workers=row.workers,
         fresh=row.fresh,
+        warm_start=row.warm_start,
+        warm_files=tuple(row.warm_files or ()),
+        first=None if row.first is None else tuple(point_of(stored) for stored in row.first),
     )
 
 
@@ -103,13 +111,17 @@ def run_of(row: RunRow) -> Run:
         noise=row.noise,
         load_average=row.load_average,
         vendor=_vendor_of(row),
+        search_s=row.search_s,
+        idle_s=row.idle_s,
+        elsewhere=None if row.elsewhere is None else Elsewhere(**row.elsewhere),
     )
 
 
 def write_measurement(row: MeasurementRow, measurement: Measurement) -> None:
     """Fills in a measurement, its kind and owner left out. Raises ValueError for a time that is no number."""
     low_s, high_s = measurement.interval_s
-    if not all(map(math.isfinite, (*measurement.samples_s, measurement.median_s, low_s, high_s))):
+    cold_s = () if measurement.cold_median_s is None else (measurement.cold_median_s,)
+    if not all(map(math.isfinite, (*measurement.samples_s, measurement.median_s, low_s, high_s, *cold_s))):
         raise ValueError(f"measurement: found {measurement}, allowed finite seconds")
     row.samples_s = list(measurement.samples_s)
     row.inner_calls = measurement.inner_calls
@@ -117,12 +129,21 @@ def write_measurement(row: MeasurementRow, measurement: Measurement) -> None:
     row.low_s = low_s
     row.high_s = high_s
     row.is_complete = measurement.is_complete
+    row.cold_median_s = measurement.cold_median_s
+    row.conditions = stored_conditions(measurement.conditions)
 
 
 def measurement_of(row: MeasurementRow) -> Measurement:
     """Reads a measurement back."""
-    samples_s = tuple(row.samples_s)
-    return Measurement(samples_s, row.inner_calls, row.median_s, (row.low_s, row.high_s), row.is_complete)
+    return Measurement(
+        samples_s=tuple(row.samples_s),
+        inner_calls=row.inner_calls,
+        median_s=row.median_s,
+        interval_s=(row.low_s, row.high_s),
+        is_complete=row.is_complete,
+        cold_median_s=row.cold_median_s,
+        conditions=conditions_of(row.conditions),
+    )
 
 
 def write_outcome(row: TrialRow, record: Record, finished: datetime.datetime) -> None:

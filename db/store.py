@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session, selectinload
 
 from tuner.db import rows
 from tuner.db.database import Database
+from tuner.db.elsewhere import ResultsImport
 from tuner.db.interning import interned
 from tuner.db.merge import Merge
 from tuner.db.models import (
@@ -25,14 +26,27 @@ from tuner.db.models import (
     ScriptRow,
     TrialRow,
 )
+from tuner.db.pending import pending_trials
 from tuner.db.programs import artifact_row, program_of
-from tuner.db.queries import count_select, queried, recalled, run_select, trial_select
+from tuner.db.queries import count_select, queried, recalled, run_select, same_code, trial_select
 from tuner.db.revision import stored_revision
 from tuner.errors import UsageError
 from tuner.kernel import KernelProgram
 from tuner.machine import Compiler, Machine
+from tuner.measured_elsewhere import ElsewhereResults
+from tuner.pending import PendingTrial
 from tuner.record import Measurement, Record
-from tuner.runs import Counts, DatabaseInfo, ReuseKey, Run, RunSettings, StoredTrial, TrialQuery, Vendor
+from tuner.runs import (
+    Counts,
+    DatabaseInfo,
+    Imported,
+    ReuseKey,
+    Run,
+    RunSettings,
+    StoredTrial,
+    TrialQuery,
+    Vendor,
+)
 from tuner.space import Candidate
 
 if TYPE_CHECKING:
@@ -109,6 +123,13 @@ class Store:
             run.status = status
             run.seconds = (run.seconds or 0.0) + seconds
 
+    def add_search(self, run_id: int, search_s: float, idle_s: float) -> None:
+        """Adds the seconds of a session's search, and of those the ones in which nothing was measured."""
+        with self._database.writing() as session:
+            run = _known(session, RunRow, run_id)
+            run.search_s = (run.search_s or 0.0) + search_s
+            run.idle_s = (run.idle_s or 0.0) + idle_s
+
     def set_noise(self, run_id: int, noise: float) -> None:
         """Stores the A/A noise floor of a run."""
         with self._database.writing() as session:
@@ -145,8 +166,13 @@ class Store:
                 ) from error
             return trial.id
 
-    def record(self, trial_id: int, record: Record, script_text: str) -> None:
-        """Stores what became of a proposal. Raises UsageError when that is stored already."""
+    def record(
+        self, trial_id: int, record: Record, script_text: str, run_seconds: float | None = None
+    ) -> None:
+        """Stores what became of a proposal, and how long the run has taken by then, all sessions.
+
+        Raises UsageError when the outcome is stored already.
+        """
         _require_same_script(record, script_text)
         with self._database.writing() as session:
             trial = _known(session, TrialRow, trial_id)
@@ -158,6 +184,8 @@ class Store:
             if record.program is not None:
                 interned(session, artifact_row(record.artifact_sha256, record.program))
             rows.write_outcome(trial, record, _now())
+            if run_seconds is not None:  # a kill loses no more of a budget than one trial
+                _known(session, RunRow, trial.run_id).seconds = run_seconds
             if isinstance(record.outcome, Measurement):
                 measurement = MeasurementRow(trial_id=trial_id, kind=FIRST)
                 rows.write_measurement(measurement, record.outcome)
@@ -225,8 +253,23 @@ class Store:
         if not script_sha256 and not artifact_sha256:
             return None
         with self._database.reading() as session:
+            if not session.scalar(same_code(script_sha256, artifact_sha256)):
+                return None  # what most are: the question with all its joins costs many times as much
             found = _trials(session, recalled(key, script_sha256, artifact_sha256))
             return found[0] if found else None
+
+    def pending(self, query: TrialQuery) -> tuple[PendingTrial, ...]:
+        """Returns the compiled trials of a query that no GPU has judged, one for equal code of a problem."""
+        with self._database.reading() as session:
+            return pending_trials(session, query)
+
+    def import_results(self, results: ElsewhereResults) -> Imported:
+        """Stores what another machine found out, as runs of target cuda there; again adds nothing.
+
+        Raises UsageError for results of trials that are not here, and stores none of the others then.
+        """
+        with self._database.writing() as session:
+            return ResultsImport(session, results.provenance).do(results)
 
     def info(self) -> DatabaseInfo:
         """Returns what the database is and how much it holds."""

@@ -38,6 +38,7 @@ def fill(store: Store) -> None:
     store.set_final(original, timed(0.4))
     store.set_vendor(first, Vendor("OpenBLAS", 1, timed(0.3)))
     store.set_noise(first, 0.01)
+    store.add_search(first, 8.0, 2.0)
     store.finish_run(first, "done", 12.0)
 
 

@@ -6,6 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.db.values import COMPILER, MACHINE, SETTINGS, begin, sha256
+from tuner.conditions import Conditions, GpuState
 from tuner.db import rows
 from tuner.db.models import EnvironmentRow, MachineRow
 from tuner.db.store import Store
@@ -20,6 +21,8 @@ texts = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]
 seconds = st.floats(allow_nan=False, allow_infinity=False)
 counts64 = st.integers(0, 2**63 - 1)
 verdicts = st.builds(Verdict, st.floats(allow_nan=False), counts64)
+readings = st.none() | seconds
+gpu_states = st.builds(GpuState, *[readings] * 4, st.lists(texts, max_size=2).map(tuple))
 measurements = st.builds(
     Measurement,
     st.lists(seconds, max_size=5).map(tuple),
@@ -27,6 +30,8 @@ measurements = st.builds(
     seconds,
     st.tuples(seconds, seconds),
     st.booleans(),
+    st.none() | seconds,
+    st.none() | st.builds(Conditions, gpu_states, gpu_states),
 )
 failures = st.builds(Failure, st.sampled_from(Stage), texts)
 problems = st.builds(

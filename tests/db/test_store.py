@@ -23,6 +23,7 @@ from tests.db.values import (
 from tuner.db.revision import REVISIONS
 from tuner.db.store import Store
 from tuner.errors import Failure, Stage, UsageError
+from tuner.first_point import SEED, WARM_START, FirstPoint
 from tuner.record import Measurement, Verdict
 from tuner.runs import Counts, Vendor
 from tuner.space import Candidate
@@ -51,6 +52,22 @@ def test_a_run_does_not_end_in_an_unknown_status(store: Store) -> None:
     run = begin(store)
     with pytest.raises(ValueError, match="found 'perfect', allowed running, done, interrupted"):
         store.finish_run(run, "perfect", 1.0)
+
+
+def test_what_a_run_proposes_first_is_stored_with_it(store: Store) -> None:
+    points = (FirstPoint(CANDIDATE, WARM_START, "256x256x256 (run 3)"), FirstPoint(CANDIDATE, SEED))
+    settings = replace(SETTINGS, warm_start=True, warm_files=("/a.t4.json",), first=points)
+    assert store.run(begin(store, settings)).settings == settings
+    assert store.run(begin(store, replace(SETTINGS, first=()))).settings.first == ()
+    assert store.run(begin(store)).settings.first is None
+
+
+def test_seconds_of_the_search_add_up_and_give_the_idle_share(store: Store) -> None:
+    run = begin(store)
+    assert store.run(run).idle_share is None
+    store.add_search(run, 3.0, 1.0)
+    store.add_search(run, 1.0, 0.0)
+    assert (store.run(run).search_s, store.run(run).idle_s, store.run(run).idle_share) == (4.0, 1.0, 0.25)
 
 
 def test_noise_and_vendor_are_stored_and_replaced(store: Store) -> None:
@@ -211,3 +228,12 @@ def test_a_call_that_fails_leaves_nothing_behind(store: Store) -> None:
         store.record(trial, outcome(Measurement((1.0,), 2**63, 1.0, (1.0, 1.0))), SCRIPT)
     assert store.trial(trial).record is None
     assert store.trial(trial).script_text == ""
+
+
+def test_an_outcome_brings_the_seconds_of_the_run_with_it(store: Store) -> None:
+    run = begin(store)
+    trial = store.propose(run, 0, 7, CANDIDATE)
+    store.record(trial, outcome(timed(1.0)), SCRIPT, run_seconds=2.5)
+    assert store.run(run).seconds == 2.5
+    store.finish_run(run, "done", 0.5)
+    assert store.run(run).seconds == 3.0

@@ -1,0 +1,194 @@
+"""Results of another machine into the database, as runs of that machine."""
+
+import uuid
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+from typing import Final, final
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session, selectinload
+
+from tuner.db import rows
+from tuner.db.interning import interned
+from tuner.db.models import FINAL, FIRST, VENDOR, ArtifactRow, MeasurementRow, ProblemRow, RunRow, TrialRow
+from tuner.db.programs import artifact_row, program_of
+from tuner.db.queries import run_select
+from tuner.errors import Failure, UsageError
+from tuner.kernel import code_sha256
+from tuner.measured_elsewhere import PTX, ElsewhereResults, FinalTime, MeasuredTrial, Provenance, VendorTime
+from tuner.pending import Origin
+from tuner.problem import Problem
+from tuner.record import Measurement, Record
+from tuner.runs import Elsewhere, Imported
+
+NAMESPACE: Final = uuid.UUID("6d7f3a52-8f0e-5c11-9b1e-2f6a74756e65")  # of the runs made here
+# What a run takes from the one whose candidates it times.
+SETTINGS: Final = (
+    *("problem_id", "environment_id", "threads", "strategies", "space_yaml", "sampler", "seed"),
+    *("trials", "budget_s", "workers", "fresh", "warm_start", "warm_files", "first"),
+)
+
+
+@final
+class ResultsImport:
+    """One import. A run belongs to a measuring and the run that its candidates came from: both are uuids."""
+
+    def __init__(self, session: Session, provenance: Provenance) -> None:
+        self._session = session
+        self._provenance = provenance
+        self._runs: dict[str, RunRow] = {}  # by the uuid of their source
+        self._counts = Imported(0, 0, 0)
+
+    def do(self, results: ElsewhereResults) -> Imported:
+        """Stores all of it. Raises UsageError for the first trial that is none of ours."""
+        for trial in results.trials:
+            self._take(trial)
+        for final_time in results.finals:
+            self._take_final(final_time)
+        for floor in results.noises:
+            for run in self._runs_of(floor.problem):
+                run.noise = floor.noise
+        for vendor_time in results.vendors:
+            self._take_vendor(vendor_time)
+        return self._counts
+
+    def _take(self, trial: MeasuredTrial) -> None:
+        source = self._source(trial)
+        run = self._run(trial, source)
+        known = select(TrialRow.id).where(TrialRow.run_id == run.id, TrialRow.number == trial.origin.number)
+        if self._session.scalar(known) is not None:
+            self._counts = replace(self._counts, known=self._counts.known + 1)
+            return
+        row = TrialRow(run_id=run.id, number=trial.origin.number, row=source.row, proposed=trial.finished)
+        row.strategy, row.knobs = trial.candidate.strategy, dict(trial.candidate.choices)
+        rows.write_outcome(row, self._record(trial, run.target), trial.finished)
+        self._session.add(row)
+        self._session.flush()
+        if isinstance(trial.outcome, Measurement):
+            self._add_measurement(row.id, FIRST, trial.outcome)
+        self._counts = replace(self._counts, trials=self._counts.trials + 1)
+
+    def _source(self, trial: MeasuredTrial) -> TrialRow:
+        """Returns our trial whose candidate it is, by its place in a run, or else by its code."""
+        of_run = (
+            select(TrialRow)
+            .join(TrialRow.run)
+            .where(RunRow.uuid == trial.origin.run, TrialRow.number == trial.origin.number)
+        )
+        found = self._session.scalar(of_run.options(selectinload(TrialRow.run)))
+        if found is not None:
+            if found.script_sha256 == trial.script_sha256 and self._is_of(trial, found):
+                return found
+            raise UsageError(f"{_name(trial)}: found another candidate under this number, allowed the same")
+        same_code = (
+            select(TrialRow)
+            .join(TrialRow.run)
+            .join(RunRow.problem)
+            .where(
+                ProblemRow.key == trial.problem.key,
+                TrialRow.script_sha256 == trial.script_sha256,
+                TrialRow.artifact_sha256 == trial.artifact_sha256,
+            )
+            .order_by(TrialRow.id)
+            .limit(1)
+        )
+        found = self._session.scalar(same_code.options(selectinload(TrialRow.run)))
+        if found is None:
+            raise UsageError(
+                f"{_name(trial)}: found a trial that is not in this database, nor its script "
+                f"{trial.script_sha256[:12]}; allowed results of what was exported from here"
+            )
+        return found
+
+    def _is_of(self, trial: MeasuredTrial, found: TrialRow) -> bool:
+        problem = self._session.get_one(ProblemRow, found.run.problem_id)
+        return problem.key == trial.problem.key and rows.candidate_of(found) == trial.candidate
+
+    def _run(self, trial: MeasuredTrial, source: TrialRow) -> RunRow:
+        """Returns the run of this measuring that takes a source's trials, storing it when there is none."""
+        key = trial.origin.run
+        if key not in self._runs:
+            name = str(uuid.uuid5(NAMESPACE, f"{self._provenance.session} {key}"))
+            stored = self._session.scalar(run_select().where(RunRow.uuid == name))
+            self._runs[key] = stored or self._added_run(name, trial, source.run)
+        return self._runs[key]
+
+    def _added_run(self, name: str, trial: MeasuredTrial, source: RunRow) -> RunRow:
+        provenance = self._provenance
+        run = RunRow(uuid=name, created=provenance.started, status="done", target=f"cuda:{trial.chip}")
+        for column in SETTINGS:
+            setattr(run, column, getattr(source, column))
+        run.machine = interned(self._session, rows.machine_row(provenance.machine))
+        run.tuner_version = source.tuner_version
+        run.elsewhere = asdict(
+            Elsewhere(
+                provenance.session, provenance.bundle, provenance.tuner, provenance.driver, trial.origin.run
+            )
+        )
+        self._session.add(run)
+        self._session.flush()
+        self._counts = replace(self._counts, runs=self._counts.runs + 1)
+        return self._session.scalars(run_select().where(RunRow.id == run.id)).one()
+
+    def _record(self, trial: MeasuredTrial, target: str) -> Record:
+        outcome: Measurement | Failure = trial.outcome
+        return Record(
+            problem=trial.problem,
+            candidate=trial.candidate,
+            target=target,
+            outcome=outcome,
+            script_sha256=trial.script_sha256,
+            artifact_sha256=self._artifact(trial),
+            stage_s=trial.stage_s,
+            verdict=trial.verdict,
+        )
+
+    def _artifact(self, trial: MeasuredTrial) -> str:
+        """Returns the hash of what ran: of the PTX alone where the driver did not take the machine code."""
+        chosen = select(ArtifactRow).where(ArtifactRow.sha256 == trial.artifact_sha256)
+        stored = self._session.scalar(chosen.options(selectinload(ArtifactRow.resources)))
+        if trial.code != PTX or stored is None or not stored.cubin:
+            return trial.artifact_sha256
+        bare = replace(program_of(stored), cubin=b"", resources=())
+        return interned(self._session, artifact_row(code_sha256(bare), bare)).sha256
+
+    def _take_final(self, final_time: FinalTime) -> None:
+        trial = self._imported(final_time.origin)
+        if trial is None:
+            raise UsageError(f"trial {final_time.origin.number}: timed again, found no first time of it")
+        kept = select(MeasurementRow).filter_by(trial_id=trial.id, kind=FINAL)
+        row = self._session.scalar(kept)
+        if row is None:
+            self._add_measurement(trial.id, FINAL, final_time.measurement)
+        else:  # a later part of the same measuring
+            rows.write_measurement(row, final_time.measurement)
+
+    def _imported(self, origin: Origin) -> TrialRow | None:
+        run = self._runs.get(origin.run)
+        if run is None:
+            return None
+        return self._session.scalar(select(TrialRow).filter_by(run_id=run.id, number=origin.number))
+
+    def _take_vendor(self, vendor_time: VendorTime) -> None:
+        """Stores the library's time beside every run of the problem."""
+        vendor = vendor_time.vendor
+        for run in self._runs_of(vendor_time.problem):
+            if run.vendor_name is None:
+                run.vendor_name, run.vendor_threads = vendor.name, vendor.threads
+                row = MeasurementRow(run_id=run.id, kind=VENDOR)
+                rows.write_measurement(row, vendor.measurement)
+                self._session.add(row)
+
+    def _runs_of(self, problem: Problem) -> Iterator[RunRow]:
+        for run in self._runs.values():
+            if self._session.get_one(ProblemRow, run.problem_id).key == problem.key:
+                yield run
+
+    def _add_measurement(self, trial_id: int, kind: str, measurement: Measurement) -> None:
+        row = MeasurementRow(trial_id=trial_id, kind=kind)
+        rows.write_measurement(row, measurement)
+        self._session.add(row)
+
+
+def _name(trial: MeasuredTrial) -> str:
+    return f"trial {trial.id} (run {trial.origin.run}, number {trial.origin.number})"

@@ -1,0 +1,108 @@
+"""Which compiled trials no GPU has judged yet."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import sqlalchemy as sa
+from sqlalchemy import ColumnElement, and_, exists, or_, select
+from sqlalchemy.orm import Session, aliased, selectinload
+
+from tuner.db import rows
+from tuner.db.models import ArtifactRow, MachineRow, RunRow, TrialRow
+from tuner.db.programs import program_of
+from tuner.db.queries import queried
+from tuner.errors import REPEATABLE, Stage
+from tuner.kernel import KernelProgram
+from tuner.pending import Origin, PendingTrial
+from tuner.record import Record, Verdict
+from tuner.runs import StoredTrial, TrialQuery
+
+AT_ONCE = 500  # hashes in one query: SQLite takes 32766, PostgreSQL 65535
+SIMULATED, COMPILED = "simulator:", "cuda:"  # targets, before the chip
+
+
+def pending_trials(session: Session, query: TrialQuery) -> tuple[PendingTrial, ...]:
+    """Returns what a query asks for of what is compiled and has not been on a GPU, verified ones first.
+
+    Of trials of one problem with equal code only the first. ``query.limit`` counts what is returned.
+    """
+    chosen = queried(replace(query, limit=None)).where(_has_code(), _is_right_or_unknown(), ~_is_judged())
+    found = [(row, rows.trial_of(row, first, final)) for row, first, final in session.execute(chosen)]
+    found.sort(key=lambda pair: not _verdict(pair[1]))
+    by_code: dict[tuple[int, str], tuple[TrialRow, StoredTrial]] = {}
+    for row, trial in found:
+        by_code.setdefault((row.run.problem_id, row.artifact_sha256 or ""), (row, trial))
+    kept = list(by_code.values())[: query.limit]
+    programs = dict(_programs(session, [row.artifact_sha256 or "" for row, _ in kept]))
+    return tuple(_pending(row, trial, programs[row.artifact_sha256 or ""]) for row, trial in kept)
+
+
+def _has_code() -> ColumnElement[bool]:
+    is_kept = exists().where(ArtifactRow.sha256 == TrialRow.artifact_sha256)
+    return and_(is_kept, TrialRow.script_sha256.is_not(None))
+
+
+def _is_right_or_unknown() -> ColumnElement[bool]:
+    """Verified on the simulator, or compiled for CUDA where there was no GPU."""
+    return or_(
+        and_(RunRow.target.startswith(SIMULATED), TrialRow.status == "verified"),
+        and_(
+            RunRow.target.startswith(COMPILED),
+            TrialRow.stage == Stage.LOAD.value,
+            MachineRow.physical_cores == 0,
+        ),
+    )
+
+
+def _is_judged() -> ColumnElement[bool]:
+    """The same code, or code of the same script, was timed on a GPU of the chip, or failed for good there."""
+    trial, run, machine = aliased(TrialRow), aliased(RunRow), aliased(MachineRow)
+    return exists(
+        select(trial.id)
+        .join(run, run.id == trial.run_id)
+        .join(machine, machine.id == run.machine_id)
+        .where(
+            run.problem_id == RunRow.problem_id,
+            run.target == sa.func.replace(RunRow.target, SIMULATED, COMPILED),
+            machine.physical_cores > 0,
+            or_(
+                trial.artifact_sha256 == TrialRow.artifact_sha256,
+                trial.script_sha256 == TrialRow.script_sha256,
+            ),
+            or_(trial.status == "measured", trial.stage.in_([stage.value for stage in REPEATABLE])),
+        )
+        .correlate(TrialRow, RunRow)
+    )
+
+
+def _programs(session: Session, hashes: list[str]) -> Iterator[tuple[str, KernelProgram]]:
+    for start in range(0, len(hashes), AT_ONCE):
+        some = select(ArtifactRow).where(ArtifactRow.sha256.in_(hashes[start : start + AT_ONCE]))
+        for row in session.scalars(some.options(selectinload(ArtifactRow.resources))):
+            yield row.sha256, program_of(row)
+
+
+def _pending(row: TrialRow, trial: StoredTrial, program: KernelProgram) -> PendingTrial:
+    record = _record(trial)
+    return PendingTrial(
+        origin=Origin(row.run.uuid, row.number),
+        id=row.id,
+        target=record.target,
+        problem=record.problem,
+        candidate=record.candidate,
+        script_sha256=record.script_sha256,
+        artifact_sha256=record.artifact_sha256,
+        verdict=_verdict(trial),
+        script_text=trial.script_text,
+        program=program,
+    )
+
+
+def _verdict(trial: StoredTrial) -> Verdict | None:
+    outcome = _record(trial).outcome
+    return outcome if isinstance(outcome, Verdict) else None
+
+
+def _record(trial: StoredTrial) -> Record:
+    assert trial.record is not None  # it has a status
+    return trial.record

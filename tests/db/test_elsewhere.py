@@ -1,0 +1,202 @@
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.bundle.values import GPU, PROVENANCE, program, timed
+from tests.db.test_pending import add, numbers, run_of
+from tuner.db.store import Store
+from tuner.errors import Failure, Stage, UsageError
+from tuner.kernel import code_sha256
+from tuner.measured_elsewhere import (
+    CUBIN,
+    PTX,
+    ElsewhereResults,
+    FinalTime,
+    MeasuredTrial,
+    NoiseFloor,
+    VendorTime,
+)
+from tuner.pending import Origin, PendingTrial
+from tuner.record import Measurement, Verdict
+from tuner.runs import Elsewhere, Imported, TrialQuery, Vendor
+
+WRONG = Failure(Stage.VERIFY, "3 of 128 elements are wrong")
+CUBIN_CODE = b"\x7fELF"
+
+
+def result(of: PendingTrial, outcome: Measurement | Failure, code: str = PTX) -> MeasuredTrial:
+    """Returns what a machine elsewhere found out about a pending trial."""
+    return MeasuredTrial(
+        origin=of.origin,
+        id=of.id,
+        problem=of.problem,
+        candidate=of.candidate,
+        chip=of.program.chip,
+        script_sha256=of.script_sha256,
+        artifact_sha256=of.artifact_sha256,
+        code=code,
+        finished=PROVENANCE.started,
+        outcome=outcome,
+        verdict=Verdict(0.5, 128) if isinstance(outcome, Measurement) else None,
+        stage_s=(("load", 0.5),),
+    )
+
+
+def exported(store: Store, count: int = 2) -> tuple[PendingTrial, ...]:
+    """Stores verified trials and returns them as a bundle has them."""
+    run = run_of(store)
+    for number in range(count):
+        add(store, run, number, script=f"// {number}\n")
+    return store.pending(TrialQuery())
+
+
+def results(*trials: MeasuredTrial) -> ElsewhereResults:
+    return ElsewhereResults(PROVENANCE, trials)
+
+
+def test_results_are_trials_of_the_machine_that_found_them_out(store: Store) -> None:
+    one, two = exported(store)
+    found = store.import_results(results(result(one, timed()), result(two, WRONG)))
+    assert found == Imported(runs=1, trials=2, known=0)
+    first, second = store.trials(TrialQuery(target="cuda", sort="number"))
+    assert first.machine == GPU
+    assert first.record is not None
+    assert (first.record.target, first.record.outcome) == ("cuda:sm_90", timed())
+    assert first.record.verdict == Verdict(0.5, 128)
+    assert (first.script_text, first.number, first.row) == ("// 0\n", 0, 10)
+    assert first.record.candidate == one.candidate
+    assert second.record is not None
+    assert second.record.outcome == WRONG
+    assert store.program(first.id) == one.program
+
+
+def test_the_run_tells_where_its_times_come_from(store: Store) -> None:
+    (one,) = exported(store, 1)
+    store.import_results(results(result(one, timed())))
+    run = store.runs()[0] if store.runs()[0].elsewhere else store.runs()[1]
+    assert run.elsewhere == Elsewhere(PROVENANCE.session, PROVENANCE.bundle, "0.1.0", "13.0", one.origin.run)
+    assert (run.created, run.status, run.settings.target) == (PROVENANCE.started, "done", "cuda:sm_90")
+    assert run.compiler == store.run(1).compiler
+
+
+def test_a_second_import_adds_nothing(store: Store) -> None:
+    one, two = exported(store)
+    whole = replace(
+        results(result(one, timed()), result(two, WRONG)),
+        finals=(FinalTime(one.origin, one.problem, timed(2e-3)),),
+        vendors=(VendorTime(one.problem, Vendor("cuBLAS", 0, timed(3e-3))),),
+    )
+    store.import_results(whole)
+    before = (store.trials(TrialQuery()), store.runs())
+    assert store.import_results(whole) == Imported(runs=0, trials=0, known=2)
+    assert (store.trials(TrialQuery()), store.runs()) == before
+
+
+def test_a_longer_file_of_the_same_measuring_adds_what_is_new(store: Store) -> None:
+    one, two = exported(store)
+    store.import_results(results(result(one, timed())))
+    longer = replace(
+        results(result(one, timed()), result(two, timed(5e-3))),
+        finals=(FinalTime(two.origin, two.problem, timed(4e-3)),),
+    )
+    assert store.import_results(longer) == Imported(runs=0, trials=1, known=1)
+    assert [trial.best_s for trial in store.trials(TrialQuery(target="cuda"))] == [1e-3, 4e-3]
+
+
+def test_the_same_candidates_on_two_machines_are_two_runs(store: Store) -> None:
+    (one,) = exported(store, 1)
+    store.import_results(results(result(one, timed())))
+    there = replace(PROVENANCE, session="another", machine=replace(GPU, name="Other GPU"))
+    store.import_results(ElsewhereResults(there, (result(one, timed(2e-3)),)))
+    names = {trial.machine.name for trial in store.trials(TrialQuery(target="cuda"))}
+    assert names == {"Stub GPU", "Other GPU"}
+
+
+def test_finals_the_noise_and_the_vendor_are_stored_beside(store: Store) -> None:
+    (one,) = exported(store, 1)
+    vendor = Vendor("cuBLAS 13.1.0", 0, timed(3e-3))
+    store.import_results(
+        replace(
+            results(result(one, timed())),
+            finals=(FinalTime(one.origin, one.problem, timed(2e-3)),),
+            noises=(NoiseFloor(one.problem, 0.02),),
+            vendors=(VendorTime(one.problem, vendor),),
+        )
+    )
+    (trial,) = store.trials(TrialQuery(target="cuda"))
+    assert trial.final == timed(2e-3)
+    assert store.run(trial.run).vendor == vendor
+    assert store.run(trial.run).noise == 0.02
+
+
+def test_what_was_imported_is_no_longer_pending(store: Store) -> None:
+    one, two, three = exported(store, 3)
+    lost = Failure(Stage.RUN, "timed out after 9 s")
+    store.import_results(results(result(one, timed()), result(two, WRONG), result(three, lost)))
+    assert numbers(store) == [2]
+
+
+def test_where_the_driver_compiled_the_ptx_the_trial_names_that_code(store: Store) -> None:
+    run = run_of(store)
+    of_chip = program("//\n.version 8.0 // ptx beside", cubin=CUBIN_CODE)
+    add(store, run, 5, code=of_chip, script="// cubin\n")
+    with_cubin = next(trial for trial in store.pending(TrialQuery()) if trial.program.cubin)
+    store.import_results(results(result(with_cubin, timed(), PTX)))
+    (trial,) = store.trials(TrialQuery(target="cuda"))
+    assert trial.record is not None
+    bare = replace(of_chip, cubin=b"", resources=())
+    assert trial.record.artifact_sha256 == code_sha256(bare) != with_cubin.artifact_sha256
+    assert store.program(trial.id) == bare
+
+
+def test_where_machine_code_ran_the_trial_names_it(store: Store) -> None:
+    (one,) = exported(store, 1)
+    store.import_results(results(result(one, timed(), CUBIN)))
+    (trial,) = store.trials(TrialQuery(target="cuda"))
+    assert trial.record is not None
+    assert trial.record.artifact_sha256 == one.artifact_sha256
+
+
+def test_results_of_a_run_that_is_not_here_are_matched_by_their_code(store: Store) -> None:
+    (one,) = exported(store, 1)
+    elsewhere = replace(result(one, timed()), origin=Origin("0b6b4d1e-6c4e-4c1f-9a53-000000000000", 40))
+    assert store.import_results(results(elsewhere)) == Imported(1, 1, 0)
+    (trial,) = store.trials(TrialQuery(target="cuda"))
+    assert (trial.number, trial.script_text) == (40, "// 0\n")
+
+
+def test_results_that_match_nothing_here_are_refused_and_nothing_is_stored(store: Store) -> None:
+    one, two = exported(store)
+    unknown = Origin("0b6b4d1e-6c4e-4c1f-9a53-000000000000", 40)
+    stranger = replace(result(two, timed()), origin=unknown, script_sha256="77" * 32)
+    message = (
+        r"^trial 2 \(run 0b6b.*, number 40\): found a trial that is not in this database, nor its script 7"
+    )
+    with pytest.raises(UsageError, match=message):
+        store.import_results(results(result(one, timed()), stranger))
+    assert store.trials(TrialQuery(target="cuda")) == ()
+
+
+def test_a_result_under_the_number_of_another_candidate_is_refused(store: Store) -> None:
+    one, two = exported(store)
+    swapped = replace(result(one, timed()), origin=two.origin)
+    with pytest.raises(UsageError, match=r"number 1\): found another candidate under this number"):
+        store.import_results(results(swapped))
+
+
+def test_a_second_time_without_a_first_is_refused(store: Store) -> None:
+    (one,) = exported(store, 1)
+    lone = replace(results(), finals=(FinalTime(one.origin, one.problem, timed()),))
+    with pytest.raises(UsageError, match="trial 0: timed again, found no first time of it"):
+        store.import_results(lone)
+
+
+def test_a_database_that_is_merged_brings_where_its_times_come_from(store: Store, tmp_path: Path) -> None:
+    with Store.open(str(tmp_path / "other.db")) as other:
+        (one,) = exported(other, 1)
+        other.import_results(results(result(one, timed())))
+    assert store.merge(str(tmp_path / "other.db")) == (2, 2)
+    (trial,) = store.trials(TrialQuery(target="cuda"))
+    assert store.run(trial.run).elsewhere is not None
+    assert store.import_results(results(result(one, timed()))) == Imported(0, 0, 1)
