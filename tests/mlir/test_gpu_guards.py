@@ -60,3 +60,16 @@ def test_an_operation_that_was_not_lowered_is_named(left: str, found: str) -> No
 def test_code_of_the_host_is_not_device_code() -> None:
     with parsed("func.func @host() { gpu.wait\n return }") as module:
         gpu_guards.reject_what_was_not_lowered(module)
+
+
+def test_a_call_of_a_library_is_named_and_one_of_the_device_passes() -> None:
+    text = "gpu.module @m {{ llvm.func @{0}(f32) -> f32 llvm.func @k() {{ llvm.return }} }}"
+    with parsed(text.format("vprintf")) as module:
+        gpu_guards.reject_what_was_not_lowered(module)
+    with (
+        parsed(text.format("__nv_expf")) as module,
+        pytest.raises(
+            CandidateError, match=r"^kernel: found a call of __nv_expf, allowed what PTX itself has$"
+        ),
+    ):
+        gpu_guards.reject_what_was_not_lowered(module)

@@ -115,13 +115,13 @@ def test_a_knob_that_is_not_there_fails_to_bind_in_a_script_without_knobs() -> N
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("module {", 'own.mlir: error: "-":1:7: expected operation name in quotes'),
+        ("module {", "own.mlir: error: line 1:7: expected operation name in quotes"),
         ("tile this", "own.mlir: error: .*custom op 'tile' is unknown"),
         (
             script("%x = transform.bogus"),
-            "own.mlir: error: \"-\":5:10: custom op 'transform.bogus' is unknown",
+            "own.mlir: error: line 5:10: custom op 'transform.bogus' is unknown",
         ),
-        (script(SIZE.replace("]", "")), r'own.mlir: error: "-":5:\d+: expected'),
+        (script(SIZE.replace("]", "")), r"own.mlir: error: line 5:\d+: expected"),
     ],
 )
 def test_what_is_no_mlir_is_refused_with_mlirs_first_complaint(text: str, message: str) -> None:

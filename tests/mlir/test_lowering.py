@@ -6,9 +6,11 @@ import pytest
 
 from tuner.errors import CandidateError, Stage
 from tuner.mlir import interpreter, lowering
-from tuner.mlir.bindings import ir, llvm_version, packages
+from tuner.mlir.bindings import ir
+from tuner.mlir.cpu_pipeline import NO_BUILTINS, pipeline_sha256
 from tuner.mlir.guards import reject_what_crashes_the_jit
 from tuner.mlir.jit import JittedModule
+from tuner.mlir.wheels import llvm_version, packages
 from tuner.payload import partition, payload_mlir
 from tuner.problem import ELEMENT_BYTES, EPILOGUES, LAYOUTS, Matmul, Problem
 
@@ -34,7 +36,7 @@ module {
 def test_lowered_code_takes_bare_pointers_and_can_be_loaded() -> None:
     text = lowering.lower_to_llvm(interpreter.parse(BUFFERS, "payload"))
     assert "llvm.func @scale(%arg0: !llvm.ptr, %arg1: !llvm.ptr)" in text
-    assert text.count(lowering.NO_BUILTINS) == 1
+    assert text.count(NO_BUILTINS) == 1
     reject_what_crashes_the_jit(text)
     assert JittedModule(text, ("scale",)).addresses["scale"]
 
@@ -45,7 +47,7 @@ def test_every_function_of_a_payload_is_an_entry() -> None:
     )
     text = lowering.lower_to_llvm(interpreter.parse(both, "payload"))
     assert set(JittedModule(text, ("scale", "other")).addresses) == {"scale", "other"}
-    assert text.count(lowering.NO_BUILTINS) == 2
+    assert text.count(NO_BUILTINS) == 2
 
 
 def test_what_cannot_be_lowered_is_a_failure_to_compile() -> None:
@@ -74,4 +76,4 @@ def test_every_payload_is_legal(dtype: str, layout: str, epilogue: str, split: s
 def test_the_compiler_is_named_with_its_versions() -> None:
     assert [name for name, _ in packages()] == ["numba-cuda-mlir", "torch-mlir"]
     assert all(version in llvm_version() for _, version in packages())
-    assert len(lowering.pipeline_sha256()) == 64
+    assert len(pipeline_sha256()) == 64

@@ -3,7 +3,6 @@
 Decision 0001 says why there are two; the eudsl wheel, which has all of it, would replace both here.
 """
 
-from importlib.metadata import version
 from typing import Any
 
 from numba_cuda_mlir._mlir import ir, passmanager
@@ -16,13 +15,9 @@ __all__ = [
     "interpreter",
     "ir",
     "jit_bindings",
-    "llvm_version",
-    "packages",
     "passmanager",
     "transform",
 ]
-
-LLVM_OF_WHEEL = {"numba-cuda-mlir": "LLVM 23 snapshot", "torch-mlir": "LLVM snapshot of its date"}
 
 
 def jit_bindings() -> tuple[Any, Any]:
@@ -31,13 +26,3 @@ def jit_bindings() -> tuple[Any, Any]:
     from torch_mlir import ir as jit_ir
 
     return jit_ir, execution_engine
-
-
-def packages() -> tuple[tuple[str, str], ...]:
-    """Returns (distribution, version) of everything that makes code."""
-    return tuple((name, version(name)) for name in LLVM_OF_WHEEL)
-
-
-def llvm_version() -> str:
-    """Returns one line that names the compiler: no wheel tells its LLVM revision, the versions pin it."""
-    return "; ".join(f"{name} {number} ({LLVM_OF_WHEEL[name]})" for name, number in packages())

@@ -9,6 +9,7 @@ from tuner.mlir.bindings import ir
 from tuner.mlir.ops.dialect import walk
 
 LOWERED = ("llvm.", "nvvm.")
+BUILT_IN = frozenset({"vprintf", "malloc", "free", "__assertfail"})  # CUDA's own, on every device
 CAST = "builtin.unrealized_conversion_cast"
 
 
@@ -54,12 +55,24 @@ def reject_what_the_chip_lacks(module: ir.Module, chip: Chip) -> None:
 def reject_what_was_not_lowered(module: ir.Module) -> None:
     """Raises CandidateError(COMPILE) for an operation that is still there after the lowering to NVVM.
 
-    Translation would fail too, but name only the cast of types that it leaves behind.
+    Translation would fail too, but name only the cast of types that it leaves behind. A call of a library,
+    such as libdevice for ``math.exp``, would be found by ptxas or at launch.
     """
+    missing = [name for name in _functions_without_body(module) if name not in BUILT_IN]
+    if missing:
+        raise CandidateError(
+            Stage.COMPILE, f"kernel: found a call of {missing[0]}, allowed what PTX itself has"
+        )
     left = [name for name in _device_operations(module) if not name.startswith(LOWERED)]
     named = [name for name in left if name != CAST] or left
     if named:
         raise CandidateError(Stage.COMPILE, f"kernel: found {named[0]}, allowed what lowers to NVVM")
+
+
+def _functions_without_body(module: ir.Module) -> list[str]:
+    functions = [op for holder in walk(module, "gpu.module") for op in walk(holder, "llvm.func")]
+    declared = [op for op in functions if len(op.regions[0].blocks) == 0]
+    return [str(ir.StringAttr(op.attributes["sym_name"]).value) for op in declared]
 
 
 def _device_operations(module: ir.Module) -> list[str]:

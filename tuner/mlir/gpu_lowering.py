@@ -24,14 +24,15 @@ OUTLINE = (
     "builtin.module(func.func(buffer-loop-hoisting),canonicalize,cse,"
     "gpu-launch-sink-index-computations,gpu-kernel-outlining)"
 )
-# Bare pointers: a kernel takes addresses, sizes and strides are static. Loop-invariant code moves while there
-# are still loops. A 32-bit index would leave casts between index types.
+# With bare pointers a kernel takes addresses, sizes and strides are static. Loop-invariant code moves while
+# there are still loops. A 32-bit index would leave casts between index types.
 TO_NVVM = (
     "builtin.module(nvvm-attach-target{{chip={chip} features={features} O=3}},"
     "gpu.module(canonicalize,cse,fold-memref-alias-ops,convert-vector-to-scf,expand-strided-metadata,lower-affine,"
     "convert-nvgpu-to-nvvm,loop-invariant-code-motion,canonicalize,cse,convert-scf-to-cf,"
     "convert-vector-to-llvm{{use-vector-alignment=true}},"
-    "convert-gpu-to-nvvm{{use-bare-ptr-memref-call-conv=true}},canonicalize,cse,reconcile-unrealized-casts))"
+    "convert-gpu-to-nvvm{{use-bare-ptr-memref-call-conv={bare_pointers}}},canonicalize,cse,"
+    "reconcile-unrealized-casts))"
 )
 TO_PTX = "builtin.module(gpu-module-to-binary{format=isa})"
 
@@ -54,7 +55,8 @@ def lower_to_program(module: ir.Module, chip: Chip, buffers: tuple[KernelBuffer,
     Raises CandidateError, stage COMPILE or RESOURCES.
     """
     host, alignment_bytes = outline(module, chip, buffers)
-    return KernelProgram(chip.name, _to_ptx(module, chip, alignment_bytes), b"", host.launches, host.buffers)
+    ptx = kernels_to_ptx(module, chip, alignment_bytes)
+    return KernelProgram(chip.name, ptx, b"", host.launches, host.buffers)
 
 
 def outline(module: ir.Module, chip: Chip, buffers: tuple[KernelBuffer, ...]) -> tuple[HostProgram, int]:
@@ -62,17 +64,27 @@ def outline(module: ir.Module, chip: Chip, buffers: tuple[KernelBuffer, ...]) ->
 
     The module then still is GPU dialect, with ``dynamic_shared_memory_size`` on every launch.
     """
+    alignment_bytes = outline_kernels(module, chip)
+    return read_host_program(module, buffers), alignment_bytes
+
+
+def outline_kernels(module: ir.Module, chip: Chip) -> int:
+    """Makes one ``gpu.module`` of all kernels; returns the alignment of their dynamic shared memory."""
     _run(module, OUTLINE)
     merge_gpu_modules(module)
     expand_composed_ops(module)
     expand_warp_ids(module)
     blocks = use_dynamic_shared_memory(module, chip.max_shared_bytes)
-    host = read_host_program(module, buffers)
-    return host, max((block.alignment_bytes for block in blocks), default=1)
+    return max((block.alignment_bytes for block in blocks), default=1)
 
 
-def _to_ptx(module: ir.Module, chip: Chip, alignment_bytes: int) -> str:
-    _run(module, TO_NVVM.format(chip=chip.name, features=chip.features))
+def kernels_to_ptx(module: ir.Module, chip: Chip, alignment_bytes: int, *, bare_pointers: bool = True) -> str:
+    """Turns the outlined kernels into a ``gpu.binary`` of PTX, which is returned.
+
+    ``bare_pointers`` says what a kernel takes for a memref: an address, or all of a descriptor.
+    """
+    convention = str(bare_pointers).lower()
+    _run(module, TO_NVVM.format(chip=chip.name, features=chip.features, bare_pointers=convention))
     reject_what_was_not_lowered(module)
     reject_what_the_chip_lacks(module, chip)
     relax_reductions(module)

@@ -49,4 +49,5 @@ def first_complaint(error: Exception) -> str:
     """Returns the first error of MLIR's message in one line, with its location and note."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     complaints = [line for line in lines if line.startswith(("error:", "note:"))]
-    return " ".join(complaints[:2] or lines[:2])[:500] or type(error).__name__
+    said = " ".join(complaints[:2] or lines[:2]).replace('"-":', "line ")  # "-" is how MLIR calls text
+    return said[:500] or type(error).__name__

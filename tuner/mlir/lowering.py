@@ -1,28 +1,9 @@
-"""Named pass pipelines, from transformed payload to what the JIT takes."""
-
-import hashlib
+"""From transformed payload to what the JIT takes."""
 
 from tuner.errors import CandidateError, Stage
 from tuner.mlir.bindings import ir, passmanager
+from tuner.mlir.cpu_pipeline import CPU_LLVM, NO_BUILTINS
 from tuner.mlir.interpreter import first_complaint
-
-# Bare pointers: a kernel takes addresses, sizes and strides are static. Outer products become fma intrinsics.
-CPU_LLVM = (
-    "builtin.module(buffer-deallocation-pipeline,convert-bufferization-to-memref,"
-    "func.func(convert-linalg-to-loops,lower-vector-multi-reduction{lowering-strategy=inner-reduction}),"
-    "convert-vector-to-scf,fold-memref-alias-ops,expand-strided-metadata,"
-    "lower-affine,cse,convert-scf-to-cf,"
-    "convert-vector-to-llvm{enable-x86 vector-contract-lowering=outerproduct},"
-    "convert-ub-to-llvm,finalize-memref-to-llvm,convert-func-to-llvm{use-bare-ptr-memref-call-conv=true},"
-    "convert-arith-to-llvm,convert-index-to-llvm,convert-cf-to-llvm,reconcile-unrealized-casts,cse)"
-)
-# LLVM's loop idiom pass would call a memset that the JIT's wheel names wrongly: keep loops loops.
-NO_BUILTINS = 'passthrough = ["no-builtins"]'
-
-
-def pipeline_sha256() -> str:
-    """Returns the hash of everything here that changes code."""
-    return hashlib.sha256((CPU_LLVM + NO_BUILTINS).encode()).hexdigest()
 
 
 def lower_to_llvm(module: ir.Module) -> str:
@@ -34,5 +15,10 @@ def lower_to_llvm(module: ir.Module) -> str:
         passmanager.PassManager.parse(CPU_LLVM).run(module.operation)
     except (ir.MLIRError, ValueError, RuntimeError) as error:
         raise CandidateError(Stage.COMPILE, first_complaint(error)) from error
+    return without_builtins(module)
+
+
+def without_builtins(module: ir.Module) -> str:
+    """Returns the text of LLVM dialect whose exported functions tell LLVM to keep loops loops."""
     marked = "attributes {llvm.emit_c_interface}"
     return str(module).replace(marked, f"attributes {{llvm.emit_c_interface, {NO_BUILTINS}}}")

@@ -1,0 +1,189 @@
+import pytest
+
+from tests.mlir.device_programs import (
+    BUFFER,
+    TWO_CHAINS,
+    alloc,
+    copy,
+    free,
+    host_function,
+    launch,
+    main_function,
+    store,
+)
+from tuner.errors import CandidateError
+from tuner.mlir.passes.stream_plan import BEGIN, Kind
+
+pytestmark = pytest.mark.mlir
+
+async_dag = pytest.importorskip("tuner.mlir.passes.async_dag")
+kernel_effects = pytest.importorskip("tuner.mlir.passes.kernel_effects")
+
+Found = list[tuple[str, list[int]]]
+
+
+def dag_of(text: str, *, on_streams: bool = True) -> list[tuple[str, list[int], list[Found]]]:
+    """Returns (op, what comes before, bodies) of each item."""
+    with main_function(text) as (module, function):
+        effects = kernel_effects.KernelEffects(module)
+        dag = async_dag.async_dag(function, effects, bodies_run_on_streams=on_streams)
+        return [
+            (item.op.name, sorted(item.node.before), [found(body) for body in item.bodies])
+            for item in dag.items
+        ]
+
+
+def found(dag: object) -> Found:
+    return [(item.op.name, sorted(item.node.before)) for item in dag.items]  # type: ignore[attr-defined]
+
+
+def before(text: str, *, on_streams: bool = True) -> list[list[int]]:
+    return [earlier for _, earlier, _ in dag_of(text, on_streams=on_streams)]
+
+
+def test_reads_follow_writes_and_writes_follow_reads() -> None:
+    text = host_function(launch("inc", "a"), launch("twice", "a", "b"), launch("inc", "a"))
+    assert before(text) == [[], [0], [0, 1]]
+
+
+def test_reads_of_one_buffer_follow_nothing() -> None:
+    text = host_function(launch("twice", "a", "b"), launch("twice", "a", "c"), buffers="abc")
+    assert before(text) == [[], []]
+
+
+def test_writes_of_one_buffer_follow_one_another() -> None:
+    text = host_function(launch("twice", "a", "c"), launch("twice", "b", "c"), buffers="abc")
+    assert before(text) == [[], [0]]
+
+
+def test_two_chains_meet_where_they_are_added() -> None:
+    assert before(TWO_CHAINS) == [
+        *([], [], []),
+        *([0], [0, 3], [0, 3, 4]),
+        *([1], [1, 6], [1, 6, 7]),
+        *([0, 1, 2, 3, 4, 5, 6, 7, 8], [2, 3, 9]),
+        *([0, 3, 4, 5, 9], [1, 6, 7, 8, 9], [2, 9, 10]),
+    ]
+
+
+def test_nothing_follows_a_free() -> None:
+    text = host_function(alloc("d"), launch("inc", "d"), free("d"), alloc("e"), launch("inc", "e"))
+    assert before(text) == [[], [0], [0, 1], [], [3]]
+
+
+def test_a_view_is_its_buffer() -> None:
+    part = "memref<4xf32, strided<[1], offset: 4>>"
+    view = f"%v = memref.subview %a[4] [4] [1] : {BUFFER} to {part}"
+    cast = f"%w = memref.cast %v : {part} to {part.replace('4xf32', '?xf32')}"
+    load = f"%x = memref.load %w[%c0] : {part.replace('4xf32', '?xf32')}"
+    assert dag_of(host_function(launch("inc", "a"), view, cast, load))[1:] == [("memref.load", [0], [])]
+
+
+def test_the_host_takes_part_where_it_touches_buffers() -> None:
+    text = host_function(launch("inc", "a"), *store("b"), *store("a"), "memref.dealloc %a : memref<16xf32>")
+    names = [name for name, _, _ in dag_of(text)]
+    assert names == ["gpu.launch_func", *["memref.load", "memref.store"] * 2, "memref.dealloc"]
+    assert before(text) == [[], [], [1], [0], [0, 3], [0, 3, 4]]
+
+
+def test_memory_that_the_host_shares_is_no_work_of_the_device() -> None:
+    shared = f"%d = gpu.alloc host_shared () : {BUFFER}"
+    assert before(host_function(shared, copy("d", "a"), *store("d"))) == [[], [0], [0, 1]]
+
+
+LOOP = ("scf.for %i = %c0 to %n step %c1 {", launch("inc", "a"), *store("b"), copy("b", "a"), "}")
+
+
+def test_what_the_host_does_in_a_loop_waits_for_earlier_rounds() -> None:
+    items = dag_of(host_function(*LOOP, launch("inc", "b")))
+    assert [item[:2] for item in items] == [("scf.for", []), ("gpu.launch_func", [0])]
+    assert items[0][2] == [
+        [
+            ("gpu.launch_func", []),
+            ("memref.load", [BEGIN]),
+            ("memref.store", [BEGIN, 1]),
+            ("gpu.memcpy", [0, 1, 2]),
+        ]
+    ]
+
+
+LOAD = f"%v = memref.load %b[%c0] : {BUFFER}"
+BRANCH = ("scf.if %flag {", *store("b"), launch("inc", "a"), "}")
+
+
+def test_what_the_host_does_in_a_branch_waits_there_for_work_before_it() -> None:
+    items = dag_of(host_function(copy("b", "c"), *BRANCH, buffers="abc", others="%flag: i1"))
+    assert items[1] == (
+        *("scf.if", [0]),
+        [[("memref.load", [BEGIN]), ("memref.store", [BEGIN, 0]), ("gpu.launch_func", [])]],
+    )
+
+
+def test_what_the_host_has_waited_for_it_does_not_wait_for_again_in_a_branch() -> None:
+    items = dag_of(host_function(copy("b", "c"), LOAD, *BRANCH, buffers="abc", others="%flag: i1"))
+    assert [earlier for _, earlier in items[-1][2][0]] == [[], [0], []]
+
+
+def test_nothing_waits_for_what_the_host_did_in_a_branch() -> None:
+    items = dag_of(host_function(*BRANCH, launch("inc", "b"), launch("inc", "a"), others="%flag: i1"))
+    assert [item[1] for item in items] == [[], [], [0]]
+
+
+def test_without_streams_in_bodies_a_loop_is_the_hosts() -> None:
+    with main_function(host_function(*LOOP)) as (module, function):
+        effects = kernel_effects.KernelEffects(module)
+        dag = async_dag.async_dag(function, effects, bodies_run_on_streams=False)
+        assert [(item.op.name, item.node.kind) for item in dag.items] == [("scf.for", Kind.HOST)]
+        assert BEGIN not in set().union(*(node.before for node in dag.items[0].bodies[0].nodes))
+
+
+def test_a_loop_without_device_work_is_one_node_of_the_host() -> None:
+    loop = ("scf.for %i = %c0 to %n step %c1 {", *store("b"), "}")
+    assert dag_of(host_function(launch("inc", "b"), *loop)) == [
+        ("gpu.launch_func", [], []),
+        ("scf.for", [0], []),
+    ]
+
+
+def test_a_branch_carries_nothing_over() -> None:
+    branch = ("scf.if %flag {", *store("b"), launch("inc", "b"), "}")
+    bodies = dag_of(host_function(*branch, others="%flag: i1"))[0][2]
+    assert bodies == [[("memref.load", []), ("memref.store", [0]), ("gpu.launch_func", [0, 1])]]
+
+
+def test_a_pointer_of_unknown_origin_may_lead_anywhere() -> None:
+    text = host_function(launch("inc", "a"), launch("any", "p"), launch("inc", "b"), others="%p: !llvm.ptr")
+    text = text.replace("args(%p : memref<16xf32>)", "args(%p : !llvm.ptr)")
+    text = text.replace(
+        "gpu.func @inc", "gpu.func @any(%p: !llvm.ptr) kernel {\n gpu.return\n }\n    gpu.func @inc", 1
+    )
+    use = "%v = llvm.load %p : !llvm.ptr -> f32\n gpu.return"
+    assert before(text.replace("gpu.return", use, 1)) == [[], [0], [1]]
+
+
+def test_device_work_in_other_control_flow_is_refused() -> None:
+    loop = ("scf.parallel (%i) = (%c0) to (%n) step (%c1) {", launch("inc", "a"), "scf.reduce", "}")
+    refused = (
+        r"^scf\.parallel at loc\(.*\): found device work inside, allowed memref\.alloca_scope, scf\.for, "
+    )
+    with pytest.raises(CandidateError, match=refused):
+        dag_of(host_function(*loop))
+
+
+def test_several_blocks_are_refused() -> None:
+    text = host_function("cf.br ^next", "^next:")
+    with pytest.raises(
+        CandidateError, match=r"^func\.func at .*: found 2 blocks, allowed one: control flow by"
+    ):
+        dag_of(text)
+
+
+def test_work_that_has_tokens_is_refused() -> None:
+    text = host_function(
+        "%t = gpu.wait async",
+        launch("inc", "a").replace("gpu.launch_func", "%u = gpu.launch_func async [%t]"),
+    )
+    with pytest.raises(
+        CandidateError, match=r"^gpu\.launch_func at .*: found async tokens, allowed synchronous"
+    ):
+        dag_of(text)

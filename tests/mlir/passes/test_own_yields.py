@@ -1,0 +1,89 @@
+"""Programs whose loops and branches make new tensors, as kernels run on the host, against numpy."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.mlir.programs import host_function, module_text
+
+pytestmark = pytest.mark.mlir
+
+own_yields = pytest.importorskip("tuner.mlir.passes.own_yields")
+
+T, D = "tensor<3x4xf32>", "tensor<?x4xf32>"
+
+
+def loop(kind: str, body: str, yields: str) -> str:
+    return f"""func.func @f(%a: {kind}, %b: {kind}, %n: index) -> ({kind}, {kind}) {{
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %r:2 = scf.for %i = %c0 to %n step %c1 iter_args(%x = %a, %y = %b) -> ({kind}, {kind}) {{
+    {body}
+    scf.yield {yields} : {kind}, {kind}
+  }}
+  return %r#0, %r#1 : {kind}, {kind}
+}}"""
+
+
+def branch(kind: str) -> str:
+    return f"""func.func @f(%a: {kind}, %p: i1) -> {kind} {{
+  %r = scf.if %p -> {kind} {{
+    %s = arith.addf %a, %a : {kind}
+    scf.yield %s : {kind}
+  }} else {{
+    %s = arith.mulf %a, %a : {kind}
+    scf.yield %s : {kind}
+  }}
+  return %r : {kind}
+}}"""
+
+
+def arrays() -> tuple[Any, ...]:
+    rng = np.random.default_rng(0)
+    return tuple(rng.standard_normal((3, 4)).astype(np.float32) for _ in range(2))
+
+
+@pytest.mark.parametrize("kind", [T, D])
+@pytest.mark.parametrize("turns", [0, 1, 4])
+def test_a_loop_that_makes_new_tensors_and_swaps_them(kind: str, turns: int) -> None:
+    function = host_function(loop(kind, f"%s = arith.addf %x, %y : {kind}", "%y, %s"))
+    x, y = a, b = arrays()
+    found = function(a.copy(), b.copy(), turns)
+    for _ in range(turns):
+        x, y = y, x + y
+    np.testing.assert_array_equal(found, (x, y))
+    assert function.allocations == 0
+
+
+@pytest.mark.parametrize("kind", [T, D])
+def test_a_loop_that_only_swaps(kind: str) -> None:
+    function = host_function(loop(kind, "", "%y, %x"))
+    a, b = arrays()
+    np.testing.assert_array_equal(function(a.copy(), b.copy(), 3), (b, a))
+
+
+@pytest.mark.parametrize("kind", [T, D])
+@pytest.mark.parametrize("is_true", [True, False])
+def test_a_branch_that_makes_a_new_tensor(kind: str, is_true: bool) -> None:
+    function = host_function(branch(kind))
+    a, _ = arrays()
+    np.testing.assert_array_equal(function(a.copy(), is_true), a + a if is_true else a * a)
+    assert function.allocations == 0
+
+
+def test_no_branch_of_known_shape_yields_its_own_memory() -> None:
+    told = []
+    module_text(branch(T), lambda payload: told.append(own_yields.yields_own_memory(payload.function)))
+    module_text(branch(D), lambda payload: told.append(own_yields.yields_own_memory(payload.function)))
+    assert told == [False, True]
+
+
+def test_a_loop_that_works_in_place_gets_no_copy() -> None:
+    body = f"%s = linalg.add ins(%x, %y : {T}, {T}) outs(%x : {T}) -> {T}"
+    text = module_text(loop(T, body, "%s, %y"), lambda _payload: None)
+    start = text.index("scf.for")
+    inside = text[start : text.index("}", start)]
+    assert "linalg.add" in inside
+    assert "memref.copy" not in inside
+    assert "memref.alloc" not in inside

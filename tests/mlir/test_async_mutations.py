@@ -1,0 +1,149 @@
+"""Each wait, record, synchronization and copy of a host program is needed: the simulated GPU tells.
+
+A synchronization's defect may show in numbers alone: the checker does not see what compiled host code loads.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.mlir.device_programs import (
+    BRANCH,
+    LOOP_WITH_HOST,
+    TWO_CHAINS,
+    alloc,
+    copy,
+    free,
+    host_function,
+    launch,
+    store,
+)
+from tests.mlir.kernels import parsed
+from tuner.chips import chip_of
+from tuner.device import DeviceError
+from tuner.device_program import DeviceProgram
+from tuner.runtime.simulated.lazy_streams import Order
+from tuner.runtime.simulated_device import SimulatedDevice
+
+pytestmark = pytest.mark.mlir
+
+device_lowering = pytest.importorskip("tuner.mlir.device_lowering")
+program_module = pytest.importorskip("tuner.runtime.program")
+
+# With tokens a stream is synchronized before it is destroyed, whether that is needed or not.
+NEEDED = {
+    "streams": r" llvm\.call @mgpu(StreamWaitEvent|EventRecord|StreamSynchronize|EventSynchronize|Memcpy)\(",
+    "tokens": r" llvm\.call @mgpu(StreamWaitEvent|EventRecord|Memcpy)\(",
+}
+ORDERS: tuple[Order, ...] = ("fifo", "lifo")
+# The host reads in the middle what one chain has made, while the other goes on.
+HOST_BETWEEN = host_function(
+    *(alloc("da"), alloc("db"), copy("da", "a"), copy("db", "b")),
+    *(launch("inc", "da"), copy("a", "da"), launch("inc", "da"), launch("inc", "db"), copy("b", "db")),
+    *(*store("a"), copy("da", "a"), launch("add", "da", "db", "da")),
+    *(copy("a", "da"), free("da"), free("db")),
+)
+# A diamond, whose sides are on two streams.
+DIAMOND = host_function(
+    *(alloc("da"), alloc("db"), alloc("dc"), copy("da", "a")),
+    *(launch("inc", "da"), launch("twice", "da", "db"), launch("twice", "da", "dc"), launch("inc", "dc")),
+    *(launch("add", "db", "dc", "da"), copy("b", "da"), free("da"), free("db"), free("dc")),
+)
+FLAGS: dict[str, tuple[tuple[bool, ...], ...]] = {"branch": ((True,), (False,))}
+PROGRAMS = {
+    "two_chains": TWO_CHAINS,
+    "loop_with_host": LOOP_WITH_HOST,
+    "branch": BRANCH,
+    "host_between": HOST_BETWEEN,
+    "diamond": DIAMOND,
+}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run showed."""
+
+    arrays: tuple[tuple[float, ...], ...]
+    reports: tuple[str, ...]
+
+    @property
+    def is_clean(self) -> bool:
+        return not self.reports
+
+
+def lowered(text: str, form: str) -> DeviceProgram:
+    with parsed(text) as module:
+        options = device_lowering.DeviceOptions(form=form)
+        program = device_lowering.lower_device_program(module, "main", chip_of("sm_90"), options)
+    assert isinstance(program, DeviceProgram)
+    return program
+
+
+def run(program: DeviceProgram, others: tuple[Any, ...], order: Order) -> Outcome:
+    device = SimulatedDevice("sm_90", order)
+    arrays = [np.arange(16, dtype=np.float32) * (number + 1) for number in range(2)]
+    loaded = program_module.LoadedProgram(program, device)
+    try:
+        loaded(*arrays, *others)
+        refused: tuple[str, ...] = ()
+    except DeviceError as error:
+        refused = (str(error),)
+    found = tuple(map(str, device.reports))
+    return Outcome(tuple(tuple(array.tolist()) for array in arrays), (*refused, *found))
+
+
+def runs(program: DeviceProgram, name: str) -> Iterator[Outcome]:
+    for others in FLAGS.get(name, ((),)):
+        for order in ORDERS:
+            yield run(program, others, order)
+
+
+def mutants(program: DeviceProgram, pattern: str) -> Iterator[tuple[str, DeviceProgram]]:
+    """Yields (what is left out, the program without it) for each call that orders or copies."""
+    lines = program.llvm.splitlines()
+    for number, line in enumerate(lines):
+        if re.search(pattern, line):
+            rest = "\n".join([*lines[:number], *lines[number + 1 :]])
+            yield f"line {number}: {line.strip()}", replace(program, llvm=rest)
+
+
+@st.composite
+def random_programs(draw: st.DrawFn) -> str:
+    """Draws copies and kernels on three buffers of the device, and what is copied back of them."""
+    names = ("da", "db", "dc")
+    lines = [*map(alloc, names), copy("da", "a"), copy("db", "b"), copy("dc", "a")]
+    for _ in range(draw(st.integers(1, 6))):
+        kernel, count = draw(st.sampled_from([("inc", 1), ("twice", 2), ("add", 3)]))
+        lines.append(launch(kernel, *draw(st.permutations(names))[:count]))
+    ends = draw(st.permutations(names))
+    return host_function(*lines, copy("a", ends[0]), copy("b", ends[1]), *map(free, names))
+
+
+@settings(max_examples=5, derandomize=True)
+@given(random_programs(), st.sampled_from(["streams", "tokens"]))
+def test_no_wait_of_a_random_program_can_be_left_out(text: str, form: str) -> None:
+    program = lowered(text, form)
+    assert run(program, (), "lifo").is_clean
+    waits = mutants(program, r" llvm\.call @mgpu(StreamWaitEvent|EventRecord)\(")
+    undetected = [what for what, mutant in waits if run(mutant, (), "lifo").is_clean]
+    assert not undetected, text + "\n".join(undetected)
+
+
+@pytest.mark.parametrize("form", ["streams", "tokens"])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_nothing_can_be_left_out(name: str, form: str) -> None:
+    program = lowered(PROGRAMS[name], form)
+    right = list(runs(program, name))
+    assert all(outcome.is_clean for outcome in right), right
+    undetected = [
+        what
+        for what, mutant in mutants(program, NEEDED[form])
+        if all(found == expected for found, expected in zip(runs(mutant, name), right, strict=True))
+    ]
+    assert not undetected, "\n".join(undetected)

@@ -1,0 +1,147 @@
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tuner.errors import CandidateError, Stage
+
+pytestmark = pytest.mark.mlir
+
+program_payload = pytest.importorskip("tuner.mlir.program_payload")
+
+T = "tensor<4xf32>"
+EXP = f"""func.func @exp(%x: {T}) -> {T} {{
+  %empty = tensor.empty() : {T}
+  %y = linalg.exp ins(%x : {T}) outs(%empty : {T}) -> {T}
+  return %y : {T}
+}}
+"""
+ADD_IN_PLACE = f"""func.func @add(%x: {T}, %y: {T}) -> {T} {{
+  %z = linalg.add ins(%x, %y : {T}, {T}) outs(%x : {T}) -> {T}
+  return %z : {T}
+}}
+"""
+
+
+@pytest.fixture
+def context() -> Iterator[None]:
+    from tuner.mlir import interpreter
+    from tuner.mlir.bindings import ir
+
+    with interpreter.new_context(), ir.Location.unknown():
+        yield
+
+
+def read(text: str, entry: str | None = None) -> str:
+    return str(program_payload.read_program(text, entry).module)
+
+
+def refusal(text: str, entry: str | None = None) -> tuple[Stage, str]:
+    with pytest.raises(CandidateError) as caught:
+        read(text, entry)
+    return caught.value.stage, caught.value.reason
+
+
+def test_tensors_become_memrefs_and_results_stay_results(context: Any) -> None:
+    text = read(EXP)
+    assert "tensor" not in text
+    assert "-> memref<4xf32>" in text
+
+
+def test_a_tensor_argument_is_never_written(context: Any) -> None:
+    text = read(ADD_IN_PLACE)
+    assert "outs(%alloc" in text
+    assert "outs(%arg" not in text
+
+
+def test_a_returned_argument_is_a_copy_of_it(context: Any) -> None:
+    text = read(f"func.func @same(%x: {T}) -> {T} {{ return %x : {T} }}")
+    assert "memref.copy %arg0" in text
+    assert "return %alloc" in text
+
+
+def test_calls_are_inlined_and_only_the_entry_is_left(context: Any) -> None:
+    caller = f"func.func @twice(%x: {T}) -> {T} {{ %y = call @exp(%x) : ({T}) -> {T} return %y : {T} }}"
+    text = read(EXP + caller, "twice")
+    assert text.count("func.func") == 1
+    assert "linalg.exp" in text
+
+
+def test_allocations_of_a_function_that_frees_nothing_are_freed(context: Any) -> None:
+    text = read("func.func @f(%x: memref<4xf32>) { %a = memref.alloc() : memref<4xf32> "
+                "memref.copy %x, %a : memref<4xf32> to memref<4xf32> return }")  # fmt: skip
+    assert text.count("memref.alloc()") == text.count("memref.dealloc") == 1
+
+
+def test_what_a_function_frees_itself_is_left_to_it(context: Any) -> None:
+    text = read("func.func @f() -> memref<4xf32> { %a = memref.alloc() : memref<4xf32> "
+                "%b = memref.alloc() : memref<4xf32> memref.copy %a, %b : memref<4xf32> to memref<4xf32> "
+                "memref.dealloc %a : memref<4xf32> "
+                "return %b : memref<4xf32> }")  # fmt: skip
+    assert text.count("memref.dealloc") == 1
+
+
+def test_the_only_public_function_is_the_entry(context: Any) -> None:
+    private = "func.func private @h(%x: memref<4xf32>) { return }"
+    payload = program_payload.read_program(f"{private} func.func @f(%x: memref<4xf32>) {{ return }}")
+    assert payload.entry == "f"
+
+
+def test_two_public_functions_need_a_word(context: Any) -> None:
+    both = "func.func @f() { return } func.func @g() { return }"
+    assert refusal(both) == (
+        Stage.BIND,
+        "payload: public functions: found f, g, allowed one, or one named as the entry",
+    )
+    assert program_payload.read_program(both, "g").entry == "g"
+
+
+def test_an_entry_that_is_not_there_is_refused(context: Any) -> None:
+    assert refusal(EXP, "matmul") == (Stage.BIND, "payload: entry: found 'matmul', allowed exp")
+
+
+def test_a_payload_without_functions_is_refused(context: Any) -> None:
+    assert refusal("")[1].startswith("payload: public functions: found none")
+
+
+def test_text_that_is_no_mlir_is_refused_in_one_line(context: Any) -> None:
+    stage, reason = refusal("def f(): pass")
+    assert stage is Stage.BIND
+    assert "\n" not in reason
+
+
+def test_an_op_that_is_not_known_is_refused(context: Any) -> None:
+    unknown = f'func.func @f(%x: {T}) -> {T} {{ %y = "own.op"(%x) : ({T}) -> {T} return %y : {T} }}'
+    stage, reason = refusal(unknown)
+    assert stage is Stage.BIND
+    assert "unregistered dialect" in reason
+
+
+def test_launches_of_outlined_kernels_beside_memory_that_nobody_frees_are_refused(context: Any) -> None:
+    text = """module attributes {gpu.container_module} {
+      gpu.module @m { gpu.func @k(%a: memref<4xf32>) kernel { gpu.return } }
+      func.func @f() {
+        %c1 = arith.constant 1 : index
+        %a = memref.alloc() : memref<4xf32>
+        gpu.launch_func @m::@k blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%a : memref<4xf32>)
+        return
+      } }"""
+    assert refusal(text) == (
+        Stage.COMPILE,
+        "payload: found gpu.launch_func and memory without memref.dealloc, allowed freed memory",
+    )
+
+
+@pytest.mark.parametrize(("called", "why"), [("g", "which has no body"), ("f", "which calls itself")])
+def test_a_call_that_leads_nowhere_is_refused(context: Any, called: str, why: str) -> None:
+    call = f"func.call @{called}(%x) : (memref<4xf32>) -> ()"
+    text = f"func.func private @g(memref<4xf32>) func.func @f(%x: memref<4xf32>) {{ {call} return }}"
+    stage, reason = refusal(text)
+    assert stage is Stage.BIND
+    assert reason == f"payload: found a call of @{called}, {why}, allowed calls that can be inlined"
+
+
+def test_arithmetic_on_tensors_becomes_an_op_on_memrefs(context: Any) -> None:
+    text = read(f"func.func @twice(%x: {T}) -> {T} {{ %y = arith.addf %x, %x : {T} return %y : {T} }}")
+    assert "linalg.generic" in text
+    assert "tensor" not in text

@@ -1,0 +1,127 @@
+"""Puts a script's machine code in the place of a program's matmuls on the host: a call with addresses.
+
+The kernels keep their own pipeline and calling convention; they are linked in as LLVM dialect at the end.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tuner.errors import CandidateError, Stage, UsageError
+from tuner.mlir.bindings import ir
+from tuner.mlir.building import create, value
+from tuner.mlir.guards import reject_what_crashes_the_jit
+from tuner.mlir.interpreter import apply_script, parse
+from tuner.mlir.lowering import lower_to_llvm
+from tuner.mlir.matmul_sites import matmul_sites
+from tuner.mlir.program_payload import ProgramPayload
+from tuner.mlir.site_replacement import replace_site
+from tuner.payload import Panel, element_offsets, panels_in, payload_mlir
+from tuner.problem import Problem
+from tuner.target import Script
+
+POINTER = "!llvm.ptr"
+
+
+@dataclass(frozen=True)
+class LinkedKernel:
+    """Machine code to be of one problem, and the calls that together do it."""
+
+    problem: Problem
+    llvm: str  # module of LLVM dialect; its own symbols end in ``suffix``
+    suffix: str
+    panels: tuple[Panel, ...]
+
+
+def call_kernels(payload: ProgramPayload, scripts: Mapping[Problem, Script]) -> tuple[LinkedKernel, ...]:
+    """Replaces matmuls by calls, in place, of functions that ``link`` adds later. Raises CandidateError."""
+    kernels: dict[Problem, LinkedKernel] = {}
+    for site in matmul_sites(payload):
+        problem = site.problem
+        if problem not in scripts:
+            continue
+        if problem not in kernels:
+            kernels[problem] = _compile(problem, scripts[problem], f"_{len(kernels)}")
+            _declare(payload.module, kernels[problem])
+        known = kernels[problem]
+        replace_site(site, lambda *arrays, known=known: _call(known, arrays))
+    return tuple(kernels.values())
+
+
+def link(module: ir.Module, kernels: tuple[LinkedKernel, ...]) -> None:
+    """Puts the kernels into a module that is LLVM dialect by now, in the place of their declarations."""
+    for kernel in kernels:
+        own = parse(kernel.llvm, "kernel")
+        names = {_symbol(op.operation) for op in own.body.operations if _has_body(op.operation)}
+        for op in list(module.body.operations):
+            if _symbol(op.operation) in names:
+                op.operation.erase()
+        known = {_symbol(op.operation) for op in module.body.operations}
+        for op in list(own.body.operations):
+            if _symbol(op.operation) not in known:
+                module.body.append(op.operation)
+
+
+def _compile(problem: Problem, script: Script, suffix: str) -> LinkedKernel:
+    try:
+        panels = panels_in(script.text, problem)
+    except UsageError as error:
+        raise CandidateError(Stage.BIND, str(error)) from error
+    module = parse(payload_mlir(problem, panels), "payload")
+    apply_script(module, parse(script.text, "script"))
+    text = lower_to_llvm(module)
+    reject_what_crashes_the_jit(text)
+    own = [_symbol(op.operation) for op in module.body.operations if _has_body(op.operation)]
+    for name in own:
+        text = re.sub(rf"@{re.escape(name)}\b", f"@{name}{suffix}", text)
+    return LinkedKernel(problem, text, suffix, panels)
+
+
+def _has_body(op: Any) -> bool:
+    return op.name != "llvm.func" or len(op.regions[0].blocks) > 0
+
+
+def _symbol(op: Any) -> str:
+    return str(ir.StringAttr(op.attributes["sym_name"]).value)
+
+
+def _declare(module: ir.Module, kernel: LinkedKernel) -> None:
+    kind = ir.Type.parse(f"!llvm.func<void ({POINTER}, {POINTER}, {POINTER})>")
+    for entry in dict.fromkeys(panel.entry for panel in kernel.panels):
+        with ir.InsertionPoint(module.body):
+            ir.Operation.create(
+                "llvm.func",
+                attributes={
+                    "sym_name": ir.StringAttr.get(f"{entry}{kernel.suffix}"),
+                    "function_type": ir.TypeAttr.get(kind),
+                    "linkage": ir.Attribute.parse("#llvm.linkage<external>"),
+                },
+                regions=1,
+            )
+
+
+def _call(kernel: LinkedKernel, arrays: tuple[Any, ...]) -> None:
+    for panel in kernel.panels:
+        offsets = element_offsets(kernel.problem, panel)
+        pointers = [_pointer(array, offset) for array, offset in zip(arrays, offsets, strict=True)]
+        create(
+            "llvm.call",
+            [],
+            pointers,
+            callee=ir.FlatSymbolRefAttr.get(f"{panel.entry}{kernel.suffix}"),
+            operandSegmentSizes=ir.DenseI32ArrayAttr.get([len(pointers), 0]),
+            op_bundle_sizes=ir.DenseI32ArrayAttr.get([]),
+        )
+
+
+def _pointer(array: Any, offset: int) -> Any:
+    """Returns the address of an element of a plain memref."""
+    wide = ir.IntegerType.get_signless(64)
+    start = value("memref.extract_aligned_pointer_as_index", ir.IndexType.get(), array)
+    address = value("arith.index_cast", wide, start)
+    if offset:
+        size = array.type.element_type.width // 8
+        distance = value("arith.constant", wide, value=ir.IntegerAttr.get(wide, offset * size))
+        address = value("arith.addi", wide, address, distance)
+    return value("llvm.inttoptr", ir.Type.parse(POINTER), address)

@@ -1,0 +1,137 @@
+"""Finds the matmuls of a function on memrefs: contractions that a ``Problem`` can describe.
+
+Named ops are generalized first, so one recognizer serves ``linalg.matmul`` with any maps, ``linalg.contract``
+and a ``linalg.generic`` written by hand.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from tuner.errors import CandidateError, Stage
+from tuner.mlir.bindings import ir
+from tuner.mlir.ops.dialect import walk
+from tuner.mlir.program_payload import ProgramPayload, run_passes
+from tuner.mlir.zero_fills import zero_fill_before
+from tuner.problem import Matmul, Problem, natural_output, output_words
+
+GENERALIZE = "builtin.module(func.func(linalg-generalize-named-ops))"
+DTYPES = ("f32", "f64", "f16", "bf16")  # tf32 is f32 that somebody chose to round: no payload says so
+LAYOUTS = {("mk", "kn"): "nn", ("mk", "nk"): "nt", ("km", "kn"): "tn"}
+LOOPS = ["parallel", "reduction"]
+
+
+@dataclass(frozen=True)
+class MatmulSite:
+    """One contraction and what it works on."""
+
+    op: Any  # linalg.generic: C += A B
+    problem: Problem
+    a: Any
+    b: Any
+    c: Any
+    zero_fill: Any | None  # the op right before it, for C, that makes ``+=`` an ``=``
+
+
+def matmul_sites(payload: ProgramPayload) -> list[MatmulSite]:
+    """Generalizes named ops in place and returns the entry's matmuls in order, those inside of loops too.
+
+    Raises CandidateError(COMPILE) for one that overwrites what it reads: it has no one result.
+    """
+    run_passes(payload.module, GENERALIZE)
+    sites = (_site(op) for op in walk(payload.function, "linalg.generic") if not _is_in_kernel(op))
+    return [site for site in sites if site is not None]
+
+
+def _is_in_kernel(op: Any) -> bool:
+    parent = op.parent
+    while parent is not None and parent.name != "func.func":
+        if parent.name == "gpu.launch":
+            return True
+        parent = parent.parent
+    return False
+
+
+def _site(op: Any) -> MatmulSite | None:
+    if len(op.operands) != 3 or not _is_sum_of_products(op):
+        return None
+    kinds = [value.type for value in op.operands]
+    if not all(isinstance(kind, ir.MemRefType) and kind.has_static_shape for kind in kinds):
+        return None
+    letters = _letters(op)
+    if letters is None:
+        return None
+    a, b, c = op.operands
+    if letters[0] in ("kn", "nk"):
+        a, b, letters = b, a, (letters[1], letters[0])
+    if c in (a, b):
+        raise CandidateError(
+            Stage.COMPILE, "payload: found a matmul into its own factor, allowed memory of its own for C"
+        )
+    problem = _problem(a.type, b.type, c.type, letters)
+    return None if problem is None else MatmulSite(op, problem, a, b, c, zero_fill_before(op, c))
+
+
+def _problem(a: Any, b: Any, c: Any, letters: tuple[str, str]) -> Problem | None:
+    dtype, output = str(a.element_type), str(c.element_type)
+    is_known = letters in LAYOUTS and dtype in DTYPES and str(b.element_type) == dtype
+    if not is_known or output not in output_words(dtype) or 0 in (*a.shape, *b.shape):
+        return None
+    m, n = c.shape
+    k = a.shape[letters[0].index("k")]
+    return Matmul(m, n, k, dtype, LAYOUTS[letters], output="" if output == natural_output(dtype) else output)
+
+
+def _letters(op: Any) -> tuple[str, str] | None:
+    """Names the dimensions of A and B: "mk", "kn"; None unless each operand has two of three."""
+    maps = [ir.AffineMapAttr(each).value for each in ir.ArrayAttr(op.attributes["indexing_maps"])]
+    if any(each.n_dims != 3 or len(list(each.results)) != 2 for each in maps):
+        return None
+    places = [_positions(each) for each in maps]
+    if any(each is None or len(set(each)) != 2 for each in places):
+        return None
+    row, column = places[2]  # type: ignore[misc] # checked above
+    names = {row: "m", column: "n", ({0, 1, 2} - {row, column}).pop(): "k"}
+    kinds = [_iterator(each) for each in ir.ArrayAttr(op.attributes["iterator_types"])]
+    if any(kinds[place] != LOOPS[letter == "k"] for place, letter in names.items()):
+        return None
+    first, second = ("".join(names[place] for place in each) for each in places[:2])  # type: ignore[union-attr]
+    return first, second
+
+
+def _positions(mapping: Any) -> list[int] | None:
+    results = list(mapping.results)
+    if not all(isinstance(each, ir.AffineDimExpr) for each in results):
+        return None
+    return [int(each.position) for each in results]
+
+
+def _iterator(attribute: Any) -> str:
+    return str(attribute).removeprefix("#linalg.iterator_type<").removesuffix(">")
+
+
+def _is_sum_of_products(op: Any) -> bool:
+    """Tells whether the body yields ``c + a * b``, both factors perhaps widened first."""
+    if len(op.regions[0].blocks) != 1:
+        return False
+    block = op.regions[0].blocks[0]
+    arguments = list(block.arguments)
+    total = _defined_by(list(block.operations)[-1].operands[0], "arith.addf")
+    if total is None or arguments[2] not in total.operands:
+        return False
+    (product,) = [each for each in total.operands if each != arguments[2]] or [None]
+    product = None if product is None else _defined_by(_widened(product), "arith.mulf")
+    if product is None:
+        return False
+    factors = [_widened(each) for each in product.operands]
+    return factors in (arguments[:2], arguments[1::-1])
+
+
+def _defined_by(value: Any, name: str) -> Any | None:
+    owner = value.owner
+    return None if isinstance(owner, ir.Block) or owner.name != name else owner
+
+
+def _widened(value: Any) -> Any:
+    """Returns what ``arith.extf`` was given; the value itself where it is none's result."""
+    extension = _defined_by(value, "arith.extf")
+    return value if extension is None else extension.operands[0]

@@ -1,0 +1,49 @@
+"""Drops the streams of GPUX, so that a program runs on the host in the order of its text."""
+
+from typing import Any
+
+from tuner.errors import CandidateError, Stage
+from tuner.mlir.bindings import ir
+from tuner.mlir.building import create
+from tuner.mlir.passes.buffer_accesses import inside
+from tuner.mlir.passes.gpux import CREATE, DESTROY, KNOWN, PREFIX, WAIT
+from tuner.mlir.passes.launch_operands import SEGMENTS
+
+# Segments of gpux operations that have them: tokens, stream, then those of the operation itself.
+OWN_SEGMENTS = {"gpux.alloc": 2, "gpux.launch_func": 8}
+
+
+def drop_streams(function: Any) -> None:
+    """Makes GPU dialect of GPUX, in place. Raises CandidateError(COMPILE) for what is no GPUX."""
+    ops = [op for op in inside(function) if op.name.startswith(PREFIX)]
+    for op in ops:
+        if op.name not in KNOWN:
+            allowed = ", ".join(sorted(KNOWN))
+            raise CandidateError(Stage.COMPILE, f"payload: found {op.name}, allowed {allowed}")
+        if op.name not in (CREATE, DESTROY, WAIT):
+            _to_gpu(op)
+    for op in reversed(ops):
+        op.erase()
+    ir.Context.current.allow_unregistered_dialects = False
+
+
+def _to_gpu(op: Any) -> None:
+    attributes = {name: op.attributes[name] for name in ("kernel",) if name in op.attributes}
+    operands = list(op.operands)[1:]
+    if op.name in OWN_SEGMENTS:
+        sizes = _sizes(op)
+        launch = [0, *sizes[:6], 0, 0, 0, *sizes[6:], 0]
+        segments = [0, *sizes] if op.name == "gpux.alloc" else launch
+        attributes[SEGMENTS] = ir.DenseI32ArrayAttr.get(segments)
+    with op.location, ir.InsertionPoint(op):
+        kinds = [result.type for result in op.results]
+        new = create(op.name.replace(PREFIX, "gpu."), kinds, operands, **attributes)
+    for old, value in zip(op.results, new.results, strict=True):
+        old.replace_all_uses_with(value)
+
+
+def _sizes(op: Any) -> list[int]:
+    for name in (SEGMENTS, "operand_segment_sizes"):
+        if name in op.attributes:
+            return list(ir.DenseI32ArrayAttr(op.attributes[name]))[2:]
+    return [len(op.operands) - 1, 0]

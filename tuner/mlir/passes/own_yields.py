@@ -1,0 +1,83 @@
+"""Gives the tensors that loops and branches yield a place of their own, before bufferization.
+
+A loop whose turns each make a new tensor would otherwise not bufferize, and a branch would hand on memory
+that it allocated, which has no place on a device. With this a turn or a branch ends in a copy.
+"""
+
+from typing import Any
+
+from tuner.mlir.bindings import ir
+from tuner.mlir.building import create, index, value
+from tuner.mlir.ops.dialect import walk
+
+LOOP, BRANCH = "scf.for", "scf.if"
+ALLOCATIONS = ("memref.alloc", "memref.alloca")
+
+
+def yields_own_memory(function: Any) -> bool:
+    """Tells whether a loop or branch on buffers yields memory that it allocated."""
+    yields = [_last(block) for name in (LOOP, BRANCH) for op in walk(function, name) for block in _blocks(op)]
+    return any(_is_allocated_in(each, operand) for each in yields for operand in each.operands)
+
+
+def copy_yields(function: Any) -> None:
+    """Rewrites in place: into a loop's own arguments, and into a tensor in front of a branch.
+
+    Results of branches of dynamic shape stay as they are: nothing in front of them tells their size.
+    """
+    for loop in walk(function, LOOP):
+        block = _blocks(loop)[0]
+        places = [each if _is_tensor(each) else None for each in list(block.arguments)[1:]]
+        if (
+            sum(place is not None for place in places) > 1
+        ):  # one may be yielded as another: copy all away first
+            with loop.location, ir.InsertionPoint(_last(block)):
+                spare = [None if place is None else _empty_like(place) for place in places]
+            _copy_into(_last(block), spare)
+        _copy_into(_last(block), places)
+    for branch in walk(function, BRANCH):
+        with branch.location, ir.InsertionPoint(branch):
+            places = [_empty(result.type) for result in branch.results]
+        for block in _blocks(branch):
+            _copy_into(_last(block), places)
+
+
+def _copy_into(end: Any, places: list[Any]) -> None:
+    for number, place in enumerate(places):
+        yielded = end.operands[number]
+        if place is None or yielded == place:
+            continue
+        with end.location, ir.InsertionPoint(end):
+            copy = create("bufferization.materialize_in_destination", [place.type], [yielded, place])
+        end.operands[number] = copy.results[0]
+
+
+def _empty(kind: Any) -> Any:
+    is_known = isinstance(kind, ir.RankedTensorType) and kind.has_static_shape
+    return create("tensor.empty", [kind]).results[0] if is_known else None
+
+
+def _empty_like(tensor: Any) -> Any:
+    kind = ir.RankedTensorType(tensor.type)
+    dynamic = [axis for axis in range(kind.rank) if kind.is_dynamic_dim(axis)]
+    sizes = [value("tensor.dim", ir.IndexType.get(), tensor, index(axis)) for axis in dynamic]
+    return value("tensor.empty", kind, *sizes)
+
+
+def _is_tensor(each: Any) -> bool:
+    return isinstance(each.type, ir.RankedTensorType)
+
+
+def _is_allocated_in(end: Any, operand: Any) -> bool:
+    owner = operand.owner
+    return (
+        not isinstance(owner, ir.Block) and owner.name in ALLOCATIONS and owner.operation.block == end.block
+    )
+
+
+def _blocks(op: Any) -> list[Any]:
+    return [block for region in op.regions for block in region.blocks]
+
+
+def _last(block: Any) -> Any:
+    return list(block.operations)[-1].operation

@@ -1,0 +1,209 @@
+"""A user's whole program: MLIR text with one function to run, brought to buffers that are freed.
+
+Tensors become memrefs, results included; arguments that were tensors are never written. Calls are inlined.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from tuner.errors import CandidateError, Stage
+from tuner.mlir.bindings import ir, passmanager
+from tuner.mlir.interpreter import first_complaint
+from tuner.mlir.ops.dialect import walk
+from tuner.mlir.padded_views import set_argument_attribute
+from tuner.mlir.passes.buffer_roots import is_buffer
+from tuner.mlir.passes.gpux import parse_with_gpux, take_stream_from_caller
+from tuner.mlir.passes.own_fills import copy_shared_fills
+from tuner.mlir.passes.own_yields import copy_yields, yields_own_memory
+
+INLINE = "builtin.module(inline,symbol-dce)"
+ELEMENTWISE = "builtin.module(convert-elementwise-to-linalg)"  # of arith and math on tensors
+BUFFERS = (
+    "one-shot-bufferize{bufferize-function-boundaries"
+    " function-boundary-type-conversion=identity-layout-map},canonicalize,cse"
+)
+BUFFERIZE = f"builtin.module(eliminate-empty-tensors,{BUFFERS})"
+BUFFERIZE_COPIES = f"builtin.module({BUFFERS})"  # the elimination would undo what keeps copies apart
+DEALLOCATE = "builtin.module(buffer-deallocation-pipeline,convert-bufferization-to-memref,canonicalize,cse)"
+UNKNOWN_EFFECTS = ("gpu.launch_func", "gpux.launch_func")  # to upstream's deallocation
+BY_ADDRESS = "memref.extract_aligned_pointer_as_index"
+YIELDS_ANOTHER = "is not equivalent to the corresponding iter bbArg"
+TENSORS = ir.RankedTensorType | ir.UnrankedTensorType
+
+
+@dataclass(frozen=True)
+class ProgramPayload:
+    """A module in the current context whose function ``entry`` works on memrefs alone."""
+
+    module: ir.Module
+    entry: str
+
+    @property
+    def function(self) -> Any:
+        """Returns the function that is run."""
+        return _function(self.module, self.entry)
+
+
+def read_program(text: str, entry: str | None = None) -> ProgramPayload:
+    """Parses and bufferizes. Raises CandidateError: BIND for no program, COMPILE for what does not fit.
+
+    ``entry`` may be left out where the module has one public function.
+    """
+    module = parse_with_gpux(text, "payload")
+    name = entry_of(module, entry)
+    take_stream_from_caller(_function(module, name))
+    _hide_others(module, name)
+    run_passes(module, INLINE)
+    _reject_calls(module, name)
+    if _has_tensors(module):
+        _protect_arguments(_function(module, name))
+        run_passes(module, ELEMENTWISE)
+        copy_shared_fills(_function(module, name))
+        module = _bufferized(module, name)
+        run_passes(module, DEALLOCATE)
+    elif _is_ours_to_free(_function(module, name)):
+        module = _freed(module)
+    return ProgramPayload(module, name)
+
+
+def entry_of(module: ir.Module, entry: str | None) -> str:
+    """Returns the name of the function to run. Raises CandidateError(BIND) when it cannot be told."""
+    public = [_symbol(function) for function in _functions(module) if _is_public(function)]
+    if entry is not None:
+        if entry not in [_symbol(function) for function in _functions(module)]:
+            found = ", ".join(public) or "none"
+            raise CandidateError(Stage.BIND, f"payload: entry: found {entry!r}, allowed {found}")
+        return entry
+    if len(public) != 1:
+        found = ", ".join(public) or "none"
+        raise CandidateError(
+            Stage.BIND, f"payload: public functions: found {found}, allowed one, or one named as the entry"
+        )
+    return public[0]
+
+
+def run_passes(module: ir.Module, pipeline: str) -> None:
+    """Runs a pipeline in place. Raises CandidateError(COMPILE) with the compiler's first complaint."""
+    try:
+        passmanager.PassManager.parse(pipeline).run(module.operation)
+    except (ir.MLIRError, ValueError, RuntimeError) as error:
+        raise CandidateError(Stage.COMPILE, first_complaint(error)) from error
+
+
+def reject_linalg(payload: ProgramPayload) -> None:
+    """Raises CandidateError for a linalg op that is no loop, such as softmax: nothing later lowers it."""
+    found: list[str] = []
+
+    def visit(op: Any) -> Any:
+        found.extend([op.name] * op.name.startswith("linalg."))
+        return ir.WalkResult.ADVANCE
+
+    payload.function.walk(visit)
+    if found:
+        raise CandidateError(
+            Stage.COMPILE, f"payload: found {found[0]}, allowed linalg ops that become loops"
+        )
+
+
+def _functions(module: ir.Module) -> list[Any]:
+    """Returns the functions that have a body."""
+    found = [op.operation for op in module.body.operations if op.operation.name == "func.func"]
+    return [function for function in found if len(function.regions[0].blocks) > 0]
+
+
+def _function(module: ir.Module, name: str) -> Any:
+    return next(function for function in _functions(module) if _symbol(function) == name)
+
+
+def _symbol(function: Any) -> str:
+    return str(ir.StringAttr(function.attributes["sym_name"]).value)
+
+
+def _is_public(function: Any) -> bool:
+    visibility = function.attributes.get("sym_visibility")
+    return visibility is None or ir.StringAttr(visibility).value == "public"
+
+
+def _hide_others(module: ir.Module, entry: str) -> None:
+    """Makes every other function private, so that inlining leaves nothing of it."""
+    for function in _functions(module):
+        if _symbol(function) != entry:
+            function.attributes["sym_visibility"] = ir.StringAttr.get("private")
+        elif "sym_visibility" in function.attributes:
+            del function.attributes["sym_visibility"]
+
+
+def _reject_calls(module: ir.Module, entry: str) -> None:
+    """Raises CandidateError(BIND) for calls of what is not there, and of the entry by itself."""
+    called = {ir.FlatSymbolRefAttr(call.attributes["callee"]).value for call in walk(module, "func.call")}
+    bodies = {_symbol(function) for function in _functions(module)}
+    for name in sorted(called - (bodies - {entry})):
+        why = "which calls itself" if name == entry else "which has no body"
+        raise CandidateError(
+            Stage.BIND, f"payload: found a call of @{name}, {why}, allowed calls that can be inlined"
+        )
+
+
+def _has_tensors(module: ir.Module) -> bool:
+    found: list[bool] = []
+
+    def visit(op: Any) -> Any:
+        kinds = [each.type for each in (*op.operands, *op.results)]
+        kinds += [each.type for region in op.regions for block in region.blocks for each in block.arguments]
+        if any(isinstance(kind, TENSORS) for kind in kinds):
+            found.append(True)
+            return ir.WalkResult.INTERRUPT
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    return bool(found)
+
+
+def _protect_arguments(function: Any) -> None:
+    """Says of tensor arguments that they must not be written: a tensor is a value, the caller's stays."""
+    for argument in function.regions[0].blocks[0].arguments:
+        if isinstance(argument.type, TENSORS):
+            no = ir.BoolAttr.get(False)
+            set_argument_attribute(function, argument.arg_number, "bufferization.writable", no)
+
+
+def _bufferized(module: ir.Module, name: str) -> ir.Module:
+    """Returns the module on memrefs, where need be with copies of what loops and branches yield."""
+    copied = ir.Module.parse(module.operation.get_asm(enable_debug_info=True))  # to keep the locations
+    try:
+        run_passes(module, BUFFERIZE)
+        if not yields_own_memory(_function(module, name)):
+            return module
+    except CandidateError as error:
+        if YIELDS_ANOTHER not in error.reason:
+            raise
+    copy_yields(_function(copied, name))
+    run_passes(copied, BUFFERIZE_COPIES)
+    return copied
+
+
+def _freed(module: ir.Module) -> ir.Module:
+    """Returns the module with deallocations, or as it is where they would depend on addresses at run time."""
+    freed = ir.Module.parse(str(module))
+    run_passes(freed, DEALLOCATE)
+    return module if walk(freed, BY_ADDRESS) else freed
+
+
+def _is_ours_to_free(function: Any) -> bool:
+    """Tells whether a function has memory and frees none, so that its author leaves that to us.
+
+    What it returns counts: a returned argument becomes a copy, which the caller may free.
+    Raises CandidateError where upstream cannot tell what may be freed.
+    """
+    returned = [
+        kind for kind in function.regions[0].blocks[0].operations[-1].operands if is_buffer(kind.type)
+    ]
+    if walk(function, "memref.dealloc") or not (returned or walk(function, "memref.alloc")):
+        return False
+    for name in UNKNOWN_EFFECTS:
+        if walk(function, name):
+            raise CandidateError(
+                Stage.COMPILE,
+                f"payload: found {name} and memory without memref.dealloc, allowed freed memory",
+            )
+    return True
