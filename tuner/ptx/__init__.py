@@ -8,25 +8,31 @@ get the least favourable legal timing: what they write is NaN until it is waited
 are found with vector clocks, whatever order the threads ran in; races between blocks by who touched what.
 """
 
+from tuner.ptx.arguments import Argument, Pointer
 from tuner.ptx.conflicts import BankConflict
 from tuner.ptx.defects import Defect, Hazard, SimulationError, UnsupportedInstruction
 from tuner.ptx.instruction import Module
-from tuner.ptx.launch import run_program, simulate, simulate_module
+from tuner.ptx.launch import run_program, simulate, simulate_module, simulate_touching
 from tuner.ptx.parser import parse
 from tuner.ptx.simulation import Simulation
 from tuner.ptx.tensor_map import TensorMap
+from tuner.ptx.touched import Touched
 
 __all__ = [
+    "Argument",
     "BankConflict",
     "Defect",
     "Hazard",
     "Module",
+    "Pointer",
     "Simulation",
     "SimulationError",
     "TensorMap",
+    "Touched",
     "UnsupportedInstruction",
     "parse",
     "run_program",
     "simulate",
     "simulate_module",
+    "simulate_touching",
 ]

@@ -15,9 +15,21 @@ from tuner.ptx.instruction import Kernel, Module, Parameter
 from tuner.ptx.layout import Layout
 from tuner.ptx.spaces import WINDOWS
 from tuner.ptx.tensor_map import PlacedMap, TensorMap
+from tuner.ptx.touched import Touched
 
-Argument: TypeAlias = Array | TensorMap | int | float | np.generic | bytes
 TENSOR_MAP_BYTES = 128  # CUtensorMap
+
+
+@dataclass(frozen=True, eq=False)
+class Pointer:
+    """An address inside an array: the whole array can be reached by it."""
+
+    name: str  # of the array, in messages
+    array: Array
+    offset_bytes: int
+
+
+Argument: TypeAlias = Array | Pointer | TensorMap | int | float | np.generic | bytes
 
 
 @dataclass
@@ -40,6 +52,12 @@ class Placement:
             self._buffers[key] = (self.global_.add(buffer), buffer)
         return self._buffers[key]
 
+    def touched(self) -> tuple[Touched, ...]:
+        """Returns what was read and written of each array so far."""
+        return tuple(
+            Touched.of(key, buffer.bytes.size, buffer.races) for key, (_, buffer) in self._buffers.items()
+        )
+
 
 def place(layout: Layout, arguments: tuple[Argument, ...], global_: GlobalMemory) -> Placement:
     """Returns the placement of a launch's arguments. Raises UsageError for one that does not fit."""
@@ -60,6 +78,9 @@ def _value(placement: Placement, parameter: Parameter, argument: Argument, start
     """Returns the bytes of one parameter."""
     if isinstance(argument, TensorMap):
         return _tensor_map(placement, parameter, argument, start)
+    if isinstance(argument, Pointer):
+        address, _ = placement.buffer(argument.name, argument.array)
+        return np.array([address + argument.offset_bytes], np.uint64).view(np.uint8)
     if isinstance(argument, np.ndarray):
         address, _ = placement.buffer(parameter.name, argument)
         return np.array([address], np.uint64).view(np.uint8)

@@ -121,6 +121,7 @@ class GlobalMemory:
         size = item_bytes * count
         for buffer, which, starts in self.parts(watch, lanes, addresses, size):
             cells = buffer.races.cells(starts, size)
+            buffer.races.note_read(cells)
             _report(watch, buffer, buffer.races.write(watch.clocks, lanes[which], cells, True), lanes[which])
             yield buffer.view(item_bytes), which, starts // item_bytes
 

@@ -29,6 +29,22 @@ class GlobalRaces:
         self._read_block = np.zeros(cells, np.int32)  # number + 1, or MANY
         self._read_thread = np.zeros(cells, np.int16)  # or MANY
         self._read_clock = np.zeros(cells, np.int32)
+        self._is_read_first = np.zeros(cells, bool)  # read before it was written
+
+    @property
+    def written(self) -> Bools:
+        """Returns which cells were written."""
+        written: Bools = self._write_block != 0
+        return written
+
+    @property
+    def read_first(self) -> Bools:
+        """Returns which cells were read before anything was written there."""
+        return self._is_read_first
+
+    def note_read(self, cells: Indices) -> None:
+        """Notes that what was in cells before the launch is needed, where it is there still."""
+        self._is_read_first[cells[self._write_block[cells] == 0]] = True
 
     def cells(self, starts: Indices, size_bytes: int) -> Indices:
         """Returns the cells [access, cell] of accesses of one size."""
@@ -38,6 +54,7 @@ class GlobalRaces:
         """Notes that threads read; returns what is wrong with it."""
         block, thread = _who(clocks, lanes)
         found = self._against_writes(clocks, lanes, cells, is_strong)
+        self.note_read(cells)
         if is_strong:
             return found
         before, reader = self._read_block[cells], self._read_thread[cells]

@@ -25,6 +25,7 @@ from tuner.ptx.instruction import Kernel, Module
 from tuner.ptx.layout import layout_of
 from tuner.ptx.parser import parse
 from tuner.ptx.simulation import Simulation
+from tuner.ptx.touched import Touched
 
 LANES_LIMIT = 2048  # that run at once: more need more memory, fewer pay more overhead
 
@@ -65,6 +66,22 @@ def simulate_module(
     schedule_seed: int | None = None,
 ) -> Simulation:
     """Does what ``simulate`` does, with PTX that is already parsed."""
+    return simulate_touching(
+        module, kernel, grid, block, arguments, dynamic_shared_bytes, blocks, schedule_seed
+    )[0]
+
+
+def simulate_touching(
+    module: Module,
+    kernel: str,
+    grid: Index3,
+    block: Index3,
+    arguments: tuple[Argument, ...],
+    dynamic_shared_bytes: int = 0,
+    blocks: tuple[Index3, ...] | None = None,
+    schedule_seed: int | None = None,
+) -> tuple[Simulation, tuple[Touched, ...]]:
+    """Does what ``simulate_module`` does; tells also which bytes of its buffers the kernel touched."""
     entry = kernel_of(module, kernel)
     check_launch(entry, grid, block, arguments)
     numbers = block_numbers(grid, blocks)
@@ -80,7 +97,8 @@ def simulate_module(
             chunk = launch.chunk(Geometry(grid, block, numbers[first : first + at_once]), rng)
             Engine(entry, program, chunk, counts, rng, random_unit_lanes(entry)).run()
     conflicts, hazards = launch.conflicts.conflicts(), launch.log.hazards()
-    return Simulation(entry.name, len(numbers), counts.instructions, conflicts, hazards)
+    simulation = Simulation(entry.name, len(numbers), counts.instructions, conflicts, hazards)
+    return simulation, placement.touched()
 
 
 def run_program(
