@@ -46,7 +46,7 @@ def rng() -> np.random.Generator:
 @pytest.mark.parametrize("call_s", [1e-9, 1e-7, 3e-6, 1e-4, 9e-4])
 def test_a_fast_action_is_repeated_until_a_sample_is_long_enough(call_s: float) -> None:
     clock = Clock()
-    inner = timing.calibrate(Action(clock, call_s), EFFORT, clock)
+    inner = timing.calibrate(timing.stopwatch_of(Action(clock, call_s), clock), EFFORT)
     assert timing.SAMPLE_S <= inner * call_s <= 3 * timing.SAMPLE_S
 
 
@@ -54,7 +54,7 @@ def test_a_fast_action_is_repeated_until_a_sample_is_long_enough(call_s: float) 
 def test_a_slow_action_is_called_once_a_sample(call_s: float) -> None:
     clock = Clock()
     action = Action(clock, call_s)
-    assert timing.calibrate(action, EFFORT, clock) == 1
+    assert timing.calibrate(timing.stopwatch_of(action, clock), EFFORT) == 1
     assert action.repeats == [1, 1]  # the first warms up
 
 
@@ -63,7 +63,7 @@ def test_a_first_call_that_is_slow_is_not_taken_for_the_rule() -> None:
     action = Action(clock, 1.0, drift_s=-1.0 + 1e-6)
     timing.sample(action, 1, clock)
     action.drift_s = 0.0
-    assert timing.calibrate(action, EFFORT, clock) * 1e-6 >= timing.SAMPLE_S
+    assert timing.calibrate(timing.stopwatch_of(action, clock), EFFORT) * 1e-6 >= timing.SAMPLE_S
 
 
 @given(st.floats(1e-8, 1.0))

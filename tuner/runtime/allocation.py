@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tuner.bf16 import fill_with_nan
+
 ALIGNMENT_BYTES = 64  # a cache line and an AVX-512 register
 GUARD_BYTES = 4096  # before and after C: a stray vector or row of a tile lands inside
 GUARD_BYTE = 0xA5
@@ -45,10 +47,15 @@ class GuardedArray:
         self.array = self._memory[GUARD_BYTES : GUARD_BYTES + size].view(dtype).reshape(shape)
         self.poison()
 
+    @property
+    def memory(self) -> npt.NDArray[np.uint8]:
+        """Returns the bytes of the array with both guards, GUARD_BYTES each."""
+        return self._memory
+
     def poison(self) -> None:
         """Fills the array with NaN and the guards with a pattern."""
         self._memory[:] = GUARD_BYTE
-        self.array.fill(np.nan)
+        fill_with_nan(self.array)
 
     def stray_bytes(self) -> int:
         """Returns how many guard bytes were overwritten."""

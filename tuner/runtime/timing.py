@@ -16,23 +16,14 @@ RESAMPLES = 500  # of the bootstrap
 
 Repeat = Callable[[int], None]  # runs the action that many times
 Clock = Callable[[], float]  # seconds since whenever
+Stopwatch = Callable[[int], float]  # runs the action that many times in a row; returns the seconds per call
 
 
 def measure(
     repeat: Repeat, effort: Effort, rng: np.random.Generator, clock: Clock = time.perf_counter
 ) -> Measurement:
-    """Times one action until the budget is spent; stops early when every sample is above ``stop_above_s``."""
-    inner = calibrate(repeat, effort, clock)
-    samples: list[float] = []
-    spent = 0.0
-    while len(samples) < effort.max_samples:
-        samples.append(sample(repeat, inner, clock))
-        spent += samples[-1] * inner
-        if _is_hopeless(samples, effort):
-            return summarize(samples, inner, rng, is_complete=False)
-        if spent >= effort.budget_s and len(samples) >= effort.min_samples:
-            break
-    return summarize(samples, inner, rng)
+    """Times one action by the clock of this process, see ``measure_by``."""
+    return measure_by(stopwatch_of(repeat, clock), effort, rng)
 
 
 def measure_together(
@@ -41,26 +32,53 @@ def measure_together(
     rng: np.random.Generator,
     clock: Clock = time.perf_counter,
 ) -> tuple[Measurement, ...]:
+    """Times several actions by the clock of this process, see ``measure_together_by``."""
+    return measure_together_by(tuple(stopwatch_of(repeat, clock) for repeat in repeats), effort, rng)
+
+
+def stopwatch_of(repeat: Repeat, clock: Clock = time.perf_counter) -> Stopwatch:
+    """Returns what times an action by the clock of this process."""
+    return lambda inner: sample(repeat, inner, clock)
+
+
+def measure_by(take: Stopwatch, effort: Effort, rng: np.random.Generator) -> Measurement:
+    """Times one action until the budget is spent; stops early when every sample is above ``stop_above_s``."""
+    inner = calibrate(take, effort)
+    samples: list[float] = []
+    spent = 0.0
+    while len(samples) < effort.max_samples:
+        samples.append(take(inner))
+        spent += samples[-1] * inner
+        if _is_hopeless(samples, effort):
+            return summarize(samples, inner, rng, is_complete=False)
+        if spent >= effort.budget_s and len(samples) >= effort.min_samples:
+            break
+    return summarize(samples, inner, rng)
+
+
+def measure_together_by(
+    stopwatches: tuple[Stopwatch, ...], effort: Effort, rng: np.random.Generator
+) -> tuple[Measurement, ...]:
     """Times several actions sample by sample in a shuffled order: drift hits all of them alike."""
-    inners = [calibrate(repeat, effort, clock) for repeat in repeats]
-    samples: list[list[float]] = [[] for _ in repeats]
+    inners = [calibrate(take, effort) for take in stopwatches]
+    samples: list[list[float]] = [[] for _ in stopwatches]
     spent = 0.0
     while len(samples[0]) < effort.max_samples:
-        for index in rng.permutation(len(repeats)):
-            samples[index].append(sample(repeats[index], inners[index], clock))
+        for index in rng.permutation(len(stopwatches)):
+            samples[index].append(stopwatches[index](inners[index]))
             spent += samples[index][-1] * inners[index]
-        if spent >= effort.budget_s * len(repeats) and len(samples[0]) >= effort.min_samples:
+        if spent >= effort.budget_s * len(stopwatches) and len(samples[0]) >= effort.min_samples:
             break
     return tuple(summarize(taken, inner, rng) for taken, inner in zip(samples, inners, strict=True))
 
 
-def calibrate(repeat: Repeat, effort: Effort, clock: Clock = time.perf_counter) -> int:
+def calibrate(take: Stopwatch, effort: Effort) -> int:
     """Warms up and returns the calls per sample that make one last ``SAMPLE_S``."""
-    sample(repeat, 1, clock)
-    inner, per_call = 1, sample(repeat, 1, clock)
+    take(1)
+    inner, per_call = 1, take(1)
     while per_call * inner < SAMPLE_S and per_call * inner < effort.budget_s:
         inner = max(inner + 1, min(inner * 10, math.ceil(1.2 * SAMPLE_S / max(per_call, 1e-9))))
-        per_call = sample(repeat, inner, clock)
+        per_call = take(inner)
     return inner
 
 

@@ -1,0 +1,232 @@
+"""The device on a stand-in for the driver: every call arrives, is cached where it may, tells its errors."""
+
+import ctypes
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.runtime.calling_every import call_everything
+from tests.runtime.simulated.test_kernels import SCALE, Parameters
+from tests.runtime.stub_driver import StubDriver, stub_library
+from tuner.device import DeviceError, Extent
+
+KERNEL = b""".version 8.0
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 a, .param .u32 n, .param .u64 b) { ret; }
+"""
+SOURCE = np.arange(64, dtype=np.float32)
+INVALID_VALUE, OUT_OF_MEMORY, ILLEGAL_ADDRESS = 1, 2, 700
+KIB = 1024
+
+
+def test_every_method_reaches_the_driver() -> None:
+    stub = StubDriver()
+    device = stub.open()
+    for _, call in call_everything(device, KERNEL):
+        call()
+    assert stub.errors == []
+    assert stub.live_blocks == 0
+    assert (device.name, device.chip) == ("stub GPU 0", "sm_90")
+    assert stub.calls("cuMemcpyAsync") == 3
+    assert stub.calls("cuLaunchKernelEx") == 1
+    assert stub.variable("stub_pool_threshold", ctypes.c_uint64).value == 2**64 - 1
+
+
+def test_kernels_compute() -> None:
+    stub = StubDriver()
+    device = stub.open()
+    function = device.function(device.load_module(SCALE), "scale")
+    stream = device.create_stream()
+    x, y = device.allocate(256, stream), device.allocate(256, stream)
+    found = np.zeros(64, np.float32)
+    given = Parameters(ctypes.c_uint64(x), ctypes.c_float(3), ctypes.c_uint64(y))
+    device.copy(x, SOURCE.ctypes.data, 256, stream)
+    device.launch(function, Extent(1), Extent(64), 0, stream, given.address, given.count)
+    device.copy(found.ctypes.data, y, 256, stream)
+    device.synchronize_stream(stream)
+    np.testing.assert_array_equal(found, 3 * SOURCE)
+
+
+@pytest.mark.parametrize("item_bytes", [1, 2, 4])
+def test_fills_take_the_low_bits(item_bytes: int) -> None:
+    device = StubDriver().open()
+    address, found = device.allocate(8, 0), np.zeros(8, np.uint8)
+    device.fill(address, 0x1_0403_0201, item_bytes, 8 // item_bytes, 0)
+    device.copy(found.ctypes.data, address, 8, 0)
+    assert found.tolist() == [1, 2, 3, 4][:item_bytes] * (8 // item_bytes)
+    with pytest.raises(DeviceError, match=r"fill: found items of 8 bytes, allowed \(1, 2, 4\)"):
+        device.fill(address, 0, 8, 1, 0)
+
+
+def test_an_image_is_loaded_once_and_a_kernel_looked_up_once() -> None:
+    stub = StubDriver()
+    device = stub.open()
+    module = device.load_module(KERNEL)
+    assert device.load_module(KERNEL) == module
+    assert device.function(module, "k") == device.function(module, "k")
+    assert (stub.calls("cuModuleLoadData"), stub.calls("cuModuleGetFunction")) == (1, 1)
+    device.unload_module(module)
+    assert stub.calls("cuModuleUnload") == 0
+    device.unload_module(module)
+    assert stub.calls("cuModuleUnload") == 1
+    with pytest.raises(DeviceError, match=r"module 0x[0-9a-f]+: found a module that is not loaded"):
+        device.function(module, "k")
+    device.load_module(KERNEL)
+    assert stub.calls("cuModuleLoadData") == 2
+
+
+def test_shared_memory_above_48_kib_is_asked_for_once_per_size() -> None:
+    stub = StubDriver()
+    device = stub.open()
+    function = device.function(device.load_module(b"cubin"), "k")
+    for shared_bytes in (48 * KIB, 100 * KIB, 64 * KIB, 100 * KIB, 227 * KIB):
+        device.launch(function, Extent(1), Extent(1), shared_bytes, 0, 0, 0)
+    assert stub.calls("cuFuncSetAttribute") == 2
+    assert [sizes[6] // KIB for _, sizes in stub.launches] == [48, 100, 64, 100, 227]
+    with pytest.raises(DeviceError, match="k: found 233472 bytes of dynamic shared memory, allowed 232448"):
+        device.launch(function, Extent(1), Extent(1), 228 * KIB, 0, 0, 0)
+
+
+def test_clusters_are_passed_and_large_ones_asked_for_once() -> None:
+    stub = StubDriver()
+    device = stub.open()
+    function = device.function(device.load_module(b"cubin"), "k")
+    for cluster, asked in ((Extent(4, 2), 0), (Extent(8, 2), 1), (Extent(16), 1)):
+        device.launch(function, Extent(16, 2), Extent(32), 0, 0, 0, 0, cluster)
+        assert tuple(stub.variable("stub_cluster", ctypes.c_uint * 3)) == cluster
+        assert stub.calls("cuFuncSetAttribute") == asked
+    assert stub.launches[0] == ("k", (16, 2, 1, 32, 1, 1, 0))
+
+
+def test_timed_events_measure_seconds() -> None:
+    device = StubDriver().open()
+    start, stop = device.create_event(is_timed=True), device.create_event(is_timed=True)
+    device.record_event(start, 0)
+    device.record_event(stop, 0)
+    assert 0 <= device.elapsed_s(start, stop) < 1
+    with pytest.raises(DeviceError, match="cuEventElapsedTime: CUDA_ERROR_INVALID_HANDLE"):
+        device.elapsed_s(start, device.create_event())
+
+
+def test_without_pools_memory_is_allocated_and_freed_at_once() -> None:
+    stub = StubDriver()
+    stub.machine(has_pools=False)
+    device = stub.open()
+    device.free(device.allocate(0, 0), 0)
+    assert (stub.calls("cuMemAlloc"), stub.calls("cuMemFree"), stub.calls("cuMemAllocAsync")) == (1, 1, 0)
+    assert stub.calls("cuMemPoolSetAttribute") == 0
+
+
+def test_freeing_nothing_is_allowed() -> None:
+    stub = StubDriver()
+    stub.open().free(0, 0)
+    assert stub.calls("cuMemFreeAsync") == 0
+
+
+def test_tensor_maps_carry_every_field() -> None:
+    stub = StubDriver()
+    device = stub.open()
+    address = device.allocate(4096, 0)
+    found = device.tensor_map(address, (64, 8, 2), (128, 1024), (32, 4, 1), 6, 1, 3, 2, 1)
+    words = np.frombuffer(found, np.uint32)
+    assert words[:7].tolist() == [6, 3, address & 0xFFFF_FFFF, 1, 3, 2, 1]
+    assert words[7:27].reshape(4, 5)[:, :3].tolist() == [[64, 8, 2], [128, 1024, 0], [32, 4, 1], [1, 1, 1]]
+
+
+def test_an_error_tells_the_call_what_it_was_for_and_the_drivers_words() -> None:
+    stub = StubDriver()
+    device = stub.open()
+    stub.fail("cuMemAllocAsync", OUT_OF_MEMORY)
+    with pytest.raises(
+        DeviceError, match=r"^cuMemAllocAsync: 99 bytes: CUDA_ERROR_OUT_OF_MEMORY: out of memory$"
+    ) as caught:
+        device.allocate(99, 0)
+    assert (caught.value.error_name, caught.value.is_sticky) == ("CUDA_ERROR_OUT_OF_MEMORY", False)
+    device.free(device.allocate(99, 0), 0)
+    stub.fail("cuStreamSynchronize", 4242)
+    with pytest.raises(DeviceError, match=r"^cuStreamSynchronize: CUDA error 4242$"):
+        device.synchronize_stream(0)
+
+
+def test_an_error_that_breaks_the_context_is_sticky() -> None:
+    stub = StubDriver()
+    device = stub.open()
+    stub.fail("cuStreamSynchronize", ILLEGAL_ADDRESS, after=1)
+    device.synchronize_stream(0)
+    for _ in range(2):
+        with pytest.raises(
+            DeviceError, match="CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access"
+        ) as caught:
+            device.synchronize_stream(0)
+        assert caught.value.is_sticky
+
+
+def test_every_thread_gets_the_context() -> None:
+    stub = StubDriver()
+    device, found = stub.open(), []
+    thread = threading.Thread(target=lambda: found.append(device.create_stream()))
+    thread.start()
+    thread.join()
+    device.destroy_stream(found[0])
+    assert stub.calls("cuCtxSetCurrent") == 2
+
+
+def test_a_closed_device_has_given_its_context_back() -> None:
+    stub = StubDriver()
+    stub.open().close()
+    assert stub.calls("cuDevicePrimaryCtxRelease") == 1
+
+
+BINDINGS = """
+import ctypes
+import numpy as np
+from tests.runtime.calling_every import call_everything
+from tests.runtime.cuda.test_cuda_device import KERNEL
+from tests.runtime.stub_driver import StubDriver
+from tuner.device import DeviceError, Extent
+from tuner.runtime.cuda import open_device
+stub = StubDriver()
+device = open_device()
+assert device._driver.origin.startswith("cuda-bindings"), device._driver.origin
+for name, call in call_everything(device, KERNEL):
+    call()
+assert stub.live_blocks == 0
+assert (device.name, device.chip, device.facts.driver_version) == ("stub GPU 0", "sm_90", "13.0")
+assert stub.variable("stub_pool_threshold", ctypes.c_uint64).value == 2**64 - 1
+start, stop = device.create_event(is_timed=True), device.create_event(is_timed=True)
+device.record_event(start, 0)
+device.record_event(stop, 0)
+assert 0 <= device.elapsed_s(start, stop) < 1
+address = device.allocate(4096, 0)
+words = np.frombuffer(device.tensor_map(address, (64, 8), (128,), (32, 4), 6, 0, 3, 2, 1), np.uint32)
+assert words[:7].tolist() == [6, 2, address & 0xFFFFFFFF, 0, 3, 2, 1], words
+assert words[7:27].reshape(4, 5)[:, :2].tolist() == [[64, 8], [128, 0], [32, 4], [1, 1]], words
+function = device.function(device.load_module(b"cubin"), "k")
+device.launch(function, Extent(16, 2), Extent(32), 100 << 10, 0, 0, 0, Extent(4, 2))
+assert tuple(stub.variable("stub_cluster", ctypes.c_uint * 3)) == (4, 2, 1)
+stub.fail("cuMemAllocAsync", 2)
+try:
+    device.allocate(99, 0)
+except DeviceError as error:
+    assert str(error) == "cuMemAllocAsync: 99 bytes: CUDA_ERROR_OUT_OF_MEMORY: out of memory", error
+else:
+    raise AssertionError("not refused")
+print("ok")
+"""
+
+
+def test_the_bindings_make_the_same_calls(tmp_path: Path) -> None:
+    """In a process of its own, where the loader finds the stand-in under the driver's name."""
+    pytest.importorskip("cuda.bindings")
+    folder = stub_library().parent
+    environment = os.environ | {"LD_LIBRARY_PATH": str(folder), "STUB_DRIVER": str(stub_library())}
+    done = subprocess.run(
+        [sys.executable, "-c", BINDINGS], capture_output=True, text=True, env=environment, check=False
+    )
+    assert (done.stdout.strip(), done.stderr) == ("ok", "")

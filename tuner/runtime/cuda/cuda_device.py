@@ -1,0 +1,182 @@
+"""An NVIDIA GPU on the driver API."""
+
+import threading
+from typing import Any, final
+
+from tuner.device import AbstractDevice, DeviceError, Extent
+from tuner.runtime.cuda.driver import CheckedDriver
+from tuner.runtime.cuda.facts import read_facts
+from tuner.runtime.cuda.launch_config import LaunchConfig
+from tuner.runtime.cuda.modules import Modules
+
+# Flags and enumerations of cuda.h
+STREAM_NON_BLOCKING = 1
+EVENT_DEFAULT, EVENT_DISABLE_TIMING = 0, 2
+CAPTURE_RELAXED = 2  # CU_STREAM_CAPTURE_MODE_RELAXED: other threads and allocations are no concern of it
+AUTO_FREE_ON_LAUNCH = 1  # CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH
+POOL_RELEASE_THRESHOLD = 4  # CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
+KEEP_ALL = 2**64 - 1
+FILLS = {1: "cuMemsetD8Async", 2: "cuMemsetD16Async", 4: "cuMemsetD32Async"}
+
+
+@final
+class CudaDevice(AbstractDevice):
+    """One GPU and its primary context, which PyTorch and CuPy use as well.
+
+    Memory is allocated in the order of streams where the driver can, and what is freed stays in the pool of
+    this process. May be used from several threads.
+    """
+
+    def __init__(self, driver: CheckedDriver, ordinal: int = 0) -> None:
+        """Retains the context. Raises DeviceError."""
+        self._driver = driver
+        self._device: int = driver("cuDeviceGet", ordinal)
+        self.facts = read_facts(driver, self._device)
+        self.name, self.chip = self.facts.name, self.facts.chip
+        self._context: int = driver("cuDevicePrimaryCtxRetain", self._device)
+        self._thread = threading.local()  # whether the context is current there
+        self._modules = Modules(self._call, self.facts.max_shared_bytes)
+        if self.facts.has_memory_pools:
+            pool = self._call("cuDeviceGetDefaultMemPool", self._device)
+            self._call("cuMemPoolSetAttribute", pool, POOL_RELEASE_THRESHOLD, KEEP_ALL)
+
+    def close(self) -> None:
+        """Gives the context back; nothing of the device may be used afterwards."""
+        self._driver("cuDevicePrimaryCtxRelease", self._device)
+
+    def load_module(self, image: bytes) -> int:
+        return self._modules.load(image)
+
+    def unload_module(self, module: int) -> None:
+        self._modules.unload(module)
+
+    def function(self, module: int, name: str) -> int:
+        return self._modules.function(module, name)
+
+    def launch(
+        self,
+        function: int,
+        grid: Extent,
+        block: Extent,
+        shared_bytes: int,
+        stream: int,
+        parameters: int,
+        count: int,
+        cluster: Extent | None = None,
+    ) -> None:
+        self._modules.allow_shared(function, shared_bytes)
+        doing = f"launch of {self._modules.name_of(function)}"
+        if cluster is None:
+            sizes = (*grid, *block, shared_bytes)
+            self._call("cuLaunchKernel", function, *sizes, stream, parameters, 0, doing=doing)
+            return
+        self._modules.allow_cluster(function, cluster)
+        config = LaunchConfig(grid, block, shared_bytes, stream, cluster)
+        self._call("cuLaunchKernelEx", config, function, parameters, 0, doing=doing)
+
+    def create_stream(self) -> int:
+        return int(self._call("cuStreamCreate", STREAM_NON_BLOCKING))
+
+    def destroy_stream(self, stream: int) -> None:
+        self._call("cuStreamDestroy", stream)
+
+    def synchronize_stream(self, stream: int) -> None:
+        self._call("cuStreamSynchronize", stream)
+
+    def create_event(self, *, is_timed: bool = False) -> int:
+        return int(self._call("cuEventCreate", EVENT_DEFAULT if is_timed else EVENT_DISABLE_TIMING))
+
+    def destroy_event(self, event: int) -> None:
+        self._call("cuEventDestroy", event)
+
+    def record_event(self, event: int, stream: int) -> None:
+        self._call("cuEventRecord", event, stream)
+
+    def wait_event(self, stream: int, event: int) -> None:
+        self._call("cuStreamWaitEvent", stream, event, 0)
+
+    def synchronize_event(self, event: int) -> None:
+        self._call("cuEventSynchronize", event)
+
+    def elapsed_s(self, start: int, stop: int) -> float:
+        return float(self._call("cuEventElapsedTime", start, stop)) / 1e3
+
+    def allocate(self, size_bytes: int, stream: int) -> int:
+        doing = f"{size_bytes} bytes"
+        if self.facts.has_memory_pools:
+            return int(self._call("cuMemAllocAsync", max(size_bytes, 1), stream, doing=doing))
+        return int(self._call("cuMemAlloc", max(size_bytes, 1), doing=doing))
+
+    def free(self, address: int, stream: int) -> None:
+        if address == 0:  # which cuMemFree takes and cuMemFreeAsync does not
+            return
+        if self.facts.has_memory_pools:
+            self._call("cuMemFreeAsync", address, stream)
+        else:  # waits for the work that uses it
+            self._call("cuMemFree", address)
+
+    def allocate_host(self, size_bytes: int) -> int:
+        return int(self._call("cuMemAllocHost", max(size_bytes, 1), doing=f"{size_bytes} bytes"))
+
+    def free_host(self, address: int) -> None:
+        self._call("cuMemFreeHost", address)
+
+    def register_host(self, address: int, size_bytes: int) -> None:
+        self._call("cuMemHostRegister", address, size_bytes, 0)
+
+    def unregister_host(self, address: int) -> None:
+        self._call("cuMemHostUnregister", address)
+
+    def copy(self, target: int, source: int, size_bytes: int, stream: int) -> None:
+        if size_bytes:
+            self._call("cuMemcpyAsync", target, source, size_bytes, stream, doing=f"{size_bytes} bytes")
+
+    def fill(self, address: int, value: int, item_bytes: int, count: int, stream: int) -> None:
+        if item_bytes not in FILLS:
+            raise DeviceError(f"fill: found items of {item_bytes} bytes, allowed {tuple(FILLS)}")
+        bits = value & (1 << 8 * item_bytes) - 1
+        self._call(FILLS[item_bytes], address, bits, count, stream, doing=f"{item_bytes * count} bytes")
+
+    def begin_capture(self, stream: int) -> None:
+        self._call("cuStreamBeginCapture", stream, CAPTURE_RELAXED)
+
+    def end_capture(self, stream: int) -> int:
+        captured = self._call("cuStreamEndCapture", stream)
+        try:
+            return int(self._call("cuGraphInstantiate", captured, AUTO_FREE_ON_LAUNCH))
+        finally:
+            self._call("cuGraphDestroy", captured)
+
+    def launch_graph(self, graph: int, stream: int) -> None:
+        self._call("cuGraphLaunch", graph, stream)
+
+    def destroy_graph(self, graph: int) -> None:
+        self._call("cuGraphExecDestroy", graph)
+
+    def tensor_map(
+        self,
+        address: int,
+        sizes: tuple[int, ...],
+        strides_bytes: tuple[int, ...],
+        box: tuple[int, ...],
+        dtype: int,
+        interleave: int,
+        swizzle: int,
+        l2_promotion: int,
+        out_of_bounds: int,
+    ) -> bytes:
+        rank = len(sizes)
+        found = self._call(
+            "cuTensorMapEncodeTiled",
+            *(dtype, rank, address, sizes, strides_bytes, box, (1,) * rank),
+            *(interleave, swizzle, l2_promotion, out_of_bounds),
+            doing=f"tensor of sizes {sizes}, box {box}",
+        )
+        return bytes(found)
+
+    def _call(self, name: str, *inputs: Any, doing: str = "") -> Any:
+        """Makes a call with the context current in this thread."""
+        if not getattr(self._thread, "is_current", False):
+            self._driver("cuCtxSetCurrent", self._context)
+            self._thread.is_current = True
+        return self._driver(name, *inputs, doing=doing)

@@ -1,0 +1,56 @@
+"""A launch with clusters: what cuLaunchKernelEx gets."""
+
+import ctypes
+from dataclasses import dataclass
+
+from tuner.device import Extent
+
+CLUSTER_DIMENSION = 4  # CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+
+
+@dataclass(frozen=True)
+class LaunchConfig:
+    """Sizes, stream and cluster of a launch."""
+
+    grid: Extent
+    block: Extent
+    shared_bytes: int
+    stream: int
+    cluster: Extent
+
+
+class CLaunchAttribute(ctypes.Structure):
+    """CUlaunchAttribute of cuda.h: an id, and 64 bytes of which a cluster takes the first three words."""
+
+    _fields_ = [
+        ("id", ctypes.c_int),
+        ("padding", ctypes.c_int),
+        ("cluster", ctypes.c_uint * 3),
+        ("rest", ctypes.c_uint8 * 52),
+    ]
+
+
+class CLaunchConfig(ctypes.Structure):
+    """CUlaunchConfig of cuda.h."""
+
+    _fields_ = [
+        ("grid", ctypes.c_uint * 3),
+        ("block", ctypes.c_uint * 3),
+        ("shared_bytes", ctypes.c_uint),
+        ("stream", ctypes.c_void_p),
+        ("attributes", ctypes.POINTER(CLaunchAttribute)),
+        ("attribute_count", ctypes.c_uint),
+    ]
+
+
+def c_config(config: LaunchConfig) -> CLaunchConfig:
+    """Returns the config as C has it; it keeps its attributes alive."""
+    attribute = CLaunchAttribute(CLUSTER_DIMENSION, 0, (ctypes.c_uint * 3)(*config.cluster))
+    return CLaunchConfig(
+        (ctypes.c_uint * 3)(*config.grid),
+        (ctypes.c_uint * 3)(*config.block),
+        config.shared_bytes,
+        config.stream,
+        ctypes.pointer(attribute),
+        1,
+    )

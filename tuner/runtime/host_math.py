@@ -1,0 +1,23 @@
+"""The C library's functions of numbers, for compiled code that calls them by a name of ours."""
+
+import ctypes
+import re
+from ctypes.util import find_library
+
+from tuner.mlir.host_lowering import MATH_PREFIX
+
+DECLARED = re.compile(rf"llvm\.func @{MATH_PREFIX}(\w+)\(")
+
+
+def math_symbols(llvm_text: str) -> dict[str, int]:
+    """Returns the address of each function that the code declares and the math library has."""
+    names, path = sorted(set(DECLARED.findall(llvm_text))), find_library("m")
+    if path is None or not names:
+        return {}
+    library = ctypes.CDLL(path)
+    found = {name: getattr(library, name, None) for name in names}
+    return {
+        MATH_PREFIX + name: ctypes.cast(function, ctypes.c_void_p).value or 0
+        for name, function in found.items()
+        if function is not None
+    }

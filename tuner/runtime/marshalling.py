@@ -1,0 +1,195 @@
+"""Between Python's values and the packed convention of compiled code: descriptors in, results out."""
+
+import ctypes
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tuner.device_program import BufferType, DeviceProgram, ScalarType, ValueType
+from tuner.errors import UsageError
+from tuner.runtime.device_arrays import DeviceArray, device_array
+from tuner.runtime.elements import dtype_of, is_same_bits
+from tuner.runtime.memref import MemRef
+
+WORD_BYTES = 8
+NO_NUMBERS = (np.flexible, np.complexfloating, np.datetime64, np.timedelta64, np.object_)
+HEADER_WORDS = 3  # allocated, aligned, offset
+
+
+@dataclass(frozen=True, eq=False)
+class Passed:
+    """One checked argument."""
+
+    content: bytes  # of the descriptor, or of the number
+    is_buffer: bool
+    host: npt.NDArray[Any] | None  # memory that the program reads and may write
+    owner: object  # what keeps the memory alive
+
+
+def pass_value(name: str, value: object, expected: ValueType, program: DeviceProgram, stream: int) -> Passed:
+    """Checks an argument and returns it as compiled code takes it. Raises UsageError."""
+    if isinstance(expected, ScalarType):
+        return Passed(_number(name, value, expected), False, None, None)
+    if program.device_arguments:
+        found = device_array(name, value, stream)
+        _check_type(name, found.dtype, found.shape, expected)
+        _check_device_strides(name, found)
+        return Passed(_words(MemRef.of(found.address, found.shape)), True, None, found)
+    if not isinstance(value, np.ndarray):
+        raise UsageError(f"{name}: found {type(value).__name__}, allowed a numpy array")
+    _check_type(name, value.dtype, value.shape, expected)
+    if not value.flags.c_contiguous:
+        raise UsageError(f"{name}: found strides {value.strides}, allowed a C-contiguous array")
+    return Passed(_words(MemRef.of(value.ctypes.data, value.shape)), True, value, value)
+
+
+def check_writable(name: str, passed: Passed) -> None:
+    """Raises UsageError for a read-only array that the program writes: it does so by address."""
+    if passed.host is not None and not passed.host.flags.writeable:
+        raise UsageError(f"{name}: found a read-only array, allowed one that can be written")
+
+
+def check_distinct(program: DeviceProgram, passed: tuple[Passed, ...]) -> None:
+    """Raises UsageError where a written argument shares memory with another: each has a copy of its own."""
+    hosts = [(number, each.host) for number, each in enumerate(passed) if each.host is not None]
+    for number, host in hosts:
+        for other, array in hosts:
+            if program.written[number] and number != other and np.may_share_memory(host, array):
+                raise UsageError(
+                    f"{program.entry}: argument {number}, which is written: found memory of argument {other},"
+                    " allowed memory of its own"
+                )
+
+
+class CallFrame:
+    """The memory of one call: values, descriptors, streams, and room for the results."""
+
+    def __init__(
+        self, arguments: tuple[Passed, ...], streams: tuple[int, ...], results: tuple[ValueType, ...]
+    ) -> None:
+        """Lays out what the packed wrapper gets."""
+        self._layout = ResultLayout(results)
+        self._room = ctypes.create_string_buffer(max(self._layout.size_bytes, WORD_BYTES))
+        self._kept: list[Any] = []
+        slots = [self._place(passed) for passed in arguments]
+        slots += [self._keep(ctypes.c_uint64(stream)) for stream in streams]
+        room = ctypes.addressof(self._room)
+        if self._layout.is_struct:  # the first argument points at it
+            slots.insert(0, self._keep(ctypes.c_uint64(room)))
+        elif results:
+            slots.append(room)
+        self._slots = (ctypes.c_uint64 * max(len(slots), 1))(*slots)
+        self.address = ctypes.addressof(self._slots)
+
+    def results(self) -> tuple["MemRef | np.generic", ...]:
+        """Returns what the code has left, buffers as descriptors."""
+        return self._layout.read(self._room.raw)
+
+    def _place(self, passed: Passed) -> int:
+        content = self._keep(ctypes.create_string_buffer(passed.content, len(passed.content)))
+        return self._keep(ctypes.c_uint64(content)) if passed.is_buffer else content
+
+    def _keep(self, value: Any) -> int:
+        self._kept.append(value)
+        return ctypes.addressof(value)
+
+
+class ResultLayout:
+    """Where compiled code leaves its results: one number by value, all else in a struct."""
+
+    def __init__(self, results: tuple[ValueType, ...]) -> None:
+        self._results = results
+        self._starts: list[int] = []
+        self.size_bytes = 0
+        for result in results:
+            size, alignment = _extent(result)
+            start = -(-self.size_bytes // alignment) * alignment
+            self._starts.append(start)
+            self.size_bytes = start + size
+
+    @property
+    def is_struct(self) -> bool:
+        """Tells whether the caller passes room for the results."""
+        return len(self._results) > 1 or any(isinstance(each, BufferType) for each in self._results)
+
+    def read(self, content: bytes) -> tuple["MemRef | np.generic", ...]:
+        """Returns descriptors and numbers."""
+        found: list[MemRef | np.generic] = []
+        for result, start in zip(self._results, self._starts, strict=True):
+            if isinstance(result, BufferType):
+                rank = len(result.shape)
+                words = np.frombuffer(content, np.int64, HEADER_WORDS + 2 * rank, start).tolist()
+                sizes, strides = words[HEADER_WORDS : HEADER_WORDS + rank], words[HEADER_WORDS + rank :]
+                found.append(MemRef(words[0], words[1], words[2], tuple(sizes), tuple(strides)))
+            else:
+                found.append(np.frombuffer(content, dtype_of(result.element), 1, start)[0])
+        return tuple(found)
+
+
+def view_of(view: MemRef, result: BufferType) -> npt.NDArray[Any]:
+    """Returns a buffer in host memory as an array; the memory stays the buffer's."""
+    dtype = dtype_of(result.element)
+    size = view.extent_bytes(dtype.itemsize)
+    if size == 0:
+        return np.empty(view.sizes, dtype)
+    memory = np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(view.address(dtype.itemsize)))
+    strides = tuple(stride * dtype.itemsize for stride in view.strides)
+    return np.ndarray(view.sizes, dtype, memory, strides=strides)
+
+
+def _extent(result: ValueType) -> tuple[int, int]:
+    """Returns size and alignment in bytes, as LLVM lays out structs on x86-64."""
+    if isinstance(result, BufferType):
+        return (HEADER_WORDS + 2 * len(result.shape)) * WORD_BYTES, WORD_BYTES
+    size = dtype_of(result.element).itemsize
+    return size, size
+
+
+def _number(name: str, value: object, expected: ScalarType) -> bytes:
+    if not isinstance(value, int | float | np.generic) or isinstance(value, NO_NUMBERS):
+        raise UsageError(f"{name}: found {type(value).__name__}, allowed a number of type {expected.element}")
+    content = _content(value, dtype_of(expected.element))
+    if content is None:
+        raise UsageError(f"{name}: found {value}, allowed a number of type {expected.element}")
+    return content
+
+
+def _content(value: Any, dtype: "np.dtype[Any]") -> bytes | None:
+    """Returns a number's bytes, rounded where it is no whole one; None where the type has no such number."""
+    is_whole = dtype.kind in "ib"
+    try:
+        with np.errstate(over="ignore"):
+            content = np.array([int(value) if is_whole else value], dtype)
+    except (OverflowError, ValueError):  # also of int(nan)
+        return None
+    if is_whole:
+        is_kept = int(content[0]) == value
+    else:
+        is_kept = math.isfinite(content[0]) or not math.isfinite(value)
+    return content.tobytes() if is_kept else None
+
+
+def _check_type(
+    name: str, dtype: "np.dtype[np.generic]", shape: tuple[int, ...], expected: BufferType
+) -> None:
+    wanted = dtype_of(expected.element)
+    is_shape = len(shape) == len(expected.shape) and all(
+        size is None or size == found for found, size in zip(shape, expected.shape, strict=True)
+    )
+    if not is_shape or not is_same_bits(dtype, wanted):
+        allowed = "x".join("?" if size is None else str(size) for size in expected.shape)
+        raise UsageError(
+            f"{name}: found {dtype} of shape {'x'.join(map(str, shape))}, allowed {wanted} of shape {allowed}"
+        )
+
+
+def _check_device_strides(name: str, found: DeviceArray) -> None:
+    if not found.is_row_major:
+        raise UsageError(f"{name}: found strides {found.strides}, allowed row-major {found.row_major}")
+
+
+def _words(view: MemRef) -> bytes:
+    return np.array(view.words, np.int64).tobytes()

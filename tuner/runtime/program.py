@@ -1,0 +1,183 @@
+"""A compiled host program on a device, as a Python function."""
+
+import contextlib
+import threading
+from typing import Any
+
+from tuner.device import AbstractDevice, DeviceError
+from tuner.device_program import BufferType, DeviceProgram
+from tuner.errors import UsageError
+from tuner.runtime.host_code import HostCode
+from tuner.runtime.host_heap import HostHeap
+from tuner.runtime.marshalling import CallFrame, Passed, check_distinct, check_writable, pass_value
+from tuner.runtime.mgpu import MgpuTable
+from tuner.runtime.program_graph import ProgramGraph
+from tuner.runtime.results import allocated_for_results, copied, note_reads, viewed
+from tuner.runtime.stream_handle import stream_handle
+
+# What a wait of the host for captured work is refused with
+WAITS = ("CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED", "CUDA_ERROR_CAPTURED_EVENT")
+
+
+class LoadedProgram:
+    """A function with its kernels loaded. Safe to call from several threads: calls take turns.
+
+    Buffers are numpy arrays, or arrays in device memory where the program takes those. A program with streams
+    keeps its own from call to call; the first can be the caller's.
+    """
+
+    def __init__(self, program: DeviceProgram, device: AbstractDevice) -> None:
+        """Compiles the host part and loads the kernels. Raises CandidateError(LOAD) and DeviceError."""
+        self.program = program
+        self.device = device
+        self._turn = threading.Lock()
+        self._table = MgpuTable(device)
+        self._heap = HostHeap(device.watch)
+        symbols = self._table.addresses() | self._heap.addresses()
+        self._code: HostCode | None = HostCode(program.llvm, program.entry, symbols)
+        self._streams: tuple[int, ...] = ()
+        self._kept: tuple[Passed, ...] = ()  # arguments of a call that may still run
+        try:
+            self._table.raise_error()
+            self._streams = tuple(device.create_stream() for _ in range(program.stream_slots))
+        except BaseException:
+            with contextlib.suppress(DeviceError):  # the first error is the one to tell
+                self.close()
+            raise
+
+    def __call__(self, *arguments: object, stream: object = None) -> Any:
+        """Calls the function; returns its result, a tuple of several, or None.
+
+        Returns when host memory is as the function leaves it. A program on device memory without results only
+        enqueues its work on ``stream``, which is a handle or an object that has one. Raises UsageError for
+        arguments that do not fit, DeviceError for what the device refuses.
+        """
+        with self._turn:
+            slots = self._slots(stream)
+            passed = self._pass(arguments, slots)
+            results = self._run(passed, slots)
+        return results[0] if len(results) == 1 else results or None
+
+    def as_graph(self, *arguments: object) -> ProgramGraph:
+        """Captures one call as a graph: launched again, it reads the same arguments anew.
+
+        Raises UsageError for a program that makes its own streams or waits for the device in its middle.
+        """
+        entry = self.program.entry
+        with self._turn:
+            slots = self._slots(None)
+            if not slots:
+                raise UsageError(
+                    f"{entry}: found a program that makes its own streams, allowed explicit ones"
+                )
+            passed = self._pass(arguments, slots)
+            frame = CallFrame(passed, slots, self.program.results)
+            graph = self._capture(frame, slots[0])
+            results = frame.results()
+            for address in allocated_for_results(results, passed):
+                self._heap.free(address)
+            kept = self._heap.take_freed()
+        return ProgramGraph(
+            self.device,
+            graph,
+            viewed(results, self.program),
+            passed,
+            self.program,
+            lambda: self._heap.give_back(kept),
+        )
+
+    def close(self) -> None:
+        """Unloads the kernels and destroys the program's streams."""
+        with self._turn:
+            code, self._code = self._code, None
+            if code is None:
+                return
+            with contextlib.ExitStack() as last_first:  # all of it, whatever fails
+                last_first.callback(self._table.raise_error)
+                last_first.callback(lambda: self._heap.give_back(self._heap.take_freed()))
+                last_first.callback(code.close)
+                last_first.callback(self._table.close)
+                for stream in self._streams:
+                    last_first.callback(self.device.destroy_stream, stream)
+                    last_first.callback(self.device.synchronize_stream, stream)
+
+    @property
+    def is_synchronous(self) -> bool:
+        """Tells whether a call returns when its work is done: host memory is read or written."""
+        program = self.program
+        has_results = any(isinstance(each, BufferType) for each in program.results)
+        return not program.stream_slots or not program.device_arguments or has_results
+
+    def _slots(self, stream: object) -> tuple[int, ...]:
+        if self._code is None:
+            raise UsageError(f"{self.program.entry}: found a closed program, allowed an open one")
+        if stream is None:
+            return self._streams
+        if not self._streams:
+            raise UsageError(f"{self.program.entry}: found a stream, allowed none: each call makes its own")
+        return (stream_handle(stream), *self._streams[1:])
+
+    def _pass(self, arguments: tuple[object, ...], slots: tuple[int, ...]) -> tuple[Passed, ...]:
+        program, expected = self.program, self.program.arguments
+        if len(arguments) != len(expected):
+            raise UsageError(f"{program.entry}: found {len(arguments)} arguments, allowed {len(expected)}")
+        passed = []
+        for number, (value, type_) in enumerate(zip(arguments, expected, strict=True)):
+            name = f"{program.entry}: argument {number}"
+            passed.append(pass_value(name, value, type_, program, slots[0] if slots else 0))
+            if program.written[number]:
+                check_writable(name, passed[-1])
+        check_distinct(program, tuple(passed))
+        return tuple(passed)
+
+    def _run(self, passed: tuple[Passed, ...], slots: tuple[int, ...]) -> tuple[Any, ...]:
+        first, watch = slots[0] if slots else None, self.device.watch
+        frame = CallFrame(passed, slots, self.program.results)
+        self._invoke(frame, first)
+        self._kept = passed
+        if not self.is_synchronous:
+            return copied(frame.results(), self.program, watch)
+        if first is not None:
+            self.device.synchronize_stream(first)
+        note_reads(passed, self.program, watch)
+        results = copied(frame.results(), self.program, watch)
+        for address in allocated_for_results(frame.results(), passed):
+            if not self._table.free_shared(address):
+                self._heap.free(address)
+        self._kept = ()
+        self._heap.give_back(self._heap.take_freed())
+        return results
+
+    def _invoke(self, frame: CallFrame, first: int | None) -> None:
+        """Runs the code between a begin and an end that a checking device is told."""
+        assert self._code is not None
+        watch = self.device.watch
+        if watch is not None:
+            watch.begin_call(first)
+        try:
+            self._code(frame.address)
+            self._table.raise_error()
+        except BaseException:
+            if watch is not None:
+                watch.abandon_call()
+            raise
+        if watch is not None:
+            watch.end_call(first)
+
+    def _capture(self, frame: CallFrame, stream: int) -> int:
+        """Runs the code while its stream is captured."""
+        assert self._code is not None
+        self.device.begin_capture(stream)
+        try:
+            self._code(frame.address)
+            self._table.raise_error()
+        except BaseException as error:
+            with contextlib.suppress(DeviceError):  # the first error is the one to tell
+                self.device.destroy_graph(self.device.end_capture(stream))
+            if isinstance(error, DeviceError) and error.error_name in WAITS:
+                entry = self.program.entry
+                raise UsageError(
+                    f"{entry}: found a wait in its middle, allowed none in a graph: {error}"
+                ) from error
+            raise
+        return self.device.end_capture(stream)

@@ -1,0 +1,90 @@
+"""Tensor maps of the simulated GPU: the 128 bytes say plainly what a CUtensorMap hides."""
+
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import ml_dtypes
+import numpy as np
+
+from tuner.device import DeviceError
+from tuner.ptx import TensorMap
+from tuner.runtime.simulated.memory import Region
+
+MAP_BYTES = 128  # CUtensorMap, cuda.h
+MAGIC = b"tuner.tm"
+LAYOUT = struct.Struct("<8sQ5Q4Q5H4B")  # magic, address, sizes, strides, box, rank, type, swizzle, padding
+RANK_LIMIT = 5  # cuTensorMapEncodeTiled
+TFLOAT32 = 11
+# CUtensorMapDataType -> type of an element; 12, the other tf32, flushes subnormals and is refused
+DTYPES = {
+    **{number: np.dtype(name) for number, name in enumerate(("u1", "u2", "u4", "i4", "u8", "i8", "f2"))},
+    7: np.dtype("f4"),
+    8: np.dtype("f8"),
+    9: np.dtype(ml_dtypes.bfloat16),
+    TFLOAT32: np.dtype("f4"),
+}
+SWIZZLES_BYTES = (0, 32, 64, 128)  # by CUtensorMapSwizzle
+
+
+@dataclass(frozen=True)
+class EncodedMap:
+    """What a map says; sizes are innermost first, as cuTensorMapEncodeTiled gets them."""
+
+    address: int
+    sizes: tuple[int, ...]
+    strides_bytes: tuple[int, ...]  # of every dimension but the innermost
+    box: tuple[int, ...]
+    dtype: int
+    swizzle: int
+
+    def encode(self) -> bytes:
+        """Returns the 128 bytes. Raises DeviceError for what is not simulated."""
+        rank = len(self.sizes)
+        if not 1 <= rank <= RANK_LIMIT or len(self.box) != rank or len(self.strides_bytes) != rank - 1:
+            raise DeviceError(
+                f"tensor map: found {rank} sizes, allowed 1 to {RANK_LIMIT} with strides and box"
+            )
+        if self.dtype not in DTYPES or self.swizzle not in range(len(SWIZZLES_BYTES)):
+            found = f"type {self.dtype} and swizzle {self.swizzle}"
+            raise DeviceError(f"tensor map: found {found}, which are not simulated")
+        fields = (*_padded(self.sizes, 5), *_padded(self.strides_bytes, 4), *_padded(self.box, 5))
+        packed = LAYOUT.pack(MAGIC, self.address, *fields, rank, self.dtype, self.swizzle, 0)
+        return packed.ljust(MAP_BYTES, b"\0")
+
+    @classmethod
+    def decode(cls, content: bytes) -> "EncodedMap":
+        """Reads what ``encode`` wrote."""
+        _, address, *fields, rank, dtype, swizzle, _ = LAYOUT.unpack_from(content)
+        sizes, strides, box = fields[:rank], fields[5 : 5 + rank - 1], fields[9 : 9 + rank]
+        return cls(address, tuple(sizes), tuple(strides), tuple(box), dtype, swizzle)
+
+    def tensor(self, near: Callable[[int], Region | None]) -> TensorMap:
+        """Returns the map for the PTX simulator. Raises DeviceError where its tensor is in no buffer."""
+        dtype, shape = DTYPES[self.dtype], tuple(reversed(self.sizes))
+        strides = (*reversed(self.strides_bytes), dtype.itemsize)
+        region = near(self.address)
+        extent = (
+            sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True)) + dtype.itemsize
+        )
+        if region is None or not region.holds(self.address, extent):
+            raise DeviceError(
+                f"tensor map: found {extent} bytes at {self.address:#x}, which are in no buffer"
+            )
+        array = np.ndarray(shape, dtype, region.bytes, self.address - region.address, strides)
+        if not array.flags.c_contiguous:
+            raise DeviceError(
+                f"tensor map: found strides {strides}, allowed a contiguous tensor in the simulator"
+            )
+        return TensorMap(
+            array, tuple(reversed(self.box)), SWIZZLES_BYTES[self.swizzle], self.dtype == TFLOAT32
+        )
+
+
+def is_map(content: bytes) -> bool:
+    """Tells whether bytes are a tensor map that was made here."""
+    return content[: len(MAGIC)] == MAGIC
+
+
+def _padded(numbers: tuple[int, ...], count: int) -> tuple[int, ...]:
+    return numbers + (0,) * (count - len(numbers))

@@ -1,0 +1,245 @@
+"""The GPU of machines without one; its parts are in tuner.runtime.simulated."""
+
+import itertools
+from dataclasses import dataclass
+
+from tuner.chips import chip_of
+from tuner.device import AbstractDevice, AbstractHostWatch, DeviceError, Extent
+from tuner.errors import UsageError
+from tuner.runtime.simulated.byte_ranges import NO_BYTES, ByteRanges
+from tuner.runtime.simulated.defects import DefectLog, HostDefect, HostReport
+from tuner.runtime.simulated.happens_before import HOST_LANE, Moment
+from tuner.runtime.simulated.kernels import SimulatedKernels
+from tuner.runtime.simulated.lazy_streams import ORDERS, Order, Step
+from tuner.runtime.simulated.memory import Kind, SimulatedMemory
+from tuner.runtime.simulated.refusal import refused
+from tuner.runtime.simulated.steps import MemorySteps
+from tuner.runtime.simulated.tensor_maps import EncodedMap
+from tuner.runtime.simulated.timeline import Timeline
+
+FIRST_HANDLE = 0x100
+NEVER = Moment(HOST_LANE, 0, {})
+
+
+@dataclass
+class DeviceCounts:
+    """How often something was done."""
+
+    streams_created: int = 0
+    streams_destroyed: int = 0
+    events_created: int = 0
+    events_destroyed: int = 0
+    modules_loaded: int = 0  # really: a module that is there is not loaded again
+    modules_unloaded: int = 0
+    allocations: int = 0
+    frees: int = 0
+    copies: int = 0
+    fills: int = 0
+    launches: int = 0
+    graph_launches: int = 0
+
+
+class SimulatedDevice(AbstractDevice):
+    """Runs kernels by the PTX simulator, everything as late as it may be, and reports what nothing orders.
+
+    ``reports`` holds what was found. What a driver refuses at once is a DeviceError with the driver's name of
+    it; so is a fault of a kernel, when it is waited for.
+    """
+
+    name = "PTX simulator"
+
+    def __init__(self, chip: str = "sm_90", order: Order = "fifo", seed: int = 0) -> None:
+        """Takes the chip whose limits hold, and the order of work that is ready. Raises UsageError."""
+        if order not in ORDERS:
+            raise UsageError(f"order: found {order!r}, allowed {', '.join(ORDERS)}")
+        self.chip = chip_of(chip).name
+        self.counts = DeviceCounts()
+        self._seed = seed if order == "random" else None
+        self._handles = itertools.count(FIRST_HANDLE)
+        self._log = DefectLog()
+        self._memory = SimulatedMemory()
+        self._steps = MemorySteps(self._memory, self._log)
+        self._kernels = SimulatedKernels(chip_of(chip))
+        self._timeline = Timeline(self._log, self._memory.describe, self._handle, order, seed)
+        self._watch = SimulatedHostWatch(self._timeline, self._memory)
+        self.watch = self._watch
+
+    @property
+    def reports(self) -> tuple[HostReport, ...]:
+        """Returns every defect that was found so far."""
+        return self._log.reports()
+
+    def load_module(self, image: bytes) -> int:
+        module, is_new = self._kernels.load(image, self._handle)
+        self.counts.modules_loaded += is_new
+        return module
+
+    def unload_module(self, module: int) -> None:
+        self.counts.modules_unloaded += self._kernels.unload(module)
+
+    def function(self, module: int, name: str) -> int:
+        return self._kernels.function(module, name, self._handle)
+
+    def launch(
+        self,
+        function: int,
+        grid: Extent,
+        block: Extent,
+        shared_bytes: int,
+        stream: int,
+        parameters: int,
+        count: int,
+        cluster: Extent | None = None,
+    ) -> None:
+        if cluster is not None and cluster != (1, 1, 1):
+            raise DeviceError(f"found clusters of {tuple(cluster)} blocks, which are not simulated")
+        launch = self._kernels.prepare(function, grid, block, shared_bytes, parameters, count)
+        self.counts.launches += 1
+        self._timeline.enqueue(stream, self._steps.kernel(launch, self._seed, self._timeline.note))
+
+    def create_stream(self) -> int:
+        self.counts.streams_created += 1
+        return self._timeline.create_stream()
+
+    def destroy_stream(self, stream: int) -> None:
+        self._timeline.destroy_stream(stream)
+        self.counts.streams_destroyed += 1
+
+    def synchronize_stream(self, stream: int) -> None:
+        self._timeline.synchronize_stream(stream)
+        self._release()
+
+    def create_event(self, *, is_timed: bool = False) -> int:
+        self.counts.events_created += 1
+        return self._timeline.create_event()
+
+    def destroy_event(self, event: int) -> None:
+        self._timeline.destroy_event(event)
+        self.counts.events_destroyed += 1
+
+    def record_event(self, event: int, stream: int) -> None:
+        self._timeline.record(event, stream)
+
+    def wait_event(self, stream: int, event: int) -> None:
+        self._timeline.wait(stream, event)
+
+    def synchronize_event(self, event: int) -> None:
+        self._timeline.synchronize_event(event)
+        self._release()
+
+    def elapsed_s(self, start: int, stop: int) -> float:
+        raise DeviceError("the simulator has no clock")
+
+    def allocate(self, size_bytes: int, stream: int) -> int:
+        is_captured = self._timeline.is_captured(stream)
+        region = self._memory.allocate(max(size_bytes, 1), Kind.DEVICE)
+        region.is_kept = is_captured  # by its graph
+        self.counts.allocations += 1
+        self._timeline.enqueue(stream, self._steps.allocation(region))
+        return region.address
+
+    def free(self, address: int, stream: int) -> None:
+        if address == 0:  # as cuMemFree
+            return
+        self._timeline.enqueue(stream, self._steps.free(address))
+        self.counts.frees += 1
+
+    def allocate_host(self, size_bytes: int) -> int:
+        return self._memory.allocate(max(size_bytes, 1), Kind.PINNED).address
+
+    def free_host(self, address: int) -> None:
+        region = self._memory.at(address)
+        if region is None or region.kind is not Kind.PINNED:
+            raise refused("INVALID_VALUE", f"found free of {address:#x}, allowed pinned memory made here")
+        if region.freed is not None:
+            self._log.add(HostDefect.DOUBLE_FREE, f"{region.name} is freed twice")
+            return
+        self._timeline.synchronize()
+        region.freed = NEVER
+        self._steps.end(region)
+
+    def register_host(self, address: int, size_bytes: int) -> None:
+        self._memory.register(address, max(size_bytes, 1))
+
+    def unregister_host(self, address: int) -> None:
+        region = self._memory.unregister(address)
+        if region is None:
+            raise refused("HOST_MEMORY_NOT_REGISTERED", f"found {address:#x}, allowed what was registered")
+        self._watch.host_writes(address, region.bytes.size)
+
+    def copy(self, target: int, source: int, size_bytes: int, stream: int) -> None:
+        self.counts.copies += 1
+        self._enqueue(stream, self._steps.copy(target, source, size_bytes))
+
+    def fill(self, address: int, value: int, item_bytes: int, count: int, stream: int) -> None:
+        self.counts.fills += 1
+        self._enqueue(stream, self._steps.fill(address, value, item_bytes, count))
+
+    def begin_capture(self, stream: int) -> None:
+        self._timeline.begin_capture(stream)
+
+    def end_capture(self, stream: int) -> int:
+        return self._timeline.end_capture(stream)
+
+    def launch_graph(self, graph: int, stream: int) -> None:
+        self._timeline.launch_graph(graph, stream)
+        self.counts.graph_launches += 1
+
+    def destroy_graph(self, graph: int) -> None:
+        self._timeline.destroy_graph(graph)
+
+    def tensor_map(
+        self,
+        address: int,
+        sizes: tuple[int, ...],
+        strides_bytes: tuple[int, ...],
+        box: tuple[int, ...],
+        dtype: int,
+        interleave: int,
+        swizzle: int,
+        l2_promotion: int,
+        out_of_bounds: int,
+    ) -> bytes:
+        if interleave or out_of_bounds:
+            found = f"interleave {interleave} and fill {out_of_bounds}"
+            raise DeviceError(f"tensor map: found {found}, allowed 0 and 0 in the simulator")
+        return EncodedMap(address, sizes, strides_bytes, box, dtype, swizzle).encode()
+
+    def _enqueue(self, stream: int, step: Step | None) -> None:
+        if step is not None:
+            self._timeline.enqueue(stream, step)
+
+    def _release(self) -> None:
+        if self._timeline.is_idle:
+            self._memory.release()
+
+    def _handle(self) -> int:
+        return next(self._handles)
+
+
+class SimulatedHostWatch(AbstractHostWatch):
+    """Tells the order what the host does."""
+
+    def __init__(self, timeline: Timeline, memory: SimulatedMemory) -> None:
+        self._timeline = timeline
+        self._memory = memory
+
+    def begin_call(self, stream: int | None) -> None:
+        self._timeline.begin_call(stream, self._memory.live())
+
+    def end_call(self, stream: int | None) -> None:
+        self._timeline.end_call(stream, self._memory.live())
+
+    def abandon_call(self) -> None:
+        self._timeline.abandon_call()
+
+    def host_reads(self, address: int, size_bytes: int) -> None:
+        self._timeline.note_host("a read by the host", ByteRanges.one(address, size_bytes), NO_BYTES)
+
+    def host_writes(self, address: int, size_bytes: int) -> None:
+        self._timeline.note_host("a write by the host", NO_BYTES, ByteRanges.one(address, size_bytes))
+
+    def keep(self, address: int) -> None:
+        region = self._memory.at(address)
+        if region is not None:
+            region.is_kept = True
