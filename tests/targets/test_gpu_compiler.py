@@ -6,8 +6,8 @@ import pytest
 
 from tuner.cuda_tools.ptxas import find_ptxas
 from tuner.errors import Stage
-from tuner.kernel import KernelBuffer, KernelProgram, Launch, Resources
-from tuner.targets.gpu_compiler import digest, refusal_of
+from tuner.kernel import KernelBuffer, KernelProgram, Launch, Resources, code_sha256
+from tuner.targets.gpu_compiler import refusal_of
 
 pytestmark = pytest.mark.mlir
 
@@ -20,8 +20,8 @@ EMPTY_KERNEL = (
 
 
 def test_equal_machine_code_is_equal_whatever_its_ptx() -> None:
-    assert digest(PROGRAM) == digest(replace(PROGRAM, ptx="other words"))
-    assert digest(PROGRAM) == digest(replace(PROGRAM, resources=()))
+    assert code_sha256(PROGRAM) == code_sha256(replace(PROGRAM, ptx="other words"))
+    assert code_sha256(PROGRAM) == code_sha256(replace(PROGRAM, resources=()))
 
 
 @pytest.mark.parametrize(
@@ -34,12 +34,12 @@ def test_equal_machine_code_is_equal_whatever_its_ptx() -> None:
     ],
 )
 def test_whatever_changes_what_runs_changes_the_hash(other: KernelProgram) -> None:
-    assert digest(other) != digest(PROGRAM)
+    assert code_sha256(other) != code_sha256(PROGRAM)
 
 
 def test_without_machine_code_ptx_decides() -> None:
     bare = replace(PROGRAM, cubin=b"")
-    assert digest(bare) != digest(replace(bare, ptx="other"))
+    assert code_sha256(bare) != code_sha256(replace(bare, ptx="other"))
 
 
 @pytest.mark.skipif(find_ptxas() is None, reason="needs ptxas")
@@ -49,7 +49,7 @@ def test_registers_by_another_name_give_the_same_machine_code() -> None:
     bodies = (".reg .u64 %rd1; ld.param.u64 %rd1, [a];", "// a comment\n.reg .u64 %x; ld.param.u64 %x, [a];")
     programs = [ptxas.assemble(replace(PROGRAM, cubin=b"", ptx=EMPTY_KERNEL.format(body))) for body in bodies]
     assert programs[0].ptx != programs[1].ptx
-    assert digest(programs[0]) == digest(programs[1])
+    assert code_sha256(programs[0]) == code_sha256(programs[1])
 
 
 def test_what_fits_is_not_refused() -> None:

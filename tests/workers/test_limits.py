@@ -28,7 +28,16 @@ def test_finals_have_the_time_of_all_of_them() -> None:
     assert eight - one == pytest.approx(7 * (0.5 * CALLS + 0.4))
 
 
-@pytest.mark.parametrize("name", ["compile_timeout_s", "judge_timeout_s", "memory_bytes"])
+def test_a_faster_machine_is_given_less_time() -> None:
+    large = Matmul(1024, 1024, 1024)
+    plain, quick = Limits(), Limits(slowest_flop_per_s=1e11, calls=60)
+    saved_s = plain.judge_within_s(large, EFFORT, None) - quick.judge_within_s(large, EFFORT, None)
+    assert saved_s == pytest.approx(large.flop * (CALLS / 1e9 - 60 / 1e11))
+
+
+@pytest.mark.parametrize(
+    "name", ["compile_timeout_s", "judge_timeout_s", "memory_bytes", "slowest_flop_per_s", "calls"]
+)
 def test_a_limit_of_nothing_is_refused(name: str) -> None:
     with pytest.raises(ValueError, match=rf"limits: found .*{name}=0.*, allowed positive numbers"):
         Limits(**{name: 0})

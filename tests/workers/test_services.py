@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from tests.fakes import BEST_X, PROBLEM, FakeTarget, bind, candidate, fake_factory, time_of
-from tuner.errors import CandidateError
+from tuner.errors import CandidateError, Stage
+from tuner.problem import Problem
 from tuner.target import Artifact, Effort
 from tuner.workers.services import CompileService, JudgeService, compile_spec, judge_spec, time_together
 
@@ -46,6 +47,15 @@ def test_times_keep_their_places_beside_what_does_not_load() -> None:
     artifacts = (artifact_of(1, "fail", "load"), artifact_of(2), artifact_of(3, "fail", "load"))
     times = time_together(FakeTarget(), PROBLEM, artifacts, Effort(), np.random.default_rng(0))
     assert [None if time is None else time.median_s for time in times] == [None, time_of(2), None]
+
+
+def test_what_takes_its_process_with_it_while_it_loads_ends_the_finals() -> None:
+    class LostTarget(FakeTarget):
+        def load(self, problem: Problem, artifact: Artifact) -> object:
+            raise CandidateError(Stage.RUN, "CUDA_ERROR_ILLEGAL_ADDRESS")
+
+    with pytest.raises(CandidateError, match="CUDA_ERROR_ILLEGAL_ADDRESS"):
+        time_together(LostTarget(), PROBLEM, (artifact_of(2),), Effort(), np.random.default_rng(0))
 
 
 def test_nothing_is_announced_when_nothing_loads() -> None:

@@ -19,6 +19,7 @@ from tuner.runtime.allocation import keep_freed_memory
 from tuner.runtime.crew import Crew
 from tuner.runtime.host import describe_machine
 from tuner.target import AbstractTarget, Artifact, Effort, Script
+from tuner.targets.cpu_compiler import cpu_compiler
 from tuner.targets.place import Place
 
 
@@ -69,7 +70,7 @@ class CpuTarget(AbstractTarget):
 
     def compiler(self) -> Compiler:
         """Returns the pinned wheels and the lowering pipeline."""
-        return Compiler(bindings.llvm_version(), bindings.packages(), lowering.pipeline_sha256())
+        return cpu_compiler()
 
     def compile(self, problem: Problem, script: Script) -> Artifact:
         """Transforms, lowers, and rejects what would crash the JIT."""

@@ -2,16 +2,16 @@
 
 import threading
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from tuner.errors import UsageError
 from tuner.problem import Problem
-from tuner.reference import NUMPY_DTYPES, Array, output_dtype
+from tuner.reference import Array
 from tuner.runtime.allocation import aligned_empty, keep_freed_memory
 from tuner.runtime.crew import Crew
 from tuner.target import Script
+from tuner.targets.call_arrays import Expected, expected_inputs, expected_output, require_inputs, require_type
 from tuner.targets.cpu import CpuTarget, LoadedKernel
 
 
@@ -31,15 +31,12 @@ class CpuCallable:
         Raises UsageError for a wrong number, shape, dtype or order, and for an ``out`` that cannot be written
         or shares memory with an input. Returns ``out``, or a new array.
         """
-        expected = _inputs_of(self.problem)
-        if len(inputs) != len(expected):
-            names = ", ".join(name for name, _, _ in expected)
-            raise UsageError(f"{self.problem.key}: found {len(inputs)} arrays, allowed {names}")
-        for array, (name, shape, dtype) in zip(inputs, expected, strict=True):
-            _check(name, array, shape, dtype)
-        m, n, _ = self.problem.sizes
-        result = aligned_empty((m, n), output_dtype(self.problem)) if out is None else out
-        _check("out", result, (m, n), output_dtype(self.problem))
+        require_inputs(self.problem, len(inputs))
+        expected, output = expected_inputs(self.problem), expected_output(self.problem)
+        for array, each in zip(inputs, expected, strict=True):
+            _check(each, array)
+        result = aligned_empty(output[1], output[2]) if out is None else out
+        _check(output, result)
         _check_writable(result, {name: array for array, (name, _, _) in zip(inputs, expected, strict=True)})
         with self._turn:
             prepared = self._kernel.calls(self.problem, (*inputs, result))
@@ -55,22 +52,11 @@ def load_callable(problem: Problem, script_text: str, threads: int) -> Callable[
     return CpuCallable(problem, target.load(problem, artifact))
 
 
-def _inputs_of(problem: Problem) -> tuple[tuple[str, tuple[int, ...], "np.dtype[Any]"], ...]:
-    m, n, k = problem.sizes
-    dtype = NUMPY_DTYPES[problem.dtype]
-    a = ("a", (k, m) if problem.layout == "tn" else (m, k), dtype)
-    b = ("b", (n, k) if problem.layout == "nt" else (k, n), dtype)
-    bias = (("bias", (n,), output_dtype(problem)),) if problem.epilogue == "bias_relu" else ()
-    return (a, b, *bias)
-
-
-def _check(name: str, array: Array, shape: tuple[int, ...], dtype: "np.dtype[Any]") -> None:
+def _check(expected: Expected, array: Array) -> None:
+    name, _, _ = expected
     if not isinstance(array, np.ndarray):
         raise UsageError(f"{name}: found {type(array).__name__}, allowed a numpy array")
-    if array.shape != shape or array.dtype != dtype:
-        raise UsageError(
-            f"{name}: found {array.dtype} of shape {array.shape}, allowed {dtype} of shape {shape}"
-        )
+    require_type(expected, array.shape, array.dtype)
     if not array.flags.c_contiguous:
         raise UsageError(f"{name}: found strides {array.strides}, allowed a C-contiguous array")
 

@@ -1,6 +1,5 @@
 """Scripts to GPU programs: transformed, lowered to PTX, assembled where there is a ptxas."""
 
-import hashlib
 import time
 from collections.abc import Callable
 from typing import Final, final
@@ -9,11 +8,11 @@ from tuner.chips import Chip
 from tuner.cuda_tools.ptxas import Ptxas
 from tuner.errors import CandidateError, Failure, Stage, UsageError
 from tuner.gpu_payload import Views, gpu_payload_mlir, views_in
-from tuner.kernel import KernelProgram
+from tuner.kernel import KernelProgram, code_sha256
 from tuner.kernel_buffers import buffers_of
 from tuner.launchable import require_launchable
 from tuner.machine import Compiler
-from tuner.mlir import bindings, gpu_lowering, interpreter
+from tuner.mlir import bindings, gpu_lowering, interpreter, wheels
 from tuner.problem import Problem
 from tuner.target import Artifact, Script
 
@@ -35,9 +34,9 @@ class GpuCompiler:
         ptxas = self._find_ptxas()
         if ptxas is not None:
             ptxas.require(self._chip)
-        wheels = tuple(package for package in bindings.packages() if package[0] == BINDINGS)
+        makers = tuple(package for package in wheels.packages() if package[0] == BINDINGS)
         assembler = ("ptxas", "none" if ptxas is None else ptxas.version)
-        return Compiler(bindings.llvm_version(), (*wheels, assembler), gpu_lowering.gpu_pipeline_sha256())
+        return Compiler(wheels.llvm_version(), (*makers, assembler), gpu_lowering.gpu_pipeline_sha256())
 
     def compile(self, problem: Problem, script: Script) -> Artifact:
         """Returns the program with its resources; one that cannot be launched, or spills, is refused."""
@@ -58,13 +57,7 @@ class GpuCompiler:
             ("lower", lowered - transformed),
             ("assemble", time.perf_counter() - lowered),
         )
-        return Artifact(program.ptx, digest(program), (), stages, program, refusal_of(program))
-
-
-def digest(program: KernelProgram) -> str:
-    """Hashes what runs: machine code, or for want of it PTX, with its launches and buffers."""
-    launches = repr((program.launches, program.buffers)).encode()
-    return hashlib.sha256((program.cubin or program.ptx.encode()) + launches).hexdigest()
+        return Artifact(program.ptx, code_sha256(program), (), stages, program, refusal_of(program))
 
 
 def _views(script: Script, problem: Problem) -> Views:

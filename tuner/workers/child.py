@@ -11,7 +11,7 @@ import signal
 import sys
 import traceback
 
-from tuner.errors import CandidateError
+from tuner.errors import CandidateError, TunerError
 from tuner.workers.protocol import (
     Defect,
     Event,
@@ -99,6 +99,8 @@ def _answer(channel: Channel, service: object, request: Request) -> None:
 
 def _defect(error: BaseException) -> Defect:
     line = traceback.format_exception_only(error)[0].splitlines()[0]  # survives a __str__ that raises
+    if isinstance(error, TunerError):  # raised on purpose: its message is for people, its class is not
+        line = str(error)
     return Defect(line, "".join(traceback.format_exception(error)))
 
 

@@ -1,15 +1,14 @@
 """What the child processes serve: one compiles, the other judges and owns the machine while it times."""
 
-import contextlib
 from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from tuner.errors import CandidateError
+from tuner.errors import CandidateError, Stage
 from tuner.evaluate import Judgement, judge
 from tuner.problem import Problem
 from tuner.record import Measurement
-from tuner.target import AbstractTarget, Artifact, Effort, Script
+from tuner.target import AbstractJudge, AbstractTarget, Artifact, Effort, Script
 from tuner.workers.protocol import Factory, ServiceSpec
 
 TIMING = "timing"  # the Event before the clock matters: the parent quiets the machine, then lets go on
@@ -30,11 +29,11 @@ class CompileService:
 
 
 class JudgeService:
-    """Loads, verifies and times with a target of its own."""
+    """Loads, verifies and times with a judge of its own, which may be a whole target."""
 
     def __init__(self, announce: Announce, target: Factory) -> None:
         self._announce = announce
-        self._target: AbstractTarget = target.build()
+        self._target: AbstractJudge = target.build()
 
     def judge(self, problem: Problem, artifact: Artifact, effort: Effort, seed: int) -> Judgement:
         """Returns verdict and time of one artifact. Raises CandidateError as the target does."""
@@ -56,7 +55,7 @@ class JudgeService:
 
 
 def time_together(
-    target: AbstractTarget,
+    target: AbstractJudge,
     problem: Problem,
     artifacts: tuple[Artifact, ...],
     effort: Effort,
@@ -84,8 +83,13 @@ def judge_spec(target: Factory, environment: Environment = ()) -> ServiceSpec:
 
 
 def _loadable(
-    target: AbstractTarget, problem: Problem, artifacts: tuple[Artifact, ...]
+    target: AbstractJudge, problem: Problem, artifacts: tuple[Artifact, ...]
 ) -> Iterator[tuple[int, object]]:
     for index, artifact in enumerate(artifacts):
-        with contextlib.suppress(CandidateError):
-            yield index, target.load(problem, artifact)
+        try:
+            loaded = target.load(problem, artifact)
+        except CandidateError as error:
+            if error.stage is Stage.RUN:  # it took more than itself with it: a GPU's context
+                raise
+            continue
+        yield index, loaded

@@ -1,0 +1,89 @@
+"""The CUDA target on the stand-in for libcuda, with scripts that misbehave; built in child processes.
+
+A script's first line may say what happens: ``// deed: beyond`` launches more blocks than there are tiles.
+"""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from tests.runtime import stub_driver
+from tuner.machine import Compiler, Machine
+from tuner.problem import Problem
+from tuner.record import Measurement, Verdict
+from tuner.runtime.gpu_probe import describe_gpu
+from tuner.target import AbstractTarget, Artifact, Effort, Script
+from tuner.targets import gpu_timing
+from tuner.targets.cuda import CudaTarget
+from tuner.targets.gpu_here import Gpu
+from tuner.workers.protocol import Factory
+
+FEW = 2  # samples: simulated runs are slow, and what they take is not looked at
+CACHE_BYTES = 4096
+ILLEGAL_ADDRESS, OUT_OF_MEMORY = 700, 2
+REFUSALS = {  # deed -> call of the driver, its result
+    "lost at load": ("cuModuleLoadData", ILLEGAL_ADDRESS),
+    "lost while timed": ("cuGraphLaunch", ILLEGAL_ADDRESS),
+    "no memory": ("cuMemAllocAsync", OUT_OF_MEMORY),
+}
+
+
+class StubTarget(AbstractTarget):
+    """A CudaTarget whose driver refuses where the script says so."""
+
+    name = "cuda"
+
+    def __init__(self, library: str) -> None:
+        """Takes the stand-in as the parent has built it."""
+        setattr(stub_driver, "stub_library", lambda: Path(library))  # noqa: B010 - mypy: it is a cached function
+        gpu_timing.MIN_SAMPLES = gpu_timing.COLD_SAMPLES = FEW
+        self._stub = stub_driver.StubDriver()
+        self._cuda = CudaTarget(
+            "sm_90",
+            find=lambda: None,  # PTX is what is simulated
+            describe=lambda: describe_gpu(self._stub.path),
+            open_=lambda here: Gpu(self._stub.open(), CACHE_BYTES),
+        )
+
+    def machine(self) -> Machine:
+        return self._cuda.machine()
+
+    def compiler(self) -> Compiler:
+        return self._cuda.compiler()
+
+    def compile(self, problem: Problem, script: Script) -> Artifact:
+        artifact = self._cuda.compile(problem, script)
+        deed = re.match("// deed: (.*)", script.text)
+        program = artifact.program
+        assert program is not None
+        if deed is None:
+            return artifact
+        if deed[1] == "beyond":
+            (launch,) = program.launches
+            return replace(artifact, program=replace(program, launches=(replace(launch, grid=(9, 9, 1)),)))
+        return replace(artifact, code=deed[1])
+
+    def load(self, problem: Problem, artifact: Artifact) -> object:
+        if artifact.code in REFUSALS:
+            self._stub.fail(*REFUSALS[artifact.code])
+        return self._cuda.load(problem, artifact)
+
+    def verify(self, problem: Problem, loaded: object, rng: np.random.Generator) -> Verdict:
+        return self._cuda.verify(problem, loaded, rng)
+
+    def measure(
+        self, problem: Problem, loaded: object, effort: Effort, rng: np.random.Generator
+    ) -> Measurement:
+        return self._cuda.measure(problem, loaded, effort, rng)
+
+    def measure_together(
+        self, problem: Problem, loaded: tuple[object, ...], effort: Effort, rng: np.random.Generator
+    ) -> tuple[Measurement, ...]:
+        return self._cuda.measure_together(problem, loaded, effort, rng)
+
+
+def stub_factory() -> Factory:
+    """Describes the target. Skips without a C compiler."""
+    return Factory("tests.targets.stub_cuda:StubTarget", (str(stub_driver.stub_library()),))

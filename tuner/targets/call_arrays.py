@@ -1,0 +1,42 @@
+"""The arrays that a tuned kernel is called with: names, shapes and types, and whether those given fit."""
+
+from typing import Any
+
+import numpy as np
+
+from tuner.errors import UsageError
+from tuner.problem import Problem
+from tuner.reference import NUMPY_DTYPES, output_dtype
+
+Expected = tuple[str, tuple[int, ...], "np.dtype[Any]"]  # name, shape, type
+
+
+def expected_inputs(problem: Problem) -> tuple[Expected, ...]:
+    """Returns A, B[, bias] as the problem's layout stores them."""
+    m, n, k = problem.sizes
+    dtype = NUMPY_DTYPES[problem.dtype]
+    a = ("a", (k, m) if problem.layout == "tn" else (m, k), dtype)
+    b = ("b", (n, k) if problem.layout == "nt" else (k, n), dtype)
+    bias = (("bias", (n,), output_dtype(problem)),) if problem.epilogue == "bias_relu" else ()
+    return (a, b, *bias)
+
+
+def expected_output(problem: Problem) -> Expected:
+    """Returns C."""
+    return ("out", problem.sizes[:2], output_dtype(problem))
+
+
+def require_inputs(problem: Problem, given: int) -> None:
+    """Raises UsageError for a wrong number of inputs."""
+    names = [name for name, _, _ in expected_inputs(problem)]
+    if given != len(names):
+        raise UsageError(f"{problem.key}: found {given} arrays, allowed {', '.join(names)}")
+
+
+def require_type(expected: Expected, shape: tuple[int, ...], dtype: "np.dtype[Any]") -> None:
+    """Raises UsageError for an array of another shape or type."""
+    name, wanted_shape, wanted_dtype = expected
+    if shape != wanted_shape or dtype != wanted_dtype:
+        raise UsageError(
+            f"{name}: found {dtype} of shape {shape}, allowed {wanted_dtype} of shape {wanted_shape}"
+        )

@@ -1,0 +1,96 @@
+"""The replay target: answers from a recorded space. Nothing is compiled, run or timed here."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from tuner.errors import CandidateError, Failure, Stage
+from tuner.machine import Compiler, Machine
+from tuner.problem import Problem
+from tuner.record import Measurement, Verdict
+from tuner.recorded_space import RecordedSpace, RecordedTime
+from tuner.runtime.timing import summarize
+from tuner.space import Candidate
+from tuner.target import AbstractTarget, Artifact, Effort, Script
+
+ROW = "// row "  # begins the script of a point: where in the recording it stands
+MARK = "replay of "  # begins the name of a machine whose times are only told again
+BEFORE_LOADING = (Stage.BIND, Stage.COMPILE, Stage.RESOURCES)
+UNVERIFIED = Verdict(0.0, 0, ("the recording does not say how right the result was",))
+
+
+class ReplayTarget(AbstractTarget):
+    """Looks each point up: its failure is raised at the stage that the recording names."""
+
+    name = "replay"
+
+    def __init__(self, space: RecordedSpace) -> None:
+        self._space = space
+
+    def machine(self) -> Machine:
+        """Returns the recorded machine under a name that no real one has."""
+        machine = self._space.machine
+        return replace(machine, name=f"{MARK}{machine.name}")
+
+    def compiler(self) -> Compiler:
+        """Returns the recorded compiler, with the recording itself among its packages."""
+        recording = (("recording", self._space.sha256[:12]),)
+        return replace(self._space.compiler, packages=(*self._space.compiler.packages, *recording))
+
+    def bind(self, candidate: Candidate) -> Script:
+        """Returns the name of a point's row in place of its script. Raises CandidateError as recorded."""
+        row = self._space.feasible.row_of(candidate)
+        if row is None:
+            raise CandidateError(Stage.BIND, f"{candidate.text} is not in recording {self._space.name}")
+        self._raise_at((Stage.BIND,), row)
+        return Script.of(f"{ROW}{row} of recording {self._space.name}: {candidate.text}\n")
+
+    def compile(self, problem: Problem, script: Script) -> Artifact:
+        row = int(script.text.removeprefix(ROW).split()[0])
+        self._raise_at(BEFORE_LOADING, row)
+        code = f"{self._space.sha256} {self._space.codes[row]}"  # equal where the recorded code was
+        return Artifact(str(row), Script.of(code).sha256, panels=())
+
+    def load(self, problem: Problem, artifact: Artifact) -> object:
+        row = int(artifact.code)
+        self._raise_at((Stage.LOAD,), row)
+        return row
+
+    def verify(self, problem: Problem, loaded: object, rng: np.random.Generator) -> Verdict:
+        row = _row(loaded)
+        self._raise_at((Stage.RUN, Stage.VERIFY), row)
+        outcome = self._space.outcomes[row]
+        return (isinstance(outcome, RecordedTime) and outcome.verdict) or UNVERIFIED
+
+    def measure(
+        self, problem: Problem, loaded: object, effort: Effort, rng: np.random.Generator
+    ) -> Measurement:
+        """Returns what was measured then, whatever the effort now."""
+        row = _row(loaded)
+        self._raise_at((Stage.MEASURE,), row)
+        outcome = self._space.outcomes[row]
+        assert isinstance(outcome, RecordedTime)  # every failure was raised by now
+        return _measurement(outcome, row)
+
+    def measure_together(
+        self, problem: Problem, loaded: tuple[object, ...], effort: Effort, rng: np.random.Generator
+    ) -> tuple[Measurement, ...]:
+        return tuple(self.measure(problem, row, effort, rng) for row in loaded)
+
+    def _raise_at(self, stages: tuple[Stage, ...], row: int) -> None:
+        outcome = self._space.outcomes[row]
+        if isinstance(outcome, Failure) and outcome.stage in stages:
+            raise CandidateError(outcome.stage, outcome.reason)
+
+
+def _row(loaded: object) -> int:
+    assert isinstance(loaded, int)
+    return loaded
+
+
+def _measurement(recorded: RecordedTime, row: int) -> Measurement:
+    """Returns a recorded time; an interval that it lacks comes from its samples, always the same."""
+    if recorded.measurement is not None:
+        return recorded.measurement
+    samples = list(recorded.samples_s or (recorded.time_s,))
+    return summarize(samples, 1, np.random.default_rng(row))
