@@ -39,6 +39,26 @@ def test_a_row_is_told_once_and_only_while_pending() -> None:
 def test_rows_are_drawn_from_the_unseen_within_bounds() -> None:
     pool = Pool(6)
     pool.propose(3)
-    drawn = {pool.draw(np.random.default_rng(seed), 2, 5) for seed in range(50)}
+    drawn = {row for seed in range(50) for row in pool.draw(np.random.default_rng(seed), 3, 2, 5).tolist()}
     assert drawn == {2, 4}
-    assert Pool(2).draw(np.random.default_rng(0), 1, 1) is None
+    assert len(Pool(2).draw(np.random.default_rng(0), 4)) <= 4
+
+
+def test_the_last_unseen_row_is_drawn_and_then_none() -> None:
+    pool = Pool(1000)
+    for row in range(1000):
+        if row != 617:
+            pool.propose(row)
+    assert set(pool.draw(np.random.default_rng(0), 3).tolist()) == {617}
+    pool.propose(617)
+    assert len(pool.draw(np.random.default_rng(0), 3)) == 0
+
+
+def test_the_fastest_come_first_and_failures_not_at_all() -> None:
+    pool = Pool(5)
+    for row, value in ((3, 2.0), (1, 1.0), (4, None), (0, 1.0)):
+        pool.propose(row)
+        pool.tell(row, value)
+    pool.propose(2)
+    assert pool.fastest() == [0, 1, 3]
+    assert pool.order == [3, 1, 4, 0, 2]

@@ -9,4 +9,4 @@ class Exhaustive(AbstractMethod):
     """Chooses the unseen row with the smallest number."""
 
     def choose(self, rng: np.random.Generator) -> int:
-        return int(np.argmax(self.pool.unseen))
+        return int(np.argmax(self.task.pool.unseen))

@@ -8,9 +8,9 @@ from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler
 from optuna.study import Study
 from optuna.trial import FrozenTrial
+from threadpoolctl import ThreadpoolController
 
-from tuner.feasible import FeasibleSet
-from tuner.samplers.pool import Pool
+from tuner.samplers.task import Task
 
 NUMBER = "number"  # user attribute of a trial: its number in the run, which a replay keeps
 
@@ -21,11 +21,9 @@ class AbstractMethod(BaseSampler):
     A choice depends on the pool and on ``np.random.default_rng((seed, number))``, on nothing else.
     """
 
-    def __init__(self, feasible: FeasibleSet, pool: Pool, seed: int, first: tuple[int, ...]) -> None:
-        self.feasible = feasible
-        self.pool = pool
-        self.seed = seed
-        self.first = first
+    def __init__(self, task: Task) -> None:
+        self.task = task
+        self._threads = ThreadpoolController()
 
     @abc.abstractmethod
     def choose(self, rng: np.random.Generator) -> int:
@@ -45,7 +43,9 @@ class AbstractMethod(BaseSampler):
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
     ) -> int:
         """Returns the next of the first rows, then what the method chooses."""
-        waiting = next((row for row in self.first if self.pool.unseen[row]), None)
+        waiting = next((row for row in self.task.first if self.task.pool.unseen[row]), None)
         if waiting is not None:
             return waiting
-        return self.choose(np.random.default_rng((self.seed, trial.user_attrs[NUMBER])))
+        # one thread: sums of floats keep their order, and the measured kernel its cores
+        with self._threads.limit(limits=1, user_api="blas"):
+            return self.choose(np.random.default_rng((self.task.seed, trial.user_attrs[NUMBER])))

@@ -9,7 +9,8 @@ class Pool:
 
     def __init__(self, rows: int) -> None:
         self.unseen: npt.NDArray[np.bool_] = np.ones(rows, bool)
-        self.proposed: set[int] = set()  # pending and told
+        self.order: list[int] = []  # proposed: pending and told, in the order of their numbers
+        self.proposed: set[int] = set()  # the same
         self.outcomes: dict[int, float | None] = {}  # told: seconds, None for a failure
 
     @property
@@ -28,6 +29,7 @@ class Pool:
         """Marks an unseen row as pending."""
         self.require_unseen(row)
         self.unseen[row] = False
+        self.order.append(row)
         self.proposed.add(row)
 
     def tell(self, row: int, value: float | None) -> None:
@@ -36,7 +38,19 @@ class Pool:
             raise ValueError(f"row {row} is not pending")
         self.outcomes[row] = value
 
-    def draw(self, rng: np.random.Generator, start: int = 0, stop: int | None = None) -> int | None:
-        """Returns one of the unseen rows in ``start .. stop - 1``, each as likely; None when none is left."""
-        unseen = np.flatnonzero(self.unseen[start:stop])
-        return start + int(rng.choice(unseen)) if len(unseen) else None
+    def fastest(self) -> list[int]:
+        """Returns the rows with a time, the fastest first; equal times go by row."""
+        timed = sorted((value, row) for row, value in self.outcomes.items() if value is not None)
+        return [row for _, row in timed]
+
+    def draw(
+        self, rng: np.random.Generator, count: int, start: int = 0, stop: int | None = None
+    ) -> npt.NDArray[np.int64]:
+        """Returns up to ``count`` unseen rows of ``start .. stop - 1``; none when none is left."""
+        stop = len(self.unseen) if stop is None else stop
+        drawn = rng.integers(start, stop, size=2 * count)
+        found = drawn[self.unseen[drawn]][:count]
+        if len(found):
+            return found
+        unseen = start + np.flatnonzero(self.unseen[start:stop])
+        return rng.choice(unseen, min(count, len(unseen)), replace=False)

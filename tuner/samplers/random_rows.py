@@ -9,4 +9,4 @@ class RandomRows(AbstractMethod):
     """Chooses any unseen row: the baseline that every other method has to beat."""
 
     def choose(self, rng: np.random.Generator) -> int:
-        return int(rng.choice(np.flatnonzero(self.pool.unseen)))
+        return int(self.task.pool.draw(rng, 1)[0])

@@ -1,6 +1,7 @@
 """The sampler port over an Optuna study that lives in memory."""
 
 import optuna
+from optuna.samplers import BaseSampler
 
 from tuner.sampler import AbstractSampler
 from tuner.samplers.method import NUMBER, AbstractMethod
@@ -14,7 +15,7 @@ class StudySampler(AbstractSampler):
 
     def __init__(self, method: AbstractMethod, pool: Pool) -> None:
         self._pool = pool
-        self._study = _quiet_study(method)
+        self._study = quiet_study(method)
         self._pending: dict[int, optuna.Trial] = {}
 
     def ask(self, number: int) -> int | None:
@@ -39,11 +40,11 @@ class StudySampler(AbstractSampler):
         return row
 
 
-def _quiet_study(method: AbstractMethod) -> optuna.Study:
+def quiet_study(sampler: BaseSampler) -> optuna.Study:
     """Makes a study without Optuna's line about it; leaves the verbosity as it was."""
     verbosity = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     try:
-        return optuna.create_study(sampler=method)
+        return optuna.create_study(sampler=sampler)
     finally:
         optuna.logging.set_verbosity(verbosity)

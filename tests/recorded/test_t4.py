@@ -1,0 +1,256 @@
+"""Files in the format that autotuners share: ours come back whole, others' as far as the format goes."""
+
+import dataclasses
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.recorded import values
+from tests.tuning import fakes
+from tuner.errors import Failure, Stage, UsageError
+from tuner.record import Measurement, Verdict
+from tuner.recorded import read_recorded
+from tuner.recorded.t4 import invalidity_of
+from tuner.recorded.t4_writing import Recording, t4_bytes, t4_document
+from tuner.recorded_space import RecordedTime
+
+RESULT = {
+    "configuration": {"block": 32, "unroll": 1},
+    "times": {"compilation_time": 5.0, "runtimes": [1.0, 3.0]},
+    "invalidity": "correct",
+    "correctness": 1,
+    "measurements": [{"name": "time", "value": 2.0, "unit": ""}],
+    "objectives": ["time"],
+}
+
+
+def foreign(*results: dict[str, Any], **metadata: Any) -> dict[str, Any]:
+    return {"schema_version": "1.0.0", "metadata": metadata, "results": list(results)}
+
+
+def read(folder: Path, document: dict[str, Any]) -> Any:
+    path = folder / "foreign.json"
+    path.write_text(json.dumps(document))
+    return read_recorded(path)
+
+
+def point(block: int, **changes: Any) -> dict[str, Any]:
+    return {**RESULT, "configuration": {"block": block, "unroll": 1}, **changes}
+
+
+@pytest.mark.parametrize("name", ["space.t4.json", "space.t4.json.gz"])
+def test_what_was_written_is_read_back_bit_by_bit(tmp_path: Path, name: str) -> None:
+    space = read_recorded(values.write_recording(tmp_path, name))
+    assert space.rows == space.feasible.rows == 120
+    assert space.feasible.spaces[0].knobs == values.KNOBS
+    assert (space.problem, space.threads) == (values.RUN.settings.problem, 1)
+    assert (space.machine, space.compiler) == (values.RUN.machine, values.RUN.compiler)
+    assert space.vendor == values.RUN.vendor
+    for number, outcome in enumerate(space.outcomes):
+        record = values.trial(number).record
+        assert record is not None
+        assert space.feasible.candidate(number) == record.candidate
+        if isinstance(outcome, Failure):
+            assert outcome == record.outcome
+        else:
+            assert (outcome.measurement, outcome.verdict) == (record.outcome, record.verdict)
+            assert outcome.time_s == record.median_s
+
+
+def test_equal_code_keeps_equal_numbers(tmp_path: Path) -> None:
+    space = read_recorded(values.write_recording(tmp_path))
+    for number in range(120):
+        ours, before = values.trial(number).record, values.trial(number - 1).record
+        assert ours is not None
+        assert before is not None
+        is_same = bool(ours.artifact_sha256) and ours.artifact_sha256 == before.artifact_sha256
+        assert number == 0 or (space.codes[number] == space.codes[number - 1]) == is_same
+
+
+def test_equal_recordings_are_equal_bytes() -> None:
+    recording = values.recording()
+    assert t4_bytes(recording, is_compressed=True) == t4_bytes(recording, is_compressed=True)
+    assert gzip.decompress(t4_bytes(recording, is_compressed=True)) == t4_bytes(recording)
+
+
+def test_every_result_has_what_the_schema_requires() -> None:
+    """https://github.com/AutoTuningAssociation/autotuning_methodology, schemas/T4.json"""
+    document = t4_document(values.recording())
+    assert document["metadata"]["timeunit"] == "seconds"
+    words = {"timeout", "compile", "runtime", "correctness", "constraints", "correct"}
+    for result in document["results"]:
+        assert {"configuration", "times", "invalidity", "correctness"} <= result.keys()
+        assert result["invalidity"] in words
+        assert result["correctness"] == int(result["invalidity"] == "correct")
+        assert isinstance(result["times"]["compilation_time"], float)
+        assert all(isinstance(each["unit"], str) for each in result["measurements"])
+    assert {result["invalidity"] for result in document["results"]} == words - {"constraints"}
+
+
+def test_other_programs_see_a_space_of_plain_times(tmp_path: Path) -> None:
+    """Without our own part the file is still a recording, as another tuner would write it."""
+    document = t4_document(values.recording())
+    del document["metadata"]["tuner"]
+    for result in document["results"]:
+        del result["tuner"]
+    space = read(tmp_path, document)
+    ours = read_recorded(values.write_recording(tmp_path))
+    assert np.array_equal(np.sort(space.times_s), np.sort(ours.times_s), equal_nan=True)
+    assert space.problem is None
+
+
+@pytest.mark.parametrize("stage", list(Stage))
+def test_every_stage_has_a_word(stage: Stage) -> None:
+    assert invalidity_of(Failure(stage, "no")) in ("compile", "runtime", "correctness")
+    assert invalidity_of(Failure(stage, "timed out after 3 s")) == "timeout"
+
+
+@pytest.mark.parametrize(
+    ("word", "seconds"),
+    [
+        ({}, 2e-3),
+        ({"timeunit": "seconds"}, 2.0),
+        ({"timeunit": "miliseconds"}, 2e-3),
+        ({"timeunit": "ns"}, 2e-9),
+    ],
+)
+def test_times_are_in_the_unit_of_the_file(tmp_path: Path, word: dict[str, str], seconds: float) -> None:
+    space = read(tmp_path, foreign(point(32), device="A4000", **word))
+    assert space.outcomes == (RecordedTime(seconds, (seconds / 2, seconds * 1.5)),)
+    assert space.machine.name == "A4000"
+    assert space.feasible.candidate(0).text == "foreign(block=32, unroll=1)"
+
+
+def test_a_measurement_may_have_a_unit_of_its_own(tmp_path: Path) -> None:
+    measured = [{"name": "time", "value": 7.0, "unit": "us"}]
+    assert read(tmp_path, foreign(point(32, measurements=measured))).times_s[0] == pytest.approx(7e-6)
+
+
+def test_words_of_failure_become_stages(tmp_path: Path) -> None:
+    words = ("compile", "runtime", "correctness", "timeout", "constraints")
+    results = [point(2**place, invalidity=word, measurements=[]) for place, word in enumerate(words)]
+    space = read(tmp_path, foreign(point(64), *results, point(128, measurements=[])))
+    stages = [outcome.stage for outcome in space.outcomes if isinstance(outcome, Failure)]
+    assert stages == [Stage.COMPILE, Stage.RUN, Stage.VERIFY, Stage.RUN, Stage.MEASURE]
+    assert space.forbidden == 1
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        (foreign(), "found no point that was tried"),
+        (foreign(point(1, invalidity="constraints")), "found no point that was tried"),
+        (foreign(point(1), timeunit="fortnights"), "timeunit: found 'fortnights', allowed nanoseconds, ns"),
+        (foreign({"invalidity": "correct"}), "found KeyError: 'configuration'"),
+        (foreign(point(1, invalidity="odd")), "found KeyError: 'odd'"),
+        (foreign(point(10**400)), "found OverflowError: int too large"),
+        (foreign(point(1), {**RESULT, "configuration": {"block": 2}}), "found KeyError: 'unroll'"),
+        (foreign(point(1), tuner={"version": 2}), r"tuner\.version: found 2, allowed 1"),
+        (
+            foreign(
+                point(1, objectives=["score"], measurements=[{"name": "score", "value": 2.0, "unit": ""}])
+            ),
+            "objective 'score': found unit '', allowed a time",
+        ),
+        ({"rows": []}, r"found the keys rows, allowed 'results' \(T4\) or 'cache'"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_in_one_line(
+    tmp_path: Path, document: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        read(tmp_path, document)
+
+
+def test_our_point_without_samples_keeps_its_time(tmp_path: Path) -> None:
+    document = t4_document(values.recording())
+    for result in document["results"]:
+        result["times"]["runtimes"] = []
+    timed = [one for one in read(tmp_path, document).outcomes if isinstance(one, RecordedTime)]
+    assert timed
+    assert all(one.time_s > 0 and one.samples_s == () and one.measurement is None for one in timed)
+
+
+@pytest.mark.parametrize("interval_s", [[2.0, 1.0], [-1.0, 1.0], [float("nan"), 1.0], ["a", "b"]])
+def test_an_interval_that_is_none_is_refused(tmp_path: Path, interval_s: list[object]) -> None:
+    document = t4_document(values.recording())
+    for result in document["results"]:
+        if "interval_s" in result["tuner"]:
+            result["tuner"]["interval_s"] = interval_s
+    with pytest.raises(UsageError, match=r"tuner\.interval_s: found \["):
+        read(tmp_path, document)
+
+
+@pytest.mark.parametrize("threads", ["two", 0, True, 1.5])
+def test_threads_that_are_none_are_refused(tmp_path: Path, threads: object) -> None:
+    document = t4_document(values.recording())
+    document["metadata"]["tuner"]["threads"] = threads
+    with pytest.raises(UsageError, match=r"tuner\.threads: found .*, allowed 1 or more"):
+        read(tmp_path, document)
+
+
+@pytest.mark.parametrize("calls", [0, None, "2"])
+def test_calls_that_are_none_are_refused(tmp_path: Path, calls: object) -> None:
+    document = t4_document(values.recording())
+    for result in document["results"]:
+        result["tuner"]["inner_calls"] = calls
+    with pytest.raises(UsageError, match=r"tuner\.inner_calls: found .*, allowed 1 or more"):
+        read(tmp_path, document)
+
+
+@pytest.mark.parametrize(("key", "value"), [("max_error", "small"), ("elements", []), ("notes", None)])
+def test_a_verdict_that_is_none_is_refused(tmp_path: Path, key: str, value: object) -> None:
+    document = t4_document(values.recording())
+    for result in document["results"]:
+        if result["tuner"].get("verdict"):
+            result["tuner"]["verdict"][key] = value
+    with pytest.raises(UsageError, match=r"found \w+Error: .*, allowed T4 or a Kernel Tuner cache"):
+        read(tmp_path, document)
+
+
+def test_without_spaces_the_knobs_are_what_was_tried() -> None:
+    recording = dataclasses.replace(values.recording(), spaces=())
+    knobs = t4_document(recording)["metadata"]["tuner"]["knobs"]
+    assert knobs == {
+        "fabricated": {k.name: sorted(k.choices, key=str if k.is_text else None) for k in values.KNOBS}
+    }
+
+
+def test_a_verified_trial_is_correct_and_has_no_time(tmp_path: Path) -> None:
+    trial = values.trial(0)
+    assert trial.record is not None
+    verified = dataclasses.replace(trial.record, outcome=Verdict(0.5, 64))
+    recording = Recording((values.RUN,), (dataclasses.replace(trial, record=verified),), (values.SPACE,))
+    document = t4_document(recording)
+    assert document["results"][0]["invalidity"] == "correct"
+    assert document["results"][0]["measurements"] == []
+    space = read(tmp_path, document)
+    assert space.outcomes == (Failure(Stage.MEASURE, "recorded without a time"),)
+
+
+def test_a_cold_median_of_a_gpu_comes_back(tmp_path: Path) -> None:
+    trial = values.trial(0)
+    assert trial.record is not None
+    time = Measurement((1.0,), 1, 1.0, (1.0, 1.0), cold_median_s=1.5)
+    timed = dataclasses.replace(trial, record=dataclasses.replace(trial.record, outcome=time))
+    space = read(tmp_path, t4_document(Recording((values.RUN,), (timed,), (values.SPACE,))))
+    assert space.outcomes[0].measurement == time
+
+
+def test_trials_that_do_not_compare_are_refused() -> None:
+    other = dataclasses.replace(values.RUN, machine=fakes.OTHER_MACHINE)
+    with pytest.raises(UsageError, match="t4: found trials of 2 problems, targets, machines or compilers"):
+        Recording((values.RUN, other), ())
+    with pytest.raises(UsageError, match="t4: found no trials, allowed one"):
+        Recording((), ())
+
+
+def test_a_replay_is_never_written_as_a_recording() -> None:
+    settings = dataclasses.replace(values.RUN.settings, target="replay:space")
+    replay = dataclasses.replace(values.RUN, settings=settings)
+    with pytest.raises(UsageError, match="t4: run 3: found a replay, allowed runs that measured"):
+        Recording((replay,), ())

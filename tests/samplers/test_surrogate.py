@@ -1,0 +1,55 @@
+from itertools import pairwise
+
+import numpy as np
+
+from tests.samplers.tasks import grid, task, tell
+from tuner.samplers.surrogate import FIT_GROWTH, Surrogate, _fit_rows
+from tuner.samplers.task import Task
+
+
+def valley(task: Task, row: int) -> float:
+    a, b = (int(code) for code in task.table.codes[row])
+    return 1.0 + (a - 5) ** 2 + 0.1 * b
+
+
+def gain(task: Task) -> np.ndarray:
+    return Surrogate(task).log_gain(task.scope(np.random.default_rng(0)))
+
+
+def told(rows: list[int]) -> Task:
+    square = task(grid("ab"))
+    tell(square, *((row, valley(square, row)) for row in rows))
+    return square
+
+
+def test_the_gain_is_largest_in_the_valley() -> None:
+    square = told([0, 9, 18, 27, 36, 60, 14, 5, 50, 33])
+    best = np.argsort(-gain(square))[:5]
+    assert all(square.table.codes[row][0] in (4, 5, 6) for row in best)
+
+
+def test_pending_rows_are_not_chosen_beside() -> None:
+    free, busy = told([0, 9, 18, 27]), told([0, 9, 18, 27])
+    best = int(np.argmax(gain(free)))
+    busy.pool.propose(best)
+    assert gain(busy)[best] < gain(free)[best] - 1
+
+
+def test_the_order_of_tells_means_nothing_and_late_ones_are_heard() -> None:
+    rows = [0, 9, 18, 27, 36, 60, 14, 5]
+    early, late = told(rows), task(grid("ab"))
+    for row in rows:
+        late.pool.propose(row)
+    surrogate = Surrogate(late)
+    scope = late.scope(np.random.default_rng(0))
+    for row in reversed(rows):
+        surrogate.log_gain(scope)  # with less than all
+        late.pool.tell(row, valley(late, row))
+    assert (surrogate.log_gain(scope) == gain(early)).all()
+
+
+def test_fits_come_less_and_less_often() -> None:
+    fits = sorted({_fit_rows(count) for count in range(1, 300)})
+    assert fits[:6] == [1, 2, 3, 4, 5, 6]
+    assert all(after <= max(before + 1, before * FIT_GROWTH) for before, after in pairwise(fits))
+    assert len(fits) < 40

@@ -1,0 +1,76 @@
+"""A file of recorded results: opened, unpacked, parsed as JSON, whatever tuner wrote it."""
+
+import contextlib
+import gzip
+import hashlib
+import json
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tuner.errors import UsageError
+
+BYTES_LIMIT = 1 << 30  # unpacked
+GZIP_MAGIC = b"\x1f\x8b"
+OPEN_ENDS = ("", "}", "}}")  # what a file may lack
+SUFFIXES = (".gz", ".json", ".t4")
+
+
+@dataclass(frozen=True)
+class RecordedFile:
+    """The document of a file."""
+
+    name: str  # without folder and suffixes
+    sha256: str  # of the bytes on disk
+    document: dict[str, Any]
+
+
+def open_recorded(path: Path) -> RecordedFile:
+    """Reads a file, compressed or not. Raises UsageError when it is no JSON object."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{path}: found no readable file ({error.strerror}), allowed a recording") from None
+    document = _parsed(path, _unpacked(path, content))
+    if not isinstance(document, dict):
+        raise UsageError(f"{path}: found JSON that is no object, allowed T4 or a Kernel Tuner cache")
+    return RecordedFile(name_of(path), hashlib.sha256(content).hexdigest(), document)
+
+
+def name_of(path: Path) -> str:
+    """Returns the name of a recording: its file's without the suffixes."""
+    name = path.name
+    for suffix in SUFFIXES:
+        name = name.removesuffix(suffix)
+    return name
+
+
+def _unpacked(path: Path, content: bytes) -> bytes:
+    if not content.startswith(GZIP_MAGIC):
+        return content
+    try:
+        with gzip.open(path) as file:
+            unpacked = file.read(BYTES_LIMIT + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise UsageError(f"{path}: found damaged gzip ({error}), allowed gzip or plain JSON") from None
+    if len(unpacked) > BYTES_LIMIT:
+        raise UsageError(f"{path}: found more than {BYTES_LIMIT} bytes, allowed {BYTES_LIMIT}")
+    return unpacked
+
+
+def _parsed(path: Path, content: bytes) -> object:
+    try:
+        return _loads(content.decode().rstrip())
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path}: found a byte that is no UTF-8 at {error.start}, allowed UTF-8") from None
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise UsageError(f"{path}: found no JSON ({error}), allowed T4 or a Kernel Tuner cache") from None
+
+
+def _loads(text: str) -> object:
+    """Parses JSON. Kernel Tuner leaves the cache of an unfinished run open: its ends are added."""
+    for ending in OPEN_ENDS:
+        with contextlib.suppress(json.JSONDecodeError):
+            return json.loads(text.rstrip(",") + ending)
+    return json.loads(text)

@@ -1,0 +1,86 @@
+"""Kernel Tuner's cache files -> recorded spaces. Times are in milliseconds.
+
+The format: https://github.com/KernelTuner/kernel_tuner/tree/master/kernel_tuner/schema/cache
+"""
+
+import math
+from typing import Any, TypeGuard
+
+from tuner.errors import Failure, Stage, UsageError
+from tuner.machine import Compiler, Machine
+from tuner.recorded.file import RecordedFile
+from tuner.recorded.points import Points, arranged
+from tuner.recorded_space import RecordedSpace, RecordedTime
+
+MS = 1e-3
+FORBIDDEN = "InvalidConfig"  # a restriction or a limit of the device rejects it
+FAILED = {
+    "CompilationFailedConfig": Failure(Stage.COMPILE, "CompilationFailedConfig"),
+    "RuntimeFailedConfig": Failure(Stage.RUN, "RuntimeFailedConfig"),
+}
+UNTIMED = Failure(Stage.MEASURE, "recorded without a time")
+FAILED_VALUE = 1e20  # an older spelling of a failure
+
+
+def is_kernel_tuner(document: dict[str, Any]) -> bool:
+    """Tells whether a document is a cache."""
+    return isinstance(document.get("cache"), dict)
+
+
+def kernel_tuner_space(file: RecordedFile) -> RecordedSpace:
+    """Reads a cache. Raises UsageError, KeyError, TypeError or ValueError for what is none."""
+    document = file.document
+    tried = [entry for entry in document["cache"].values() if entry.get("time") != FORBIDDEN]
+    if not tried:
+        raise UsageError("found no point that was tried, allowed at least one")
+    names = tuple(document["tune_params_keys"])
+    points = Points(
+        strategy=str(document.get("kernel_name") or file.name),
+        names=names,
+        listed=tuple(tuple(document["tune_params"].get(name, ())) for name in names),
+        values=[tuple(entry[name] for name in names) for entry in tried],
+        entries=list(range(len(tried))),
+    )
+    feasible, entries = arranged((points,))
+    device = str(document.get("device_name") or "unknown device")
+    return RecordedSpace(
+        name=file.name,
+        sha256=file.sha256,
+        feasible=feasible,
+        outcomes=tuple(_outcome(tried[entry]) for entry in entries),
+        codes=tuple(range(len(entries))),
+        machine=foreign_machine(device),
+        compiler=Compiler("not MLIR: Kernel Tuner", (), ""),
+        forbidden=len(document["cache"]) - len(tried),
+    )
+
+
+def foreign_machine(device: str) -> Machine:
+    """Returns a machine of which only the name is known."""
+    return Machine(device, device, "none", False, 0, 0, 0, 0, 0, 0)
+
+
+def _outcome(entry: dict[str, Any]) -> RecordedTime | Failure:
+    time_ms = entry.get("time")
+    if isinstance(time_ms, str):
+        return FAILED.get(time_ms, Failure(Stage.RUN, time_ms))
+    if not is_time(time_ms):
+        return UNTIMED
+    return RecordedTime(time_ms * MS, samples_of(entry.get("times", ()), MS))
+
+
+def is_time(value: object) -> TypeGuard[int | float]:
+    """Tells whether a number can be a time."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return math.isfinite(value) and 0 < value < FAILED_VALUE
+
+
+def samples_of(values: list[float], unit_s: float) -> tuple[float, ...]:
+    """Returns samples in seconds; () where one is no time."""
+    try:
+        # three passes in C: a file may hold millions
+        are_times = min(values, default=0) > 0 and max(values) < FAILED_VALUE and math.isfinite(sum(values))
+    except TypeError:
+        return ()
+    return tuple([value * unit_s for value in values]) if are_times else ()

@@ -1,0 +1,78 @@
+"""Points as a file lists them -> rows of a feasible set."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tuner.errors import UsageError
+from tuner.feasible import FeasibleSet
+from tuner.row_sample import Rows
+from tuner.space import Knob, SearchSpace, Value
+
+Raw = int | float | bool | str  # a knob's value as JSON has it
+
+
+@dataclass(frozen=True)
+class Points:
+    """The points of one strategy, in the order of the file; a point may come twice."""
+
+    strategy: str
+    names: tuple[str, ...]  # of the knobs
+    listed: tuple[tuple[Raw, ...], ...]  # per knob, the choices in the order the file gives; () for none
+    values: list[tuple[Raw, ...]]  # per point, one per knob
+    entries: list[int]  # per point, which entry of the file it is
+
+
+def arranged(groups: Sequence[Points]) -> tuple[FeasibleSet, tuple[int, ...]]:
+    """Returns the set of all points, and by row the entry of the file; of equal points the last counts.
+
+    Raises UsageError for no points, or a value that no knob can take.
+    """
+    spaces, rows, entries = zip(*(_strategy(points) for points in groups), strict=True)
+    return FeasibleSet(spaces, rows), tuple(np.concatenate(entries).tolist())
+
+
+def _strategy(points: Points) -> tuple[SearchSpace, Rows, npt.NDArray[np.int64]]:
+    columns = list(zip(*points.values, strict=True)) if points.names else []
+    knobs = []
+    index = np.zeros((len(points.values), len(points.names)), np.uint32)
+    for place, (name, listed, column) in enumerate(zip(points.names, points.listed, columns, strict=True)):
+        raw = _distinct(name, listed, column)
+        plain = _plain(raw)
+        knobs.append(Knob(name, tuple(dict.fromkeys(plain.values()))))
+        ranks = {value: knobs[-1].choices.index(plain[value]) for value in raw}
+        index[:, place] = np.fromiter(map(ranks.__getitem__, column), np.uint32, len(column))
+    order = np.lexsort(index.T[::-1]) if points.names else np.arange(len(index))
+    index = index[order]
+    is_last = np.append((index[1:] != index[:-1]).any(axis=1), True)
+    space = SearchSpace(points.strategy, tuple(knobs))
+    rows = Rows(index[is_last], int(is_last.sum()), is_sample=False)
+    return space, rows, np.array(points.entries, np.int64)[order][is_last]
+
+
+def _distinct(name: str, listed: tuple[Raw, ...], column: Iterable[Raw]) -> tuple[Raw, ...]:
+    """Returns the choices: those listed, then others that were met, in order."""
+    try:
+        met = set(column).difference(listed)
+    except TypeError:
+        raise UsageError(f"knob {name!r}: found a list or an object, allowed numbers and texts") from None
+    for value in (*listed, *met):
+        if not _is_choice(value):
+            raise UsageError(f"knob {name!r}: found {value!r}, allowed numbers and texts")
+    return (*dict.fromkeys(listed), *sorted(met, key=lambda value: (isinstance(value, str), value)))
+
+
+def _is_choice(value: object) -> bool:
+    if isinstance(value, str):
+        return not any("\ud800" <= character <= "\udfff" for character in value)  # no UTF-8 has these
+    return isinstance(value, int | float) and math.isfinite(value)
+
+
+def _plain(raw: tuple[Raw, ...]) -> dict[Raw, Value]:
+    """Returns integers where all are whole numbers, else texts: a knob of ours is one or the other."""
+    if all(not isinstance(value, str) and value == int(value) for value in raw):
+        return {value: int(value) for value in raw}
+    return {value: str(value) for value in raw}

@@ -1,0 +1,163 @@
+"""T4 files -> recorded spaces: what we wrote comes back whole, of others' what T4 has words for."""
+
+from typing import Any
+
+from tuner.errors import Failure, Stage, UsageError
+from tuner.machine import Compiler, Machine
+from tuner.problem import Problem
+from tuner.record import Measurement, Verdict
+from tuner.recorded.file import RecordedFile
+from tuner.recorded.kernel_tuner import UNTIMED, foreign_machine, is_time, samples_of
+from tuner.recorded.points import Points, Raw, arranged
+from tuner.recorded.t4 import CORRECT, FORBIDDEN, OWN, OWN_VERSION, STAGES, STRATEGY, TIME, UNITS_S
+from tuner.recorded_space import RecordedSpace, RecordedTime
+from tuner.runs import Vendor
+
+Result = dict[str, Any]
+
+
+def is_t4(document: dict[str, Any]) -> bool:
+    """Tells whether a document is of the format."""
+    return isinstance(document.get("results"), list)
+
+
+def t4_space(file: RecordedFile) -> RecordedSpace:
+    """Reads a file. Raises UsageError, KeyError, TypeError or ValueError for what is none."""
+    document = file.document
+    metadata = document.get("metadata") or {}
+    own = metadata.get(OWN) or {}
+    if own and own["version"] != OWN_VERSION:
+        raise UsageError(f"{OWN}.version: found {own['version']!r}, allowed {OWN_VERSION}")
+    results: list[Result] = document["results"]
+    tried = [one for one in results if one["invalidity"] != FORBIDDEN]
+    if not tried:
+        raise UsageError("found no point that was tried, allowed at least one")
+    unit_s = _unit_s(metadata.get("timeunit", ""))
+    feasible, entries = arranged(_groups(tried, own.get("knobs") or {}, file.name))
+    chosen = [tried[entry] for entry in entries]
+    return RecordedSpace(
+        name=file.name,
+        sha256=file.sha256,
+        feasible=feasible,
+        outcomes=tuple(_outcome(one, unit_s) for one in chosen),
+        codes=tuple(int((one.get(OWN) or {}).get("code", -1 - row)) for row, one in enumerate(chosen)),
+        machine=_machine(metadata, own),
+        compiler=_compiler(metadata, own),
+        problem=_problem(own["problem"]) if own else None,
+        threads=_at_least_one("threads", own.get("threads", 1)),
+        vendor=_vendor(own.get("vendor")),
+        constraints=tuple(own.get("constraints") or ()),
+        forbidden=len(results) - len(tried),
+    )
+
+
+def _groups(tried: list[Result], knobs: dict[str, dict[str, list[Raw]]], name: str) -> tuple[Points, ...]:
+    """Returns the points by strategy; a file that does not tell them apart has one, named by the file."""
+    entries: dict[str, list[int]] = {}
+    for number, one in enumerate(tried):
+        strategy = str(one["configuration"][STRATEGY]) if knobs else name
+        entries.setdefault(strategy, []).append(number)
+    ordered = [strategy for strategy in (*knobs, *entries) if strategy in entries]
+    return tuple(_points(one, tried, entries[one], knobs.get(one, {})) for one in dict.fromkeys(ordered))
+
+
+def _points(strategy: str, tried: list[Result], entries: list[int], listed: dict[str, list[Raw]]) -> Points:
+    first = tried[entries[0]]["configuration"]
+    names = tuple(listed or first)
+    configurations = [tried[entry]["configuration"] for entry in entries]
+    return Points(
+        strategy=strategy,
+        names=names,
+        listed=tuple(tuple(listed.get(name, ())) for name in names),
+        values=[tuple(configuration[name] for name in names) for configuration in configurations],
+        entries=entries,
+    )
+
+
+def _outcome(one: Result, unit_s: float) -> RecordedTime | Failure:
+    own = one.get(OWN) or {}
+    if one["invalidity"] != CORRECT:
+        if "stage" in own:
+            return Failure(Stage(own["stage"]), str(own["reason"]))
+        return Failure(STAGES[one["invalidity"]], f"recorded as {one['invalidity']!r}")
+    time_s = _time_s(one, unit_s)
+    if time_s is None:
+        return UNTIMED
+    samples_s = samples_of(one["times"].get("runtimes") or [], unit_s)
+    measurement = _measurement(own, time_s, samples_s) if "interval_s" in own and samples_s else None
+    return RecordedTime(time_s, samples_s, measurement, _verdict(own.get("verdict")))
+
+
+def _measurement(own: dict[str, Any], median_s: float, samples_s: tuple[float, ...]) -> Measurement:
+    low_s, high_s = own["interval_s"]
+    if not (is_time(low_s) and is_time(high_s) and low_s <= high_s):
+        raise UsageError(f"{OWN}.interval_s: found {[low_s, high_s]}, allowed two times, the lower first")
+    return Measurement(
+        samples_s,
+        _at_least_one("inner_calls", own["inner_calls"]),
+        median_s,
+        (float(low_s), float(high_s)),
+        bool(own["is_complete"]),
+        own["cold_median_s"],
+    )
+
+
+def _time_s(one: Result, unit_s: float) -> float | None:
+    """Returns the measurement named time, else that of the first objective; None for no number."""
+    measured = {each["name"]: each for each in one.get("measurements") or ()}
+    name = TIME if TIME in measured else next(iter(one.get("objectives") or ()), TIME)
+    if name not in measured:
+        return None
+    value, unit = measured[name]["value"], measured[name].get("unit") or ""
+    if unit not in UNITS_S or (name != TIME and not unit):
+        raise UsageError(f"objective {name!r}: found unit {unit!r}, allowed a time: {', '.join(UNITS_S)}")
+    return value * (UNITS_S[unit] if unit else unit_s) if is_time(value) else None
+
+
+def _unit_s(word: str) -> float:
+    if word not in UNITS_S:
+        raise UsageError(f"timeunit: found {word!r}, allowed {', '.join(filter(None, UNITS_S))}")
+    return UNITS_S[word]
+
+
+def _at_least_one(name: str, given: object) -> int:
+    if not isinstance(given, int) or isinstance(given, bool) or given < 1:
+        raise UsageError(f"{OWN}.{name}: found {given!r}, allowed 1 or more")
+    return given
+
+
+def _machine(metadata: dict[str, Any], own: dict[str, Any]) -> Machine:
+    if own:
+        return Machine(**own["machine"])
+    return foreign_machine(str(metadata.get("device") or "unknown device"))
+
+
+def _compiler(metadata: dict[str, Any], own: dict[str, Any]) -> Compiler:
+    if not own:
+        autotuner = metadata.get("autotuner") or "another tuner"
+        return Compiler(f"not MLIR: {autotuner}", (), "")
+    given = own["compiler"]
+    packages = tuple((str(name), str(version)) for name, version in given["packages"])
+    return Compiler(str(given["mlir"]), packages, str(given["pipeline_sha256"]))
+
+
+def _problem(given: dict[str, Any]) -> Problem:
+    sizes = tuple(int(size) for size in given["shape"])
+    words = (given["dtype"], given["layout"], given["epilogue"], given["output"])
+    return Problem(given["op"], sizes, *words)
+
+
+def _vendor(given: dict[str, Any] | None) -> Vendor | None:
+    if given is None:
+        return None
+    low_s, high_s = given["interval_s"]
+    samples_s = tuple(float(sample_s) for sample_s in given["samples_s"])
+    inner_calls = _at_least_one("vendor.inner_calls", given["inner_calls"])
+    time = Measurement(samples_s, inner_calls, float(given["median_s"]), (float(low_s), float(high_s)))
+    return Vendor(given["name"], given["threads"], time)
+
+
+def _verdict(given: dict[str, Any] | None) -> Verdict | None:
+    if given is None:
+        return None
+    return Verdict(float(given["max_error"]), int(given["elements"]), tuple(map(str, given["notes"])))

@@ -1,0 +1,187 @@
+"""Trials of one problem on one machine -> T4."""
+
+import gzip
+import json
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from tuner.errors import Failure, UsageError
+from tuner.record import Measurement, Record, Verdict
+from tuner.recorded.t4 import (
+    CORRECT,
+    OWN,
+    OWN_VERSION,
+    SCHEMA_VERSION,
+    STRATEGY,
+    TIME,
+    UNIT,
+    invalidity_of,
+)
+from tuner.runs import Run, StoredTrial, Vendor
+from tuner.space import SearchSpace
+from tuner.target_name import TargetName
+
+COMPILING = ("bind", "compile", "transform", "lower", "assemble")  # stages that T4 counts as compilation
+Document = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Recording:
+    """What a file tells. Raises UsageError for trials that do not compare."""
+
+    runs: tuple[Run, ...]  # that the trials are of
+    trials: tuple[StoredTrial, ...]
+    spaces: tuple[SearchSpace, ...] = ()  # order and choices of the knobs, and the constraints
+
+    def __post_init__(self) -> None:
+        replayed = next((run for run in self.runs if TargetName.parse(run.settings.target).is_replay), None)
+        if replayed is not None:
+            raise UsageError(f"t4: run {replayed.id}: found a replay, allowed runs that measured")
+        keys = {_key(run) for run in self.runs}
+        if len(keys) != 1:
+            found = f"trials of {len(keys)} problems, targets, machines or compilers" if keys else "no trials"
+            raise UsageError(f"t4: found {found}, allowed one: choose by --run, --shape, --target, --machine")
+
+
+def t4_bytes(recording: Recording, is_compressed: bool = False) -> bytes:
+    """Returns the file; equal recordings give equal bytes."""
+    text = json.dumps(t4_document(recording), indent=None, separators=(",", ":"), allow_nan=False)
+    content = text.encode() + b"\n"
+    return gzip.compress(content, mtime=0) if is_compressed else content
+
+
+def t4_document(recording: Recording) -> Document:
+    """Returns the document: times in seconds, a result per trial whose outcome is known."""
+    codes: dict[str, int] = {}
+    done = [trial for trial in recording.trials if trial.record is not None]
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "metadata": _metadata(recording.runs[0], recording.spaces, done),
+        "results": [_result(trial, trial.record, codes) for trial in done if trial.record is not None],
+    }
+
+
+def _metadata(run: Run, spaces: tuple[SearchSpace, ...], trials: list[StoredTrial]) -> Document:
+    settings, problem = run.settings, run.settings.problem
+    own = {
+        "version": OWN_VERSION,
+        "problem": {
+            "op": problem.operation,
+            "shape": list(problem.sizes),
+            "dtype": problem.dtype,
+            "layout": problem.layout,
+            "epilogue": problem.epilogue,
+            "output": problem.output,
+        },
+        "target": settings.target,
+        "threads": settings.threads,
+        "machine": asdict(run.machine),
+        "compiler": asdict(run.compiler),
+        "knobs": _knobs(spaces, trials),
+        "constraints": [constraint.text for space in spaces for constraint in space.constraints],
+        "vendor": _vendor(run.vendor),
+    }
+    return {
+        "device": run.machine.name,
+        "autotuner": "mlir-tuner",
+        "autotuner_version": run.tuner_version,
+        "timestamp": run.created.isoformat(),
+        "timeunit": UNIT,
+        OWN: own,
+    }
+
+
+def _knobs(spaces: tuple[SearchSpace, ...], trials: list[StoredTrial]) -> dict[str, dict[str, list[Any]]]:
+    """Returns strategy -> knob -> choices; for want of spaces, those that were tried."""
+    if spaces:
+        return {space.strategy: {knob.name: list(knob.choices) for knob in space.knobs} for space in spaces}
+    met: dict[str, dict[str, set[Any]]] = {}
+    for trial in trials:
+        if trial.record is not None:
+            strategy = met.setdefault(trial.record.candidate.strategy, {})
+            for name, value in trial.record.candidate.choices:
+                strategy.setdefault(name, set()).add(value)
+    return {name: {knob: sorted(values) for knob, values in knobs.items()} for name, knobs in met.items()}
+
+
+def _result(trial: StoredTrial, record: Record, codes: dict[str, int]) -> Document:
+    failure = record.outcome if isinstance(record.outcome, Failure) else None
+    is_wrong = failure is not None
+    return {
+        "timestamp": trial.created.isoformat(),
+        "configuration": {STRATEGY: record.candidate.strategy, **dict(record.candidate.choices)},
+        "objectives": [TIME],
+        "times": _times(record),
+        "invalidity": CORRECT if failure is None else invalidity_of(failure),
+        "correctness": int(not is_wrong),
+        "measurements": _measurements(record),
+        OWN: {"trial": trial.number, **_code(record, codes), **_own(record)},
+    }
+
+
+def _times(record: Record) -> Document:
+    stages = dict(record.stage_s)
+    times: Document = {"compilation_time": sum(stages.get(name, 0.0) for name in COMPILING)}
+    if "verify" in stages:
+        times["validation"] = stages["verify"]
+    if isinstance(record.outcome, Measurement):
+        times["runtimes"] = list(record.outcome.samples_s)
+    return times
+
+
+def _measurements(record: Record) -> list[Document]:
+    if record.median_s is None:
+        return []
+    return [{"name": TIME, "value": record.median_s, "unit": UNIT}]
+
+
+def _own(record: Record) -> Document:
+    """Returns what T4 has no word for."""
+    if isinstance(record.outcome, Failure):
+        return {"stage": record.outcome.stage.value, "reason": record.outcome.reason}
+    own: Document = {"verdict": _verdict(record)}
+    if isinstance(record.outcome, Measurement):
+        own["interval_s"] = list(record.outcome.interval_s)
+        own["inner_calls"] = record.outcome.inner_calls
+        own["is_complete"] = record.outcome.is_complete
+        own["cold_median_s"] = record.outcome.cold_median_s
+    return own
+
+
+def _code(record: Record, codes: dict[str, int]) -> Document:
+    """Returns a number that equal machine code shares; nothing for what was not compiled."""
+    if not record.artifact_sha256:
+        return {}
+    return {"code": codes.setdefault(record.artifact_sha256, len(codes))}
+
+
+def _verdict(record: Record) -> Document | None:
+    verdict = record.outcome if isinstance(record.outcome, Verdict) else record.verdict
+    if verdict is None:
+        return None
+    return {"max_error": verdict.max_error, "elements": verdict.elements, "notes": list(verdict.notes)}
+
+
+def _vendor(vendor: Vendor | None) -> Document | None:
+    if vendor is None:
+        return None
+    time = vendor.measurement
+    return {
+        "name": vendor.name,
+        "threads": vendor.threads,
+        "median_s": time.median_s,
+        "interval_s": list(time.interval_s),
+        "inner_calls": time.inner_calls,
+        "samples_s": list(time.samples_s),
+    }
+
+
+def _key(run: Run) -> tuple[str, str, int, str, str]:
+    settings = run.settings
+    return (
+        settings.problem.key,
+        settings.target,
+        settings.threads,
+        run.machine.name,
+        run.compiler.fingerprint,
+    )

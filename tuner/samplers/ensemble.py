@@ -1,0 +1,61 @@
+"""A bandit over the other methods: every second proposal is a probe of one in turn, the rest go to the best.
+
+Who made a proposal is not stored, so it follows from the proposal's place alone; only probes are credited.
+A resumed run therefore gives the same credit as an unbroken one.
+"""
+
+from bisect import bisect_right
+
+import numpy as np
+
+from tuner.samplers.evolution import Evolution
+from tuner.samplers.local import Local
+from tuner.samplers.method import AbstractMethod
+from tuner.samplers.pool import Pool
+from tuner.samplers.start import is_starting, start_row
+from tuner.samplers.task import Task
+from tuner.samplers.tpe import Tpe
+from tuner.samplers.trees import Trees
+
+PROBE_EVERY = 2  # proposals
+REMEMBERED = 5  # latest probes of a method: what was good at the start may not be later
+UNKNOWN = 1.0  # credit of a method without a probe: it is worth one
+
+
+ARMS: tuple[type[AbstractMethod], ...] = (Tpe, Local, Trees, Evolution)
+
+
+class Ensemble(AbstractMethod):
+    """Chooses what the method with the most credit chooses; the first of equals."""
+
+    def __init__(self, task: Task) -> None:
+        AbstractMethod.__init__(self, task)
+        self._arms = tuple(arm(task) for arm in ARMS)
+
+    def choose(self, rng: np.random.Generator) -> int:
+        if is_starting(self.task):
+            return start_row(self.task, rng)
+        probe = probed(len(self.task.pool.order))
+        return self._arms[best(self.task.pool) if probe is None else probe].choose(rng)
+
+
+def probed(turn: int) -> int | None:
+    """Returns which method a proposal probes; None for one that the best makes."""
+    return None if turn % PROBE_EVERY else (turn // PROBE_EVERY) % len(ARMS)
+
+
+def best(pool: Pool) -> int:
+    """Returns the method with the most credit."""
+    earned = [credit(pool, arm) for arm in range(len(ARMS))]
+    return earned.index(max(earned))
+
+
+def credit(pool: Pool, arm: int) -> float:
+    """Returns the mean share of all told rows that the method's latest probes beat or equal."""
+    slower = sorted(-value for value in pool.outcomes.values() if value is not None)
+    probes = [row for turn, row in enumerate(pool.order) if probed(turn) == arm and row in pool.outcomes]
+    beaten = [
+        0.0 if (value := pool.outcomes[row]) is None else bisect_right(slower, -value) / len(pool.outcomes)
+        for row in probes[-REMEMBERED:]
+    ]
+    return float(np.mean(beaten)) if beaten else UNKNOWN

@@ -1,0 +1,39 @@
+"""A steady-state genetic algorithm: children of fast rows, each moved to the nearest row that is allowed.
+
+Goldberg and Deb, 1991, https://doi.org/10.1016/B978-0-08-050684-5.50008-2, for tournaments of two; uniform
+crossover and one mutation per child on average are the textbook's.
+"""
+
+import numpy as np
+
+from tuner.samplers.method import AbstractMethod
+from tuner.samplers.start import is_starting, start_row
+from tuner.samplers.table import Codes
+
+POPULATION = 20  # the fastest rows, and the random rows of the start
+CROSSOVER = 0.5  # probability that a knob comes from the second parent
+
+
+class Evolution(AbstractMethod):
+    """Chooses the unseen row nearest to a child of two of the fastest rows."""
+
+    def choose(self, rng: np.random.Generator) -> int:
+        pool = self.task.pool
+        if is_starting(self.task):
+            return start_row(self.task, rng)
+        parents = pool.fastest()[:POPULATION]
+        if len(pool.order) < POPULATION or not parents:
+            return int(pool.draw(rng, 1)[0])
+        child = self._child(rng, parents)
+        scope = self.task.scope(rng)
+        return self.task.best_unseen(scope, -scope.table.differences(child), rng)
+
+    def _child(self, rng: np.random.Generator, parents: list[int]) -> Codes:
+        codes = self.task.table.codes
+        columns = self.task.table.columns
+        # the lower of two places is the faster of two parents
+        one, other = (parents[int(rng.integers(len(parents), size=2).min())] for _ in range(2))
+        child = np.where(rng.random(len(columns)) < CROSSOVER, codes[other], codes[one])
+        mutated = rng.integers([column.levels for column in columns])
+        result: Codes = np.where(rng.random(len(columns)) < 1 / max(1, len(columns)), mutated, child)
+        return result

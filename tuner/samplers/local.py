@@ -1,0 +1,28 @@
+"""Steps from the fastest rows to rows beside them."""
+
+import numpy as np
+
+from tuner.samplers.method import AbstractMethod
+from tuner.samplers.start import is_starting, start_row
+
+EXPLORE = 0.05  # probability of a random row: a way out of a valley that is not the deepest
+CLIMBED = 3  # fastest rows whose neighbours come first
+
+
+class Local(AbstractMethod):
+    """Chooses a neighbour in one knob of the fastest rows; when all are seen, the nearest row at all."""
+
+    def choose(self, rng: np.random.Generator) -> int:
+        pool = self.task.pool
+        fastest = pool.fastest()
+        if is_starting(self.task):
+            return start_row(self.task, rng)
+        if not fastest or rng.random() < EXPLORE:
+            return int(pool.draw(rng, 1)[0])
+        for row in fastest[:CLIMBED]:
+            beside = [near for near in self.task.neighbours.of(row) if pool.unseen[near]]
+            if beside:
+                return int(rng.choice(beside))
+        scope = self.task.scope(rng)
+        changed = (scope.table.codes != self.task.table.codes[fastest[0]]).sum(axis=1)
+        return self.task.best_unseen(scope, -changed.astype(np.float32), rng)

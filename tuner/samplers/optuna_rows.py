@@ -1,0 +1,138 @@
+"""Optuna's own samplers over the feasible rows: what they suggest is moved to the nearest unseen row."""
+
+import importlib.util
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import optuna
+from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
+from optuna.samplers import BaseGASampler, BaseSampler
+from optuna.trial import FrozenTrial, TrialState
+
+from tuner.errors import UsageError
+from tuner.samplers.method import AbstractMethod
+from tuner.samplers.study import quiet_study
+from tuner.samplers.table import Codes
+from tuner.samplers.task import Task
+
+CONSTRAINTS = "constraints"  # system attribute of a trial that Optuna's samplers read
+GENERATIONS = ("NSGAIISampler:generation", "NSGAIIISampler:generation")  # others that they do
+POPULATION = 20
+SOURCES_MIN = 10  # trials from which cmaes can estimate its start
+
+History = list[FrozenTrial]
+
+
+class OptunaRows(AbstractMethod):
+    """Chooses the row nearest to a suggestion from a study of what was told, made anew for every proposal.
+
+    So a proposal depends on the history alone. What a sampler carries from one trial to the next beyond the
+    trials themselves, it does not have here: cmaes starts from the history (warm start, Nomura et al. 2021,
+    https://arxiv.org/abs/2012.06932), the genetic ones take all trials for one generation.
+    """
+
+    def __init__(self, task: Task, name: str) -> None:
+        AbstractMethod.__init__(self, task)
+        self._kind = KINDS[name]
+        for package in self._kind.packages:
+            if importlib.util.find_spec(package) is None:
+                raise UsageError(
+                    f"sampler optuna:{name}: found no package {package}, allowed with it installed"
+                )
+        self._distributions = {
+            str(place): _distribution(column.levels, column.is_ordinal or self._kind.takes_numbers_only)
+            for place, column in enumerate(task.table.columns)
+        }
+
+    def choose(self, rng: np.random.Generator) -> int:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that some of its samplers are experimental
+            suggested = self._suggested(int(rng.integers(1 << 31)))
+        scope = self.task.scope(rng)
+        return self.task.best_unseen(scope, -scope.table.differences(suggested), rng)
+
+    def _suggested(self, seed: int) -> Codes:
+        history = self.history()
+        study = quiet_study(self._kind.make(self.task.seed if self._kind.is_sequence else seed, history))
+        study.add_trials(history)
+        for _ in range(len(self.task.pool.order) if self._kind.is_sequence else 0):
+            study.ask(self._distributions)
+        params = study.ask(self._distributions).params
+        return np.array([params[name] for name in self._distributions], np.int64)
+
+    def history(self) -> History:
+        """Returns the told rows as trials, in the order of their numbers; failures break a constraint."""
+        pool = self.task.pool
+        slowest = max((value for value in pool.outcomes.values() if value is not None), default=1.0)
+        told = [(row, pool.outcomes[row]) for row in pool.order if row in pool.outcomes]
+        return [self._trial(row, value, slowest) for row, value in told]
+
+    def _trial(self, row: int, value: float | None, slowest: float) -> FrozenTrial:
+        codes = self.task.table.codes[row].tolist()
+        columns = self.task.table.columns
+        return optuna.trial.create_trial(
+            state=TrialState.COMPLETE,
+            value=slowest if value is None else value,
+            # a knob that the row's strategy lacks: the middle
+            params={
+                str(place): code if code >= 0 else columns[place].levels // 2
+                for place, code in enumerate(codes)
+            },
+            distributions=self._distributions,
+            system_attrs={CONSTRAINTS: [1.0 if value is None else -1.0], **dict.fromkeys(GENERATIONS, 0)},
+        )
+
+
+def _distribution(levels: int, is_ordinal: bool) -> BaseDistribution:
+    return IntDistribution(0, levels - 1) if is_ordinal else CategoricalDistribution(tuple(range(levels)))
+
+
+def _stored(trial: FrozenTrial) -> Any:
+    """Returns what a trial says of its constraints."""
+    return trial.system_attrs[CONSTRAINTS]
+
+
+def _genetic(kind: type[BaseGASampler]) -> Callable[[int, History], BaseSampler]:
+    def make(seed: int, _: History) -> BaseSampler:
+        return kind(seed=seed, population_size=POPULATION, constraints_func=_stored)  # type: ignore[call-arg]
+
+    return make
+
+
+def _cmaes(seed: int, history: History) -> BaseSampler:
+    if len(history) < SOURCES_MIN:
+        return optuna.samplers.RandomSampler(seed=seed)
+    return optuna.samplers.CmaEsSampler(
+        seed=seed, n_startup_trials=0, source_trials=history, warn_independent_sampling=False
+    )
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One of Optuna's samplers."""
+
+    make: Callable[[int, History], BaseSampler]  # (seed, trials told)
+    packages: tuple[str, ...] = ()  # beyond Optuna's own needs
+    takes_numbers_only: bool = False  # texts as their codes
+    is_sequence: bool = False  # one seed for all: the n-th proposal is the n-th point
+
+
+KINDS = {
+    "tpe": Kind(lambda seed, _: optuna.samplers.TPESampler(seed=seed, constraints_func=_stored)),
+    "gp": Kind(
+        lambda seed, _: optuna.samplers.GPSampler(seed=seed, deterministic_objective=False),
+        ("scipy", "torch"),
+    ),
+    "cmaes": Kind(_cmaes, ("cmaes",), takes_numbers_only=True),
+    "nsgaii": Kind(_genetic(optuna.samplers.NSGAIISampler)),
+    "nsgaiii": Kind(_genetic(optuna.samplers.NSGAIIISampler)),
+    "qmc": Kind(
+        lambda seed, _: optuna.samplers.QMCSampler(seed=seed, scramble=True, warn_independent_sampling=False),
+        ("scipy",),
+        is_sequence=True,
+    ),
+    "random": Kind(lambda seed, _: optuna.samplers.RandomSampler(seed=seed)),
+}

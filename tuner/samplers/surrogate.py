@@ -1,0 +1,63 @@
+"""What a Gaussian process says of every row, from whatever was told so far."""
+
+import numpy as np
+
+from tuner.samplers.evidence import Widths, fit
+from tuner.samplers.improvement import log_expected_improvement
+from tuner.samplers.outcomes import modelled, standardized
+from tuner.samplers.process import Process
+from tuner.samplers.scope import Scope
+from tuner.samplers.table import Floats
+from tuner.samplers.task import Task
+
+OBSERVED_LIMIT = 300  # rows that a process is given: its costs grow with their cube
+FIT_GROWTH = 1.15  # of the number of rows from one fit of the widths to the next
+
+
+class Surrogate:
+    """A process whose widths are fitted anew from time to time.
+
+    Depends on the proposals, their order and what they became, not on the order of tells: a fit takes the
+    first so many proposals, and is repeated when an outcome among them arrives late.
+    """
+
+    def __init__(self, task: Task) -> None:
+        self._task = task
+        self._fitted: tuple[object, Widths] | None = None
+        self._process: tuple[Widths, Process] | None = None
+
+    def log_gain(self, scope: Scope) -> Floats:
+        """Returns the logarithm of the expected improvement at every row of the scope."""
+        pool = self._task.pool
+        rows = modelled(pool, len(pool.order), OBSERVED_LIMIT)
+        values = standardized(pool, rows)
+        widths = self._widths()
+        mean, deviation = self._of(scope, widths).posterior(
+            rows, self._task.table.part(np.array(rows)), values
+        )
+        return log_expected_improvement(mean, deviation, float(values.min()))
+
+    def _of(self, scope: Scope, widths: Widths) -> Process:
+        """Returns the process over a scope, kept while the scope is every row and the widths stay."""
+        if not scope.is_whole:
+            return Process(scope, widths)
+        if self._process is None or self._process[0] is not widths:
+            self._process = (widths, Process(scope, widths))
+        return self._process[1]
+
+    def _widths(self) -> Widths:
+        pool = self._task.pool
+        rows = modelled(pool, _fit_rows(len(pool.order)), OBSERVED_LIMIT)
+        values = standardized(pool, rows)
+        key = (tuple(rows), values.tobytes())
+        if self._fitted is None or self._fitted[0] != key:
+            self._fitted = (key, fit(self._task.table.part(np.array(rows)).squares(), values))
+        return self._fitted[1]
+
+
+def _fit_rows(count: int) -> int:
+    """Returns how many proposals the latest fit saw, of so many."""
+    rows = 1
+    while (following := max(rows + 1, int(rows * FIT_GROWTH))) <= count:
+        rows = following
+    return rows

@@ -1,0 +1,53 @@
+"""What a search method is made for: the rows, their state, the seed."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from tuner.feasible import FeasibleSet
+from tuner.samplers.neighbours import Neighbours
+from tuner.samplers.pool import Pool
+from tuner.samplers.scope import Scope, sampled, whole
+from tuner.samplers.table import Floats, Rows, Table
+
+SCORED_LIMIT = 1 << 15  # rows that are all looked at for every proposal: 20 ms; of more, a sample is
+BEST_ROWS = 4  # whose neighbours belong to every sample
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """Shared by the methods that search one feasible set together."""
+
+    feasible: FeasibleSet
+    pool: Pool
+    seed: int
+    first: tuple[int, ...] = ()  # rows to propose before any other
+
+    @cached_property
+    def table(self) -> Table:
+        """Returns all rows as integers."""
+        return Table.of(self.feasible)
+
+    @cached_property
+    def neighbours(self) -> Neighbours:
+        """Returns who is near whom."""
+        return Neighbours(self.feasible)
+
+    @cached_property
+    def _whole(self) -> Scope:
+        return whole(self.table)
+
+    def scope(self, rng: np.random.Generator) -> Scope:
+        """Returns the rows to look at for one proposal; at least one is unseen."""
+        if self.feasible.rows <= SCORED_LIMIT:
+            return self._whole
+        near = [row for best in self.pool.fastest()[:BEST_ROWS] for row in self.neighbours.of(best)]
+        return sampled(self.table, self.pool, rng, near)
+
+    def best_unseen(self, scope: Scope, score: Floats, rng: np.random.Generator) -> int:
+        """Returns the unseen row of the scope with the highest score; one of several by lot."""
+        unseen = self.pool.unseen[scope.rows]
+        top = score[unseen].max()
+        best: Rows = scope.rows[unseen & (score >= top)]
+        return int(rng.choice(best))

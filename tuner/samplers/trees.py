@@ -1,0 +1,26 @@
+"""A forest of random trees in the place of a model with distances: it takes cliffs as they are."""
+
+import numpy as np
+
+from tuner.samplers.forest import grow
+from tuner.samplers.improvement import log_expected_improvement
+from tuner.samplers.method import AbstractMethod
+from tuner.samplers.outcomes import modelled, standardized
+from tuner.samplers.start import is_starting, start_row
+
+MODELLED_LIMIT = 2000  # rows that trees are grown from
+
+
+class Trees(AbstractMethod):
+    """Chooses the row with the largest expected improvement. Pending rows and failures count as slow."""
+
+    def choose(self, rng: np.random.Generator) -> int:
+        task = self.task
+        if is_starting(task):
+            return start_row(task, rng)
+        rows = modelled(task.pool, len(task.pool.order), MODELLED_LIMIT)
+        values = standardized(task.pool, rows)
+        forest = grow(task.table.part(np.array(rows)), values, rng)
+        scope = task.scope(rng)
+        mean, deviation = forest.predict(scope.table)
+        return task.best_unseen(scope, log_expected_improvement(mean, deviation, float(values.min())), rng)
