@@ -1,0 +1,86 @@
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.bundle.values import PROVENANCE, RESULTS
+from tuner.bundle.results import Line, ResultsFile, read_results
+from tuner.errors import UsageError
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Gives a file with everything in it."""
+    written = tmp_path / "results.jsonl"
+    file = ResultsFile(written, PROVENANCE)
+    lines: tuple[Line, ...] = (*RESULTS.trials, *RESULTS.finals, *RESULTS.noises, *RESULTS.vendors)
+    for line in lines:
+        file.append(line)
+    file.close()
+    return written
+
+
+def test_results_come_back_equal(path: Path) -> None:
+    assert read_results(path) == RESULTS
+
+
+def test_each_line_is_in_the_file_when_append_returns(tmp_path: Path) -> None:
+    with closing(ResultsFile(tmp_path / "results.jsonl", PROVENANCE)) as file:
+        for number, trial in enumerate(RESULTS.trials, 1):
+            file.append(trial)
+            assert len(read_results(tmp_path / "results.jsonl").trials) == number
+
+
+def test_a_last_line_that_was_cut_off_is_left_out(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-20])
+    assert read_results(path) == replace(RESULTS, vendors=())
+
+
+def test_a_file_that_was_cut_off_is_gone_on_with(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-20])
+    with closing(ResultsFile(path, PROVENANCE)) as file:
+        file.append(RESULTS.vendors[0])
+    assert read_results(path) == RESULTS
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("tuner-results", "other", r"line 1: found format 'other', allowed 'tuner-results'"),
+        ('"version": 1', '"version": 9', r"line 1: found version 9 of tuner-results, allowed 1"),
+        ('{"final"', '{"finale"', r"line 4: found 'finale', allowed trial, final, noise, vendor"),
+        ('{"final"', "{", r"line 4: found no JSON"),
+        ('"median_s": 0.001', '"median_s": 0', r"line 2: found a time of 0 s, allowed samples above 0 s"),
+        (
+            '"samples_s": [0.001, 0.001]',
+            '"samples_s": []',
+            r"line 2: found a time of 0.001 s, allowed samples",
+        ),
+        ('"median_s": 0.001', '"median_s": NaN', r"line 2: .*median_s: found nan, allowed a finite number"),
+        ('"median_s": 0.001', '"median_s": 1e999', r"median_s: found inf, allowed a finite number"),
+        ('{"final"', "[" * 100000, r"line 4: found no JSON"),
+        ('"number": 1', '"number": null', r"line 3: trial\.origin\.number: found None, allowed int"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_told_by_its_line(path: Path, old: str, new: str, message: str) -> None:
+    path.write_text(path.read_text().replace(old, new, 1))
+    with pytest.raises(UsageError, match=message):
+        read_results(path)
+
+
+def test_an_empty_file_has_no_results(tmp_path: Path) -> None:
+    (tmp_path / "empty").write_text("")
+    with pytest.raises(UsageError, match="found no line, allowed a file of tuner-results"):
+        read_results(tmp_path / "empty")
+
+
+def test_a_file_of_bytes_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "bytes").write_bytes(b"\xff\xfe\n")
+    with pytest.raises(UsageError, match="found no text, allowed a file of tuner-results"):
+        read_results(tmp_path / "bytes")
+
+
+def test_a_place_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="cannot be written: Is a directory"):
+        ResultsFile(tmp_path, PROVENANCE)

@@ -1,0 +1,98 @@
+"""Pending trials and results that the tests of bundles carry around."""
+
+import datetime
+import hashlib
+
+from tuner.errors import Failure, Stage
+from tuner.kernel import KernelBuffer, KernelProgram, Launch, Resources
+from tuner.machine import Machine
+from tuner.measured_elsewhere import (
+    ElsewhereResults,
+    FinalTime,
+    MeasuredTrial,
+    NoiseFloor,
+    Provenance,
+    VendorTime,
+)
+from tuner.pending import Origin, PendingTrial
+from tuner.problem import Matmul, Problem
+from tuner.record import Measurement, Verdict
+from tuner.runs import Vendor
+from tuner.space import Candidate
+
+PROBLEM = Matmul(16, 8, 8)
+NOW = datetime.datetime(2026, 3, 4, 5, 6, 7, 89, datetime.UTC)
+RUN = "0b6b4d1e-6c4e-4c1f-9a53-0f6f5b3c9d11"
+SCRIPT = "module attributes {transform.with_named_sequence} {}\n"
+GPU = Machine("Stub GPU", "Stub GPU, CUDA driver 13.0", "ptx", True, 4, 4, 0, 0, 4096, 2**30, "sm_90")
+PROVENANCE = Provenance("5d2b1f8a-0000-4000-8000-000000000001", "ab" * 32, "0.1.0", NOW, GPU, "13.0")
+
+
+def program(
+    ptx: str = "//\n.version 8.0", blocks: int = 4, cubin: bytes = b"", registers: int = 32, spills: int = 0
+) -> KernelProgram:
+    """Returns a program of one kernel."""
+    launch = Launch("matmul", (blocks, 1, 1), (32, 1, 1), 0, ("a", "b", "c"))
+    buffers = tuple(
+        KernelBuffer(name, 4 * size, role)
+        for name, size, role in (("a", 128, "input"), ("b", 64, "input"), ("c", 128, "output"))
+    )
+    resources = Resources("matmul", registers, spills, 0, 0, 0, 0, 0.5, 2, ("a note",))
+    return KernelProgram("sm_90", ptx, cubin, (launch,), buffers, (resources,))
+
+
+def pending(
+    number: int = 0,
+    problem: Problem = PROBLEM,
+    code: KernelProgram | None = None,
+    script: str = SCRIPT,
+) -> PendingTrial:
+    """Returns a pending trial."""
+    return PendingTrial(
+        origin=Origin(RUN, number),
+        id=100 + number,
+        target="simulator:sm_90",
+        problem=problem,
+        candidate=Candidate.of("by_hand", {"number": number, "word": "x"}),
+        script_sha256=hashlib.sha256(script.encode()).hexdigest(),
+        artifact_sha256=f"{number:064x}",
+        verdict=Verdict(0.25, 128, ("4 of 4 blocks",)),
+        script_text=script,
+        program=program() if code is None else code,
+    )
+
+
+def timed(median_s: float = 1e-3) -> Measurement:
+    """Returns a measurement."""
+    return Measurement((median_s, median_s), 3, median_s, (median_s, median_s), cold_median_s=2 * median_s)
+
+
+def measured(number: int = 0, outcome: Measurement | Failure | None = None) -> MeasuredTrial:
+    """Returns what became of the pending trial of that number."""
+    of = pending(number)
+    found = timed() if outcome is None else outcome
+    verdict = Verdict(0.5, 128) if isinstance(found, Measurement) else None
+    return MeasuredTrial(
+        origin=of.origin,
+        id=of.id,
+        problem=of.problem,
+        candidate=of.candidate,
+        chip="sm_90",
+        script_sha256=of.script_sha256,
+        artifact_sha256=of.artifact_sha256,
+        code="ptx",
+        finished=NOW,
+        outcome=found,
+        verdict=verdict,
+        stage_s=(("load", 0.1), ("verify", 0.2)),
+    )
+
+
+WRONG = Failure(Stage.VERIFY, "3 of 128 elements are wrong")
+RESULTS = ElsewhereResults(
+    PROVENANCE,
+    (measured(0), measured(1, WRONG)),
+    (FinalTime(Origin(RUN, 0), PROBLEM, timed(2e-3)),),
+    (NoiseFloor(PROBLEM, 0.01),),
+    (VendorTime(PROBLEM, Vendor("cuBLAS 13.1.0", 0, timed(3e-3))),),
+)

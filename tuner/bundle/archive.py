@@ -1,0 +1,145 @@
+"""A bundle: one zip file with a manifest, and every text and machine code under its hash. docs/bundle.md."""
+
+import datetime
+import hashlib
+import io
+import json
+import zipfile
+import zlib
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from tuner.bundle.plain_values import decode, encode
+from tuner.errors import UsageError
+from tuner.pending import PendingTrial
+
+FORMAT: Final = "tuner-bundle"
+VERSION: Final = 1
+MANIFEST: Final = "manifest.json"
+BLOBS: Final = "blobs/"
+LIMIT_BYTES: Final = 1 << 30  # of one part, unpacked: a file that claims more is not one of ours
+CHECK: Final = {  # for people; the numbers are in tuner/reference.py
+    "inputs": "numpy default_rng(seed + place in trials): standard normal, rounded to the dtype; for every "
+    "check, rows of A and columns of B times fresh signed powers of two",
+    "reference": "float64 product; rows of problems above 2**40 flop",
+    "tolerance": "16 roundings of the type of the sums times |row of A| |column of B|, plus that of the "
+    "epilogue and of a narrow C",
+}
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """Candidates in a file, the most promising of each problem first."""
+
+    sha256: str  # of the manifest, which names the hash of everything else
+    created: datetime.datetime  # UTC
+    tuner: str  # version
+    seed: int  # of the inputs that candidates are checked on
+    trials: tuple[PendingTrial, ...]
+
+
+def pack(trials: tuple[PendingTrial, ...], seed: int, tuner: str, created: datetime.datetime) -> bytes:
+    """Returns the file."""
+    blobs: dict[str, bytes] = {}
+    entries = [_entry(trial, blobs) for trial in trials]
+    head = {"format": FORMAT, "version": VERSION, "created": encode(created), "tuner": tuner}
+    manifest = {**head, "seed": seed, "check": CHECK, "trials": entries}
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(zipfile.ZipInfo(MANIFEST), json.dumps(manifest, indent=1), zipfile.ZIP_DEFLATED)
+        for name, content in sorted(blobs.items()):
+            archive.writestr(zipfile.ZipInfo(BLOBS + name), content, zipfile.ZIP_DEFLATED)
+    return file.getvalue()
+
+
+def read_bundle(path: Path) -> Bundle:
+    """Reads a bundle whole and checks every hash. Raises UsageError: cut off, altered, not ours, too new."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return _read(path, archive)
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+        raise UsageError(f"{path}: found no whole bundle ({error}), allowed a file of {FORMAT}") from error
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from error
+
+
+def _read(path: Path, archive: zipfile.ZipFile) -> Bundle:
+    content = _part(path, archive, MANIFEST)
+    try:
+        manifest = json.loads(content)
+    except ValueError as error:
+        raise UsageError(f"{path}: {MANIFEST}: found no JSON: {error}") from error
+    require_format(manifest, FORMAT, VERSION, f"{path}")
+    entries = manifest.get("trials")
+    if not isinstance(entries, list):
+        raise UsageError(f"{path}: {MANIFEST}: trials: found none, allowed a list")
+    trials = tuple(_trial(path, archive, entry, number) for number, entry in enumerate(entries))
+    return Bundle(
+        hashlib.sha256(content).hexdigest(),
+        decode(datetime.datetime, manifest.get("created"), f"{path}: created"),
+        decode(str, manifest.get("tuner"), f"{path}: tuner"),
+        decode(int, manifest.get("seed"), f"{path}: seed"),
+        trials,
+    )
+
+
+def require_format(head: Any, name: str, version: int, place: str) -> None:
+    """Raises UsageError for what another program or another version wrote."""
+    found = head.get("format") if isinstance(head, dict) else None
+    if found != name:
+        raise UsageError(f"{place}: found format {found!r}, allowed {name!r}")
+    if head.get("version") != version:
+        raise UsageError(f"{place}: found version {head.get('version')!r} of {name}, allowed {version}")
+
+
+def _entry(trial: PendingTrial, blobs: dict[str, bytes]) -> Any:
+    """Returns a trial with its texts and machine code replaced by their hashes, and keeps those."""
+
+    def kept(content: bytes) -> str:
+        name = hashlib.sha256(content).hexdigest() if content else ""
+        if name:
+            blobs[name] = content
+        return name
+
+    program = trial.program
+    named = replace(program, ptx=kept(program.ptx.encode()), cubin=kept(program.cubin).encode())
+    return encode(replace(trial, script_text=kept(trial.script_text.encode()), program=named))
+
+
+def _trial(path: Path, archive: zipfile.ZipFile, entry: Any, number: int) -> PendingTrial:
+    """Puts texts and machine code back in place of their hashes."""
+    place = f"{path}: trials[{number}]"
+    trial = decode(PendingTrial, entry, place)
+
+    def content(name: str) -> bytes:
+        return _blob(path, archive, name, place) if name else b""
+
+    named = trial.program
+    try:
+        ptx, script = content(named.ptx).decode(), content(trial.script_text).decode()
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{place}: found PTX or a script that is no text: {error}") from error
+    if hashlib.sha256(script.encode()).hexdigest() != trial.script_sha256:
+        raise UsageError(f"{place}: found a script of another hash than {trial.script_sha256[:12]}")
+    program = replace(named, ptx=ptx, cubin=content(named.cubin.decode()))
+    return replace(trial, script_text=script, program=program)
+
+
+def _blob(path: Path, archive: zipfile.ZipFile, name: str, place: str) -> bytes:
+    content = _part(path, archive, BLOBS + name)
+    if hashlib.sha256(content).hexdigest() != name:
+        raise UsageError(
+            f"{place}: found {BLOBS}{name[:12]}... altered, allowed the bundle as it was exported"
+        )
+    return content
+
+
+def _part(path: Path, archive: zipfile.ZipFile, name: str) -> bytes:
+    try:
+        part = archive.getinfo(name)
+    except KeyError as error:
+        raise UsageError(f"{path}: found no {name[:40]}, allowed a file of {FORMAT}") from error
+    if part.file_size > LIMIT_BYTES:
+        raise UsageError(f"{path}: {name[:40]}: found {part.file_size} bytes, allowed {LIMIT_BYTES}")
+    return archive.read(part)

@@ -1,0 +1,78 @@
+"""What the child process of a measuring serves: it owns the GPU, and may be lost with a candidate."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tuner.errors import CandidateError, Stage
+from tuner.evaluate import Judgement, judge
+from tuner.measured_elsewhere import CUBIN, PTX
+from tuner.problem import Problem
+from tuner.record import Measurement
+from tuner.sampled_reference import compare_sampled
+from tuner.target import AbstractJudge, Artifact, Effort
+from tuner.targets.gpu_judge import GpuJudge
+from tuner.workers.protocol import Factory, ServiceSpec
+from tuner.workers.services import TIMING, Announce, time_together
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A verdict with its time, and which code ran."""
+
+    judgement: Judgement
+    code: str  # CUBIN or PTX
+
+
+class MeasuringService:
+    """Verifies and times programs; machine code that the driver does not take is replaced by its PTX."""
+
+    def __init__(self, announce: Announce, judge: Factory) -> None:
+        self._announce = announce
+        self._judge: AbstractJudge = judge.build()
+
+    def judge(self, problem: Problem, artifact: Artifact, effort: Effort, seed: int) -> Judged:
+        """Returns verdict and time. Raises CandidateError; that of the machine code if neither is taken."""
+        program = artifact.program
+        assert program is not None
+        try:
+            return Judged(self._judged(problem, artifact, effort, seed), CUBIN if program.cubin else PTX)
+        except CandidateError as error:
+            if error.stage is not Stage.LOAD or not program.cubin or not program.ptx:
+                raise
+            refused = error
+        try:
+            bare = replace(artifact, program=replace(program, cubin=b""))
+            return Judged(self._judged(problem, bare, effort, seed), PTX)
+        except CandidateError as error:
+            raise (refused if error.stage is Stage.LOAD else error) from error
+
+    def finals(
+        self, problem: Problem, artifacts: tuple[Artifact, ...], effort: Effort, seed: int
+    ) -> tuple[Measurement | None, ...]:
+        """Times programs interleaved; None for one that does not load."""
+        return time_together(
+            self._judge, problem, artifacts, effort, np.random.default_rng(seed), self._timing()
+        )
+
+    def _judged(self, problem: Problem, artifact: Artifact, effort: Effort, seed: int) -> Judgement:
+        return judge(self._judge, problem, artifact, effort, np.random.default_rng(seed), self._timing())
+
+    def _timing(self) -> Callable[[], None]:
+        return lambda: self._announce(TIMING)
+
+
+def gpu_judge(chip: str) -> GpuJudge:
+    """Returns the judge of the GPU here; problems too large for that are compared by rows."""
+    return GpuJudge(chip, compare=compare_sampled)
+
+
+def gpu_judge_factory(chip: str) -> Factory:
+    """Describes that judge."""
+    return Factory("tuner.measuring.service:gpu_judge", (chip,))
+
+
+def measuring_spec(judge: Factory) -> ServiceSpec:
+    """Describes a child that measures with the judge that the factory builds."""
+    return ServiceSpec("measure", Factory("tuner.measuring.service:MeasuringService", (judge,)))
