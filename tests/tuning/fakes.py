@@ -65,11 +65,11 @@ def worker_bench(target: Factory) -> Callable[[Order, BenchSettings], AbstractBe
     return build
 
 
-def vendor(problem: Problem, threads: int, seed: int) -> Vendor:
+def vendor(problem: Problem, threads: int, seed: int, target: str) -> Vendor:
     return Vendor("FakeBLAS 1.0", threads, Measurement((VENDOR_S,) * 5, 1, VENDOR_S, (VENDOR_S, VENDOR_S)))
 
 
-def no_vendor(problem: Problem, threads: int, seed: int) -> Vendor:
+def no_vendor(problem: Problem, threads: int, seed: int, target: str) -> Vendor:
     raise TunerError("vendor: exited with status 3")
 
 
@@ -84,11 +84,12 @@ def composition(**changes: object) -> Composition:
         bind=lambda _settings, _machine: bind,
         bench=local_bench,
         vendor=vendor,
-        roofline=lambda _problem, _threads: ROOFLINE,
+        roofline=lambda _problem, _threads, _target: ROOFLINE,
         targets=lambda: (TargetStatus("fake", True, "for tests"), TargetStatus("gpu", False, "no driver")),
         source=lambda target, problem, script: f"// source of {problem.shape}\n",
         apply=lambda script, payload: f"// applied\n{payload}",
         load=lambda problem, script, threads: lambda *arrays: (problem, script, threads, arrays),
+        load_program=lambda problem, program: lambda *arrays: (problem, program, arrays),
     )
     return dataclasses.replace(parts, **changes)  # type: ignore[arg-type]
 
@@ -106,7 +107,7 @@ def untimed_composition() -> Composition:
     )
 
 
-def no_vendor_wanted(problem: Problem, threads: int, seed: int) -> Vendor:
+def no_vendor_wanted(problem: Problem, threads: int, seed: int, target: str) -> Vendor:
     raise AssertionError("asked for the vendor's time")
 
 

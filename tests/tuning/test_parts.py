@@ -1,5 +1,8 @@
 """The real parts, each as little as shows that it is wired."""
 
+import subprocess
+import sys
+
 import pytest
 
 from tuner.errors import TunerError, UsageError
@@ -30,12 +33,8 @@ def test_the_cpu_is_a_target() -> None:
     assert (status.name, status.is_timed) == ("cpu", True)
 
 
-def test_gpus_are_targets_without_times_here() -> None:
-    cuda, simulator = real_composition().targets()[1:]
-    assert (cuda.name, cuda.is_available, cuda.can_compile, cuda.is_timed) == ("cuda", False, True, False)
-    assert cuda.reason.startswith("compiles only: ")
-    assert "ptxas" in cuda.reason
-    assert (simulator.name, simulator.is_available, simulator.is_timed) == ("simulator", True, False)
+def test_processors_come_first_and_simulations_give_no_times() -> None:
+    assert [status.name for status in real_composition().targets()[:3]] == ["cpu", "cuda", "simulator"]
     assert not real_composition().is_timed("simulator:sm_90")
     assert real_composition().is_timed("cpu")
 
@@ -91,7 +90,16 @@ def test_a_script_that_fails_is_told() -> None:
 @pytest.mark.mlir
 def test_the_vendor_is_measured_in_a_child_with_a_clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENBLAS_CORETYPE", "Prescott")
-    vendor = real_composition().vendor(PROBLEM, 1, 0)
+    vendor = real_composition().vendor(PROBLEM, 1, 0, "cpu")
     assert "Prescott" not in vendor.name
     assert vendor.threads == 1
     assert vendor.measurement.median_s > 0
+
+
+def test_the_compiler_of_the_cpu_is_told_without_importing_it() -> None:
+    program = (
+        "import sys; from tuner.tuning.parts import real_composition as parts;"
+        "print(parts().compiler('cpu').fingerprint); sys.exit('numba_cuda_mlir' in sys.modules)"
+    )
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert "numba-cuda-mlir==" in told.stdout

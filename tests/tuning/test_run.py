@@ -13,6 +13,7 @@ from tuner.errors import UsageError
 from tuner.machine import Machine
 from tuner.problem import Matmul
 from tuner.record import Measurement, Record
+from tuner.run_difference import differences
 from tuner.runs import RunSettings, StoredTrial, TrialQuery
 from tuner.space import Candidate
 from tuner.target import Effort, Script
@@ -243,7 +244,7 @@ def test_the_bench_is_closed_when_something_breaks(store: Store) -> None:
         benches.append(AskingBench(fakes.local_bench(order, how), Interruption(), 99))
         return benches[-1]
 
-    def broken(problem: Matmul, threads: int, seed: int) -> None:  # type: ignore[valid-type]
+    def broken(problem: Matmul, threads: int, seed: int, target: str) -> None:  # type: ignore[valid-type]
         raise RuntimeError("a defect")
 
     with pytest.raises(RuntimeError, match="a defect"):
@@ -314,3 +315,21 @@ def test_real_processes_serve_a_run(store: Store) -> None:
 
 def test_fakes_share_their_machine_with_the_target() -> None:
     assert dataclasses.asdict(fakes.MACHINE) == dataclasses.asdict(FakeTarget().machine())
+
+
+def test_a_fresh_run_knows_its_own_outcomes_whatever_later_runs_found(store: Store) -> None:
+    """The store recalls the latest outcome, which may be of a run that came between kill and resume."""
+    settings = fakes.settings(trials=20, sampler="exhaustive", fresh=True)
+    broken = interrupted(store, settings, after=7)
+    unbroken = tune(store, settings)
+    resumed = resume(broken.run.id, fakes.composition(), store, Interruption())
+    assert resumed.counts == unbroken.counts
+    assert differences(trials_of(store, unbroken.run.id), trials_of(store, resumed.run.id)) == ()
+
+
+def test_observers_count_as_the_store_does(store: Store) -> None:
+    events: list[Event] = []
+    broken = interrupted(store, fakes.settings(trials=14, fresh=True), after=6)
+    done = resume(broken.run.id, fakes.composition(), store, Interruption(), events.append)
+    last = [event for event in events if isinstance(event, TrialDone)][-1]
+    assert last.counts == store.counts(done.run.id) == done.counts

@@ -6,6 +6,7 @@ from tuner.answer import Answer, answer_of
 from tuner.errors import UsageError
 from tuner.problem import Problem
 from tuner.runs import StoredTrial, TrialQuery
+from tuner.target_name import TargetName
 
 if TYPE_CHECKING:
     from tuner.db.store import Store
@@ -18,52 +19,35 @@ def best_answer(
     target: str | None = None,
     threads: int | None = None,
 ) -> Answer:
-    """Returns the answer of the run with the fastest one. Raises UsageError when nothing was measured."""
-    query = _query(problem, target, machine, threads)
+    """Returns the answer of the run with the fastest one; replays do not count.
+
+    Raises UsageError when nothing was measured.
+    """
+    query = TrialQuery.of(problem, target=target, machine=machine, threads=threads, status="measured")
     by_run: dict[int, list[StoredTrial]] = {}
-    for trial in store.trials(query):
+    for trial in filter(is_measured_there, store.trials(query)):
         by_run.setdefault(trial.run, []).append(trial)
     answers = [answer_of(tuple(trials), store.run(run).noise) for run, trials in by_run.items()]
     known = [answer for answer in answers if answer is not None]
     if not known:
-        raise UsageError(_nothing_known(store, query))
+        raise UsageError(_nothing_known(store, problem, query))
     return min(known, key=lambda answer: answer.measurement.median_s)
 
 
-def _query(problem: Problem, target: str | None, machine: str | None, threads: int | None) -> TrialQuery:
-    return TrialQuery(
-        operation=problem.operation,
-        shape=problem.shape,
-        dtype=problem.dtype,
-        layout=problem.layout,
-        epilogue=problem.epilogue,
-        output=problem.output,
-        target=target,
-        machine=machine,
-        threads=threads,
-        status="measured",
-    )
+def is_measured_there(trial: StoredTrial) -> bool:
+    """Tells whether a trial ran on the machine that it names; a replay only tells of one."""
+    return trial.record is not None and not TargetName.parse(trial.record.target).is_replay
 
 
-def _nothing_known(store: "Store", query: TrialQuery) -> str:
+def _nothing_known(store: "Store", problem: Problem, query: TrialQuery) -> str:
     words = [query.operation, query.shape, query.dtype, query.layout, query.epilogue, query.target]
     what = " ".join(word for word in words if word is not None)
     if query.threads is not None:
         what += f" with threads={query.threads}"
     elsewhere = {
         trial.machine.name
-        for trial in store.trials(
-            TrialQuery(
-                operation=query.operation,
-                shape=query.shape,
-                dtype=query.dtype,
-                layout=query.layout,
-                epilogue=query.epilogue,
-                output=query.output,
-                best=True,
-            )
-        )
-        if trial.machine.name != query.machine
+        for trial in store.trials(TrialQuery.of(problem, best=True))
+        if trial.machine.name != query.machine and is_measured_there(trial)
     }
     if elsewhere:
         found = ", ".join(sorted(elsewhere))

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from tuner.answer import half_width
 from tuner.bench import AbstractBench
 from tuner.record import Measurement, Record
 from tuner.report import record_of
@@ -53,12 +54,7 @@ def noise_of(first: Measurement, again: Measurement) -> float:
     """
     smaller = min(first.median_s, again.median_s)
     difference = abs(first.median_s - again.median_s) / smaller
-    return max(difference, *(_half_width(measurement) for measurement in (first, again)))
-
-
-def _half_width(measurement: Measurement) -> float:
-    low, high = measurement.interval_s
-    return (high - low) / 2 / measurement.median_s
+    return max(difference, *(half_width(measurement) for measurement in (first, again)))
 
 
 def _code(record: Record) -> str:

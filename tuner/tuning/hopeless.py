@@ -31,13 +31,8 @@ class Hopeless:
 def hopeless_before(store: "Store", run: Run) -> Hopeless:
     """Returns what earlier runs of the same problem by the same compiler found hopeless on such a machine."""
     settings, problem, known = run.settings, run.settings.problem, Hopeless()
-    query = TrialQuery(
-        operation=problem.operation,
-        shape=problem.shape,
-        dtype=problem.dtype,
-        layout=problem.layout,
-        epilogue=problem.epilogue,
-        output=problem.output,
+    query = TrialQuery.of(
+        problem,
         target=settings.target,
         machine=run.machine.name,
         threads=settings.threads,

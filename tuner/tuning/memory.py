@@ -11,7 +11,7 @@ GIB = 2**30
 def require_memory(problem: Problem, machine: Machine) -> None:
     """Raises UsageError when the arrays of the problem and its reference are larger than the memory."""
     needed = reference_bytes(problem)
-    if needed <= machine.memory_bytes:
+    if needed <= machine.memory_bytes or machine.memory_bytes == 0:  # 0: unknown, of a recorded one
         return
     raise UsageError(
         f"shape {problem.shape} {problem.dtype}: its arrays and their float64 reference need "

@@ -1,25 +1,25 @@
 """The real parts of a run. What is heavy is imported by the part that needs it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from tuner.errors import Failure, Stage, TunerError, UsageError
+from tuner.kernel import KernelProgram, Resources
 from tuner.machine import Compiler, Machine, Roofline
 from tuner.problem import Problem
 from tuner.runs import RunSettings, Vendor
-from tuner.space import Value
+from tuner.space import Candidate, Value
 from tuner.target_name import TargetName
+from tuner.tuning.child_call import MEMORY_BYTES, call_in_child
 from tuner.tuning.composition import BenchSettings, Bind, Composition, Plan, TargetStatus
 
 if TYPE_CHECKING:
     from tuner.bench import AbstractBench
-    from tuner.workers.protocol import Factory, ServiceSpec
+    from tuner.workers.protocol import Factory
     from tuner.workers.ticket import Order
 
 SPACE_NAME = "search space"  # of a run, in messages: its file may have changed since
 VENDOR_TIMEOUT_S = 120.0
 APPLY_TIMEOUT_S = 60.0
-MEMORY_BYTES = 8 << 30  # of a child beside the arrays of its problem
 
 
 def real_composition() -> Composition:
@@ -38,6 +38,7 @@ def real_composition() -> Composition:
         source=_source,
         apply=_apply,
         load=_load,
+        load_program=_load_program,
     )
 
 
@@ -69,17 +70,22 @@ def _load_average() -> float | None:
 
 def _targets() -> tuple[TargetStatus, ...]:
     from tuner.tuning.gpu_parts import gpu_statuses
+    from tuner.tuning.replaying import replay_status
 
     machine = _machine()
     if machine.isa == "none":
         reason = f"{machine.processor} has neither AVX-512 nor AVX2 with FMA"
-        return (TargetStatus("cpu", False, reason), *gpu_statuses())
-    return (TargetStatus("cpu", True, f"{machine.name}, {machine.physical_cores} cores"), *gpu_statuses())
+        return (TargetStatus("cpu", False, reason), *gpu_statuses(), replay_status())
+    cpu = TargetStatus("cpu", True, f"{machine.name}, {machine.physical_cores} cores")
+    return (cpu, *gpu_statuses(), replay_status())
 
 
 def _compiler(target: str) -> Compiler:
     from tuner.target import AbstractTarget
+    from tuner.targets.cpu_compiler import cpu_compiler
 
+    if TargetName.parse(target).kind == "cpu":
+        return cpu_compiler()  # the target itself would import the compiler, which only the children need
     built: AbstractTarget = _factory(target, 1).build()
     return built.compiler()
 
@@ -95,13 +101,20 @@ def _factory(target: str, threads: int, pin_to: tuple[int, ...] = ()) -> "Factor
 def _plan(settings: RunSettings, machine: Machine) -> Plan:
     from tuner.config import parse_space
     from tuner.feasible import FeasibleSet
+    from tuner.seeds import seed_rows
     from tuner.tuning.scripts import Chosen, first_rows, spaces
 
     space_file = parse_space(settings.space_yaml, SPACE_NAME)
     chosen = tuple(Chosen.parse(text) for text in settings.strategies)
     variables = variables_of(settings.problem, machine, settings.threads)
-    feasible = FeasibleSet.of(spaces(chosen, space_file, settings.problem, machine.isa, variables))
-    return Plan(feasible, first_rows(space_file, feasible))
+    found = spaces(chosen, space_file, settings.problem, machine.isa, variables)
+    listed = [point for entry in space_file.strategies for point in entry.first]
+    feasible = FeasibleSet.of(found, (*listed, *(point.candidate for point in settings.first or ())))
+
+    def seeds(resources: Mapping[Candidate, Resources]) -> tuple[int, ...]:
+        return seed_rows(feasible, settings.problem, machine, settings.threads, resources)
+
+    return Plan(feasible, first_rows(space_file, feasible), seeds)
 
 
 def _bind(settings: RunSettings, machine: Machine) -> Bind:
@@ -118,7 +131,7 @@ def _bench(order: "Order", how: BenchSettings) -> "AbstractBench":
 
     from tuner.reference import reference_bytes
     from tuner.runtime.host import processors
-    from tuner.tuning.gpu_parts import gpu_limits
+    from tuner.tuning.gpu_parts import limits_of
     from tuner.tuning.vendor import library_environment
     from tuner.workers.bench import WorkerBench
     from tuner.workers.limits import Limits
@@ -127,33 +140,42 @@ def _bench(order: "Order", how: BenchSettings) -> "AbstractBench":
     compiling = _factory(order.target, how.threads)
     timing = _factory(order.target, how.threads, processors(how.threads))
     memory_bytes = MEMORY_BYTES + 2 * reference_bytes(order.problem)
-    is_gpu = TargetName.parse(order.target).is_gpu
-    limits = gpu_limits(memory_bytes) if is_gpu else Limits(memory_bytes=memory_bytes)
+    target = TargetName.parse(order.target)
+    limits = limits_of(target, memory_bytes) if target.is_gpu else Limits(memory_bytes=memory_bytes)
     return WorkerBench(
         order,
         compile_spec(compiling),
-        # one thread for the float64 reference: more would spin beside the kernels that are timed
-        judge_spec(timing, library_environment(1)),
+        # one thread for the float64 reference: more would spin beside the kernels that are timed,
+        # unless these run on a GPU
+        judge_spec(timing, library_environment(_machine().physical_cores if target.kind == "cuda" else 1)),
         how.workers,
         limits,
         np.random.default_rng(how.seed),
     )
 
 
-def _vendor(problem: Problem, threads: int, seed: int) -> Vendor:
+def _vendor(problem: Problem, threads: int, seed: int, target: str) -> Vendor:
     from tuner.tuning.finals import FINAL_EFFORT
     from tuner.tuning.vendor import vendor_spec
 
-    vendor = _call(vendor_spec(threads), "measure", (problem, FINAL_EFFORT, seed), VENDOR_TIMEOUT_S)
+    if TargetName.parse(target).is_gpu:
+        from tuner.tuning.gpu_parts import gpu_vendor
+
+        return gpu_vendor(problem, FINAL_EFFORT, seed)
+    vendor = call_in_child(vendor_spec(threads), "measure", (problem, FINAL_EFFORT, seed), VENDOR_TIMEOUT_S)
     assert isinstance(vendor, Vendor)
     return vendor
 
 
-def _roofline(problem: Problem, threads: int) -> Roofline:
+def _roofline(problem: Problem, threads: int, target: str) -> Roofline:
     from tuner.workers.protocol import Factory, ServiceSpec
 
+    if TargetName.parse(target).is_gpu:
+        from tuner.tuning.gpu_parts import gpu_roofline
+
+        return gpu_roofline(problem)
     spec = ServiceSpec("roofline", Factory("tuner.tuning.roofline:RooflineCall"))
-    roofline = _call(spec, "measure", (problem.dtype, threads, _machine()), VENDOR_TIMEOUT_S)
+    roofline = call_in_child(spec, "measure", (problem.dtype, threads, _machine()), VENDOR_TIMEOUT_S)
     assert isinstance(roofline, Roofline)
     return roofline
 
@@ -171,7 +193,7 @@ def _source(target: str, problem: Problem, script: str) -> str:
 def _apply(script: str, payload: str) -> str:
     from tuner.tuning.apply import apply_spec
 
-    text = _call(apply_spec(), "apply", (script, payload), APPLY_TIMEOUT_S)
+    text = call_in_child(apply_spec(), "apply", (script, payload), APPLY_TIMEOUT_S)
     assert isinstance(text, str)
     return text
 
@@ -183,20 +205,8 @@ def _load(problem: Problem, script: str, threads: int) -> Callable[..., object]:
     return kernel
 
 
-def _call(spec: "ServiceSpec", method: str, arguments: tuple[object, ...], timeout_s: float) -> object:
-    """Returns what one call in a child process gives. Raises TunerError when it fails or crashes."""
-    from tuner.workers.protocol import Reply
-    from tuner.workers.supervisor import Worker
+def _load_program(problem: Problem, program: KernelProgram) -> Callable[..., object]:
+    from tuner.targets.gpu_callable import load_program
 
-    worker = Worker(spec, MEMORY_BYTES)
-    try:
-        worker.submit(method, *arguments, stage=Stage.RUN, timeout_s=timeout_s)
-        while not isinstance(news := worker.wait(), Reply):
-            worker.go_ahead()
-    finally:
-        worker.kill()
-    if isinstance(news.value, Failure):
-        is_misuse = news.value.stage is Stage.BIND  # what was given does not even parse
-        kind = UsageError if is_misuse else TunerError
-        raise kind(f"{spec.name}: {news.value.reason}")
-    return news.value
+    kernel: Callable[..., object] = load_program(problem, program)
+    return kernel

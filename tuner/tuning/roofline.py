@@ -16,3 +16,19 @@ class RooflineCall:
         from tuner.runtime.roofline import measure_roofline
 
         return measure_roofline(dtype, threads, machine)
+
+
+class GpuRooflineCall:
+    """Serves one measurement on the GPU."""
+
+    def __init__(self, announce: Callable[[str], None]) -> None:
+        """Takes what every service is given; a measurement that is alone announces nothing."""
+
+    def measure(self, dtype: str) -> Roofline:
+        """Returns the flop of the documents and the bytes per second that copies reach."""
+        from tuner.runtime.gpu_probe import describe_gpu
+        from tuner.runtime.gpu_roofline import gpu_roofline
+        from tuner.targets.gpu_here import open_gpu
+
+        here = describe_gpu()
+        return gpu_roofline(open_gpu(here).device, here.facts, dtype)

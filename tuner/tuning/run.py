@@ -10,8 +10,10 @@ from tuner.runs import Run, RunSettings, StoredTrial, TrialQuery
 from tuner.samplers import make_sampler
 from tuner.tuning.composition import Composition, Plan
 from tuner.tuning.events import Observer, RunStarted, ignore
+from tuner.tuning.first_points import planned, rows_of_first
 from tuner.tuning.interruption import Interruption
 from tuner.tuning.memory import require_memory
+from tuner.tuning.replaying import composition_for
 from tuner.tuning.session import Session, TunedRun, elapsed_s
 
 if TYPE_CHECKING:
@@ -26,10 +28,11 @@ def begin(
     observe: Observer = ignore,
 ) -> TunedRun:
     """Runs a new run to its end. Raises UsageError before anything is stored when it cannot begin."""
+    composition = composition_for(settings, composition)
     require_memory(settings.problem, composition.machine())
     machine = composition.target_machine(settings.target)
-    plan = composition.plan(settings, machine)
-    sampler = make_sampler(settings.sampler, plan.feasible, settings.seed, plan.first)
+    settings, plan = planned(settings, machine, composition, store)
+    sampler = make_sampler(settings.sampler, plan.feasible, settings.seed, rows_of_first(settings, plan))
     compiler = composition.compiler(settings.target)
     run_id = store.begin_run(settings, machine, compiler, __version__, composition.load_average())
     run = store.run(run_id)
@@ -46,12 +49,16 @@ def resume(
 ) -> TunedRun:
     """Goes on with a stored run by its own settings. Raises UsageError when its times would not compare."""
     run = store.run(run_id)
+    if run.elsewhere is not None:
+        raise UsageError(f"run {run_id}: was measured from a bundle, allowed a run that tuner tune began")
+    composition = composition_for(run.settings, composition)
     machine = composition.target_machine(run.settings.target)
     _require_same_code(run, machine, composition.compiler(run.settings.target))
     plan = composition.plan(run.settings, machine)
     stored = store.trials(TrialQuery(run=run_id, sort="number"))
     _require_same_rows(run, plan.feasible, stored)
-    sampler = make_sampler(run.settings.sampler, plan.feasible, run.settings.seed, plan.first)
+    first = rows_of_first(run.settings, plan)
+    sampler = make_sampler(run.settings.sampler, plan.feasible, run.settings.seed, first)
     store.resume_run(run_id)
     observe(_started(run, plan, stored))
     return Session(run, stored, plan.feasible, sampler, composition, store, interruption, observe).run()

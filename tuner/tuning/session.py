@@ -4,12 +4,12 @@ import contextlib
 import functools
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tuner.answer import Answer, answer_of
 from tuner.bench import AbstractBench
-from tuner.errors import TunerError
+from tuner.errors import Stage, TunerError
 from tuner.feasible import FeasibleSet
 from tuner.machine import Roofline
 from tuner.record import Record
@@ -29,11 +29,14 @@ from tuner.tuning.events import (
 from tuner.tuning.finals import choose_finalists, time_finalists
 from tuner.tuning.hopeless import Hopeless, hopeless_before
 from tuner.tuning.interruption import Interruption
+from tuner.tuning.own_records import OwnRecords
 from tuner.tuning.replay import ReplayingBench, ReplayingSampler
 from tuner.workers.ticket import Order
 
 if TYPE_CHECKING:
     from tuner.db.store import Store
+
+JUDGING = tuple(stage.value for stage in (Stage.LOAD, Stage.RUN, Stage.VERIFY, Stage.MEASURE))
 
 
 @dataclass(frozen=True)
@@ -67,8 +70,9 @@ class _Progress:
     """What one session keeps in mind between trials."""
 
     trial_ids: dict[int, int]  # by trial number
-    counts: Counts = field(default_factory=Counts)
+    counts: Counts  # outcomes: of the trials that went through the loop
     best: Record | None = None
+    judged_s: float = 0.0  # of this session: the measuring worker's time for its trials
 
 
 class Session:
@@ -94,11 +98,14 @@ class Session:
         self._interruption = interruption
         self._observe = observe
         self._stored = stored
-        self._progress = _Progress({trial.number: trial.id for trial in stored})
+        ids = {trial.number: trial.id for trial in stored}
+        self._progress = _Progress(ids, Counts(proposed=len(stored)))
         self._hopeless = Hopeless() if run.settings.fresh else hopeless_before(store, run)
+        self._own = OwnRecords()
         self._bind: Bind = functools.lru_cache(maxsize=None)(composition.bind(run.settings, run.machine))
         self._roofline: Roofline | None = None
         self._elapsed_before_s = elapsed_s(run, stored)
+        self._stored_s = run.seconds or 0.0
         self._started_s = time.monotonic()
 
     def run(self) -> TunedRun:
@@ -125,14 +132,23 @@ class Session:
         """Searches and times the finalists; returns the status of the run."""
         if self._run.vendor is None and self._composition.is_timed(self._settings.target):
             self._measure_vendor()
-        for trial in self._trials(bench):
-            self._keep(trial)
+        self._search(bench)
         if self._interruption.is_asked:
             return "interrupted"
         if self._time_finalists(bench):
             self._measure_vendor()  # again, in the same minute as the answer
             self._measure_roofline()
         return "done"
+
+    def _search(self, bench: AbstractBench) -> None:
+        """Tries candidates until the budget is spent; stores how long that took, however it ends."""
+        started_s = time.monotonic()
+        try:
+            for trial in self._trials(bench):
+                self._keep(trial)
+        finally:
+            search_s = time.monotonic() - started_s
+            self._store.add_search(self._run.id, search_s, max(0.0, search_s - self._progress.judged_s))
 
     def _trials(self, bench: AbstractBench) -> Iterator[Trial]:
         settings = self._settings
@@ -157,16 +173,15 @@ class Session:
         if number not in self._progress.trial_ids:
             trial_id = self._store.propose(self._run.id, number, row, candidate)
             self._progress.trial_ids[number] = trial_id
+            self._progress.counts = replace(self._progress.counts, proposed=number + 1)
 
     def _recall(self, script_sha256: str, artifact_sha256: str) -> Record | None:
         """Returns what became of the same script or code in an earlier trial; None if that is not known."""
         hopeless = self._hopeless.find(script_sha256 or artifact_sha256)
-        if hopeless is not None:
-            return hopeless
+        if hopeless is not None or self._settings.fresh:
+            return hopeless or self._own.find(script_sha256 or artifact_sha256)
         known = self._store.recall(self._reuse_key(), script_sha256 or None, artifact_sha256 or None)
         if known is None or known.record is None:
-            return None
-        if self._settings.fresh and known.run != self._run.id:
             return None
         return replace(known.record, reused_from=known.record.reused_from or known.id)
 
@@ -181,13 +196,17 @@ class Session:
         progress, record = self._progress, trial.record
         if record.median_s is not None and is_faster(record, progress.best):
             progress.best = record
+        progress.counts = with_outcome(progress.counts, record)
         self._hopeless.add(progress.trial_ids[trial.number], record)
+        self._own.add(progress.trial_ids[trial.number], record)
         if trial.number < len(self._stored) and self._stored[trial.number].record is not None:
             return
+        progress.judged_s += judged_s(record)
         trial_id = progress.trial_ids[trial.number]
-        self._store.record(trial_id, record, self._script_text(record))
-        counts = self._store.counts(self._run.id)
-        self._observe(TrialDone(trial_id, trial.number, record, counts, progress.best, self._elapsed_s()))
+        elapsed_s = self._elapsed_s()
+        self._store.record(trial_id, record, self._script_text(record), elapsed_s)
+        self._stored_s = elapsed_s
+        self._observe(TrialDone(trial_id, trial.number, record, progress.counts, progress.best, elapsed_s))
 
     def _script_text(self, record: Record) -> str:
         """Returns the script of a record; "" for one that could not be bound."""
@@ -212,7 +231,9 @@ class Session:
         settings = self._settings
         try:
             with self._interruption.waiting():
-                vendor = self._composition.vendor(settings.problem, settings.threads, settings.seed)
+                vendor = self._composition.vendor(
+                    settings.problem, settings.threads, settings.seed, settings.target
+                )
         except TunerError as error:
             self._observe(VendorFailed(str(error)))
             return
@@ -223,11 +244,11 @@ class Session:
         """Measures what the machine can do at most; an answer without it is an answer too."""
         settings = self._settings
         with self._interruption.waiting(), contextlib.suppress(TunerError):
-            self._roofline = self._composition.roofline(settings.problem, settings.threads)
+            self._roofline = self._composition.roofline(settings.problem, settings.threads, settings.target)
 
     def _unstored_s(self) -> float:
-        """Returns the seconds of this session, and those of a killed one that could not store its own."""
-        return self._elapsed_s() - (self._run.seconds or 0.0)
+        """Returns the seconds since the last outcome was stored."""
+        return self._elapsed_s() - self._stored_s
 
     def _elapsed_s(self) -> float:
         return self._elapsed_before_s + time.monotonic() - self._started_s
@@ -238,6 +259,22 @@ def tuned_run(store: "Store", run_id: int) -> TunedRun:
     run = store.run(run_id)
     answer = answer_of(store.trials(TrialQuery(run=run_id, sort="number")), run.noise)
     return TunedRun(run, store.counts(run_id), answer, run.seconds or 0.0)
+
+
+def with_outcome(counts: Counts, record: Record) -> Counts:
+    """Returns the counts with one more outcome."""
+    return Counts(
+        counts.proposed,
+        counts.measured + (record.status == "measured"),
+        counts.verified + (record.status == "verified"),
+        counts.failed + (record.status == "failed"),
+        counts.reused + (record.reused_from is not None),
+    )
+
+
+def judged_s(record: Record) -> float:
+    """Returns the seconds that the measuring worker had a candidate."""
+    return sum(seconds for stage, seconds in record.stage_s if stage in JUDGING)
 
 
 def is_faster(record: Record, best: Record | None) -> bool:

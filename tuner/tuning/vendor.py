@@ -12,6 +12,14 @@ from tuner.workers.services import Environment
 CLEARED = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "OPENBLAS_VERBOSE", "OMP_PROC_BIND", "OMP_PLACES")
 THREAD_COUNTS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "GOTO_NUM_THREADS", "MKL_NUM_THREADS")
 
+# These make cuBLAS compute in other types, or slower.
+GPU_CLEARED = (
+    "NVIDIA_TF32_OVERRIDE",
+    "CUBLAS_WORKSPACE_CONFIG",
+    "CUDA_LAUNCH_BLOCKING",
+    "CUBLASLT_WORKSPACE_SIZE",
+)
+
 
 class VendorCall:
     """Serves one measurement; numpy is imported here with the environment that the spec gives."""
@@ -30,6 +38,25 @@ def vendor_spec(threads: int) -> ServiceSpec:
     """Describes the child for so many threads."""
     factory = Factory("tuner.tuning.vendor:VendorCall", (threads,))
     return ServiceSpec("vendor", factory, library_environment(threads))
+
+
+class GpuVendorCall:
+    """Serves one measurement on the GPU."""
+
+    def __init__(self, announce: Callable[[str], None]) -> None:
+        """Takes what every service is given; a measurement that is alone announces nothing."""
+
+    def measure(self, problem: Problem, effort: Effort, seed: int) -> Vendor:
+        """Returns cuBLAS's name and time. Raises TunerError where there is none, or no GPU."""
+        from tuner.targets.cublas import CublasService
+
+        return CublasService(problem, seed).measure(effort)
+
+
+def gpu_vendor_spec() -> ServiceSpec:
+    """Describes the child for the GPU."""
+    cleared = tuple((name, None) for name in GPU_CLEARED)
+    return ServiceSpec("vendor", Factory("tuner.tuning.vendor:GpuVendorCall"), cleared)
 
 
 def library_environment(threads: int) -> Environment:

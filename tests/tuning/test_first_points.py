@@ -1,0 +1,174 @@
+"""Where a run begins: what is known of other problems, the file's points, seeds; the same when it resumes."""
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.recorded import values
+from tests.tuning import fakes
+from tests.tuning.test_run import trials_of
+from tuner import row_sample
+from tuner.db.store import Store
+from tuner.errors import UsageError
+from tuner.expression import parse
+from tuner.feasible import FeasibleSet
+from tuner.first_point import SEED, SPACE_FILE, WARM_START, FirstPoint
+from tuner.machine import Machine
+from tuner.problem import Matmul
+from tuner.record import Record
+from tuner.runs import RunSettings
+from tuner.space import Candidate, Knob, SearchSpace
+from tuner.tuning.composition import Composition, Plan
+from tuner.tuning.interruption import Interruption
+from tuner.tuning.run import begin, resume
+from tuner.tuning.session import TunedRun
+
+OTHER = Matmul(8, 8, 16)
+SPACE = SearchSpace("fake", (Knob("x", tuple(range(10))), Knob("comment", ("a", "b"))))
+
+
+def warm(trials: int, **changes: object) -> RunSettings:
+    return fakes.settings(trials, problem=OTHER, warm_start=True, **changes)
+
+
+def tune(store: Store, settings: RunSettings, parts: Composition | None = None) -> TunedRun:
+    return begin(settings, parts or fakes.composition(), store, Interruption())
+
+
+def candidates(store: Store, run: int) -> list[Candidate]:
+    records = [trial.record for trial in trials_of(store, run)]
+    return [record.candidate for record in records if isinstance(record, Record)]
+
+
+def first_of(store: Store, tuned: TunedRun) -> tuple[FirstPoint, ...]:
+    stored = store.run(tuned.run.id).settings.first
+    assert stored is not None
+    return stored
+
+
+@pytest.fixture
+def searched(store: Store) -> Store:
+    """Gives a database with one whole run, of another problem."""
+    tune(store, fakes.settings(trials=None, sampler="exhaustive"))
+    return store
+
+
+def planned(
+    first: tuple[int, ...] = (), seeds: tuple[int, ...] = ()
+) -> Callable[[RunSettings, Machine], Plan]:
+    return lambda _settings, _machine: Plan(FeasibleSet.of((SPACE,)), first, lambda _known: seeds)
+
+
+def test_a_run_begins_with_the_best_of_the_nearest_problem(searched: Store) -> None:
+    tuned = tune(searched, warm(trials=3))
+    first = first_of(searched, tuned)
+    assert {(point.origin, point.source) for point in first} == {(WARM_START, "8x8x8 (run 1)")}
+    assert [dict(point.candidate.choices)["x"] for point in first] == [7, 6, 8, 5, 9, 4, 3, 2]
+    assert candidates(searched, tuned.run.id) == [point.candidate for point in first[:3]]
+
+
+def test_without_a_warm_start_the_sampler_begins(searched: Store) -> None:
+    cold = fakes.settings(problem=OTHER, trials=8)
+    tuned = tune(searched, cold)
+    assert first_of(searched, tuned) == ()
+    assert candidates(searched, tuned.run.id) != candidates(searched, tune(searched, warm(trials=8)).run.id)
+
+
+def test_known_points_come_first_then_the_file_then_seeds_none_of_them_twice(searched: Store) -> None:
+    parts = fakes.composition(plan=planned(first=(14, 1), seeds=(1, 0)))
+    tuned = tune(searched, warm(trials=11), parts)
+    first = first_of(searched, tuned)
+    assert [point.origin for point in first] == [WARM_START] * 8 + [SPACE_FILE, SEED]
+    assert [point.candidate.choices for point in first[8:]] == [
+        (("comment", "b"), ("x", 0)),
+        (("comment", "a"), ("x", 0)),
+    ]
+    assert candidates(searched, tuned.run.id)[:10] == [point.candidate for point in first]
+
+
+def test_a_run_that_is_to_draw_evenly_begins_with_nothing(searched: Store) -> None:
+    parts = fakes.composition(plan=planned(first=(14, 1), seeds=(0,)))
+    tuned = tune(searched, warm(trials=3, first=()), parts)
+    assert first_of(searched, tuned) == ()
+    assert [trial.row for trial in trials_of(searched, tuned.run.id)] != [14, 1, 0]
+
+
+def test_what_is_not_feasible_here_is_proposed_at_the_nearest_point(searched: Store) -> None:
+    even = dataclasses.replace(SPACE, constraints=(parse("x % 4 == 2", "f"),))
+    parts = fakes.composition(plan=lambda _settings, _machine: Plan(FeasibleSet.of((even,))))
+    tuned = tune(searched, warm(trials=2), parts)
+    assert [dict(point.candidate.choices)["x"] for point in first_of(searched, tuned)] == [6, 2]
+
+
+def test_points_of_strategies_that_the_run_does_not_have_are_left_out(searched: Store) -> None:
+    assert first_of(searched, tune(searched, warm(strategies=("other",), trials=1))) == ()
+
+
+def test_a_resumed_run_begins_as_it_began_though_more_is_known_by_now(searched: Store) -> None:
+    settings = warm(trials=4)
+    begun = tune(searched, settings)
+    tune(searched, fakes.settings(problem=Matmul(8, 8, 15), trials=12, seed=3))
+    searched.finish_run(begun.run.id, "interrupted", 0.0)
+    longer = tune(searched, settings)  # begins with what is known now
+    assert first_of(searched, longer) != first_of(searched, begun)
+    resumed = resume(begun.run.id, fakes.composition(), searched, Interruption())
+    assert first_of(searched, resumed) == first_of(searched, begun)
+
+
+def test_a_run_from_before_first_points_were_stored_resumes_with_the_files(store: Store) -> None:
+    settings = fakes.settings(trials=2, sampler="exhaustive")
+    parts = fakes.composition(plan=planned(first=(5, 3), seeds=(9,)))
+    run = store.begin_run(settings, fakes.MACHINE, parts.compiler("fake"), "0.1.0", None)
+    resumed = resume(run, parts, store, Interruption())
+    assert [trial.row for trial in trials_of(store, resumed.run.id)] == [5, 3]
+
+
+def test_of_a_sampled_space_the_known_points_are_rows_when_it_begins_and_when_it_resumes(
+    searched: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(row_sample, "PILOT_ROWS", 16)
+    monkeypatch.setattr(row_sample, "SAMPLE_ROWS", 40)
+    monkeypatch.setattr(row_sample, "GROWN_LIMIT", 200)
+    monkeypatch.setattr("tuner.feasible.ROWS_LIMIT", 100)
+    monkeypatch.setattr("tuner.feasible.SAMPLE_ROWS", 40)
+    large = dataclasses.replace(SPACE, knobs=(*SPACE.knobs, *(Knob(name, (0, 1, 2, 3)) for name in "abc")))
+
+    def plan(settings: RunSettings, _machine: Machine) -> Plan:
+        return Plan(FeasibleSet.of((large,), tuple(point.candidate for point in settings.first or ())))
+
+    tune(searched, fakes.settings(problem=Matmul(8, 8, 12), trials=20), fakes.composition(plan=plan))
+    parts = fakes.composition(plan=plan)
+    begun = tune(searched, warm(trials=9), parts)
+    known = set(candidates(searched, 2))
+    exact = [point for point in first_of(searched, begun) if point.candidate in known]
+    assert exact
+    assert plan(begun.run.settings, fakes.MACHINE).feasible.is_sample
+    unbroken = candidates(searched, begun.run.id)
+    resumed = resume(begun.run.id, parts, searched, Interruption())
+    assert candidates(searched, resumed.run.id) == unbroken
+
+
+def test_a_recording_is_learned_from_as_well(store: Store, tmp_path: Path) -> None:
+    file = values.write_recording(tmp_path)
+    settings = fakes.settings(strategies=("fabricated",), warm_files=(str(file),), trials=1)
+    parts = fakes.composition(plan=lambda _settings, _machine: Plan(FeasibleSet.of((values.SPACE,))))
+    first = first_of(store, tune(store, settings, parts))
+    records = [trial.record for trial in map(values.trial, range(120)) if trial.record]
+    times = {record.candidate: record.median_s for record in records if record.median_s is not None}
+    assert {point.source for point in first} == {"8x8x8 (fabricated)"}
+    assert [times[point.candidate] for point in first] == sorted(times[point.candidate] for point in first)
+    assert times[first[0].candidate] == min(times.values())
+
+
+def test_a_recording_of_another_tuner_is_refused(store: Store, tmp_path: Path) -> None:
+    file = tmp_path / "hub.json"
+    file.write_text(
+        '{"cache": {"1": {"x": 1, "time": 2.0}}, "tune_params": {"x": [1]}, "tune_params_keys": ["x"]}'
+    )
+    with pytest.raises(
+        UsageError, match=r"hub\.json: found no problem of this tuner, allowed a space that it"
+    ):
+        tune(store, fakes.settings(warm_files=(str(file),)))
+    assert store.runs() == ()

@@ -1,0 +1,158 @@
+"""Whole programs on the simulated GPU: the examples against numpy, random ones against loops on the host."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import hypothesis
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+from tests.mlir.host_programs import Features, Program, host_programs
+from tests.tuning.whole_programs import SIMULATOR, check_program, compiler
+from tuner.program_run import FORMS, ORDERS
+
+pytestmark = pytest.mark.mlir
+
+DeviceOptions = pytest.importorskip("tuner.mlir.device_lowering").DeviceOptions
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+HEALTH = list(hypothesis.HealthCheck)
+
+
+def compiled(name: str, **options: Any) -> Any:
+    import tuner
+
+    return tuner.compile_program(EXAMPLES / f"{name}.mlir", "simulator", **options)
+
+
+def arrays(*shapes: tuple[int, ...]) -> tuple[Any, ...]:
+    rng = np.random.default_rng(0)
+    return tuple(rng.standard_normal(shape).astype(np.float32) for shape in shapes)
+
+
+def traced(code: Any, *arguments: Any) -> list[str]:
+    """Calls a program on a device that writes down what is asked of it."""
+    from tuner.runtime.program import LoadedProgram
+    from tuner.runtime.recorder import RecordingDevice
+    from tuner.runtime.simulated_device import SimulatedDevice
+
+    recorder = RecordingDevice(SimulatedDevice("sm_90"))
+    program = LoadedProgram(code, recorder)
+    before = len(recorder.trace)
+    program(*arguments)
+    trace = recorder.trace[before:]
+    program.close()
+    return trace
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_asynchronous_matmul_gives_what_numpy_gives(form: str) -> None:
+    program = compiled("async_matmul", form=form, order="lifo")
+    a, b, c = arrays((84, 32), (32, 84), (84, 84))
+    program(a, b, c)
+    np.testing.assert_allclose(c, a @ b, rtol=0, atol=1e-5)
+    program.close()
+    assert program.device.reports == ()
+
+
+@pytest.fixture(scope="module")
+def two_matmuls() -> Any:
+    """Gives the code of two matmuls and their sum."""
+    program = compiled("two_matmuls")
+    program.close()
+    return program.program
+
+
+def loaded(code: Any, order: str = "fifo") -> Any:
+    from tuner.runtime.program import LoadedProgram
+    from tuner.runtime.simulated_device import SimulatedDevice
+
+    return LoadedProgram(code, SimulatedDevice("sm_90", order))  # type: ignore[arg-type] # one of its words
+
+
+INPUTS = arrays((64, 128), (128, 64), (64, 96), (96, 64))
+
+
+@pytest.mark.parametrize("order", ["lifo", "random"])
+def test_two_matmuls_and_their_sum_give_what_numpy_gives(two_matmuls: Any, order: str) -> None:
+    program = loaded(two_matmuls, order)
+    a, b, c, d = INPUTS
+    np.testing.assert_allclose(program(a, b, c, d), a @ b + c @ d, rtol=0, atol=2e-5)
+    program.close()
+    assert program.device.reports == ()
+
+
+def test_two_matmuls_run_on_two_streams_that_join_before_the_sum(two_matmuls: Any) -> None:
+    trace = traced(two_matmuls, *INPUTS)
+    launches = [number for number, line in enumerate(trace) if line.startswith("launch")]
+    assert len(launches) == 3
+    first, second, last = (_stream(trace[number]) for number in launches)
+    assert first != second
+    assert last in (first, second)
+    other = launches[0] if last == second else launches[1]
+    behind = trace[other : launches[2]]
+    pattern = rf"record e\d+ on {_stream(trace[other])}"
+    recorded = [line.split()[1] for line in behind if re.fullmatch(pattern, line)]
+    assert any(f"wait for {event} on {last}" in behind for event in recorded)
+
+
+def test_without_copies_two_streams_are_enough() -> None:
+    text = """func.func @main(%a: memref<16x8xf32>, %b: memref<8x16xf32>, %c: memref<16x16xf32>,
+                            %d: memref<16x16xf32>, %e: memref<16x16xf32>) {
+      linalg.matmul ins(%a, %b : memref<16x8xf32>, memref<8x16xf32>) outs(%c : memref<16x16xf32>)
+      linalg.matmul ins(%a, %b : memref<16x8xf32>, memref<8x16xf32>) outs(%d : memref<16x16xf32>)
+      linalg.add ins(%c, %d : memref<16x16xf32>, memref<16x16xf32>) outs(%e : memref<16x16xf32>)
+      return
+    }"""
+    options = DeviceOptions(device_arguments=True)
+    assert compiler(SIMULATOR).compile(text, None, None, options).code.stream_slots == 2
+
+
+def _stream(line: str) -> str:
+    return line.rsplit(" ", 1)[1]
+
+
+def test_calls_again_create_no_stream_and_load_no_module() -> None:
+    program = compiled("gpux_own_streams")
+    counts = []
+    for _ in range(3):
+        program(*arrays((128,), (128,), (128,), (128,)))
+        counts.append((program.device.counts.streams_created, program.device.counts.modules_loaded))
+    assert counts == [(3, 1)] * 3
+    program.close()
+    assert program.device.reports == ()
+
+
+def test_gpux_on_streams_of_its_own_gives_what_numpy_gives() -> None:
+    program = compiled("gpux_own_streams", order="lifo")
+    a, b, c, d = arrays((128,), (128,), (128,), (128,))
+    program(a, b, c, d)
+    np.testing.assert_array_equal(c, 2 * a)
+    np.testing.assert_array_equal(d, 3 * b)
+    assert program.program.stream_slots == 3  # the caller's and two of its own
+    program.close()
+    assert program.device.reports == ()
+
+
+def test_gpux_on_the_callers_stream_gives_what_numpy_gives() -> None:
+    program = compiled("gpux_users_stream")
+    stream = program.device.create_stream()
+    a, b = arrays((128,), (128,))
+    program(a, b, stream=stream)
+    np.testing.assert_array_equal(b, 2 * a)
+    trace = traced(program.program, a, b)
+    assert set(re.findall(r" on (\w+)", "\n".join(trace))) == {"s0"}
+    program.close()
+    assert program.device.reports == ()
+
+
+@hypothesis.settings(max_examples=20, suppress_health_check=HEALTH, derandomize=True)
+@hypothesis.given(
+    host_programs(Features(strided_arguments=False)), st.sampled_from(FORMS), st.sampled_from(ORDERS)
+)
+def test_random_programs_do_the_same_on_the_device_and_on_the_host(
+    program: Program, form: str, order: str
+) -> None:
+    check_program(program, form, order)

@@ -1,0 +1,71 @@
+"""Whether two runs of a program gave the same, but for the order in which sums were rounded."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tuner.device_program import BufferType, DeviceProgram
+from tuner.program_run import Comparison
+
+# The sums of two orders differ by a random walk of roundings: sqrt(terms) of them; twice that, and some for
+# what is not a sum.
+WALKS, ROUNDINGS = 2.0, 16.0
+FLOATS = frozenset({"f16", "bf16", "f32", "f64"})
+
+
+def compare(code: DeviceProgram, found: tuple[Any, ...], expected: tuple[Any, ...]) -> tuple[Comparison, ...]:
+    """Compares results and written arguments, in the order of ``outputs``."""
+    taken, terms = {kind.element for kind in code.arguments}, _longest(code)
+    names = [f"result {number}" for number in range(len(code.results))]
+    names += [f"argument {number}" for number, is_written in enumerate(code.written) if is_written]
+    kinds = [kind.element for kind in code.results]
+    pairs = zip(code.arguments, code.written, strict=True)
+    kinds += [kind.element for kind, is_written in pairs if is_written]
+    return tuple(
+        Comparison(
+            name, max_error(one, other), _tolerance(taken | {element}, terms) if element in FLOATS else 0.0
+        )
+        for name, element, one, other in zip(names, kinds, found, expected, strict=True)
+    )
+
+
+def outputs(code: DeviceProgram, results: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Returns the results of a call, then the arguments that it may have written."""
+    listed = () if not code.results else results if len(code.results) > 1 else (results,)
+    written = (argument for argument, is_written in zip(arguments, code.written, strict=True) if is_written)
+    return (*listed, *written)
+
+
+def tolerance(element: str, terms: int) -> float:
+    """Returns what sums of so many terms may differ by, relative to the largest number expected."""
+    from tuner.reference import EPSILON
+
+    return EPSILON[element] * (ROUNDINGS + WALKS * math.sqrt(terms))
+
+
+def max_error(found: Any, expected: Any) -> float:
+    """Returns the largest difference over the largest number expected; inf where only one has a number."""
+    one, other = (np.asarray(each).astype(np.float64) for each in (found, expected))
+    if one.shape != other.shape:
+        return math.inf
+    is_number = np.isfinite(other)
+    if not np.array_equal(one[~is_number], other[~is_number], equal_nan=True):
+        return math.inf
+    if not is_number.any():
+        return 0.0
+    differences = np.abs(one[is_number] - other[is_number])
+    if np.isnan(differences).any():
+        return math.inf
+    return float(differences.max() / max(np.abs(other[is_number]).max(), 1.0))
+
+
+def _tolerance(elements: set[str], terms: int) -> float:
+    """Returns the tolerance of the coarsest type: what lies in between may be rounded to it."""
+    return max(tolerance(element, terms) for element in elements & FLOATS)
+
+
+def _longest(code: DeviceProgram) -> int:
+    """Returns the longest known dimension of an argument: as many terms a sum may have."""
+    buffers = [kind for kind in code.arguments if isinstance(kind, BufferType)]
+    return max((size for kind in buffers for size in kind.shape if size is not None), default=1)

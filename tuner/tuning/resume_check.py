@@ -1,0 +1,137 @@
+"""Proves that a killed run resumes exactly on this machine: real processes, SIGKILL, a recorded space."""
+
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tuner.errors import TunerError
+from tuner.run_difference import Difference, differences
+from tuner.runs import RunSettings, StoredTrial, TrialQuery
+from tuner.tuning.composition import Composition
+from tuner.tuning.interruption import Interruption
+from tuner.tuning.run import begin
+
+if TYPE_CHECKING:
+    from tuner.db.store import Store
+
+STARTING_S = 1.5  # a kill this early may come before the run is stored
+WITHIN_S = 0.01  # a kill comes so long after the proposal that was waited for
+KILLS_LIMIT = 3  # of one run
+POLL_S = 0.001
+KILLED = -signal.SIGKILL
+
+
+@dataclass(frozen=True)
+class ResumeCheck:
+    """What became of one run that was killed and gone on with."""
+
+    sampler: str
+    kills: int  # that hit a living process
+    trials: int
+    differences: tuple[Difference, ...]  # from the run that nobody killed
+
+
+def unbroken_trials(settings: RunSettings, composition: Composition, folder: Path) -> tuple[StoredTrial, ...]:
+    """Returns the trials of a run that nobody kills, in this process."""
+    from tuner.db.store import Store
+
+    with Store.open(str(folder / f"unbroken_{settings.sampler}.db")) as store:
+        run = begin(settings, composition, store, Interruption()).run.id
+        return store.trials(TrialQuery(run=run, sort="number"))
+
+
+def check_resume(
+    settings: RunSettings,
+    file: Path,  # of the recording
+    unbroken: tuple[StoredTrial, ...],
+    database: Path,  # a new one: it holds this run alone
+    rng: np.random.Generator,
+) -> ResumeCheck:
+    """Kills ``tuner tune`` at random moments, resumes it, compares. Raises TunerError when one fails."""
+    from tuner.db.store import Store
+
+    with Store.open(str(database)) as store:
+        kills = 0
+        while kills < KILLS_LIMIT and _killed(settings, file, database, store, rng):
+            kills += 1
+            if rng.random() < 1 / KILLS_LIMIT:
+                break
+        _finish(_child(settings, file, database, _run_of(store)))
+        trials = store.trials(TrialQuery(run=_run_of(store), sort="number"))
+    return ResumeCheck(settings.sampler, kills, len(trials), differences(unbroken, trials))
+
+
+def _killed(
+    settings: RunSettings, file: Path, database: Path, store: "Store", rng: np.random.Generator
+) -> bool:
+    """Starts or resumes the run and kills it; returns False when it was quicker."""
+    assert settings.trials is not None
+    run = _run_of(store)
+    before = 0 if run is None else store.counts(run).proposed
+    wanted = int(rng.integers(before, settings.trials + 1))  # before: anywhere from the start of the process
+    child = _child(settings, file, database, run)
+    started_s = time.monotonic()
+    while wanted > before and child.poll() is None and _proposed(store) < wanted:
+        time.sleep(POLL_S)
+    time.sleep(float(rng.random()) * (WITHIN_S if wanted > before else STARTING_S))
+    child.kill()
+    _, said = child.communicate()
+    if child.returncode not in (0, KILLED):
+        raise _failed(child.returncode, said, time.monotonic() - started_s)
+    return child.returncode == KILLED
+
+
+def _finish(child: "subprocess.Popen[str]") -> None:
+    """Waits for a session that nobody kills."""
+    started_s = time.monotonic()
+    _, said = child.communicate()
+    if child.returncode != 0:
+        raise _failed(child.returncode, said, time.monotonic() - started_s)
+
+
+def _child(settings: RunSettings, file: Path, database: Path, run: int | None) -> "subprocess.Popen[str]":
+    """Starts what a user would type: ``tuner tune ...``, or ``tuner tune --resume``."""
+    words = ["--resume", str(run)] if run is not None else _words(settings, file)
+    return subprocess.Popen(
+        [sys.executable, "-m", "tuner", "tune", *words, "--db", str(database), "--json"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def _words(settings: RunSettings, file: Path) -> list[str]:
+    problem = settings.problem
+    options = {
+        "--dtype": problem.dtype,
+        "--layout": problem.layout,
+        "--epilogue": problem.epilogue,
+        "--output": problem.result_dtype,
+        "--target": f"replay:{file}",
+        "--sampler": settings.sampler,
+        "--trials": str(settings.trials),
+        "--seed": str(settings.seed),
+        "--workers": str(settings.workers),
+    }
+    return [problem.operation, problem.shape, *(word for pair in options.items() for word in pair)]
+
+
+def _run_of(store: "Store") -> int | None:
+    runs = store.runs(1)
+    return runs[0].id if runs else None
+
+
+def _proposed(store: "Store") -> int:
+    return store.info().trials
+
+
+def _failed(code: int, said: str, seconds: float) -> TunerError:
+    last = said.strip().splitlines()[-1:] or ["it said nothing"]
+    return TunerError(f"tuner tune: exited with {code} after {seconds:.1f} s: {last[0]}")
