@@ -22,10 +22,16 @@ COMMANDS = [
         "space",
         "targets",
         "db",
+        "bundle",
+        "measure",
         "ptx",
+        "record-space",
+        "verify-resume",
+        "report",
+        "run",
     ),
 ]
-GROUPS = {"db": ("upgrade", "info", "merge"), "ptx": ("run",)}
+GROUPS = {"db": ("upgrade", "info", "merge"), "bundle": ("export", "import"), "ptx": ("run",)}
 LEAVES = [(name,) for name in COMMANDS if name not in GROUPS] + [
     (group, name) for group, names in GROUPS.items() for name in names
 ]

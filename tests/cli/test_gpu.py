@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Done
+from tests.runtime.stub_driver import stub_library
 from tuner.cuda_tools.ptxas import find_ptxas
 
 pytestmark = pytest.mark.mlir
@@ -16,8 +17,8 @@ ROOT = Path(__file__).parents[2]
 NEEDS_PTXAS = pytest.mark.skipif(find_ptxas() is None, reason="needs ptxas")
 
 
-def run(database: Path, *words: str) -> Done:
-    environment = os.environ | {"TUNER_DB": str(database)}
+def run(database: Path, *words: str, **variables: str) -> Done:
+    environment = os.environ | {"TUNER_DB": str(database)} | variables
     command = [sys.executable, "-m", "tuner", *words]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     return Done(done.returncode, done.stdout, done.stderr)
@@ -66,11 +67,29 @@ def test_cuda_without_a_driver_compiles_and_says_so(tmp_path: Path) -> None:
     words = ("--dtype", "f16", "--target", "cuda:sm_80", "--trials", "1", "--workers", "1")
     done = run(database, "tune", "matmul", "64x48x32", *words)
     assert done.code == 1
-    assert (
-        "1 x load: compiled only: kernels are not run on GPUs here; --target simulator verifies them"
-        in done.err
-    )
+    assert "1 x load: compiled only: " in done.err
+    assert "verify with --target simulator, time elsewhere with tuner bundle export" in done.err
     assert ".target sm_80" in run(database, "export", "--trial", "1", "--format", "ptx").out
+
+
+def test_a_gpu_is_tuned_for_by_default_and_one_that_does_nothing_is_found_out(tmp_path: Path) -> None:
+    """The driver is a stand-in that launches nothing: all else is as on a machine with a GPU."""
+    gpu = {"LD_LIBRARY_PATH": str(stub_library().parent)}
+    database = tmp_path / "results.db"
+    (_, cuda, *_) = run(database, "targets", "--json", **gpu).json
+    assert (cuda["name"], cuda["available"]) == ("cuda", True)
+    assert cuda["reason"].startswith("stub GPU 0, sm_90, 132 multiprocessors, ")
+    done = run(
+        database, "tune", "matmul", "64x48x32", "--dtype", "f16", "--trials", "1", "--workers", "1", **gpu
+    )
+    assert done.code == 1
+    assert "1 x verify: 3072 of 3072 elements are wrong; worst at [0, 0]: found nan" in done.err
+    assert "vendor: not measured: " in done.err
+    (trial,) = run(database, "history", "--json").json
+    assert (trial["target"], trial["machine"], trial["stage"]) == ("cuda:sm_90", "stub GPU 0", "verify")
+    refused = run(database, "tune", "matmul", "64x48x32", "--target", "cuda:sm_80", "--trials", "1", **gpu)
+    assert refused.code == 2
+    assert "found cuda:sm_80, the GPU here is sm_90, allowed cuda:sm_90, or simulator:sm_80" in refused.err
 
 
 @pytest.mark.parametrize(

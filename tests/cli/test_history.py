@@ -26,6 +26,11 @@ def test_json_is_a_list(tuned: Tuner) -> None:
     assert {trial["status"] for trial in by_flag.json} == {"measured"}
 
 
+@pytest.mark.parametrize("words", [("history",), ("export", "matmul", "8x8x8")])
+def test_t4_is_json_already(tuned: Tuner, words: tuple[str, ...]) -> None:
+    assert tuned(*words, "--format", "t4", "--json").json == tuned(*words, "--format", "t4").json
+
+
 def test_csv_has_a_header_and_a_line_per_trial(tuned: Tuner) -> None:
     rows = list(csv.DictReader(io.StringIO(tuned("history", "--format", "csv").out)))
     assert len(rows) == 20
@@ -101,6 +106,7 @@ def test_show_tells_a_run(tuned: Tuner, words: tuple[str, ...]) -> None:
         (("history", "--since", "yesterday"), "since: found 'yesterday', allowed such as 2026-01-31"),
         (("history", "--limit", "-1"), "limit: found -1, allowed 0 or more"),
         (("history", "--format", "xml"), "'xml' is not one of"),
+        (("history", "--format", "csv", "--json"), "found --format csv and --json, allowed one of them"),
     ],
 )
 def test_wrong_words_are_one_line_and_exit_2(tuned: Tuner, words: tuple[str, ...], message: str) -> None:

@@ -1,8 +1,11 @@
+from dataclasses import replace
+
 import pytest
 
 from tests.trials import measurement, run, trial
 from tuner.answer import answer_of
 from tuner.cli.result import counts_words, failure_lines, result_lines, vendor_words
+from tuner.conditions import Conditions, GpuState
 from tuner.machine import Roofline
 from tuner.runs import Counts, StoredTrial
 from tuner.tuning.session import TunedRun
@@ -37,6 +40,28 @@ def test_the_answer_is_compared_with_the_measured_limits_of_the_machine() -> Non
     assert limits.least_s(flop, 10 * moved, 10 * moved) == pytest.approx(0.5e-3)
 
 
+def test_on_a_gpu_nothing_is_said_of_threads_and_the_source_of_the_peak_is() -> None:
+    stored = run(vendor_s=2e-3)
+    assert stored.vendor is not None
+    gpu = replace(stored.machine, name="NVIDIA H200", chip="sm_90", isa="ptx")
+    stored = replace(stored, machine=gpu, vendor=replace(stored.vendor, threads=0))
+    answer = answer_of((trial(0, measurement(1e-3)),), None)
+    assert answer is not None
+    limits = Roofline(989e12, 4.8e12, "documented, at 1980 MHz")
+    text = "\n".join(result_lines(TunedRun(stored, COUNTS, answer, 1.0, limits), answer))
+    assert (
+        "of what this GPU can do (9.89e+05 GFLOP/s, documented, at 1980 MHz and 4800.0 GB/s, measured)"
+        in text
+    )
+    assert "thread" not in text
+
+
+def test_a_throttled_time_is_told_as_such() -> None:
+    state = GpuState(1.4e9, 2.6e9, 84.0, 700.0, ("power cap",))
+    timed = replace(measurement(1e-3), conditions=Conditions(state, state))
+    assert "throttled by power cap: the GPU can be faster than this time" in lines(trial(0, timed))
+
+
 def test_without_a_vendor_only_the_speed_is_told() -> None:
     assert "%" not in lines(trial(0, measurement(1e-3)), vendor_s=None).split("speed")[1].splitlines()[0]
     assert vendor_words(run(vendor_s=None), 1.0) == ""
@@ -44,7 +69,17 @@ def test_without_a_vendor_only_the_speed_is_told() -> None:
 
 def test_the_tied_are_listed_but_not_without_end() -> None:
     text = lines(*(trial(number, measurement(1e-3 + number * 1e-8, 0.02)) for number in range(12)))
-    assert "tied      with 101, 102, 103, 104, 105, 106, 107, 108 and 3 more: noise" in text
+    assert "tied      with 101 (+0.0%), 102 (+0.0%), 103 (+0.0%)" in text
+    assert "108 (+0.0%) and 3 more: not shown to differ by more than noise; the simplest" in text
+
+
+def test_the_idle_share_of_the_measuring_worker_is_told_where_it_is_known() -> None:
+    stored = replace(run(), search_s=8.0, idle_s=1.0)
+    answer = answer_of((trial(0, measurement(1e-3)),), None)
+    assert answer is not None
+    told = "\n".join(result_lines(TunedRun(stored, COUNTS, answer, 12.5), answer))
+    assert "in 12 s; measuring worker idle 12% of the search" in told
+    assert "idle" not in lines(trial(0, measurement(1e-3)))
 
 
 def test_counts_tell_what_was_reused() -> None:

@@ -4,9 +4,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from tuner.cli.options import (
     composition_of,
+    database_option,
     debug_option,
     json_option,
     print_json,
@@ -14,6 +16,7 @@ from tuner.cli.options import (
     problem_options,
     target_options,
 )
+from tuner.errors import UsageError
 
 if TYPE_CHECKING:
     from tuner.problem import Problem
@@ -71,6 +74,16 @@ def strategies(space: Path | None, as_json: bool) -> None:
 @target_options
 @click.option("--threads", type=int, default=1, show_default=True)
 @space_option
+@click.option(
+    "--suggest",
+    is_flag=True,
+    help="Constraints that would have saved failed trials, as lines of such a file.",
+)
+@click.option(
+    "--min-support", type=int, default=5, show_default=True, help="Failed points that a suggestion explains."
+)
+@click.option("--since", metavar="DATE", help="Suggest from trials since then, UTC: 2026-01-31.")
+@database_option
 @json_option
 @debug_option
 @click.pass_context
@@ -87,23 +100,47 @@ def space(
     chip: str,
     threads: int,
     space: Path | None,
+    suggest: bool,
+    min_support: int,
+    since: str | None,
+    database: str | None,
     as_json: bool,
 ) -> None:
     """Tells how many combinations of knobs are feasible, and which constraints reject the others.
 
-    Example: tuner space matmul 512x512x512 --dtype f32
+    Example: tuner space matmul 512x512x512 --dtype f32, or with --suggest: which constraints it lacks
     """
+    if not suggest:
+        _refuse_words_of_suggest(context)
+    elif target.startswith("replay:"):
+        raise UsageError(f"space --suggest: found target {target}, allowed one that runs candidates")
     problem = problem_of(operation, shape, dtype, layout, epilogue, output_dtype)
     feasible = plan_of(composition_of(context), problem, threads, strategy, space, target, chip).feasible
+    if suggest:
+        from tuner.api import resolve_target
+        from tuner.cli.suggest import suggest_constraints
+
+        resolved = resolve_target(target, composition_of(context), chip).text
+        suggest_constraints(feasible.spaces, problem, resolved, database, min_support, since, as_json)
+        return
     rejected = feasible.rejected()
     if as_json:
-        document = {"cartesian": feasible.cartesian, "feasible": feasible.rows, "rejected": rejected}
-        print_json({**document, "is_estimate": feasible.is_estimate})
+        document = {"cartesian": feasible.cartesian, "feasible": feasible.total, "rejected": rejected}
+        print_json({**document, "is_estimate": feasible.is_estimate, "rows": feasible.rows})
         return
-    print(f"{problem.key}: {feasible.rows} of {feasible.cartesian} combinations are feasible")
+    about = "about " if feasible.is_sample else ""
+    print(f"{problem.key}: {about}{feasible.total} of {feasible.cartesian} combinations are feasible")
+    if feasible.is_sample:
+        print(f"  a search chooses among {feasible.rows} of them, a fixed sample")
     for constraint, count in sorted(rejected.items(), key=lambda pair: -pair[1]):
         about = "about " if feasible.is_estimate else ""
         print(f"  {about}{count} rejected by {constraint}")
+
+
+def _refuse_words_of_suggest(context: click.Context) -> None:
+    for name in ("min_support", "since"):
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise UsageError(f"space: found --{name.replace('_', '-')}, allowed with --suggest only")
 
 
 @click.command()
@@ -139,6 +176,7 @@ def plan_of(
 ) -> "Plan":
     """Returns what a run with these words would try."""
     from tuner.api import run_settings
+    from tuner.tuning.replaying import composition_for
 
     settings = run_settings(
         problem,
@@ -149,4 +187,5 @@ def plan_of(
         target=target,
         chip=chip,
     )
-    return composition.plan(settings, composition.target_machine(settings.target))
+    parts = composition_for(settings, composition)
+    return parts.plan(settings, parts.target_machine(settings.target))

@@ -16,6 +16,7 @@ from tuner.cli.options import (
     problem_options,
 )
 from tuner.errors import UsageError
+from tuner.target_name import TargetName
 
 if TYPE_CHECKING:
     from tuner.db.store import Store
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
     from tuner.runs import StoredTrial
     from tuner.tuning.composition import Composition
 
-FORMATS = ("script", "source", "payload", "ptx", "cubin", "json")
+FORMATS = ("script", "source", "payload", "ptx", "cubin", "json", "t4")
+DATA_FORMATS = ("json", "t4")  # that tell of a trial; the others are made of its script
 
 
 @click.command()
@@ -42,7 +44,7 @@ FORMATS = ("script", "source", "payload", "ptx", "cubin", "json")
     default="script",
     show_default=True,
     help="script: the bound transform script; source: the payload before it; payload: after it; "
-    "ptx, cubin: what a GPU target made of it.",
+    "ptx, cubin: what a GPU target made of it; t4: its result as autotuners share it.",
 )
 @click.option("-o", "--file", "output", type=click.Path(path_type=Path), help="Write to this file.")
 @database_option
@@ -84,7 +86,8 @@ def export(
             stored = best_answer(store, problem, name, target, threads).best
         else:
             raise UsageError("export: found neither a shape nor --trial ID, allowed one of both")
-        _write(composition, store, stored, "json" if as_json else form, output)
+        # T4 is one JSON document, too
+        _write(composition, store, stored, "json" if as_json and form != "t4" else form, output)
 
 
 def _write(
@@ -95,11 +98,15 @@ def _write(
     if trial.record is None or not trial.script_text:
         raise UsageError(f"trial {trial.id}: has no script: it was never bound")
     script, problem, target = trial.script_text, record_of(trial).problem, record_of(trial).target
+    if TargetName.parse(target).is_replay and form not in DATA_FORMATS:
+        raise UsageError(f"trial {trial.id}: is a replay and has no script, allowed --format json")
     match form:
         case "json":
             import json
 
             _put(output, json.dumps(trial_document(trial), indent=2, allow_nan=False) + "\n")
+        case "t4":
+            _put_t4(output, store, trial)
         case "ptx":
             _put(output, _program(store, trial.id).ptx)
         case "cubin":
@@ -159,10 +166,10 @@ def _provenance(store: "Store", trial: "StoredTrial") -> "Provenance":
 
 
 def _machine_of(composition: "Composition", target: str | None) -> str:
-    """Returns the name of the machine that a target's results are for; of this one where none is given."""
-    if target is None:
-        return composition.machine().name
-    return composition.target_machine(target).name
+    """Returns the name of the machine that a target's results are for; without one, as ``auto`` chooses."""
+    gpu = next((f"{status.name}:{status.chip}" for status in composition.targets() if status.chip), None)
+    word = target or gpu
+    return composition.machine().name if word is None else composition.target_machine(word).name
 
 
 def _program(store: "Store", trial: int) -> "KernelProgram":
@@ -183,6 +190,18 @@ def _put_cubin(output: Path | None, cubin: bytes, trial: int) -> None:
         sys.stdout.buffer.write(cubin)
         return
     write_atomically(output, cubin)
+    print(f"wrote {output}", file=sys.stderr)
+
+
+def _put_t4(output: Path | None, store: "Store", trial: "StoredTrial") -> None:
+    from tuner.export import write_atomically
+    from tuner.recorded.t4_writing import Recording, t4_bytes
+
+    recording = Recording((store.run(trial.run),), (trial,))
+    if output is None:
+        print(t4_bytes(recording).decode(), end="")
+        return
+    write_atomically(output, t4_bytes(recording, is_compressed=output.suffix == ".gz"))
     print(f"wrote {output}", file=sys.stderr)
 
 

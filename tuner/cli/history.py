@@ -17,7 +17,7 @@ from tuner.cli.options import (
 from tuner.errors import UsageError
 from tuner.problem import SUM_DTYPES
 
-FORMATS = ("table", "json", "csv")
+FORMATS = ("table", "json", "csv", "t4")
 
 
 @click.command()
@@ -58,19 +58,26 @@ def history(
     """
     from tuner.runs import TrialQuery
 
+    if as_json and form == "csv":
+        raise UsageError("history: found --format csv and --json, allowed one of them")
     moment = None if since is None else parse_moment(since)
     output = "" if output_dtype in SUM_DTYPES else output_dtype
     query = TrialQuery(operation=op, output=output, since=moment, **conditions)  # type: ignore[arg-type]
     with open_store(database) as store:
         trials = tuple(trial for trial in store.trials(query) if trial.record is not None)
+        runs = tuple(store.run(run) for run in {trial.run: None for trial in trials} if form == "t4")
     from tuner.cli.tables import history_table
     from tuner.report import history_csv, history_document
 
-    match "json" if as_json else form:
+    match "json" if as_json and form != "t4" else form:  # T4 is one JSON document, too
         case "json":
             print_json([history_document(trial) for trial in trials])
         case "csv":
             print(history_csv(trials), end="")
+        case "t4":
+            from tuner.recorded.t4_writing import Recording, t4_bytes
+
+            print(t4_bytes(Recording(runs, trials)).decode(), end="")
         case _:
             print(history_table(trials))
 
@@ -78,15 +85,24 @@ def history(
 @click.command()
 @click.argument("name", required=False, metavar="[ID|run:ID]")
 @click.option("--run", type=int, help="Show this run.")
+@click.option(
+    "--ablation", is_flag=True, help="Show what each knob and strategy gave a run; a number is a run then."
+)
 @database_option
 @json_option
 @debug_option
-def show(name: str | None, run: int | None, database: str | None, as_json: bool) -> None:
+def show(name: str | None, run: int | None, ablation: bool, database: str | None, as_json: bool) -> None:
     """Shows one trial or one run whole.
 
-    Example: tuner show 42, or tuner show run:3
+    Example: tuner show 42, or tuner show run:3, or tuner show run:3 --ablation
     """
     trial, run = _trial_or_run(name, run)
+    if ablation:
+        from tuner.cli.ablation import show_ablation
+
+        with open_store(database) as store:
+            show_ablation(store, trial if run is None else run, as_json)  # type: ignore[arg-type]
+        return
     from tuner.cli.tables import run_lines, trial_lines
     from tuner.report import run_document, trial_document
 

@@ -86,7 +86,12 @@ def target_options(function: Callable[P, R]) -> Callable[P, R]:
         click.option(
             "--chip", default="", metavar="CHIP", help="Of a GPU target: sm_90 (default), sm_80, ..."
         ),
-        click.option("--target", default="auto", show_default=True, help="auto, or one of 'tuner targets'."),
+        click.option(
+            "--target",
+            default="auto",
+            show_default=True,
+            help="auto, one of 'tuner targets', or replay:FILE.",
+        ),
     ):
         function = option(function)
     return function

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from tuner.cli.first_words import first_words
 from tuner.cli.result import worked_words
 from tuner.cli.words import count_text, seconds_text, speed_text
 from tuner.report import gflop_per_s
@@ -93,9 +94,10 @@ def event_line(event: Event) -> str:
             words = f"run {event.run}: {event.settings.problem.key}, {event.settings.target}, "
             words += f"{count_text(event.settings.threads, 'thread')} on {event.machine.name}; "
             words += f"{event.feasible} of {event.cartesian} combinations are feasible"
-            return words + (
-                f"; going on after {event.proposed_before} trials" if event.proposed_before else ""
-            )
+            if event.proposed_before:
+                return f"{words}; going on after {event.proposed_before} trials"
+            first = first_words(event.settings.first or ())
+            return f"{words}; {first}" if first else words
         case VendorMeasured(vendor):
             return f"vendor: {vendor.name} {seconds_text(vendor.measurement.median_s)}"
         case VendorFailed(reason):

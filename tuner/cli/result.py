@@ -2,14 +2,16 @@
 
 from collections.abc import Sequence
 
-from tuner.answer import Answer
+from tuner.answer import Answer, timed
+from tuner.cli.gpu_words import gpu_lines
 from tuner.cli.words import count_text, interval_text, knobs_text, seconds_text, speed_text
 from tuner.machine import Roofline
 from tuner.report import gflop_per_s, record_of
 from tuner.runs import Counts, Run
+from tuner.target_name import TargetName
 from tuner.tuning.session import TunedRun
 
-TIED_SHOWN = 8  # ids
+TIED_SHOWN = 8  # trials
 
 
 def result_lines(tuned: TunedRun, answer: Answer, database_words: str = "") -> list[str]:
@@ -24,16 +26,25 @@ def result_lines(tuned: TunedRun, answer: Answer, database_words: str = "") -> l
         f"time      {seconds_text(measurement.median_s)} {interval}",
         f"speed     {speed}{vendor_words(run, measurement.median_s)}",
     ]
+    lines += gpu_lines(measurement)
     if tuned.roofline is not None:
         lines.append(f"roofline  {roofline_words(run, tuned.roofline, measurement.median_s)}")
-    if len(answer.tied) > 1:
-        others = [str(trial.id) for trial in answer.tied if trial is not answer.best]
-        more = f" and {len(others) - TIED_SHOWN} more" if len(others) > TIED_SHOWN else ""
-        words = f"with {', '.join(others[:TIED_SHOWN])}{more}"
-        lines.append(f"tied      {words}: noise does not separate them; the simplest script is taken")
-    lines.append(f"trials    {counts_words(tuned.counts)} in {tuned.seconds:.0f} s")
-    lines.append(f"next      tuner export --trial {answer.best.id} -o best.mlir{database_words}")
+    lines += tied_lines(answer)
+    lines.append(f"trials    {counts_words(tuned.counts)} in {tuned.seconds:.0f} s{idle_words(run)}")
+    lines.append(f"next      {_next_words(run, answer.best.id)}{database_words}")
     return lines
+
+
+def tied_lines(answer: Answer) -> list[str]:
+    """Returns the other trials of the tied set, each with how its time differs from the best's."""
+    others = [trial for trial in answer.tied if trial is not answer.best]
+    if not others:
+        return []
+    best_s = answer.measurement.median_s
+    words = [f"{trial.id} ({timed(trial).median_s / best_s - 1:+.1%})" for trial in others[:TIED_SHOWN]]
+    more = f" and {len(others) - TIED_SHOWN} more" if len(others) > TIED_SHOWN else ""
+    why = "not shown to differ by more than noise; the simplest script is taken"
+    return [f"tied      with {', '.join(words)}{more}: {why}"]
 
 
 def verified_lines(tuned: TunedRun, trial: int, database_words: str = "") -> list[str]:
@@ -43,9 +54,10 @@ def verified_lines(tuned: TunedRun, trial: int, database_words: str = "") -> lis
         f"verified  {counts.verified} of {count_text(counts.proposed, 'trial')} of run {run.id}",
         f"problem   {run.settings.problem.key}, for {run.machine.name}",
         f"times     none: target {run.settings.target} has no clock, nothing is ranked",
-        f"trials    {counts_words(tuned.counts)} in {tuned.seconds:.0f} s",
+        f"trials    {counts_words(tuned.counts)} in {tuned.seconds:.0f} s{idle_words(run)}",
         f"next      tuner history --run {run.id} --status verified{database_words}",
         f"          tuner export --trial {trial} -o verified.mlir{database_words}",
+        f"          tuner bundle export --run {run.id} -o pending.bundle{database_words}",
     ]
 
 
@@ -55,6 +67,11 @@ def failure_lines(tuned: TunedRun, reasons: Sequence[tuple[str, int]]) -> list[s
     lines += [f"  {count} x {reason}" for reason, count in reasons]
     lines.append(f"  more: tuner history --run {tuned.run.id} --status failed")
     return lines
+
+
+def idle_words(run: Run) -> str:
+    """Returns how much of the search nothing was measured, since nothing was compiled yet; '' if not told."""
+    return "" if run.idle_share is None else f"; measuring worker idle {run.idle_share:.0%} of the search"
 
 
 def counts_words(counts: Counts) -> str:
@@ -70,12 +87,22 @@ def worked_words(counts: Counts) -> str:
     return f"{counts.measured} measured, " * bool(counts.measured) + f"{counts.verified} verified"
 
 
+def _next_words(run: Run, trial: int) -> str:
+    """Returns the command to type after a run; a replay has no script to export."""
+    if TargetName.parse(run.settings.target).is_replay:
+        return f"tuner show {trial}"
+    return f"tuner export --trial {trial} -o best.mlir"
+
+
 def roofline_words(run: Run, roofline: Roofline, median_s: float) -> str:
     """Returns how near a time is to what the machine was measured to do at most."""
     problem = run.settings.problem
     least_s = roofline.least_s(problem.flop, problem.bytes, run.machine.l3_bytes)
-    limits = f"{speed_text(roofline.flop_per_s / 1e9)} and {roofline.bytes_per_s / 1e9:.1f} GB/s, measured"
-    return f"{least_s / median_s:.1%} of what {count_text(run.settings.threads, 'thread')} can do ({limits})"
+    limits = f"{roofline.bytes_per_s / 1e9:.1f} GB/s, measured"
+    source = "" if roofline.flop_source == "measured" else f", {roofline.flop_source}"
+    limits = f"{speed_text(roofline.flop_per_s / 1e9)}{source} and {limits}"
+    who = "this GPU" if run.machine.chip else count_text(run.settings.threads, "thread")
+    return f"{least_s / median_s:.1%} of what {who} can do ({limits})"
 
 
 def vendor_words(run: Run, median_s: float) -> str:
@@ -84,5 +111,5 @@ def vendor_words(run: Run, median_s: float) -> str:
         return ""
     vendor_s = run.vendor.measurement.median_s
     speed = speed_text(gflop_per_s(run.settings.problem, vendor_s))
-    threads = count_text(run.vendor.threads, "thread")
-    return f", {vendor_s / median_s:.1%} of {run.vendor.name} ({speed}, {threads})"
+    threads = f", {count_text(run.vendor.threads, 'thread')}" if run.vendor.threads else ""  # none on a GPU
+    return f", {vendor_s / median_s:.1%} of {run.vendor.name} ({speed}{threads})"

@@ -1,12 +1,14 @@
 """Trials and runs as lines for people."""
 
-from tuner.cli.result import counts_words, result_lines
+from tuner.cli.first_words import first_words
+from tuner.cli.gpu_words import gpu_lines
+from tuner.cli.result import counts_words, idle_words, result_lines
 from tuner.cli.words import count_text, interval_text, knobs_text, seconds_text, speed_text, table_text
 from tuner.errors import Failure
 from tuner.kernel import Resources
 from tuner.record import Measurement, Verdict
 from tuner.report import gflop_per_s, record_of, utc_text
-from tuner.runs import StoredTrial
+from tuner.runs import Elsewhere, StoredTrial
 from tuner.tuning.session import TunedRun
 
 HISTORY_HEADER = (
@@ -71,11 +73,19 @@ def run_lines(tuned: TunedRun) -> list[str]:
         f"target    {settings.target}, {count_text(settings.threads, 'thread')} on {run.machine.name}{load}",
         f"search    {settings.sampler}, seed {settings.seed}, budget {' or '.join(budget)}, {workers}",
         f"compiler  {run.compiler.mlir}",
+        *([f"first     {first_words(settings.first)}"] if settings.first else []),
+        *([f"elsewhere {elsewhere_words(run.elsewhere)}"] if run.elsewhere else []),
     ]
     if tuned.answer is None:
         nothing = "best      none" if not tuned.has_worked else "best      none: nothing was timed"
-        return [*lines, f"trials    {counts_words(tuned.counts)}", nothing]
+        return [*lines, f"trials    {counts_words(tuned.counts)}{idle_words(run)}", nothing]
     return lines + result_lines(tuned, tuned.answer)
+
+
+def elsewhere_words(elsewhere: Elsewhere) -> str:
+    """Returns where the times of a run were taken."""
+    measuring = f"measuring {elsewhere.session}, tuner {elsewhere.tuner}, CUDA driver {elsewhere.driver}"
+    return f"{measuring}; bundle {elsewhere.bundle[:12]}, of run {elsewhere.source}"
 
 
 def explain_lines(trial: StoredTrial) -> list[str]:
@@ -130,8 +140,10 @@ def _outcome_lines(trial: StoredTrial) -> list[str]:
         lines += [f"note      {note}" for note in verdict.notes]
     if isinstance(outcome, Measurement):
         lines.append(f"time      {_measurement_words(outcome)}")
+        lines += gpu_lines(outcome)
     if trial.final is not None:
         lines.append(f"final     {_measurement_words(trial.final)}, interleaved")
+        lines += gpu_lines(trial.final)
     if trial.best_s is not None:
         lines.append(f"speed     {speed_text(gflop_per_s(record.problem, trial.best_s))}")
     return lines

@@ -21,6 +21,8 @@ from tuner.cli.options import (
     problem_options,
     target_options,
 )
+from tuner.cli.running import run_session, settings_given
+from tuner.cli.tune_program import is_payload, tune_payload
 from tuner.errors import Failure, UsageError
 
 if TYPE_CHECKING:
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 SETTINGS = (
     *("dtype", "layout", "epilogue", "output_dtype", "target", "chip", "strategy", "space", "sampler"),
     *("trials", "budget", "seed", "threads", "workers", "fresh"),
+    *("no_warm_start", "warm_start"),
 )
 REASONS_SHOWN = 3
 
@@ -43,13 +46,33 @@ REASONS_SHOWN = 3
 @target_options
 @click.option("--strategy", multiple=True, help="Strategy to try; may be repeated. Default: all that fit.")
 @click.option("--space", type=click.Path(path_type=Path), help="Search space file. Default: the one shipped.")
-@click.option("--sampler", help="tpe, random or exhaustive. Default: tpe; random where nothing is timed.")
+@click.option(
+    "--sampler",
+    help="How to choose: tpe, trees, local, evolution, ensemble, random, exhaustive, or optuna:NAME, one of "
+    "Optuna's own. Default: tpe; random where nothing is timed.",
+)
 @click.option("--trials", type=int, help="Ends after so many. Default: 100 without --budget.")
 @click.option("--budget", metavar="TIME", help="Ends the search after 60s, 5m or 1h; the finals come on top.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Equal seeds propose equal trials.")
 @click.option("--threads", type=int, default=1, show_default=True, help="Threads of the kernel.")
 @click.option("--workers", type=int, help="Candidates compiled at once. Default: the cores, at most 4.")
 @click.option("--fresh", is_flag=True, help="Measure again what earlier runs have measured.")
+@click.option("--no-warm-start", is_flag=True, help="Begin with nothing that was best for other problems.")
+@click.option(
+    "--warm-start",
+    multiple=True,
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Begin with the best of a space that record-space wrote, too; may be repeated.",
+)
+@click.option("--entry", metavar="NAME", help="Function of a payload. Default: the only public one.")
+@click.option(
+    "--arg",
+    "arguments",
+    multiple=True,
+    metavar="N=[SIZES]CONTENT",
+    help="An argument of a payload, as for tuner run; others are random.",
+)
 @click.option("--resume", type=int, metavar="RUN", help="Go on with a run, by its stored settings.")
 @database_option
 @json_option
@@ -58,21 +81,33 @@ REASONS_SHOWN = 3
 def tune(
     context: click.Context, /, resume: int | None, database: str | None, as_json: bool, **words: object
 ) -> None:
-    """Tunes one operation at one size; every trial is stored.
+    """Tunes one operation at one size, or each matmul of a program; every trial is stored.
 
-    Ctrl-C ends the run without loss; a second one kills at once.
+    Ctrl-C ends the run without loss; a second one kills at once. A program is a .mlir file: its matmuls are
+    tuned one after another, then it runs as a whole.
 
     Example: tuner tune matmul 512x512x512 --dtype f32 --budget 60s
     """
     composition = composition_of(context)
+    if is_payload(words["operation"]) and resume is None:
+        context.exit(tune_payload(context, composition, database, as_json, **words))
+    _reject_words_of_programs(entry=words.pop("entry"), arg=words.pop("arguments"))
     settings = None if resume is not None else _settings(composition, **words)  # type: ignore[arg-type]
     if resume is not None:
         _require_no_settings(context)
     with open_store(database) as store:
-        tuned = _run(composition, store, settings, resume)
+        tuned = run_session(composition, store, settings, resume)
         code = INTERRUPTED if tuned.is_interrupted else DONE if tuned.has_worked else FAILED
         _print(tuned, store, as_json, _database_words(context, database))
     context.exit(code)
+
+
+def _reject_words_of_programs(**words: object) -> None:
+    for name, found in words.items():
+        if found:
+            raise UsageError(
+                f"--{name}: found {found!r}, allowed with a payload, such as: tuner tune payload.mlir"
+            )
 
 
 def _settings(
@@ -94,6 +129,8 @@ def _settings(
     threads: int,
     workers: int | None,
     fresh: bool,
+    no_warm_start: bool,
+    warm_start: tuple[Path, ...],
 ) -> "RunSettings":
     from tuner.api import run_settings
 
@@ -113,33 +150,17 @@ def _settings(
         budget_s=None if budget is None else parse_seconds(budget),
         workers=workers,
         fresh=fresh,
+        warm_start=not no_warm_start,
+        warm_files=warm_start,
     )
 
 
 def _require_no_settings(context: click.Context) -> None:
     """Raises UsageError for words beside --resume that the stored settings decide."""
-    from click.core import ParameterSource
-
-    given = [name for name in SETTINGS if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
+    given = settings_given(context, SETTINGS)
     if context.params["operation"] is not None or given:
-        found = ", ".join(f"--{name}" for name in given) or context.params["operation"]
+        found = ", ".join(given) or context.params["operation"]
         raise UsageError(f"--resume: goes on with the run's stored settings, found {found} beside it")
-
-
-def _run(
-    composition: "Composition", store: "Store", settings: "RunSettings | None", resumed: int | None
-) -> "TunedRun":
-    from tuner.cli.progress import progress
-    from tuner.cli.signals import ended_by_signals
-    from tuner.tuning.interruption import Interruption
-    from tuner.tuning.run import begin, resume
-
-    interruption = Interruption()
-    with ended_by_signals(interruption), progress() as observe:
-        if settings is not None:
-            return begin(settings, composition, store, interruption, observe)
-        assert resumed is not None
-        return resume(resumed, composition, store, interruption, observe)
 
 
 def _print(tuned: "TunedRun", store: "Store", as_json: bool, database_words: str) -> None:

@@ -1,0 +1,168 @@
+"""Recording a space, and everything that reads one: replays, T4 from history and export."""
+
+import dataclasses
+import gzip
+import json
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Tuner
+from tests.recorded import values
+from tests.tuning import fakes
+from tuner.bench import AbstractBench
+from tuner.db.store import Store
+from tuner.record import Record
+from tuner.recorded import read_recorded
+from tuner.run_difference import differences
+from tuner.runs import StoredTrial, TrialQuery
+from tuner.target import Effort
+from tuner.tuning.composition import BenchSettings
+from tuner.workers.ticket import Order
+
+
+@pytest.fixture
+def file(tuner: Tuner) -> Path:
+    return tuner.database.with_name("space.t4.json.gz")
+
+
+def trials_of(tuner: Tuner, run: int) -> Iterator[StoredTrial]:
+    """Yields a run's trials as if they were of one target, without finals."""
+    with Store.open(str(tuner.database)) as store:
+        for trial in store.trials(TrialQuery(run=run, sort="number")):
+            assert trial.record is not None
+            record = dataclasses.replace(trial.record, script_sha256="", artifact_sha256="")
+            yield dataclasses.replace(trial, record=record, final=None)
+
+
+def test_a_recorded_space_replays_to_the_same_run(tuner: Tuner, file: Path) -> None:
+    """Recorded on a target, read, replayed: every trial, and what it reused, is the same."""
+    done = tuner("record-space", "matmul", "8x8x8", "-o", str(file), "--json")
+    assert done.code == 0, done.err
+    assert done.json["counts"]["measured"] == 20
+    assert done.json["bytes"] == file.stat().st_size
+    again = tuner("tune", "matmul", "8x8x8", "--target", f"replay:{file}", "--sampler", "exhaustive")
+    assert again.code == 0, again.err
+    assert "best      trial" in again.out
+    assert "tuner show" in again.out  # a replay has no script to export
+    assert differences(tuple(trials_of(tuner, 1)), tuple(trials_of(tuner, 2))) == ()
+
+
+def test_the_knobs_keep_their_order_and_the_file_its_next_command(tuner: Tuner, file: Path) -> None:
+    done = tuner("record-space", "matmul", "8x8x8", "-o", str(file))
+    assert f"tuner tune matmul 8x8x8 --target replay:{file}" in done.out
+    space = read_recorded(file)
+    assert [(knob.name, len(knob.choices)) for knob in space.knobs] == [("x", 10), ("comment", 2)]
+    assert space.machine == fakes.MACHINE
+
+
+def test_a_limit_draws_from_the_whole_set(tuner: Tuner, file: Path) -> None:
+    assert tuner("record-space", "matmul", "8x8x8", "--limit", "7", "-o", str(file)).code == 0
+    rows = sorted(trial.row for trial in trials_of(tuner, 1))
+    assert len(rows) == 7
+    assert rows != list(range(7))
+    assert read_recorded(file).rows == 7
+
+
+def test_a_name_without_gz_is_plain_json(tuner: Tuner) -> None:
+    path = tuner.database.with_name("space.json")
+    assert tuner("record-space", "matmul", "8x8x8", "-o", str(path)).code == 0
+    assert len(json.loads(path.read_text())["results"]) == 20
+
+
+def test_an_interrupted_recording_goes_on(tuner: Tuner, file: Path) -> None:
+    def bench(order: Order, how: BenchSettings) -> AbstractBench:
+        local = fakes.local_bench(order, how)
+        finish, left = local.finish, iter(range(6))
+
+        def interrupted(effort: Effort) -> Record:
+            if next(left, None) is None:
+                signal.raise_signal(signal.SIGINT)
+            return finish(effort)
+
+        local.finish = interrupted  # type: ignore[method-assign]
+        return local
+
+    tuner.composition = fakes.composition(bench=bench)
+    broken = tuner("record-space", "matmul", "8x8x8", "-o", str(file))
+    assert broken.code == 130
+    assert f"tuner record-space --resume 1 -o {file}" in broken.err
+    assert not file.exists()
+    tuner.composition = fakes.composition()
+    assert tuner("record-space", "--resume", "1", "-o", str(file)).code == 0
+    assert read_recorded(file).rows == 20
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((), "found no operation and shape, allowed such as: tuner record-space matmul"),
+        (("matmul", "8x8x8", "--resume", "1"), "--resume: goes on with stored settings, found matmul"),
+        (
+            ("matmul", "8x8x8", "--target", "replay:x.json"),
+            "found 'replay:x.json', allowed one that measures",
+        ),
+        (
+            ("--resume", "1", "--limit", "5"),
+            "--resume: goes on with stored settings, found --limit beside it",
+        ),
+        (("--resume", "1", "--dtype", "f64"), "found --dtype beside it"),
+        (("matmul", "8x8x8", "--limit", "0"), "limit: found 0, allowed 1 or more"),
+        (("matmul", "8x8"), "shape: found '8x8', allowed MxNxK"),
+    ],
+)
+def test_wrong_words_are_refused_in_one_line(tuner: Tuner, words: tuple[str, ...], message: str) -> None:
+    done = tuner("record-space", *words, "-o", str(tuner.database.with_name("space.json")))
+    assert (done.code, done.out) == (2, "")
+    assert message in done.err
+    assert len(done.err.splitlines()) == 1
+
+
+def test_a_folder_that_is_not_there_is_found_before_anything_is_measured(tuner: Tuner) -> None:
+    done = tuner("record-space", "matmul", "8x8x8", "-o", "/nowhere/at/all.json")
+    assert done.code == 2
+    assert "found no folder /nowhere/at, allowed one that is there" in done.err
+    assert not tuner.database.exists()
+
+
+def test_history_tells_a_run_as_t4(tuned: Tuner) -> None:
+    path = tuned.database.with_name("history.json")
+    path.write_text(tuned("history", "--run", "1", "--format", "t4").out)
+    space = read_recorded(path)
+    times = {trial["trial"]: trial["median_s"] for trial in tuned("history", "--json").json}
+    assert sorted(space.times_s.tolist()) == sorted(times.values())
+
+
+def test_history_of_nothing_or_of_two_machines_is_no_t4(tuned: Tuner) -> None:
+    assert "t4: found no trials" in tuned("history", "--shape", "9x9x9", "--format", "t4").err
+    tuned("tune", "matmul", "8x8x4", "--trials", "2")
+    done = tuned("history", "--format", "t4")
+    assert done.code == 2
+    assert "t4: found trials of 2 problems, targets, machines or compilers" in done.err
+
+
+def test_export_writes_one_trial_as_t4(tuned: Tuner) -> None:
+    path = tuned.database.with_name("best.t4.json.gz")
+    plain = tuned("export", "matmul", "8x8x8", "--format", "t4")
+    assert tuned("export", "matmul", "8x8x8", "--format", "t4", "-o", str(path)).code == 0
+    assert gzip.decompress(path.read_bytes()).decode() == plain.out
+    (result,) = plain.json["results"]
+    assert result["configuration"]["x"] == 7
+
+
+@pytest.mark.parametrize("form", ["script", "source", "payload", "ptx", "cubin", "t4"])
+def test_a_replay_has_nothing_to_export_but_its_record(tuner: Tuner, form: str) -> None:
+    file = values.write_recording(tuner.database.parent)
+    tuner("tune", "matmul", "8x8x8", "--target", f"replay:{file}", "--trials", "2", "--sampler", "exhaustive")
+    done = tuner("export", "--trial", "1", "--format", form)
+    assert (done.code, done.out) == (2, "")
+    assert "replay" in done.err
+    assert tuner("export", "--trial", "1", "--format", "json").json["target"] == "replay:fabricated"
+
+
+def test_a_space_on_a_recording_is_its_points(tuner: Tuner) -> None:
+    file = values.write_recording(tuner.database.parent)
+    done = tuner("space", "matmul", "8x8x8", "--target", f"replay:{file}", "--json")
+    assert done.json["feasible"] == 120

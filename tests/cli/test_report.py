@@ -1,0 +1,66 @@
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Tuner
+
+
+def test_one_page_is_written(tuned: Tuner, tmp_path: Path) -> None:
+    done = tuned("report", "-o", str(tmp_path / "report.html"))
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith(f"{tmp_path / 'report.html'}: 1 run, 1 problem, ")
+    page = (tmp_path / "report.html").read_text()
+    assert page.startswith("<!doctype html>")
+    assert "Run 1: matmul 8x8x8 f32 nn none" in page
+    assert "20 measured trials of fake" in page
+
+
+def test_without_a_file_the_page_is_printed(tuned: Tuner) -> None:
+    assert tuned("report").out.rstrip().endswith("</html>")
+
+
+def test_what_was_written_as_json(tuned: Tuner, tmp_path: Path) -> None:
+    file = tmp_path / "report.html"
+    document = tuned("report", "-o", str(file), "--json").json
+    assert document == {"file": str(file), "bytes": file.stat().st_size, "problems": 1, "runs": [1]}
+
+
+def test_one_run_with_its_problem_alone(tuned: Tuner, tmp_path: Path) -> None:
+    assert tuned("tune", "matmul", "9x8x8", "--trials", "3").code == 0
+    words = ("report", "-o", str(tmp_path / "r.html"), "--json")
+    assert tuned(*words).json["runs"] == [2, 1]
+    assert tuned(*words).json["problems"] == 2
+    assert tuned(*words, "--limit", "1").json["runs"] == [2]
+    assert "1 earlier runs are left out" in (tmp_path / "r.html").read_text()
+    one = tuned(*words, "--run", "1").json
+    assert (one["runs"], one["problems"]) == ([1], 1)
+    assert "9x8x8" not in (tmp_path / "r.html").read_text()
+
+
+def test_an_empty_database_gives_a_page_that_says_so(tuner: Tuner) -> None:
+    assert "Nothing was timed." in tuner("report").out
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (("--json",), 2, "--json tells of the file written, allowed with -o FILE only"),
+        (("--limit", "0"), 2, "limit: found 0, allowed 1 or more"),
+        (("--run", "9"), 2, "run: found 9, allowed 1 to 1"),
+        (("-o", "/nowhere/report.html"), 1, "/nowhere/report.html: No such file or directory"),
+    ],
+)
+def test_bad_words_give_one_line(tuned: Tuner, words: tuple[str, ...], code: int, message: str) -> None:
+    done = tuned("report", *words)
+    assert (done.code, done.out) == (code, "")
+    assert message in done.err
+    assert done.err.count("\n") == 1
+
+
+def test_a_replay_is_a_run_of_the_page_and_no_result(tuned: Tuner, tmp_path: Path) -> None:
+    recording = tmp_path / "space.t4.json"
+    recording.write_text(tuned("history", "--format", "t4").out)
+    assert tuned("tune", "matmul", "8x8x8", "--target", f"replay:{recording}", "--trials", "5").code == 0
+    document = tuned("report", "-o", str(tmp_path / "r.html"), "--json").json
+    assert (document["runs"], document["problems"]) == ([2, 1], 1)
+    assert tuned("report", "--run", "2", "-o", str(tmp_path / "r.html"), "--json").json["problems"] == 0

@@ -1,0 +1,109 @@
+"""``tuner run`` on the examples and on programs that are wrong, in child processes as for users."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Done, Tuner
+from tuner.tuning.parts import real_composition
+
+pytestmark = pytest.mark.mlir
+
+pytest.importorskip("tuner.mlir.device_lowering")
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+BARRIER = """func.func @f(%a: memref<8xf32>) {
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  gpu.launch blocks(%bx, %by, %bz) in (%gx = %c1, %gy = %c1, %gz = %c1)
+             threads(%tx, %ty, %tz) in (%sx = %c8, %sy = %c1, %sz = %c1) {
+    %x = memref.load %a[%tx] : memref<8xf32>
+    gpu.barrier
+    memref.store %x, %a[%tx] : memref<8xf32>
+    gpu.terminator
+  }
+  return
+}"""
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Tuner:
+    return Tuner(tmp_path / "results.db", real_composition())
+
+
+def on(run: Tuner, target: str, name: str, *words: str, stdin: str = "") -> Done:
+    path = "-" if stdin else str(EXAMPLES / f"{name}.mlir")
+    return run("run", path, "--target", target, *words, stdin=stdin)
+
+
+def test_a_program_on_the_simulator_is_traced_checked_and_compared(run: Tuner) -> None:
+    done = on(run, "simulator", "gpux_own_streams", "--trace", "--compare")
+    assert done.code == 0, done.err
+    lines = done.out.splitlines()
+    assert sum(line.startswith("call    launch scale grid 4x1x1 block 32x1x1") for line in lines) == 2
+    assert "ran     @main on simulator:sm_90, 3 streams" in lines
+    assert sum(line.startswith("equal   argument") for line in lines) >= 2
+    assert lines[-1] == "checked 0 defects; no times: the simulator has no clock"
+
+
+def test_the_same_as_json(run: Tuner) -> None:
+    done = on(run, "simulator", "gpux_users_stream", "--json", "--order", "lifo")
+    assert done.code == 0, done.err
+    assert (done.json["right"], done.json["streams"], done.json["reports"]) == (True, 1, [])
+    assert (done.json["times"], done.json["trace"], done.json["comparisons"]) == (None, None, None)
+
+
+def test_a_program_on_the_host_is_timed(run: Tuner) -> None:
+    done = on(run, "cpu", "async_matmul", "--compare", "--json")
+    assert done.code == 0, done.err
+    assert done.json["times"]["call_s"] > 0
+    assert done.json["problems"] == ["matmul 84x84x32 f32 nn none"]
+    (comparison,) = done.json["comparisons"]
+    assert (comparison["name"], comparison["equal"]) == ("argument 2", True)
+
+
+def test_arguments_come_by_words(run: Tuner) -> None:
+    done = on(run, "cpu", "-", stdin="func.func @f(%x: f32, %n: index) -> index { return %n : index }")
+    assert done.code == 2
+    assert "argument 1: found no value of type index, allowed --arg 1=7" in done.err
+
+
+def test_work_that_nothing_orders_ends_with_1(run: Tuner) -> None:
+    text = (EXAMPLES / "gpux_own_streams.mlir").read_text()
+    raced = text.replace('"gpux.memcpy"(%s1, %x1, %b)', '"gpux.memcpy"(%s0, %x1, %b)')
+    assert raced != text
+    done = on(run, "simulator", "-", stdin=raced)
+    assert done.code == 1
+    assert "found   " in done.out
+    assert "checked 0 defects" not in done.out
+
+
+def test_a_kernel_with_a_barrier_cannot_be_compared(run: Tuner) -> None:
+    done = on(run, "simulator", "-", "--compare", stdin=BARRIER)
+    assert done.code == 1
+    assert "f_kernel on the host: found gpu.barrier, allowed threads that do not wait" in done.err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--form", "async"), "form: found 'async', allowed streams, tokens, sync"),
+        (("--order", "best"), "order: found 'best', allowed fifo, lifo, random"),
+        (("--seed", "-1"), "seed: found -1, allowed 0 or more"),
+        (("--target", "tpu"), "target: found 'tpu', allowed auto, cpu"),
+        (("--entry", "g"), "payload: entry: found 'g', allowed main"),
+        (("--trace",), "--trace: found for target cpu, allowed for cuda, simulator"),
+        (("--pinned",), "--pinned: found for target cpu, allowed for cuda, simulator"),
+        (("--form", "sync"), "--form: found for target cpu, allowed for cuda, simulator"),
+        (("--order", "lifo"), "--order: found for target cpu, allowed for simulator"),
+    ],
+)
+def test_words_that_are_wrong_end_with_2(run: Tuner, words: tuple[str, ...], message: str) -> None:
+    done = run("run", str(EXAMPLES / "two_matmuls.mlir"), "--target", "cpu", *words)
+    assert (done.code, done.out) == (2, "")
+    assert message in done.err
+
+
+def test_a_file_that_is_not_there_ends_with_2(run: Tuner) -> None:
+    done = run("run", "none.mlir", "--target", "cpu")
+    assert (done.code, done.err) == (2, "tuner: none.mlir: cannot be read: No such file or directory\n")

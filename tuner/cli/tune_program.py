@@ -1,0 +1,144 @@
+"""``tuner tune payload.mlir``: every matmul of a program tuned, and the program run as a whole."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tuner.cli.commands import DONE, FAILED, INTERRUPTED
+from tuner.cli.options import open_store, parse_seconds, print_json
+from tuner.errors import UsageError
+
+if TYPE_CHECKING:
+    from tuner.problem import Problem
+    from tuner.program_run import ProgramReport
+    from tuner.runs import RunSettings
+    from tuner.tuning.composition import Composition
+    from tuner.tuning.program_tuning import TunedProblem, TunedProgram
+
+SUFFIX = ".mlir"
+OF_ONE_PROBLEM = ("dtype", "layout", "epilogue", "output_dtype")  # which a payload says itself
+
+
+def is_payload(operation: object) -> bool:
+    """Tells whether the word for an operation is a file."""
+    return isinstance(operation, str) and (operation.endswith(SUFFIX) or "/" in operation)
+
+
+def tune_payload(
+    context: click.Context, composition: "Composition", database: str | None, as_json: bool, **words: Any
+) -> int:
+    """Tunes and prints; returns the exit code. Raises UsageError."""
+    from tuner.api import resolve_target
+    from tuner.cli.progress import progress
+    from tuner.cli.scripts import read_text
+    from tuner.cli.signals import ended_by_signals
+    from tuner.program_run import ProgramRequest
+    from tuner.tuning.interruption import Interruption
+    from tuner.tuning.program_devices import require_program_target
+    from tuner.tuning.program_tuning import ProgramTuning, real_parts
+
+    _require_words_of_programs(context, words)
+    resolved = resolve_target(words["target"], composition, words["chip"])
+    require_program_target(resolved)
+    request = ProgramRequest(
+        text=read_text(Path(words["operation"])),
+        target=resolved.text,
+        entry=words["entry"],
+        arguments=words["arguments"],
+        seed=words["seed"],
+        is_compared=True,
+    )
+    interruption = Interruption()
+    with open_store(database) as store, ended_by_signals(interruption), progress() as observe:
+        tuning = ProgramTuning(composition, real_parts(), store, interruption, observe)
+        tuned = tuning.tune(request, lambda problem: _settings(problem, composition, **words))
+    _print(tuned, as_json)
+    return INTERRUPTED if tuned.is_interrupted else DONE if tuned.has_worked else FAILED
+
+
+def program_lines(tuned: "TunedProgram") -> list[str]:
+    """Returns what was found, for people."""
+    from tuner.cli.run import report_lines
+
+    lines = [line for each in tuned.problems for line in _problem_lines(each)]
+    if tuned.report is not None:
+        lines += report_lines(tuned.target, tuned.report)
+    if tuned.failure:
+        lines.append(f"failed  {tuned.failure}")
+    if tuned.plain is not None and tuned.speedup is not None:
+        lines.append(f"plain   {_call_words(tuned.plain)}: the same without scripts")
+        lines.append(f"gain    {tuned.speedup:.2f} times")
+    return lines
+
+
+def _problem_lines(each: "TunedProblem") -> list[str]:
+    from tuner.answer import timed
+    from tuner.cli.words import knobs_text, seconds_text
+    from tuner.record import Measurement
+
+    lines = [f"matmul  {each.problem.key}"]
+    if each.trial is None or each.trial.record is None:
+        return [*lines, f"        stays loops, or by default: {each.reason}"]
+    record = each.trial.record
+    is_timed = each.trial.final is not None or isinstance(record.outcome, Measurement)
+    time = seconds_text(timed(each.trial).median_s) if is_timed else "verified, no time"
+    script = f"{record.candidate.strategy} {knobs_text(record.candidate.choices)}"
+    return [*lines, f"        trial {each.trial.id}: {time}, {script}"]
+
+
+def _call_words(report: "ProgramReport") -> str:
+    from tuner.cli.words import seconds_text
+
+    assert report.times is not None
+    return f"{seconds_text(report.times.call_s)} a call"
+
+
+def _require_words_of_programs(context: click.Context, words: dict[str, Any]) -> None:
+    """Raises UsageError for words beside a payload that only suit one operation."""
+    from click.core import ParameterSource
+
+    given = [
+        name for name in OF_ONE_PROBLEM if context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+    ]
+    if words["shape"] is not None or given:
+        found = words["shape"] or f"--{given[0].removesuffix('_dtype')}"
+        raise UsageError(f"tune: found {found} beside a payload, allowed none: the payload says it")
+    if words["threads"] != 1:
+        raise UsageError(f"threads: found {words['threads']}, allowed 1: a whole program runs in one thread")
+
+
+def _settings(problem: "Problem", composition: "Composition", **words: Any) -> "RunSettings":
+    from tuner.api import run_settings
+
+    budget = words["budget"]
+    return run_settings(
+        problem,
+        composition,
+        target=words["target"],
+        chip=words["chip"],
+        threads=1,
+        strategies=words["strategy"],
+        space=words["space"],
+        sampler=words["sampler"],
+        seed=words["seed"],
+        trials=words["trials"],
+        budget_s=None if budget is None else parse_seconds(budget),
+        workers=words["workers"],
+        fresh=words["fresh"],
+        warm_start=not words["no_warm_start"],
+        warm_files=words["warm_start"],
+    )
+
+
+def _print(tuned: "TunedProgram", as_json: bool) -> None:
+    from tuner.tuning.program_document import program_document
+
+    if as_json:
+        print_json(program_document(tuned))
+    else:
+        print("\n".join(program_lines(tuned)))
+    if tuned.is_interrupted:
+        runs = [each.tuned.run.id for each in tuned.problems if each.tuned and each.tuned.is_interrupted]
+        print(f"interrupted; everything measured is stored: run {runs[0]}", file=sys.stderr)
