@@ -6,14 +6,17 @@ SHAPE ?= 512x512x512
 BUDGET ?= 60s
 BEST ?= best.mlir
 RESULTS ?= benchmarks/results
+# A folder of wheels to install from, where there is no network: docs/gpu-check.md
+WHEELS ?=
 
-.PHONY: help demo test check lint bench wheel clean
+.PHONY: help demo test check lint bench gpu-check wheel clean
 
 help:
 	@echo "make demo    tunes one matmul ($(SHAPE) f32, $(BUDGET)), writes $(BEST), shows the history"
 	@echo "make test    runs every test"
 	@echo "make check   formatting, lint, types, tests"
 	@echo "make bench   measures against the vendor library, writes $(RESULTS)"
+	@echo "make gpu-check  checks everything on the GPU here within 8 minutes; without a network: WHEELS=FOLDER"
 	@echo "make wheel   builds sdist and wheel into dist/"
 	@echo "make clean   removes the environment and what was built"
 
@@ -37,6 +40,9 @@ bench: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.overhead
 	$(BIN)/python -m benchmarks.cpu_matmul --threads 1
 
+gpu-check: $(VENV)/.installed-cuda
+	$(BIN)/python -m benchmarks.gpu_check
+
 wheel: $(VENV)/.installed-dev
 	rm -rf build dist
 	$(BIN)/python -m build
@@ -53,6 +59,12 @@ $(VENV)/bin/pip:
 $(VENV)/.installed: pyproject.toml | $(VENV)/bin/pip
 	$(BIN)/pip install -e .
 	touch $@
+
+# What nothing depends on is installed where it was brought: cuBLAS to compare with, compute-sanitizer.
+BROUGHT = $(if $(WHEELS),$(wildcard $(WHEELS)/nvidia_cublas-*.whl $(WHEELS)/nvidia_cuda_sanitizer_api-*.whl))
+$(VENV)/.installed-cuda: pyproject.toml | $(VENV)/bin/pip
+	$(BIN)/pip install $(if $(WHEELS),--no-index --find-links $(WHEELS)) -e '.[cuda]' $(BROUGHT)
+	touch $@ $(VENV)/.installed
 
 $(VENV)/.installed-dev: pyproject.toml | $(VENV)/bin/pip
 	$(BIN)/pip install -e '.[dev,postgres]'

@@ -1,0 +1,36 @@
+"""How the seconds of the GPU check are shared out: what a part does not use, later parts get."""
+
+from dataclasses import dataclass
+
+TOTAL_S = 450.0  # of the 8 minutes that it may take, the rest for processes to end and the file to be written
+# Part -> its share while all are to come. Tuning is last, because more time always helps it.
+WEIGHTS = {
+    "environment": 3.0,
+    "strategies": 22.0,
+    "sanitizer": 15.0,
+    "programs": 15.0,
+    "timing": 10.0,
+    "tuning": 35.0,
+}
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Seconds for several parts, one after another."""
+
+    parts: tuple[str, ...]  # in their order
+    total_s: float = TOTAL_S
+
+    def __post_init__(self) -> None:
+        """Raises ValueError for a part that has no weight, and for no seconds."""
+        for part in self.parts:
+            if part not in WEIGHTS:
+                raise ValueError(f"part: found {part!r}, allowed {', '.join(WEIGHTS)}")
+        if self.total_s <= 0:
+            raise ValueError(f"seconds: found {self.total_s:g}, allowed more than 0")
+
+    def limit_s(self, part: str, spent_s: float) -> float:
+        """Returns the seconds for a part that begins after so many: its share of what is left."""
+        coming = self.parts[self.parts.index(part) :]
+        left_s = max(0.0, self.total_s - spent_s)
+        return left_s * WEIGHTS[part] / sum(WEIGHTS[other] for other in coming)

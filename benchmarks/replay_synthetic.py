@@ -1,0 +1,124 @@
+"""Made-up search spaces, on which the constants of samplers were chosen.
+
+Times are products of effects, as those of kernels are: of single knobs, of ratios and products of knobs, of
+switches whose use depends on other knobs; the slower of two resources decides; there are cliffs, where
+something no longer fits, and a part that no knob explains. Which knobs take part, how much, and where the
+best is, is drawn anew for every space. Nothing is taken from a recording.
+"""
+
+import contextlib
+
+import numpy as np
+import numpy.typing as npt
+
+from benchmarks.replay_space import ReplaySpace
+from tuner.errors import UsageError
+from tuner.expression import Expression, parse
+from tuner.feasible import FeasibleSet, Matrix
+from tuner.space import Knob, SearchSpace
+
+Array = npt.NDArray[np.float64]
+Places = npt.NDArray[np.integer]
+
+CARTESIAN = (20_000, 400_000)
+ROWS = (1_500, 20_000)
+TEXTS = ("row", "column", "tiled", "swizzled", "packed")
+NOISE = (0.01, 0.05)  # deviation of the part that no knob explains
+FAILING_SHARE = 0.03
+SHARPNESS = 5.0  # how soon the slower resource decides alone
+
+
+def synthetic_space(seed: int) -> ReplaySpace:
+    """Returns the space of a seed; equal seeds give equal spaces."""
+    rng = np.random.default_rng((20_261_120, seed))
+    while True:
+        space = _space(rng)
+        if not CARTESIAN[0] <= space.cartesian <= CARTESIAN[1]:
+            continue
+        with contextlib.suppress(UsageError):  # constraints that leave nothing
+            feasible = FeasibleSet.of((space,))
+            if not ROWS[0] <= feasible.rows <= ROWS[1]:
+                continue
+            return ReplaySpace(f"synthetic-{seed}", feasible, _times_s(feasible.matrix(), rng))
+
+
+def _space(rng: np.random.Generator) -> SearchSpace:
+    knobs = tuple(_knob(f"k{place}", rng) for place in range(int(rng.integers(7, 12))))
+    numbers = [knob for knob in knobs if not knob.is_text and len(knob.choices) > 2]
+    if len(numbers) < 3:
+        return _space(rng)
+    texts = [_constraint(rng, numbers) for _ in range(int(rng.integers(2, 6)))]
+    constraints: tuple[Expression, ...] = tuple(
+        parse(text, f"constraints[{place}]") for place, text in enumerate(texts)
+    )
+    return SearchSpace("synthetic", knobs, constraints)
+
+
+def _knob(name: str, rng: np.random.Generator) -> Knob:
+    levels = int(rng.choice([2, 2, 3, 3, 4, 4, 5, 6]))
+    if levels > 2 and rng.random() < 0.15:
+        return Knob(name, TEXTS[:levels] if levels <= len(TEXTS) else TEXTS)
+    if levels == 2:
+        return Knob(name, (0, 1))
+    smallest = int(rng.integers(0, 4))
+    return Knob(name, tuple(1 << (smallest + rank) for rank in range(levels)))
+
+
+def _constraint(rng: np.random.Generator, numbers: list[Knob]) -> str:
+    """Returns a product that must divide a tile, or that must fit."""
+    places = rng.choice(len(numbers), 3, replace=False)
+    one, other, third = (numbers[place] for place in places)
+    if rng.random() < 0.7:
+        return f"{one.name} * {1 << int(rng.integers(0, 3))} % ({other.name} * {third.name}) == 0"
+    top = int(one.choices[-1]) * int(other.choices[-1])
+    return f"{one.name} * {other.name} <= {top >> int(rng.integers(1, 3))}"
+
+
+def _times_s(matrix: Matrix, rng: np.random.Generator) -> Array:
+    varying = [place for place in range(1, len(matrix.levels)) if matrix.levels[place] > 1]
+    codes = matrix.rows[:, varying].astype(np.float64)
+    levels = np.array(matrix.levels)[varying]
+    is_ordinal = np.array(matrix.is_ordinal)[varying]
+    ranked = np.flatnonzero(is_ordinal & (levels > 2))
+    switches = np.flatnonzero(~is_ordinal | (levels == 2))
+    one, other = (_resource(codes, ranked, switches, rng) for _ in range(2))
+    other += np.median(one) - np.median(other) - rng.uniform(0, 0.5)
+    logs = np.logaddexp(SHARPNESS * one, SHARPNESS * other) / SHARPNESS
+    for _ in range(int(rng.integers(2, 6))):
+        logs += _cliff(codes, ranked, rng)
+    logs += rng.normal(0, rng.uniform(*NOISE), len(codes))
+    times_s = 1e-3 * np.exp(logs)
+    if rng.random() < 0.4:
+        times_s[rng.random(len(codes)) < FAILING_SHARE] = np.nan
+    return np.asarray(times_s)
+
+
+def _resource(codes: Array, ranked: Places, switches: Places, rng: np.random.Generator) -> Array:
+    """Returns logarithms of what one resource takes."""
+    logs = np.zeros(len(codes))
+    for _ in range(int(rng.integers(5, 10))):
+        taking = rng.choice(ranked, min(len(ranked), int(rng.choice([1, 2, 3, 4]))), replace=False)
+        value = codes[:, taking] @ rng.choice([-1, 1], len(taking))  # a ratio or product of powers of two
+        off = value - np.quantile(value, rng.uniform(0, 1) if len(taking) == 1 else rng.uniform(0.2, 0.8))
+        above, below = rng.choice([0, 0.5, 1] if len(taking) == 1 else [0.5, 1], 2)
+        logs += rng.lognormal(-1.5, 0.8) * np.where(off > 0, above * off, -below * off)
+    for _ in range(int(rng.integers(1, 4))):
+        logs += _pattern(codes, ranked, rng)
+    for switch in switches:
+        code = codes[:, switch].astype(np.intp)
+        beside = codes[:, rng.choice(ranked)]
+        logs += rng.normal(0, 0.2, 8)[code] + rng.normal(0, 0.1, 8)[code] * (beside - beside.mean())
+    return logs
+
+
+def _pattern(codes: Array, ranked: Places, rng: np.random.Generator) -> Array:
+    """Returns what follows no order: alignment, bank conflicts, what a compiler makes of two numbers."""
+    one, other = rng.choice(ranked, 2, replace=False)
+    table = rng.normal(0, rng.uniform(0.05, 0.2), (8, 8))
+    return np.asarray(table[codes[:, one].astype(np.intp), codes[:, other].astype(np.intp)])
+
+
+def _cliff(codes: Array, ranked: Places, rng: np.random.Generator) -> Array:
+    taking = rng.choice(ranked, int(rng.integers(2, 4)), replace=False)
+    needed = codes[:, taking] @ rng.choice([-1, 1, 1], len(taking))
+    return np.asarray(rng.uniform(0.1, 1.0) * (needed > np.quantile(needed, rng.uniform(0.6, 0.95))))
