@@ -6,6 +6,7 @@ the stream, or an event recorded behind it, is waited for.
 """
 
 import abc
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from tuner.errors import TunerError
@@ -45,6 +46,33 @@ class Extent(NamedTuple):
     x: int
     y: int = 1
     z: int = 1
+
+
+@dataclass(frozen=True)
+class KernelLaunch:
+    """One launch of a kernel."""
+
+    function: int
+    grid: Extent
+    block: Extent
+    shared_bytes: int = 0  # dynamic; above 48 KiB the function's limit is raised first
+    parameters: int = 0  # address of void*[parameter_count], each pointing at one parameter's value
+    parameter_count: int = 0
+    cluster: Extent | None = None
+
+
+@dataclass(frozen=True)
+class TensorMapLayout:
+    """How a tensor map cuts a tensor: the arguments of cuTensorMapEncodeTiled but the tensor's address."""
+
+    sizes: tuple[int, ...]  # elements, innermost first
+    strides_bytes: tuple[int, ...]  # of every dimension but the innermost
+    box: tuple[int, ...]  # elements, innermost first
+    dtype: int  # CUtensorMapDataType
+    interleave: int = 0  # CUtensorMapInterleave
+    swizzle: int = 0  # CUtensorMapSwizzle
+    l2_promotion: int = 0  # CUtensorMapL2promotion
+    out_of_bounds: int = 0  # CUtensorMapFloatOOBfill
 
 
 class AbstractHostWatch(abc.ABC):
@@ -95,17 +123,7 @@ class AbstractDevice(abc.ABC):
         """Returns the handle of a kernel, looked up once."""
 
     @abc.abstractmethod
-    def launch(
-        self,
-        function: int,
-        grid: Extent,
-        block: Extent,
-        shared_bytes: int,  # dynamic; above 48 KiB the function's limit is raised first
-        stream: int,
-        parameters: int,  # address of void*[count], each pointing at one parameter's value
-        count: int,
-        cluster: Extent | None = None,
-    ) -> None:
+    def launch(self, launch: KernelLaunch, stream: int) -> None:
         """Enqueues a kernel; the parameters are read before the call returns."""
 
     @abc.abstractmethod
@@ -193,16 +211,5 @@ class AbstractDevice(abc.ABC):
         """Destroys a graph."""
 
     @abc.abstractmethod
-    def tensor_map(
-        self,
-        address: int,  # of the tensor in device memory
-        sizes: tuple[int, ...],  # elements, innermost first
-        strides_bytes: tuple[int, ...],  # of every dimension but the innermost
-        box: tuple[int, ...],  # elements, innermost first
-        dtype: int,  # CUtensorMapDataType
-        interleave: int,  # CUtensorMapInterleave
-        swizzle: int,  # CUtensorMapSwizzle
-        l2_promotion: int,  # CUtensorMapL2promotion
-        out_of_bounds: int,  # CUtensorMapFloatOOBfill
-    ) -> bytes:
-        """Returns the 128 bytes of a CUtensorMap."""
+    def tensor_map(self, address: int, layout: TensorMapLayout) -> bytes:
+        """Returns the 128 bytes of a CUtensorMap of the tensor at an address of device memory."""

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from tuner.device import AbstractDevice, Extent
+from tuner.device import AbstractDevice, Extent, KernelLaunch, TensorMapLayout
 
 Call = tuple[str, Callable[[], object]]
 # elapsed_s is left out: not every device has a clock
@@ -28,7 +28,8 @@ def call_everything(device: AbstractDevice, image: bytes) -> Iterator[Call]:
         first = ctypes.addressof(values)
         pointers = (ctypes.c_void_p * 3)(first, first + 8, first + 16)
         where = ctypes.addressof(pointers)
-        device.launch(made["function"], Extent(1), Extent(32), 0, made["stream"], where, 3, cluster)
+        what = KernelLaunch(made["function"], Extent(1), Extent(32), 0, where, 3, cluster)
+        device.launch(what, made["stream"])
 
     yield "load_module", make("module", lambda: device.load_module(image))
     yield "function", make("function", lambda: device.function(made["module"], "k"))
@@ -55,7 +56,7 @@ def call_everything(device: AbstractDevice, image: bytes) -> Iterator[Call]:
     yield "copy", lambda: device.copy(there, made["memory"], 256, made["stream"])
     yield "synchronize_stream", lambda: device.synchronize_stream(made["stream"])
     yield "destroy_graph", lambda: device.destroy_graph(made["graph"])
-    yield "tensor_map", lambda: device.tensor_map(made["memory"], (8, 8), (32,), (8, 8), 7, 0, 0, 0, 0)
+    yield "tensor_map", lambda: device.tensor_map(made["memory"], TensorMapLayout((8, 8), (32,), (8, 8), 7))
     yield "unregister_host", lambda: device.unregister_host(there)
     yield "free_host", lambda: device.free_host(made["pinned"])
     yield "free", lambda: device.free(made["memory"], made["stream"])

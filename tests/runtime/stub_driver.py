@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 from tuner.chips import chip_of
-from tuner.device import DeviceError, Extent
+from tuner.device import DeviceError, Extent, KernelLaunch
 from tuner.runtime.cuda import CudaDevice, open_device
 from tuner.runtime.simulated.kernels import SimulatedKernels
 from tuner.runtime.simulated.memory import Kind, Region
@@ -115,8 +115,8 @@ class StubDriver:
             function = self._function(image, name)
             count = len(self._kernels.kernel(function).parameters)
             grid, block = Extent(*numbers[:3]), Extent(*numbers[3:6])
-            prepared = self._kernels.prepare(function, grid, block, numbers[6], parameters or 0, count)
-            prepared.run(self._near, None)
+            launch = KernelLaunch(function, grid, block, numbers[6], parameters or 0, count)
+            self._kernels.prepare(launch).run(self._near, None)
         except DeviceError as error:
             self.errors.append(error)
             return FAILED

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.runtime.calling_every import call_everything
-from tuner.device import AbstractDevice, DeviceError, Extent
+from tuner.device import AbstractDevice, DeviceError, Extent, KernelLaunch
 from tuner.runtime.recorder import RecordingDevice
 from tuner.runtime.simulated_device import SimulatedDevice
 
@@ -55,7 +55,8 @@ def test_a_launch_names_the_kernel_its_sizes_and_its_buffers() -> None:
     values = (ctypes.c_uint64 * 3)(a, 7, b + 4)
     first = ctypes.addressof(values)
     pointers = (ctypes.c_void_p * 3)(first, first + 8, first + 16)
-    device.launch(function, Extent(2), Extent(32, 2), 1024, stream, ctypes.addressof(pointers), 3)
+    where = ctypes.addressof(pointers)
+    device.launch(KernelLaunch(function, Extent(2), Extent(32, 2), 1024, where, 3), stream)
     assert device.trace[-1] == "launch k grid 2x1x1 block 32x2x1 shared 1024 (d0, d1+4) on s0"
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.runtime.calling_every import call_everything
 from tests.runtime.simulated.test_kernels import SCALE, Parameters
-from tuner.device import DeviceError, Extent
+from tuner.device import DeviceError, Extent, KernelLaunch, TensorMapLayout
 from tuner.errors import UsageError
 from tuner.runtime.simulated.defects import HostDefect
 from tuner.runtime.simulated.lazy_streams import ORDERS, Order
@@ -82,7 +82,7 @@ class Program:
 
     def launch(self, x: int, y: int, stream: int) -> None:
         given = Parameters(ctypes.c_uint64(x), ctypes.c_float(3), ctypes.c_uint64(y))
-        self.device.launch(self.function, Extent(1), Extent(64), 0, stream, given.address, given.count)
+        self.device.launch(given.launch(self.function), stream)
 
 
 @pytest.mark.parametrize("order", ORDERS)
@@ -297,11 +297,11 @@ def test_a_fault_shows_when_it_is_waited_for() -> None:
         (lambda d: d.fill(64, 0, 3, 1, 0), r"INVALID_VALUE: found items of 3 bytes, allowed \(1, 2, 4\)"),
         (lambda d: d.elapsed_s(1, 2), "the simulator has no clock"),
         (
-            lambda d: d.tensor_map(0, (8,), (), (8,), 7, 1, 0, 0, 0),
+            lambda d: d.tensor_map(0, TensorMapLayout((8,), (), (8,), 7, interleave=1)),
             "found interleave 1 and fill 0, allowed 0 and 0",
         ),
         (
-            lambda d: d.launch(1, Extent(2), Extent(1), 0, 0, 0, 0, Extent(2)),
+            lambda d: d.launch(KernelLaunch(1, Extent(2), Extent(1), cluster=Extent(2)), 0),
             r"found clusters of \(2, 1, 1\) blocks, which are not simulated",
         ),
     ],

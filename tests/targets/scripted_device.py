@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from tuner.device import AbstractDevice, DeviceError, Extent
+from tuner.device import AbstractDevice, DeviceError, KernelLaunch, TensorMapLayout
 
 FILL_S = 40e-6
 
@@ -117,17 +117,7 @@ class ScriptedDevice(AbstractDevice):
     def function(self, module: int, name: str) -> int:
         raise NotImplementedError
 
-    def launch(
-        self,
-        function: int,
-        grid: Extent,
-        block: Extent,
-        shared_bytes: int,
-        stream: int,
-        parameters: int,
-        count: int,
-        cluster: Extent | None = None,
-    ) -> None:
+    def launch(self, launch: KernelLaunch, stream: int) -> None:
         raise NotImplementedError
 
     def wait_event(self, stream: int, event: int) -> None:
@@ -145,16 +135,5 @@ class ScriptedDevice(AbstractDevice):
     def unregister_host(self, address: int) -> None:
         raise NotImplementedError
 
-    def tensor_map(
-        self,
-        address: int,
-        sizes: tuple[int, ...],
-        strides_bytes: tuple[int, ...],
-        box: tuple[int, ...],
-        dtype: int,
-        interleave: int,
-        swizzle: int,
-        l2_promotion: int,
-        out_of_bounds: int,
-    ) -> bytes:
+    def tensor_map(self, address: int, layout: TensorMapLayout) -> bytes:
         raise NotImplementedError

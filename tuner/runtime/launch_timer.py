@@ -2,7 +2,7 @@
 
 from typing import Any, cast
 
-from tuner.device import AbstractDevice, Extent
+from tuner.device import AbstractDevice, KernelLaunch
 from tuner.program_times import KernelTime
 
 
@@ -32,23 +32,13 @@ class LaunchTimer:
         self._names[found] = name
         return found
 
-    def launch(
-        self,
-        function: int,
-        grid: Extent,
-        block: Extent,
-        shared_bytes: int,
-        stream: int,
-        parameters: int,
-        count: int,
-        cluster: Extent | None = None,
-    ) -> None:
+    def launch(self, launch: KernelLaunch, stream: int) -> None:
         """Enqueues a kernel between two events."""
         before, behind = (self._device.create_event(is_timed=True) for _ in range(2))
         self._device.record_event(before, stream)
-        self._device.launch(function, grid, block, shared_bytes, stream, parameters, count, cluster)
+        self._device.launch(launch, stream)
         self._device.record_event(behind, stream)
-        self._timed.append((self._names.get(function, "kernel"), before, behind))
+        self._timed.append((self._names.get(launch.function, "kernel"), before, behind))
 
     def take(self) -> tuple[KernelTime, ...]:
         """Waits for the launches so far and returns their times; the next ones are counted anew."""

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from ctypes import c_int8, c_int16, c_int32, c_int64, c_size_t, c_void_p
 from typing import Any
 
-from tuner.device import AbstractDevice, DeviceError, Extent
+from tuner.device import AbstractDevice, DeviceError, Extent, KernelLaunch, TensorMapLayout
 from tuner.runtime.memref import MemRef, element_bytes_of_tensor_map
 
 SIZES_3 = (c_int64, c_int64, c_int64)
@@ -132,12 +132,13 @@ class MgpuTable:
     def _LaunchKernel(self, function: int, *values: int) -> None:  # noqa: N802
         grid, block = Extent(*values[:3]), Extent(*values[3:6])
         shared_bytes, stream, parameters, _, count = values[6:]
-        self.device.launch(function, grid, block, shared_bytes, stream, parameters, count)
+        self.device.launch(KernelLaunch(function, grid, block, shared_bytes, parameters, count), stream)
 
     def _LaunchClusterKernel(self, function: int, *values: int) -> None:  # noqa: N802
         cluster, grid, block = Extent(*values[:3]), Extent(*values[3:6]), Extent(*values[6:9])
         shared_bytes, stream, parameters, _, count = values[9:]
-        self.device.launch(function, grid, block, shared_bytes, stream, parameters, count, cluster)
+        launch = KernelLaunch(function, grid, block, shared_bytes, parameters, count, cluster)
+        self.device.launch(launch, stream)
 
     def _LaunchKernelCooperative(self, function: int, *values: int) -> None:  # noqa: N802
         raise DeviceError("found a cooperative launch, allowed gpu.launch_func without cooperative")
@@ -221,17 +222,9 @@ class MgpuTable:
         view, item_bytes = MemRef.at(descriptor, rank), element_bytes_of_tensor_map(dtype)
         strides = tuple(stride * item_bytes for stride in reversed(view.strides[:-1]))
         sides = tuple(reversed((c_int64 * rank).from_address(box)))
-        content = self.device.tensor_map(
-            view.address(item_bytes),
-            tuple(reversed(view.sizes)),
-            strides,
-            sides,
-            dtype,
-            interleave,
-            swizzle,
-            l2,
-            fill,
-        )
+        sizes = tuple(reversed(view.sizes))
+        layout = TensorMapLayout(sizes, strides, sides, dtype, interleave, swizzle, l2, fill)
+        content = self.device.tensor_map(view.address(item_bytes), layout)
         if content not in self._maps:
             self._maps[content] = self._place(content)
         return self._maps[content]

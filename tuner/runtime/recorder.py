@@ -3,7 +3,7 @@
 import ctypes
 from typing import final
 
-from tuner.device import AbstractDevice, Extent
+from tuner.device import AbstractDevice, Extent, KernelLaunch, TensorMapLayout
 
 POINTER_BYTES = 8
 
@@ -39,22 +39,13 @@ class RecordingDevice(AbstractDevice):
         self._functions[found] = name
         return found
 
-    def launch(
-        self,
-        function: int,
-        grid: Extent,
-        block: Extent,
-        shared_bytes: int,
-        stream: int,
-        parameters: int,
-        count: int,
-        cluster: Extent | None = None,
-    ) -> None:
-        self._inner.launch(function, grid, block, shared_bytes, stream, parameters, count, cluster)
-        words = [f"launch {self._functions.get(function, '?')} grid {_by(grid)} block {_by(block)}"]
-        words += [f"cluster {_by(cluster)}"] if cluster else []
-        words += [f"shared {shared_bytes}"] if shared_bytes else []
-        self._add(f"{' '.join(words)} ({self._buffers(parameters, count)}) on {self._stream(stream)}")
+    def launch(self, launch: KernelLaunch, stream: int) -> None:
+        self._inner.launch(launch, stream)
+        name = self._functions.get(launch.function, "?")
+        words = [f"launch {name} grid {_by(launch.grid)} block {_by(launch.block)}"]
+        words += [f"cluster {_by(launch.cluster)}"] if launch.cluster else []
+        words += [f"shared {launch.shared_bytes}"] if launch.shared_bytes else []
+        self._add(f"{' '.join(words)} ({self._buffers(launch)}) on {self._stream(stream)}")
 
     def create_stream(self) -> int:
         stream = self._inner.create_stream()
@@ -145,22 +136,10 @@ class RecordingDevice(AbstractDevice):
         self._inner.destroy_graph(graph)
         self._add(f"destroy {self._name('g', graph)}")
 
-    def tensor_map(
-        self,
-        address: int,
-        sizes: tuple[int, ...],
-        strides_bytes: tuple[int, ...],
-        box: tuple[int, ...],
-        dtype: int,
-        interleave: int,
-        swizzle: int,
-        l2_promotion: int,
-        out_of_bounds: int,
-    ) -> bytes:
-        found = self._inner.tensor_map(
-            address, sizes, strides_bytes, box, dtype, interleave, swizzle, l2_promotion, out_of_bounds
-        )
-        self._add(f"tensor map of {self._memory(address)} sizes {sizes} box {box} swizzle {swizzle}")
+    def tensor_map(self, address: int, layout: TensorMapLayout) -> bytes:
+        found = self._inner.tensor_map(address, layout)
+        words = f"sizes {layout.sizes} box {layout.box} swizzle {layout.swizzle}"
+        self._add(f"tensor map of {self._memory(address)} {words}")
         return found
 
     def _add(self, line: str, result: int = 0) -> int:
@@ -186,9 +165,10 @@ class RecordingDevice(AbstractDevice):
                 return name if address == start else f"{name}+{address - start}"
         return "host"
 
-    def _buffers(self, parameters: int, count: int) -> str:
+    def _buffers(self, launch: KernelLaunch) -> str:
         """Names the buffers that a kernel gets, in order; other parameters have no known size."""
-        pointers = (ctypes.c_void_p * count).from_address(parameters) if count else ()
+        count = launch.parameter_count
+        pointers = (ctypes.c_void_p * count).from_address(launch.parameters) if count else ()
         words = (ctypes.string_at(pointer, POINTER_BYTES) for pointer in pointers if pointer)
         values = (int.from_bytes(word, "little") for word in words)
         names = [name for name in map(self._memory, values) if name != "host"]

@@ -4,7 +4,7 @@ import itertools
 from dataclasses import dataclass
 
 from tuner.chips import chip_of
-from tuner.device import AbstractDevice, AbstractHostWatch, DeviceError, Extent
+from tuner.device import AbstractDevice, AbstractHostWatch, DeviceError, KernelLaunch, TensorMapLayout
 from tuner.errors import UsageError
 from tuner.runtime.simulated.byte_ranges import NO_BYTES, ByteRanges
 from tuner.runtime.simulated.defects import DefectLog, HostDefect, HostReport
@@ -80,22 +80,12 @@ class SimulatedDevice(AbstractDevice):
     def function(self, module: int, name: str) -> int:
         return self._kernels.function(module, name, self._handle)
 
-    def launch(
-        self,
-        function: int,
-        grid: Extent,
-        block: Extent,
-        shared_bytes: int,
-        stream: int,
-        parameters: int,
-        count: int,
-        cluster: Extent | None = None,
-    ) -> None:
-        if cluster is not None and cluster != (1, 1, 1):
-            raise DeviceError(f"found clusters of {tuple(cluster)} blocks, which are not simulated")
-        launch = self._kernels.prepare(function, grid, block, shared_bytes, parameters, count)
+    def launch(self, launch: KernelLaunch, stream: int) -> None:
+        if launch.cluster not in (None, (1, 1, 1)):
+            raise DeviceError(f"found clusters of {tuple(launch.cluster)} blocks, which are not simulated")
+        prepared = self._kernels.prepare(launch)
         self.counts.launches += 1
-        self._timeline.enqueue(stream, self._steps.kernel(launch, self._seed, self._timeline.note))
+        self._timeline.enqueue(stream, self._steps.kernel(prepared, self._seed, self._timeline.note))
 
     def create_stream(self) -> int:
         self.counts.streams_created += 1
@@ -188,22 +178,12 @@ class SimulatedDevice(AbstractDevice):
     def destroy_graph(self, graph: int) -> None:
         self._timeline.destroy_graph(graph)
 
-    def tensor_map(
-        self,
-        address: int,
-        sizes: tuple[int, ...],
-        strides_bytes: tuple[int, ...],
-        box: tuple[int, ...],
-        dtype: int,
-        interleave: int,
-        swizzle: int,
-        l2_promotion: int,
-        out_of_bounds: int,
-    ) -> bytes:
-        if interleave or out_of_bounds:
-            found = f"interleave {interleave} and fill {out_of_bounds}"
+    def tensor_map(self, address: int, layout: TensorMapLayout) -> bytes:
+        if layout.interleave or layout.out_of_bounds:
+            found = f"interleave {layout.interleave} and fill {layout.out_of_bounds}"
             raise DeviceError(f"tensor map: found {found}, allowed 0 and 0 in the simulator")
-        return EncodedMap(address, sizes, strides_bytes, box, dtype, swizzle).encode()
+        fields = (layout.sizes, layout.strides_bytes, layout.box, layout.dtype, layout.swizzle)
+        return EncodedMap(address, *fields).encode()
 
     def _enqueue(self, stream: int, step: Step | None) -> None:
         if step is not None:

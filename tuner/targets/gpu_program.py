@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Callable, Mapping
 from typing import final
 
-from tuner.device import AbstractDevice, DeviceError, Extent
+from tuner.device import AbstractDevice, DeviceError, Extent, KernelLaunch
 from tuner.errors import Stage
 from tuner.kernel import KernelBuffer, KernelProgram, Launch
 from tuner.targets.gpu_failures import allocating
@@ -47,23 +47,28 @@ class LoadedProgram:
         """
         places = {**addresses, **self._scratch}
         zeroed = [(buffer, places[buffer.name]) for buffer in self._program.buffers if buffer.is_zeroed]
-        launches = [(launch, Arguments(launch, places)) for launch in self._program.launches]
+        launches = [self._prepared(launch, places) for launch in self._program.launches]
 
         def enqueue(stream: int) -> None:
             for buffer, address in zeroed:
                 self._fill(buffer, address, 0, stream)
-            for launch, arguments in launches:
-                self._device.launch(
-                    self._functions[launch.kernel],
-                    Extent(*launch.grid),
-                    Extent(*launch.block),
-                    launch.dynamic_shared_bytes,
-                    stream,
-                    arguments.address,
-                    len(launch.arguments),
-                )
+            for launch, _ in launches:
+                self._device.launch(launch, stream)
 
         return enqueue
+
+    def _prepared(self, launch: Launch, places: Mapping[str, int]) -> tuple[KernelLaunch, "Arguments"]:
+        """Returns a launch for the device, and the arguments that it points at: they must live as long."""
+        arguments = Arguments(launch, places)
+        ready = KernelLaunch(
+            self._functions[launch.kernel],
+            Extent(*launch.grid),
+            Extent(*launch.block),
+            launch.dynamic_shared_bytes,
+            arguments.address,
+            len(launch.arguments),
+        )
+        return ready, arguments
 
     def _fill(self, buffer: KernelBuffer, address: int, value: int, stream: int) -> None:
         item_bytes = 4 if buffer.bytes % 4 == 0 else 1

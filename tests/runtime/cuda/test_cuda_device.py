@@ -13,7 +13,7 @@ import pytest
 from tests.runtime.calling_every import call_everything
 from tests.runtime.simulated.test_kernels import SCALE, Parameters
 from tests.runtime.stub_driver import StubDriver, stub_library
-from tuner.device import DeviceError, Extent
+from tuner.device import DeviceError, Extent, KernelLaunch, TensorMapLayout
 
 KERNEL = b""".version 8.0
 .target sm_90
@@ -47,7 +47,7 @@ def test_kernels_compute() -> None:
     found = np.zeros(64, np.float32)
     given = Parameters(ctypes.c_uint64(x), ctypes.c_float(3), ctypes.c_uint64(y))
     device.copy(x, SOURCE.ctypes.data, 256, stream)
-    device.launch(function, Extent(1), Extent(64), 0, stream, given.address, given.count)
+    device.launch(given.launch(function), stream)
     device.copy(found.ctypes.data, y, 256, stream)
     device.synchronize_stream(stream)
     np.testing.assert_array_equal(found, 3 * SOURCE)
@@ -86,11 +86,11 @@ def test_shared_memory_above_48_kib_is_asked_for_once_per_size() -> None:
     device = stub.open()
     function = device.function(device.load_module(b"cubin"), "k")
     for shared_bytes in (48 * KIB, 100 * KIB, 64 * KIB, 100 * KIB, 227 * KIB):
-        device.launch(function, Extent(1), Extent(1), shared_bytes, 0, 0, 0)
+        device.launch(KernelLaunch(function, Extent(1), Extent(1), shared_bytes), 0)
     assert stub.calls("cuFuncSetAttribute") == 2
     assert [sizes[6] // KIB for _, sizes in stub.launches] == [48, 100, 64, 100, 227]
     with pytest.raises(DeviceError, match="k: found 233472 bytes of dynamic shared memory, allowed 232448"):
-        device.launch(function, Extent(1), Extent(1), 228 * KIB, 0, 0, 0)
+        device.launch(KernelLaunch(function, Extent(1), Extent(1), 228 * KIB), 0)
 
 
 def test_clusters_are_passed_and_large_ones_asked_for_once() -> None:
@@ -98,7 +98,7 @@ def test_clusters_are_passed_and_large_ones_asked_for_once() -> None:
     device = stub.open()
     function = device.function(device.load_module(b"cubin"), "k")
     for cluster, asked in ((Extent(4, 2), 0), (Extent(8, 2), 1), (Extent(16), 1)):
-        device.launch(function, Extent(16, 2), Extent(32), 0, 0, 0, 0, cluster)
+        device.launch(KernelLaunch(function, Extent(16, 2), Extent(32), cluster=cluster), 0)
         assert tuple(stub.variable("stub_cluster", ctypes.c_uint * 3)) == cluster
         assert stub.calls("cuFuncSetAttribute") == asked
     assert stub.launches[0] == ("k", (16, 2, 1, 32, 1, 1, 0))
@@ -133,7 +133,7 @@ def test_tensor_maps_carry_every_field() -> None:
     stub = StubDriver()
     device = stub.open()
     address = device.allocate(4096, 0)
-    found = device.tensor_map(address, (64, 8, 2), (128, 1024), (32, 4, 1), 6, 1, 3, 2, 1)
+    found = device.tensor_map(address, TensorMapLayout((64, 8, 2), (128, 1024), (32, 4, 1), 6, 1, 3, 2, 1))
     words = np.frombuffer(found, np.uint32)
     assert words[:7].tolist() == [6, 3, address & 0xFFFF_FFFF, 1, 3, 2, 1]
     assert words[7:27].reshape(4, 5)[:, :3].tolist() == [[64, 8, 2], [128, 1024, 0], [32, 4, 1], [1, 1, 1]]
@@ -189,7 +189,7 @@ import numpy as np
 from tests.runtime.calling_every import call_everything
 from tests.runtime.cuda.test_cuda_device import KERNEL
 from tests.runtime.stub_driver import StubDriver
-from tuner.device import DeviceError, Extent
+from tuner.device import DeviceError, Extent, KernelLaunch, TensorMapLayout
 from tuner.runtime.cuda import open_device
 stub = StubDriver()
 device = open_device()
@@ -204,11 +204,12 @@ device.record_event(start, 0)
 device.record_event(stop, 0)
 assert 0 <= device.elapsed_s(start, stop) < 1
 address = device.allocate(4096, 0)
-words = np.frombuffer(device.tensor_map(address, (64, 8), (128,), (32, 4), 6, 0, 3, 2, 1), np.uint32)
+layout = TensorMapLayout((64, 8), (128,), (32, 4), 6, 0, 3, 2, 1)
+words = np.frombuffer(device.tensor_map(address, layout), np.uint32)
 assert words[:7].tolist() == [6, 2, address & 0xFFFFFFFF, 0, 3, 2, 1], words
 assert words[7:27].reshape(4, 5)[:, :2].tolist() == [[64, 8], [128, 0], [32, 4], [1, 1]], words
 function = device.function(device.load_module(b"cubin"), "k")
-device.launch(function, Extent(16, 2), Extent(32), 100 << 10, 0, 0, 0, Extent(4, 2))
+device.launch(KernelLaunch(function, Extent(16, 2), Extent(32), 100 << 10, cluster=Extent(4, 2)), 0)
 assert tuple(stub.variable("stub_cluster", ctypes.c_uint * 3)) == (4, 2, 1)
 stub.fail("cuMemAllocAsync", 2)
 try:

@@ -8,7 +8,7 @@ import pytest
 from tests.runtime.calling_every import call_everything
 from tests.runtime.host_modules import BUFFER, IN_PLACE, TOKENS, N, compiled, two_chains
 from tests.runtime.simulated.test_kernels import SCALE, Parameters
-from tuner.device import DeviceError, Extent
+from tuner.device import DeviceError
 from tuner.runtime.cuda import CudaDevice
 from tuner.runtime.cuda.bindings_driver import BindingsDriver
 from tuner.runtime.cuda.ctypes_driver import CtypesDriver
@@ -59,7 +59,7 @@ def test_kernels_compute(device: CudaDevice) -> None:
     start, stop = device.create_event(is_timed=True), device.create_event(is_timed=True)
     device.copy(x, A.ctypes.data, 256, stream)
     device.record_event(start, stream)
-    device.launch(function, Extent(1), Extent(64), 0, stream, given.address, given.count)
+    device.launch(given.launch(function), stream)
     device.record_event(stop, stream)
     device.copy(found.ctypes.data, y, 256, stream)
     device.synchronize_stream(stream)
@@ -68,7 +68,7 @@ def test_kernels_compute(device: CudaDevice) -> None:
     with pytest.raises(
         DeviceError, match=r"cuLaunchKernel: launch of scale: CUDA_ERROR_INVALID_VALUE"
     ) as caught:
-        device.launch(function, Extent(1), Extent(2048), 0, stream, given.address, given.count)
+        device.launch(given.launch(function, threads=2048), stream)
     assert not caught.value.is_sticky
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tuner.chips import chip_of
-from tuner.device import DeviceError, Extent
+from tuner.device import DeviceError, Extent, KernelLaunch
 from tuner.ptx import Module, parse
 from tuner.runtime.simulated import kernels
 from tuner.runtime.simulated.kernels import SimulatedKernels
@@ -35,6 +35,10 @@ class Parameters:
         self.address = ctypes.addressof(self.pointers)
         self.count = len(values)
 
+    def launch(self, function: int, threads: int = 64) -> KernelLaunch:
+        """Returns a launch of one block."""
+        return KernelLaunch(function, Extent(1), Extent(threads), 0, self.address, self.count)
+
 
 def loaded(image: bytes = SCALE) -> tuple[SimulatedKernels, int]:
     found, handles = SimulatedKernels(chip_of("sm_90")), itertools.count(1)
@@ -49,7 +53,7 @@ def test_a_launch_runs_on_the_memory_it_points_into_with_the_values_of_the_call(
     found, function = loaded()
     factor = ctypes.c_float(3)
     given = Parameters(ctypes.c_uint64(region.address), factor, ctypes.c_uint64(region.address + 256))
-    launch = found.prepare(function, Extent(1), Extent(64), 0, given.address, given.count)
+    launch = found.prepare(given.launch(function))
     factor.value = 5  # too late
     simulation, touched = launch.run(memory.near, None)
     assert region.bytes[256:].view(np.float32).tolist() == [3 * number for number in range(64)]
@@ -112,7 +116,7 @@ def test_a_launch_that_the_chip_or_the_kernel_refuses(
     found, function = loaded()
     given = Parameters(*(ctypes.c_uint64(0) for _ in range(count)))
     with pytest.raises(DeviceError, match=f"CUDA_ERROR_INVALID_VALUE: .*{message}"):
-        found.prepare(function, Extent(1), block, shared, given.address, count)
+        found.prepare(KernelLaunch(function, Extent(1), block, shared, given.address, count))
 
 
 @pytest.mark.parametrize(
@@ -127,7 +131,7 @@ def test_a_fault_of_a_kernel_is_an_error_with_its_name(
 ) -> None:
     found, function = loaded(code)
     given = Parameters(ctypes.c_uint64(64), ctypes.c_float(1), ctypes.c_uint64(64))
-    launch = found.prepare(function, Extent(1), Extent(64), 0, given.address, 3)
+    launch = found.prepare(given.launch(function))
     with pytest.raises(DeviceError, match=f"^kernel scale: .*{message}") as caught:
         launch.run(SimulatedMemory().near, None)
     assert (caught.value.error_name, caught.value.is_sticky) == (name, is_sticky)

@@ -3,7 +3,7 @@
 import threading
 from typing import Any, final
 
-from tuner.device import AbstractDevice, DeviceError, Extent
+from tuner.device import AbstractDevice, DeviceError, KernelLaunch, TensorMapLayout
 from tuner.runtime.cuda.driver import CheckedDriver
 from tuner.runtime.cuda.facts import read_facts
 from tuner.runtime.cuda.launch_config import LaunchConfig
@@ -53,26 +53,17 @@ class CudaDevice(AbstractDevice):
     def function(self, module: int, name: str) -> int:
         return self._modules.function(module, name)
 
-    def launch(
-        self,
-        function: int,
-        grid: Extent,
-        block: Extent,
-        shared_bytes: int,
-        stream: int,
-        parameters: int,
-        count: int,
-        cluster: Extent | None = None,
-    ) -> None:
-        self._modules.allow_shared(function, shared_bytes)
+    def launch(self, launch: KernelLaunch, stream: int) -> None:
+        function, cluster = launch.function, launch.cluster
+        self._modules.allow_shared(function, launch.shared_bytes)
         doing = f"launch of {self._modules.name_of(function)}"
         if cluster is None:
-            sizes = (*grid, *block, shared_bytes)
-            self._call("cuLaunchKernel", function, *sizes, stream, parameters, 0, doing=doing)
+            sizes = (*launch.grid, *launch.block, launch.shared_bytes)
+            self._call("cuLaunchKernel", function, *sizes, stream, launch.parameters, 0, doing=doing)
             return
         self._modules.allow_cluster(function, cluster)
-        config = LaunchConfig(grid, block, shared_bytes, stream, cluster)
-        self._call("cuLaunchKernelEx", config, function, parameters, 0, doing=doing)
+        config = LaunchConfig(launch.grid, launch.block, launch.shared_bytes, stream, cluster)
+        self._call("cuLaunchKernelEx", config, function, launch.parameters, 0, doing=doing)
 
     def create_stream(self) -> int:
         return int(self._call("cuStreamCreate", STREAM_NON_BLOCKING))
@@ -153,24 +144,13 @@ class CudaDevice(AbstractDevice):
     def destroy_graph(self, graph: int) -> None:
         self._call("cuGraphExecDestroy", graph)
 
-    def tensor_map(
-        self,
-        address: int,
-        sizes: tuple[int, ...],
-        strides_bytes: tuple[int, ...],
-        box: tuple[int, ...],
-        dtype: int,
-        interleave: int,
-        swizzle: int,
-        l2_promotion: int,
-        out_of_bounds: int,
-    ) -> bytes:
-        rank = len(sizes)
+    def tensor_map(self, address: int, layout: TensorMapLayout) -> bytes:
+        rank = len(layout.sizes)
         found = self._call(
             "cuTensorMapEncodeTiled",
-            *(dtype, rank, address, sizes, strides_bytes, box, (1,) * rank),
-            *(interleave, swizzle, l2_promotion, out_of_bounds),
-            doing=f"tensor of sizes {sizes}, box {box}",
+            *(layout.dtype, rank, address, layout.sizes, layout.strides_bytes, layout.box, (1,) * rank),
+            *(layout.interleave, layout.swizzle, layout.l2_promotion, layout.out_of_bounds),
+            doing=f"tensor of sizes {layout.sizes}, box {layout.box}",
         )
         return bytes(found)
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tuner.chips import Chip
-from tuner.device import DeviceError, Extent
+from tuner.device import DeviceError, Extent, KernelLaunch
 from tuner.errors import UsageError
 from tuner.ptx import (
     Argument,
@@ -119,33 +119,31 @@ class SimulatedKernels:
             raise refused("INVALID_HANDLE", f"found function {function:#x}, allowed one of a loaded module")
         return self._kernels[function][1]
 
-    def prepare(
-        self, function: int, grid: Extent, block: Extent, shared_bytes: int, parameters: int, count: int
-    ) -> PreparedLaunch:
+    def prepare(self, launch: KernelLaunch) -> PreparedLaunch:
         """Reads the parameters now. Raises DeviceError for a launch that the chip or the kernel refuses."""
-        kernel, (module, _) = self.kernel(function), self._kernels[function]
-        expected = len(kernel.parameters)
+        kernel, (module, _) = self.kernel(launch.function), self._kernels[launch.function]
+        count, expected = launch.parameter_count, len(kernel.parameters)
         if count != expected:
             raise refused(
                 "INVALID_VALUE", f"kernel {kernel.name}: found {count} parameters, allowed {expected}"
             )
         try:
-            check_launch(kernel, grid, block, (0,) * count)
+            check_launch(kernel, launch.grid, launch.block, (0,) * count)
         except UsageError as error:
             raise refused("INVALID_VALUE", str(error)) from error
-        limit = self._chip.max_shared_bytes
+        limit, shared_bytes = self._chip.max_shared_bytes, launch.shared_bytes
         if not 0 <= shared_bytes <= limit:
             found = (
                 f"found {shared_bytes} bytes of dynamic shared memory, allowed {limit} on {self._chip.name}"
             )
             raise refused("INVALID_VALUE", f"kernel {kernel.name}: {found}")
-        pointers = (ctypes.c_void_p * count).from_address(parameters) if count else ()
+        pointers = (ctypes.c_void_p * count).from_address(launch.parameters) if count else ()
         content = tuple(
             ctypes.string_at(pointer, parameter.bytes)
             for pointer, parameter in zip(pointers, kernel.parameters, strict=True)
         )
         parsed = self._parsed[self._images[module]]
-        return PreparedLaunch(parsed, kernel, grid, block, shared_bytes, content)
+        return PreparedLaunch(parsed, kernel, launch.grid, launch.block, shared_bytes, content)
 
     def _require(self, module: int) -> None:
         if module not in self._images:
