@@ -5,7 +5,9 @@ TunerError
 └─ CandidateError    this candidate failed at a stage; becomes a Failure, never ends a run
 """
 
+import contextlib
 import enum
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 
@@ -57,3 +59,12 @@ class CandidateError(TunerError):
     def failure(self) -> Failure:
         """Returns the failure as the value that is stored."""
         return Failure(self.stage, self.reason)
+
+
+@contextlib.contextmanager
+def failing_at(stage: Stage) -> Iterator[None]:
+    """Turns a UsageError of what is done within into this candidate's failure: the run goes on."""
+    try:
+        yield
+    except UsageError as error:
+        raise CandidateError(stage, str(error)) from error

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tuner.errors import CandidateError, Stage, UsageError
+from tuner.errors import Stage, failing_at
 from tuner.mlir.bindings import ir
 from tuner.mlir.building import create, value
 from tuner.mlir.guards import reject_what_crashes_the_jit
@@ -64,10 +64,8 @@ def link(module: ir.Module, kernels: tuple[LinkedKernel, ...]) -> None:
 
 
 def _compile(problem: Problem, script: Script, suffix: str) -> LinkedKernel:
-    try:
+    with failing_at(Stage.BIND):
         panels = panels_in(script.text, problem)
-    except UsageError as error:
-        raise CandidateError(Stage.BIND, str(error)) from error
     module = parse(payload_mlir(problem, panels), "payload")
     apply_script(module, parse(script.text, "script"))
     text = lower_to_llvm(module)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tuner.chips import Chip
-from tuner.errors import CandidateError, Stage, UsageError
+from tuner.errors import CandidateError, Stage, failing_at
 from tuner.gpu_payload import gpu_payload_mlir, views_in
 from tuner.kernel import KernelBuffer, Launch
 from tuner.kernel_buffers import buffers_of
@@ -49,10 +49,8 @@ def splice(module: ir.Module, sites: list[MatmulSite], scripts: dict[Problem, Sc
 
 def add_kernels(module: ir.Module, problem: Problem, script: Script, chip: Chip) -> SplicedKernels:
     """Compiles a script's kernels down to GPU dialect and moves them into the module."""
-    try:
+    with failing_at(Stage.BIND):
         views = views_in(script.text, problem)
-    except UsageError as error:
-        raise CandidateError(Stage.BIND, str(error)) from error
     own = parse(gpu_payload_mlir(problem, views), "payload")
     apply_script(own, parse(script.text, "script"))
     host, _ = outline(own, chip, buffers_of(problem))

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from tuner.errors import CandidateError, Stage, UsageError
+from tuner.errors import CandidateError, Stage, failing_at
 from tuner.kernel import KernelProgram
 from tuner.ptx import Simulation, SimulationError, UnsupportedInstruction, run_program
 
@@ -25,13 +25,12 @@ def run(
     order: races are found whatever it is, and many lanes at once are simulated several times faster.
     """
     try:
-        simulations = run_program(program, arrays, blocks)
+        with failing_at(Stage.RUN):
+            simulations = run_program(program, arrays, blocks)
     except UnsupportedInstruction as error:
         raise CandidateError(Stage.RUN, error.reason) from error
     except SimulationError as error:
         raise CandidateError(Stage.VERIFY, error.reason) from error
-    except UsageError as error:
-        raise CandidateError(Stage.RUN, str(error)) from error
     for simulation in simulations:
         _require_no_race(simulation)
     return simulations

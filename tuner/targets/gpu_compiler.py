@@ -6,8 +6,8 @@ from typing import Final, final
 
 from tuner.chips import Chip
 from tuner.cuda_tools.ptxas import Ptxas
-from tuner.errors import CandidateError, Failure, Stage, UsageError
-from tuner.gpu_payload import Views, gpu_payload_mlir, views_in
+from tuner.errors import CandidateError, Failure, Stage, failing_at
+from tuner.gpu_payload import gpu_payload_mlir, views_in
 from tuner.kernel import KernelProgram, code_sha256
 from tuner.kernel_buffers import buffers_of
 from tuner.launchable import require_launchable
@@ -40,7 +40,8 @@ class GpuCompiler:
 
     def compile(self, problem: Problem, script: Script) -> Artifact:
         """Returns the program with its resources; one that cannot be launched, or spills, is refused."""
-        views = _views(script, problem)
+        with failing_at(Stage.BIND):
+            views = views_in(script.text, problem)
         start = time.perf_counter()
         self._context = self._context or interpreter.new_context()
         with self._context, bindings.ir.Location.unknown():
@@ -58,13 +59,6 @@ class GpuCompiler:
             ("assemble", time.perf_counter() - lowered),
         )
         return Artifact(program.ptx, code_sha256(program), (), stages, program, refusal_of(program))
-
-
-def _views(script: Script, problem: Problem) -> Views:
-    try:
-        return views_in(script.text, problem)
-    except UsageError as error:
-        raise CandidateError(Stage.BIND, str(error)) from error
 
 
 def refusal_of(program: KernelProgram) -> Failure | None:

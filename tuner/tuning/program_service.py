@@ -7,7 +7,7 @@ import numpy as np
 
 from tuner.device import DeviceError
 from tuner.device_program import DeviceProgram
-from tuner.errors import CandidateError, Stage, UsageError
+from tuner.errors import CandidateError, Stage, failing_at
 from tuner.problem import Problem
 from tuner.program_run import Comparison, ProgramReport, ProgramRequest
 from tuner.target import Script
@@ -54,18 +54,15 @@ class ProgramService:
     def run(self, request: ProgramRequest) -> ProgramReport:
         """Does all that is asked. Raises CandidateError: BIND for mistakes of the user, RUN of the device."""
         try:
-            return _run(request)
-        except UsageError as error:
-            raise CandidateError(Stage.BIND, str(error)) from error
+            with failing_at(Stage.BIND):
+                return _run(request)
         except DeviceError as error:
             raise CandidateError(Stage.RUN, str(error)) from error
 
     def problems(self, text: str, entry: str | None) -> tuple[Problem, ...]:
         """Returns the distinct matmuls of a payload. Raises CandidateError(BIND) where it does not parse."""
-        try:
+        with failing_at(Stage.BIND):
             return problems_in(text, entry)
-        except UsageError as error:
-            raise CandidateError(Stage.BIND, str(error)) from error
 
 
 def _run(request: ProgramRequest) -> ProgramReport:
