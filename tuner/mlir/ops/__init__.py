@@ -1,41 +1,39 @@
 """Transform ops that upstream lacks, defined in Python: one per file. Scripts call them in generic syntax."""
 
-from tuner.mlir.ops import (
-    bf16_dot,
-    bound_loads,
-    bypass_l1,
-    element_types,
-    finish_stores,
-    fix_transposed_a,
-    insert_barriers,
-    merge_ldmatrix,
-    prefetch_reads,
-    set_aside_epilogue,
-    shared_layout,
-    split_k,
-    swizzle_blocks,
-    unroll_inner_loops,
-    use_tf32,
-)
-from tuner.mlir.ops.dialect import TunerDialect
+from tuner.mlir.ops.bf16_dot import Bf16DotOp
+from tuner.mlir.ops.bound_loads import BoundLoadsOp
+from tuner.mlir.ops.bypass_l1 import BypassL1Op
+from tuner.mlir.ops.dialect import InPlaceEffects, InPlaceTransform, TunerDialect
+from tuner.mlir.ops.element_types import ElementTypesOp
+from tuner.mlir.ops.finish_stores import FinishStoresOp
+from tuner.mlir.ops.fix_transposed_a import FixTransposedAOp
+from tuner.mlir.ops.insert_barriers import InsertBarriersOp
+from tuner.mlir.ops.merge_ldmatrix import MergeLdmatrixOp
+from tuner.mlir.ops.prefetch_reads import PrefetchReadsOp
+from tuner.mlir.ops.set_aside_epilogue import SetAsideEpilogueOp
+from tuner.mlir.ops.shared_layout import SharedLayoutOp
+from tuner.mlir.ops.split_k import SplitKOp
+from tuner.mlir.ops.swizzle_blocks import SwizzleBlocksOp
+from tuner.mlir.ops.unroll_inner_loops import UnrollInnerLoopsOp
+from tuner.mlir.ops.use_tf32 import UseTf32Op
 
 # A new op is a file and a name here.
 OPS = (
-    bf16_dot,
-    prefetch_reads,
-    unroll_inner_loops,
-    bound_loads,
-    bypass_l1,
-    element_types,
-    finish_stores,
-    fix_transposed_a,
-    insert_barriers,
-    merge_ldmatrix,
-    set_aside_epilogue,
-    shared_layout,
-    split_k,
-    swizzle_blocks,
-    use_tf32,
+    Bf16DotOp,
+    PrefetchReadsOp,
+    UnrollInnerLoopsOp,
+    BoundLoadsOp,
+    BypassL1Op,
+    ElementTypesOp,
+    FinishStoresOp,
+    FixTransposedAOp,
+    InsertBarriersOp,
+    MergeLdmatrixOp,
+    SetAsideEpilogueOp,
+    SharedLayoutOp,
+    SplitKOp,
+    SwizzleBlocksOp,
+    UseTf32Op,
 )
 
 
@@ -43,4 +41,5 @@ def load_own_ops() -> None:
     """Registers this project's transform ops in the current context."""
     TunerDialect.load(reload=hasattr(TunerDialect, "_mlir_module"))
     for op in OPS:
-        op.attach()
+        InPlaceTransform.attach(op.OPERATION_NAME)
+        InPlaceEffects.attach(op.OPERATION_NAME)

@@ -2,48 +2,28 @@
 
 from typing import Any
 
-from tuner.mlir.bindings import ext, ir, transform
-from tuner.mlir.ops.dialect import InPlaceEffects, TunerDialect, refuse, walk
+from tuner.mlir.bindings import ir
+from tuner.mlir.ops.dialect import InPlaceOp, walk
 
 LANES = 16  # f32 accumulators of one 512-bit register
 PAIR = 2  # bf16 elements that one accumulator takes at once
 
 
-class Bf16DotOp(TunerDialect.Operation, name="bf16_dot"):  # type: ignore[misc,call-arg,name-defined]
+class Bf16DotOp(InPlaceOp, name="bf16_dot"):
     """Rewrites ``vector.contract`` of (rows x 2, columns x 2) bf16 into rows x columns f32.
 
     ``columns`` must be a multiple of 16. Each row's pair is broadcast; one ``x86.avx512.dot`` per 16 columns.
     The handle (a func.func) stays valid. Silenceable failure: a contraction of another shape is left.
     """
 
-    target: ext.Operand[transform.AnyOpType]
-
-    class Transform(transform.TransformOpInterface):  # type: ignore[misc]
-        """Runs on every function of the handle."""
-
-        @staticmethod
-        def apply(op: Any, rewriter: Any, results: Any, state: Any) -> Any:
-            """Changes the payload in place."""
-            for function in state.get_payload_ops(op.target):
-                for contract in walk(function, "vector.contract"):
-                    if not _is_pair_contraction(contract):
-                        types = " x ".join(str(operand.type) for operand in contract.operands[:2])
-                        return refuse(
-                            op, f"found a contraction of {types}, allowed rows x 2 and columns x 2 of bf16"
-                        )
-                    _rewrite(contract)
-            return transform.DiagnosedSilenceableFailure.Success
-
-        @staticmethod
-        def allow_repeated_handle_operands(op: Any) -> bool:
-            """Tells that one handle is enough."""
-            return False
-
-
-def attach() -> None:
-    """Gives the op its behaviour in the current context."""
-    Bf16DotOp.Transform.attach(Bf16DotOp.OPERATION_NAME)
-    InPlaceEffects.attach(Bf16DotOp.OPERATION_NAME)
+    def change(self, function: Any) -> str | None:
+        """Changes one function."""
+        for contract in walk(function, "vector.contract"):
+            if not _is_pair_contraction(contract):
+                types = " x ".join(str(operand.type) for operand in contract.operands[:2])
+                return f"found a contraction of {types}, allowed rows x 2 and columns x 2 of bf16"
+            _rewrite(contract)
+        return None
 
 
 def _is_pair_contraction(contract: Any) -> bool:

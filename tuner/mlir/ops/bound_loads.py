@@ -2,16 +2,16 @@
 
 from typing import Any
 
-from tuner.mlir.bindings import ext, ir, transform
+from tuner.mlir.bindings import ir
 from tuner.mlir.building import branch, integers, plus, value, zero
-from tuner.mlir.ops.dialect import InPlaceEffects, TunerDialect, attribute, refuse, walk
+from tuner.mlir.ops.dialect import InPlaceOp, attribute, walk
 from tuner.mlir.padded_views import Bounds, bounds_of, elements_inside, is_all_or_nothing, is_inside
 from tuner.mlir.types import is_workgroup
 
 REFUSED = ("vector.transfer_read", "memref.load")  # forms that this op does not know
 
 
-class BoundLoadsOp(TunerDialect.Operation, name="bound_loads"):  # type: ignore[misc,call-arg,name-defined]
+class BoundLoadsOp(InPlaceOp, name="bound_loads"):
     """Guards every ``vector.load`` of an argument with ``tuner.bounds`` that its type overhangs.
 
     A load that only fills shared memory becomes a masked ``vector.transfer_read``, which
@@ -21,35 +21,17 @@ class BoundLoadsOp(TunerDialect.Operation, name="bound_loads"):  # type: ignore[
     Silenceable failure: a read of such an argument in another form.
     """
 
-    target: ext.Operand[transform.AnyOpType]
-
-    class Transform(transform.TransformOpInterface):  # type: ignore[misc]
-        """Runs on every function of the handle."""
-
-        @staticmethod
-        def apply(op: Any, rewriter: Any, results: Any, state: Any) -> Any:
-            """Changes the payload in place."""
-            is_synchronous = attribute(op, "is_synchronous", 0) == 1
-            for function in state.get_payload_ops(op.target):
-                for name in REFUSED:
-                    if any(bounds_of(read.operands[0]) for read in walk(function, name)):
-                        return refuse(op, f"found {name} of a padded view, allowed vector.load")
-                for load in walk(function, "vector.load"):
-                    bounds = bounds_of(load.operands[0])
-                    if bounds:
-                        _guard(load, bounds, is_synchronous)
-            return transform.DiagnosedSilenceableFailure.Success
-
-        @staticmethod
-        def allow_repeated_handle_operands(op: Any) -> bool:
-            """Tells that one handle is enough."""
-            return False
-
-
-def attach() -> None:
-    """Gives the op its behaviour in the current context."""
-    BoundLoadsOp.Transform.attach(BoundLoadsOp.OPERATION_NAME)
-    InPlaceEffects.attach(BoundLoadsOp.OPERATION_NAME)
+    def change(self, function: Any) -> str | None:
+        """Changes one function."""
+        is_synchronous = attribute(self, "is_synchronous", 0) == 1
+        for name in REFUSED:
+            if any(bounds_of(read.operands[0]) for read in walk(function, name)):
+                return f"found {name} of a padded view, allowed vector.load"
+        for load in walk(function, "vector.load"):
+            bounds = bounds_of(load.operands[0])
+            if bounds:
+                _guard(load, bounds, is_synchronous)
+        return None
 
 
 def _guard(load: Any, bounds: Bounds, is_synchronous: bool) -> None:

@@ -1,6 +1,6 @@
 """The dialect of this project's transform ops, and what they share: one handle in, payload changed."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tuner.mlir.bindings import ext, ir, transform
 
@@ -9,6 +9,38 @@ DIALECT = "tuner"
 
 class TunerDialect(ext.Dialect, name=DIALECT):  # type: ignore[misc,call-arg] # untyped bindings
     """Holds the ops of this folder; scripts call them in generic syntax: ``"tuner.name"(%handle) {...}``."""
+
+
+class InPlaceOp(TunerDialect.Operation):  # type: ignore[misc,name-defined] # untyped bindings
+    """A transform op that changes the functions of its one handle, which stays valid."""
+
+    target: ext.Operand[transform.AnyOpType]
+
+    if TYPE_CHECKING:  # the bindings take the op's name
+
+        def __init_subclass__(cls, *, name: str) -> None: ...
+
+    def change(self, function: Any) -> str | None:
+        """Changes one function; returns why it does not, where it refuses to."""
+        raise NotImplementedError
+
+
+class InPlaceTransform(transform.TransformOpInterface):  # type: ignore[misc] # untyped bindings
+    """Changes the functions in turn, up to the first that is refused: a silenceable failure."""
+
+    @staticmethod
+    def apply(op: InPlaceOp, rewriter: Any, results: Any, state: Any) -> Any:
+        """Runs for the transform interpreter."""
+        for function in state.get_payload_ops(op.target):
+            reason = op.change(function.operation)
+            if reason is not None:
+                return _refuse(op, reason)
+        return transform.DiagnosedSilenceableFailure.Success
+
+    @staticmethod
+    def allow_repeated_handle_operands(op: InPlaceOp) -> bool:
+        """Tells that one handle is enough."""
+        return False
 
 
 class InPlaceEffects(ir.MemoryEffectsOpInterface):  # type: ignore[misc] # untyped bindings
@@ -34,7 +66,7 @@ def walk(root: Any, name: str) -> list[Any]:
     return found
 
 
-def refuse(op: Any, reason: str) -> Any:
+def _refuse(op: Any, reason: str) -> Any:
     """Says why the transform op cannot be applied and returns the failure, which a script may silence."""
     op.operation.location.emit_error(f"{reason}\n")  # a line of its own: the interpreter goes on behind it
     return transform.DiagnosedSilenceableFailure.SilenceableFailure

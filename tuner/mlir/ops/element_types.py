@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from tuner.mlir.bindings import ext, ir, transform
-from tuner.mlir.ops.dialect import InPlaceEffects, TunerDialect, refuse, text
+from tuner.mlir.bindings import ir
+from tuner.mlir.ops.dialect import InPlaceOp, text
 from tuner.mlir.retyping import Retyping, has_arithmetic
 
 
-class ElementTypesOp(TunerDialect.Operation, name="element_types"):  # type: ignore[misc,call-arg,name-defined]
+class ElementTypesOp(InPlaceOp, name="element_types"):
     """Changes every type of the function that holds elements of type ``from`` (a text) to hold ``to``.
 
     ``convert-vector-to-gpu`` knows f16 but not bf16, and both are 16 bits that are only moved and handed to
@@ -16,31 +16,13 @@ class ElementTypesOp(TunerDialect.Operation, name="element_types"):  # type: ign
     ``linalg`` ops, whose meaning would change.
     """
 
-    target: ext.Operand[transform.AnyOpType]
-
-    class Transform(transform.TransformOpInterface):  # type: ignore[misc]
-        """Runs on every function of the handle."""
-
-        @staticmethod
-        def apply(op: Any, rewriter: Any, results: Any, state: Any) -> Any:
-            """Changes the payload in place."""
-            retyping = Retyping(ir.Type.parse(text(op, "from", "")), ir.Type.parse(text(op, "to", "")))
-            if not retyping.is_same_width:
-                return refuse(op, f"found {retyping.old} to {retyping.new}, allowed types of one width")
-            for function in state.get_payload_ops(op.target):
-                reason = has_arithmetic(function.operation, retyping.old)
-                if reason is not None:
-                    return refuse(op, f"found {reason} on {retyping.old}, allowed moves and products")
-                retyping.change(function.operation)
-            return transform.DiagnosedSilenceableFailure.Success
-
-        @staticmethod
-        def allow_repeated_handle_operands(op: Any) -> bool:
-            """Tells that one handle is enough."""
-            return False
-
-
-def attach() -> None:
-    """Gives the op its behaviour in the current context."""
-    ElementTypesOp.Transform.attach(ElementTypesOp.OPERATION_NAME)
-    InPlaceEffects.attach(ElementTypesOp.OPERATION_NAME)
+    def change(self, function: Any) -> str | None:
+        """Changes one function."""
+        retyping = Retyping(ir.Type.parse(text(self, "from", "")), ir.Type.parse(text(self, "to", "")))
+        if not retyping.is_same_width:
+            return f"found {retyping.old} to {retyping.new}, allowed types of one width"
+        reason = has_arithmetic(function, retyping.old)
+        if reason is not None:
+            return f"found {reason} on {retyping.old}, allowed moves and products"
+        retyping.change(function)
+        return None

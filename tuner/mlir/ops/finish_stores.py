@@ -3,10 +3,10 @@
 import math
 from typing import Any
 
-from tuner.mlir.bindings import ext, ir, transform
+from tuner.mlir.bindings import ir
 from tuner.mlir.building import branch, create, piece, plus, value
 from tuner.mlir.epilogues import apply_epilogue, find_epilogue, output_type
-from tuner.mlir.ops.dialect import InPlaceEffects, TunerDialect, attribute, refuse, text, walk
+from tuner.mlir.ops.dialect import InPlaceOp, attribute, text, walk
 from tuner.mlir.padded_views import (
     BOUNDS,
     Bounds,
@@ -20,7 +20,7 @@ from tuner.mlir.padded_views import (
 MODES = ("store", "atomic", "workspace")
 
 
-class FinishStoresOp(TunerDialect.Operation, name="finish_stores"):  # type: ignore[misc,call-arg,name-defined]
+class FinishStoresOp(InPlaceOp, name="finish_stores"):
     """Rewrites every ``vector.store`` to an argument: as wide as its rows are aligned, only within bounds.
 
     Attribute ``mode``: ``"store"`` (default) applies an epilogue that was set aside; ``"atomic"`` adds to the
@@ -31,33 +31,15 @@ class FinishStoresOp(TunerDialect.Operation, name="finish_stores"):  # type: ign
     epilogue that was set aside from a function whose sums are not complete.
     """
 
-    target: ext.Operand[transform.AnyOpType]
-
-    class Transform(transform.TransformOpInterface):  # type: ignore[misc]
-        """Runs on every function of the handle."""
-
-        @staticmethod
-        def apply(op: Any, rewriter: Any, results: Any, state: Any) -> Any:
-            """Changes the payload in place."""
-            mode, slices = text(op, "mode", "store"), attribute(op, "slices", 1)
-            for function in (each.operation for each in state.get_payload_ops(op.target)):
-                stores = [each for each in walk(function, "vector.store") if _is_argument(each.operands[1])]
-                reason = _why_not(function, stores, mode)
-                if reason is not None:
-                    return refuse(op, reason)
-                _finish(function, stores, mode, slices)
-            return transform.DiagnosedSilenceableFailure.Success
-
-        @staticmethod
-        def allow_repeated_handle_operands(op: Any) -> bool:
-            """Tells that one handle is enough."""
-            return False
-
-
-def attach() -> None:
-    """Gives the op its behaviour in the current context."""
-    FinishStoresOp.Transform.attach(FinishStoresOp.OPERATION_NAME)
-    InPlaceEffects.attach(FinishStoresOp.OPERATION_NAME)
+    def change(self, function: Any) -> str | None:
+        """Changes one function."""
+        mode, slices = text(self, "mode", "store"), attribute(self, "slices", 1)
+        stores = [each for each in walk(function, "vector.store") if _is_argument(each.operands[1])]
+        reason = _why_not(function, stores, mode)
+        if reason is not None:
+            return reason
+        _finish(function, stores, mode, slices)
+        return None
 
 
 class _Output:

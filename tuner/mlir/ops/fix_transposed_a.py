@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from tuner.mlir.bindings import ext, ir, transform
+from tuner.mlir.bindings import ir
 from tuner.mlir.building import affine, symbol, value
 from tuner.mlir.ldmatrix import is_transposed, tiles_of
-from tuner.mlir.ops.dialect import InPlaceEffects, TunerDialect, walk
+from tuner.mlir.ops.dialect import InPlaceOp, walk
 
 
-class FixTransposedAOp(TunerDialect.Operation, name="fix_transposed_a"):  # type: ignore[misc,call-arg,name-defined]
+class FixTransposedAOp(InPlaceOp, name="fix_transposed_a"):
     """Corrects every transposed ``nvgpu.ldmatrix`` of four tiles that ``convert-vector-to-gpu`` made.
 
     That pass gives the fragment of a transposed A (k rows, m columns in shared memory) the lane addresses of
@@ -17,30 +17,12 @@ class FixTransposedAOp(TunerDialect.Operation, name="fix_transposed_a"):  # type
     The handle (a func.func) stays valid. Never fails.
     """
 
-    target: ext.Operand[transform.AnyOpType]
-
-    class Transform(transform.TransformOpInterface):  # type: ignore[misc]
-        """Runs on every function of the handle."""
-
-        @staticmethod
-        def apply(op: Any, rewriter: Any, results: Any, state: Any) -> Any:
-            """Changes the payload in place."""
-            for function in state.get_payload_ops(op.target):
-                for load in walk(function, "nvgpu.ldmatrix"):
-                    if tiles_of(load) == 4 and is_transposed(load):
-                        _exchange(load)
-            return transform.DiagnosedSilenceableFailure.Success
-
-        @staticmethod
-        def allow_repeated_handle_operands(op: Any) -> bool:
-            """Tells that one handle is enough."""
-            return False
-
-
-def attach() -> None:
-    """Gives the op its behaviour in the current context."""
-    FixTransposedAOp.Transform.attach(FixTransposedAOp.OPERATION_NAME)
-    InPlaceEffects.attach(FixTransposedAOp.OPERATION_NAME)
+    def change(self, function: Any) -> str | None:
+        """Changes one function."""
+        for load in walk(function, "nvgpu.ldmatrix"):
+            if tiles_of(load) == 4 and is_transposed(load):
+                _exchange(load)
+        return None
 
 
 def _exchange(load: Any) -> None:

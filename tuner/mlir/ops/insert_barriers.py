@@ -3,16 +3,16 @@
 import itertools
 from typing import Any
 
-from tuner.mlir.bindings import ext, ir, transform
+from tuner.mlir.bindings import ir
 from tuner.mlir.building import create
-from tuner.mlir.ops.dialect import InPlaceEffects, TunerDialect, attribute, refuse, walk
+from tuner.mlir.ops.dialect import InPlaceOp, attribute, walk
 from tuner.mlir.types import is_workgroup
 
 WRITES = ("vector.transfer_write", "vector.store", "memref.store")
 COPIES = ("linalg.copy", "memref.copy")
 
 
-class InsertBarriersOp(TunerDialect.Operation, name="insert_barriers"):  # type: ignore[misc,call-arg,name-defined]
+class InsertBarriersOp(InPlaceOp, name="insert_barriers"):
     """Inserts ``gpu.barrier`` into every ``scf.for`` whose body itself writes shared memory.
 
     One behind the last such write. With ``loop_top = 1`` (i64, 0 unless given) another at the top of the
@@ -21,33 +21,15 @@ class InsertBarriersOp(TunerDialect.Operation, name="insert_barriers"):  # type:
     Silenceable failure: no loop writes shared memory.
     """
 
-    target: ext.Operand[transform.AnyOpType]
-
-    class Transform(transform.TransformOpInterface):  # type: ignore[misc]
-        """Runs on every function of the handle."""
-
-        @staticmethod
-        def apply(op: Any, rewriter: Any, results: Any, state: Any) -> Any:
-            """Changes the payload in place."""
-            for function in state.get_payload_ops(op.target):
-                loops = [(loop, _writes(loop)) for loop in walk(function, "scf.for")]
-                filling = [(loop, writes) for loop, writes in loops if writes]
-                if not filling:
-                    return refuse(op, f"found {len(loops)} loops, allowed one that writes shared memory")
-                for loop, writes in filling:
-                    _insert(loop, writes[-1], attribute(op, "loop_top", 0) == 1)
-            return transform.DiagnosedSilenceableFailure.Success
-
-        @staticmethod
-        def allow_repeated_handle_operands(op: Any) -> bool:
-            """Tells that one handle is enough."""
-            return False
-
-
-def attach() -> None:
-    """Gives the op its behaviour in the current context."""
-    InsertBarriersOp.Transform.attach(InsertBarriersOp.OPERATION_NAME)
-    InPlaceEffects.attach(InsertBarriersOp.OPERATION_NAME)
+    def change(self, function: Any) -> str | None:
+        """Changes one function."""
+        loops = [(loop, _writes(loop)) for loop in walk(function, "scf.for")]
+        filling = [(loop, writes) for loop, writes in loops if writes]
+        if not filling:
+            return f"found {len(loops)} loops, allowed one that writes shared memory"
+        for loop, writes in filling:
+            _insert(loop, writes[-1], attribute(self, "loop_top", 0) == 1)
+        return None
 
 
 def _writes(loop: Any) -> list[Any]:

@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from tuner.mlir.bindings import ext, ir, transform
+from tuner.mlir.bindings import ir
 from tuner.mlir.building import affine, integers, symbol, value
 from tuner.mlir.index_terms import split_constant
 from tuner.mlir.ldmatrix import TILE, is_transposed, tiles_of
-from tuner.mlir.ops.dialect import InPlaceEffects, TunerDialect, walk
+from tuner.mlir.ops.dialect import InPlaceOp, walk
 
 
-class MergeLdmatrixOp(TunerDialect.Operation, name="merge_ldmatrix"):  # type: ignore[misc,call-arg,name-defined]
+class MergeLdmatrixOp(InPlaceOp, name="merge_ldmatrix"):
     """Joins ``nvgpu.ldmatrix`` of two tiles at n and n + 8 to one of four tiles.
 
     ``convert-vector-to-gpu`` loads B for one ``mma.sync`` of 8 columns at a time. Run after it, while indices
@@ -17,29 +17,11 @@ class MergeLdmatrixOp(TunerDialect.Operation, name="merge_ldmatrix"):  # type: i
     valid. Never fails: loads without a neighbour are left.
     """
 
-    target: ext.Operand[transform.AnyOpType]
-
-    class Transform(transform.TransformOpInterface):  # type: ignore[misc]
-        """Runs on every function of the handle."""
-
-        @staticmethod
-        def apply(op: Any, rewriter: Any, results: Any, state: Any) -> Any:
-            """Changes the payload in place."""
-            for function in state.get_payload_ops(op.target):
-                for loop in walk(function, "scf.for"):
-                    _merge_in(loop)
-            return transform.DiagnosedSilenceableFailure.Success
-
-        @staticmethod
-        def allow_repeated_handle_operands(op: Any) -> bool:
-            """Tells that one handle is enough."""
-            return False
-
-
-def attach() -> None:
-    """Gives the op its behaviour in the current context."""
-    MergeLdmatrixOp.Transform.attach(MergeLdmatrixOp.OPERATION_NAME)
-    InPlaceEffects.attach(MergeLdmatrixOp.OPERATION_NAME)
+    def change(self, function: Any) -> str | None:
+        """Changes one function."""
+        for loop in walk(function, "scf.for"):
+            _merge_in(loop)
+        return None
 
 
 def _merge_in(loop: Any) -> None:

@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from tuner.mlir.bindings import ext, ir, transform
-from tuner.mlir.ops.dialect import InPlaceEffects, TunerDialect, attribute, refuse, walk
+from tuner.mlir.bindings import ir
+from tuner.mlir.ops.dialect import InPlaceOp, attribute, walk
 
 VIEWS = ("memref.subview", "memref.cast")
 LOCALITY = 3  # keep in every level of cache
 
 
-class PrefetchReadsOp(TunerDialect.Operation, name="prefetch_reads"):  # type: ignore[misc,call-arg,name-defined]
+class PrefetchReadsOp(InPlaceOp, name="prefetch_reads"):
     """Inserts ``memref.prefetch`` before vector reads of one function argument inside loops.
 
     Attributes, all i64: ``argument`` (its number), ``rows`` and ``columns`` (how many elements ahead in
@@ -18,36 +18,18 @@ class PrefetchReadsOp(TunerDialect.Operation, name="prefetch_reads"):  # type: i
     Silenceable failure: the function has no such argument.
     """
 
-    target: ext.Operand[transform.AnyOpType]
-
-    class Transform(transform.TransformOpInterface):  # type: ignore[misc]
-        """Runs on every function of the handle."""
-
-        @staticmethod
-        def apply(op: Any, rewriter: Any, results: Any, state: Any) -> Any:
-            """Changes the payload in place."""
-            number = attribute(op, "argument", 1)
-            for function in state.get_payload_ops(op.target):
-                argument = _argument(function.operation, number)
-                if argument is None:
-                    found = function.operation.name
-                    return refuse(op, f"target: found {found}, allowed func.func with argument {number}")
-                for read in walk(function, "vector.transfer_read"):
-                    if _is_matrix_read_in_loop(read) and _root(read.operands[0]) == argument:
-                        ahead = (attribute(op, "rows", 0), attribute(op, "columns", 0))
-                        _prefetch(read, ahead, attribute(op, "line", 16))
-            return transform.DiagnosedSilenceableFailure.Success
-
-        @staticmethod
-        def allow_repeated_handle_operands(op: Any) -> bool:
-            """Tells that one handle is enough."""
-            return False
-
-
-def attach() -> None:
-    """Gives the op its behaviour in the current context."""
-    PrefetchReadsOp.Transform.attach(PrefetchReadsOp.OPERATION_NAME)
-    InPlaceEffects.attach(PrefetchReadsOp.OPERATION_NAME)
+    def change(self, function: Any) -> str | None:
+        """Changes one function."""
+        number = attribute(self, "argument", 1)
+        argument = _argument(function, number)
+        if argument is None:
+            found = function.name
+            return f"target: found {found}, allowed func.func with argument {number}"
+        for read in walk(function, "vector.transfer_read"):
+            if _is_matrix_read_in_loop(read) and _root(read.operands[0]) == argument:
+                ahead = (attribute(self, "rows", 0), attribute(self, "columns", 0))
+                _prefetch(read, ahead, attribute(self, "line", 16))
+        return None
 
 
 def _argument(function: Any, number: int) -> Any | None:

@@ -2,16 +2,16 @@
 
 from typing import Any
 
-from tuner.mlir.bindings import ext, ir, transform
+from tuner.mlir.bindings import ir
 from tuner.mlir.building import create
 from tuner.mlir.epilogues import ARGUMENT, DIMENSIONS, SUFFIX, name_of
-from tuner.mlir.ops.dialect import InPlaceEffects, TunerDialect, refuse, walk
+from tuner.mlir.ops.dialect import InPlaceOp, walk
 from tuner.mlir.padded_views import retype_argument, sync_function_type
 
 ELEMENTWISE = ("arith.", "math.", "linalg.yield")
 
 
-class SetAsideEpilogueOp(TunerDialect.Operation, name="set_aside_epilogue"):  # type: ignore[misc,call-arg,name-defined]
+class SetAsideEpilogueOp(InPlaceOp, name="set_aside_epilogue"):
     """Takes the elementwise ``linalg.generic`` that consumes another linalg op out of the function.
 
     Its body becomes a private scalar function, which ``tuner.finish_stores`` applies to the vectors that it
@@ -21,36 +21,16 @@ class SetAsideEpilogueOp(TunerDialect.Operation, name="set_aside_epilogue"):  # 
     Silenceable failure: no such generic, or one whose other operands are no arguments.
     """
 
-    target: ext.Operand[transform.AnyOpType]
-
-    class Transform(transform.TransformOpInterface):  # type: ignore[misc]
-        """Runs on every function of the handle."""
-
-        @staticmethod
-        def apply(op: Any, rewriter: Any, results: Any, state: Any) -> Any:
-            """Changes the payload in place."""
-            for function in state.get_payload_ops(op.target):
-                generic = next(
-                    (each for each in walk(function, "linalg.generic") if _is_epilogue(each)), None
-                )
-                if generic is None:
-                    return refuse(op, "found no elementwise linalg.generic that consumes another linalg op")
-                inputs = list(generic.operands)[1:]
-                if any(_argument_behind(each) is None for each in inputs):
-                    return refuse(op, "found an operand computed before, allowed arguments as tensors")
-                _set_aside(function.operation, generic)
-            return transform.DiagnosedSilenceableFailure.Success
-
-        @staticmethod
-        def allow_repeated_handle_operands(op: Any) -> bool:
-            """Tells that one handle is enough."""
-            return False
-
-
-def attach() -> None:
-    """Gives the op its behaviour in the current context."""
-    SetAsideEpilogueOp.Transform.attach(SetAsideEpilogueOp.OPERATION_NAME)
-    InPlaceEffects.attach(SetAsideEpilogueOp.OPERATION_NAME)
+    def change(self, function: Any) -> str | None:
+        """Changes one function."""
+        generic = next((each for each in walk(function, "linalg.generic") if _is_epilogue(each)), None)
+        if generic is None:
+            return "found no elementwise linalg.generic that consumes another linalg op"
+        inputs = list(generic.operands)[1:]
+        if any(_argument_behind(each) is None for each in inputs):
+            return "found an operand computed before, allowed arguments as tensors"
+        _set_aside(function, generic)
+        return None
 
 
 def _is_epilogue(generic: Any) -> bool:

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from tuner.mlir.bindings import ext, ir, transform
+from tuner.mlir.bindings import ir
 from tuner.mlir.building import affine, create, symbol, value
-from tuner.mlir.ops.dialect import InPlaceEffects, TunerDialect, attribute, refuse, walk
+from tuner.mlir.ops.dialect import InPlaceOp, attribute, walk
 from tuner.mlir.types import element_bytes, is_workgroup
 
 VECTOR_BYTES = 16  # one row of an ldmatrix tile, one cp.async
@@ -13,7 +13,7 @@ READS_AND_COPIES = frozenset({"nvgpu.ldmatrix", "nvgpu.device_async_copy", "vect
 BY_INDEX = READS_AND_COPIES | {"vector.load", "memref.load", "memref.store"}
 
 
-class SharedLayoutOp(TunerDialect.Operation, name="shared_layout"):  # type: ignore[misc,call-arg,name-defined]
+class SharedLayoutOp(InPlaceOp, name="shared_layout"):
     """Rearranges every ``memref.alloc`` in shared memory; all accesses must be by index.
 
     With ``swizzle = 1`` (i64, 0 unless given) a tile that only ``nvgpu.ldmatrix`` reads gets its 16-byte
@@ -23,38 +23,18 @@ class SharedLayoutOp(TunerDialect.Operation, name="shared_layout"):  # type: ign
     stays valid. Silenceable failure: a use that is not by index, or other ``pad_bytes``.
     """
 
-    target: ext.Operand[transform.AnyOpType]
-
-    class Transform(transform.TransformOpInterface):  # type: ignore[misc]
-        """Runs on every function of the handle."""
-
-        @staticmethod
-        def apply(op: Any, rewriter: Any, results: Any, state: Any) -> Any:
-            """Changes the payload in place."""
-            pad_bytes = attribute(op, "pad_bytes", VECTOR_BYTES)
-            if pad_bytes < 0 or pad_bytes % VECTOR_BYTES:
-                return refuse(op, f"pad_bytes: found {pad_bytes}, allowed a multiple of {VECTOR_BYTES}")
-            for function in state.get_payload_ops(op.target):
-                tiles = [each for each in walk(function, "memref.alloc") if _is_shared(each)]
-                strange = next((name for tile in tiles for name in _names(tile) - BY_INDEX), None)
-                if strange is not None:
-                    return refuse(
-                        op, f"found {strange} of shared memory, allowed {', '.join(sorted(BY_INDEX))}"
-                    )
-                for tile in tiles:
-                    _rearrange(tile, pad_bytes, attribute(op, "swizzle", 0) == 1)
-            return transform.DiagnosedSilenceableFailure.Success
-
-        @staticmethod
-        def allow_repeated_handle_operands(op: Any) -> bool:
-            """Tells that one handle is enough."""
-            return False
-
-
-def attach() -> None:
-    """Gives the op its behaviour in the current context."""
-    SharedLayoutOp.Transform.attach(SharedLayoutOp.OPERATION_NAME)
-    InPlaceEffects.attach(SharedLayoutOp.OPERATION_NAME)
+    def change(self, function: Any) -> str | None:
+        """Changes one function."""
+        pad_bytes = attribute(self, "pad_bytes", VECTOR_BYTES)
+        if pad_bytes < 0 or pad_bytes % VECTOR_BYTES:
+            return f"pad_bytes: found {pad_bytes}, allowed a multiple of {VECTOR_BYTES}"
+        tiles = [each for each in walk(function, "memref.alloc") if _is_shared(each)]
+        strange = next((name for tile in tiles for name in _names(tile) - BY_INDEX), None)
+        if strange is not None:
+            return f"found {strange} of shared memory, allowed {', '.join(sorted(BY_INDEX))}"
+        for tile in tiles:
+            _rearrange(tile, pad_bytes, attribute(self, "swizzle", 0) == 1)
+        return None
 
 
 def _is_shared(alloc: Any) -> bool:

@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from tuner.mlir.bindings import ext, ir, transform
+from tuner.mlir.bindings import ir
 from tuner.mlir.building import affine, index, symbol, value
-from tuner.mlir.ops.dialect import InPlaceEffects, TunerDialect, attribute, refuse, walk
+from tuner.mlir.ops.dialect import InPlaceOp, attribute, walk
 
 GRID_Z = 2  # operand of gpu.launch: blocks along z
 
 
-class SplitKOp(TunerDialect.Operation, name="split_k"):  # type: ignore[misc,call-arg,name-defined]
+class SplitKOp(InPlaceOp, name="split_k"):
     """Gives every ``gpu.launch`` ``slices`` (i64) blocks along z, and each of them a part of its loop.
 
     The loop runs a ``slices``-th of its trips, from a start that depends on ``gpu.block_id z``. Every block
@@ -19,34 +19,16 @@ class SplitKOp(TunerDialect.Operation, name="split_k"):  # type: ignore[misc,cal
     that is not constant, one block along z already taken, trips that ``slices`` does not divide.
     """
 
-    target: ext.Operand[transform.AnyOpType]
-
-    class Transform(transform.TransformOpInterface):  # type: ignore[misc]
-        """Runs on every function of the handle."""
-
-        @staticmethod
-        def apply(op: Any, rewriter: Any, results: Any, state: Any) -> Any:
-            """Changes the payload in place."""
-            slices = attribute(op, "slices", 1)
-            for function in state.get_payload_ops(op.target):
-                for launch in walk(function, "gpu.launch"):
-                    loops = _loops(launch)
-                    reason = _why_not(launch, loops, slices)
-                    if reason is not None:
-                        return refuse(op, reason)
-                    _split(launch, loops[0], slices)
-            return transform.DiagnosedSilenceableFailure.Success
-
-        @staticmethod
-        def allow_repeated_handle_operands(op: Any) -> bool:
-            """Tells that one handle is enough."""
-            return False
-
-
-def attach() -> None:
-    """Gives the op its behaviour in the current context."""
-    SplitKOp.Transform.attach(SplitKOp.OPERATION_NAME)
-    InPlaceEffects.attach(SplitKOp.OPERATION_NAME)
+    def change(self, function: Any) -> str | None:
+        """Changes one function."""
+        slices = attribute(self, "slices", 1)
+        for launch in walk(function, "gpu.launch"):
+            loops = _loops(launch)
+            reason = _why_not(launch, loops, slices)
+            if reason is not None:
+                return reason
+            _split(launch, loops[0], slices)
+        return None
 
 
 def _loops(launch: Any) -> list[Any]:

@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from tuner.mlir.bindings import ext, ir, transform
+from tuner.mlir.bindings import ir
 from tuner.mlir.building import affine, index, symbol, value
-from tuner.mlir.ops.dialect import InPlaceEffects, TunerDialect, attribute, refuse, walk
+from tuner.mlir.ops.dialect import InPlaceOp, attribute, walk
 
 
-class SwizzleBlocksOp(TunerDialect.Operation, name="swizzle_blocks"):  # type: ignore[misc,call-arg,name-defined]
+class SwizzleBlocksOp(InPlaceOp, name="swizzle_blocks"):
     """Renumbers the blocks of every ``gpu.launch``: bands of ``group`` (i64) block rows, columns first.
 
     Blocks start in the order of their linear number, x fastest; swept in whole rows they read all of B
@@ -15,35 +15,17 @@ class SwizzleBlocksOp(TunerDialect.Operation, name="swizzle_blocks"):  # type: i
     valid. Silenceable failure: no launch, a launch whose grid is not constant, or ``group`` below 1.
     """
 
-    target: ext.Operand[transform.AnyOpType]
-
-    class Transform(transform.TransformOpInterface):  # type: ignore[misc]
-        """Runs on every function of the handle."""
-
-        @staticmethod
-        def apply(op: Any, rewriter: Any, results: Any, state: Any) -> Any:
-            """Changes the payload in place."""
-            group = attribute(op, "group", 1)
-            for function in state.get_payload_ops(op.target):
-                launches = walk(function, "gpu.launch")
-                grids = [grid for grid in map(_grid, launches) if grid is not None]
-                if group < 1 or not launches or len(grids) < len(launches):
-                    found = f"{len(launches)} launches, {len(grids)} of a constant grid, group {group}"
-                    return refuse(op, f"found {found}, allowed constant grids and a group of 1 or more")
-                for launch, grid in zip(launches, grids, strict=True):
-                    _renumber(launch, grid, group)
-            return transform.DiagnosedSilenceableFailure.Success
-
-        @staticmethod
-        def allow_repeated_handle_operands(op: Any) -> bool:
-            """Tells that one handle is enough."""
-            return False
-
-
-def attach() -> None:
-    """Gives the op its behaviour in the current context."""
-    SwizzleBlocksOp.Transform.attach(SwizzleBlocksOp.OPERATION_NAME)
-    InPlaceEffects.attach(SwizzleBlocksOp.OPERATION_NAME)
+    def change(self, function: Any) -> str | None:
+        """Changes one function."""
+        group = attribute(self, "group", 1)
+        launches = walk(function, "gpu.launch")
+        grids = [grid for grid in map(_grid, launches) if grid is not None]
+        if group < 1 or not launches or len(grids) < len(launches):
+            found = f"{len(launches)} launches, {len(grids)} of a constant grid, group {group}"
+            return f"found {found}, allowed constant grids and a group of 1 or more"
+        for launch, grid in zip(launches, grids, strict=True):
+            _renumber(launch, grid, group)
+        return None
 
 
 def _grid(launch: Any) -> tuple[int, int] | None:

@@ -2,15 +2,15 @@
 
 from typing import Any
 
-from tuner.mlir.bindings import ext, ir, transform
+from tuner.mlir.bindings import ir
 from tuner.mlir.building import index
-from tuner.mlir.ops.dialect import InPlaceEffects, TunerDialect, attribute, refuse, walk
+from tuner.mlir.ops.dialect import InPlaceOp, attribute, walk
 from tuner.mlir.types import is_workgroup
 
 COPIES_LIMIT = 4096  # of one body; more would take ptxas minutes
 
 
-class UnrollInnerLoopsOp(TunerDialect.Operation, name="unroll_inner_loops"):  # type: ignore[misc,call-arg,name-defined]
+class UnrollInnerLoopsOp(InPlaceOp, name="unroll_inner_loops"):
     """Fully unrolls every ``scf.for`` without an allocation in workgroup memory in it, innermost first.
 
     What is left can be pipelined: ``nvgpu.pipeline_shared_memory_copies`` takes no loop with a region in it.
@@ -19,35 +19,17 @@ class UnrollInnerLoopsOp(TunerDialect.Operation, name="unroll_inner_loops"):  # 
     or a body copied more often than the limit.
     """
 
-    target: ext.Operand[transform.AnyOpType]
-
-    class Transform(transform.TransformOpInterface):  # type: ignore[misc]
-        """Runs on every function of the handle."""
-
-        @staticmethod
-        def apply(op: Any, rewriter: Any, results: Any, state: Any) -> Any:
-            """Changes the payload in place; nothing is changed where one loop is refused."""
-            limit = attribute(op, "limit", COPIES_LIMIT)
-            for function in state.get_payload_ops(op.target):
-                loops = [loop for loop in walk(function, "scf.for") if not _allocates(loop)]
-                for loop in loops:
-                    found = _why_not(loop, loops, limit)
-                    if found:
-                        return refuse(op, found)
-                for loop in loops:  # a walk meets what is nested first
-                    _unroll(loop)
-            return transform.DiagnosedSilenceableFailure.Success
-
-        @staticmethod
-        def allow_repeated_handle_operands(op: Any) -> bool:
-            """Tells that one handle is enough."""
-            return False
-
-
-def attach() -> None:
-    """Gives the op its behaviour in the current context."""
-    UnrollInnerLoopsOp.Transform.attach(UnrollInnerLoopsOp.OPERATION_NAME)
-    InPlaceEffects.attach(UnrollInnerLoopsOp.OPERATION_NAME)
+    def change(self, function: Any) -> str | None:
+        """Changes one function; nothing is changed where one loop is refused."""
+        limit = attribute(self, "limit", COPIES_LIMIT)
+        loops = [loop for loop in walk(function, "scf.for") if not _allocates(loop)]
+        for loop in loops:
+            found = _why_not(loop, loops, limit)
+            if found:
+                return found
+        for loop in loops:  # a walk meets what is nested first
+            _unroll(loop)
+        return None
 
 
 def _allocates(loop: Any) -> bool:
