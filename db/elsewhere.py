@@ -59,9 +59,10 @@ class ResultsImport:
         if self._session.scalar(known) is not None:
             self._counts = replace(self._counts, known=self._counts.known + 1)
             return
-        row = TrialRow(run_id=run.id, number=trial.origin.number, row=source.row, proposed=trial.finished)
+        columns = rows.outcome_columns(self._record(trial, run.target), trial.finished)
+        row = TrialRow(run_id=run.id, number=trial.origin.number, row=source.row, **columns)
+        row.proposed = trial.finished
         row.strategy, row.knobs = trial.candidate.strategy, dict(trial.candidate.choices)
-        rows.write_outcome(row, self._record(trial, run.target), trial.finished)
         self._session.add(row)
         self._session.flush()
         if isinstance(trial.outcome, Measurement):

@@ -5,6 +5,7 @@ import hashlib
 import json
 import math
 from dataclasses import asdict, fields
+from typing import Any
 
 from tuner.db.conditions import conditions_of, stored_conditions
 from tuner.db.first_points import point_of, stored_point
@@ -117,20 +118,31 @@ def run_of(row: RunRow) -> Run:
     )
 
 
-def write_measurement(row: MeasurementRow, measurement: Measurement) -> None:
-    """Fills in a measurement, its kind and owner left out. Raises ValueError for a time that is no number."""
+def measurement_columns(measurement: Measurement) -> dict[str, Any]:
+    """Returns the columns of a measurement, its kind and owner left out.
+
+    Raises ValueError for a time that is no number.
+    """
     low_s, high_s = measurement.interval_s
     cold_s = () if measurement.cold_median_s is None else (measurement.cold_median_s,)
     if not all(map(math.isfinite, (*measurement.samples_s, measurement.median_s, low_s, high_s, *cold_s))):
         raise ValueError(f"measurement: found {measurement}, allowed finite seconds")
-    row.samples_s = list(measurement.samples_s)
-    row.inner_calls = measurement.inner_calls
-    row.median_s = measurement.median_s
-    row.low_s = low_s
-    row.high_s = high_s
-    row.is_complete = measurement.is_complete
-    row.cold_median_s = measurement.cold_median_s
-    row.conditions = stored_conditions(measurement.conditions)
+    return {
+        "samples_s": list(measurement.samples_s),
+        "inner_calls": measurement.inner_calls,
+        "median_s": measurement.median_s,
+        "low_s": low_s,
+        "high_s": high_s,
+        "is_complete": measurement.is_complete,
+        "cold_median_s": measurement.cold_median_s,
+        "conditions": stored_conditions(measurement.conditions),
+    }
+
+
+def write_measurement(row: MeasurementRow, measurement: Measurement) -> None:
+    """Fills in a measurement, its kind and owner left out. Raises ValueError for a time that is no number."""
+    for name, value in measurement_columns(measurement).items():
+        setattr(row, name, value)
 
 
 def measurement_of(row: MeasurementRow) -> Measurement:
@@ -146,21 +158,23 @@ def measurement_of(row: MeasurementRow) -> Measurement:
     )
 
 
-def write_outcome(row: TrialRow, record: Record, finished: datetime.datetime) -> None:
-    """Fills in what became of a trial; a measurement has a row of its own, a script as well."""
+def outcome_columns(record: Record, finished: datetime.datetime) -> dict[str, Any]:
+    """Returns the columns of what became of a trial; a measurement has a row of its own, a script as well."""
     verdict = record.outcome if isinstance(record.outcome, Verdict) else record.verdict
     failure = record.outcome if isinstance(record.outcome, Failure) else None
-    row.finished = finished
-    row.status = record.status
-    row.stage = None if failure is None else failure.stage.value
-    row.reason = None if failure is None else failure.reason
-    row.max_error = None if verdict is None else verdict.max_error
-    row.elements = None if verdict is None else verdict.elements
-    row.notes = None if verdict is None or not verdict.notes else list(verdict.notes)
-    row.stage_s = [list(pair) for pair in record.stage_s]
-    row.script_sha256 = record.script_sha256 or None
-    row.artifact_sha256 = record.artifact_sha256 or None
-    row.reused_from_id = record.reused_from
+    return {
+        "finished": finished,
+        "status": record.status,
+        "stage": None if failure is None else failure.stage.value,
+        "reason": None if failure is None else failure.reason,
+        "max_error": None if verdict is None else verdict.max_error,
+        "elements": None if verdict is None else verdict.elements,
+        "notes": None if verdict is None or not verdict.notes else list(verdict.notes),
+        "stage_s": [list(pair) for pair in record.stage_s],
+        "script_sha256": record.script_sha256 or None,
+        "artifact_sha256": record.artifact_sha256 or None,
+        "reused_from_id": record.reused_from,
+    }
 
 
 def trial_of(row: TrialRow, first: MeasurementRow | None, final: MeasurementRow | None) -> StoredTrial:

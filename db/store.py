@@ -17,19 +17,18 @@ from tuner.db.interning import interned
 from tuner.db.merge import Merge
 from tuner.db.models import (
     FINAL,
-    FIRST,
     VENDOR,
     ArtifactRow,
     MeasurementRow,
     ProblemRow,
     RunRow,
-    ScriptRow,
     TrialRow,
 )
 from tuner.db.pending import pending_trials
 from tuner.db.programs import artifact_row, program_of
 from tuner.db.queries import count_select, queried, recalled, run_select, same_code, trial_select
 from tuner.db.revision import stored_revision
+from tuner.db.trial_writes import add_outcome, add_proposal, add_script, has_run, proposal, set_seconds
 from tuner.errors import UsageError
 from tuner.kernel import KernelProgram
 from tuner.machine import Compiler, Machine
@@ -153,18 +152,15 @@ class Store:
         Raises UsageError for a number that the run has: another process is running it as well.
         """
         with self._database.writing() as session:
-            _known(session, RunRow, run_id)
-            trial = TrialRow(run_id=run_id, number=number, row=row, proposed=_now())
-            trial.strategy = candidate.strategy
-            trial.knobs = dict(candidate.choices)
-            session.add(trial)
+            connection = session.connection()
+            if not _is_id(run_id) or not has_run(connection, run_id):
+                raise _unknown(session, RunRow, run_id)
             try:
-                session.flush()
+                return add_proposal(connection, run_id, number, row, candidate, _now())
             except IntegrityError as error:
                 raise UsageError(
                     f"run {run_id}: found trial {number} proposed already, allowed one process per run"
                 ) from error
-            return trial.id
 
     def record(
         self, trial_id: int, record: Record, script_text: str, run_seconds: float | None = None
@@ -175,21 +171,21 @@ class Store:
         """
         _require_same_script(record, script_text)
         with self._database.writing() as session:
-            trial = _known(session, TrialRow, trial_id)
-            if trial.status is not None:
+            connection = session.connection()
+            proposed = proposal(connection, trial_id) if _is_id(trial_id) else None
+            if proposed is None:
+                raise _unknown(session, TrialRow, trial_id)
+            run_id, candidate, has_outcome = proposed
+            if has_outcome:
                 raise UsageError(f"trial {trial_id}: found an outcome already, allowed one process per run")
-            _require_same_candidate(trial, record)
+            _require_same_candidate(trial_id, candidate, record)
             if record.script_sha256:
-                interned(session, ScriptRow(sha256=record.script_sha256, text=script_text))
+                add_script(connection, record.script_sha256, script_text)
             if record.program is not None:
                 interned(session, artifact_row(record.artifact_sha256, record.program))
-            rows.write_outcome(trial, record, _now())
+            add_outcome(connection, trial_id, record, _now())
             if run_seconds is not None:  # a kill loses no more of a budget than one trial
-                _known(session, RunRow, trial.run_id).seconds = run_seconds
-            if isinstance(record.outcome, Measurement):
-                measurement = MeasurementRow(trial_id=trial_id, kind=FIRST)
-                rows.write_measurement(measurement, record.outcome)
-                session.add(measurement)
+                set_seconds(connection, run_id, run_seconds)
 
     def set_final(self, trial_id: int, measurement: Measurement) -> None:
         """Stores a finalist's second timing, in place of an earlier one."""
@@ -253,7 +249,7 @@ class Store:
         if not script_sha256 and not artifact_sha256:
             return None
         with self._database.reading() as session:
-            if not session.scalar(same_code(script_sha256, artifact_sha256)):
+            if session.connection().scalar(same_code(script_sha256, artifact_sha256)) is None:
                 return None  # what most are: the question with all its joins costs many times as much
             found = _trials(session, recalled(key, script_sha256, artifact_sha256))
             return found[0] if found else None
@@ -294,23 +290,31 @@ class Store:
 
 def _known(session: Session, table: type[Row], row_id: int) -> Row:
     """Returns a row by its id. Raises UsageError that tells which ids there are."""
-    found = session.get(table, row_id) if abs(row_id) < 2**63 else None
-    if found is not None:
-        return found
+    found = session.get(table, row_id) if _is_id(row_id) else None
+    if found is None:
+        raise _unknown(session, table, row_id)
+    return found
+
+
+def _is_id(row_id: int) -> bool:
+    """Says whether a database could hold such an id at all."""
+    return abs(row_id) < 2**63
+
+
+def _unknown(session: Session, table: type[Row], row_id: int) -> UsageError:
     low, high = session.execute(sa.select(sa.func.min(table.id), sa.func.max(table.id))).one()
     allowed = "none: the database is empty" if low is None else f"{low} to {high}"
-    raise UsageError(f"{table.__tablename__}: found {row_id}, allowed {allowed}")
+    return UsageError(f"{table.__tablename__}: found {row_id}, allowed {allowed}")
 
 
 def _trials(session: Session, chosen: "AnySelect") -> tuple[StoredTrial, ...]:
     return tuple(rows.trial_of(row, first, final) for row, first, final in session.execute(chosen))
 
 
-def _require_same_candidate(trial: TrialRow, record: Record) -> None:
-    proposed = rows.candidate_of(trial)
+def _require_same_candidate(trial_id: int, proposed: Candidate, record: Record) -> None:
     if proposed != record.candidate:
         raise ValueError(
-            f"trial {trial.id}: found an outcome of {record.candidate.text}, allowed {proposed.text}"
+            f"trial {trial_id}: found an outcome of {record.candidate.text}, allowed {proposed.text}"
         )
 
 

@@ -1,0 +1,70 @@
+"""What every trial writes, as plain statements: an object for each row would cost several times as much."""
+
+import datetime
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+from sqlalchemy.exc import IntegrityError
+
+from tuner.db.models import FIRST, Base
+from tuner.db.rows import measurement_columns, outcome_columns
+from tuner.record import Measurement, Record
+from tuner.space import Candidate
+
+RUN, TRIAL, SCRIPT, MEASUREMENT = (
+    Base.metadata.tables[name] for name in ("run", "trial", "script", "measurement")
+)
+
+
+def has_run(connection: Connection, run_id: int) -> bool:
+    """Returns whether there is such a run."""
+    return connection.scalar(sa.select(RUN.c.id).where(RUN.c.id == run_id)) is not None
+
+
+def add_proposal(
+    connection: Connection, run_id: int, number: int, row: int, candidate: Candidate, now: datetime.datetime
+) -> int:
+    """Returns the id of the new trial. Raises IntegrityError for a number that the run has."""
+    columns = {
+        "run_id": run_id,
+        "number": number,
+        "row": row,
+        "proposed": now,
+        "strategy": candidate.strategy,
+        "knobs": dict(candidate.choices),
+    }
+    trial_id: int = connection.scalars(sa.insert(TRIAL).returning(TRIAL.c.id), columns).one()
+    return trial_id
+
+
+def proposal(connection: Connection, trial_id: int) -> tuple[int, Candidate, bool] | None:
+    """Returns a trial's run, its candidate, and whether its outcome is stored; None for no such trial."""
+    columns = (TRIAL.c.run_id, TRIAL.c.strategy, TRIAL.c.knobs, TRIAL.c.status)
+    found = connection.execute(sa.select(*columns).where(TRIAL.c.id == trial_id)).one_or_none()
+    if found is None:
+        return None
+    return found.run_id, Candidate.of(found.strategy, found.knobs), found.status is not None
+
+
+def add_script(connection: Connection, sha256: str, text: str) -> None:
+    """Stores a script unless it is stored already."""
+    if connection.scalar(sa.select(SCRIPT.c.sha256).where(SCRIPT.c.sha256 == sha256)) is not None:
+        return
+    try:
+        with connection.begin_nested():
+            connection.execute(sa.insert(SCRIPT), {"sha256": sha256, "text": text})
+    except IntegrityError:  # another process was quicker (PostgreSQL: SQLite has one writer)
+        return
+
+
+def add_outcome(connection: Connection, trial_id: int, record: Record, now: datetime.datetime) -> None:
+    """Stores what became of a proposal; its script is stored already."""
+    connection.execute(sa.update(TRIAL).where(TRIAL.c.id == trial_id), outcome_columns(record, now))
+    if isinstance(record.outcome, Measurement):
+        owner = {"trial_id": trial_id, "kind": FIRST}
+        connection.execute(sa.insert(MEASUREMENT), owner | measurement_columns(record.outcome))
+
+
+def set_seconds(connection: Connection, run_id: int, seconds: float) -> None:
+    """Stores how long a run has taken."""
+    connection.execute(sa.update(RUN).where(RUN.c.id == run_id), {"seconds": seconds})
