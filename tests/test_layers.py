@@ -16,7 +16,7 @@ VALUES = {
     *("ped_anova", "ablation"),
     *("program_times", "program_run", "program_report"),
     *("record", "conditions", "runs", "answer", "device_program", "recorded_space", "run_difference"),
-    *("pending", "measured_elsewhere", "promise"),
+    *("pending", "measured_elsewhere", "promise", "plain_values"),
     *("first_point", "nearest", "nearest_row", "warm_start", "simplicity", "slowdown"),
     *("cpu_cost", "gpu_cost", "schedule_model", "seeds"),
 }

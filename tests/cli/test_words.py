@@ -1,6 +1,6 @@
 import pytest
 
-from tuner.cli.words import count_text, interval_text, seconds_text, speed_text, table_text
+from tuner.cli.words import count_text, interval_text, one_line, seconds_text, speed_text, table_text
 
 
 @pytest.mark.parametrize(
@@ -29,6 +29,18 @@ def test_a_speed_that_is_not_known_is_a_dash() -> None:
 
 def test_counts_agree_with_their_noun() -> None:
     assert [count_text(count, "trial") for count in (0, 1, 2)] == ["0 trials", "1 trial", "2 trials"]
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("two\n  lines\tand a tab", "two lines and a tab"),
+        ("\x1b[31mred \u202eüber 核", "\\x1b[31mred \\u202eüber 核"),
+        ("x" * 2001, "x" * 2000 + "..."),
+    ],
+)
+def test_a_message_is_one_line_that_moves_no_terminal(text: str, line: str) -> None:
+    assert one_line(text) == line
 
 
 def test_columns_are_aligned_and_numbers_stand_right() -> None:

@@ -49,6 +49,8 @@ def test_the_cache_of_an_unfinished_run_is_closed(tmp_path: Path, end: str) -> N
         (b"[1, 2]", "found no JSON|found JSON that is no object"),
         (b"\xff\xfe", "found a byte that is no UTF-8 at 0, allowed UTF-8"),
         (b"[" * 100_000, "found no JSON"),
+        (b'{"size": ' + b"9" * 5000 + b"}", "found no JSON"),  # Python reads no integer so long
+        (b'{"name": "\\ud800"}', "found half of a surrogate pair, allowed what UTF-8 can write"),
         (gzip.compress(b"{}")[:-4], "found damaged gzip"),
         (b"\x1f\x8bnonsense", "found damaged gzip"),
     ],
@@ -71,5 +73,12 @@ def test_a_file_that_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(recorded_file, "BYTES_LIMIT", 1000)
     path = tmp_path / "bomb.json.gz"
     path.write_bytes(gzip.compress(b" " * 1001))
-    with pytest.raises(UsageError, match="found more than 1000 bytes, allowed 1000"):
-        open_recorded(path)
+    for file in (path, Path("/dev/zero")):  # which has no end
+        with pytest.raises(UsageError, match="found more than 1000 bytes, allowed 1000"):
+            open_recorded(file)
+
+
+def test_a_pair_of_surrogates_is_a_character(tmp_path: Path) -> None:
+    path = tmp_path / "space.json"
+    path.write_text('{"name": "\\ud83d\\ude00"}')
+    assert open_recorded(path).document == {"name": "\U0001f600"}

@@ -69,9 +69,15 @@ def test_every_point_is_code_of_its_own(tmp_path: Path) -> None:
     [
         ({"cache": {}}, "found no point that was tried, allowed at least one"),
         ({"cache": {"1": {"time": "InvalidConfig"}}}, "found no point that was tried"),
-        ({"tune_params_keys": ["nowhere"]}, "found KeyError: 'nowhere', allowed T4 or a Kernel Tuner cache"),
-        ({"tune_params_keys": None}, "found TypeError"),
-        ({"cache": {"1": 5}}, "found AttributeError"),
+        ({"tune_params_keys": ["nowhere"]}, "found no 'nowhere' where its format has one, allowed T4 or a"),
+        ({"tune_params_keys": None}, "found another form"),
+        ({"cache": {"1": 5}}, "found another form"),
+        ({"kernel_name": "k\x1b[2J"}, r"strategy or knob: found 'k\\x1b\[2J', allowed a printable name"),
+        ({"kernel_name": "a\0b"}, "allowed a printable name"),  # SQLite would end the text there
+        (
+            {"tune_params": {"block_size_x": ["\x1b[31m"], "vector": [0]}},
+            "allowed numbers and printable texts",
+        ),
     ],
 )
 def test_a_damaged_cache_is_refused_in_one_line(
@@ -83,7 +89,9 @@ def test_a_damaged_cache_is_refused_in_one_line(
 
 def test_a_time_that_is_none_is_a_failure(tmp_path: Path) -> None:
     document = cache()
-    for entry, time in zip(document["cache"].values(), [0, -1, float("nan"), None, True, 1.0], strict=True):
+    for entry, time in zip(
+        document["cache"].values(), [0, -1, float("nan"), 10**400, 1e-300, 1.0], strict=True
+    ):
         entry["time"] = time
     space = read_recorded(write(tmp_path, document))
     assert np.count_nonzero(np.isfinite(space.times_s)) == 1
@@ -91,9 +99,27 @@ def test_a_time_that_is_none_is_a_failure(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "samples",
-    [[], [1.0, 0.0], [1.0, float("nan")], [float("nan"), 1.0], [1.0, None], ["1.0"], [1e20], [-1.0]],
+    [
+        [],
+        [1.0, 0.0],
+        [1.0, float("nan")],
+        [float("nan"), 1.0],
+        [1.0, None],
+        ["1.0"],
+        [1e20],
+        [-1.0],
+        [1e-300],
+    ],
 )
 def test_samples_count_only_where_all_are_times(tmp_path: Path, samples: list[object]) -> None:
     document = cache()
     document["cache"]["1,0"]["times"] = samples
     assert read_recorded(write(tmp_path, document)).outcomes[-1] == RecordedTime(2.5e-3)
+
+
+def test_no_word_of_a_file_moves_the_terminal(tmp_path: Path) -> None:
+    document = cache(device_name="dev\x1b[31m")
+    document["cache"]["1,0"]["time"] = "Boom\x1b]0;title\x07"
+    space = read_recorded(write(tmp_path, document))
+    assert space.machine.name == "dev\\x1b[31m"
+    assert Failure(Stage.RUN, "Boom\\x1b]0;title\\x07") in space.outcomes

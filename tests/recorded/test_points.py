@@ -47,7 +47,7 @@ def test_a_knob_takes_whole_numbers_or_texts(raw: tuple[Raw, ...], plain: tuple[
 
 @pytest.mark.parametrize("listed", [(), ([1, 2],)])
 def test_a_knob_that_is_a_list_is_refused(listed: tuple[Raw, ...]) -> None:
-    with pytest.raises(UsageError, match=r"knob 'x': found .*, allowed numbers and texts"):
+    with pytest.raises(UsageError, match=r"knob 'x': found .*, allowed numbers and printable texts"):
         arranged((points([([1, 2],)], (listed,)),))  # type: ignore[list-item]
 
 
@@ -63,7 +63,7 @@ def test_strategies_follow_one_another() -> None:
     assert entries == (0, 9, 7)
 
 
-@pytest.mark.parametrize("value", [float("inf"), float("nan"), "\ud800"])
+@pytest.mark.parametrize("value", [float("inf"), float("nan"), 10**400, "\ud800", "\x1b[31m", "\0"])
 def test_what_no_knob_can_take_is_refused(value: Raw) -> None:
-    with pytest.raises(UsageError, match=r"knob 'x': found .*, allowed numbers and texts"):
+    with pytest.raises(UsageError, match=r"knob 'x': found .*, allowed numbers and printable texts"):
         arranged((points([(value,), (1,)], ((),)),))

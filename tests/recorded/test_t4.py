@@ -145,10 +145,19 @@ def test_words_of_failure_become_stages(tmp_path: Path) -> None:
         (foreign(), "found no point that was tried"),
         (foreign(point(1, invalidity="constraints")), "found no point that was tried"),
         (foreign(point(1), timeunit="fortnights"), "timeunit: found 'fortnights', allowed nanoseconds, ns"),
-        (foreign({"invalidity": "correct"}), "found KeyError: 'configuration'"),
-        (foreign(point(1, invalidity="odd")), "found KeyError: 'odd'"),
-        (foreign(point(10**400)), "found OverflowError: int too large"),
-        (foreign(point(1), {**RESULT, "configuration": {"block": 2}}), "found KeyError: 'unroll'"),
+        (foreign({"invalidity": "correct"}), "found no 'configuration' where its format has one"),
+        (
+            foreign(point(1, invalidity="odd")),
+            "invalidity: found 'odd', allowed correct, constraints, compile",
+        ),
+        (foreign(point(1, invalidity=[])), r"invalidity: found \[\], allowed"),
+        (foreign(point(1), timeunit=[]), r"timeunit: found \[\], allowed nanoseconds"),
+        (foreign(point(1, configuration=[1, 2])), "found another form"),
+        (foreign(point(10**400)), r"knob 'block': found 1000+\.\.\., allowed numbers"),
+        (
+            foreign(point(1), {**RESULT, "configuration": {"block": 2}}),
+            "found no 'unroll' where its format has one",
+        ),
         (foreign(point(1), tuner={"version": 2}), r"tuner\.version: found 2, allowed 1"),
         (
             foreign(
@@ -156,7 +165,7 @@ def test_words_of_failure_become_stages(tmp_path: Path) -> None:
             ),
             "objective 'score': found unit '', allowed a time",
         ),
-        ({"rows": []}, r"found the keys rows, allowed 'results' \(T4\) or 'cache'"),
+        ({"rows": []}, r"found the keys 'rows', allowed 'results' \(T4\) or 'cache'"),
     ],
 )
 def test_what_cannot_be_read_is_refused_in_one_line(
@@ -208,7 +217,56 @@ def test_a_verdict_that_is_none_is_refused(tmp_path: Path, key: str, value: obje
     for result in document["results"]:
         if result["tuner"].get("verdict"):
             result["tuner"]["verdict"][key] = value
-    with pytest.raises(UsageError, match=r"found \w+Error: .*, allowed T4 or a Kernel Tuner cache"):
+    with pytest.raises(UsageError, match=rf"tuner\.verdict\.{key}: found .*, allowed "):
+        read(tmp_path, document)
+
+
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [
+        (("vendor", "median_s"), 0.0),
+        (("vendor", "median_s"), float("nan")),
+        (("vendor", "samples_s"), [-1.0]),
+        (("vendor", "interval_s"), [2.0, 1.0]),
+        (("vendor", "inner_calls"), 2**63),
+        (("vendor", "threads"), "one"),
+        (("vendor", "name"), None),
+        (("machine", "physical_cores"), "two"),
+        (("machine", "memory_bytes"), 2**70),
+        (("machine", "name"), None),
+        (("compiler", "packages"), [1]),
+        (("problem", "shape"), [1.5, 2, 3]),
+        (("threads",), 2**63),
+        (("constraints",), "text"),
+    ],
+)
+def test_what_cannot_be_stored_is_refused_by_its_place(
+    tmp_path: Path, path: tuple[str, ...], found: object
+) -> None:
+    """Taken as it comes it would end in a traceback, or be read as something else: 1.5 as 1."""
+    document = t4_document(values.recording())
+    document["metadata"]["tuner"]["vendor"] = {
+        "name": "library",
+        "threads": 1,
+        "median_s": 1.0,
+        "interval_s": [1.0, 1.0],
+        "inner_calls": 1,
+        "samples_s": [1.0],
+    }
+    assert read(tmp_path, document).vendor is not None
+    inner = document["metadata"]["tuner"]
+    for name in path[:-1]:
+        inner = inner[name]
+    inner[path[-1]] = found
+    with pytest.raises(UsageError, match=rf"tuner\.{path[0]}.*: found .*, allowed "):
+        read(tmp_path, document)
+
+
+@pytest.mark.parametrize("found", ["long", -1.0, 0])
+def test_a_cold_median_that_is_none_is_refused(tmp_path: Path, found: object) -> None:
+    document = t4_document(values.recording())
+    document["results"][0]["tuner"]["cold_median_s"] = found
+    with pytest.raises(UsageError, match=r"tuner\.cold_median_s: found .*, allowed a time in seconds"):
         read(tmp_path, document)
 
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from tuner.bundle.plain_values import decode, encode
 from tuner.errors import UsageError
 from tuner.pending import PendingTrial
+from tuner.plain_values import decode, encode
 
 FORMAT: Final = "tuner-bundle"
 VERSION: Final = 1

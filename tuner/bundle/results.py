@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, Final, final
 
 from tuner.bundle.archive import require_format
-from tuner.bundle.plain_values import decode, encode
 from tuner.errors import Failure, UsageError
 from tuner.measured_elsewhere import (
     ElsewhereResults,
@@ -17,6 +16,7 @@ from tuner.measured_elsewhere import (
     Provenance,
     VendorTime,
 )
+from tuner.plain_values import decode, encode
 from tuner.record import Measurement
 
 FORMAT: Final = "tuner-results"

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 import click
 
 from tuner import __version__
+from tuner.cli.words import one_line
 from tuner.errors import TunerError, UsageError
 
 DONE = 0
@@ -70,7 +71,7 @@ def _told(error: Exception) -> int:
         case _:
             line = f"defect: {type(error).__name__}: {error} (--debug shows where)"
             code = FAILED
-    print(f"tuner: {' '.join(line.split())}", file=sys.stderr)
+    print(f"tuner: {one_line(line)}", file=sys.stderr)
     return code
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from tuner.answer import Answer, timed
 from tuner.cli.gpu_words import gpu_lines
-from tuner.cli.words import count_text, interval_text, knobs_text, seconds_text, speed_text
+from tuner.cli.words import count_text, interval_text, knobs_text, one_line, seconds_text, speed_text
 from tuner.machine import Roofline
 from tuner.report import gflop_per_s, record_of
 from tuner.runs import Counts, Run
@@ -61,11 +61,11 @@ def verified_lines(tuned: TunedRun, trial: int, database_words: str = "") -> lis
     ]
 
 
-def failure_lines(tuned: TunedRun, reasons: Sequence[tuple[str, int]]) -> list[str]:
+def failure_lines(tuned: TunedRun, reasons: Sequence[tuple[str, int]], database_words: str = "") -> list[str]:
     """Returns why a run found nothing."""
     lines = [f"no candidate worked: {counts_words(tuned.counts)}"]
-    lines += [f"  {count} x {reason}" for reason, count in reasons]
-    lines.append(f"  more: tuner history --run {tuned.run.id} --status failed")
+    lines += [f"  {count} x {one_line(reason)}" for reason, count in reasons]
+    lines.append(f"  more: tuner history --run {tuned.run.id} --status failed{database_words}")
     return lines
 
 

@@ -3,7 +3,15 @@
 from tuner.cli.first_words import first_words
 from tuner.cli.gpu_words import gpu_lines
 from tuner.cli.result import counts_words, idle_words, result_lines
-from tuner.cli.words import count_text, interval_text, knobs_text, seconds_text, speed_text, table_text
+from tuner.cli.words import (
+    count_text,
+    interval_text,
+    knobs_text,
+    one_line,
+    seconds_text,
+    speed_text,
+    table_text,
+)
 from tuner.errors import Failure
 from tuner.kernel import Resources
 from tuner.record import Measurement, Verdict
@@ -111,7 +119,7 @@ def _history_row(trial: StoredTrial) -> tuple[str, ...]:
     speed = gflop_per_s(problem, trial.best_s)
     what = f"{record.candidate.strategy} {knobs_text(record.candidate.choices)}"
     if isinstance(record.outcome, Failure):
-        reason = record.outcome.reason[:REASON_LIMIT]
+        reason = one_line(record.outcome.reason)[:REASON_LIMIT]
         what = f"{record.candidate.strategy} {record.outcome.stage.value}: {reason}"
     return (
         str(trial.id),

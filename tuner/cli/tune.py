@@ -177,7 +177,8 @@ def _print(tuned: "TunedRun", store: "Store", as_json: bool, database_words: str
         print("interrupted; everything measured is stored. Go on with:", file=sys.stderr)
         print(f"  tuner tune --resume {tuned.run.id}{database_words}", file=sys.stderr)
     elif not tuned.has_worked:
-        print("\n".join(failure_lines(tuned, _reasons(store, tuned.run.id))), file=sys.stderr)
+        reasons = _reasons(store, tuned.run.id)
+        print("\n".join(failure_lines(tuned, reasons, database_words)), file=sys.stderr)
 
 
 def _first_verified(store: "Store", run: int) -> int:

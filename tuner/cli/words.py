@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from tuner.space import Value
 
+LINE_LIMIT = 2000  # characters of a message
 UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"))
 
 
@@ -26,6 +27,13 @@ def speed_text(gflop_per_s: float | None) -> str:
 def knobs_text(knobs: Sequence[tuple[str, Value]]) -> str:
     """Returns ``name=value`` for every knob."""
     return " ".join(f"{name}={value}" for name, value in knobs)
+
+
+def one_line(text: str) -> str:
+    """Returns a text as one line that moves no terminal: what prints, and of long ones the beginning."""
+    line = " ".join(text.split())
+    plain = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
+    return plain if len(plain) <= LINE_LIMIT else f"{plain[:LINE_LIMIT]}..."
 
 
 def count_text(count: int, noun: str) -> str:

@@ -4,6 +4,7 @@ import contextlib
 import gzip
 import hashlib
 import json
+import re
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ from tuner.errors import UsageError
 BYTES_LIMIT = 1 << 30  # unpacked
 GZIP_MAGIC = b"\x1f\x8b"
 OPEN_ENDS = ("", "}", "}}")  # what a file may lack
+LONE_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  # or one of a pair: no UTF-8 has either alone
 SUFFIXES = (".gz", ".json", ".t4")
 
 
@@ -29,7 +31,8 @@ class RecordedFile:
 def open_recorded(path: Path) -> RecordedFile:
     """Reads a file, compressed or not. Raises UsageError when it is no JSON object."""
     try:
-        content = path.read_bytes()
+        with path.open("rb") as file:
+            content = _limited(path, file.read(BYTES_LIMIT + 1))  # a device has no end
     except OSError as error:
         raise UsageError(f"{path}: found no readable file ({error.strerror}), allowed a recording") from None
     document = _parsed(path, _unpacked(path, content))
@@ -51,20 +54,29 @@ def _unpacked(path: Path, content: bytes) -> bytes:
         return content
     try:
         with gzip.open(path) as file:
-            unpacked = file.read(BYTES_LIMIT + 1)
+            return _limited(path, file.read(BYTES_LIMIT + 1))
     except (OSError, EOFError, zlib.error) as error:
         raise UsageError(f"{path}: found damaged gzip ({error}), allowed gzip or plain JSON") from None
-    if len(unpacked) > BYTES_LIMIT:
+
+
+def _limited(path: Path, content: bytes) -> bytes:
+    if len(content) > BYTES_LIMIT:
         raise UsageError(f"{path}: found more than {BYTES_LIMIT} bytes, allowed {BYTES_LIMIT}")
-    return unpacked
+    return content
 
 
 def _parsed(path: Path, content: bytes) -> object:
     try:
-        return _loads(content.decode().rstrip())
+        text = content.decode().rstrip()
+        document = _loads(text)
+        if LONE_SURROGATE.search(text):
+            json.dumps(document, ensure_ascii=False).encode()
+        return document
+    except UnicodeEncodeError:
+        raise UsageError(f"{path}: found half of a surrogate pair, allowed what UTF-8 can write") from None
     except UnicodeDecodeError as error:
         raise UsageError(f"{path}: found a byte that is no UTF-8 at {error.start}, allowed UTF-8") from None
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"{path}: found no JSON ({error}), allowed T4 or a Kernel Tuner cache") from None
 
 

@@ -20,6 +20,7 @@ FAILED = {
 }
 UNTIMED = Failure(Stage.MEASURE, "recorded without a time")
 FAILED_VALUE = 1e20  # an older spelling of a failure
+SMALLEST = 1e-12  # of any unit: no clock tells such times apart, and speeds stay finite
 
 
 def is_kernel_tuner(document: dict[str, Any]) -> bool:
@@ -57,13 +58,19 @@ def kernel_tuner_space(file: RecordedFile) -> RecordedSpace:
 
 def foreign_machine(device: str) -> Machine:
     """Returns a machine of which only the name is known."""
-    return Machine(device, device, "none", False, 0, 0, 0, 0, 0, 0)
+    name = printable(device)
+    return Machine(name, name, "none", False, 0, 0, 0, 0, 0, 0)
+
+
+def printable(text: str) -> str:
+    """Returns a text that moves no terminal: what is neither printable nor a line's end is spelled out."""
+    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
 
 
 def _outcome(entry: dict[str, Any]) -> RecordedTime | Failure:
     time_ms = entry.get("time")
     if isinstance(time_ms, str):
-        return FAILED.get(time_ms, Failure(Stage.RUN, time_ms))
+        return FAILED.get(time_ms, Failure(Stage.RUN, printable(time_ms)))
     if not is_time(time_ms):
         return UNTIMED
     return RecordedTime(time_ms * MS, samples_of(entry.get("times", ()), MS))
@@ -73,14 +80,16 @@ def is_time(value: object) -> TypeGuard[int | float]:
     """Tells whether a number can be a time."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
-    return math.isfinite(value) and 0 < value < FAILED_VALUE
+    return SMALLEST <= value < FAILED_VALUE
 
 
 def samples_of(values: list[float], unit_s: float) -> tuple[float, ...]:
     """Returns samples in seconds; () where one is no time."""
     try:
         # three passes in C: a file may hold millions
-        are_times = min(values, default=0) > 0 and max(values) < FAILED_VALUE and math.isfinite(sum(values))
+        are_times = (
+            min(values, default=0) >= SMALLEST and max(values) < FAILED_VALUE and math.isfinite(sum(values))
+        )
     except TypeError:
         return ()
     return tuple([value * unit_s for value in values]) if are_times else ()

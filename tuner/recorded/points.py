@@ -1,6 +1,5 @@
 """Points as a file lists them -> rows of a feasible set."""
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -9,6 +8,7 @@ import numpy.typing as npt
 
 from tuner.errors import UsageError
 from tuner.feasible import FeasibleSet
+from tuner.plain_values import LARGEST, quoted
 from tuner.row_sample import Rows
 from tuner.space import Knob, SearchSpace, Value
 
@@ -36,6 +36,8 @@ def arranged(groups: Sequence[Points]) -> tuple[FeasibleSet, tuple[int, ...]]:
 
 
 def _strategy(points: Points) -> tuple[SearchSpace, Rows, npt.NDArray[np.int64]]:
+    for name in (points.strategy, *points.names):
+        _require_name(name)
     columns = list(zip(*points.values, strict=True)) if points.names else []
     knobs = []
     index = np.zeros((len(points.values), len(points.names)), np.uint32)
@@ -53,22 +55,28 @@ def _strategy(points: Points) -> tuple[SearchSpace, Rows, npt.NDArray[np.int64]]
     return space, rows, np.array(points.entries, np.int64)[order][is_last]
 
 
+def _require_name(name: object) -> None:
+    if not isinstance(name, str) or not name.isprintable() or not name:
+        raise UsageError(f"strategy or knob: found {quoted(name)}, allowed a printable name")
+
+
 def _distinct(name: str, listed: tuple[Raw, ...], column: Iterable[Raw]) -> tuple[Raw, ...]:
     """Returns the choices: those listed, then others that were met, in order."""
     try:
         met = set(column).difference(listed)
     except TypeError:
-        raise UsageError(f"knob {name!r}: found a list or an object, allowed numbers and texts") from None
+        found = "a list or an object"
+        raise UsageError(f"knob {name!r}: found {found}, allowed numbers and printable texts") from None
     for value in (*listed, *met):
         if not _is_choice(value):
-            raise UsageError(f"knob {name!r}: found {value!r}, allowed numbers and texts")
+            raise UsageError(f"knob {name!r}: found {quoted(value)}, allowed numbers and printable texts")
     return (*dict.fromkeys(listed), *sorted(met, key=lambda value: (isinstance(value, str), value)))
 
 
 def _is_choice(value: object) -> bool:
     if isinstance(value, str):
-        return not any("\ud800" <= character <= "\udfff" for character in value)  # no UTF-8 has these
-    return isinstance(value, int | float) and math.isfinite(value)
+        return value.isprintable()
+    return isinstance(value, int | float) and abs(value) < LARGEST
 
 
 def _plain(raw: tuple[Raw, ...]) -> dict[Raw, Value]:

@@ -3,10 +3,13 @@
 from pathlib import Path
 
 from tuner.errors import UsageError
+from tuner.plain_values import quoted
 from tuner.recorded.file import open_recorded
 from tuner.recorded.kernel_tuner import is_kernel_tuner, kernel_tuner_space
 from tuner.recorded.t4_reading import is_t4, t4_space
 from tuner.recorded_space import RecordedSpace
+
+ALLOWED = "allowed T4 or a Kernel Tuner cache"
 
 
 def read_recorded(path: Path) -> RecordedSpace:
@@ -19,11 +22,12 @@ def read_recorded(path: Path) -> RecordedSpace:
             return t4_space(file)
     except UsageError as error:
         raise UsageError(f"{path}: {error}") from error
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        raise UsageError(
-            f"{path}: found {type(error).__name__}: {error}, allowed T4 or a Kernel Tuner cache"
-        ) from error
-    keys = ", ".join(sorted(file.document)[:8]) or "none"
+    except KeyError as error:
+        key = quoted(error.args[0])
+        raise UsageError(f"{path}: found no {key} where its format has one, {ALLOWED}") from error
+    except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise UsageError(f"{path}: found another form ({quoted(str(error))}), {ALLOWED}") from error
+    keys = quoted(", ".join(sorted(file.document)[:8])) if file.document else "none"
     raise UsageError(
         f"{path}: found the keys {keys}, allowed 'results' (T4) or 'cache' (a Kernel Tuner cache)"
     )

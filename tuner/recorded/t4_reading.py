@@ -4,16 +4,19 @@ from typing import Any
 
 from tuner.errors import Failure, Stage, UsageError
 from tuner.machine import Compiler, Machine
+from tuner.plain_values import LARGEST_INTEGER, decode, quoted
 from tuner.problem import Problem
 from tuner.record import Measurement, Verdict
 from tuner.recorded.file import RecordedFile
-from tuner.recorded.kernel_tuner import UNTIMED, foreign_machine, is_time, samples_of
+from tuner.recorded.kernel_tuner import UNTIMED, foreign_machine, is_time, printable, samples_of
 from tuner.recorded.points import Points, Raw, arranged
 from tuner.recorded.t4 import CORRECT, FORBIDDEN, OWN, OWN_VERSION, STAGES, STRATEGY, TIME, UNITS_S
 from tuner.recorded_space import RecordedSpace, RecordedTime
 from tuner.runs import Vendor
 
 Result = dict[str, Any]
+Texts = tuple[str, ...]
+Sizes = tuple[int, ...]
 
 
 def is_t4(document: dict[str, Any]) -> bool:
@@ -27,7 +30,7 @@ def t4_space(file: RecordedFile) -> RecordedSpace:
     metadata = document.get("metadata") or {}
     own = metadata.get(OWN) or {}
     if own and own["version"] != OWN_VERSION:
-        raise UsageError(f"{OWN}.version: found {own['version']!r}, allowed {OWN_VERSION}")
+        raise UsageError(f"{OWN}.version: found {quoted(own['version'])}, allowed {OWN_VERSION}")
     results: list[Result] = document["results"]
     tried = [one for one in results if one["invalidity"] != FORBIDDEN]
     if not tried:
@@ -40,13 +43,13 @@ def t4_space(file: RecordedFile) -> RecordedSpace:
         sha256=file.sha256,
         feasible=feasible,
         outcomes=tuple(_outcome(one, unit_s) for one in chosen),
-        codes=tuple(int((one.get(OWN) or {}).get("code", -1 - row)) for row, one in enumerate(chosen)),
+        codes=tuple(_code(one, -1 - row) for row, one in enumerate(chosen)),
         machine=_machine(metadata, own),
         compiler=_compiler(metadata, own),
         problem=_problem(own["problem"]) if own else None,
         threads=_at_least_one("threads", own.get("threads", 1)),
         vendor=_vendor(own.get("vendor")),
-        constraints=tuple(own.get("constraints") or ()),
+        constraints=decode(Texts, own.get("constraints") or [], f"{OWN}.constraints"),
         forbidden=len(results) - len(tried),
     )
 
@@ -78,8 +81,9 @@ def _outcome(one: Result, unit_s: float) -> RecordedTime | Failure:
     own = one.get(OWN) or {}
     if one["invalidity"] != CORRECT:
         if "stage" in own:
-            return Failure(Stage(own["stage"]), str(own["reason"]))
-        return Failure(STAGES[one["invalidity"]], f"recorded as {one['invalidity']!r}")
+            reason = decode(str, own["reason"], f"{OWN}.reason")
+            return Failure(decode(Stage, own["stage"], f"{OWN}.stage"), printable(reason))
+        return Failure(_stage(one["invalidity"]), f"recorded as {one['invalidity']!r}")
     time_s = _time_s(one, unit_s)
     if time_s is None:
         return UNTIMED
@@ -88,18 +92,35 @@ def _outcome(one: Result, unit_s: float) -> RecordedTime | Failure:
     return RecordedTime(time_s, samples_s, measurement, _verdict(own.get("verdict")))
 
 
+def _stage(invalidity: object) -> Stage:
+    if invalidity not in (words := tuple(STAGES)):
+        allowed = ", ".join((CORRECT, FORBIDDEN, *words))
+        raise UsageError(f"invalidity: found {quoted(invalidity)}, allowed {allowed}")
+    return STAGES[str(invalidity)]
+
+
 def _measurement(own: dict[str, Any], median_s: float, samples_s: tuple[float, ...]) -> Measurement:
-    low_s, high_s = own["interval_s"]
-    if not (is_time(low_s) and is_time(high_s) and low_s <= high_s):
-        raise UsageError(f"{OWN}.interval_s: found {[low_s, high_s]}, allowed two times, the lower first")
+    cold_s = own["cold_median_s"]
     return Measurement(
         samples_s,
         _at_least_one("inner_calls", own["inner_calls"]),
         median_s,
-        (float(low_s), float(high_s)),
-        bool(own["is_complete"]),
-        own["cold_median_s"],
+        _interval("interval_s", own["interval_s"]),
+        decode(bool, own["is_complete"], f"{OWN}.is_complete"),
+        None if cold_s is None else _time("cold_median_s", cold_s),
     )
+
+
+def _interval(name: str, given: object) -> tuple[float, float]:
+    if isinstance(given, list) and len(given) == 2 and all(map(is_time, given)) and given[0] <= given[1]:
+        return float(given[0]), float(given[1])
+    raise UsageError(f"{OWN}.{name}: found {quoted(given)}, allowed two times, the lower first")
+
+
+def _time(name: str, given: object) -> float:
+    if not is_time(given):
+        raise UsageError(f"{OWN}.{name}: found {quoted(given)}, allowed a time in seconds")
+    return float(given)
 
 
 def _time_s(one: Result, unit_s: float) -> float | None:
@@ -110,25 +131,30 @@ def _time_s(one: Result, unit_s: float) -> float | None:
         return None
     value, unit = measured[name]["value"], measured[name].get("unit") or ""
     if unit not in UNITS_S or (name != TIME and not unit):
-        raise UsageError(f"objective {name!r}: found unit {unit!r}, allowed a time: {', '.join(UNITS_S)}")
+        allowed = ", ".join(filter(None, UNITS_S))
+        raise UsageError(f"objective {name!r}: found unit {quoted(unit)}, allowed a time: {allowed}")
     return value * (UNITS_S[unit] if unit else unit_s) if is_time(value) else None
 
 
 def _unit_s(word: str) -> float:
-    if word not in UNITS_S:
-        raise UsageError(f"timeunit: found {word!r}, allowed {', '.join(filter(None, UNITS_S))}")
+    if not isinstance(word, str) or word not in UNITS_S:
+        raise UsageError(f"timeunit: found {quoted(word)}, allowed {', '.join(filter(None, UNITS_S))}")
     return UNITS_S[word]
 
 
 def _at_least_one(name: str, given: object) -> int:
-    if not isinstance(given, int) or isinstance(given, bool) or given < 1:
-        raise UsageError(f"{OWN}.{name}: found {given!r}, allowed 1 or more")
+    if type(given) is not int or not 1 <= given <= LARGEST_INTEGER:
+        raise UsageError(f"{OWN}.{name}: found {quoted(given)}, allowed 1 or more")
     return given
+
+
+def _code(one: Result, otherwise: int) -> int:
+    return decode(int, (one.get(OWN) or {}).get("code", otherwise), f"{OWN}.code")
 
 
 def _machine(metadata: dict[str, Any], own: dict[str, Any]) -> Machine:
     if own:
-        return Machine(**own["machine"])
+        return decode(Machine, own["machine"], f"{OWN}.machine")
     return foreign_machine(str(metadata.get("device") or "unknown device"))
 
 
@@ -136,13 +162,11 @@ def _compiler(metadata: dict[str, Any], own: dict[str, Any]) -> Compiler:
     if not own:
         autotuner = metadata.get("autotuner") or "another tuner"
         return Compiler(f"not MLIR: {autotuner}", (), "")
-    given = own["compiler"]
-    packages = tuple((str(name), str(version)) for name, version in given["packages"])
-    return Compiler(str(given["mlir"]), packages, str(given["pipeline_sha256"]))
+    return decode(Compiler, own["compiler"], f"{OWN}.compiler")
 
 
 def _problem(given: dict[str, Any]) -> Problem:
-    sizes = tuple(int(size) for size in given["shape"])
+    sizes = decode(Sizes, given["shape"], f"{OWN}.problem.shape")
     words = (given["dtype"], given["layout"], given["epilogue"], given["output"])
     return Problem(given["op"], sizes, *words)
 
@@ -150,14 +174,20 @@ def _problem(given: dict[str, Any]) -> Problem:
 def _vendor(given: dict[str, Any] | None) -> Vendor | None:
     if given is None:
         return None
-    low_s, high_s = given["interval_s"]
-    samples_s = tuple(float(sample_s) for sample_s in given["samples_s"])
-    inner_calls = _at_least_one("vendor.inner_calls", given["inner_calls"])
-    time = Measurement(samples_s, inner_calls, float(given["median_s"]), (float(low_s), float(high_s)))
-    return Vendor(given["name"], given["threads"], time)
+    samples_s = samples_of(given["samples_s"], 1.0)
+    if not samples_s:
+        raise UsageError(f"{OWN}.vendor.samples_s: found {quoted(given['samples_s'])}, allowed times")
+    time = Measurement(
+        samples_s,
+        _at_least_one("vendor.inner_calls", given["inner_calls"]),
+        _time("vendor.median_s", given["median_s"]),
+        _interval("vendor.interval_s", given["interval_s"]),
+    )
+    name = decode(str, given["name"], f"{OWN}.vendor.name")
+    return Vendor(printable(name), decode(int, given["threads"], f"{OWN}.vendor.threads"), time)
 
 
 def _verdict(given: dict[str, Any] | None) -> Verdict | None:
     if given is None:
         return None
-    return Verdict(float(given["max_error"]), int(given["elements"]), tuple(map(str, given["notes"])))
+    return decode(Verdict, given, f"{OWN}.verdict")

@@ -11,6 +11,7 @@ from tuner.errors import UsageError
 Kind = TypeVar("Kind")
 QUOTED = 60  # characters of what was found
 LARGEST = 1e300  # no number of ours; NaN and infinities are not below it
+LARGEST_INTEGER = 2**63 - 1  # that a database keeps
 
 
 def encode(value: Any) -> Any:
@@ -43,6 +44,8 @@ def _decode(kind: Any, found: Any, place: str) -> Any:
         return _dataclass(cast(type, kind), found, place)
     if kind is float and type(found) in (int, float):
         return float(found) if abs(found) < LARGEST else _refuse(place, found, "a finite number")
+    if kind is int and type(found) is int and abs(found) > LARGEST_INTEGER:
+        return _refuse(place, found, f"{-LARGEST_INTEGER} to {LARGEST_INTEGER}")
     if kind in (str, int, float, bool, type(None)):
         return found if type(found) is kind else _refuse(place, found, kind.__name__)
     return _from_text(kind, found, place)
@@ -97,6 +100,10 @@ def _dataclass(kind: type, found: Any, place: str) -> Any:
 
 
 def _refuse(place: str, found: Any, allowed: str) -> Any:
+    raise UsageError(f"{place}: found {quoted(found)}, allowed {allowed}")
+
+
+def quoted(found: object) -> str:
+    """Returns what was found as a message shows it: its beginning only, where it is long."""
     text = repr(found)
-    shown = text if len(text) <= QUOTED else f"{text[:QUOTED]}..."
-    raise UsageError(f"{place}: found {shown}, allowed {allowed}")
+    return text if len(text) <= QUOTED else f"{text[:QUOTED]}..."

@@ -4,10 +4,10 @@ from typing import Any
 import pytest
 
 from tests.bundle.values import NOW, RESULTS, WRONG, measured, pending
-from tuner.bundle.plain_values import decode, encode
 from tuner.errors import UsageError
 from tuner.measured_elsewhere import ElsewhereResults, MeasuredTrial
 from tuner.pending import Origin, PendingTrial
+from tuner.plain_values import decode, encode
 
 
 def through_json(value: Any) -> Any:
@@ -24,6 +24,7 @@ def test_values_come_back_equal(value: ElsewhereResults | PendingTrial | Measure
     [
         (("origin", "number"), "one", r"^file\.origin\.number: found 'one', allowed int$"),
         (("origin", "number"), True, r"^file\.origin\.number: found True, allowed int$"),
+        (("origin", "number"), 2**63, r"^file\.origin\.number: found 9223372036854775808, allowed -9223"),
         (("origin",), [], r"^file\.origin: found \[\], allowed the fields of a Origin$"),
         (("finished",), "soon", r"^file\.finished: found 'soon', allowed a datetime$"),
         (("finished",), "2026-01-01T00:00:00", r"allowed a moment with its zone$"),
