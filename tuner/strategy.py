@@ -1,6 +1,5 @@
 """A strategy: a transform script with its knobs left open, and the binding of a candidate to it."""
 
-import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -37,17 +36,6 @@ class Strategy:
     def is_template(self) -> bool:
         """Returns whether knobs are bound by Jinja2; otherwise they are read from the IR."""
         return self.path.name.endswith(TEMPLATE_SUFFIX)
-
-    @property
-    def description(self) -> str:
-        """Returns the first sentence of the template's leading comment."""
-        comment = self.text.partition("{#-")[2].partition("#}")[0] if self.is_template else ""
-        return " ".join(comment.split()).partition(". ")[0].rstrip("-. ")
-
-    @property
-    def sha256(self) -> str:
-        """Returns the hash of the text as written, knobs open."""
-        return hashlib.sha256(self.text.encode()).hexdigest()
 
 
 def strategy_folder() -> Path:
@@ -88,9 +76,14 @@ class Binder:
     def _template_of(self, strategy: Strategy) -> jinja2.Template:
         """Compiles a template once: that takes ten times as long as rendering it."""
         if strategy.name not in self._templates:
-            environment = _environment(strategy.path.parent)
+            environment = self._environments[strategy.path.parent]
             self._templates[strategy.name] = environment.from_string(strategy.text)
         return self._templates[strategy.name]
+
+    @cached_property
+    def _environments(self) -> dict[Path, jinja2.Environment]:
+        """Strategies of one folder share what they import, compiled once as well."""
+        return {folder: _environment(folder) for folder in {each.path.parent for each in self.strategies}}
 
     @cached_property
     def _schedules(self) -> "dict[str, Schedule]":

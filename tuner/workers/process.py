@@ -19,6 +19,8 @@ CHUNK_BYTES = 1 << 16  # of a read; a pipe holds as many
 TAIL_BYTES = 1 << 16  # of the output looked at: LLVM prints its error before a dump of the DAG
 OUTPUT_LIMIT_BYTES = 16 << 20  # a child that prints for ever does not fill the disk
 LINE_LIMIT = 300  # characters quoted
+STATM_BYTES = 256  # proc_pid_statm(5): seven numbers
+PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 STOP_TIMEOUT_S = 1.0  # SIGSTOP takes effect in 0.1 ms; longer means that the kernel holds the process
 TELLING = re.compile(r"LLVM ERROR|Assertion .*failed|terminate called|\berror:|Error:")
 
@@ -39,6 +41,7 @@ class ChildProcess:
         finally:
             os.close(child_in)
             os.close(child_out)
+        self._fd_memory = os.open(f"/proc/{self.pid}/statm", os.O_RDONLY)
         os.set_blocking(self._fd_in, False)
         os.set_blocking(self._fd_out, False)
         self.send(spec)
@@ -80,8 +83,7 @@ class ChildProcess:
     def resident_bytes(self) -> int:
         """Returns the memory that the child holds now."""
         try:
-            statm = Path(f"/proc/{self.pid}/statm").read_text()
-            return int(statm.split()[1]) * os.sysconf("SC_PAGE_SIZE")
+            return int(os.pread(self._fd_memory, STATM_BYTES, 0).split()[1]) * PAGE_BYTES
         except (OSError, IndexError):  # it is ending
             return 0
 
@@ -112,8 +114,8 @@ class ChildProcess:
         status = self._process.wait()
         ending = _ending(status, telling_line(self._tail()))
         self._output.close()
-        os.close(self._fd_in)
-        os.close(self._fd_out)
+        for fd in (self._fd_in, self._fd_out, self._fd_memory):
+            os.close(fd)
         return ending
 
     def _flush(self) -> None:
