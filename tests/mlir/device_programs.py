@@ -7,6 +7,9 @@ from typing import Any
 from tests.mlir.kernels import parsed
 
 BUFFER = "memref<16xf32>"
+WIDE = "memref<32xf32>"
+PART = "memref<16xf32, strided<[1], offset: ?>>"  # of a wide one
+ONE_BLOCK = "blocks in (%c1, %c1, %c1) threads in (%c16, %c1, %c1)"
 # Each does its work with one block of 16 threads; the last buffer is written.
 KERNELS = """  gpu.module @m {
     gpu.func @inc(%a: memref<16xf32>) kernel {
@@ -34,9 +37,35 @@ KERNELS = """  gpu.module @m {
     }
   }
 """
+# Those, and three for parts of a wide buffer.
+KERNELS_OF_PARTS = (
+    KERNELS.removesuffix("  }\n")
+    + """    gpu.func @spread(%a: memref<16xf32>, %p: memref<16xf32, strided<[1], offset: ?>>) kernel {
+      %i = gpu.thread_id x
+      %v = memref.load %a[%i] : memref<16xf32>
+      memref.store %v, %p[%i] : memref<16xf32, strided<[1], offset: ?>>
+      gpu.return
+    }
+    gpu.func @inc_part(%p: memref<16xf32, strided<[1], offset: ?>>) kernel {
+      %i = gpu.thread_id x
+      %one = arith.constant 1.0 : f32
+      %v = memref.load %p[%i] : memref<16xf32, strided<[1], offset: ?>>
+      %w = arith.addf %v, %one : f32
+      memref.store %w, %p[%i] : memref<16xf32, strided<[1], offset: ?>>
+      gpu.return
+    }
+    gpu.func @gather(%p: memref<16xf32, strided<[1], offset: ?>>, %a: memref<16xf32>) kernel {
+      %i = gpu.thread_id x
+      %v = memref.load %p[%i] : memref<16xf32, strided<[1], offset: ?>>
+      memref.store %v, %a[%i] : memref<16xf32>
+      gpu.return
+    }
+  }
+"""
+)
 
 
-def host_function(*lines: str, buffers: str = "ab", others: str = "") -> str:
+def host_function(*lines: str, buffers: str = "ab", others: str = "", kernels: str = KERNELS) -> str:
     """Returns a module whose @main takes host buffers named by letters; %c0, %c1, %c16, %n are indices."""
     arguments = ", ".join([*(f"%{name}: {BUFFER}" for name in buffers), *filter(None, [others])])
     constants = {"c0": 0, "c1": 1, "c16": 16, "n": 3}
@@ -46,7 +75,7 @@ def host_function(*lines: str, buffers: str = "ab", others: str = "") -> str:
   func.func @main({arguments}) {{
 {text}
   }}
-{KERNELS}}}
+{kernels}}}
 """
 
 
@@ -64,8 +93,22 @@ def copy(target: str, source: str) -> str:
 
 def launch(kernel: str, *names: str) -> str:
     arguments = ", ".join(f"%{name} : {BUFFER}" for name in names)
-    sizes = "blocks in (%c1, %c1, %c1) threads in (%c16, %c1, %c1)"
-    return f"gpu.launch_func @m::@{kernel} {sizes} args({arguments})"
+    return f"gpu.launch_func @m::@{kernel} {ONE_BLOCK} args({arguments})"
+
+
+def part(name: str, wide: str, offset: int) -> list[str]:
+    """Returns what makes a view of 16 of the elements of a wide buffer, whose type does not tell where."""
+    view = f"memref<16xf32, strided<[1]{f', offset: {offset}' if offset else ''}>>"
+    return [
+        f"%{name}_ = memref.subview %{wide}[{offset}] [16] [1] : {WIDE} to {view}",
+        f"%{name} = memref.cast %{name}_ : {view} to {PART}",
+    ]
+
+
+def launch_parts(kernel: str, *operands: tuple[str, str]) -> str:
+    """Returns a launch whose operands are (name, type)."""
+    arguments = ", ".join(f"%{name} : {kind}" for name, kind in operands)
+    return f"gpu.launch_func @m::@{kernel} {ONE_BLOCK} args({arguments})"
 
 
 def store(name: str) -> list[str]:
@@ -105,6 +148,28 @@ BRANCH = host_function(
     *(launch("inc", "dc"), launch("add", "da", "dc", "db"), copy("b", "db")),
     *(free("da"), free("db"), free("dc")),
     others="%flag: i1",
+)
+# The halves of one buffer have nothing to do with one another.
+HALVES = host_function(
+    f"%w = gpu.alloc () : {WIDE}",
+    *(alloc("da"), alloc("db"), copy("da", "a"), copy("db", "b"), *part("l", "w", 0), *part("h", "w", 16)),
+    *(
+        launch_parts("spread", ("da", BUFFER), ("l", PART)),
+        launch_parts("spread", ("db", BUFFER), ("h", PART)),
+    ),
+    *(launch_parts("inc_part", ("l", PART)), launch_parts("inc_part", ("h", PART))),
+    *(
+        launch_parts("gather", ("l", PART), ("da", BUFFER)),
+        launch_parts("gather", ("h", PART), ("db", BUFFER)),
+    ),
+    *(copy("a", "da"), copy("b", "db"), free("da"), free("db"), f"gpu.dealloc %w : {WIDE}"),
+    kernels=KERNELS_OF_PARTS,
+)
+# The middle is a part of both halves.
+OVERLAPPING_PARTS = HALVES.replace(
+    "gpu.launch_func @m::@gather",
+    "\n    ".join([*part("m", "w", 8), launch_parts("inc_part", ("m", PART)), "gpu.launch_func @m::@gather"]),
+    1,
 )
 
 

@@ -47,12 +47,22 @@ class Variable:
 
     name: str
     type: str
-    root: str  # what it is part of; two of one root are never read and written in one kernel
+    root: str  # what it is part of, or may be: "%a|%b"
     rows: int = ROWS
     columns: int = COLUMNS
     pitch: int | None = COLUMNS  # None where the type does not tell
     offset: int = 0
+    place: tuple[int, int] = (0, 0)  # row and column of its root that it begins at
     is_writable: bool = True
+
+    def may_share(self, other: "Variable") -> bool:
+        """Tells whether both may name one element; then no kernel reads the one and writes the other."""
+        if not set(self.root.split("|")) & set(other.root.split("|")):
+            return False
+        sizes = ((self.rows, self.columns), (other.rows, other.columns))
+        places = zip(self.place, other.place, *sizes, strict=True)
+        meet = all(first < second + more and second < first + size for first, second, size, more in places)
+        return meet or "|" in self.root + other.root
 
 
 @dataclass
@@ -190,6 +200,7 @@ def _statements(features: Features, depth: int) -> list[Any]:
         _add,
         _view,
         _view,
+        _two_views,
     ]
     if features.globals:
         choices.append(_global)
@@ -233,9 +244,11 @@ def _fill(writer: Writer, scope: list[Variable], _: int) -> None:
 def _kernel(writer: Writer, scope: list[Variable], _: int) -> None:
     """Writes ``target = source / 2 + target / 4``, without the last term in half of the cases."""
     pair = _pair(writer, scope)
-    if pair is None:
-        return
-    source, target = pair
+    if pair is not None:
+        _multiply(writer, *pair)
+
+
+def _multiply(writer: Writer, source: Variable, target: Variable) -> None:
     body = [
         f"%x = memref.load {source.name}[%bx, %tx] : {source.type}",
         "%y = arith.mulf %x, %scale : f32",
@@ -263,16 +276,15 @@ def _launch(writer: Writer, target: Variable, body: list[str], result: str) -> N
 
 def _pair(writer: Writer, scope: list[Variable]) -> tuple[Variable, Variable] | None:
     """Returns a source and a target of one shape that share no memory."""
-    pairs = [
-        (source, target)
-        for source in scope
-        for target in scope
-        if target.is_writable
-        and (source.rows, source.columns) == (target.rows, target.columns)
-        and not set(source.root.split("|")) & set(target.root.split("|"))
-    ]
+    writable = [variable for variable in scope if variable.is_writable]
+    pairs = [(source, target) for source in scope for target in writable if _is_fit(source, target)]
     pair: tuple[Variable, Variable] | None = writer.choose(pairs) if pairs else None
     return pair
+
+
+def _is_fit(source: Variable, target: Variable) -> bool:
+    same = (source.rows, source.columns) == (target.rows, target.columns)
+    return same and not source.may_share(target)
 
 
 def _copy(writer: Writer, scope: list[Variable], _: int) -> None:
@@ -315,11 +327,20 @@ def _load(writer: Writer, scope: list[Variable], _: int) -> None:
     _launch(writer, writer.choose(targets), [], product)
 
 
+# Row, column, rows, columns of views: halves and quarters, some of which overlap.
+VIEWS = (
+    *((0, 0, 2, 4), (1, 0, 2, 4), (2, 0, 2, 4), (0, 0, 4, 2), (0, 2, 4, 2)),
+    *((0, 0, 2, 2), (1, 1, 2, 2), (2, 2, 2, 2), (0, 0, 4, 4)),
+)
+
+
 def _view(writer: Writer, scope: list[Variable], _: int) -> Variable | None:
-    whole: Variable = writer.choose(scope)
-    if whole.rows < ROWS or whole.columns < COLUMNS:
-        return None
-    row, column, rows, columns = writer.choose([(1, 0, 2, 4), (0, 2, 4, 2), (1, 1, 2, 2), (0, 0, 4, 4)])
+    wholes = [variable for variable in scope if (variable.rows, variable.columns) == (ROWS, COLUMNS)]
+    return _view_of(writer, writer.choose(wholes)) if wholes else None
+
+
+def _view_of(writer: Writer, whole: Variable) -> Variable:
+    row, column, rows, columns = writer.choose(list(VIEWS))
     layout, offset = "strided<[?, ?], offset: ?>", 0
     if whole.pitch is not None:
         offset = row * whole.pitch + column
@@ -328,7 +349,24 @@ def _view(writer: Writer, scope: list[Variable], _: int) -> Variable | None:
     name = writer.name()
     places = f"[{row}, {column}] [{rows}, {columns}] [1, 1]"
     writer.add(f"{name} = memref.subview {whole.name}{places} : {whole.type} to {kind}")
-    return replace(whole, name=name, type=kind, rows=rows, columns=columns, offset=offset)
+    view = replace(whole, name=name, type=kind, rows=rows, columns=columns, offset=offset)
+    return replace(view, place=(row, column))
+
+
+def _two_views(writer: Writer, scope: list[Variable], _: int) -> None:
+    """Writes two views of a buffer and work on each, which may run side by side if they share nothing."""
+    wholes = [variable for variable in scope if (variable.rows, variable.columns) == (ROWS, COLUMNS)]
+    wholes = [variable for variable in wholes if variable.is_writable]
+    if not wholes:
+        return
+    whole = writer.choose(wholes)
+    views = [_view_of(writer, whole) for _ in range(2)]
+    for view in views:
+        others = [each for each in [*scope, *views] if _is_fit(each, view)]
+        if others:
+            _multiply(writer, writer.choose(others), view)
+        else:
+            _fill_with_kernel(writer, view)
 
 
 def _global(writer: Writer, scope: list[Variable], _: int) -> Variable:

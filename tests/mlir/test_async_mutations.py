@@ -15,7 +15,9 @@ from hypothesis import strategies as st
 
 from tests.mlir.device_programs import (
     BRANCH,
+    HALVES,
     LOOP_WITH_HOST,
+    OVERLAPPING_PARTS,
     TWO_CHAINS,
     alloc,
     copy,
@@ -33,6 +35,7 @@ from tuner.runtime.simulated_device import SimulatedDevice
 
 pytestmark = pytest.mark.mlir
 
+buffer_regions = pytest.importorskip("tuner.mlir.passes.buffer_regions")
 device_lowering = pytest.importorskip("tuner.mlir.device_lowering")
 program_module = pytest.importorskip("tuner.runtime.program")
 
@@ -62,6 +65,8 @@ PROGRAMS = {
     "branch": BRANCH,
     "host_between": HOST_BETWEEN,
     "diamond": DIAMOND,
+    "halves": HALVES,
+    "overlapping_parts": OVERLAPPING_PARTS,
 }
 
 
@@ -147,3 +152,13 @@ def test_nothing_can_be_left_out(name: str, form: str) -> None:
         if all(found == expected for found, expected in zip(runs(mutant, name), right, strict=True))
     ]
     assert not undetected, "\n".join(undetected)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_parts_that_are_wrongly_held_to_be_disjoint_are_a_race(
+    order: Order, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run(lowered(OVERLAPPING_PARTS, "streams"), (), order).is_clean
+    monkeypatch.setattr(buffer_regions.Region, "overlaps", lambda *_: False)
+    (*reports,) = run(lowered(OVERLAPPING_PARTS, "streams"), (), order).reports
+    assert any("race" in report for report in reports), reports

@@ -110,6 +110,72 @@ def test_without_copies_two_streams_are_enough() -> None:
     assert compiler(SIMULATOR).compile(text, None, None, options).code.stream_slots == 2
 
 
+def two_products(first: int, second: int) -> str:
+    """Returns a program that adds a product to 8 rows of %c from ``first`` on, and one from ``second`` on."""
+    views, adds = [], []
+    for name, row, factors in (("lo", first, "%a, %b"), ("hi", second, "%d, %e")):
+        kind = f"memref<8x16xf32, strided<[16, 1]{f', offset: {16 * row}' if row else ''}>>"
+        views.append(f"%{name} = memref.subview %c[{row}, 0] [8, 16] [1, 1] : memref<16x16xf32> to {kind}")
+        adds.append(
+            f"linalg.matmul ins({factors} : memref<8x4xf32>, memref<4x16xf32>) outs(%{name} : {kind})"
+        )
+    lines = "\n".join([*views, *adds])
+    return f"""func.func @main(%a: memref<8x4xf32>, %b: memref<4x16xf32>,
+                      %d: memref<8x4xf32>, %e: memref<4x16xf32>, %c: memref<16x16xf32>) {{
+      {lines}
+      return
+    }}"""
+
+
+FACTORS = arrays((8, 4), (4, 16), (8, 4), (4, 16))
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("second", [8, 5])
+def test_products_in_parts_of_one_buffer_give_what_numpy_gives(second: int, order: str) -> None:
+    program = loaded(compiler(SIMULATOR).compile(two_products(0, second), None, None).code, order)
+    a, b, d, e = FACTORS
+    (c,) = arrays((16, 16))
+    expected = c.copy()
+    expected[:8] += a @ b
+    expected[second : second + 8] += d @ e
+    program(*FACTORS, c)
+    np.testing.assert_allclose(c, expected, rtol=0, atol=1e-5)
+    program.close()
+    assert program.device.reports == ()
+
+
+def test_products_in_the_halves_of_one_buffer_are_on_two_streams() -> None:
+    options = DeviceOptions(device_arguments=True)
+    assert compiler(SIMULATOR).compile(two_products(0, 8), None, None, options).code.stream_slots == 2
+    code = compiler(SIMULATOR).compile(two_products(0, 8), None, None).code
+    trace = traced(code, *FACTORS, *arrays((16, 16)))
+    launches = [number for number, line in enumerate(trace) if line.startswith("launch")]
+    first, second = (_stream(trace[number]) for number in launches)
+    assert first != second
+    between = trace[launches[0] : launches[1]]
+    recorded = [line.split()[1] for line in between if line.startswith("record") and _stream(line) == first]
+    assert not any(f"wait for {event} on {second}" in between for event in recorded)
+
+
+def test_products_in_overlapping_parts_of_one_buffer_are_in_order() -> None:
+    options = DeviceOptions(device_arguments=True)
+    assert compiler(SIMULATOR).compile(two_products(0, 7), None, None, options).code.stream_slots == 1
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_products_in_overlapping_parts_that_nothing_orders_are_a_race(
+    order: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tuner.mlir.passes import buffer_regions
+
+    monkeypatch.setattr(buffer_regions.Region, "overlaps", lambda *_: False)
+    program = loaded(compiler(SIMULATOR).compile(two_products(0, 7), None, None).code, order)
+    program(*FACTORS, *arrays((16, 16)))
+    program.close()
+    assert any("race" in str(report) for report in program.device.reports), program.device.reports
+
+
 def _stream(line: str) -> str:
     return line.rsplit(" ", 1)[1]
 

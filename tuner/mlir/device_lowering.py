@@ -135,8 +135,9 @@ def _written(function: Any, effects: KernelEffects) -> tuple[bool, ...]:
     block = function.regions[0].blocks[0]
     ops = [op.operation for op in block.operations]
     accesses = union([*(device_accesses(op, effects) for op in ops), *map(host_accesses, ops)])
+    written = {part.root for part in accesses.writes}
     return tuple(
-        is_buffer(argument.type) and (accesses.is_unknown or argument in accesses.writes)
+        is_buffer(argument.type) and (accesses.is_unknown or argument in written)
         for argument in block.arguments
     )
 

@@ -2,6 +2,8 @@ import pytest
 
 from tests.mlir.device_programs import (
     BUFFER,
+    HALVES,
+    OVERLAPPING_PARTS,
     TWO_CHAINS,
     alloc,
     copy,
@@ -77,6 +79,39 @@ def test_a_view_is_its_buffer() -> None:
     cast = f"%w = memref.cast %v : {part} to {part.replace('4xf32', '?xf32')}"
     load = f"%x = memref.load %w[%c0] : {part.replace('4xf32', '?xf32')}"
     assert dag_of(host_function(launch("inc", "a"), view, cast, load))[1:] == [("memref.load", [0], [])]
+
+
+def launches(text: str) -> list[list[int]]:
+    """Returns which earlier launches each launch directly follows."""
+    numbered = [(name, earlier) for name, earlier, _ in dag_of(text)]
+    places = [number for number, (name, _) in enumerate(numbered) if name == "gpu.launch_func"]
+    return [[places.index(each) for each in numbered[number][1] if each in places] for number in places]
+
+
+def test_disjoint_parts_of_a_buffer_follow_nothing_of_one_another() -> None:
+    assert launches(HALVES) == [[], [], [0], [1], [0, 2], [1, 3]]
+
+
+def test_a_part_follows_all_that_it_overlaps_with() -> None:
+    assert launches(OVERLAPPING_PARTS) == [[], [], [0], [1], [0, 1, 2, 3], [0, 2, 4], [1, 3, 4]]
+
+
+def test_the_buffer_is_freed_behind_all_its_parts() -> None:
+    assert dag_of(HALVES)[-1][:2] == ("gpu.dealloc", [0, 5, 6, 7, 8, 9, 10])
+
+
+def test_parts_of_dynamic_place_are_kept_in_order() -> None:
+    text = HALVES.replace("%w[16]", "%w[%c16]").replace("[1], offset: 16>>", "[1], offset: ?>>")
+    assert launches(text)[1] == [0]
+
+
+def test_a_kernel_that_takes_the_address_of_a_part_is_kept_in_order() -> None:
+    spread = "gpu.func @inc_part(%p: memref<16xf32, strided<[1], offset: ?>>) kernel {"
+    all_ = "%all = memref.reinterpret_cast %p to offset: [0], sizes: [32], strides: [1]"
+    kinds = "memref<16xf32, strided<[1], offset: ?>> to memref<32xf32>"
+    load = "%zero = arith.constant 0 : index\n%u = memref.load %all[%zero] : memref<32xf32>"
+    text = HALVES.replace(spread, f"{spread}\n{all_} : {kinds}\n{load}")
+    assert launches(text)[2:4] == [[0, 1], [0, 1, 2]]
 
 
 def test_the_host_takes_part_where_it_touches_buffers() -> None:

@@ -19,6 +19,9 @@ kernel_effects = pytest.importorskip("tuner.mlir.passes.kernel_effects")
 
 HOST_BUFFERS = "ab"
 SOURCES = {"inc": 1, "twice": 1, "add": 2}  # kernel -> buffers that it reads, the last one is written
+WIDE = "wide"  # a buffer of 32, used by parts
+PARTS = {f"part{offset}": offset for offset in (0, 8, 16)}  # of 16 elements
+NO_ACTIONS = ("arith.constant", "func.return", "memref.subview", "memref.cast")
 
 
 class Action(NamedTuple):
@@ -35,17 +38,39 @@ def programs(draw: st.DrawFn) -> tuple[Action, ...]:
     buffers = [f"d{number}" for number in range(draw(st.integers(1, 4)))]
     actions = [Action(texts.alloc(name), (), (name,)) for name in buffers]
     anywhere = st.sampled_from([*buffers, *HOST_BUFFERS])
+    actions.append(Action("\n".join([f"%{WIDE} = gpu.alloc () : {texts.WIDE}", *view_lines()]), (), (WIDE,)))
+    kinds = ["copy", "inc", "twice", "add", "inc", "load", "store", "spread", "gather", "inc_part"]
     for number in range(draw(st.integers(0, 10))):
-        kind = draw(st.sampled_from(["copy", "inc", "twice", "add", "inc", "load", "store"]))
+        kind = draw(st.sampled_from(kinds))
         chosen = tuple(draw(st.lists(anywhere, min_size=3, max_size=3)))
-        if kind == "copy":
+        if kind in ("spread", "gather", "inc_part"):
+            actions.append(part_action(kind, chosen[0], draw(st.sampled_from(sorted(PARTS)))))
+        elif kind == "copy":
             actions.append(Action(texts.copy(chosen[0], chosen[1]), chosen[1:2], chosen[:1]))
         elif kind in SOURCES:
             names = chosen[:1] if kind == "inc" else chosen[: SOURCES[kind] + 1]
             actions.append(Action(texts.launch(kind, *names), names[: SOURCES[kind]], names[-1:]))
         else:
             actions.append(host_action(kind, draw(st.sampled_from(HOST_BUFFERS)), number))
-    return (*actions, *(Action(texts.free(name), (), (name,)) for name in buffers))
+    frees = [Action(texts.free(name), (), (name,)) for name in buffers]
+    return (*actions, *frees, Action(f"gpu.dealloc %{WIDE} : {texts.WIDE}", (), (WIDE,)))
+
+
+def view_lines() -> list[str]:
+    return [line for name, offset in PARTS.items() for line in texts.part(name, WIDE, offset)]
+
+
+def part_action(kind: str, buffer: str, part: str) -> Action:
+    typed = {buffer: (buffer, texts.BUFFER), part: (part, texts.PART)}
+    names = {"spread": (buffer, part), "gather": (part, buffer), "inc_part": (part,)}[kind]
+    return Action(texts.launch_parts(kind, *(typed[name] for name in names)), names[:1], names[-1:])
+
+
+def elements(names: tuple[str, ...]) -> set[tuple[str, int]]:
+    """Returns (buffer, index) of all that is named."""
+    places = {name: (WIDE, offset, 16) for name, offset in PARTS.items()} | {WIDE: (WIDE, 0, 32)}
+    found = [places.get(name, (name, 0, 16)) for name in names]
+    return {(root, index) for root, first, count in found for index in range(first, first + count)}
 
 
 def host_action(kind: str, name: str, number: int) -> Action:
@@ -60,7 +85,8 @@ def conflicts(actions: tuple[Action, ...]) -> set[tuple[int, int]]:
         (u, v)
         for v, later in enumerate(actions)
         for u, earlier in enumerate(actions[:v])
-        if set(earlier.writes) & {*later.reads, *later.writes} or set(earlier.reads) & set(later.writes)
+        if elements(earlier.writes) & elements((*later.reads, *later.writes))
+        or elements(earlier.reads) & elements(later.writes)
     }
 
 
@@ -72,11 +98,12 @@ def order_of(actions: tuple[Action, ...], form: str, limit: int) -> tuple[Order,
 
 def orders_of(actions: tuple[Action, ...], form: str, limit: int) -> Iterator[Any]:
     """Yields the order, those less each of the waits, and the number of streams."""
-    text = texts.host_function(*(action.text for action in actions), buffers=HOST_BUFFERS, others="%x: f32")
+    lines = (action.text for action in actions)
+    text = texts.host_function(*lines, buffers=HOST_BUFFERS, others="%x: f32", kernels=texts.KERNELS_OF_PARTS)
     with texts.main_function(text) as (module, function):
         number = 0
         for op in function.regions[0].blocks[0].operations:
-            if op.operation.name not in ("arith.constant", "func.return"):
+            if op.operation.name not in NO_ACTIONS:
                 kind = bindings.ir.IntegerType.get_signless(64)
                 op.operation.attributes["id"] = bindings.ir.IntegerAttr.get(kind, number)
                 number += 1
@@ -143,3 +170,11 @@ def test_independent_work_is_not_ordered() -> None:
     for form in ("streams", "tokens"):
         order, _ = order_of(actions, form, 99)
         assert (0, 1) not in order.pairs
+
+
+def test_work_on_halves_of_a_buffer_is_not_ordered() -> None:
+    low, middle, high = (part_action("inc_part", "a", name) for name in ("part0", "part8", "part16"))
+    whole = Action("\n".join([f"%{WIDE} = gpu.alloc () : {texts.WIDE}", *view_lines()]), (), (WIDE,))
+    for form in ("streams", "tokens"):
+        order, _ = order_of((whole, low, high, middle), form, 99)
+        assert order.pairs & {(1, 2), (1, 3), (2, 3)} == {(1, 3), (2, 3)}

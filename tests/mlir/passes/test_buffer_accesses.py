@@ -5,6 +5,7 @@ from tests.mlir.device_programs import BUFFER, copy, host_function, launch, main
 pytestmark = pytest.mark.mlir
 
 buffer_accesses = pytest.importorskip("tuner.mlir.passes.buffer_accesses")
+buffer_regions = pytest.importorskip("tuner.mlir.passes.buffer_regions")
 kernel_effects = pytest.importorskip("tuner.mlir.passes.kernel_effects")
 
 LOOP = (
@@ -24,7 +25,9 @@ def accesses(*lines: str) -> tuple[str, str, str, str]:
         device = buffer_accesses.device_accesses(op, kernel_effects.KernelEffects(module))
         host = buffer_accesses.host_accesses(op)
         groups = (device.reads, device.writes, host.reads, host.writes)
-        first, second, third, fourth = ("".join(sorted(names[root] for root in group)) for group in groups)
+        first, second, third, fourth = (
+            "".join(sorted(names[part.root] for part in group)) for group in groups
+        )
         return first, second, third, fourth
 
 
@@ -48,8 +51,45 @@ def test_who_reads_and_writes_what(lines: tuple[str, ...], expected: tuple[str, 
     assert accesses("%x = arith.constant 0.0 : f32", *lines) == expected
 
 
+VIEW = "memref<4xf32, strided<[1], offset: {}>>"
+
+
+def parts(*lines: str) -> list[tuple[int, ...] | None]:
+    """Returns (first, size) of what the last op touches of %a, by the device and then by the host."""
+    with main_function(host_function(*lines, others="%p: !llvm.ptr")) as (module, function):
+        block = function.regions[0].blocks[0]
+        op = block.operations[len(block.operations) - 2].operation
+        device = buffer_accesses.device_accesses(op, kernel_effects.KernelEffects(module))
+        both = buffer_accesses.union((device, buffer_accesses.host_accesses(op)))
+        regions = [part.region for part in (*both.reads, *both.writes) if part.root == block.arguments[0]]
+        return [None if region is None else (region.offset, *region.sizes) for region in regions]
+
+
+@pytest.mark.parametrize(
+    ("last", "expected"),
+    [
+        (f"memref.copy %v, %b4 : {VIEW.format(8)} to memref<4xf32, strided<[1]>>", [(8, 4)]),
+        (f"gpu.memcpy %b4, %v : memref<4xf32, strided<[1]>>, {VIEW.format(8)}", [(8, 4)]),
+        (f"gpu.memset %v, %x : {VIEW.format(8)}, f32", [(8, 4)]),
+        (f"memref.store %x, %v[%c0] : {VIEW.format(8)}", [(8, 4)]),
+        (copy("a", "b"), [(0, 16)]),
+        (f"gpu.dealloc %a : {BUFFER}", [None]),
+        (f"memref.dealloc %a : {BUFFER}", [None, None]),
+        (f"memref.prefetch %v[%c0], read, locality<3>, data : {VIEW.format(8)}", []),
+        (f"%r = memref.atomic_rmw addf %x, %v[%c0] : (f32, {VIEW.format(8)}) -> f32", [None, None]),
+    ],
+)
+def test_what_is_touched_of_a_buffer(last: str, expected: list[tuple[int, ...] | None]) -> None:
+    lines = (
+        "%x = arith.constant 0.0 : f32",
+        f"%v = memref.subview %a[8] [4] [1] : {BUFFER} to {VIEW.format(8)}",
+        f"%b4 = memref.subview %b[0] [4] [1] : {BUFFER} to memref<4xf32, strided<[1]>>",
+    )
+    assert parts(*lines, last) == expected
+
+
 def test_two_reads_are_no_conflict() -> None:
-    a, b = frozenset("a"), frozenset("b")
+    a, b = (frozenset({buffer_regions.Part(name)}) for name in "ab")
     read, write, other = (buffer_accesses.Accesses(*each) for each in ((a,), (frozenset(), a), (b, b)))
     assert not read.conflicts_with(read)
     assert read.conflicts_with(write)
@@ -58,9 +98,22 @@ def test_two_reads_are_no_conflict() -> None:
     assert not write.conflicts_with(other)
 
 
+def test_writes_of_two_halves_are_no_conflict() -> None:
+    low, high, middle = (buffer_regions.Region(offset, (8,), (1,)) for offset in (0, 8, 4))
+    first, second, between, all_ = (
+        buffer_accesses.Accesses(writes=frozenset({buffer_regions.Part("a", region)}))
+        for region in (low, high, middle, None)
+    )
+    assert not first.conflicts_with(second)
+    assert first.conflicts_with(between)
+    assert between.conflicts_with(second)
+    assert first.conflicts_with(all_)
+    assert buffer_accesses.union((first, second)).conflicts_with(between)
+
+
 def test_what_is_unknown_is_in_conflict_with_all_but_nothing() -> None:
     unknown, nothing = buffer_accesses.Accesses(is_unknown=True), buffer_accesses.NONE
-    read = buffer_accesses.Accesses(frozenset("a"))
+    read = buffer_accesses.Accesses(frozenset({buffer_regions.Part("a")}))
     assert unknown.conflicts_with(read)
     assert read.conflicts_with(unknown)
     assert not unknown.conflicts_with(nothing)

@@ -25,7 +25,7 @@ def accesses(body: str) -> list[tuple[str, tuple[bool, bool]]]:
     with parsed(MODULE.replace("BODY", body)) as module:
         op = module.body.operations[1].regions[0].blocks[0].operations[0].operation
         found = host_accesses.host_accesses(op)
-        return [(access.value.get_name(), tuple(access.effect)) for access in found]
+        return [(access.value.get_name(), tuple(access.effect)[:2]) for access in found]
 
 
 A_READ, A_WRITTEN, A_BOTH = ("%arg0", (True, False)), ("%arg0", (False, True)), ("%arg0", (True, True))

@@ -39,7 +39,7 @@ def accesses(body: str, kind: str = "memref<16xf32>") -> Any:
     with parsed(MODULE.format(body=body, type=kind)) as module:
         launch = walk(module, "gpu.launch_func")[0]
         return [
-            (access.value.get_name(), tuple(access.effect))
+            (access.value.get_name(), tuple(access.effect)[:2])
             for access in kernel_effects.KernelEffects(module).of_launch(launch)
         ]
 
@@ -81,6 +81,40 @@ def test_views_are_followed() -> None:
     assert accesses(body) == [("%arg0", WRITES)]
 
 
+@pytest.mark.parametrize(
+    ("body", "is_bounded"),
+    [
+        ("%r = memref.load %a[%i] : memref<16xf32>", True),
+        (
+            "%w = memref.subview %a[4] [8] [1] : memref<16xf32> to memref<8xf32, strided<[1], offset: 4>>",
+            True,
+        ),
+        (
+            """%w = memref.reinterpret_cast %a to offset: [0], sizes: [32], strides: [1]
+              : memref<16xf32> to memref<32xf32>""",
+            False,
+        ),
+        (
+            """%c = memref.cast %a : memref<16xf32> to memref<?xf32>
+            %w, %o, %size, %t = memref.extract_strided_metadata %c
+              : memref<?xf32> -> memref<f32>, index, index, index""",
+            False,
+        ),
+        (
+            """%m4 = gpu.subgroup_mma_load_matrix %a[%i] {leadDimension = 16 : index}
+              : memref<16xf32> -> !gpu.mma_matrix<16x16xf32, "COp">""",
+            False,
+        ),
+        ("%p = memref.extract_aligned_pointer_as_index %a : memref<16xf32> -> index", False),
+    ],
+)
+def test_who_takes_the_address_may_leave_the_view(body: str, is_bounded: bool) -> None:
+    with parsed(MODULE.format(body=body, type="memref<16xf32>")) as module:
+        launch = walk(module, "gpu.launch_func")[0]
+        (access,) = kernel_effects.KernelEffects(module).of_launch(launch)
+    assert access.effect.is_bounded == is_bounded
+
+
 def test_a_view_that_is_handed_to_control_flow_may_be_anything() -> None:
     body = """%r = scf.for %j = %i to %i step %i iter_args(%b = %a) -> memref<16xf32> {
         scf.yield %b : memref<16xf32>
@@ -110,4 +144,4 @@ def test_a_kernel_without_a_body_may_do_anything() -> None:
     with parsed(head + binary) as module:
         launch = walk(module, "gpu.launch_func")[0]
         effects = [access.effect for access in kernel_effects.KernelEffects(module).of_launch(launch)]
-    assert effects == [BOTH]
+    assert [tuple(effect) for effect in effects] == [(True, True, False)]

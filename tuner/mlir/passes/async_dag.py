@@ -1,7 +1,7 @@
 """What a host function must keep in order: its device work, and the host's own, as a graph for each block.
 
 Read from a function whose device work (``DEVICE_OPS``) is still synchronous. Two things are in conflict when
-both touch a buffer and one writes it; the earlier one then comes before the later one.
+both touch the same part of a buffer and one writes it; the earlier one then comes before the later one.
 ``tuner.mlir.passes.stream_plan`` decides what follows from that.
 """
 

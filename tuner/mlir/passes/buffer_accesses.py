@@ -1,10 +1,11 @@
-"""Which root buffers an operation of a host function reads and writes: by the device, and by the host."""
+"""Which parts of buffers an operation of a host function reads and writes: by the device, and by the host."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from tuner.mlir.bindings import ir
+from tuner.mlir.passes.buffer_regions import Part, region_of
 from tuner.mlir.passes.buffer_roots import SOURCES, VIEWS, is_buffer, roots_of
 from tuner.mlir.passes.kernel_effects import Effect, KernelEffects, effect_of_use
 
@@ -24,10 +25,10 @@ BYSTANDERS = frozenset(
 
 @dataclass(frozen=True)
 class Accesses:
-    """Root buffers that something reads and writes."""
+    """Parts of buffers that something reads and writes."""
 
-    reads: frozenset[Any] = frozenset()
-    writes: frozenset[Any] = frozenset()
+    reads: frozenset[Part] = frozenset()
+    writes: frozenset[Part] = frozenset()
     is_unknown: bool = False  # it may touch any buffer
 
     def __bool__(self) -> bool:
@@ -38,20 +39,22 @@ class Accesses:
         """Tells whether the order of the two matters."""
         if self.is_unknown or other.is_unknown:
             return bool(self) and bool(other)
-        return not (
-            self.writes.isdisjoint(other.writes)
-            and self.writes.isdisjoint(other.reads)
-            and self.reads.isdisjoint(other.writes)
+        return (
+            _overlap(self.writes, other.writes)
+            or _overlap(self.writes, other.reads)
+            or _overlap(self.reads, other.writes)
         )
 
 
 NONE = Accesses()
+READ, WRITTEN = Effect(reads=True, writes=False), Effect(reads=False, writes=True)
+WRITTEN_WHOLE = Effect(reads=False, writes=True, is_bounded=False)
 
 
 def union(parts: Iterable[Accesses]) -> Accesses:
     """Returns all accesses of the parts."""
-    reads: set[Any] = set()
-    writes: set[Any] = set()
+    reads: set[Part] = set()
+    writes: set[Part] = set()
     is_unknown = False
     for part in parts:
         reads |= part.reads
@@ -90,34 +93,39 @@ def inside(op: Any) -> Iterator[Any]:
                 yield from inside(inner.operation)
 
 
+def _overlap(some: frozenset[Part], others: frozenset[Part]) -> bool:
+    return any(one.overlaps(other) for one in some for other in others)
+
+
 def _of_device_op(op: Any, effects: KernelEffects) -> Accesses:
     if op.name == "gpu.alloc":
-        return _access(op.results[0], writes=True)
+        return _access(op.results[0], WRITTEN_WHOLE)
     buffers = [operand for operand in op.operands if is_buffer(operand.type)]
     if op.name == "gpu.memcpy":
-        return union((_access(buffers[0], writes=True), _access(buffers[1], reads=True)))
+        return union((_access(buffers[0], WRITTEN), _access(buffers[1], READ)))
     if op.name in ("gpu.dealloc", "gpu.memset"):
-        return _access(buffers[0], writes=True)
-    return union(_access(value, *effect) for value, effect in effects.of_launch(op))
+        return _access(buffers[0], WRITTEN if op.name == "gpu.memset" else WRITTEN_WHOLE)
+    return union(_access(value, effect) for value, effect in effects.of_launch(op))
 
 
 def _of_host_op(op: Any) -> Accesses:
     pairs = ((operand, effect_of_use(op, number)) for number, operand in enumerate(op.operands))
-    return union(_access(operand, *effect) for operand, effect in pairs if is_buffer(operand.type))
+    return union(_access(operand, effect) for operand, effect in pairs if is_buffer(operand.type))
 
 
-def _access(value: Any, reads: bool = False, writes: bool = False) -> Accesses:
-    if not (reads or writes):
+def _access(value: Any, effect: Effect) -> Accesses:
+    if not (effect.reads or effect.writes):
         return NONE
     if not is_buffer(value.type):
-        return _through_pointer(value, Effect(reads, writes))
-    roots = frozenset(roots_of(value))
-    return Accesses(roots if reads else frozenset(), roots if writes else frozenset())
+        return _through_pointer(value, effect)
+    region = region_of(value) if effect.is_bounded else None
+    parts = frozenset(Part(root, region) for root in roots_of(value))
+    return Accesses(parts if effect.reads else frozenset(), parts if effect.writes else frozenset())
 
 
 def _through_pointer(value: Any, effect: Effect) -> Accesses:
     """Returns the accesses by a descriptor of a memref; any other pointer may lead anywhere."""
     owner = value.owner
     if not isinstance(owner, ir.Block) and owner.operation.name == DESCRIPTOR:
-        return _access(owner.operation.operands[0], *effect)
+        return _access(owner.operation.operands[0], effect)
     return Accesses(is_unknown=True)

@@ -27,6 +27,13 @@ WRITERS = {
 }
 # Look at sizes only, or change nothing that can be seen.
 BYSTANDERS = frozenset({"memref.dim", "memref.rank", "memref.prefetch", "nvgpu.tma.prefetch.descriptor"})
+# Take the address of a memref, and may go on from there to what is not part of it.
+LEAVERS = frozenset(
+    {
+        *("memref.reinterpret_cast", "memref.extract_strided_metadata"),
+        *("gpu.subgroup_mma_load_matrix", "gpu.subgroup_mma_store_matrix"),  # by strides of their own
+    }
+)
 # Their first operand is a value, not memory: a memref there is kept for later.
 STORES = frozenset({"memref.store", "affine.store"})
 
@@ -36,6 +43,7 @@ class Effect(NamedTuple):
 
     reads: bool
     writes: bool
+    is_bounded: bool = True  # not to what is outside of the memref in question, if that is a view
 
 
 class Access(NamedTuple):
@@ -45,7 +53,7 @@ class Access(NamedTuple):
     effect: Effect
 
 
-NOTHING, ANYTHING = Effect(False, False), Effect(True, True)
+NOTHING, ANYTHING = Effect(False, False), Effect(True, True, is_bounded=False)
 
 
 class KernelEffects:
@@ -72,11 +80,12 @@ class KernelEffects:
 
 def effect_of(buffer: Any) -> Effect:
     """Returns what all users of a memref, or of a descriptor of one, may do to it."""
-    reads = writes = False
-    for use in buffer.uses:
-        effect = effect_of_use(use.owner.operation, use.operand_number)
-        reads, writes = reads or effect.reads, writes or effect.writes
-    return Effect(reads, writes)
+    effects = [effect_of_use(use.owner.operation, use.operand_number) for use in buffer.uses]
+    return Effect(
+        any(effect.reads for effect in effects),
+        any(effect.writes for effect in effects),
+        all(effect.is_bounded for effect in effects),
+    )
 
 
 def is_number(kind: Any) -> bool:
@@ -92,6 +101,11 @@ def _effects_of_arguments(function: Any) -> tuple[Effect, ...]:
 
 def effect_of_use(op: Any, number: int) -> Effect:
     """Returns what an operation may do to the memref that is its operand of that number."""
+    effect = _effect_of_use(op, number)
+    return effect._replace(is_bounded=effect.is_bounded and op.name not in LEAVERS)
+
+
+def _effect_of_use(op: Any, number: int) -> Effect:
     if op.name in VIEWS:
         return effect_of(op.results[0])
     if op.name in BYSTANDERS:
