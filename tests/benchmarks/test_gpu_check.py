@@ -13,7 +13,7 @@ import pytest
 from benchmarks.gpu_check import default_output, exit_code, table
 from benchmarks.gpu_check_bed import CUDA, STUB, Bed
 from benchmarks.gpu_check_rows import PartResult, Row, failed, passed
-from tuner.runtime.cuda_driver import has_driver
+from tests.cuda_driver import has_driver
 
 ROOT = Path(__file__).parents[2]
 

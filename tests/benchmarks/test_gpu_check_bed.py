@@ -3,10 +3,10 @@ from dataclasses import replace
 import pytest
 
 from benchmarks.gpu_check_bed import CUDA, SIMULATOR, STUB, Bed, bed_of
+from tests.cuda_driver import has_driver
 from tests.targets.simulated_cuda import FACTS, HERE
 from tuner.device import DeviceError
 from tuner.runtime import gpu_probe
-from tuner.runtime.cuda_driver import has_driver
 
 
 def test_code_is_made_for_the_gpu_or_for_the_simulator() -> None:

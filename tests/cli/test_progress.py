@@ -27,7 +27,7 @@ from tuner.tuning.events import (
     VendorMeasured,
 )
 
-STARTED = RunStarted(3, settings(trials=10), MACHINE, 20, 15, proposed_before=0, elapsed_before_s=0.0)
+STARTED = RunStarted(3, settings(trials=10), MACHINE, 20, 15, proposed_before=0)
 RECORD = record_of(trial(4, measurement(1e-6)))
 DONE = TrialDone(104, 4, RECORD, Counts(5, 3, 0, 2, 1), RECORD, elapsed_s=10.0)
 VENDOR = run().vendor

@@ -24,7 +24,6 @@ from tuner.mlir.site_replacement import allocate, replace_site
 from tuner.problem import Problem
 from tuner.target import Script
 
-DYNAMIC = -(2**63)  # in static offsets, sizes and strides; none here is
 CONTAINER = "gpu.container_module"
 
 

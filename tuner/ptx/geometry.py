@@ -1,6 +1,5 @@
 """Which thread of which block each lane is, and the special registers that tell the thread."""
 
-import itertools
 import math
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -93,8 +92,3 @@ def _lane_masks(lane: Array) -> dict[str, Array]:
     names = ("eq", "lt", "le", "gt", "ge")
     values = (equal, less, less | equal, greater, greater | equal)
     return {f"%lanemask_{name}": value for name, value in zip(names, values, strict=True)}
-
-
-def all_blocks(grid: Index3) -> tuple[Index3, ...]:
-    """Returns every block of a grid in the order of their numbers."""
-    return tuple((x, y, z) for z, y, x in itertools.product(*(range(extent) for extent in reversed(grid))))

@@ -13,7 +13,6 @@ from tuner.ptx.watch import Watch
 # other.
 SLOT_BITS = 40
 FIRST_BYTE = 1 << (SLOT_BITS - 1)
-SLOTS_LIMIT = 1 << 15
 
 
 class Buffer:

@@ -73,11 +73,6 @@ def _overflow(values: Array, largest: Array, mode: str) -> Array:
     return np.copysign(np.where(to_infinity, np.inf, largest), values)
 
 
-def to_bf16(values: Array) -> Array:
-    """Returns float32 values rounded to the nearest bfloat16, ties to even."""
-    return np.asarray(values, np.float32).astype(BFLOAT16)
-
-
 def to_tf32(values: Array, mode: str = "rna") -> Array:
     """Returns the bits of float32 values rounded to tf32; the 13 low bits are zero."""
     rounded = round_to(np.asarray(values, np.float64), FORMATS["tf32"], mode)

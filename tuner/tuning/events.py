@@ -18,7 +18,6 @@ class RunStarted:
     cartesian: int  # combinations of knobs
     feasible: int
     proposed_before: int  # by earlier sessions of the run
-    elapsed_before_s: float  # of earlier sessions
 
 
 @dataclass(frozen=True)

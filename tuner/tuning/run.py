@@ -14,7 +14,7 @@ from tuner.tuning.first_points import planned, rows_of_first
 from tuner.tuning.interruption import Interruption
 from tuner.tuning.memory import require_memory
 from tuner.tuning.replaying import composition_for
-from tuner.tuning.session import Session, TunedRun, elapsed_s
+from tuner.tuning.session import Session, TunedRun
 
 if TYPE_CHECKING:
     from tuner.db.store import Store
@@ -73,7 +73,6 @@ def _started(run: Run, plan: Plan, stored: tuple[StoredTrial, ...]) -> RunStarte
         feasible.cartesian,
         feasible.rows,
         proposed_before=len(stored),
-        elapsed_before_s=elapsed_s(run, stored),
     )
 
 

@@ -29,18 +29,6 @@ def is_buffer(kind: Any) -> bool:
     return isinstance(kind, ir.MemRefType | ir.UnrankedMemRefType)
 
 
-def root_of(value: Any) -> Any:
-    """Returns the buffer that a memref is part of, as the value that stands for all of it.
-
-    Raises CandidateError(COMPILE) where it is one of several, or unknown.
-    """
-    roots = roots_of(value)
-    if len(roots) > 1:
-        found = " or ".join(described(root) for root in roots)
-        raise CandidateError(Stage.COMPILE, f"{described(value)}: found part of {found}, allowed one buffer")
-    return roots[0]
-
-
 def roots_of(value: Any) -> tuple[Any, ...]:
     """Returns the buffers that a memref may be part of, one unless control flow chooses.
 

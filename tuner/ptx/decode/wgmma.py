@@ -7,7 +7,7 @@ import numpy as np
 from tuner.ptx.chunk import Chunk
 from tuner.ptx.decode.operands import PREDICATE, U64, Operands, Reader, Step
 from tuner.ptx.defects import Defect, Fault
-from tuner.ptx.dtypes import TYPES, UNSIGNED, Array, Indices
+from tuner.ptx.dtypes import UNSIGNED, Array, Indices
 from tuner.ptx.fragments import ELEMENTS
 from tuner.ptx.instruction import Vector
 from tuner.ptx.warpgroups import Operation, Warpgroup, Watched
@@ -16,7 +16,6 @@ from tuner.ptx.wgmma_layout import ROWS, operand_places, register_operand
 DEPTH_BYTES = 32  # of an operand's row
 SHAPES = {f"m64n{n}k{k}": (n, k) for n in range(8, 257, 8) for k in (8, 16)}
 REGISTERS_RANGE = range(24, 257, 8)  # that setmaxnreg allows
-B32 = TYPES["b32"]
 
 
 def wgmma(operands: Operands) -> Step:
