@@ -11,11 +11,10 @@ import math
 import sys
 import tempfile
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import tuner
-from benchmarks.report import emit, report
+from benchmarks.report import emit, report, results_file
 from benchmarks.rivals import contest, load
 from tuner.problem import Matmul, Problem, parse_shape
 
@@ -91,7 +90,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--layout", default="nn")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
-    parser.add_argument("--output", type=Path, help="write the document to this file too")
+    parser.add_argument("--output", type=results_file, help="write the document to this file too")
     return parser.parse_args()
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.report import emit, report
+from benchmarks.report import emit, report, results_file
 from benchmarks.space import recorded_space
 from tuner.enumeration import cartesian_blocks, cartesian_sample
 from tuner.errors import Failure, Stage
@@ -102,7 +102,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--trials", type=int, nargs="*", default=[100, 200, 500, 1000, 4000])
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
-    parser.add_argument("--output", type=Path, help="write the document to this file too")
+    parser.add_argument("--output", type=results_file, help="write the document to this file too")
     return parser.parse_args()
 
 

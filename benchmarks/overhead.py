@@ -12,11 +12,10 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from pathlib import Path
 from typing import Any
 
 import tuner
-from benchmarks.report import emit, report
+from benchmarks.report import emit, report, results_file
 from tuner.problem import Matmul, parse_shape
 from tuner.record import Record
 from tuner.tuning.events import TrialDone
@@ -96,7 +95,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
-    parser.add_argument("--output", type=Path, help="write the document to this file too")
+    parser.add_argument("--output", type=results_file, help="write the document to this file too")
     return parser.parse_args()
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.report import emit, report
+from benchmarks.report import emit, report, results_file
 from tuner.recorded import read_recorded
 
 
@@ -16,7 +16,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("files", nargs="+", type=Path)
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--output", type=Path)
+    parser.add_argument("--output", type=results_file)
     words = parser.parse_args()
     rows = [_read(file) for file in words.files]
     if not words.json:

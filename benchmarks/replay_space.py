@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from tuner.errors import UsageError
 from tuner.feasible import FeasibleSet
 from tuner.recorded import read_recorded
 
@@ -24,9 +25,15 @@ class ReplaySpace:
 
     @classmethod
     def read(cls, path: Path) -> "ReplaySpace":
-        """Reads a recording. Raises UsageError for anything else."""
+        """Reads a recording. Raises UsageError for anything else, and where no point is the fastest."""
         recorded = read_recorded(path)
-        return cls(recorded.name, recorded.feasible, recorded.times_s)
+        space = cls(recorded.name, recorded.feasible, recorded.times_s)
+        if len(set(space.ordered_s)) < 2:
+            found = len(set(space.ordered_s))
+            raise UsageError(
+                f"{path}: found {found} different times, allowed 2 or more: else nothing is best"
+            )
+        return space
 
     @cached_property
     def ordered_s(self) -> npt.NDArray[np.float64]:
@@ -61,7 +68,11 @@ class ReplaySpace:
         ``found_s`` is the best time by number of evaluations, inf before the first. Willemsen et al., 2024,
         https://doi.org/10.1016/j.future.2024.05.021, equation 3.
         """
-        steps = min(self.steps, len(found_s), len(self.random_s))
-        random_s, optimum = self.random_s[:steps], self.ordered_s[0]
+        optimum = self.ordered_s[0]
+        unsure = int(
+            np.count_nonzero(self.random_s > optimum)
+        )  # draws after which random may lack the optimum
+        steps = min(self.steps, len(found_s), unsure)
+        random_s = self.random_s[:steps]
         found = np.minimum(found_s[:steps], self.ordered_s[-1])
         return float(np.mean((random_s - found) / (random_s - optimum)))

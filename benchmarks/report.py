@@ -1,5 +1,6 @@
 """The form of every results file: what was run, on which machine, when, and the rows."""
 
+import argparse
 import datetime
 import json
 import os
@@ -32,6 +33,14 @@ def report(
         "tuner": __version__,
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     }
+
+
+def results_file(word: str) -> Path:
+    """Returns a file to write to. Raises ArgumentTypeError before hours are spent for one that cannot be."""
+    file = Path(word)
+    if not file.absolute().parent.is_dir() or file.is_dir():
+        raise argparse.ArgumentTypeError(f"found {word!r}, allowed a file in a folder that is there")
+    return file
 
 
 def emit(document: dict[str, Any], is_json: bool, output: Path | None) -> None:

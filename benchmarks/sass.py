@@ -12,11 +12,10 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 from benchmarks.gpu_programs import POINTS, Builder, Point
-from benchmarks.report import emit, report
+from benchmarks.report import emit, report, results_file
 from tuner.cuda_tools.locate import Tool, locate
 from tuner.errors import CandidateError
 from tuner.kernel import KernelProgram
@@ -83,7 +82,7 @@ def _arguments() -> argparse.Namespace:
     )
     parser.add_argument("--chip", default="sm_90")
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
-    parser.add_argument("--output", type=Path, help="write the document to this file too")
+    parser.add_argument("--output", type=results_file, help="write the document to this file too")
     return parser.parse_args()
 
 

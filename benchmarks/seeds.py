@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.report import emit, report
+from benchmarks.report import emit, report, results_file
 from tuner import gpu_cost
 from tuner.chips import WARP_THREADS, chip_of
 from tuner.gpu_cost import GpuTiles
@@ -131,7 +131,7 @@ def _arguments() -> argparse.Namespace:
         "--hub", nargs=3, action="append", default=[], metavar=("FILE", "CHIP", "MULTIPROCESSORS")
     )
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--output", type=Path)
+    parser.add_argument("--output", type=results_file)
     return parser.parse_args()
 
 

@@ -1,4 +1,5 @@
 import itertools
+import json
 from pathlib import Path
 
 import numpy as np
@@ -46,6 +47,22 @@ def test_steps_end_where_random_search_is_close() -> None:
 def test_a_search_that_found_nothing_counts_as_the_slowest() -> None:
     recorded = space(*np.linspace(1, 3, 1001))
     assert recorded.score(np.array([np.inf, np.inf])) == recorded.score(np.array([3.0, 3.0])) < 0
+
+
+def test_a_small_space_has_a_score_though_random_search_exhausts_it() -> None:
+    recorded = space(1.0, 2.0, 3.0, np.nan)
+    assert recorded.random_s[-1] == recorded.ordered_s[0]
+    assert recorded.score(np.full(4, 1.0)) == 1.0
+    assert np.isfinite(recorded.score(np.array([np.inf, 3.0, 2.0, 1.0])))
+
+
+@pytest.mark.parametrize(("times_ms", "found"), [(["RuntimeFailedConfig"], 0), ([1.0, 1.0], 1)])
+def test_a_space_without_a_best_is_refused(tmp_path: Path, times_ms: list[object], found: int) -> None:
+    path = tmp_path / "cache.json"
+    cache = {str(place): {"x": place, "time": time} for place, time in enumerate(times_ms)}
+    path.write_text(json.dumps({"tune_params_keys": ["x"], "tune_params": {}, "cache": cache}))
+    with pytest.raises(UsageError, match=f"found {found} different times, allowed 2 or more"):
+        ReplaySpace.read(path)
 
 
 def test_a_recording_is_read() -> None:

@@ -42,6 +42,10 @@ def test_searches_are_compared_on_a_recording(
         (("none.json",), "none.json: found no readable file"),
         ((str(SHIPPED), "--sampler", "guess"), "sampler: found 'guess', allowed tpe, "),
         ((str(SHIPPED), "--seeds", "0"), "--seeds: found 0, allowed 1 or more"),
+        (
+            (str(SHIPPED), "--output", "none/x"),
+            "--output: found 'none/x', allowed a file in a folder that is",
+        ),
         ((str(SHIPPED), "--kernel-tuner", "guess"), "--kernel-tuner: found 'guess', allowed random_sample, "),
         ((str(SHIPPED), "--kernel-tuner"), "--kernel-tuner: found no package kernel_tuner"),
     ],
