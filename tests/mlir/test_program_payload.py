@@ -141,6 +141,23 @@ def test_a_call_that_leads_nowhere_is_refused(context: Any, called: str, why: st
     assert reason == f"payload: found a call of @{called}, {why}, allowed calls that can be inlined"
 
 
+def test_functions_that_call_each_other_are_refused(context: Any) -> None:
+    text = """func.func private @g() { func.call @h() : () -> () return }
+      func.func private @h() { func.call @g() : () -> () return }
+      func.func @f() { func.call @g() : () -> () return }"""
+    assert refusal(text) == (
+        Stage.BIND,
+        "payload: found a call of @g, which calls itself, allowed calls that can be inlined",
+    )
+
+
+def test_what_the_entry_does_not_call_may_call_anything(context: Any) -> None:
+    text = read("""func.func private @print()
+      func.func private @g() { func.call @g() : () -> () func.call @print() : () -> () return }
+      func.func @f() { return }""")
+    assert "@g" not in text
+
+
 def test_arithmetic_on_tensors_becomes_an_op_on_memrefs(context: Any) -> None:
     text = read(f"func.func @twice(%x: {T}) -> {T} {{ %y = arith.addf %x, %x : {T} return %y : {T} }}")
     assert "linalg.generic" in text

@@ -316,3 +316,11 @@ def test_chip_and_order_must_be_known() -> None:
         SimulatedDevice("sm_1")
     with pytest.raises(UsageError, match="order: found 'fast', allowed fifo, lifo, random"):
         SimulatedDevice(order="fast")  # type: ignore[arg-type]
+
+
+def test_a_copy_of_nothing_reads_nothing() -> None:
+    device = SimulatedDevice()
+    empty = device.allocate(0, 0)  # of an array with a size of 0
+    device.copy(SOURCE.ctypes.data, empty, 0, 0)
+    device.synchronize_stream(0)
+    assert device.reports == ()

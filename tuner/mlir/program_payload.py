@@ -16,6 +16,7 @@ from tuner.mlir.passes.gpux import parse_with_gpux, take_stream_from_caller
 from tuner.mlir.passes.own_fills import copy_shared_fills
 from tuner.mlir.passes.own_yields import copy_yields, yields_own_memory
 
+UNUSED = "builtin.module(symbol-dce)"
 INLINE = "builtin.module(inline,symbol-dce)"
 ELEMENTWISE = "builtin.module(convert-elementwise-to-linalg)"  # of arith and math on tensors
 BUFFERS = (
@@ -53,8 +54,9 @@ def read_program(text: str, entry: str | None = None) -> ProgramPayload:
     name = entry_of(module, entry)
     take_stream_from_caller(_function(module, name))
     _hide_others(module, name)
+    run_passes(module, UNUSED)
+    _reject_calls(module)
     run_passes(module, INLINE)
-    _reject_calls(module, name)
     if _has_tensors(module):
         _protect_arguments(_function(module, name))
         run_passes(module, ELEMENTWISE)
@@ -133,15 +135,26 @@ def _hide_others(module: ir.Module, entry: str) -> None:
             del function.attributes["sym_visibility"]
 
 
-def _reject_calls(module: ir.Module, entry: str) -> None:
-    """Raises CandidateError(BIND) for calls of what is not there, and of the entry by itself."""
-    called = {ir.FlatSymbolRefAttr(call.attributes["callee"]).value for call in walk(module, "func.call")}
-    bodies = {_symbol(function) for function in _functions(module)}
-    for name in sorted(called - (bodies - {entry})):
-        why = "which calls itself" if name == entry else "which has no body"
+def _reject_calls(module: ir.Module) -> None:
+    """Raises CandidateError(BIND) for calls that lead nowhere, or round in a circle: inlining would not end."""
+    callees = {_symbol(function): _callees(function) for function in _functions(module)}
+    whys = {name: "which has no body" for called in callees.values() for name in called - callees.keys()}
+    open_names = {name: called & callees.keys() for name, called in callees.items()}
+    while ended := [name for name, called in open_names.items() if not called]:
+        for name in ended:
+            del open_names[name]
+        open_names = {name: called & open_names.keys() for name, called in open_names.items()}
+    whys |= dict.fromkeys((name for called in open_names.values() for name in called), "which calls itself")
+    for name in sorted(whys):
         raise CandidateError(
-            Stage.BIND, f"payload: found a call of @{name}, {why}, allowed calls that can be inlined"
+            Stage.BIND, f"payload: found a call of @{name}, {whys[name]}, allowed calls that can be inlined"
         )
+
+
+def _callees(function: Any) -> set[str]:
+    return {
+        str(ir.FlatSymbolRefAttr(call.attributes["callee"]).value) for call in walk(function, "func.call")
+    }
 
 
 def _has_tensors(module: ir.Module) -> bool:

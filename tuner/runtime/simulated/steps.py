@@ -57,7 +57,8 @@ class MemorySteps:
             return None
 
         def run(_: Moment) -> None:
-            self._note_written(what, reads=(source,), writes=(target,))
+            if size_bytes:  # a copy of nothing reads nothing
+                self._note_written(what, reads=(source,), writes=(target,))
             ctypes.memmove(target, source, size_bytes)
 
         return Step(
