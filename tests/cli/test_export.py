@@ -55,6 +55,23 @@ def test_json_is_the_trial(tuned: Tuner) -> None:
     assert by_flag.json["trial"] == 3
 
 
+@pytest.mark.parametrize("form", ["script", "source", "payload"])
+def test_json_holds_the_text_of_the_format(tuned: Tuner, form: str) -> None:
+    words = ("export", "--trial", "3", "--format", form)
+    text = tuned(*words).out
+    assert tuned(*words, "--json").json == {"trial": 3, "format": form, "text": text}
+
+
+def test_json_names_the_files_written(tuned: Tuner, tmp_path: Path) -> None:
+    script, source = tmp_path / "out.mlir", tmp_path / "out.source.mlir"
+    words = ("export", "--trial", "3", "--json", "-o", str(script))
+    done = tuned(*words, "--format", "script")
+    assert done.json == {"trial": 3, "format": "script", "files": [str(source), str(script)]}
+    assert read_provenance(script.read_text(), "out.mlir").trial == 3
+    assert tuned(*words).json == {"trial": 3, "format": "json", "files": [str(script)]}
+    assert json.loads(script.read_text())["trial"] == 3
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -148,6 +148,7 @@ def test_export_writes_one_trial_as_t4(tuned: Tuner) -> None:
     plain = tuned("export", "matmul", "8x8x8", "--format", "t4")
     assert tuned("export", "matmul", "8x8x8", "--format", "t4", "-o", str(path)).code == 0
     assert gzip.decompress(path.read_bytes()).decode() == plain.out
+    assert tuned("export", "matmul", "8x8x8", "--format", "t4", "--json").out == plain.out
     (result,) = plain.json["results"]
     assert result["configuration"]["x"] == 7
 

@@ -99,6 +99,11 @@ def test_a_verified_trial_is_exported_in_every_form(verified: Tuner, tmp_path: P
     cubin = tmp_path / "k.cubin"
     assert verified("export", "--trial", "1", "--format", "cubin", "-o", str(cubin)).code == 0
     assert cubin.read_bytes() == b"elf"
+    as_json = verified("export", "--trial", "1", "--format", "ptx", "--json").json
+    assert as_json == {"trial": 1, "format": "ptx", "text": '{"x": 0}'}
+    refused = verified("export", "--trial", "1", "--format", "cubin", "--json")
+    assert (refused.code, refused.out, refused.err.count("\n")) == (2, "", 1)
+    assert "cubin: found --json without -o FILE" in refused.err
     assert "source of 8x8x8" in verified("export", "--trial", "1", "--format", "source").out
 
 

@@ -12,6 +12,7 @@ from tuner.cli.options import (
     debug_option,
     json_option,
     open_store,
+    print_json,
     problem_of,
     problem_options,
 )
@@ -41,10 +42,9 @@ DATA_FORMATS = ("json", "t4")  # that tell of a trial; the others are made of it
     "--format",
     "form",
     type=click.Choice(FORMATS),
-    default="script",
-    show_default=True,
-    help="script: the bound transform script; source: the payload before it; payload: after it; "
-    "ptx, cubin: what a GPU target made of it; t4: its result as autotuners share it.",
+    help="script: the bound transform script (default); source: the payload before it; payload: after it; "
+    "ptx, cubin: what a GPU target made of it; json: the trial (default with --json); "
+    "t4: its result as autotuners share it.",
 )
 @click.option("-o", "--file", "output", type=click.Path(path_type=Path), help="Write to this file.")
 @database_option
@@ -63,14 +63,15 @@ def export(
     target: str | None,
     machine: str | None,
     threads: int | None,
-    form: str,
+    form: str | None,
     output: Path | None,
     database: str | None,
     as_json: bool,
 ) -> None:
     """Writes the best schedule of a shape, or any trial's.
 
-    A script written to FILE gets its payload beside it, FILE with .source before the suffix.
+    A script written to FILE gets its payload beside it, FILE with .source before the suffix. With --json the
+    format's text is a field of a document; with --json and FILE the document names the files written.
 
     Example: tuner export matmul 512x512x512 -o best.mlir
     """
@@ -86,52 +87,76 @@ def export(
             stored = best_answer(store, problem, name, target, threads).best
         else:
             raise UsageError("export: found neither a shape nor --trial ID, allowed one of both")
-        # T4 is one JSON document, too
-        _write(composition, store, stored, "json" if as_json and form != "t4" else form, output)
+        _write(composition, store, stored, form or ("json" if as_json else "script"), output, as_json)
 
 
 def _write(
-    composition: "Composition", store: "Store", trial: "StoredTrial", form: str, output: Path | None
+    composition: "Composition",
+    store: "Store",
+    trial: "StoredTrial",
+    form: str,
+    output: Path | None,
+    as_json: bool,
 ) -> None:
+    content = _content(composition, store, trial, form, output)
+    if output is None:
+        _print(content, trial.id, form, as_json)
+        return
+    files = [output]
+    if form == "script" and (output.is_file() or not output.exists()):
+        files.insert(0, _source_file(output))
+        _put(files[0], _source(composition, trial).encode())
+    _put(output, content)
+    if as_json:
+        print_json({"trial": trial.id, "format": form, "files": [str(path) for path in files]})
+
+
+def _content(
+    composition: "Composition", store: "Store", trial: "StoredTrial", form: str, output: Path | None
+) -> bytes:
     from tuner.report import record_of, trial_document
 
     if trial.record is None or not trial.script_text:
         raise UsageError(f"trial {trial.id}: has no script: it was never bound")
-    script, problem, target = trial.script_text, record_of(trial).problem, record_of(trial).target
-    if TargetName.parse(target).is_replay and form not in DATA_FORMATS:
+    if TargetName.parse(record_of(trial).target).is_replay and form not in DATA_FORMATS:
         raise UsageError(f"trial {trial.id}: is a replay and has no script, allowed --format json")
     match form:
         case "json":
             import json
 
-            _put(output, json.dumps(trial_document(trial), indent=2, allow_nan=False) + "\n")
+            return (json.dumps(trial_document(trial), indent=2, allow_nan=False) + "\n").encode()
         case "t4":
-            _put_t4(output, store, trial)
+            return _t4(store, trial, output)
         case "ptx":
-            _put(output, _program(store, trial.id).ptx)
+            return _program(store, trial.id).ptx.encode()
         case "cubin":
-            _put_cubin(output, _program(store, trial.id).cubin, trial.id)
+            return _cubin(store, trial.id)
         case "source":
-            _put(output, composition.source(target, problem, script))
+            return _source(composition, trial).encode()
         case "payload":
-            _put(output, composition.apply(script, composition.source(target, problem, script)))
+            return composition.apply(trial.script_text, _source(composition, trial)).encode()
         case _:
-            _write_script(composition, _provenance(store, trial), script, output)
+            return _script(_provenance(store, trial), trial.script_text, output).encode()
 
 
-def _write_script(
-    composition: "Composition", provenance: "Provenance", script: str, output: Path | None
-) -> None:
+def _source(composition: "Composition", trial: "StoredTrial") -> str:
+    from tuner.report import record_of
+
+    record = record_of(trial)
+    return composition.source(record.target, record.problem, trial.script_text)
+
+
+def _source_file(script_file: Path) -> Path:
+    return script_file.with_name(f"{script_file.stem}.source{script_file.suffix}")
+
+
+def _script(provenance: "Provenance", script: str, output: Path | None) -> str:
     from tuner.export import own_ops, script_with_header
     from tuner.strategy import OWN_DIALECT
 
-    script_file = Path("best.mlir") if output is None else output
-    source_file = script_file.with_name(f"{script_file.stem}.source{script_file.suffix}")
+    file = Path("best.mlir") if output is None else output
     ops = own_ops(script, OWN_DIALECT)
-    text = script_with_header(script, provenance, ops, script_file.name, source_file.name)
-    if output is not None and (output.is_file() or not output.exists()):
-        _put(source_file, composition.source(provenance.target, provenance.problem, script))
-    _put(output, text)
+    return script_with_header(script, provenance, ops, file.name, _source_file(file).name)
 
 
 def _provenance(store: "Store", trial: "StoredTrial") -> "Provenance":
@@ -179,37 +204,35 @@ def _program(store: "Store", trial: int) -> "KernelProgram":
     return program
 
 
-def _put_cubin(output: Path | None, cubin: bytes, trial: int) -> None:
-    from tuner.export import write_atomically
-
+def _cubin(store: "Store", trial: int) -> bytes:
+    cubin = _program(store, trial).cubin
     if not cubin:
         raise UsageError(f"trial {trial}: was compiled without ptxas, allowed --format ptx")
-    if output is None and sys.stdout.isatty():
-        raise UsageError("cubin: found a terminal, allowed -o FILE or a pipe: it is machine code")
-    if output is None:
-        sys.stdout.buffer.write(cubin)
-        return
-    write_atomically(output, cubin)
-    print(f"wrote {output}", file=sys.stderr)
+    return cubin
 
 
-def _put_t4(output: Path | None, store: "Store", trial: "StoredTrial") -> None:
-    from tuner.export import write_atomically
+def _t4(store: "Store", trial: "StoredTrial", output: Path | None) -> bytes:
     from tuner.recorded.t4_writing import Recording, t4_bytes
 
     recording = Recording((store.run(trial.run),), (trial,))
-    if output is None:
-        print(t4_bytes(recording).decode(), end="")
-        return
-    write_atomically(output, t4_bytes(recording, is_compressed=output.suffix == ".gz"))
-    print(f"wrote {output}", file=sys.stderr)
+    return t4_bytes(recording, is_compressed=output is not None and output.suffix == ".gz")
 
 
-def _put(output: Path | None, text: str) -> None:
+def _print(content: bytes, trial: int, form: str, as_json: bool) -> None:
+    if form == "cubin":
+        if as_json:
+            raise UsageError("cubin: found --json without -o FILE, allowed with it: it is machine code")
+        if sys.stdout.isatty():
+            raise UsageError("cubin: found a terminal, allowed -o FILE or a pipe: it is machine code")
+        sys.stdout.buffer.write(content)
+    elif as_json and form not in DATA_FORMATS:
+        print_json({"trial": trial, "format": form, "text": content.decode()})
+    else:
+        print(content.decode(), end="")
+
+
+def _put(output: Path, content: bytes) -> None:
     from tuner.export import write_atomically
 
-    if output is None:
-        print(text, end="")
-        return
-    write_atomically(output, text.encode())
+    write_atomically(output, content)
     print(f"wrote {output}", file=sys.stderr)
