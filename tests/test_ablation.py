@@ -77,6 +77,20 @@ def test_the_best_held_where_it_began_gains_nothing() -> None:
     assert tile.without_best.slower == pytest.approx(1)
 
 
+def test_trials_as_fast_as_the_best_are_not_faster_than_it() -> None:
+    """Equal code has equal times: that a value gave nothing is no rare chance, wherever it stands."""
+    tiles = [1] + [8] * 20 + [1] * 3
+    times_s = [2e-3] + [1e-3] * 23
+    trials = tuple(
+        of(number, "s", {"tile": tile}, measurement(time_s, 0.02))
+        for number, (tile, time_s) in enumerate(zip(tiles, times_s, strict=True))
+    )
+    (tile,) = ablated(trials).knobs
+    for gain in (tile.gain, tile.without_best):
+        assert gain is not None
+        assert (gain.slower, gain.trials, gain.chance) == (0.0, 4, 1.0)
+
+
 def test_a_value_held_by_too_few_trials_gives_no_figure() -> None:
     lone = of(0, "s", {"tile": 64, "order": "mn", "idle": 0, "same": 1}, measurement(9e-3))
     later = tuple(replace(each, number=each.number + 1) for each in grid())

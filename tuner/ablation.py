@@ -164,10 +164,13 @@ def _gain(every: list[_Timed], places: list[int], never: int = 0) -> Gain | None
     """
     if len(places) < HELD_MIN:
         return None
-    chance = _chance(faster=places[0] - never, held=len(places), every=len(every) - never)
+    some, best = every[places[0]].time, every[0].time
+    faster = sum(
+        each.time.median_s < some.median_s for each in every
+    )  # trials of equal code are equally fast
+    chance = _chance(faster=max(0, faster - never), held=len(places), every=len(every) - never)
     if places[0] == 0:
         return Gain(0.0, (0.0, 0.0), len(places), chance)
-    some, best = every[places[0]].time, every[0].time
     low = some.interval_s[0] / best.interval_s[1] - 1
     high = some.interval_s[1] / best.interval_s[0] - 1
     return Gain(some.median_s / best.median_s - 1, (low, high), len(places), chance)
