@@ -3,11 +3,11 @@
 from dataclasses import asdict
 from typing import Any
 
-from tuner.conditions import Conditions, GpuState
+from tuner.conditions import Conditions, GpuState, Span
 
 
 def stored_conditions(conditions: Conditions | None) -> dict[str, Any] | None:
-    """Returns the fields of both moments."""
+    """Returns the fields of all readings."""
     return None if conditions is None else asdict(conditions)
 
 
@@ -15,8 +15,13 @@ def conditions_of(stored: dict[str, Any] | None) -> Conditions | None:
     """Reads conditions back."""
     if stored is None:
         return None
-    return Conditions(_state_of(stored["before"]), _state_of(stored["after"]))
+    between = stored.get("between")  # older ones have none
+    return Conditions(
+        GpuState(**_with_reasons(stored["before"])),
+        GpuState(**_with_reasons(stored["after"])),
+        None if between is None else Span(**_with_reasons(between)),
+    )
 
 
-def _state_of(stored: dict[str, Any]) -> GpuState:
-    return GpuState(**(stored | {"slowdowns": tuple(stored["slowdowns"])}))
+def _with_reasons(stored: dict[str, Any]) -> dict[str, Any]:
+    return stored | {"slowdowns": tuple(stored["slowdowns"])}

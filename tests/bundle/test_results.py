@@ -48,7 +48,7 @@ def test_a_file_that_was_cut_off_is_gone_on_with(path: Path) -> None:
     ("old", "new", "message"),
     [
         ("tuner-results", "other", r"line 1: found format 'other', allowed 'tuner-results'"),
-        ('"version": 1', '"version": 9', r"line 1: found version 9 of tuner-results, allowed 1"),
+        ('"version": 2', '"version": 9', r"line 1: found version 9 of tuner-results, allowed 2"),
         ('{"final"', '{"finale"', r"line 4: found 'finale', allowed trial, final, noise, vendor"),
         ('{"final"', "{", r"line 4: found no JSON"),
         ('"median_s": 0.001', '"median_s": 0', r"line 2: found a time of 0 s, allowed samples above 0 s"),

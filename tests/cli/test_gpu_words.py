@@ -1,7 +1,7 @@
 """Lines about times on GPUs."""
 
 from tuner.cli.gpu_words import gpu_lines
-from tuner.conditions import Conditions, GpuState
+from tuner.conditions import Conditions, GpuState, Span
 from tuner.record import Measurement
 
 COOL = GpuState(1.98e9, 2.619e9, 41.0, 120.4)
@@ -30,3 +30,12 @@ def test_sensors_that_say_nothing_are_no_zeros() -> None:
     assert gpu_lines(measured(None, Conditions(SILENT, COOL)))[0].startswith(
         "sensors   nothing told; after: SM"
     )
+
+
+def test_the_clocks_between_the_rounds_are_told_and_so_are_slowdowns_seen_only_there() -> None:
+    between = Span(34, 1.41e9, 1.98e9, ("power cap",))
+    assert gpu_lines(measured(None, Conditions(COOL, COOL, between)))[1:] == [
+        "clocks    SM 1410 to 1980 MHz in 34 readings between the rounds",
+        "throttled by power cap: the GPU can be faster than this time",
+    ]
+    assert len(gpu_lines(measured(None, Conditions(COOL, COOL, Span(2, None, None))))) == 1

@@ -6,8 +6,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.db.values import COMPILER, MACHINE, SETTINGS, begin, sha256
-from tuner.conditions import Conditions, GpuState
+from tuner.conditions import Conditions, GpuState, Span
 from tuner.db import rows
+from tuner.db.conditions import conditions_of, stored_conditions
 from tuner.db.models import EnvironmentRow, MachineRow
 from tuner.db.store import Store
 from tuner.errors import Failure, Stage
@@ -23,6 +24,7 @@ counts64 = st.integers(0, 2**63 - 1)
 verdicts = st.builds(Verdict, st.floats(allow_nan=False), counts64)
 readings = st.none() | seconds
 gpu_states = st.builds(GpuState, *[readings] * 4, st.lists(texts, max_size=2).map(tuple))
+spans = st.builds(Span, counts64, readings, readings, st.lists(texts, max_size=2).map(tuple))
 measurements = st.builds(
     Measurement,
     st.lists(seconds, max_size=5).map(tuple),
@@ -31,7 +33,7 @@ measurements = st.builds(
     st.tuples(seconds, seconds),
     st.booleans(),
     st.none() | seconds,
-    st.none() | st.builds(Conditions, gpu_states, gpu_states),
+    st.none() | st.builds(Conditions, gpu_states, gpu_states, st.none() | spans),
 )
 failures = st.builds(Failure, st.sampled_from(Stage), texts)
 problems = st.builds(
@@ -45,6 +47,14 @@ problems = st.builds(
 candidates = st.builds(
     Candidate.of, texts, st.dictionaries(st.text(max_size=8), st.integers() | st.text(max_size=8), max_size=4)
 )
+
+
+def test_conditions_of_older_databases_have_no_readings_between() -> None:
+    state = GpuState(1.98e9, None, 60.0, None, ("power cap",))
+    stored = stored_conditions(Conditions(state, state))
+    assert stored is not None
+    del stored["between"]
+    assert conditions_of(stored) == Conditions(state, state)
 
 
 @st.composite

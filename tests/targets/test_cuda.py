@@ -9,7 +9,7 @@ import pytest
 
 from tests.mlir.gpu_matmul import gpu_script
 from tests.targets.simulated_cuda import COOL, FACTS, SAMPLE_S, device_with_a_clock, target_on
-from tuner.conditions import Conditions
+from tuner.conditions import Conditions, Span
 from tuner.device import DeviceError
 from tuner.errors import CandidateError, Stage, UsageError
 from tuner.kernel import KernelProgram
@@ -87,9 +87,11 @@ def test_finalists_are_timed_on_the_same_arrays(
     loaded = (target.load(PROBLEM, artifact), target.load(PROBLEM, artifact))
     times = target.measure_together(PROBLEM, loaded, BRIEF, rng())
     assert [len(each.samples_s) for each in times] == [2, 2]
-    assert {each.conditions for each in times} == {Conditions(COOL, COOL)}
+    between = Span(4, COOL.sm_clock_hz, COOL.sm_clock_hz)  # two rounds warm, two cold
+    assert {each.conditions for each in times} == {Conditions(COOL, COOL, between)}
     assert device.counts.modules_loaded == 1
     assert device.counts.allocations == 3 + 1  # A, B, C, and what a flush fills
+    assert device.reports == ()  # nothing was verified here before: inputs are uploaded all the same
 
 
 def test_what_a_program_holds_is_given_back_when_it_is_forgotten(

@@ -1,7 +1,10 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from tests.targets.simulated_cuda import FACTS, HERE, device_with_a_clock
+from tests.targets.simulated_cuda import COOL, FACTS, HERE, device_with_a_clock
+from tuner.conditions import Conditions, Span
 from tuner.device import DeviceError
 from tuner.errors import CandidateError, Stage, UsageError
 from tuner.kernel import KernelProgram, Launch
@@ -10,7 +13,8 @@ from tuner.problem import Matmul
 from tuner.record import Verdict
 from tuner.reference import Array, Inputs
 from tuner.runtime.gpu_probe import GpuHere
-from tuner.target import Artifact
+from tuner.target import Artifact, Effort
+from tuner.targets import gpu_timing
 from tuner.targets.gpu_here import Gpu
 from tuner.targets.gpu_judge import GpuJudge
 
@@ -48,6 +52,20 @@ def test_code_for_another_chip_is_not_loaded() -> None:
 def test_a_chip_that_is_not_known_is_refused() -> None:
     with pytest.raises(UsageError, match=r"^chip: found 'sm_1', allowed sm_80"):
         GpuJudge("sm_1")
+
+
+def test_clocks_held_down_between_the_rounds_mark_the_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gpu_timing, "MIN_SAMPLES", 2)
+    monkeypatch.setattr(gpu_timing, "COLD_SAMPLES", 2)
+    hot = replace(COOL, sm_clock_hz=1.2e9, slowdowns=("power cap",))
+    states = iter([COOL, COOL, hot, COOL, COOL, COOL])  # before, two warm rounds, two cold ones, after
+    gpu = Gpu(device_with_a_clock(), FACTS.l2_bytes, lambda: next(states))
+    judge = GpuJudge("sm_90", lambda: HERE, lambda here: gpu)
+    loaded = (judge.load(PROBLEM, ARTIFACT), judge.load(PROBLEM, ARTIFACT))
+    times = judge.measure_together(PROBLEM, loaded, Effort(0.0, 2), np.random.default_rng(0))
+    expected = Conditions(COOL, COOL, Span(4, 1.2e9, COOL.sm_clock_hz, ("power cap",)))
+    assert [each.conditions for each in times] == [expected] * 2
+    assert expected.slowdowns == ("power cap",)
 
 
 def test_c_is_compared_as_the_judge_was_told() -> None:

@@ -1,5 +1,7 @@
 """Timing on a GPU, against a device whose clock moves only as far as its work says."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -98,6 +100,23 @@ def test_finalists_take_turns_and_keep_their_own_times(device: ScriptedDevice, t
     assert [each.median_s for each in found] == pytest.approx([1e-3, 2e-3, 20e-6], rel=1e-6)
     assert [each.cold_median_s for each in found] == pytest.approx([1.01e-3, 2.01e-3, 30e-6], rel=1e-6)
     assert {len(each.samples_s) for each in found} == {MIN_SAMPLES}
+
+
+def test_between_rounds_everybody_has_had_a_turn_and_nothing_is_timed(
+    device: ScriptedDevice, timer: GpuTimer
+) -> None:
+    runs: list[int] = []
+
+    def look() -> None:
+        runs.append(device.runs)
+        device.now_s += 1.0  # would show in any time that it fell into
+
+    works = (device.work(0.02), device.work(0.03))
+    found = timer.measure_together(works, Effort(budget_s=0.0), rng(), look)
+    assert [each.median_s for each in found] == pytest.approx([0.02, 0.03])
+    assert [max(each.samples_s) for each in found] == pytest.approx([0.02, 0.03])
+    assert len(runs) == MIN_SAMPLES + COLD_SAMPLES
+    assert {after - before for before, after in pairwise(runs)} == {2}
 
 
 def test_drift_hits_all_finalists_alike(device: ScriptedDevice, timer: GpuTimer) -> None:

@@ -20,7 +20,7 @@ from tuner.plain_values import decode, encode
 from tuner.record import Measurement
 
 FORMAT: Final = "tuner-results"
-VERSION: Final = 1
+VERSION: Final = 2  # since sensors are read between the rounds of finals
 KINDS: Final[dict[str, type[Any]]] = {
     "trial": MeasuredTrial,
     "final": FinalTime,

@@ -1,7 +1,7 @@
 """What is told of a time on a GPU beside the time: a cold cache, the sensors, clocks held down."""
 
 from tuner.cli.words import seconds_text
-from tuner.conditions import GpuState
+from tuner.conditions import GpuState, Span
 from tuner.record import Measurement
 
 
@@ -13,6 +13,7 @@ def gpu_lines(measurement: Measurement) -> list[str]:
     conditions = measurement.conditions
     if conditions is not None:
         lines.append(f"sensors   {_state_words(conditions.before)}; after: {_state_words(conditions.after)}")
+        lines += _span_lines(conditions.between)
     return lines + slowdown_lines(measurement)
 
 
@@ -21,6 +22,13 @@ def slowdown_lines(measurement: Measurement) -> list[str]:
     slowdowns = () if measurement.conditions is None else measurement.conditions.slowdowns
     words = "throttled by {}: the GPU can be faster than this time"
     return [words.format(", ".join(slowdowns))] * bool(slowdowns)
+
+
+def _span_lines(span: Span | None) -> list[str]:
+    if span is None or span.lowest_sm_clock_hz is None or span.highest_sm_clock_hz is None:
+        return []
+    low, high = (clock_hz / 1e6 for clock_hz in (span.lowest_sm_clock_hz, span.highest_sm_clock_hz))
+    return [f"clocks    SM {low:.0f} to {high:.0f} MHz in {span.readings} readings between the rounds"]
 
 
 def _state_words(state: GpuState) -> str:

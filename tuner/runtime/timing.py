@@ -57,9 +57,15 @@ def measure_by(take: Stopwatch, effort: Effort, rng: np.random.Generator) -> Mea
 
 
 def measure_together_by(
-    stopwatches: tuple[Stopwatch, ...], effort: Effort, rng: np.random.Generator
+    stopwatches: tuple[Stopwatch, ...],
+    effort: Effort,
+    rng: np.random.Generator,
+    after_round: Callable[[], None] = lambda: None,
 ) -> tuple[Measurement, ...]:
-    """Times several actions sample by sample in a shuffled order: drift hits all of them alike."""
+    """Times several actions sample by sample in a shuffled order: drift hits all of them alike.
+
+    ``after_round`` is called when each of them has had its turn; nothing is timed meanwhile.
+    """
     inners = [calibrate(take, effort) for take in stopwatches]
     samples: list[list[float]] = [[] for _ in stopwatches]
     spent = 0.0
@@ -67,6 +73,7 @@ def measure_together_by(
         for index in rng.permutation(len(stopwatches)):
             samples[index].append(stopwatches[index](inners[index]))
             spent += samples[index][-1] * inners[index]
+        after_round()
         if spent >= effort.budget_s * len(stopwatches) and len(samples[0]) >= effort.min_samples:
             break
     return tuple(summarize(taken, inner, rng) for taken, inner in zip(samples, inners, strict=True))

@@ -1,10 +1,10 @@
 """The GPU of this machine, opened: the device, how large its cache is, what its sensors say."""
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tuner.conditions import Conditions, GpuState
+from tuner.conditions import Conditions, GpuState, Span
 from tuner.device import AbstractDevice
 from tuner.runtime.cuda.opening import open_device
 from tuner.runtime.gpu_probe import GpuHere
@@ -24,10 +24,14 @@ class Gpu:
     cache_bytes: int  # of the L2; 0 unknown
     read_sensors: Callable[[], GpuState | None] = no_sensors
 
-    def conditions_since(self, before: GpuState | None) -> Conditions | None:
-        """Returns the sensors then and now; None where there are none."""
+    def conditions_since(
+        self, before: GpuState | None, between: Sequence[GpuState] = ()
+    ) -> Conditions | None:
+        """Returns the sensors then, meanwhile and now; None where there are none."""
         after = self.read_sensors()
-        return None if before is None or after is None else Conditions(before, after)
+        if before is None or after is None:
+            return None
+        return Conditions(before, after, Span.of(between) if between else None)
 
 
 def open_gpu(here: GpuHere) -> Gpu:

@@ -7,6 +7,7 @@ from typing import final
 import numpy as np
 
 from tuner.chips import chip_of
+from tuner.conditions import GpuState
 from tuner.device import DeviceError
 from tuner.errors import CandidateError, Stage
 from tuner.problem import Problem
@@ -83,14 +84,20 @@ class GpuJudge(AbstractJudge):
     def measure_together(
         self, problem: Problem, loaded: tuple[object, ...], effort: Effort, rng: np.random.Generator
     ) -> tuple[Measurement, ...]:
-        """Times several programs on the same arrays, sample by sample."""
+        """Times several programs on the same arrays, sample by sample; reads the sensors between rounds."""
         programs = [one for one in loaded if isinstance(one, LoadedProgram)]
         with failing_as(Stage.MEASURE):
             place, gpu = self._place_of(problem, rng), self._opened()
+            place.fill(rng)  # a fresh process has verified nothing: what lies there would be timed
             works = tuple(program.work(place.addresses) for program in programs)
+            between: list[GpuState] = []
+
+            def read_sensors() -> None:
+                between.extend(filter(None, [gpu.read_sensors()]))
+
             before = gpu.read_sensors()
-            measurements = self._timer_of(gpu).measure_together(works, effort, rng)
-            conditions = gpu.conditions_since(before)
+            measurements = self._timer_of(gpu).measure_together(works, effort, rng, read_sensors)
+            conditions = gpu.conditions_since(before, between)
         return tuple(replace(each, conditions=conditions) for each in measurements)
 
     def _opened(self) -> Gpu:

@@ -59,20 +59,28 @@ class GpuTimer:
         return replace(warm, cold_median_s=statistics.median(self.cold_s(work) for _ in range(COLD_SAMPLES)))
 
     def measure_together(
-        self, works: tuple[Enqueue, ...], effort: Effort, rng: np.random.Generator
+        self,
+        works: tuple[Enqueue, ...],
+        effort: Effort,
+        rng: np.random.Generator,
+        after_round: Callable[[], None] = lambda: None,
     ) -> tuple[Measurement, ...]:
-        """Times several works sample by sample in a shuffled order, warm and then cold."""
+        """Times several works sample by sample in a shuffled order, warm and then cold.
+
+        ``after_round`` is called when each work has had its turn and the GPU has come to the end of them.
+        """
         with contextlib.ExitStack() as stack:
             takes = tuple(
                 stack.enter_context(contextlib.closing(GraphStopwatch(self, work))) for work in works
             )
             for take in takes:
                 warm_up(take)
-            warm = timing.measure_together_by(takes, patient(effort), rng)
+            warm = timing.measure_together_by(takes, patient(effort), rng, after_round)
         cold: list[list[float]] = [[] for _ in works]
         for _ in range(COLD_SAMPLES):
             for index in rng.permutation(len(works)):
                 cold[index].append(self.cold_s(works[index]))
+            after_round()
         pairs = zip(warm, cold, strict=True)
         return tuple(replace(each, cold_median_s=statistics.median(taken)) for each, taken in pairs)
 
