@@ -151,6 +151,40 @@ def test_functions_that_call_each_other_are_refused(context: Any) -> None:
     )
 
 
+@pytest.mark.parametrize("name", ["malloc", "mgpuStreamCreate", "hello world", "a-b", "0a", "é"])
+def test_a_name_that_code_cannot_have_is_refused(context: Any, name: str) -> None:
+    stage, reason = refusal(f'func.func @"{name}"() {{ return }}')
+    assert stage is Stage.BIND
+    assert reason.startswith(f"payload: function name: found {name!r}, ")
+
+
+def test_the_name_of_a_kernel_must_be_one_of_ptx(context: Any) -> None:
+    kernel = 'gpu.module @m { gpu.func @"a b"(%x: memref<4xf32>) kernel { gpu.return } }'
+    module = f"module attributes {{gpu.container_module}} {{ {kernel} func.func @f() {{ return }} }}"
+    assert refusal(module)[1] == "payload: function name: found 'a b', allowed letters, digits, _ . $"
+
+
+@pytest.mark.parametrize("space", ["1", "#gpu.address_space<global>"])
+def test_host_memory_has_no_memory_space(context: Any, space: str) -> None:
+    kind = f"memref<4xf32, {space}>"
+    alloc = f"%x = memref.alloc() : {kind} return %x : {kind}"
+    for text in (f"func.func @f(%x: {kind}) {{ return }}", f"func.func @f() -> {kind} {{ {alloc} }}"):
+        stage, reason = refusal(text)
+        assert stage is Stage.BIND
+        assert reason.startswith("payload: found memref<4xf32, ")
+        assert reason.endswith("> outside of kernels, allowed the default memory space")
+
+
+def test_memory_of_a_kernel_may_have_a_memory_space(context: Any) -> None:
+    one = "%c1 = arith.constant 1 : index"
+    sizes = [f"({','.join(f'%{letter}{n} = %c1' for n in 'xyz')})" for letter in "gt"]
+    threads = f"blocks(%a, %b, %c) in {sizes[0]} threads(%d, %e, %f) in {sizes[1]}"
+    launch = f"gpu.launch {threads} workgroup(%s : memref<4xf32, #gpu.address_space<workgroup>>)"
+    assert "gpu.barrier" in read(
+        f"func.func @f() {{ {one} {launch} {{ gpu.barrier gpu.terminator }} return }}"
+    )
+
+
 def test_what_the_entry_does_not_call_may_call_anything(context: Any) -> None:
     text = read("""func.func private @print()
       func.func private @g() { func.call @g() : () -> () func.call @print() : () -> () return }

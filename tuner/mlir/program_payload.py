@@ -3,11 +3,13 @@
 Tensors become memrefs, results included; arguments that were tensors are never written. Calls are inlined.
 """
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
 from tuner.errors import CandidateError, Stage
 from tuner.mlir.bindings import ir, passmanager
+from tuner.mlir.guards import RESOLVABLE
 from tuner.mlir.interpreter import first_complaint
 from tuner.mlir.ops.dialect import walk
 from tuner.mlir.padded_views import set_argument_attribute
@@ -26,6 +28,8 @@ BUFFERS = (
 BUFFERIZE = f"builtin.module(eliminate-empty-tensors,{BUFFERS})"
 BUFFERIZE_COPIES = f"builtin.module({BUFFERS})"  # the elimination would undo what keeps copies apart
 DEALLOCATE = "builtin.module(buffer-deallocation-pipeline,convert-bufferization-to-memref,canonicalize,cse)"
+NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_.$]*")  # of a kernel: PTX ISA, identifiers; . becomes $
+RUNTIME = "mgpu"  # begins the names of what host code calls
 UNKNOWN_EFFECTS = ("gpu.launch_func", "gpux.launch_func")  # to upstream's deallocation
 BY_ADDRESS = "memref.extract_aligned_pointer_as_index"
 YIELDS_ANOTHER = "is not equivalent to the corresponding iter bbArg"
@@ -57,6 +61,8 @@ def read_program(text: str, entry: str | None = None) -> ProgramPayload:
     run_passes(module, UNUSED)
     _reject_calls(module)
     run_passes(module, INLINE)
+    _require_names(module)
+    _require_default_memory(_function(module, name))
     if _has_tensors(module):
         _protect_arguments(_function(module, name))
         run_passes(module, ELEMENTWISE)
@@ -136,7 +142,7 @@ def _hide_others(module: ir.Module, entry: str) -> None:
 
 
 def _reject_calls(module: ir.Module) -> None:
-    """Raises CandidateError(BIND) for calls that lead nowhere, or round in a circle: inlining would not end."""
+    """Raises CandidateError(BIND) for calls that lead nowhere, or in a circle: inlining would not end."""
     callees = {_symbol(function): _callees(function) for function in _functions(module)}
     whys = {name: "which has no body" for called in callees.values() for name in called - callees.keys()}
     open_names = {name: called & callees.keys() for name, called in callees.items()}
@@ -148,6 +154,39 @@ def _reject_calls(module: ir.Module) -> None:
     for name in sorted(whys):
         raise CandidateError(
             Stage.BIND, f"payload: found a call of @{name}, {whys[name]}, allowed calls that can be inlined"
+        )
+
+
+def _require_names(module: ir.Module) -> None:
+    """Raises CandidateError(BIND) for names that the linker or PTX cannot have, or that code of ours has."""
+    names = [_symbol(each) for kind in ("func.func", "gpu.func") for each in walk(module, kind)]
+    for name in names:
+        if not NAME.fullmatch(name):
+            raise CandidateError(
+                Stage.BIND, f"payload: function name: found {name!r}, allowed letters, digits, _ . $"
+            )
+        if name in RESOLVABLE or name.startswith(RUNTIME):
+            raise CandidateError(
+                Stage.BIND, f"payload: function name: found {name!r}, which is the runtime's, allowed others"
+            )
+
+
+def _require_default_memory(function: Any) -> None:
+    """Raises CandidateError(BIND) for host memory in a memory space: host code has one kind of address."""
+    found: list[Any] = []
+
+    def visit(op: Any) -> Any:
+        if op.name == "gpu.launch":
+            return ir.WalkResult.SKIP
+        kinds = [each.type for each in op.results]
+        kinds += [each.type for region in op.regions for block in region.blocks for each in block.arguments]
+        found.extend(kind for kind in kinds if is_buffer(kind) and kind.memory_space is not None)
+        return ir.WalkResult.ADVANCE
+
+    function.walk(visit, ir.WalkOrder.PRE_ORDER)
+    if found:
+        raise CandidateError(
+            Stage.BIND, f"payload: found {found[0]} outside of kernels, allowed the default memory space"
         )
 
 

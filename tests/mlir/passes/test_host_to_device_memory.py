@@ -377,6 +377,10 @@ def test_a_function_without_kernels_stays_as_it_is() -> None:
             r"^memref\.dealloc in an inner block: found %alloc of memref\.alloc, which is returned as well",
         ),
         (
+            program(f"%t = memref.alloc() : {M}", doubled("%a", "%t"), *[f"memref.dealloc %t : {M}"] * 2),
+            r"^memref\.dealloc: found %alloc of memref\.alloc, which is freed before, allowed buffers in use$",
+        ),
+        (
             program(
                 f"%x = func.call @make() : () -> {M}",
                 doubled("%a", "%x"),

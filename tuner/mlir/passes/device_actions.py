@@ -55,6 +55,9 @@ class Rewrite(AbstractActions):
         if len(roots) > 1 or buffer.kind is not Kind.ALLOCATION:
             found = " or ".join(described(root) for root in roots)
             raise CandidateError(Stage.COMPILE, f"memref.dealloc: found {found}, allowed one allocation")
+        if buffer not in self._alive:
+            found = f"found {described(buffer.host)}, which is freed before"
+            raise CandidateError(Stage.COMPILE, f"memref.dealloc: {found}, allowed buffers in use")
         if deallocation.block != buffer.block:
             self._release_late(deallocation, buffer)
             return
