@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Self, final
 
-from sqlalchemy.engine import Engine
+from sqlalchemy.engine import Connection, Engine
 from sqlalchemy.orm import Session
 
 from tuner.db.address import FileAddress, parse_address
@@ -59,6 +59,18 @@ class Database:
         """Gives a session that is committed at the end; what raises inside leaves nothing behind."""
         with told_plainly(self.shown), Session(self._writer) as session, session.begin():
             yield session
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        """Gives a connection for plain statements, with a transaction as ``writing`` has it."""
+        with told_plainly(self.shown), self._writer.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def connected(self) -> Iterator[Connection]:
+        """Gives a connection for plain questions."""
+        with told_plainly(self.shown), self._engine.connect() as connection:
+            yield connection
 
     def close(self) -> None:
         """Gives back every connection."""

@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar, final
 
 import sqlalchemy as sa
+from sqlalchemy.engine import Connection
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session, selectinload
 
@@ -151,10 +152,9 @@ class Store:
 
         Raises UsageError for a number that the run has: another process is running it as well.
         """
-        with self._database.writing() as session:
-            connection = session.connection()
+        with self._database.transaction() as connection:
             if not _is_id(run_id) or not has_run(connection, run_id):
-                raise _unknown(session, RunRow, run_id)
+                raise _unknown(connection, RunRow, run_id)
             try:
                 return add_proposal(connection, run_id, number, row, candidate, _now())
             except IntegrityError as error:
@@ -170,11 +170,10 @@ class Store:
         Raises UsageError when the outcome is stored already.
         """
         _require_same_script(record, script_text)
-        with self._database.writing() as session:
-            connection = session.connection()
+        with self._database.transaction() as connection:
             proposed = proposal(connection, trial_id) if _is_id(trial_id) else None
             if proposed is None:
-                raise _unknown(session, TrialRow, trial_id)
+                raise _unknown(connection, TrialRow, trial_id)
             run_id, candidate, has_outcome = proposed
             if has_outcome:
                 raise UsageError(f"trial {trial_id}: found an outcome already, allowed one process per run")
@@ -182,7 +181,7 @@ class Store:
             if record.script_sha256:
                 add_script(connection, record.script_sha256, script_text)
             if record.program is not None:
-                interned(session, artifact_row(record.artifact_sha256, record.program))
+                _add_program(connection, record.artifact_sha256, record.program)
             add_outcome(connection, trial_id, record, _now())
             if run_seconds is not None:  # a kill loses no more of a budget than one trial
                 set_seconds(connection, run_id, run_seconds)
@@ -248,9 +247,10 @@ class Store:
         """
         if not script_sha256 and not artifact_sha256:
             return None
-        with self._database.reading() as session:
-            if session.connection().scalar(same_code(script_sha256, artifact_sha256)) is None:
+        with self._database.connected() as connection:
+            if connection.scalar(same_code(script_sha256, artifact_sha256)) is None:
                 return None  # what most are: the question with all its joins costs many times as much
+        with self._database.reading() as session:
             found = _trials(session, recalled(key, script_sha256, artifact_sha256))
             return found[0] if found else None
 
@@ -292,7 +292,7 @@ def _known(session: Session, table: type[Row], row_id: int) -> Row:
     """Returns a row by its id. Raises UsageError that tells which ids there are."""
     found = session.get(table, row_id) if _is_id(row_id) else None
     if found is None:
-        raise _unknown(session, table, row_id)
+        raise _unknown(session.connection(), table, row_id)
     return found
 
 
@@ -301,10 +301,15 @@ def _is_id(row_id: int) -> bool:
     return abs(row_id) < 2**63
 
 
-def _unknown(session: Session, table: type[Row], row_id: int) -> UsageError:
-    low, high = session.execute(sa.select(sa.func.min(table.id), sa.func.max(table.id))).one()
+def _unknown(connection: Connection, table: type[Row], row_id: int) -> UsageError:
+    low, high = connection.execute(sa.select(sa.func.min(table.id), sa.func.max(table.id))).one()
     allowed = "none: the database is empty" if low is None else f"{low} to {high}"
     return UsageError(f"{table.__tablename__}: found {row_id}, allowed {allowed}")
+
+
+def _add_program(connection: Connection, sha256: str, program: KernelProgram) -> None:
+    with Session(connection) as session, session.begin():  # within the transaction of the connection
+        interned(session, artifact_row(sha256, program))
 
 
 def _trials(session: Session, chosen: "AnySelect") -> tuple[StoredTrial, ...]:

@@ -4,7 +4,6 @@ import datetime
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
-from sqlalchemy.exc import IntegrityError
 
 from tuner.db.models import FIRST, Base
 from tuner.db.rows import measurement_columns, outcome_columns
@@ -14,6 +13,10 @@ from tuner.space import Candidate
 RUN, TRIAL, SCRIPT, MEASUREMENT = (
     Base.metadata.tables[name] for name in ("run", "trial", "script", "measurement")
 )
+# SQLAlchemy knows this clause per database only; SQLite and PostgreSQL spell it alike
+ADD_SCRIPT = sa.text(
+    "INSERT INTO script (sha256, text) VALUES (:sha256, :text) ON CONFLICT DO NOTHING"
+).bindparams(sa.bindparam("text", type_=SCRIPT.c.text.type))
 
 
 def has_run(connection: Connection, run_id: int) -> bool:
@@ -48,13 +51,7 @@ def proposal(connection: Connection, trial_id: int) -> tuple[int, Candidate, boo
 
 def add_script(connection: Connection, sha256: str, text: str) -> None:
     """Stores a script unless it is stored already."""
-    if connection.scalar(sa.select(SCRIPT.c.sha256).where(SCRIPT.c.sha256 == sha256)) is not None:
-        return
-    try:
-        with connection.begin_nested():
-            connection.execute(sa.insert(SCRIPT), {"sha256": sha256, "text": text})
-    except IntegrityError:  # another process was quicker (PostgreSQL: SQLite has one writer)
-        return
+    connection.execute(ADD_SCRIPT, {"sha256": sha256, "text": text})
 
 
 def add_outcome(connection: Connection, trial_id: int, record: Record, now: datetime.datetime) -> None:

@@ -1,5 +1,6 @@
 """GPU programs in the database: kept once, told with every trial that ran them."""
 
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -48,6 +49,18 @@ def told(record: Record) -> Record:
     return replace(record, program=None)
 
 
+def stored_rows(url: str) -> list[int | None]:
+    """Returns how many programs and kernels a database keeps."""
+    engine = open_engine(parse_address(url))
+    with engine.connect() as connection:
+        counts = [
+            connection.scalar(sa.select(sa.func.count()).select_from(table))
+            for table in (ArtifactRow, ResourcesRow)
+        ]
+    engine.dispose()
+    return counts
+
+
 def test_a_program_comes_back_as_it_was(store: Store) -> None:
     trial = add(store, begin(store), 0, verified())
     assert store.program(trial) == PROGRAM
@@ -77,14 +90,13 @@ def test_equal_code_is_kept_once(url: str) -> None:
         run = begin(store)
         for number in range(3):
             add(store, run, number, verified())
-    engine = open_engine(parse_address(url))
-    with engine.connect() as connection:
-        counts = [
-            connection.scalar(sa.select(sa.func.count()).select_from(table))
-            for table in (ArtifactRow, ResourcesRow)
-        ]
-    engine.dispose()
-    assert counts == [1, 2]
+    assert stored_rows(url) == [1, 2]
+
+
+def test_the_program_of_an_outcome_that_is_refused_is_not_kept(url: str) -> None:
+    with Store.open(url) as store, pytest.raises(ValueError, match="allowed finite seconds"):
+        add(store, begin(store), 0, replace(verified(), outcome=timed(math.nan)))
+    assert stored_rows(url) == [0, 0]
 
 
 def test_code_for_a_processor_has_no_program(store: Store) -> None:

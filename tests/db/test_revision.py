@@ -56,6 +56,36 @@ def tables(url: str) -> set[str]:
         return set(sa.inspect(connection).get_table_names())
 
 
+def structure(url: str) -> dict[str, object]:
+    """Returns all that a database tells of its tables, in no order."""
+    with connected(url) as connection:
+        inspector = sa.inspect(connection)
+        return {
+            table: (
+                {column["name"]: str(column) for column in inspector.get_columns(table)},
+                str(inspector.get_pk_constraint(table)),
+                *(
+                    sorted(map(str, ask(table)))
+                    for ask in (
+                        inspector.get_foreign_keys,
+                        inspector.get_indexes,
+                        inspector.get_unique_constraints,
+                        inspector.get_check_constraints,
+                    )
+                ),
+            )
+            for table in inspector.get_table_names()
+        }
+
+
+def migrate(url: str, to: str = "head") -> None:
+    """Upgrades a database with the migrations."""
+    with connected(url) as connection:
+        settings = config()
+        settings.attributes["connection"] = connection
+        command.upgrade(settings, to)
+
+
 def make_empty(url: str) -> None:
     """Makes the folder of a file; a server's database is there."""
     if "://" not in url:
@@ -68,12 +98,25 @@ def test_the_revisions_are_those_of_the_migrations() -> None:
 
 
 def test_the_migrations_make_what_the_models_say(url: str) -> None:
-    Store.open(url).close()
+    make_empty(url)
+    migrate(url)
     with connected(url) as connection:
         context = MigrationContext.configure(connection, opts={"compare_server_default": True})
         assert compare_metadata(context, Base.metadata) == []
         checks = sa.inspect(connection).get_check_constraints("measurement")
         assert [check["name"] for check in checks] == ["ck_measurement_one_owner"]
+
+
+def test_a_new_database_is_the_one_that_the_migrations_make(url: str) -> None:
+    Store.open(url).close()
+    new = structure(url)
+    with connected(url) as connection:
+        settings = config()
+        settings.attributes["connection"] = connection
+        command.downgrade(settings, "base")
+    assert set(structure(url)) == {revision.VERSION_TABLE}
+    migrate(url)
+    assert structure(url) == new
 
 
 def test_a_measurement_has_one_owner(url: str) -> None:
@@ -139,18 +182,27 @@ def test_a_database_of_another_program_is_refused_and_left_alone(url: str) -> No
     assert tables(url) == {"bookmarks"}
 
 
+@pytest.mark.parametrize("first", [None, "0001"])
 def test_an_upgrade_that_fails_leaves_the_database_as_it_was(
-    url: str, monkeypatch: pytest.MonkeyPatch
+    url: str, first: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def upgrade_and_fail(connection: sa.Connection) -> None:
-        original(connection)
-        raise InterruptedError("killed")
+    def fail_after(name: str) -> None:
+        original = getattr(revision, name)
 
-    original = revision.upgrade
-    monkeypatch.setattr(revision, "upgrade", upgrade_and_fail)
+        def work_and_fail(connection: sa.Connection) -> None:
+            original(connection)
+            raise InterruptedError("killed")
+
+        monkeypatch.setattr(revision, name, work_and_fail)
+
+    make_empty(url)
+    if first is not None:
+        migrate(url, first)
+    before = structure(url)
+    fail_after("create" if first is None else "upgrade")
     with pytest.raises(InterruptedError, match="killed"):
         Store.open(url)
-    assert tables(url) == set()
+    assert structure(url) == before
     monkeypatch.undo()
     with Store.open(url) as store:
         assert store.info().runs == 0
@@ -158,10 +210,7 @@ def test_an_upgrade_that_fails_leaves_the_database_as_it_was(
 
 def test_a_database_of_the_first_revision_keeps_its_trials(url: str) -> None:
     make_empty(url)
-    with connected(url) as connection:
-        settings = config()
-        settings.attributes["connection"] = connection
-        command.upgrade(settings, "0001")
+    migrate(url, "0001")
     execute(url, *first_revision.ROWS)
     with Store.open(url) as store:
         assert store.info().revision == revision.REVISIONS[-1]
