@@ -26,8 +26,12 @@ def test_compression_is_seen_from_the_content(tmp_path: Path) -> None:
     assert open_recorded(path).document == {}
 
 
-def test_only_known_suffixes_leave_the_name() -> None:
-    assert name_of(Path("a/gemm.v2.t4.json.gz")) == "gemm.v2"
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [("a/gemm.v2.t4.json.gz", "gemm.v2"), ("a\x1b[31m\nb.json", "a\\x1b[31m b"), ("\udcff.json", "\\udcff")],
+)
+def test_only_known_suffixes_leave_the_name_and_what_prints_stays(path: str, name: str) -> None:
+    assert name_of(Path(path)) == name
 
 
 @pytest.mark.parametrize(

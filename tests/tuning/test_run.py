@@ -9,7 +9,7 @@ from tests.fakes import BEST_X, FakeTarget, bind
 from tests.tuning import fakes
 from tuner.bench import AbstractBench
 from tuner.db.store import Store
-from tuner.errors import UsageError
+from tuner.errors import CandidateError, Stage, UsageError
 from tuner.machine import Machine
 from tuner.problem import Matmul
 from tuner.record import Measurement, Record
@@ -258,6 +258,22 @@ def test_a_machine_of_another_class_cannot_resume(store: Store) -> None:
     parts = fakes.composition(target_machine=lambda _target: fakes.OTHER_MACHINE)
     with pytest.raises(UsageError, match="run 1: was made on 'fake', this machine is 'another'"):
         resume(broken.run.id, parts, store, Interruption())
+
+
+@pytest.mark.parametrize("is_bound", [True, False])
+def test_a_changed_strategy_cannot_resume(store: Store, is_bound: bool) -> None:
+    """Else finals would time new code in the name of the old one."""
+
+    def changed(candidate: Candidate) -> Script:
+        if not is_bound:
+            raise CandidateError(Stage.BIND, "no such knob")
+        return Script.of(bind(candidate).text + "// changed\n")
+
+    broken = interrupted(store, fakes.settings(), after=2)
+    parts = fakes.composition(bind=lambda _settings, _machine: changed)
+    with pytest.raises(UsageError, match="run 1: strategy 'fake' was changed since; start a new run"):
+        resume(broken.run.id, parts, store, Interruption())
+    assert store.run(1).status == "interrupted"
 
 
 def test_another_compiler_cannot_resume(store: Store) -> None:

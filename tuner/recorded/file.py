@@ -46,7 +46,12 @@ def name_of(path: Path) -> str:
     name = path.name
     for suffix in SUFFIXES:
         name = name.removesuffix(suffix)
-    return name
+    return printable(" ".join(name.split()))
+
+
+def printable(text: str) -> str:
+    """Returns a text that moves no terminal: what is neither printable nor a line's end is spelled out."""
+    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
 
 
 def _unpacked(path: Path, content: bytes) -> bytes:

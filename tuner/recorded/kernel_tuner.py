@@ -8,7 +8,7 @@ from typing import Any, TypeGuard
 
 from tuner.errors import Failure, Stage, UsageError
 from tuner.machine import Compiler, Machine
-from tuner.recorded.file import RecordedFile
+from tuner.recorded.file import RecordedFile, printable
 from tuner.recorded.points import Points, arranged
 from tuner.recorded_space import RecordedSpace, RecordedTime
 
@@ -60,11 +60,6 @@ def foreign_machine(device: str) -> Machine:
     """Returns a machine of which only the name is known."""
     name = printable(device)
     return Machine(name, name, "none", False, 0, 0, 0, 0, 0, 0)
-
-
-def printable(text: str) -> str:
-    """Returns a text that moves no terminal: what is neither printable nor a line's end is spelled out."""
-    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
 
 
 def _outcome(entry: dict[str, Any]) -> RecordedTime | Failure:

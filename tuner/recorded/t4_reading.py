@@ -7,8 +7,8 @@ from tuner.machine import Compiler, Machine
 from tuner.plain_values import LARGEST_INTEGER, decode, quoted
 from tuner.problem import Problem
 from tuner.record import Measurement, Verdict
-from tuner.recorded.file import RecordedFile
-from tuner.recorded.kernel_tuner import UNTIMED, foreign_machine, is_time, printable, samples_of
+from tuner.recorded.file import RecordedFile, printable
+from tuner.recorded.kernel_tuner import UNTIMED, foreign_machine, is_time, samples_of
 from tuner.recorded.points import Points, Raw, arranged
 from tuner.recorded.t4 import CORRECT, FORBIDDEN, OWN, OWN_VERSION, STAGES, STRATEGY, TIME, UNITS_S
 from tuner.recorded_space import RecordedSpace, RecordedTime

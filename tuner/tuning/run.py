@@ -3,12 +3,12 @@
 from typing import TYPE_CHECKING
 
 from tuner import __version__
-from tuner.errors import UsageError
+from tuner.errors import CandidateError, UsageError
 from tuner.feasible import FeasibleSet
 from tuner.machine import Compiler, Machine
 from tuner.runs import Run, RunSettings, StoredTrial, TrialQuery
 from tuner.samplers import make_sampler
-from tuner.tuning.composition import Composition, Plan
+from tuner.tuning.composition import Bind, Composition, Plan
 from tuner.tuning.events import Observer, RunStarted, ignore
 from tuner.tuning.first_points import planned, rows_of_first
 from tuner.tuning.interruption import Interruption
@@ -57,6 +57,7 @@ def resume(
     plan = composition.plan(run.settings, machine)
     stored = store.trials(TrialQuery(run=run_id, sort="number"))
     _require_same_rows(run, plan.feasible, stored)
+    _require_same_scripts(run, composition.bind(run.settings, machine), stored)
     first = rows_of_first(run.settings, plan)
     sampler = make_sampler(run.settings.sampler, plan.feasible, run.settings.seed, first)
     store.resume_run(run_id)
@@ -95,4 +96,18 @@ def _require_same_rows(run: Run, feasible: FeasibleSet, stored: tuple[StoredTria
             raise UsageError(
                 f"run {run.id}: row {trial.row} of its search space is no longer "
                 f"{trial.record.candidate.text}; start a new run"
+            )
+
+
+def _require_same_scripts(run: Run, bind: Bind, stored: tuple[StoredTrial, ...]) -> None:
+    """Raises UsageError unless each strategy still gives the script that its first trial was made of."""
+    records = [trial.record for trial in stored if trial.record is not None and trial.record.script_sha256]
+    for record in {record.candidate.strategy: record for record in reversed(records)}.values():
+        try:
+            script = bind(record.candidate)
+        except CandidateError:
+            script = None
+        if script is None or script.sha256 != record.script_sha256:
+            raise UsageError(
+                f"run {run.id}: strategy {record.candidate.strategy!r} was changed since; start a new run"
             )
