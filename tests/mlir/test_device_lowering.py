@@ -89,6 +89,42 @@ TWO_PRODUCTS = f"""module {{
   }}
 }}
 """
+# Asynchronous already, by tokens; and the caller's memory is page-locked.
+BY_TOKENS = """func.func @main(%a: memref<16xf32>, %b: memref<16xf32>) {
+  %c1 = arith.constant 1 : index
+  %c16 = arith.constant 16 : index
+  %t0 = gpu.wait async
+  %d, %t1 = gpu.alloc async [%t0] () : memref<16xf32>
+  %t2 = gpu.memcpy async [%t1] %d, %a : memref<16xf32>, memref<16xf32>
+  %t3 = gpu.launch async [%t2] blocks(%bx, %by, %bz) in (%gx = %c16, %gy = %c1, %gz = %c1)
+             threads(%tx, %ty, %tz) in (%sx = %c1, %sy = %c1, %sz = %c1) {
+    %old = memref.load %d[%bx] : memref<16xf32>
+    %new = arith.addf %old, %old : f32
+    memref.store %new, %d[%bx] : memref<16xf32>
+    gpu.terminator
+  }
+  %t4 = gpu.memcpy async [%t3] %b, %d : memref<16xf32>, memref<16xf32>
+  %t5 = gpu.dealloc async [%t4] %d : memref<16xf32>
+  gpu.wait [%t5]
+  return
+}
+"""
+REGISTERED = """func.func @main(%a: memref<16xf32>) {
+  %c1 = arith.constant 1 : index
+  %c16 = arith.constant 16 : index
+  %any = memref.cast %a : memref<16xf32> to memref<*xf32>
+  gpu.host_register %any : memref<*xf32>
+  gpu.launch blocks(%bx, %by, %bz) in (%gx = %c16, %gy = %c1, %gz = %c1)
+             threads(%tx, %ty, %tz) in (%sx = %c1, %sy = %c1, %sz = %c1) {
+    %old = memref.load %a[%bx] : memref<16xf32>
+    %new = arith.addf %old, %old : f32
+    memref.store %new, %a[%bx] : memref<16xf32>
+    gpu.terminator
+  }
+  gpu.host_unregister %any : memref<*xf32>
+  return
+}
+"""
 # The kernel's sizes are known at run time only.
 DYNAMIC = """func.func @main(%a: memref<?xf32>, %x: f32) {
   %c0 = arith.constant 0 : index
@@ -178,6 +214,22 @@ def test_memory_that_a_program_manages_itself_is_left_to_it(form: str) -> None:
     _, device = called(lowered(TWO_CHAINS, form=form), a, b)
     assert a[0] == 1 + 10 + 4
     assert device.counts.copies == 2 * 3
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_program_that_has_tokens_gets_its_own(form: str) -> None:
+    a, b = (np.full(16, number, np.float32) for number in (3, 0))
+    program = lowered(BY_TOKENS, form=form)
+    assert program.written == (False, True)
+    called(program, a, b)
+    assert (a[0], b.tolist()) == (3, [6.0] * 16)
+
+
+def test_registered_host_memory_is_copied_like_any_other() -> None:
+    array = np.full(16, 3, np.float32)
+    _, device = called(lowered(REGISTERED), array)
+    assert array.tolist() == [6.0] * 16
+    assert device.counts.copies == 2 * 2
 
 
 @pytest.mark.parametrize(("text", "slots"), [(OWN_STREAM, 2), (CALLERS_STREAM, 1)])

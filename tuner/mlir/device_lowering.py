@@ -20,9 +20,11 @@ from tuner.mlir.passes.async_streams import use_streams
 from tuner.mlir.passes.async_tokens import use_tokens
 from tuner.mlir.passes.buffer_accesses import device_accesses, host_accesses, union
 from tuner.mlir.passes.buffer_roots import is_buffer
+from tuner.mlir.passes.given_tokens import drop_tokens
 from tuner.mlir.passes.gpux import lower_gpux, take_stream_from_caller, uses_gpux
 from tuner.mlir.passes.host_to_device_memory import HostMemoryOptions, host_to_device_memory
 from tuner.mlir.passes.kernel_effects import KernelEffects
+from tuner.mlir.passes.pinned_memory import forget_registrations
 from tuner.mlir.passes.synchronous import wait_for_each
 from tuner.mlir.passes.view_copies import copy_by_loops
 from tuner.mlir.program_payload import run_passes
@@ -86,6 +88,8 @@ def lower_device_program(
     arguments, results = arguments_of(function), results_of(function)
     slots = lower_gpux(function) if has_streams else 0
     alignment_bytes = outline_kernels(module, chip)
+    if not has_streams:
+        drop_tokens(function)
     bare = all(
         _is_static(argument.type) for each in walk(module, "gpu.func") for argument in _arguments(each)
     )
@@ -108,6 +112,7 @@ def lower_device_program(
 def _make_asynchronous(module: ir.Module, function: Any, options: DeviceOptions) -> int:
     """Returns how many streams the function takes."""
     if not walk(function, "gpu.alloc"):
+        forget_registrations(function)
         host_to_device_memory(module, HostMemoryOptions(options.device_arguments, options.pinned))
     run_passes(module, CLEAN)
     effects = KernelEffects(module)

@@ -19,7 +19,11 @@ INDICES = {"gpu.block_id": 0, "gpu.thread_id": 3, "gpu.grid_dim": 6, "gpu.block_
 DIMENSIONS = {"x": 0, "y": 1, "z": 2}
 ALLOWED = frozenset({*INDICES, "gpu.return", "gpu.global_id"})
 HOST_OPS = frozenset(
-    f"gpu.{name}" for name in ("launch_func", "alloc", "dealloc", "memcpy", "memset", "wait", "host_register")
+    f"gpu.{name}"
+    for name in (
+        *("launch_func", "alloc", "dealloc", "memcpy", "memset", "wait"),
+        *("host_register", "host_unregister"),
+    )
 )
 DEPENDENCY = "!gpu.async.token"
 

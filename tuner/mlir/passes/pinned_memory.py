@@ -4,6 +4,7 @@ from typing import Any
 
 from tuner.mlir.bindings import ir
 from tuner.mlir.building import create, value
+from tuner.mlir.ops.dialect import walk
 from tuner.mlir.passes.device_buffers import Buffer, Kind
 from tuner.mlir.types import is_row_major
 
@@ -16,6 +17,20 @@ def pin(buffers: list[Buffer]) -> None:
     for buffer in buffers:
         if _can_be_pinned(buffer):
             _pin(buffer)
+
+
+def forget_registrations(function: Any) -> None:
+    """Erases ``gpu.host_register`` and its like: kernels get copies, so they need not reach host memory."""
+    for name in ("gpu.host_register", "gpu.host_unregister"):
+        for op in walk(function, name):
+            cast = op.operands[0].owner
+            op.erase()
+            if (
+                not isinstance(cast, ir.Block)
+                and cast.name == "memref.cast"
+                and not list(cast.results[0].uses)
+            ):
+                cast.operation.erase()
 
 
 def _can_be_pinned(buffer: Buffer) -> bool:
