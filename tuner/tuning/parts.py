@@ -118,12 +118,12 @@ def _plan(settings: RunSettings, machine: Machine) -> Plan:
 
 
 def _bind(settings: RunSettings, machine: Machine) -> Bind:
-    from tuner.strategy import Binder
+    from tuner.tuning.binding import binding
     from tuner.tuning.scripts import Chosen
 
-    strategies = tuple(Chosen.parse(text).load() for text in settings.strategies)
+    chosen = tuple(Chosen.parse(text) for text in settings.strategies)
     variables = variables_of(settings.problem, machine, settings.threads)
-    return Binder(strategies, settings.problem, variables, settings.threads).bind
+    return binding(chosen, settings.problem, variables, settings.threads)
 
 
 def _bench(order: "Order", how: BenchSettings) -> "AbstractBench":
