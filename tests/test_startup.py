@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 HEAVY = {"numba_cuda_mlir", "torch_mlir", "optuna", "cuda", "torch"}
-# Half a second in all on an idle machine, most of it these libraries'; a busy machine slows both alike.
-LIBRARIES = "import numpy, sqlalchemy.orm"
-COST_LIMIT = 1.6
+# Half a second at most on an idle machine, mostly for this library; a busy machine slows both alike.
+LIBRARIES = "import sqlalchemy.orm"
+COST_LIMIT = 2.2
 RUN = """
 import json, sys
 from tuner.cli import main
@@ -39,12 +39,13 @@ def test_help_imports_nothing_heavy(command: tuple[str, ...]) -> None:
     assert not names & (HEAVY | {"alembic", "sqlalchemy", "pydantic"})
 
 
-def test_history_imports_no_compiler(tmp_path: Path) -> None:
+def test_history_imports_nothing_heavy_but_its_database_library(tmp_path: Path) -> None:
     database = f"sqlite:///{tmp_path / 'history.db'}"
     run_tuner("history", "--db", database)  # the first call makes the tables
     code, names = run_tuner("history", "--db", database)
     assert code == 0
-    assert not names & HEAVY
+    assert "sqlalchemy" in names
+    assert not names & (HEAVY | {"alembic", "numpy"})
 
 
 def test_history_costs_little_more_than_its_database_library(tmp_path: Path) -> None:

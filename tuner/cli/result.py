@@ -1,6 +1,7 @@
 """The end of a run, in lines for people."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from tuner.answer import Answer, timed
 from tuner.cli.gpu_words import gpu_lines
@@ -9,12 +10,14 @@ from tuner.machine import Roofline
 from tuner.report import gflop_per_s, record_of
 from tuner.runs import Counts, Run
 from tuner.target_name import TargetName
-from tuner.tuning.session import TunedRun
+
+if TYPE_CHECKING:
+    from tuner.tuning.session import TunedRun
 
 TIED_SHOWN = 8  # trials
 
 
-def result_lines(tuned: TunedRun, answer: Answer, database_words: str = "") -> list[str]:
+def result_lines(tuned: "TunedRun", answer: Answer, database_words: str = "") -> list[str]:
     """Returns what was found, how sure it is, and what to type next."""
     run, record, measurement = tuned.run, record_of(answer.best), answer.measurement
     noise = "" if run.noise is None else f"; noise floor {run.noise:.1%}"
@@ -47,7 +50,7 @@ def tied_lines(answer: Answer) -> list[str]:
     return [f"tied      with {', '.join(words)}{more}: {why}"]
 
 
-def verified_lines(tuned: TunedRun, trial: int, database_words: str = "") -> list[str]:
+def verified_lines(tuned: "TunedRun", trial: int, database_words: str = "") -> list[str]:
     """Returns what was verified by a run without times, and what to type next."""
     run, counts = tuned.run, tuned.counts
     return [
@@ -61,7 +64,9 @@ def verified_lines(tuned: TunedRun, trial: int, database_words: str = "") -> lis
     ]
 
 
-def failure_lines(tuned: TunedRun, reasons: Sequence[tuple[str, int]], database_words: str = "") -> list[str]:
+def failure_lines(
+    tuned: "TunedRun", reasons: Sequence[tuple[str, int]], database_words: str = ""
+) -> list[str]:
     """Returns why a run found nothing."""
     lines = [f"no candidate worked: {counts_words(tuned.counts)}"]
     lines += [f"  {count} x {one_line(reason)}" for reason, count in reasons]

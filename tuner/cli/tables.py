@@ -1,5 +1,7 @@
 """Trials and runs as lines for people."""
 
+from typing import TYPE_CHECKING
+
 from tuner.cli.first_words import first_words
 from tuner.cli.gpu_words import gpu_lines
 from tuner.cli.result import counts_words, idle_words, result_lines
@@ -17,7 +19,9 @@ from tuner.kernel import Resources
 from tuner.record import Measurement, Verdict
 from tuner.report import gflop_per_s, record_of, utc_text
 from tuner.runs import Elsewhere, StoredTrial
-from tuner.tuning.session import TunedRun
+
+if TYPE_CHECKING:
+    from tuner.tuning.session import TunedRun
 
 HISTORY_HEADER = (
     *("trial", "run", "problem", "target", "threads", "status", "time", "GFLOP/s", "strategy and knobs"),
@@ -68,7 +72,7 @@ def resources_lines(resources: tuple[Resources, ...]) -> list[str]:
     return lines
 
 
-def run_lines(tuned: TunedRun) -> list[str]:
+def run_lines(tuned: "TunedRun") -> list[str]:
     """Returns one run whole."""
     run, settings = tuned.run, tuned.run.settings
     budget = [count_text(settings.trials, "trial")] if settings.trials is not None else []
