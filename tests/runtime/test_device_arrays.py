@@ -92,3 +92,17 @@ def test_a_view_that_is_not_row_major_is_refused() -> None:
         pass_value("a", transposed, expected, program, 0)
     single = DeviceArray(4096, (1, 3), (77, 1), np.dtype(np.float32), None)
     assert pass_value("a", single, BufferType("f32", (None, 3)), program, 0).is_buffer
+
+
+def test_memory_that_wide_loads_cannot_reach_is_refused() -> None:
+    array = DeviceArray(4096 + 4, (3,), None, np.dtype(np.float32), None)
+    message = "a: found memory 4 bytes behind a multiple of 16, allowed a multiple"
+    with pytest.raises(UsageError, match=message):
+        device_array("a", array, 0)
+    empty = DeviceArray(4, (0,), None, np.dtype(np.float32), None)
+    assert device_array("a", empty, 0) is empty
+
+
+def test_an_interface_says_what_must_not_be_written() -> None:
+    fields = {"data": (4096, True), "shape": (2,), "typestr": "<f4", "version": 3}
+    assert device_array("a", SimpleNamespace(__cuda_array_interface__=fields), 0).is_read_only

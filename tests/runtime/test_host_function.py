@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from tests.mlir.programs import host_function
+from tests.runtime.test_host_arrays import Tensor
 from tuner.errors import UsageError
 
 pytestmark = pytest.mark.mlir
@@ -97,3 +98,22 @@ def test_streams_and_graphs_are_of_gpus() -> None:
         function.as_graph()
     function.close()
     assert function() is None
+
+
+STORE = f"""func.func @f(%a: {ROW}, %b: {ROW}, %x: f32) {{
+  %c0 = arith.constant 0 : index
+  memref.store %x, %a[%c0] : {ROW}
+  return
+}}"""
+
+
+def test_a_tensor_of_another_package_is_written_in_place() -> None:
+    a, b = np.zeros(3, np.float32), np.zeros(3, np.float32)
+    host_function(STORE)(Tensor(a), Tensor(b), 5.0)
+    assert a.tolist() == [5, 0, 0]
+
+
+def test_a_written_argument_shares_no_memory_with_another() -> None:
+    a = np.zeros(3, np.float32)
+    with pytest.raises(UsageError, match="f: argument 0, which is written: found memory of argument 1"):
+        host_function(STORE)(a, a, 5.0)

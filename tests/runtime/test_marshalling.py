@@ -10,8 +10,17 @@ from hypothesis import strategies as st
 
 from tuner.device_program import BufferType, DeviceProgram, ScalarType, ValueType
 from tuner.errors import UsageError
+from tuner.runtime.device_arrays import DeviceArray
 from tuner.runtime.elements import DTYPES, dtype_of, is_same_bits
-from tuner.runtime.marshalling import CallFrame, Passed, ResultLayout, check_distinct, pass_value, view_of
+from tuner.runtime.marshalling import (
+    CallFrame,
+    Passed,
+    ResultLayout,
+    check_distinct,
+    check_writable,
+    pass_value,
+    view_of,
+)
 from tuner.runtime.memref import MemRef
 
 C_TYPES: dict[str, Any] = {
@@ -120,6 +129,29 @@ def test_a_written_argument_shares_no_memory_with_another() -> None:
     check_distinct(writes, apart)
     with pytest.raises(UsageError, match="f: argument 0, which is written: found memory of argument 1"):
         check_distinct(writes, overlapping)
+
+
+def device_memory(first: int, *, is_read_only: bool = False) -> DeviceArray:
+    """Returns 8 numbers in device memory, from that place on."""
+    return DeviceArray(4096 + 4 * first, (8,), None, np.dtype(np.float32), None, is_read_only)
+
+
+def test_a_written_argument_in_device_memory_shares_none_with_another() -> None:
+    buffer = BufferType("f32", (None,))
+    writes = DeviceProgram("", "f", (buffer, buffer), (), (False, True), device_arguments=True)
+    apart = tuple(pass_value("f", device_memory(first), buffer, writes, 0) for first in (0, 8))
+    check_distinct(writes, apart)
+    overlapping = tuple(pass_value("f", device_memory(first), buffer, writes, 0) for first in (0, 4))
+    with pytest.raises(UsageError, match="f: argument 1, which is written: found memory of argument 0"):
+        check_distinct(writes, overlapping)
+
+
+def test_read_only_device_memory_is_not_written() -> None:
+    buffer = BufferType("f32", (None,))
+    program = DeviceProgram("", "f", (buffer,), (), (True,), device_arguments=True)
+    check_writable("a", pass_value("a", device_memory(0), buffer, program, 0))
+    with pytest.raises(UsageError, match="a: found a read-only array, allowed one that can be written"):
+        check_writable("a", pass_value("a", device_memory(0, is_read_only=True), buffer, program, 0))
 
 
 @pytest.mark.parametrize(

@@ -1,19 +1,16 @@
 """Arrays in device memory of other packages, by DLPack or __cuda_array_interface__."""
 
-import ctypes
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tuner.errors import UsageError
-from tuner.runtime.elements import DTYPES
+from tuner.runtime.dlpack import dlpack_view
 from tuner.runtime.memref import MemRef
 
 CUDA_DEVICES = (2, 3, 13)  # kDLCUDA, kDLCUDAHost, kDLCUDAManaged; dlpack.h
-# DLDataTypeCode and bits -> numpy
-FLOAT, BFLOAT, INTEGER, UNSIGNED, BOOLEAN = 2, 4, 0, 1, 6
-CAPSULE = b"dltensor"
+ALIGN_BYTES = 16  # the widest load, and what a tensor map asks for: PTX ISA, ld; CUDA driver API
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +22,7 @@ class DeviceArray:
     strides: tuple[int, ...] | None  # elements; None: row-major
     dtype: "np.dtype[np.generic]"
     owner: object
+    is_read_only: bool = False
 
     @property
     def row_major(self) -> tuple[int, ...]:
@@ -40,31 +38,14 @@ class DeviceArray:
         return all(size == 1 or stride == wanted for size, stride, wanted in steps)
 
 
-class _Tensor(ctypes.Structure):
-    """DLTensor, the first member of DLManagedTensor; dlpack.h."""
-
-    _fields_ = [
-        ("data", ctypes.c_void_p),
-        ("device_type", ctypes.c_int32),
-        ("device_id", ctypes.c_int32),
-        ("ndim", ctypes.c_int32),
-        ("code", ctypes.c_uint8),
-        ("bits", ctypes.c_uint8),
-        ("lanes", ctypes.c_uint16),
-        ("shape", ctypes.POINTER(ctypes.c_int64)),
-        ("strides", ctypes.POINTER(ctypes.c_int64)),
-        ("byte_offset", ctypes.c_uint64),
-    ]
-
-
 def device_array(name: str, found: Any, stream: int) -> DeviceArray:
     """Views an argument; its producer orders the data before what comes on the stream. Raises UsageError."""
     if isinstance(found, DeviceArray):
-        return found
+        return _require_aligned(name, found)
     if getattr(found, "__dlpack__", None) is not None and not isinstance(found, np.ndarray):
-        return _of_dlpack(name, found, stream)
+        return _require_aligned(name, _of_dlpack(name, found, stream))
     if getattr(found, "__cuda_array_interface__", None) is not None:
-        return _of_interface(found)
+        return _require_aligned(name, _of_interface(found))
     raise UsageError(f"{name}: found {type(found).__name__}, allowed DLPack or __cuda_array_interface__")
 
 
@@ -73,26 +54,22 @@ def _of_interface(found: Any) -> DeviceArray:
     dtype = np.dtype(fields["typestr"])
     strides = fields.get("strides")
     steps = None if strides is None else tuple(stride // dtype.itemsize for stride in strides)
-    return DeviceArray(int(fields["data"][0]), tuple(fields["shape"]), steps, dtype, found)
+    address, is_read_only = fields["data"]
+    return DeviceArray(int(address), tuple(fields["shape"]), steps, dtype, found, bool(is_read_only))
 
 
 def _of_dlpack(name: str, found: Any, stream: int) -> DeviceArray:
     kind = int(found.__dlpack_device__()[0])
     if kind not in CUDA_DEVICES:
         raise UsageError(f"{name}: found memory of DLPack device {kind}, allowed CUDA: {CUDA_DEVICES}")
-    capsule = found.__dlpack__(stream=stream or 1)  # 1: the default stream, in the protocol's words
-    pointer = ctypes.pythonapi.PyCapsule_GetPointer
-    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    tensor = _Tensor.from_address(pointer(capsule, CAPSULE))
-    shape = tuple(tensor.shape[axis] for axis in range(tensor.ndim))
-    strides = tuple(tensor.strides[axis] for axis in range(tensor.ndim)) if tensor.strides else None
-    dtype = _dtype(name, tensor.code, tensor.bits, tensor.lanes)
-    return DeviceArray((tensor.data or 0) + tensor.byte_offset, shape, strides, dtype, (found, capsule))
+    view = dlpack_view(name, found, stream=stream or 1)  # 1: the default stream, in the protocol's words
+    return DeviceArray(view.address, view.shape, view.strides, view.dtype, view.owner, view.is_read_only)
 
 
-def _dtype(name: str, code: int, bits: int, lanes: int) -> "np.dtype[np.generic]":
-    names = {FLOAT: f"f{bits}", BFLOAT: "bf16", INTEGER: f"i{bits}", UNSIGNED: f"i{bits}", BOOLEAN: "i1"}
-    element = names.get(code, "")
-    if lanes != 1 or element not in DTYPES:
-        raise UsageError(f"{name}: found DLPack type ({code}, {bits}, {lanes}), allowed floats and integers")
-    return DTYPES[element]
+def _require_aligned(name: str, array: DeviceArray) -> DeviceArray:
+    if 0 not in array.shape and array.address % ALIGN_BYTES:
+        found = f"memory {array.address % ALIGN_BYTES} bytes behind a multiple of {ALIGN_BYTES}"
+        raise UsageError(
+            f"{name}: found {found}, allowed a multiple: kernels read {ALIGN_BYTES} bytes at once"
+        )
+    return array

@@ -7,7 +7,7 @@ from tuner.errors import UsageError
 from tuner.runtime.host_code import HostCode
 from tuner.runtime.host_heap import HostHeap
 from tuner.runtime.host_math import math_symbols
-from tuner.runtime.marshalling import CallFrame, Passed, check_writable, pass_value
+from tuner.runtime.marshalling import CallFrame, Passed, check_distinct, check_writable, pass_value
 from tuner.runtime.results import allocated_for_results, copied
 
 
@@ -56,6 +56,7 @@ class HostFunction:
             passed.append(pass_value(name, value, kind, program, 0))
             if program.written[number]:
                 check_writable(name, passed[-1])
+        check_distinct(program, tuple(passed))
         return PreparedCall(tuple(passed), CallFrame(tuple(passed), (), program.results))
 
     def repeat(self, call: "PreparedCall", times: int) -> None:

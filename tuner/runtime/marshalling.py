@@ -12,7 +12,8 @@ from tuner.device_program import BufferType, DeviceProgram, ScalarType, ValueTyp
 from tuner.errors import UsageError
 from tuner.runtime.device_arrays import DeviceArray, device_array
 from tuner.runtime.elements import dtype_of, is_same_bits
-from tuner.runtime.memref import MemRef
+from tuner.runtime.host_arrays import host_array
+from tuner.runtime.memref import MemRef, array_of
 
 WORD_BYTES = 8
 NO_NUMBERS = (np.flexible, np.complexfloating, np.datetime64, np.timedelta64, np.object_)
@@ -28,6 +29,16 @@ class Passed:
     host: npt.NDArray[Any] | None  # memory that the program reads and may write
     owner: object  # what keeps the memory alive
 
+    @property
+    def memory(self) -> range:
+        """Returns the addresses of an array's bytes; none of a number."""
+        if self.host is not None:
+            return range(self.host.ctypes.data, self.host.ctypes.data + self.host.nbytes)
+        if isinstance(self.owner, DeviceArray):
+            size_bytes = math.prod(self.owner.shape) * self.owner.dtype.itemsize
+            return range(self.owner.address, self.owner.address + size_bytes)
+        return range(0)
+
 
 def pass_value(name: str, value: object, expected: ValueType, program: DeviceProgram, stream: int) -> Passed:
     """Checks an argument and returns it as compiled code takes it. Raises UsageError."""
@@ -38,30 +49,33 @@ def pass_value(name: str, value: object, expected: ValueType, program: DevicePro
         _check_type(name, found.dtype, found.shape, expected)
         _check_device_strides(name, found)
         return Passed(_words(MemRef.of(found.address, found.shape)), True, None, found)
-    if not isinstance(value, np.ndarray):
-        raise UsageError(f"{name}: found {type(value).__name__}, allowed a numpy array")
-    _check_type(name, value.dtype, value.shape, expected)
-    if not value.flags.c_contiguous:
-        raise UsageError(f"{name}: found strides {value.strides}, allowed a C-contiguous array")
-    return Passed(_words(MemRef.of(value.ctypes.data, value.shape)), True, value, value)
+    array = host_array(name, value)
+    _check_type(name, array.dtype, array.shape, expected)
+    if not array.flags.c_contiguous:
+        raise UsageError(f"{name}: found strides {array.strides}, allowed a C-contiguous array")
+    return Passed(_words(MemRef.of(array.ctypes.data, array.shape)), True, array, (value, array))
 
 
 def check_writable(name: str, passed: Passed) -> None:
     """Raises UsageError for a read-only array that the program writes: it does so by address."""
-    if passed.host is not None and not passed.host.flags.writeable:
+    is_read_only = passed.host is not None and not passed.host.flags.writeable
+    if is_read_only or (isinstance(passed.owner, DeviceArray) and passed.owner.is_read_only):
         raise UsageError(f"{name}: found a read-only array, allowed one that can be written")
 
 
 def check_distinct(program: DeviceProgram, passed: tuple[Passed, ...]) -> None:
     """Raises UsageError where a written argument shares memory with another: each has a copy of its own."""
-    hosts = [(number, each.host) for number, each in enumerate(passed) if each.host is not None]
-    for number, host in hosts:
-        for other, array in hosts:
-            if program.written[number] and number != other and np.may_share_memory(host, array):
+    for number, one in enumerate(passed):
+        for other, another in enumerate(passed):
+            if program.written[number] and number != other and _overlap(one.memory, another.memory):
                 raise UsageError(
                     f"{program.entry}: argument {number}, which is written: found memory of argument {other},"
                     " allowed memory of its own"
                 )
+
+
+def _overlap(one: range, other: range) -> bool:
+    return max(one.start, other.start) < min(one.stop, other.stop)
 
 
 class CallFrame:
@@ -131,13 +145,7 @@ class ResultLayout:
 
 def view_of(view: MemRef, result: BufferType) -> npt.NDArray[Any]:
     """Returns a buffer in host memory as an array; the memory stays the buffer's."""
-    dtype = dtype_of(result.element)
-    size = view.extent_bytes(dtype.itemsize)
-    if size == 0:
-        return np.empty(view.sizes, dtype)
-    memory = np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(view.address(dtype.itemsize)))
-    strides = tuple(stride * dtype.itemsize for stride in view.strides)
-    return np.ndarray(view.sizes, dtype, memory, strides=strides)
+    return array_of(view, dtype_of(result.element))
 
 
 def _extent(result: ValueType) -> tuple[int, int]:

@@ -2,6 +2,10 @@
 
 import ctypes
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from tuner.device import DeviceError
 
@@ -49,6 +53,16 @@ class MemRef:
             return 0
         last = sum((size - 1) * stride for size, stride in zip(self.sizes, self.strides, strict=True))
         return (last + 1) * item_bytes
+
+
+def array_of(view: MemRef, dtype: "np.dtype[np.generic]") -> npt.NDArray[Any]:
+    """Returns a buffer in host memory as an array; the memory stays the buffer's."""
+    size_bytes = view.extent_bytes(dtype.itemsize)
+    if size_bytes == 0:
+        return np.empty(view.sizes, dtype)
+    memory = np.ctypeslib.as_array((ctypes.c_uint8 * size_bytes).from_address(view.address(dtype.itemsize)))
+    strides = tuple(stride * dtype.itemsize for stride in view.strides)
+    return np.ndarray(view.sizes, dtype, memory, strides=strides)
 
 
 def element_bytes_of_tensor_map(dtype: int) -> int:
