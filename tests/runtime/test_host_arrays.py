@@ -33,6 +33,13 @@ class OldTensor(Tensor):
         return self.array.__dlpack__(**words)
 
 
+class Nowhere(Tensor):
+    """One without memory, such as torch's of device meta."""
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        raise ValueError("unknown device type meta")
+
+
 @pytest.mark.parametrize("kind", [Tensor, OldTensor])
 @pytest.mark.parametrize("shape", [(3, 4), (), (0, 4)])
 def test_a_tensor_is_viewed_in_place(kind: Any, shape: tuple[int, ...]) -> None:
@@ -64,6 +71,7 @@ def test_an_array_of_numpy_is_itself() -> None:
     [
         ([1.0], "a: found list, allowed a numpy array, or one of host memory by DLPack"),
         (Tensor(np.zeros(4), CUDA), r"a: found memory of DLPack device 2, allowed the host's: \(1, 3\)"),
+        (Nowhere(None), "a: found Nowhere that is not handed out: unknown device type meta"),
         (np.ma.masked_array(np.zeros(4)), "a: found a masked array, allowed one without"),
         (Tensor(np.zeros(4, ">f4")), "a: found Tensor that is not handed out: "),
     ],

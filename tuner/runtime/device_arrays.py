@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from tuner.errors import UsageError
-from tuner.runtime.dlpack import dlpack_view
+from tuner.runtime.dlpack import dlpack_device, dlpack_view
 from tuner.runtime.memref import MemRef
 
 CUDA_DEVICES = (2, 3, 13)  # kDLCUDA, kDLCUDAHost, kDLCUDAManaged; dlpack.h
@@ -59,7 +59,7 @@ def _of_interface(found: Any) -> DeviceArray:
 
 
 def _of_dlpack(name: str, found: Any, stream: int) -> DeviceArray:
-    kind = int(found.__dlpack_device__()[0])
+    kind = dlpack_device(name, found)
     if kind not in CUDA_DEVICES:
         raise UsageError(f"{name}: found memory of DLPack device {kind}, allowed CUDA: {CUDA_DEVICES}")
     view = dlpack_view(name, found, stream=stream or 1)  # 1: the default stream, in the protocol's words

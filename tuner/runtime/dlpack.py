@@ -1,6 +1,8 @@
 """Memory of other packages' arrays, as DLPack describes it. dlpack.h of DLPack 1.0."""
 
+import contextlib
 import ctypes
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,21 +60,34 @@ class _Versioned(ctypes.Structure):
     ]
 
 
+def dlpack_device(name: str, found: Any) -> int:
+    """Returns the DLDeviceType of a producer's memory. Raises UsageError."""
+    with _told(name, found):
+        return int(found.__dlpack_device__()[0])
+
+
 def dlpack_view(name: str, found: Any, **words: Any) -> DlpackView:
     """Views what ``found.__dlpack__`` hands out; ``words`` are the producer's. Raises UsageError."""
-    try:
+    with _told(name, found):
         try:
             capsule = found.__dlpack__(max_version=VERSION, **words)
         except TypeError:  # a producer from before 1.0
             capsule = found.__dlpack__(**words)
-    except (BufferError, RuntimeError) as error:
-        raise UsageError(f"{name}: found {type(found).__name__} that is not handed out: {error}") from error
     tensor, is_read_only = _tensor(capsule)
     shape = tuple(tensor.shape[axis] for axis in range(tensor.ndim))
     strides = tuple(tensor.strides[axis] for axis in range(tensor.ndim)) if tensor.strides else None
     dtype = _dtype(name, tensor.code, tensor.bits, tensor.lanes)
     address = (tensor.data or 0) + tensor.byte_offset
     return DlpackView(address, shape, strides, dtype, is_read_only, (found, capsule))
+
+
+@contextlib.contextmanager
+def _told(name: str, found: Any) -> Iterator[None]:
+    """Tells why a producer keeps its memory to itself."""
+    try:
+        yield
+    except (BufferError, RuntimeError, ValueError) as error:
+        raise UsageError(f"{name}: found {type(found).__name__} that is not handed out: {error}") from error
 
 
 def _tensor(capsule: Any) -> tuple[_Tensor, bool]:

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tuner.errors import UsageError
-from tuner.runtime.dlpack import dlpack_view
+from tuner.runtime.dlpack import dlpack_device, dlpack_view
 from tuner.runtime.memref import MemRef, array_of
 
 HOST_DEVICES = (1, 3)  # kDLCPU, kDLCUDAHost; dlpack.h
@@ -22,7 +22,7 @@ def host_array(name: str, found: Any) -> npt.NDArray[Any]:
         raise UsageError(
             f"{name}: found {type(found).__name__}, allowed a numpy array, or one of host memory by DLPack"
         )
-    kind = int(found.__dlpack_device__()[0])
+    kind = dlpack_device(name, found)
     if kind not in HOST_DEVICES:
         raise UsageError(f"{name}: found memory of DLPack device {kind}, allowed the host's: {HOST_DEVICES}")
     view = dlpack_view(name, found)
