@@ -30,9 +30,10 @@ def compile_program(
     """Compiles MLIR text, or a file of it, into ``program(*arrays, stream=None)``.
 
     ``scripts`` gives bound transform scripts for matmuls of the payload, as ``run.best.script_text``; the
-    others get the search space's first point. ``device_arguments`` takes arrays in device memory, by DLPack
-    or ``__cuda_array_interface__``. ``order`` and ``seed`` are for the simulator. On a GPU,
-    ``program.as_graph(*arrays)`` captures one call. Raises UsageError and CandidateError.
+    others get the search space's first point. The function takes numpy arrays, or others of host memory by
+    DLPack; with ``device_arguments`` arrays in device memory, by DLPack or ``__cuda_array_interface__``.
+    ``order`` and ``seed`` are for the simulator. On a GPU, ``program.as_graph(*arrays)`` captures one call.
+    Raises UsageError, CandidateError and, of a GPU or its driver, DeviceError: all are TunerError.
     """
     from tuner.api import resolve_target
     from tuner.tuning.parts import real_composition
@@ -49,6 +50,9 @@ def compile_program(
     resolved = resolve_target(target, composition, chip)
     require_program_target(resolved)
     compiler = ProgramCompiler(resolved, composition.target_machine(resolved.text))
+    odd = [type(each).__name__ for pair in (scripts or {}).items() for each in _odd(*pair)]
+    if odd:
+        raise UsageError(f"scripts: found {odd[0]}, allowed the text of a script by its Problem")
     bound = {problem: Script.of(text) for problem, text in (scripts or {}).items()}
     text = payload_text(payload)
     if order != ORDERS[0] and resolved.kind != "simulator":
@@ -67,3 +71,8 @@ def compile_program(
     options = DeviceOptions(form=form, device_arguments=device_arguments, pinned=pinned)
     code = compiler.compile(text, entry, bound, options).code
     return LoadedProgram(code, open_device(resolved, order, seed))
+
+
+def _odd(problem: object, text: object) -> list[object]:
+    """Returns what is of another type than a script and its problem have."""
+    return [found for found, kind in ((problem, Problem), (text, str)) if not isinstance(found, kind)]

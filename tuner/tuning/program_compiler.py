@@ -112,6 +112,8 @@ def payload_text(payload: str | Path) -> str:
     """Returns MLIR text as it is, or what a file of that path holds. Raises UsageError."""
     if isinstance(payload, str) and any(mark in payload for mark in MARKS):
         return payload
+    if not str(payload).strip():
+        raise UsageError("payload: found no text, allowed MLIR or the path of a file")
     path = Path(payload)
     try:
         return path.read_text()
