@@ -112,6 +112,7 @@ def without_a_blob(parts: dict[str, bytes]) -> None:
         (in_manifest(lambda it: it.update(format="zip")), "found format 'zip', allowed 'tuner-bundle'"),
         (in_manifest(lambda it: it.update(trials=3)), "trials: found none, allowed a list"),
         (in_manifest(lambda it: it.update(seed="x")), "seed: found 'x', allowed int"),
+        (in_manifest(lambda it: it.update(seed=-1)), "seed: found -1, allowed 0 or more"),
         (
             in_manifest(lambda it: it["trials"][2].update(script_sha256="00")),
             r"trials\[2\]: found a script of another hash than 00",
@@ -138,6 +139,17 @@ def test_machine_code_in_place_of_ptx_is_refused(tmp_path: Path) -> None:
 def test_a_part_that_claims_to_be_huge_is_not_unpacked(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(archive, "LIMIT_BYTES", 10)
     with pytest.raises(UsageError, match=r"manifest\.json: found \d+ bytes, allowed 10"):
+        read_bundle(path)
+
+
+@pytest.mark.parametrize("compression", [zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2])
+def test_a_compression_that_is_not_ours_is_refused(path: Path, compression: int) -> None:
+    manifest = zipfile.ZipFile(path).read("manifest.json")
+    with zipfile.ZipFile(path, "w", compression) as file:
+        file.writestr("manifest.json", manifest)
+    with pytest.raises(
+        UsageError, match=rf"manifest\.json: found compression {compression}, allowed 0 and 8"
+    ):
         read_bundle(path)
 
 

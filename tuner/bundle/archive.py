@@ -19,6 +19,10 @@ VERSION: Final = 1
 MANIFEST: Final = "manifest.json"
 BLOBS: Final = "blobs/"
 LIMIT_BYTES: Final = 1 << 30  # of one part, unpacked: a file that claims more is not one of ours
+COMPRESSIONS: Final = (
+    zipfile.ZIP_STORED,
+    zipfile.ZIP_DEFLATED,
+)  # what we write; others fail in their own ways
 CHECK: Final = {  # for people; the numbers are in tuner/reference.py
     "inputs": "numpy default_rng(seed + place in trials): standard normal, rounded to the dtype; for every "
     "check, rows of A and columns of B times fresh signed powers of two",
@@ -74,12 +78,15 @@ def _read(path: Path, archive: zipfile.ZipFile) -> Bundle:
     entries = manifest.get("trials")
     if not isinstance(entries, list):
         raise UsageError(f"{path}: {MANIFEST}: trials: found none, allowed a list")
+    seed = decode(int, manifest.get("seed"), f"{path}: seed")
+    if seed < 0:
+        raise UsageError(f"{path}: seed: found {seed}, allowed 0 or more")
     trials = tuple(_trial(path, archive, entry, number) for number, entry in enumerate(entries))
     return Bundle(
         hashlib.sha256(content).hexdigest(),
         decode(datetime.datetime, manifest.get("created"), f"{path}: created"),
         decode(str, manifest.get("tuner"), f"{path}: tuner"),
-        decode(int, manifest.get("seed"), f"{path}: seed"),
+        seed,
         trials,
     )
 
@@ -142,4 +149,6 @@ def _part(path: Path, archive: zipfile.ZipFile, name: str) -> bytes:
         raise UsageError(f"{path}: found no {name[:40]}, allowed a file of {FORMAT}") from error
     if part.file_size > LIMIT_BYTES:
         raise UsageError(f"{path}: {name[:40]}: found {part.file_size} bytes, allowed {LIMIT_BYTES}")
+    if part.compress_type not in COMPRESSIONS:
+        raise UsageError(f"{path}: {name[:40]}: found compression {part.compress_type}, allowed 0 and 8")
     return archive.read(part)
