@@ -1,6 +1,7 @@
 """Real processes, really killed."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -8,10 +9,13 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Tuner
+from tests.fakes import children_of
 from tests.recorded import values
 from tests.trials import measurement, trial
+from tuner.db.store import Store
 from tuner.errors import TunerError
 from tuner.run_difference import differences
+from tuner.targets.replay import ReplayTarget
 from tuner.tuning import resume_check
 from tuner.tuning.resume_check import ResumeCheck
 
@@ -84,3 +88,31 @@ def test_a_child_that_fails_is_told_with_its_last_words() -> None:
     )
     with pytest.raises(TunerError, match=r"exited with 1 after .* s: tuner: disk is full"):
         resume_check._finish(child)  # noqa: SLF001 - nothing else can make a child fail on purpose
+
+
+def test_ctrl_c_in_the_run_that_nobody_kills_is_no_difference(
+    tuner: Tuner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A session takes Ctrl-C for the end of its run, which must not be compared with whole ones."""
+
+    def interrupted(*_words: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ReplayTarget, "measure", interrupted)
+    done = tuner("verify-resume", "--runs", "1", "--sampler", "random", "--trials", "3")
+    assert (done.code, done.out) == (130, "")
+
+
+def test_ctrl_c_leaves_no_child_behind(tuner: Tuner, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = set(children_of(os.getpid()))
+    seen = []
+
+    def interrupted(_store: Store) -> int:
+        seen.append(set(children_of(os.getpid())) - before)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(resume_check, "_proposed", interrupted)
+    done = tuner("verify-resume", "--runs", "1", "--sampler", "random", "--trials", "30")
+    assert done.code == 130
+    assert len(seen[0]) == 1
+    assert set(children_of(os.getpid())) == before

@@ -1,9 +1,11 @@
 """Proves that a killed run resumes exactly on this machine: real processes, SIGKILL, a recorded space."""
 
+import contextlib
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,12 +40,14 @@ class ResumeCheck:
 
 
 def unbroken_trials(settings: RunSettings, composition: Composition, folder: Path) -> tuple[StoredTrial, ...]:
-    """Returns the trials of a run that nobody kills, in this process."""
+    """Returns the trials of a run that nobody kills, in this process. Raises KeyboardInterrupt for Ctrl-C."""
     from tuner.db.store import Store
 
     with Store.open(str(folder / f"unbroken_{settings.sampler}.db")) as store:
-        run = begin(settings, composition, store, Interruption()).run.id
-        return store.trials(TrialQuery(run=run, sort="number"))
+        tuned = begin(settings, composition, store, Interruption())
+        if tuned.is_interrupted:
+            raise KeyboardInterrupt
+        return store.trials(TrialQuery(run=tuned.run.id, sort="number"))
 
 
 def check_resume(
@@ -62,7 +66,8 @@ def check_resume(
             kills += 1
             if rng.random() < 1 / KILLS_LIMIT:
                 break
-        _finish(_child(settings, file, database, _run_of(store)))
+        with _child(settings, file, database, _run_of(store)) as child:
+            _finish(child)
         trials = store.trials(TrialQuery(run=_run_of(store), sort="number"))
     return ResumeCheck(settings.sampler, kills, len(trials), differences(unbroken, trials))
 
@@ -75,13 +80,13 @@ def _killed(
     run = _run_of(store)
     before = 0 if run is None else store.counts(run).proposed
     wanted = int(rng.integers(before, settings.trials + 1))  # before: anywhere from the start of the process
-    child = _child(settings, file, database, run)
     started_s = time.monotonic()
-    while wanted > before and child.poll() is None and _proposed(store) < wanted:
-        time.sleep(POLL_S)
-    time.sleep(float(rng.random()) * (WITHIN_S if wanted > before else STARTING_S))
-    child.kill()
-    _, said = child.communicate()
+    with _child(settings, file, database, run) as child:
+        while wanted > before and child.poll() is None and _proposed(store) < wanted:
+            time.sleep(POLL_S)
+        time.sleep(float(rng.random()) * (WITHIN_S if wanted > before else STARTING_S))
+        child.kill()
+        _, said = child.communicate()
     if child.returncode not in (0, KILLED):
         raise _failed(child.returncode, said, time.monotonic() - started_s)
     return child.returncode == KILLED
@@ -95,16 +100,24 @@ def _finish(child: "subprocess.Popen[str]") -> None:
         raise _failed(child.returncode, said, time.monotonic() - started_s)
 
 
-def _child(settings: RunSettings, file: Path, database: Path, run: int | None) -> "subprocess.Popen[str]":
-    """Starts what a user would type: ``tuner tune ...``, or ``tuner tune --resume``."""
+@contextlib.contextmanager
+def _child(
+    settings: RunSettings, file: Path, database: Path, run: int | None
+) -> "Iterator[subprocess.Popen[str]]":
+    """Starts what a user would type: ``tuner tune ...``, or ``tuner tune --resume``; ends it in any case."""
     words = ["--resume", str(run)] if run is not None else _words(settings, file)
-    return subprocess.Popen(
+    child = subprocess.Popen(
         [sys.executable, "-m", "tuner", "tune", *words, "--db", str(database), "--json"],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
     )
+    try:
+        yield child
+    finally:
+        child.kill()  # Ctrl-C may have come
+        child.wait()
 
 
 def _words(settings: RunSettings, file: Path) -> list[str]:
