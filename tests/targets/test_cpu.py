@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.targets.points import Kind, Point, Points
-from tuner.errors import CandidateError, Stage, UsageError
+from tuner.errors import CandidateError, Stage
 from tuner.payload import ENTRY, Panel
 from tuner.problem import EPILOGUES, LAYOUTS, Matmul, Problem
 from tuner.record import Measurement
@@ -100,8 +100,9 @@ def test_a_script_for_more_threads_than_there_are_is_not_loaded() -> None:
 
 def test_panels_that_reach_outside_are_refused_before_anything_is_compiled() -> None:
     script = Script.of("// panels: matmul 0 0 999 999\nmodule {}\n")
-    with pytest.raises(UsageError, match=r"allowed within C, 16 x 64"):
+    with pytest.raises(CandidateError, match=r"allowed within C, 16 x 64") as caught:
         CPU.compile(Matmul(16, 64, 8), script)
+    assert caught.value.stage == Stage.BIND
 
 
 def test_a_vector_as_wide_as_the_matrix_is_refused_before_it_is_loaded() -> None:

@@ -81,7 +81,7 @@ def run(bench: AbstractBench, *candidates: Candidate) -> list[Record]:
 @pytest.fixture(scope="module")
 def drilled() -> dict[tuple[str, str], tuple[Record, Record]]:
     """Every drill, each followed by an honest candidate that is slower than all of them."""
-    found = {}
+    found: dict[tuple[str, str], tuple[Record, Record]] = {}
     for limits, is_endless in ((PATIENT, False), (HURRIED, True)):
         drills = [(deed, at) for deed, at in DRILLS if (deed in ENDLESS) == is_endless]
         bench = bench_of(limits=limits)

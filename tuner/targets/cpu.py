@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tuner.errors import CandidateError, Stage
+from tuner.errors import CandidateError, Stage, failing_at
 from tuner.machine import Compiler, Machine
 from tuner.mlir import bindings, guards, interpreter, lowering
 from tuner.mlir.jit import JittedModule, PackedArguments
@@ -74,7 +74,8 @@ class CpuTarget(AbstractTarget):
 
     def compile(self, problem: Problem, script: Script) -> Artifact:
         """Transforms, lowers, and rejects what would crash the JIT."""
-        panels = panels_in(script.text, problem)
+        with failing_at(Stage.BIND):
+            panels = panels_in(script.text, problem)
         start = time.perf_counter()
         self._context = self._context or interpreter.new_context()
         with self._context, bindings.ir.Location.unknown():
