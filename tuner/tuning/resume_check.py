@@ -106,18 +106,17 @@ def _child(
 ) -> "Iterator[subprocess.Popen[str]]":
     """Starts what a user would type: ``tuner tune ...``, or ``tuner tune --resume``; ends it in any case."""
     words = ["--resume", str(run)] if run is not None else _words(settings, file)
-    child = subprocess.Popen(
+    with subprocess.Popen(
         [sys.executable, "-m", "tuner", "tune", *words, "--db", str(database), "--json"],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
-    )
-    try:
-        yield child
-    finally:
-        child.kill()  # Ctrl-C may have come
-        child.wait()
+    ) as child:
+        try:
+            yield child
+        finally:
+            child.kill()  # Ctrl-C may have come
 
 
 def _words(settings: RunSettings, file: Path) -> list[str]:
