@@ -17,7 +17,9 @@ def test_a_run_is_told_as_json() -> None:
     assert (found["results"], found["streams"], found["right"]) == (["2x3xf32"], 2, True)
     assert found["arguments"] == ["2x?xf32", "index"]
     assert found["problems"] == ["matmul 8x8x8 f32 nn none"]
-    assert found["comparisons"] == [{"name": "result 0", "equal": True, "error": 1e-7, "tolerance": 1e-6}]
+    assert found["comparisons"] == [
+        {"name": "result 0", "equal": True, "error": 1e-7, "tolerance": 1e-6, "blind": False}
+    ]
     assert found["times"] is None
 
 

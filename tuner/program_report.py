@@ -33,4 +33,10 @@ def times_document(times: ProgramTimes) -> dict[str, Any]:
 
 def _comparison(one: Comparison) -> dict[str, Any]:
     error = one.max_error if math.isfinite(one.max_error) else None  # JSON has no infinity
-    return {"name": one.name, "equal": one.is_equal, "error": error, "tolerance": one.tolerance}
+    return {
+        "name": one.name,
+        "equal": one.is_equal,
+        "error": error,
+        "tolerance": one.tolerance,
+        "blind": one.is_blind,
+    }

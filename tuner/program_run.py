@@ -37,11 +37,18 @@ class Comparison:
     name: str  # "result 0", "argument 2"
     max_error: float  # over the largest number expected; inf for what is not there or not a number
     tolerance: float
+    is_blind: bool = False  # nothing but zeros would be within the tolerance as well
 
     @property
     def is_equal(self) -> bool:
-        """Tells whether both are the same but for rounding."""
-        return self.max_error <= self.tolerance
+        """Tells whether both are the same but for rounding; not where zeros would be, unless to the bit."""
+        return self.max_error == 0 or (self.max_error <= self.tolerance and not self.is_blind)
+
+    @property
+    def verdict(self) -> str:
+        """Returns the same as a word."""
+        is_near = self.max_error <= self.tolerance
+        return "equal" if self.is_equal else "unclear" if is_near else "WRONG"
 
 
 @dataclass(frozen=True)

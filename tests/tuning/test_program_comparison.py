@@ -46,6 +46,29 @@ def test_whole_numbers_must_be_the_same() -> None:
     assert not argument.is_equal
 
 
+def test_whole_numbers_that_are_no_floats_must_be_the_same() -> None:
+    large = np.array([2**60], np.int64)
+    assert max_error(large, large) == 0.0
+    assert 0 < max_error(large + 1, large) < 1e-9
+
+
+@pytest.mark.parametrize("scale", [1e-8, 1.0])
+def test_what_zeros_are_within_as_well_is_told_and_is_not_equal(scale: float) -> None:
+    kind, terms = ("bf16", 5000) if scale == 1 else ("f32", 100)
+    code = DeviceProgram("", "f", (BufferType(kind, (2, terms)),), (F32,), (False,))
+    expected = scale * np.ones((2, 3), np.float32)
+    (same,), (zeros,) = (compare(code, (found,), (expected,)) for found in (expected, 0 * expected))
+    assert same.is_equal
+    assert (zeros.is_equal, zeros.verdict) == (False, "unclear")
+
+
+def test_zeros_are_equal_to_rounding_around_zero() -> None:
+    (result, _) = compare(
+        program(), (np.full((2, 3), 1e-8, np.float32), array()), (np.zeros((2, 3)), array())
+    )
+    assert result.is_equal
+
+
 def test_more_terms_may_differ_by_more() -> None:
     assert tolerance("f32", 10_000) > tolerance("f32", 100) > tolerance("f64", 100)
 

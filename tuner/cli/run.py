@@ -69,8 +69,10 @@ def report_lines(target: str, report: "ProgramReport") -> list[str]:
     lines.append(f"ran     @{report.entry} on {target}, {_streams(report)}")
     lines += [f"result  {result}" for result in report.results]
     for one in report.comparisons:
-        verdict = "equal" if one.is_equal else "WRONG"
-        lines.append(f"{verdict:8}{one.name}: error {one.max_error:.3g}, allowed {one.tolerance:.3g}")
+        blind = ", which zeros are within as well" if one.verdict == "unclear" else ""
+        lines.append(
+            f"{one.verdict:8}{one.name}: error {one.max_error:.3g}, allowed {one.tolerance:.3g}{blind}"
+        )
     lines += [f"found   {text}" for text in report.reports]
     if report.times is not None:
         lines += time_lines(report)
