@@ -171,14 +171,14 @@ class ResultsImport:
         return self._session.scalar(select(TrialRow).filter_by(run_id=run.id, number=origin.number))
 
     def _take_vendor(self, vendor_time: VendorTime) -> None:
-        """Stores the library's time beside every run of the problem."""
+        """Stores the library's time beside every run of the problem; the last one, as of the finals."""
         vendor = vendor_time.vendor
         for run in self._runs_of(vendor_time.problem):
-            if run.vendor_name is None:
-                run.vendor_name, run.vendor_threads = vendor.name, vendor.threads
-                row = MeasurementRow(run_id=run.id, kind=VENDOR)
-                rows.write_measurement(row, vendor.measurement)
-                self._session.add(row)
+            run.vendor_name, run.vendor_threads = vendor.name, vendor.threads
+            kept = select(MeasurementRow).filter_by(run_id=run.id, kind=VENDOR)
+            row = self._session.scalar(kept) or MeasurementRow(run_id=run.id, kind=VENDOR)
+            rows.write_measurement(row, vendor.measurement)
+            self._session.add(row)
 
     def _runs_of(self, problem: Problem) -> Iterator[RunRow]:
         for run in self._runs.values():

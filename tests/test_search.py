@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fakes import BEST_X, FakeTarget, candidate, order, time_of
-from tuner.bench import AbstractBench
+from tuner.bench import AbstractBench, FinalTimes
 from tuner.errors import Failure
 from tuner.record import Measurement, Record
 from tuner.sampler import AbstractSampler
@@ -64,7 +64,7 @@ class NotingBench(AbstractBench):
         self._flying.popleft()
         return self._local.finish(effort)
 
-    def finals(self, records: tuple[Record, ...], effort: Effort) -> tuple[Measurement | None, ...]:
+    def finals(self, records: tuple[Record, ...], effort: Effort) -> FinalTimes:
         return self._local.finals(records, effort)
 
     def close(self) -> None:

@@ -1,10 +1,20 @@
 """The port of the place where candidates are compiled, judged and timed."""
 
 import abc
+from dataclasses import dataclass
 
 from tuner.record import Measurement, Record
+from tuner.runs import Vendor
 from tuner.space import Candidate
 from tuner.target import Effort
+
+
+@dataclass(frozen=True)
+class FinalTimes:
+    """Times of those that took turns."""
+
+    times: tuple[Measurement | None, ...]  # None: no longer works
+    vendor: Vendor | None = None  # the vendor library, where it took turns with them
 
 
 class AbstractBench(abc.ABC):
@@ -22,8 +32,8 @@ class AbstractBench(abc.ABC):
         """Waits for the candidate started first among those not finished; returns its record."""
 
     @abc.abstractmethod
-    def finals(self, records: tuple[Record, ...], effort: Effort) -> tuple[Measurement | None, ...]:
-        """Times earlier winners again, interleaved; None for one that no longer works."""
+    def finals(self, records: tuple[Record, ...], effort: Effort) -> FinalTimes:
+        """Times earlier winners again, interleaved, with the vendor library where the target can."""
 
     @abc.abstractmethod
     def close(self) -> None:

@@ -32,7 +32,7 @@ class RunSettings:
 
 @dataclass(frozen=True)
 class Vendor:
-    """The vendor library measured beside, in its own process."""
+    """The vendor library measured beside: in a process of its own, or in turns with the finalists."""
 
     name: str  # "OpenBLAS 0.3.30 SkylakeX", "oneDNN ..."
     threads: int  # 0: on a GPU

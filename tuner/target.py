@@ -85,6 +85,17 @@ class AbstractJudge(abc.ABC):
         """Times several loaded artifacts interleaved, sample by sample, in a shuffled order."""
 
 
+class AbstractVendorSource(abc.ABC):
+    """A judge of a machine whose vendor library can take turns with candidates."""
+
+    @abc.abstractmethod
+    def load_vendor(self, problem: Problem, rng: np.random.Generator) -> tuple[str, object]:
+        """Returns the library's name, and its matmul for ``measure_together``, checked as candidates are.
+
+        Raises TunerError where there is none or it is wrong; CandidateError(RUN) where it takes more with it.
+        """
+
+
 class AbstractTarget(AbstractJudge):
     """One kind of machine. Final subclasses only; construct with what it needs, no environment read."""
 

@@ -121,7 +121,10 @@ def test_finals_the_noise_and_the_vendor_are_stored_beside(store: Store) -> None
             results(result(one, timed())),
             finals=(FinalTime(one.origin, one.problem, timed(2e-3)),),
             noises=(NoiseFloor(one.problem, 0.02),),
-            vendors=(VendorTime(one.problem, vendor),),
+            vendors=(
+                VendorTime(one.problem, Vendor("cuBLAS", 0, timed(9e-3))),
+                VendorTime(one.problem, vendor),
+            ),
         )
     )
     (trial,) = store.trials(TrialQuery(target="cuda"))

@@ -4,12 +4,14 @@ import numpy as np
 import pytest
 
 from tests.bundle.values import PROBLEM, program, timed
+from tuner.bench import FinalTimes
 from tuner.errors import CandidateError, Stage
 from tuner.measured_elsewhere import CUBIN, PTX
-from tuner.measuring.service import MeasuringService
+from tuner.measuring.service import MeasuringService, measuring_spec
 from tuner.problem import Problem
 from tuner.record import Measurement, Verdict
 from tuner.target import AbstractJudge, Artifact, Effort
+from tuner.workers.finals import Group
 from tuner.workers.protocol import Factory
 
 CUBIN_CODE = b"\x7fELF"
@@ -50,6 +52,10 @@ def artifact(cubin: bytes = CUBIN_CODE) -> Artifact:
     return Artifact("", "", (), program=program(cubin=cubin))
 
 
+def test_cublas_in_the_child_chooses_for_itself() -> None:
+    assert ("NVIDIA_TF32_OVERRIDE", None) in measuring_spec(Factory("of:anything")).environment
+
+
 def test_machine_code_runs_where_it_is_taken() -> None:
     announced: list[str] = []
     assert service(announced).judge(PROBLEM, artifact(), Effort(), 0).code == CUBIN
@@ -83,4 +89,4 @@ def test_what_failed_later_is_not_tried_again_as_ptx(stage: Stage) -> None:
 def test_finals_leave_out_what_does_not_load() -> None:
     refusing = service([], cubin=Stage.LOAD)
     bare = replace(artifact(), program=program())
-    assert refusing.finals(PROBLEM, (artifact(), bare), Effort(), 0) == (None, timed())
+    assert refusing.finals(PROBLEM, Group((artifact(), bare)), Effort(), 0) == FinalTimes((None, timed()))

@@ -9,6 +9,7 @@ import pytest
 from tests.bundle.values import PROBLEM, PROVENANCE, measured, pending, program, timed
 from tests.measuring.test_command import no_vendor
 from tests.targets.simulated_cuda import FACTS
+from tuner.bench import FinalTimes
 from tuner.bundle.archive import Bundle
 from tuner.bundle.results import Line
 from tuner.errors import Failure, Stage
@@ -39,6 +40,7 @@ class World:
     asked: list[tuple[int, float | None, float]] = field(default_factory=list)  # number, stop above, within
     lines: list[Line] = field(default_factory=list)
     told: list[str] = field(default_factory=list)
+    library: Vendor | None = None  # takes turns with the best
 
     def child(self, problem: Problem, judge: Any) -> "Child":
         return Child(self)
@@ -71,7 +73,8 @@ class Child:
         return Judged(Judgement(Verdict(0.1, 128), time, (("load", 0.1),)), "ptx")
 
     def finals(self, artifacts: Any, effort: Effort, seed: int, within_s: float) -> Any:
-        return tuple(timed(1e-3 * (1 + number)) for number in range(len(artifacts)))
+        times = tuple(timed(1e-3 * (1 + number)) for number in range(len(artifacts)))
+        return FinalTimes(times, self.world.library)
 
     def close(self) -> None:
         self.world.told.append("closed")
@@ -142,6 +145,16 @@ def test_the_best_are_timed_again_and_the_fastest_twice(world: World) -> None:
     assert [line.origin.number for line in world.of(FinalTime)] == [0, 1]
     (floor,) = world.of(NoiseFloor)
     assert floor.noise == pytest.approx(2.0)  # 1 ms, then 3 ms
+
+
+def test_the_library_that_took_turns_is_kept_and_not_measured_alone(world: World) -> None:
+    alone, between = (Vendor("cuBLAS", 0, timed(each)) for each in (1e-3, 2e-3))
+    world.library = between
+    world.measure(order(pending(0), pending(1)), replace(HERE, vendor=lambda *_: alone))
+    assert world.of(VendorTime) == [VendorTime(PROBLEM, between)]
+    world.library = None
+    world.measure(order(pending(0), pending(1)), replace(HERE, vendor=lambda *_: alone))
+    assert world.of(VendorTime)[1:] == [VendorTime(PROBLEM, alone)]
 
 
 def test_a_lone_candidate_is_not_timed_again(world: World) -> None:

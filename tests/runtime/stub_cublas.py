@@ -12,12 +12,13 @@ SOURCE = r"""
 #include <stdint.h>
 #include <string.h>
 enum { F32, F64, F16, BF16 = 14, COMPUTE_32F = 68, COMPUTE_TF32 = 77, COMPUTE_64F = 70 };
-int stub_compute, stub_create_result;
+int stub_compute, stub_create_result, stub_multiply_result, stub_calls;
+void *stub_stream;
 const char *cublasGetStatusString(int status) { return status == 1 ? "not initialized" : "not supported"; }
 int cublasGetProperty(int which, int *value) { *value = which == 0 ? 13 : which; return 0; }
 int cublasCreate_v2(void **handle) { *handle = &stub_compute; return stub_create_result; }
 int cublasDestroy_v2(void *handle) { return handle != &stub_compute; }
-int cublasSetStream_v2(void *handle, void *stream) { (void)stream; return handle != &stub_compute; }
+int cublasSetStream_v2(void *handle, void *stream) { stub_stream = stream; return handle != &stub_compute; }
 int cublasSetWorkspace_v2(void *handle, void *at, size_t bytes) {
   return handle != &stub_compute || !at || bytes != 32 << 20;
 }
@@ -46,6 +47,8 @@ int cublasGemmEx(void *handle, int op_a, int op_b, int m, int n, int k, const vo
                  char *c, int type_c, int ldc, int compute, int algorithm) {
   int wide = compute == COMPUTE_64F;
   if (handle != &stub_compute || algorithm != -1) return 7;
+  stub_calls++;
+  if (stub_multiply_result) return stub_multiply_result;
   if (lda < (op_a ? k : m) || ldb < (op_b ? n : k) || ldc < m) return 7;
   stub_compute = compute;
   for (long j = 0; j < n; j++)

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.runtime import stub_driver
+from tests.runtime import stub_cublas, stub_driver
 from tuner.machine import Compiler, Machine
 from tuner.problem import Problem
 from tuner.record import Measurement, Verdict
 from tuner.runtime.gpu_probe import describe_gpu
-from tuner.target import AbstractTarget, Artifact, Effort, Script
+from tuner.target import AbstractTarget, AbstractVendorSource, Artifact, Effort, Script
 from tuner.targets import gpu_timing
 from tuner.targets.cuda import CudaTarget
 from tuner.targets.gpu_here import Gpu
@@ -30,13 +30,13 @@ REFUSALS = {  # deed -> call of the driver, its result
 }
 
 
-class StubTarget(AbstractTarget):
+class StubTarget(AbstractTarget, AbstractVendorSource):
     """A CudaTarget whose driver refuses where the script says so."""
 
     name = "cuda"
 
-    def __init__(self, library: str) -> None:
-        """Takes the stand-in as the parent has built it."""
+    def __init__(self, library: str, cublas: str) -> None:
+        """Takes the stand-ins for the driver and for cuBLAS as the parent has built them."""
         setattr(stub_driver, "stub_library", lambda: Path(library))  # noqa: B010 - mypy: it is a cached function
         gpu_timing.MIN_SAMPLES = gpu_timing.COLD_SAMPLES = FEW
         self._stub = stub_driver.StubDriver()
@@ -45,6 +45,7 @@ class StubTarget(AbstractTarget):
             find=lambda: None,  # PTX is what is simulated
             describe=lambda: describe_gpu(self._stub.path),
             open_=lambda here: Gpu(self._stub.open(), CACHE_BYTES),
+            find_library=lambda: cublas,
         )
 
     def machine(self) -> Machine:
@@ -70,6 +71,9 @@ class StubTarget(AbstractTarget):
             self._stub.fail(*REFUSALS[artifact.code])
         return self._cuda.load(problem, artifact)
 
+    def load_vendor(self, problem: Problem, rng: np.random.Generator) -> tuple[str, object]:
+        return self._cuda.load_vendor(problem, rng)
+
     def verify(self, problem: Problem, loaded: object, rng: np.random.Generator) -> Verdict:
         return self._cuda.verify(problem, loaded, rng)
 
@@ -86,4 +90,5 @@ class StubTarget(AbstractTarget):
 
 def stub_factory() -> Factory:
     """Describes the target. Skips without a C compiler."""
-    return Factory("tests.targets.stub_cuda:StubTarget", (str(stub_driver.stub_library()),))
+    libraries = (str(stub_driver.stub_library()), stub_cublas.stub_cublas())
+    return Factory("tests.targets.stub_cuda:StubTarget", libraries)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.mlir.gpu_matmul import gpu_script
-from tests.targets.stub_cuda import stub_factory
+from tests.targets.stub_cuda import FEW, stub_factory
 from tuner.errors import Failure, Stage
 from tuner.problem import Matmul
 from tuner.record import Measurement, Record
@@ -93,5 +93,16 @@ def test_a_lack_of_memory_is_a_failure_of_its_own(bench: WorkerBench) -> None:
 def test_finalists_take_turns_and_a_broken_one_takes_no_other_with_it(bench: WorkerBench) -> None:
     (right,) = run(bench, candidate(number=2))
     broken = Record(PROBLEM, candidate("beyond"), "cuda:sm_90", right.outcome)
-    times = bench.finals((right, broken), BRIEF)
-    assert [time is None for time in times] == [False, True]
+    found = bench.finals((right, broken), BRIEF)
+    assert [time is None for time in found.times] == [False, True]
+    assert found.vendor is None  # it did not take part again
+
+
+def test_cublas_takes_turns_with_the_finalists(bench: WorkerBench) -> None:
+    (right,) = run(bench, candidate(number=3))
+    found = bench.finals((right, right), BRIEF)
+    assert found.vendor is not None
+    assert found.vendor.name == "cuBLAS 13.1.2"
+    times = [*found.times, found.vendor.measurement]
+    assert [time is not None and len(time.samples_s) == FEW for time in times] == [True] * 3
+    assert found.vendor.measurement.cold_median_s is not None

@@ -1,12 +1,16 @@
+import ctypes
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from tests.runtime.stub_cublas import stub_cublas
+from tests.runtime.stub_driver import StubDriver
 from tests.targets.simulated_cuda import COOL, FACTS, HERE, device_with_a_clock
+from tuner import reference
 from tuner.conditions import Conditions, Span
 from tuner.device import DeviceError
-from tuner.errors import CandidateError, Stage, UsageError
+from tuner.errors import CandidateError, Stage, TunerError, UsageError
 from tuner.kernel import KernelProgram, Launch
 from tuner.kernel_buffers import buffers_of
 from tuner.problem import Matmul
@@ -17,6 +21,7 @@ from tuner.target import Artifact, Effort
 from tuner.targets import gpu_timing
 from tuner.targets.gpu_here import Gpu
 from tuner.targets.gpu_judge import GpuJudge
+from tuner.targets.place import Compare
 
 PROBLEM = Matmul(4, 4, 4)
 PTX = """//
@@ -66,6 +71,55 @@ def test_clocks_held_down_between_the_rounds_mark_the_times(monkeypatch: pytest.
     expected = Conditions(COOL, COOL, Span(4, 1.2e9, COOL.sm_clock_hz, ("power cap",)))
     assert [each.conditions for each in times] == [expected] * 2
     assert expected.slowdowns == ("power cap",)
+
+
+def library_judge(compare: Compare = reference.compare) -> GpuJudge:
+    """Returns a judge on the stand-ins for the driver and for cuBLAS; every sample seems to take 20 ms."""
+    device = StubDriver().open()
+    setattr(device, "elapsed_s", lambda start, stop: 0.02)  # noqa: B010 - never kept
+    return GpuJudge("sm_90", lambda: HERE, lambda here: Gpu(device, 4096), compare, stub_cublas)
+
+
+@pytest.mark.parametrize("epilogue", ["none", "bias_relu"])
+def test_cublas_takes_turns_on_the_stream_and_the_arrays_of_the_programs(
+    monkeypatch: pytest.MonkeyPatch, epilogue: str
+) -> None:
+    monkeypatch.setattr(gpu_timing, "MIN_SAMPLES", 3)
+    monkeypatch.setattr(gpu_timing, "COLD_SAMPLES", 2)
+    problem = Matmul(4, 4, 4, epilogue=epilogue)
+    judge, rng = library_judge(), np.random.default_rng(0)
+    name, library = judge.load_vendor(problem, rng)
+    assert name == "cuBLAS 13.1.2"
+    stub = ctypes.CDLL(stub_cublas())
+    calls, stream = (ctypes.c_int.in_dll(stub, "stub_calls"), ctypes.c_void_p.in_dll(stub, "stub_stream"))
+    checked, calls.value = calls.value, 0
+    assert checked >= 1
+    assert not stream.value
+    loaded = judge.load(problem, ARTIFACT)
+    times = judge.measure_together(problem, (loaded, library), Effort(0.0, 3), rng)
+    assert [len(each.samples_s) for each in times] == [3, 3]
+    assert [each.cold_median_s for each in times] == [0.02, 0.02]
+    assert calls.value == 1 + 2  # captured once, run cold twice
+    assert stream.value  # the timer's
+
+
+def test_cublas_that_is_wrong_takes_no_turn() -> None:
+    def strict(inputs: Inputs, result: Array) -> tuple[Verdict, str]:
+        return Verdict(2.0, 16), "element (0, 0) is wrong"
+
+    with pytest.raises(CandidateError, match=r"^element \(0, 0\) is wrong$") as failed:
+        library_judge(strict).load_vendor(PROBLEM, np.random.default_rng(0))
+    assert failed.value.stage is Stage.VERIFY
+
+
+def test_cublas_that_refuses_is_told_by_its_words() -> None:
+    result = ctypes.c_int.in_dll(ctypes.CDLL(stub_cublas()), "stub_multiply_result")
+    result.value = 15
+    try:
+        with pytest.raises(TunerError, match=r"^cuBLAS: cublasGemmEx: not supported$"):
+            library_judge().load_vendor(PROBLEM, np.random.default_rng(0))
+    finally:
+        result.value = 0
 
 
 def test_c_is_compared_as_the_judge_was_told() -> None:

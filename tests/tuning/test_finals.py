@@ -1,9 +1,10 @@
 import pytest
 
 from tests.trials import measurement, trial
-from tuner.bench import AbstractBench
+from tuner.bench import AbstractBench, FinalTimes
 from tuner.errors import Failure, Stage
 from tuner.record import Measurement, Record
+from tuner.runs import Vendor
 from tuner.space import Candidate
 from tuner.target import Effort
 from tuner.tuning.finals import choose_finalists, noise_of, time_finalists
@@ -12,8 +13,8 @@ from tuner.tuning.finals import choose_finalists, noise_of, time_finalists
 class FinalsBench(AbstractBench):
     """Answers finals with given times."""
 
-    def __init__(self, times: tuple[Measurement | None, ...]) -> None:
-        self._times = times
+    def __init__(self, times: tuple[Measurement | None, ...], vendor: Vendor | None = None) -> None:
+        self._times = FinalTimes(times, vendor)
         self.records: tuple[Record, ...] = ()
 
     def start(self, candidate: Candidate) -> None:
@@ -22,7 +23,7 @@ class FinalsBench(AbstractBench):
     def finish(self, effort: Effort) -> Record:
         raise NotImplementedError
 
-    def finals(self, records: tuple[Record, ...], effort: Effort) -> tuple[Measurement | None, ...]:
+    def finals(self, records: tuple[Record, ...], effort: Effort) -> FinalTimes:
         self.records = records
         return self._times
 
@@ -63,6 +64,13 @@ def test_a_finalist_that_no_longer_works_is_left_out() -> None:
     finals = time_finalists(FinalsBench((None, measurement(1.2), None)), finalists)
     assert [each.number for each, _ in finals.times] == [1]
     assert finals.noise is None
+
+
+def test_the_vendor_library_that_took_turns_is_told() -> None:
+    vendor = Vendor("cuBLAS 13.1.2", 0, measurement(0.9))
+    finals = time_finalists(FinalsBench((measurement(1.0),) * 2, vendor), (trial(0, measurement(1.0)),))
+    assert finals.vendor == vendor
+    assert len(finals.times) == 1
 
 
 def test_noise_is_never_less_than_half_an_interval() -> None:

@@ -7,12 +7,12 @@ import pytest
 
 from tests.fakes import BEST_X, FakeTarget, bind
 from tests.tuning import fakes
-from tuner.bench import AbstractBench
+from tuner.bench import AbstractBench, FinalTimes
 from tuner.db.store import Store
 from tuner.errors import CandidateError, Stage, UsageError
 from tuner.machine import Machine
 from tuner.problem import Matmul
-from tuner.record import Measurement, Record
+from tuner.record import Record
 from tuner.run_difference import differences
 from tuner.runs import RunSettings, StoredTrial, TrialQuery
 from tuner.space import Candidate
@@ -51,7 +51,7 @@ class AskingBench(AbstractBench):
             self._interruption.ask()
         return self._bench.finish(effort)
 
-    def finals(self, records: tuple[Record, ...], effort: Effort) -> tuple[Measurement | None, ...]:
+    def finals(self, records: tuple[Record, ...], effort: Effort) -> FinalTimes:
         return self._bench.finals(records, effort)
 
     def close(self) -> None:

@@ -4,15 +4,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.fakes import FakeTarget
+from tests.fakes import FakeTarget, bind, candidate, time_of
 from tests.trials import measurement, trial
 from tests.tuning import fakes
 from tuner.bench import AbstractBench
 from tuner.db.store import Store
 from tuner.problem import Problem
 from tuner.report import record_of
-from tuner.target import Artifact, Script
+from tuner.runs import Vendor
+from tuner.target import AbstractVendorSource, Artifact, Script
 from tuner.tuning.composition import BenchSettings
+from tuner.tuning.events import Event, VendorMeasured
 from tuner.tuning.interruption import Interruption
 from tuner.tuning.run import begin, resume
 from tuner.tuning.session import judged_s
@@ -47,6 +49,33 @@ def test_the_measuring_worker_has_a_candidate_while_it_loads_verifies_and_times(
     assert judged_s(record) == 56.0
     assert judged_s(replace(record, stage_s=(("compile", 1.0),))) == 0.0
     assert judged_s(replace(record, stage_s=(("bind", 1.0), ("run", 5.0)))) == 5.0  # a crash
+
+
+class LibraryTarget(FakeTarget, AbstractVendorSource):
+    """Its vendor library is as fast as x = 5, in turns with the finalists."""
+
+    def load_vendor(self, problem: Problem, rng: np.random.Generator) -> tuple[str, object]:
+        return "FakeBLAS 1.0", self.load(problem, self.compile(problem, bind(candidate(5))))
+
+
+def test_the_vendor_library_that_took_turns_with_the_finalists_is_kept(store: Store) -> None:
+    calls = []
+
+    def alone(problem: Problem, threads: int, seed: int, target: str) -> Vendor:
+        calls.append(target)
+        return fakes.vendor(problem, threads, seed, target)
+
+    def bench(order: Order, how: BenchSettings) -> AbstractBench:
+        return LocalBench(order, LibraryTarget(), np.random.default_rng(how.seed))
+
+    parts = fakes.composition(bench=bench, vendor=alone)
+    events: list[Event] = []
+    tuned = begin(fakes.settings(), parts, store, Interruption(), observe=events.append)
+    assert calls == ["fake"]  # before the search; not again behind the finals
+    vendor = store.run(tuned.run.id).vendor
+    assert vendor is not None
+    assert (vendor.name, vendor.measurement.median_s) == ("FakeBLAS 1.0", time_of(5))
+    assert VendorMeasured(vendor) in events
 
 
 def test_waiting_for_compiles_is_told_as_idle(store: Store) -> None:

@@ -17,7 +17,7 @@ from tests.fakes import (
     order,
     time_of,
 )
-from tuner.bench import AbstractBench
+from tuner.bench import AbstractBench, FinalTimes
 from tuner.errors import Failure, Stage
 from tuner.record import Measurement, Record, Verdict
 from tuner.space import Candidate
@@ -171,7 +171,7 @@ def test_finals_are_in_the_order_given_and_none_for_what_does_not_compile(build:
     good, better = run(bench, candidate(3), candidate(BEST_X))
     broken = replace(good, candidate=candidate(3, "fail", "compile"))
     unloadable = replace(good, candidate=candidate(3, "fail", "load"))
-    times = bench.finals((good, broken, better, unloadable), Effort())
+    times = bench.finals((good, broken, better, unloadable), Effort()).times
     assert [None if time is None else time.median_s for time in times] == [
         time_of(3),
         None,
@@ -184,12 +184,12 @@ def test_finals_go_on_without_the_one_that_breaks_them(build: Build) -> None:
     bench = build(order())
     good, better = run(bench, candidate(3), candidate(BEST_X))
     breaking = replace(good, candidate=candidate(4, "odd", "together"))
-    times = bench.finals((good, breaking, better), Effort())
+    times = bench.finals((good, breaking, better), Effort()).times
     assert [time is None for time in times] == [False, True, False]
 
 
 def test_finals_of_nothing_are_nothing(build: Build) -> None:
-    assert build(order()).finals((), Effort()) == ()
+    assert build(order()).finals((), Effort()) == FinalTimes(())
 
 
 def test_closing_twice_and_with_work_pending_is_fine(build: Build) -> None:

@@ -1,56 +1,75 @@
+from tuner.bench import FinalTimes
 from tuner.errors import Failure, Stage
 from tuner.record import Measurement
+from tuner.runs import Vendor
 from tuner.target import Artifact
-from tuner.workers.finals import Times, time_finals
+from tuner.workers.finals import Group, time_finals
 
 A, B, C = (Artifact(code, code, ()) for code in "abc")
 SLOW = Measurement((1.0,), 1, 1.0, (1.0, 1.0))
 BROKEN = Failure(Stage.RUN, "killed by SIGSEGV")
 
 
-def times(group: tuple[Artifact, ...]) -> Times:
-    return (SLOW,) * len(group)
+VENDOR = Vendor("cuBLAS 13.1.2", 0, SLOW)
+
+
+def times(group: Group) -> FinalTimes:
+    return FinalTimes((SLOW,) * len(group.artifacts))
 
 
 def test_what_was_not_compiled_has_no_time() -> None:
-    assert time_finals((None, A, None), times) == (None, SLOW, None)
+    assert time_finals((None, A, None), times) == FinalTimes((None, SLOW, None))
 
 
 def test_all_are_timed_together_in_one_call() -> None:
     groups = []
 
-    def together(group: tuple[Artifact, ...]) -> Times:
+    def together(group: Group) -> FinalTimes:
         groups.append(group)
         return times(group)
 
     time_finals((A, None, B), together)
-    assert groups == [(A, B)]
+    assert groups == [Group((A, B), has_vendor=True)]
 
 
 def test_the_one_that_breaks_the_others_is_left_out() -> None:
     groups = []
 
-    def together(group: tuple[Artifact, ...]) -> Times | Failure:
-        groups.append(group)
-        return BROKEN if B in group else times(group)
+    def together(group: Group) -> FinalTimes | Failure:
+        groups.append(group.artifacts)
+        return BROKEN if B in group.artifacts else times(group)
 
-    assert time_finals((A, B, C), together) == (SLOW, None, SLOW)
+    assert time_finals((A, B, C), together) == FinalTimes((SLOW, None, SLOW))
     assert groups == [(A, B, C), (A,), (B,), (C,), (A, C)]
 
 
-def test_those_that_only_break_together_have_no_time() -> None:
-    def together(group: tuple[Artifact, ...]) -> Times | Failure:
-        return BROKEN if len(group) > 1 else times(group)
+def test_the_vendor_library_that_took_turns_is_told() -> None:
+    def together(group: Group) -> FinalTimes:
+        return FinalTimes(times(group).times, VENDOR if group.has_vendor else None)
 
-    assert time_finals((A, B), together) == (None, None)
+    assert time_finals((A, None), together) == FinalTimes((SLOW, None), VENDOR)
+
+
+def test_a_vendor_library_that_breaks_the_others_is_left_out() -> None:
+    def together(group: Group) -> FinalTimes | Failure:
+        return BROKEN if group.has_vendor else times(group)
+
+    assert time_finals((A, B), together) == FinalTimes((SLOW, SLOW))
+
+
+def test_those_that_only_break_together_have_no_time() -> None:
+    def together(group: Group) -> FinalTimes | Failure:
+        return BROKEN if len(group.artifacts) > 1 else times(group)
+
+    assert time_finals((A, B), together) == FinalTimes((None, None))
 
 
 def test_nothing_is_asked_for_nothing() -> None:
-    def together(group: tuple[Artifact, ...]) -> Times:
+    def together(group: Group) -> FinalTimes:
         raise AssertionError("nothing to time")
 
-    assert time_finals((None, None), together) == (None, None)
+    assert time_finals((None, None), together) == FinalTimes((None, None))
 
 
 def test_the_same_code_twice_is_told_twice() -> None:
-    assert time_finals((A, A), times) == (SLOW, SLOW)
+    assert time_finals((A, A), times) == FinalTimes((SLOW, SLOW))

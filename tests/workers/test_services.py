@@ -2,9 +2,12 @@ import numpy as np
 import pytest
 
 from tests.fakes import BEST_X, PROBLEM, FakeTarget, bind, candidate, fake_factory, time_of
-from tuner.errors import CandidateError, Stage
+from tuner.bench import FinalTimes
+from tuner.errors import CandidateError, Stage, TunerError
 from tuner.problem import Problem
-from tuner.target import Artifact, Effort
+from tuner.record import Measurement
+from tuner.target import AbstractVendorSource, Artifact, Effort
+from tuner.workers.finals import Group
 from tuner.workers.services import CompileService, JudgeService, compile_spec, judge_spec, time_together
 
 
@@ -30,9 +33,9 @@ def test_timing_is_announced_once_for_a_candidate_and_once_for_the_finals() -> N
     assert heard == ["timing"]
     assert judgement.measurement is not None
     assert judgement.measurement.median_s == time_of(3)
-    times = service.finals(PROBLEM, (artifact_of(3), artifact_of(BEST_X)), Effort(), seed=1)
+    found = service.finals(PROBLEM, Group((artifact_of(3), artifact_of(BEST_X))), Effort(), seed=1)
     assert heard == ["timing", "timing"]
-    assert [time.median_s for time in times if time is not None] == [time_of(3), time_of(BEST_X)]
+    assert [time.median_s for time in found.times if time is not None] == [time_of(3), time_of(BEST_X)]
 
 
 def test_a_wrong_candidate_is_never_announced() -> None:
@@ -45,8 +48,8 @@ def test_a_wrong_candidate_is_never_announced() -> None:
 
 def test_times_keep_their_places_beside_what_does_not_load() -> None:
     artifacts = (artifact_of(1, "fail", "load"), artifact_of(2), artifact_of(3, "fail", "load"))
-    times = time_together(FakeTarget(), PROBLEM, artifacts, Effort(), np.random.default_rng(0))
-    assert [None if time is None else time.median_s for time in times] == [None, time_of(2), None]
+    found = time_together(FakeTarget(), PROBLEM, Group(artifacts), Effort(), np.random.default_rng(0))
+    assert [None if time is None else time.median_s for time in found.times] == [None, time_of(2), None]
 
 
 def test_what_takes_its_process_with_it_while_it_loads_ends_the_finals() -> None:
@@ -55,11 +58,60 @@ def test_what_takes_its_process_with_it_while_it_loads_ends_the_finals() -> None
             raise CandidateError(Stage.RUN, "CUDA_ERROR_ILLEGAL_ADDRESS")
 
     with pytest.raises(CandidateError, match="CUDA_ERROR_ILLEGAL_ADDRESS"):
-        time_together(LostTarget(), PROBLEM, (artifact_of(2),), Effort(), np.random.default_rng(0))
+        time_together(LostTarget(), PROBLEM, Group((artifact_of(2),)), Effort(), np.random.default_rng(0))
+
+
+class LibraryTarget(FakeTarget, AbstractVendorSource):
+    """Has a library that takes as long as x = 5, or none."""
+
+    def __init__(self, refusal: Exception | None = None) -> None:
+        self._refusal = refusal
+
+    def load_vendor(self, problem: Problem, rng: np.random.Generator) -> tuple[str, object]:
+        if self._refusal is not None:
+            raise self._refusal
+        return "FakeBLAS 1.0", self.load(problem, artifact_of(5))
+
+
+def together(refusal: Exception | None, *, has_vendor: bool = True) -> FinalTimes:
+    artifacts = (artifact_of(1, "fail", "load"), artifact_of(2))
+    group = Group(artifacts, has_vendor=has_vendor)
+    return time_together(LibraryTarget(refusal), PROBLEM, group, Effort(), np.random.default_rng(0))
+
+
+def median_of(measurement: Measurement | None) -> float | None:
+    return None if measurement is None else measurement.median_s
+
+
+def test_the_vendor_library_takes_turns_and_has_a_time_of_its_own() -> None:
+    found = together(None)
+    assert [median_of(time) for time in found.times] == [None, time_of(2)]
+    assert found.vendor is not None
+    assert (found.vendor.name, found.vendor.threads) == ("FakeBLAS 1.0", 0)
+    assert found.vendor.measurement.median_s == time_of(5)
+
+
+def test_the_vendor_library_does_not_take_turns_where_that_is_not_wanted() -> None:
+    assert together(None, has_vendor=False).vendor is None
+
+
+@pytest.mark.parametrize(
+    "refusal", [TunerError("no cuBLAS found"), CandidateError(Stage.VERIFY, "4 elements are wrong")]
+)
+def test_without_a_vendor_library_that_works_the_others_are_timed(refusal: Exception) -> None:
+    found = together(refusal)
+    assert [median_of(time) for time in found.times] == [None, time_of(2)]
+    assert found.vendor is None
+
+
+def test_a_vendor_library_that_takes_its_process_with_it_ends_the_finals() -> None:
+    with pytest.raises(CandidateError, match="CUDA_ERROR_ILLEGAL_ADDRESS"):
+        together(CandidateError(Stage.RUN, "CUDA_ERROR_ILLEGAL_ADDRESS"))
 
 
 def test_nothing_is_announced_when_nothing_loads() -> None:
     heard: list[str] = []
     service = JudgeService(heard.append, fake_factory())
-    assert service.finals(PROBLEM, (artifact_of(1, "fail", "load"),), Effort(), seed=1) == (None,)
+    found = service.finals(PROBLEM, Group((artifact_of(1, "fail", "load"),)), Effort(), seed=1)
+    assert found == FinalTimes((None,))
     assert heard == []

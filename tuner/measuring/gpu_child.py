@@ -3,15 +3,16 @@
 from dataclasses import replace
 from typing import final
 
+from tuner.bench import FinalTimes
 from tuner.errors import Failure, Stage
 from tuner.measured_elsewhere import CUBIN
 from tuner.measuring.service import Judged, measuring_spec
 from tuner.pending import PendingTrial
 from tuner.problem import Problem
-from tuner.record import Measurement
 from tuner.reference import reference_bytes
 from tuner.sampled_reference import WHOLE_FLOP
 from tuner.target import Artifact, Effort
+from tuner.workers.finals import Group
 from tuner.workers.limits import REFERENCE_FLOP_PER_S
 from tuner.workers.protocol import Factory, Reply
 from tuner.workers.supervisor import Worker
@@ -38,25 +39,27 @@ class GpuChild:
         self, trial: PendingTrial, effort: Effort, seed: int, within_s: float
     ) -> Judged | Failure | None:
         """Returns what became of a candidate; None where ``within_s`` was over before that was known."""
-        judged = self._asked("judge", artifact_of(trial, CUBIN), effort, seed, within_s, 1)
-        assert not isinstance(judged, tuple)
+        limit_s = allowed_s(self._problem, effort, 1, self._is_warm)
+        judged = self._asked("judge", artifact_of(trial, CUBIN), effort, seed, within_s, limit_s)
+        assert not isinstance(judged, FinalTimes)
         return judged
 
     def finals(
         self, artifacts: tuple[Artifact, ...], effort: Effort, seed: int, within_s: float
-    ) -> tuple[Measurement | None, ...]:
-        """Times programs again, interleaved; () where that failed or took too long."""
-        times = self._asked("finals", artifacts, effort, seed, within_s, len(artifacts))
-        return times if isinstance(times, tuple) else ()
+    ) -> FinalTimes:
+        """Times programs again, interleaved with cuBLAS; none where that failed or took too long."""
+        group = Group(artifacts, has_vendor=True)
+        limit_s = allowed_s(self._problem, effort, group.size, is_warm=False)  # to compare the library's C
+        found = self._asked("finals", group, effort, seed, within_s, limit_s)
+        return found if isinstance(found, FinalTimes) else FinalTimes(())
 
     def close(self) -> None:
         """Ends the process, whatever it is doing."""
         self._worker.kill()
 
     def _asked(
-        self, method: str, work: object, effort: Effort, seed: int, within_s: float, programs: int
-    ) -> Judged | Failure | tuple[Measurement | None, ...] | None:
-        limit_s = allowed_s(self._problem, effort, programs, self._is_warm)
+        self, method: str, work: object, effort: Effort, seed: int, within_s: float, limit_s: float
+    ) -> Judged | Failure | FinalTimes | None:
         self._worker.submit(
             method,
             *(self._problem, work, effort, seed),
@@ -67,22 +70,27 @@ class GpuChild:
             self._worker.go_ahead()
         if news.is_doubtful:  # an earlier candidate may be to blame: again in a fresh process
             self._is_warm = False
-            return self._asked(method, work, effort, seed, within_s - news.seconds, programs)
+            limit_s += COLD_S + compared_s(self._problem)
+            return self._asked(method, work, effort, seed, within_s - news.seconds, limit_s)
         has_run = isinstance(news.value, Failure) and news.value.stage in RAN
         if has_run:
             self._worker.kill()
         self._is_warm = not has_run and (self._is_warm or not isinstance(news.value, Failure))
         is_cut = has_run and within_s < limit_s and news.seconds >= within_s  # too early to call it a hang
-        value: Judged | Failure | tuple[Measurement | None, ...] = news.value
+        value: Judged | Failure | FinalTimes = news.value
         return None if is_cut else value
 
 
 def allowed_s(problem: Problem, effort: Effort, programs: int, is_warm: bool) -> float:
     """Returns how long programs may take until they count as hanging."""
-    compared_flop = min(problem.flop, WHOLE_FLOP)
-    start_s = WARM_S if is_warm else COLD_S + compared_flop / REFERENCE_FLOP_PER_S
+    start_s = WARM_S if is_warm else COLD_S + compared_s(problem)
     call_s = effort.stop_above_s or problem.flop / SLOWEST_FLOP_PER_S
     return start_s + programs * (CALLS * call_s + 4 * effort.budget_s)
+
+
+def compared_s(problem: Problem) -> float:
+    """Returns how long the float64 product that C is compared with may take."""
+    return min(problem.flop, WHOLE_FLOP) / REFERENCE_FLOP_PER_S
 
 
 def artifact_of(trial: PendingTrial, code: str) -> Artifact:

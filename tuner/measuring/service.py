@@ -5,14 +5,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tuner.bench import FinalTimes
 from tuner.errors import CandidateError, Stage
 from tuner.evaluate import Judgement, judge
 from tuner.measured_elsewhere import CUBIN, PTX
 from tuner.problem import Problem
-from tuner.record import Measurement
 from tuner.sampled_reference import compare_sampled
 from tuner.target import AbstractJudge, Artifact, Effort
 from tuner.targets.gpu_judge import GpuJudge
+from tuner.tuning.vendor import gpu_library_environment
+from tuner.workers.finals import Group
 from tuner.workers.protocol import Factory, ServiceSpec
 from tuner.workers.services import TIMING, Announce, time_together
 
@@ -48,13 +50,9 @@ class MeasuringService:
         except CandidateError as error:
             raise (refused if error.stage is Stage.LOAD else error) from error
 
-    def finals(
-        self, problem: Problem, artifacts: tuple[Artifact, ...], effort: Effort, seed: int
-    ) -> tuple[Measurement | None, ...]:
-        """Times programs interleaved; None for one that does not load."""
-        return time_together(
-            self._judge, problem, artifacts, effort, np.random.default_rng(seed), self._timing()
-        )
+    def finals(self, problem: Problem, group: Group, effort: Effort, seed: int) -> FinalTimes:
+        """Times a group interleaved; None for a program that does not load."""
+        return time_together(self._judge, problem, group, effort, np.random.default_rng(seed), self._timing())
 
     def _judged(self, problem: Problem, artifact: Artifact, effort: Effort, seed: int) -> Judgement:
         return judge(self._judge, problem, artifact, effort, np.random.default_rng(seed), self._timing())
@@ -75,4 +73,5 @@ def gpu_judge_factory(chip: str) -> Factory:
 
 def measuring_spec(judge: Factory) -> ServiceSpec:
     """Describes a child that measures with the judge that the factory builds."""
-    return ServiceSpec("measure", Factory("tuner.measuring.service:MeasuringService", (judge,)))
+    factory = Factory("tuner.measuring.service:MeasuringService", (judge,))
+    return ServiceSpec("measure", factory, gpu_library_environment())

@@ -123,8 +123,11 @@ class Session:
                     break
                 if isinstance(found.outcome, Measurement) and found.outcome.is_complete:
                     timed.append((found.outcome.median_s, trial, found.code))
-            self._finals(child, problem, sorted(timed, key=lambda each: each[0])[:FINALISTS], end_s)
-        if timed:
+            best = sorted(timed, key=lambda each: each[0])[:FINALISTS]
+            vendor = self._finals(child, problem, best, end_s)
+        if vendor is not None:
+            self._keep_vendor(problem, vendor)
+        elif timed:
             self._vendor(problem, end_s)
 
     def _timed_before(self, problem: Problem) -> list[tuple[float, PendingTrial, str]]:
@@ -166,18 +169,22 @@ class Session:
 
     def _finals(
         self, child: GpuChild, problem: Problem, best: list[tuple[float, PendingTrial, str]], end_s: float
-    ) -> None:
+    ) -> Vendor | None:
+        """Times the best of a problem again; returns the vendor library if it took turns with them."""
         if len(best) < 2 or end_s - self._clock() < LEAST_S:
-            return
+            return None
         artifacts = tuple(artifact_of(trial, code) for _, trial, code in (*best, best[0]))  # A/A: noise
-        times = child.finals(artifacts, FINAL_EFFORT, self._seed(best[0][1]), end_s - self._clock())
+        found = child.finals(artifacts, FINAL_EFFORT, self._seed(best[0][1]), end_s - self._clock())
+        times = found.times
         for (_, trial, _), measurement in zip(best, times, strict=False):
             if measurement is not None:
                 self._keep(FinalTime(trial.origin, problem, measurement))
         if times and times[0] is not None and times[-1] is not None:
             self._keep(NoiseFloor(problem, noise_of(times[0], times[-1])))
+        return found.vendor
 
     def _vendor(self, problem: Problem, end_s: float) -> None:
+        """Times the vendor library alone, unless an earlier part of this measuring did."""
         known = {each.problem for each in self._order.known.vendors}
         if problem in known or end_s - self._clock() < LEAST_S:
             return
@@ -186,6 +193,9 @@ class Session:
         except TunerError as error:
             self._tell(f"  no vendor library: {error}")
             return
+        self._keep_vendor(problem, vendor)
+
+    def _keep_vendor(self, problem: Problem, vendor: Vendor) -> None:
         self._keep(VendorTime(problem, vendor))
         self._tell(f"  {vendor.name}: {vendor.measurement.median_s * 1e6:.2f} us")
 

@@ -1,6 +1,6 @@
 """The vendor library beside our GPU kernels: cuBLAS, checked and timed as they are."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import final
 
@@ -23,6 +23,21 @@ def gpu_here() -> Gpu:
 
 
 @final
+class LoadedCublas:
+    """cuBLAS's matmul of one problem, to be run as a program is."""
+
+    def __init__(self, library: Cublas, problem: Problem) -> None:
+        self.name = library.name
+        self._library = library
+        self._problem = problem
+
+    def work(self, addresses: Mapping[str, int]) -> Callable[[int], None]:
+        """Returns what puts one run on a stream, given where A, B and C are."""
+        a, b, c = (addresses[name] for name in "abc")
+        return lambda stream: self._library.multiply(self._problem, a, b, c, stream)
+
+
+@final
 class CublasService:
     """Measures cuBLAS on one problem. Lives in a child process."""
 
@@ -38,11 +53,12 @@ class CublasService:
         self._problem = replace(problem, epilogue="none")
         path = find()  # first: without it no context need be made
         self._gpu = open_()
-        self._library = Cublas(self._gpu.device, path)
+        self._library = LoadedCublas(Cublas(self._gpu.device, path), self._problem)
         try:
             self._place = GpuPlace(self._gpu.device, self._problem, self._rng)
             self._place.fill(self._rng)
-            self._multiply(0)
+            self._work = self._library.work(self._place.addresses)
+            self._work(0)
             self._place.judge()
         except CandidateError as error:
             raise TunerError(f"{self._library.name}: {error.reason}") from error
@@ -51,11 +67,7 @@ class CublasService:
         """Times the library's matmul, without an epilogue."""
         before = self._gpu.read_sensors()
         timer = GpuTimer(self._gpu.device, self._gpu.cache_bytes)
-        measurement = timer.measure(self._multiply, effort, self._rng)
+        measurement = timer.measure(self._work, effort, self._rng)
         timer.close()
         conditions = self._gpu.conditions_since(before)
         return Vendor(self._library.name, 0, replace(measurement, conditions=conditions))
-
-    def _multiply(self, stream: int) -> None:
-        at = self._place.addresses
-        self._library.multiply(self._problem, at["a"], at["b"], at["c"], stream)

@@ -11,15 +11,16 @@ from tuner.device import DeviceError
 from tuner.machine import Compiler, Machine
 from tuner.problem import Problem
 from tuner.record import Measurement, Verdict
+from tuner.runtime.cublas import find_cublas
 from tuner.runtime.gpu_probe import GpuHere, describe_gpu, machine_of
-from tuner.target import AbstractTarget, Artifact, Effort, Script
+from tuner.target import AbstractTarget, AbstractVendorSource, Artifact, Effort, Script
 from tuner.targets.gpu_compiler import GpuCompiler
 from tuner.targets.gpu_here import Gpu, open_gpu
 from tuner.targets.gpu_judge import GpuJudge
 
 
 @final
-class CudaTarget(AbstractTarget):
+class CudaTarget(AbstractTarget, AbstractVendorSource):
     """An NVIDIA GPU. The process that compiles opens none; the one that judges keeps it open."""
 
     name = "cuda"
@@ -30,11 +31,15 @@ class CudaTarget(AbstractTarget):
         find: Callable[[], Ptxas | None] = find_ptxas,
         describe: Callable[[], GpuHere] = describe_gpu,
         open_: Callable[[GpuHere], Gpu] = open_gpu,
+        find_library: Callable[[], str] = find_cublas,
     ) -> None:
-        """Takes the chip to make code for, and what finds the assembler and the GPU. Raises UsageError."""
+        """Takes the chip to make code for, and what finds the assembler, the GPU and cuBLAS.
+
+        Raises UsageError for a chip that is not known.
+        """
         self._chip = chip_of(chip)
         self._compiler = GpuCompiler(self._chip, find)
-        self._judge = GpuJudge(chip, describe, open_)
+        self._judge = GpuJudge(chip, describe, open_, find_library=find_library)
 
     def machine(self) -> Machine:
         """Returns the GPU here; where none runs the code, one of which only the chip is known."""
@@ -54,6 +59,10 @@ class CudaTarget(AbstractTarget):
     def load(self, problem: Problem, artifact: Artifact) -> object:
         """Loads the code and allocates its scratch memory."""
         return self._judge.load(problem, artifact)
+
+    def load_vendor(self, problem: Problem, rng: np.random.Generator) -> tuple[str, object]:
+        """Loads cuBLAS and compares its answer as a program's."""
+        return self._judge.load_vendor(problem, rng)
 
     def verify(self, problem: Problem, loaded: object, rng: np.random.Generator) -> Verdict:
         """Runs once on fresh inputs into a poisoned, guarded C and compares every element."""

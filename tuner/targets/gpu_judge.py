@@ -13,8 +13,10 @@ from tuner.errors import CandidateError, Stage
 from tuner.problem import Problem
 from tuner.record import Measurement, Verdict
 from tuner.reference import compare
+from tuner.runtime.cublas import Cublas, find_cublas
 from tuner.runtime.gpu_probe import GpuHere, describe_gpu, require_chip
-from tuner.target import AbstractJudge, Artifact, Effort
+from tuner.target import AbstractJudge, AbstractVendorSource, Artifact, Effort
+from tuner.targets.cublas import LoadedCublas
 from tuner.targets.gpu_failures import failing_as
 from tuner.targets.gpu_here import Gpu, open_gpu
 from tuner.targets.gpu_place import GpuPlace
@@ -26,7 +28,7 @@ COMPILED_ONLY = "compiled only: {}; verify with --target simulator, time elsewhe
 
 
 @final
-class GpuJudge(AbstractJudge):
+class GpuJudge(AbstractJudge, AbstractVendorSource):
     """Verifies and times programs on the GPU of this machine; opens it when first asked, and keeps it."""
 
     def __init__(
@@ -35,12 +37,18 @@ class GpuJudge(AbstractJudge):
         describe: Callable[[], GpuHere] = describe_gpu,
         open_: Callable[[GpuHere], Gpu] = open_gpu,
         compare: Compare = compare,
+        find_library: Callable[[], str] = find_cublas,
     ) -> None:
-        """Takes the chip of the programs, what finds the GPU, and how C is compared. Raises UsageError."""
+        """Takes the chip of the programs, what finds the GPU and cuBLAS, and how C is compared.
+
+        Raises UsageError for a chip that is not known.
+        """
         self._chip = chip_of(chip)
         self._describe = describe
         self._open = open_
         self._compare = compare
+        self._find_library = find_library
+        self._library: Cublas | None = None
         self._gpu: Gpu | None = None
         self._timer: GpuTimer | None = None
         self._place: GpuPlace | None = None
@@ -56,6 +64,18 @@ class GpuJudge(AbstractJudge):
         assert artifact.program is not None
         with failing_as(Stage.LOAD):
             return LoadedProgram(self._opened().device, artifact.program)
+
+    def load_vendor(self, problem: Problem, rng: np.random.Generator) -> tuple[str, LoadedCublas]:
+        """Loads cuBLAS and compares its answer as a program's; without an epilogue, which it does not do."""
+        bare = replace(problem, epilogue="none")
+        with failing_as(Stage.VERIFY):
+            self._library = self._library or Cublas(self._opened().device, self._find_library())
+            library = LoadedCublas(self._library, bare)
+            place = self._place_of(bare, rng)
+            place.fill(rng)
+            library.work(place.addresses)(0)
+            place.judge()
+        return library.name, library
 
     def verify(self, problem: Problem, loaded: object, rng: np.random.Generator) -> Verdict:
         """Runs once on fresh inputs into a poisoned, guarded C and compares every element."""
@@ -84,8 +104,8 @@ class GpuJudge(AbstractJudge):
     def measure_together(
         self, problem: Problem, loaded: tuple[object, ...], effort: Effort, rng: np.random.Generator
     ) -> tuple[Measurement, ...]:
-        """Times several programs on the same arrays, sample by sample; reads the sensors between rounds."""
-        programs = [one for one in loaded if isinstance(one, LoadedProgram)]
+        """Times programs, or cuBLAS, on the same arrays in turns; reads the sensors between rounds."""
+        programs = [one for one in loaded if isinstance(one, LoadedProgram | LoadedCublas)]
         with failing_as(Stage.MEASURE):
             place, gpu = self._place_of(problem, rng), self._opened()
             place.fill(rng)  # a fresh process has verified nothing: what lies there would be timed

@@ -22,7 +22,7 @@ class RunStarted:
 
 @dataclass(frozen=True)
 class VendorMeasured:
-    """The vendor library was timed in its own process."""
+    """The vendor library was timed: in a process of its own, or in turns with the finalists."""
 
     vendor: Vendor
 

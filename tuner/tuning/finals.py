@@ -6,7 +6,7 @@ from tuner.answer import half_width
 from tuner.bench import AbstractBench
 from tuner.record import Measurement, Record
 from tuner.report import record_of
-from tuner.runs import StoredTrial
+from tuner.runs import StoredTrial, Vendor
 from tuner.target import Effort
 
 FINALISTS = 8
@@ -19,6 +19,7 @@ class Finals:
 
     times: tuple[tuple[StoredTrial, Measurement], ...]  # of those that still work, as they were given
     noise: float | None  # relative; None when the fastest no longer works
+    vendor: Vendor | None = None  # where the library took turns with them
 
 
 def choose_finalists(trials: tuple[StoredTrial, ...], limit: int = FINALISTS) -> tuple[StoredTrial, ...]:
@@ -36,7 +37,8 @@ def time_finalists(
 ) -> Finals:
     """Times the finalists interleaved; the fastest takes part twice, which shows the noise floor."""
     records = tuple(record_of(trial) for trial in finalists)
-    *measurements, again = bench.finals((*records, records[0]), effort)
+    found = bench.finals((*records, records[0]), effort)
+    *measurements, again = found.times
     times = tuple(
         (trial, measurement)
         for trial, measurement in zip(finalists, measurements, strict=True)
@@ -44,7 +46,7 @@ def time_finalists(
     )
     first = measurements[0]
     noise = None if first is None or again is None else noise_of(first, again)
-    return Finals(times, noise)
+    return Finals(times, noise, found.vendor)
 
 
 def noise_of(first: Measurement, again: Measurement) -> float:

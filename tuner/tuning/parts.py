@@ -132,7 +132,7 @@ def _bench(order: "Order", how: BenchSettings) -> "AbstractBench":
     from tuner.reference import reference_bytes
     from tuner.runtime.host import processors
     from tuner.tuning.gpu_parts import limits_of
-    from tuner.tuning.vendor import library_environment
+    from tuner.tuning.vendor import gpu_library_environment, library_environment
     from tuner.workers.bench import WorkerBench
     from tuner.workers.limits import Limits
     from tuner.workers.services import compile_spec, judge_spec
@@ -142,12 +142,16 @@ def _bench(order: "Order", how: BenchSettings) -> "AbstractBench":
     memory_bytes = MEMORY_BYTES + 2 * reference_bytes(order.problem)
     target = TargetName.parse(order.target)
     limits = limits_of(target, memory_bytes) if target.is_gpu else Limits(memory_bytes=memory_bytes)
+    # one thread for the float64 reference: more would spin beside the kernels that are timed,
+    # unless these run on a GPU, in turns with cuBLAS
+    if target.kind == "cuda":
+        environment = (*library_environment(_machine().physical_cores), *gpu_library_environment())
+    else:
+        environment = library_environment(1)
     return WorkerBench(
         order,
         compile_spec(compiling),
-        # one thread for the float64 reference: more would spin beside the kernels that are timed,
-        # unless these run on a GPU
-        judge_spec(timing, library_environment(_machine().physical_cores if target.kind == "cuda" else 1)),
+        judge_spec(timing, environment),
         how.workers,
         limits,
         np.random.default_rng(how.seed),

@@ -6,8 +6,8 @@ is run again that has an outcome. So the sampler hears exactly what it had heard
 
 from collections import deque
 
-from tuner.bench import AbstractBench
-from tuner.record import Measurement, Record
+from tuner.bench import AbstractBench, FinalTimes
+from tuner.record import Record
 from tuner.sampler import AbstractSampler
 from tuner.space import Candidate
 from tuner.target import Effort
@@ -61,7 +61,7 @@ class ReplayingBench(AbstractBench):
         with self._interruption.waiting():
             return self._bench.finish(effort)
 
-    def finals(self, records: tuple[Record, ...], effort: Effort) -> tuple[Measurement | None, ...]:
+    def finals(self, records: tuple[Record, ...], effort: Effort) -> FinalTimes:
         with self._interruption.waiting():
             return self._bench.finals(records, effort)
 

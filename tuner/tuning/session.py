@@ -13,7 +13,7 @@ from tuner.errors import Stage, TunerError
 from tuner.feasible import FeasibleSet
 from tuner.machine import Roofline
 from tuner.record import Record
-from tuner.runs import Counts, ReuseKey, Run, StoredTrial, TrialQuery
+from tuner.runs import Counts, ReuseKey, Run, StoredTrial, TrialQuery, Vendor
 from tuner.sampler import AbstractSampler
 from tuner.search import Trial, search
 from tuner.space import Candidate
@@ -26,7 +26,7 @@ from tuner.tuning.events import (
     VendorFailed,
     VendorMeasured,
 )
-from tuner.tuning.finals import choose_finalists, time_finalists
+from tuner.tuning.finals import Finals, choose_finalists, time_finalists
 from tuner.tuning.hopeless import Hopeless, hopeless_before
 from tuner.tuning.interruption import Interruption
 from tuner.tuning.own_records import OwnRecords
@@ -135,8 +135,12 @@ class Session:
         self._search(bench)
         if self._interruption.is_asked:
             return "interrupted"
-        if self._time_finalists(bench):
-            self._measure_vendor()  # again, in the same minute as the answer
+        finals = self._time_finalists(bench)
+        if finals is not None:
+            if finals.vendor is None:
+                self._measure_vendor()  # again, in the same minute as the answer
+            else:
+                self._keep_vendor(finals.vendor)  # from between the finalists' samples
             self._measure_roofline()
         return "done"
 
@@ -212,11 +216,11 @@ class Session:
         """Returns the script of a record; "" for one that could not be bound."""
         return self._bind(record.candidate).text if record.script_sha256 else ""
 
-    def _time_finalists(self, bench: AbstractBench) -> bool:
-        """Times the fastest trials again and stores that; returns whether there was any."""
+    def _time_finalists(self, bench: AbstractBench) -> Finals | None:
+        """Times the fastest trials again and stores that; returns None where there was none."""
         finalists = choose_finalists(self._store.trials(TrialQuery(run=self._run.id, sort="number")))
         if not finalists:
-            return False
+            return None
         self._observe(FinalsStarted(len(finalists)))
         finals = time_finalists(bench, finalists)
         for trial, measurement in finals.times:
@@ -224,7 +228,7 @@ class Session:
         if finals.noise is not None:
             self._store.set_noise(self._run.id, finals.noise)
             self._observe(NoiseMeasured(finals.noise))
-        return True
+        return finals
 
     def _measure_vendor(self) -> None:
         """Times the vendor library in its own process; the run goes on without it when that fails."""
@@ -237,6 +241,9 @@ class Session:
         except TunerError as error:
             self._observe(VendorFailed(str(error)))
             return
+        self._keep_vendor(vendor)
+
+    def _keep_vendor(self, vendor: Vendor) -> None:
         self._store.set_vendor(self._run.id, vendor)
         self._observe(VendorMeasured(vendor))
 

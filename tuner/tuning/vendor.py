@@ -55,8 +55,12 @@ class GpuVendorCall:
 
 def gpu_vendor_spec() -> ServiceSpec:
     """Describes the child for the GPU."""
-    cleared = tuple((name, None) for name in GPU_CLEARED)
-    return ServiceSpec("vendor", Factory("tuner.tuning.vendor:GpuVendorCall"), cleared)
+    return ServiceSpec("vendor", Factory("tuner.tuning.vendor:GpuVendorCall"), gpu_library_environment())
+
+
+def gpu_library_environment() -> Environment:
+    """Returns the changes that give a child's cuBLAS its own choice of everything."""
+    return tuple((name, None) for name in GPU_CLEARED)
 
 
 def library_environment(threads: int) -> Environment:

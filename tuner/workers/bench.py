@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from tuner.bench import AbstractBench
+from tuner.bench import AbstractBench, FinalTimes
 from tuner.errors import Failure, Stage
-from tuner.record import Measurement, Record
+from tuner.record import Record
 from tuner.space import Candidate
-from tuner.target import Artifact, Effort, Script
+from tuner.target import Effort, Script
 from tuner.workers.crew import Crew
-from tuner.workers.finals import Times, time_finals
+from tuner.workers.finals import Group, time_finals
 from tuner.workers.limits import Limits
 from tuner.workers.process import sleep_until_news
 from tuner.workers.protocol import Event, Reply, ServiceSpec
@@ -76,17 +76,17 @@ class WorkerBench(AbstractBench):
         assert ticket.record is not None
         return ticket.record
 
-    def finals(self, records: tuple[Record, ...], effort: Effort) -> tuple[Measurement | None, ...]:
+    def finals(self, records: tuple[Record, ...], effort: Effort) -> FinalTimes:
         """Compiles the records' scripts again and times them interleaved."""
         numbers = [self._crew.add(self._order.problem, self._script_of(record)) for record in records]
         outcomes = [self._compiled(number).value for number in numbers]
         artifacts = tuple(None if isinstance(outcome, Failure) else outcome for outcome in outcomes)
         slowest_s = max((record.median_s for record in records if record.median_s is not None), default=None)
 
-        def together(group: tuple[Artifact, ...]) -> Times | Failure:
-            within_s = self._limits.judge_within_s(self._order.problem, effort, slowest_s, len(group))
-            times: Times | Failure = self._ask_judge("finals", group, effort, within_s).value
-            return times
+        def together(group: Group) -> FinalTimes | Failure:
+            within_s = self._limits.judge_within_s(self._order.problem, effort, slowest_s, group.size)
+            found: FinalTimes | Failure = self._ask_judge("finals", group, effort, within_s).value
+            return found
 
         return time_finals(artifacts, together)
 

@@ -8,13 +8,13 @@ from typing import TypeVar
 
 import numpy as np
 
-from tuner.bench import AbstractBench
+from tuner.bench import AbstractBench, FinalTimes
 from tuner.errors import CandidateError, Failure, Stage
 from tuner.evaluate import judge
-from tuner.record import Measurement, Record
+from tuner.record import Record
 from tuner.space import Candidate
 from tuner.target import AbstractTarget, Artifact, Effort, Script
-from tuner.workers.finals import Times, time_finals
+from tuner.workers.finals import Group, time_finals
 from tuner.workers.services import time_together
 from tuner.workers.ticket import Order, Ticket
 
@@ -48,12 +48,12 @@ class LocalBench(AbstractBench):
         assert ticket.record is not None
         return ticket.record
 
-    def finals(self, records: tuple[Record, ...], effort: Effort) -> tuple[Measurement | None, ...]:
+    def finals(self, records: tuple[Record, ...], effort: Effort) -> FinalTimes:
         """Compiles the records' scripts again and times them interleaved."""
         artifacts = tuple(self._recompiled(record) for record in records)
         problem = self._order.problem
 
-        def together(group: tuple[Artifact, ...]) -> Times | Failure:
+        def together(group: Group) -> FinalTimes | Failure:
             return _attempt(
                 Stage.RUN, lambda: time_together(self._target, problem, group, effort, self._rng)
             )[0]

@@ -4,11 +4,13 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from tuner.errors import CandidateError, Stage
+from tuner.bench import FinalTimes
+from tuner.errors import CandidateError, Stage, TunerError
 from tuner.evaluate import Judgement, judge
 from tuner.problem import Problem
-from tuner.record import Measurement
-from tuner.target import AbstractJudge, AbstractTarget, Artifact, Effort, Script
+from tuner.runs import Vendor
+from tuner.target import AbstractJudge, AbstractTarget, AbstractVendorSource, Artifact, Effort, Script
+from tuner.workers.finals import Group
 from tuner.workers.protocol import Factory, ServiceSpec
 
 TIMING = "timing"  # the Event before the clock matters: the parent quiets the machine, then lets go on
@@ -40,14 +42,12 @@ class JudgeService:
         rng = np.random.default_rng(seed)
         return judge(self._target, problem, artifact, effort, rng, lambda: self._announce(TIMING))
 
-    def finals(
-        self, problem: Problem, artifacts: tuple[Artifact, ...], effort: Effort, seed: int
-    ) -> tuple[Measurement | None, ...]:
-        """Times artifacts interleaved; None for one that does not load."""
+    def finals(self, problem: Problem, group: Group, effort: Effort, seed: int) -> FinalTimes:
+        """Times a group interleaved; None for an artifact that does not load."""
         return time_together(
             self._target,
             problem,
-            artifacts,
+            group,
             effort,
             np.random.default_rng(seed),
             lambda: self._announce(TIMING),
@@ -57,19 +57,22 @@ class JudgeService:
 def time_together(
     target: AbstractJudge,
     problem: Problem,
-    artifacts: tuple[Artifact, ...],
+    group: Group,
     effort: Effort,
     rng: np.random.Generator,
     before_timing: Callable[[], None] = lambda: None,
-) -> tuple[Measurement | None, ...]:
-    """Loads artifacts and times them interleaved; None for one that does not load."""
-    loaded = tuple(_loadable(target, problem, artifacts))
+) -> FinalTimes:
+    """Loads a group and times it interleaved; None for an artifact that does not load."""
+    loaded = dict(_loadable(target, problem, group.artifacts))
     if not loaded:
-        return (None,) * len(artifacts)
+        return FinalTimes((None,) * len(group.artifacts))
+    library = _library(target, problem, rng) if group.has_vendor else None
+    works = (*loaded.values(), *(library[1:] if library else ()))
     before_timing()
-    times = target.measure_together(problem, tuple(kernel for _, kernel in loaded), effort, rng)
-    by_index = dict(zip((index for index, _ in loaded), times, strict=True))
-    return tuple(by_index.get(index) for index in range(len(artifacts)))
+    times = target.measure_together(problem, works, effort, rng)
+    by_index = dict(zip(loaded, times, strict=False))  # the library's is the last
+    vendor = Vendor(library[0], 0, times[-1]) if library else None
+    return FinalTimes(tuple(by_index.get(index) for index in range(len(group.artifacts))), vendor)
 
 
 def compile_spec(target: Factory, environment: Environment = ()) -> ServiceSpec:
@@ -80,6 +83,20 @@ def compile_spec(target: Factory, environment: Environment = ()) -> ServiceSpec:
 def judge_spec(target: Factory, environment: Environment = ()) -> ServiceSpec:
     """Describes a child that judges with the target that the factory builds."""
     return ServiceSpec("judge", Factory("tuner.workers.services:JudgeService", (target,)), environment)
+
+
+def _library(target: AbstractJudge, problem: Problem, rng: np.random.Generator) -> tuple[str, object] | None:
+    """Returns the vendor library; without one the others are timed all the same."""
+    if not isinstance(target, AbstractVendorSource):
+        return None
+    try:
+        return target.load_vendor(problem, rng)
+    except CandidateError as error:
+        if error.stage is Stage.RUN:  # the others would fail as well
+            raise
+    except TunerError:
+        pass  # who measures it alone, for want of this, is told why there is none
+    return None
 
 
 def _loadable(
