@@ -14,6 +14,7 @@ from tuner.target import Artifact, Effort, Script
 from tuner.targets.cublas import CublasService
 from tuner.targets.cuda import CudaTarget
 from tuner.targets.gpu_here import open_gpu
+from tuner.targets.gpu_timing import COLD_SAMPLES
 from tuner.tuning.finals import noise_of
 
 pytestmark = [pytest.mark.mlir, pytest.mark.cuda]
@@ -56,6 +57,23 @@ def test_two_timings_of_the_same_code_agree(target: CudaTarget, artifact: Artifa
     loaded = target.load(PROBLEM, artifact)
     one, other = target.measure_together(PROBLEM, (loaded, loaded), Effort(budget_s=0.2), rng())
     assert noise_of(one, other) < 0.05
+
+
+def test_cublas_takes_turns_with_programs(target: CudaTarget, artifact: Artifact) -> None:
+    try:
+        name, library = target.load_vendor(PROBLEM, rng())
+    except CandidateError:
+        raise
+    except TunerError as error:
+        pytest.skip(str(error))
+    loaded = target.load(PROBLEM, artifact)
+    found = target.measure_together(PROBLEM, (loaded, library), Effort(budget_s=0.2), rng())
+    assert name.startswith("cuBLAS ")
+    assert len({len(each.samples_s) for each in found}) == 1
+    assert all(each.cold_median_s is not None for each in found)
+    for conditions in {each.conditions for each in found if each.conditions is not None}:
+        assert conditions.between is not None
+        assert conditions.between.readings == len(found[0].samples_s) + COLD_SAMPLES
 
 
 def test_a_hopeless_program_stops_early(target: CudaTarget, artifact: Artifact) -> None:
