@@ -124,7 +124,30 @@ def test_a_folder_that_is_not_there_is_found_before_anything_is_measured(tuner: 
     done = tuner("record-space", "matmul", "8x8x8", "-o", "/nowhere/at/all.json")
     assert done.code == 2
     assert "found no folder /nowhere/at, allowed one that is there" in done.err
+    folder = tuner("record-space", "matmul", "8x8x8", "-o", str(tuner.database.parent))
+    assert folder.code == 2
+    assert "found a folder, allowed a file to write" in folder.err
     assert not tuner.database.exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ((), "a search by tpe on fake"),
+        (("--sampler", "exhaustive"), "a search by exhaustive on fake"),  # may reuse times of other sessions
+        (("--target", "replay:FILE", "--sampler", "random"), "a search by random on replay:space"),
+    ],
+)
+def test_a_search_is_no_recording_to_go_on_with(
+    tuner: Tuner, file: Path, words: tuple[str, ...], found: str
+) -> None:
+    tuner("record-space", "matmul", "8x8x8", "-o", str(file))
+    tuner("tune", "matmul", "8x8x8", "--trials", "5", *(word.replace("FILE", str(file)) for word in words))
+    other = file.with_name("other.json")
+    done = tuner("record-space", "--resume", "2", "-o", str(other))
+    assert (done.code, done.out) == (2, "")
+    assert f"found run 2, {found}, allowed one that record-space began" in done.err
+    assert not other.exists()
 
 
 def test_history_tells_a_run_as_t4(tuned: Tuner) -> None:

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from tuner.tuning.composition import Composition
     from tuner.tuning.session import TunedRun
 
+ALL, DRAWN = "exhaustive", "random"  # samplers: of every point, and of --limit
+
 
 @click.command("record-space")
 @click.argument("operation", required=False)
@@ -77,6 +79,8 @@ def record_space(
         _require_no_settings(context, words)
         settings = None
     with open_store(database) as store:
+        if resume is not None:
+            _require_recording(store, resume)
         tuned = run_session(composition, store, settings, resume)
         if tuned.is_interrupted:
             print("interrupted; everything measured is stored. Go on with:", file=sys.stderr)
@@ -137,7 +141,7 @@ def _settings(
         threads=threads,
         strategies=strategy,
         space=space,
-        sampler="exhaustive" if limit is None else "random",
+        sampler=ALL if limit is None else DRAWN,
         seed=seed,
         trials=1 if limit is None else limit,
         workers=workers,
@@ -153,6 +157,18 @@ def _require_folder(output: Path) -> None:
     """Raises UsageError for a place that cannot be written to, before hours are spent."""
     if not output.absolute().parent.is_dir():
         raise UsageError(f"{output}: found no folder {output.absolute().parent}, allowed one that is there")
+    if output.is_dir():
+        raise UsageError(f"{output}: found a folder, allowed a file to write")
+
+
+def _require_recording(store: "Store", run: int) -> None:
+    """Raises UsageError for a run that chose its points or reused times: its file would be no whole space."""
+    settings = store.run(run).settings
+    if settings.sampler not in (ALL, DRAWN) or not settings.fresh or settings.target.startswith("replay:"):
+        raise UsageError(
+            f"--resume: found run {run}, a search by {settings.sampler} on {settings.target}, "
+            "allowed one that record-space began"
+        )
 
 
 def _write(composition: "Composition", store: "Store", tuned: "TunedRun", output: Path) -> None:
