@@ -91,6 +91,24 @@ def test_counts_begin_at_1(name: str) -> None:
         settings(**{name: 0})
 
 
+@pytest.mark.parametrize("name", ["trials", "workers", "threads", "seed"])
+@pytest.mark.parametrize("found", [2.5, "5", True])
+def test_counts_are_integers(name: str, found: object) -> None:
+    with pytest.raises(UsageError, match=rf"{name}: found {re.escape(repr(found))}, allowed an integer"):
+        settings(**{name: found})
+
+
+@pytest.mark.parametrize("found", [0, -1.0, float("nan"), float("inf"), "5s"])
+def test_a_budget_is_a_time_that_ends(found: object) -> None:
+    with pytest.raises(UsageError, match=r"budget_s: found .*, allowed seconds, more than 0"):
+        settings(budget_s=found)
+
+
+def test_files_may_be_named_by_texts() -> None:
+    named = settings(warm_files=("a.t4.json",), space=str(default_space_file()))
+    assert named.warm_files == (str(Path("a.t4.json").absolute()),)
+
+
 def test_a_seed_is_not_negative() -> None:
     with pytest.raises(UsageError, match="seed: found -1, allowed 0 or more"):
         settings(seed=-1)

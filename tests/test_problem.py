@@ -49,6 +49,8 @@ PROBLEMS = st.builds(
         (("matmul", (1, 1, 1), "f32", "nn", "gelu"), r"^epilogue: found 'gelu', allowed none, bias_relu"),
         (("matmul", (1, 1), "f32"), r"^sizes: found \(1, 1\), allowed three numbers \(m, n, k\)$"),
         (("matmul", (0, 1, 1), "f32"), r"^size m: found 0, allowed 1\.\.2147483647$"),
+        (("matmul", (1, 1.5, 1), "f32"), r"^size n: found 1\.5, allowed 1\.\.2147483647$"),
+        (("matmul", (1, 1, "2"), "f32"), r"^size k: found '2', allowed 1\.\.2147483647$"),
         (("matmul", (1, -3, 1), "f32"), r"^size n: found -3, allowed"),
         (("matmul", (1, 1, 2**31), "f32"), r"^size k: found 2147483648, allowed"),
     ],

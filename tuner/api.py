@@ -1,6 +1,7 @@
 """The Python API: ``tuner.tune``, ``tuner.history``, ``tuner.load_best``."""
 
 import contextlib
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import fields
 from pathlib import Path
@@ -59,6 +60,8 @@ def run_settings(
     _require_number("seed", seed, 0)
     _require_number("trials", trials, 1)
     _require_number("workers", workers, 1)
+    _require_budget(budget_s)
+    warm_files = tuple(Path(file) for file in warm_files)
     if trials is None and budget_s is None:
         trials = DEFAULT_TRIALS
     if workers is None:
@@ -76,7 +79,7 @@ def run_settings(
             workers=workers,
             warm_files=warm_files,
         )
-    space_file = load_space_file(space or default_space_file())
+    space_file = load_space_file(Path(space or default_space_file()))
     resolved = resolve_target(target, composition, chip)
     require_types(problem, resolved)
     return RunSettings(
@@ -97,11 +100,20 @@ def run_settings(
 
 
 def _require_number(name: str, number: int | None, low: int) -> None:
-    """Raises UsageError for a number that is too small, or that no database keeps."""
+    """Raises UsageError for what is no integer, is too small, or is kept by no database."""
+    if number is not None and type(number) is not int:
+        raise UsageError(f"{name}: found {number!r}, allowed an integer of {low} or more")
     if number is not None and number < low:
         raise UsageError(f"{name}: found {number}, allowed {low} or more")
     if number is not None and number > NUMBER_MAX:
         raise UsageError(f"{name}: found {number}, allowed {low} to {NUMBER_MAX}")
+
+
+def _require_budget(budget_s: float | None) -> None:
+    """Raises UsageError for a time that never ends, or is over before it begins."""
+    if budget_s is None or (isinstance(budget_s, int | float) and 0 < budget_s < math.inf):
+        return
+    raise UsageError(f"budget_s: found {budget_s!r}, allowed seconds, more than 0")
 
 
 def _require_no_space(strategies: tuple[str, ...], space: Path | None, chip: str) -> None:

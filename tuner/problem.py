@@ -38,8 +38,8 @@ class Problem:
         if len(self.sizes) != 3:
             raise UsageError(f"sizes: found {self.sizes}, allowed three numbers (m, n, k)")
         for name, size in zip("mnk", self.sizes, strict=True):
-            if not 1 <= size <= SIZE_LIMIT:
-                raise UsageError(f"size {name}: found {size}, allowed 1..{SIZE_LIMIT}")
+            if not isinstance(size, int) or not 1 <= size <= SIZE_LIMIT:
+                raise UsageError(f"size {name}: found {size!r}, allowed 1..{SIZE_LIMIT}")
 
     @property
     def shape(self) -> str:
