@@ -8,6 +8,7 @@ from tests.mlir.device_programs import TWO_CHAINS, host_function, launch, store
 from tests.mlir.kernels import parsed
 from tests.mlir.passes.test_gpux import CALLERS_STREAM, OWN_STREAM
 from tuner.chips import chip_of
+from tuner.device import KernelLaunch
 from tuner.device_program import BufferType, DeviceProgram, ScalarType
 from tuner.errors import CandidateError, UsageError
 from tuner.runtime.simulated_device import SimulatedDevice
@@ -214,6 +215,22 @@ def test_memory_that_a_program_manages_itself_is_left_to_it(form: str) -> None:
     _, device = called(lowered(TWO_CHAINS, form=form), a, b)
     assert a[0] == 1 + 10 + 4
     assert device.counts.copies == 2 * 3
+
+
+def test_launches_in_a_loop_take_the_same_stack(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[int] = []
+
+    def launched(_: Any, launch: KernelLaunch, stream: int) -> None:
+        seen.append(launch.parameters)
+
+    monkeypatch.setattr(SimulatedDevice, "launch", launched)
+    text = DYNAMIC.replace("  gpu.launch", "  scf.for %i = %c0 to %n step %c1 {\n  gpu.launch")
+    text = text.replace("  return", "  }\n  return")
+    loaded = program_module.LoadedProgram(lowered(text), SimulatedDevice())
+    loaded(np.zeros(5, np.float32), 3.0)
+    loaded.close()
+    assert len(seen) == 5
+    assert len(set(seen)) == 1
 
 
 @pytest.mark.parametrize("form", FORMS)

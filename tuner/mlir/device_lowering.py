@@ -24,6 +24,7 @@ from tuner.mlir.passes.given_tokens import drop_tokens
 from tuner.mlir.passes.gpux import lower_gpux, take_stream_from_caller, uses_gpux
 from tuner.mlir.passes.host_to_device_memory import HostMemoryOptions, host_to_device_memory
 from tuner.mlir.passes.kernel_effects import KernelEffects
+from tuner.mlir.passes.launch_stack import give_stack_back
 from tuner.mlir.passes.pinned_memory import forget_registrations
 from tuner.mlir.passes.synchronous import wait_for_each
 from tuner.mlir.passes.view_copies import copy_by_loops
@@ -104,6 +105,7 @@ def lower_device_program(
     reject_copies_of_views(module)
     run_passes(module, TO_LLVM.format(bare_pointers=str(bare).lower()))
     reject_what_was_not_converted(module)
+    give_stack_back(module)
     return DeviceProgram(
         without_builtins(module), entry, arguments, results, written, options.device_arguments, slots
     )
