@@ -2,6 +2,7 @@ import ctypes
 from typing import Any
 
 import numpy as np
+import pytest
 
 from tuner.runtime.host_heap import HostHeap
 from tuner.runtime.simulated.defects import HostDefect
@@ -38,6 +39,12 @@ def test_aligned_memory_is_of_the_heap_as_well() -> None:
     heap.free(address)
     assert heap.take_freed() == (address,)
     heap.give_back((address,))
+
+
+def test_memory_that_is_not_there_is_told(capfd: pytest.CaptureFixture[str]) -> None:
+    malloc, _ = functions(HostHeap(None))
+    assert malloc(2**62) is None
+    assert capfd.readouterr().err == f"found no {2**62} bytes of host memory\n"
 
 
 def test_memory_of_others_is_left_alone() -> None:

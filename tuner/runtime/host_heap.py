@@ -1,11 +1,13 @@
 """The heap of compiled host code: what it frees is given back when nothing can use it any more."""
 
 import ctypes
+import os
 from typing import Any
 
 from tuner.device import AbstractHostWatch
 
 POISON = 0xFF  # of every float type: NaN
+STDERR = 2
 
 
 class HostHeap:
@@ -62,10 +64,12 @@ class HostHeap:
         return self._known(self._libc.aligned_alloc(alignment_bytes, size_bytes), size_bytes)
 
     def _known(self, address: int | None, size_bytes: int) -> int | None:
-        if address:
-            self._sizes[address] = size_bytes
-            if self._watch is not None:
-                ctypes.memset(address, POISON, size_bytes)
+        if not address:  # the code does not look, and the process ends where it writes there
+            os.write(STDERR, f"found no {size_bytes} bytes of host memory\n".encode())
+            return None
+        self._sizes[address] = size_bytes
+        if self._watch is not None:
+            ctypes.memset(address, POISON, size_bytes)
         return address
 
 
