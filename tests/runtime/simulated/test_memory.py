@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from tuner.device import DeviceError
 from tuner.runtime.simulated import memory
 from tuner.runtime.simulated.happens_before import moment_after
 from tuner.runtime.simulated.memory import RED_ZONE_BYTES, Kind, SimulatedMemory
@@ -66,3 +67,10 @@ def test_freed_memory_is_kept_up_to_a_limit_oldest_first(monkeypatch: pytest.Mon
     addresses = [region.address for region in regions]
     found.release()
     assert [found.at(address) is not None for address in addresses] == [True, False, True, True]
+
+
+@pytest.mark.parametrize("size_bytes", [2**60, 2**64 - 20])
+def test_memory_that_is_not_there_is_refused_as_by_a_driver(size_bytes: int) -> None:
+    message = f"CUDA_ERROR_OUT_OF_MEMORY: found {size_bytes} bytes, allowed what is free here"
+    with pytest.raises(DeviceError, match=message):
+        SimulatedMemory().allocate(size_bytes, Kind.DEVICE)

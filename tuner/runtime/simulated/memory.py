@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tuner.runtime.simulated.happens_before import Moment
+from tuner.runtime.simulated.refusal import refused
 
 Bytes = npt.NDArray[np.uint8]
 ALIGN_BYTES = 256  # as cuMemAlloc does; CUDA programming guide, device memory accesses
@@ -82,8 +83,11 @@ class SimulatedMemory:
         self._count = dict.fromkeys(Kind, 0)
 
     def allocate(self, size_bytes: int, kind: Kind) -> Region:
-        """Returns a new region, poisoned."""
-        slab = np.empty(size_bytes + 2 * RED_ZONE_BYTES + ALIGN_BYTES, np.uint8)
+        """Returns a new region, poisoned. Raises DeviceError where there is no room."""
+        try:
+            slab = np.empty(size_bytes + 2 * RED_ZONE_BYTES + ALIGN_BYTES, np.uint8)
+        except (MemoryError, ValueError) as error:  # the second of what no address has room for
+            raise refused("OUT_OF_MEMORY", f"found {size_bytes} bytes, allowed what is free here") from error
         slab.fill(RED)
         first = RED_ZONE_BYTES + -(int(slab.ctypes.data) + RED_ZONE_BYTES) % ALIGN_BYTES
         region = Region(self._name(kind), kind, slab[first : first + size_bytes], _slab=slab)
