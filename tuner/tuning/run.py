@@ -8,11 +8,12 @@ from tuner.feasible import FeasibleSet
 from tuner.machine import Compiler, Machine
 from tuner.runs import Run, RunSettings, StoredTrial, TrialQuery
 from tuner.samplers import make_sampler
+from tuner.target_name import TargetName
 from tuner.tuning.composition import Bind, Composition, Plan
 from tuner.tuning.events import Observer, RunStarted, ignore
 from tuner.tuning.first_points import planned, rows_of_first
 from tuner.tuning.interruption import Interruption
-from tuner.tuning.memory import require_memory
+from tuner.tuning.memory import require_memory, require_workers
 from tuner.tuning.replaying import composition_for
 from tuner.tuning.session import Session, TunedRun
 
@@ -28,6 +29,8 @@ def begin(
     observe: Observer = ignore,
 ) -> TunedRun:
     """Runs a new run to its end. Raises UsageError before anything is stored when it cannot begin."""
+    if not TargetName.parse(settings.target).is_replay:  # which starts no process
+        require_workers(settings.workers, composition.machine())
     composition = composition_for(settings, composition)
     require_memory(settings.problem, composition.machine())
     machine = composition.target_machine(settings.target)
