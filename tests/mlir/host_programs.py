@@ -350,7 +350,15 @@ def _view_of(writer: Writer, whole: Variable) -> Variable:
     places = f"[{row}, {column}] [{rows}, {columns}] [1, 1]"
     writer.add(f"{name} = memref.subview {whole.name}{places} : {whole.type} to {kind}")
     view = replace(whole, name=name, type=kind, rows=rows, columns=columns, offset=offset)
-    return replace(view, place=(row, column))
+    view = replace(view, place=(row, column))
+    return _cast(writer, view) if writer.number(0, 3) == 0 else view
+
+
+def _cast(writer: Writer, view: Variable) -> Variable:
+    """Forgets in the type where a view is."""
+    name, kind = writer.name(), f"memref<{view.rows}x{view.columns}xf32, strided<[?, ?], offset: ?>>"
+    writer.add(f"{name} = memref.cast {view.name} : {view.type} to {kind}")
+    return replace(view, name=name, type=kind, pitch=None)
 
 
 def _two_views(writer: Writer, scope: list[Variable], _: int) -> None:
