@@ -10,8 +10,9 @@ import pytest
 
 from tuner.device_program import BufferType, DeviceProgram
 from tuner.errors import UsageError
-from tuner.runtime.device_arrays import DeviceArray, device_array
+from tuner.runtime.device_arrays import DeviceArray, device_array, wait_for_producers
 from tuner.runtime.marshalling import pass_value
+from tuner.runtime.simulated_device import SimulatedDevice
 
 CUDA, CPU = (2, 0), (1, 0)
 
@@ -106,3 +107,36 @@ def test_memory_that_wide_loads_cannot_reach_is_refused() -> None:
 def test_an_interface_says_what_must_not_be_written() -> None:
     fields = {"data": (4096, True), "shape": (2,), "typestr": "<f4", "version": 3}
     assert device_array("a", SimpleNamespace(__cuda_array_interface__=fields), 0).is_read_only
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"shape": (4,), "typestr": "<f4"}, "a: found a __cuda_array_interface__ that is none: KeyError"),
+        ({"data": (0, False), "shape": (4,), "typestr": "zz"}, "a: found a __cuda_array_interface__ that is"),
+        ({"data": (0, False), "shape": (4,), "typestr": "<f4", "mask": 1}, "a: found a masked array"),
+        (
+            {"data": (0, False), "shape": (4,), "typestr": "<f4", "strides": (5,)},
+            r"a: found strides of \(5,\) bytes, allowed multiples of 4",
+        ),
+    ],
+)
+def test_an_interface_that_says_odd_things_is_refused(fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        device_array("a", SimpleNamespace(__cuda_array_interface__=fields), 0)
+
+
+@pytest.mark.parametrize("is_by_host", [False, True])
+def test_what_is_still_being_made_is_waited_for(is_by_host: bool) -> None:
+    device = SimulatedDevice(order="lifo")
+    source, copied = np.arange(4, dtype=np.float32), np.zeros(4, np.float32)
+    address, producer, stream = device.allocate(16, 0), device.create_stream(), device.create_stream()
+    device.synchronize_stream(0)
+    device.copy(address, source.ctypes.data, 16, producer)
+    fields = {"data": (address, False), "shape": (4,), "typestr": "<f4", "stream": producer}
+    array = device_array("a", SimpleNamespace(__cuda_array_interface__=fields), stream)
+    wait_for_producers(device, [array], None if is_by_host else stream)
+    device.copy(copied.ctypes.data, address, 16, stream)
+    device.synchronize_stream(stream)
+    np.testing.assert_array_equal(copied, source)
+    assert device.reports == ()

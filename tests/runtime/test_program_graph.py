@@ -77,3 +77,12 @@ def test_a_fork_that_is_not_joined_is_refused() -> None:
     loaded = LoadedProgram(two_chains("\n".join(lines)), SimulatedDevice())
     with pytest.raises(DeviceError, match="CUDA_ERROR_STREAM_CAPTURE_UNJOINED: found a forked stream"):
         loaded.as_graph(B, B)
+
+
+def test_a_graph_of_a_closed_program_is_not_launched_and_can_be_closed() -> None:
+    loaded = LoadedProgram(two_chains(), SimulatedDevice())
+    graph = loaded.as_graph(B, B)
+    loaded.close()
+    with pytest.raises(UsageError, match="main: found a graph of a closed program, allowed an open one"):
+        graph.launch()
+    graph.close()

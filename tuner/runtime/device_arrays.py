@@ -1,10 +1,12 @@
 """Arrays in device memory of other packages, by DLPack or __cuda_array_interface__."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from tuner.device import AbstractDevice
 from tuner.errors import UsageError
 from tuner.runtime.dlpack import dlpack_device, dlpack_view
 from tuner.runtime.memref import MemRef
@@ -23,6 +25,7 @@ class DeviceArray:
     dtype: "np.dtype[np.generic]"
     owner: object
     is_read_only: bool = False
+    stream: int | None = None  # on which its contents may still be made; None: they are there
 
     @property
     def row_major(self) -> tuple[int, ...]:
@@ -45,17 +48,37 @@ def device_array(name: str, found: Any, stream: int) -> DeviceArray:
     if getattr(found, "__dlpack__", None) is not None and not isinstance(found, np.ndarray):
         return _require_aligned(name, _of_dlpack(name, found, stream))
     if getattr(found, "__cuda_array_interface__", None) is not None:
-        return _require_aligned(name, _of_interface(found))
+        return _require_aligned(name, _of_interface(name, found))
     raise UsageError(f"{name}: found {type(found).__name__}, allowed DLPack or __cuda_array_interface__")
 
 
-def _of_interface(found: Any) -> DeviceArray:
+def wait_for_producers(device: AbstractDevice, arrays: Iterable[DeviceArray], stream: int | None) -> None:
+    """Lets a stream, or for None the host, wait for work that producers have not waited for themselves."""
+    for producer in {array.stream for array in arrays} - {None, stream}:
+        assert producer is not None
+        if stream is None:
+            device.synchronize_stream(producer)
+            continue
+        event = device.create_event()
+        device.record_event(event, producer)
+        device.wait_event(stream, event)
+        device.destroy_event(event)
+
+
+def _of_interface(name: str, found: Any) -> DeviceArray:
     fields = found.__cuda_array_interface__
-    dtype = np.dtype(fields["typestr"])
-    strides = fields.get("strides")
-    steps = None if strides is None else tuple(stride // dtype.itemsize for stride in strides)
-    address, is_read_only = fields["data"]
-    return DeviceArray(int(address), tuple(fields["shape"]), steps, dtype, found, bool(is_read_only))
+    try:
+        dtype, shape = np.dtype(fields["typestr"]), tuple(int(size) for size in fields["shape"])
+        address, is_read_only = fields["data"]
+        strides, stream = fields.get("strides"), fields.get("stream")
+        steps = None if strides is None else tuple(stride // dtype.itemsize for stride in strides)
+    except (KeyError, TypeError, ValueError) as error:
+        raise UsageError(f"{name}: found a __cuda_array_interface__ that is none: {error!r}") from error
+    if fields.get("mask") is not None:
+        raise UsageError(f"{name}: found a masked array, allowed one without a mask")
+    if strides is not None and any(stride % dtype.itemsize for stride in strides):
+        raise UsageError(f"{name}: found strides of {strides} bytes, allowed multiples of {dtype.itemsize}")
+    return DeviceArray(int(address or 0), shape, steps, dtype, found, bool(is_read_only), stream)
 
 
 def _of_dlpack(name: str, found: Any, stream: int) -> DeviceArray:

@@ -7,6 +7,7 @@ from typing import Any
 from tuner.device import AbstractDevice, DeviceError
 from tuner.device_program import BufferType, DeviceProgram
 from tuner.errors import UsageError
+from tuner.runtime.device_arrays import DeviceArray, wait_for_producers
 from tuner.runtime.host_code import HostCode
 from tuner.runtime.host_heap import HostHeap
 from tuner.runtime.marshalling import CallFrame, Passed, check_distinct, check_writable, pass_value
@@ -55,6 +56,7 @@ class LoadedProgram:
         with self._turn:
             slots = self._slots(stream)
             passed = self._pass(arguments, slots)
+            wait_for_producers(self.device, _device_arrays(passed), slots[0] if slots else None)
             results = self._run(passed, slots)
         return results[0] if len(results) == 1 else results or None
 
@@ -71,6 +73,7 @@ class LoadedProgram:
                     f"{entry}: found a program that makes its own streams, allowed explicit ones"
                 )
             passed = self._pass(arguments, slots)
+            wait_for_producers(self.device, _device_arrays(passed), None)  # before the capture, not in it
             frame = CallFrame(passed, slots, self.program.results)
             graph = self._capture(frame, slots[0])
             results = frame.results()
@@ -83,6 +86,7 @@ class LoadedProgram:
             viewed(results, self.program),
             passed,
             self.program,
+            lambda: self._code is not None,
             lambda: self._heap.give_back(kept),
         )
 
@@ -181,3 +185,7 @@ class LoadedProgram:
                 ) from error
             raise
         return self.device.end_capture(stream)
+
+
+def _device_arrays(passed: tuple[Passed, ...]) -> list[DeviceArray]:
+    return [each.owner for each in passed if isinstance(each.owner, DeviceArray)]

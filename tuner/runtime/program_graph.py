@@ -26,6 +26,7 @@ class ProgramGraph:
         results: tuple[Any, ...],
         passed: tuple[Passed, ...],
         program: DeviceProgram,
+        is_program_open: Callable[[], bool],
         free: Callable[[], None],
     ) -> None:
         """Takes a graph, arrays that its launches write, what must stay alive, and what frees it."""
@@ -34,16 +35,19 @@ class ProgramGraph:
         self._graph: int | None = graph
         self._passed = passed
         self._program = program
+        self._is_program_open = is_program_open
         self._free = free
         self._stream = device.create_stream()
 
     def launch(self, stream: object = None) -> tuple[Any, ...]:
         """Launches on a stream, its own where none is given; returns ``results``.
 
-        Waits where host memory takes part. Raises UsageError when it is closed.
+        Waits where host memory takes part. Raises UsageError when it or the program is closed.
         """
         if self._graph is None:
             raise UsageError(f"{self._program.entry}: found a closed graph, allowed an open one")
+        if not self._is_program_open():  # its kernels and constants are gone
+            raise UsageError(f"{self._program.entry}: found a graph of a closed program, allowed an open one")
         handle = self._stream if stream is None else stream_handle(stream)
         self._device.launch_graph(self._graph, handle)
         if self.results or not self._program.device_arguments:

@@ -12,7 +12,7 @@ from tuner.kernel import KernelProgram
 from tuner.kernel_buffers import buffers_of
 from tuner.problem import Problem
 from tuner.runtime.cuda.opening import open_device
-from tuner.runtime.device_arrays import device_array
+from tuner.runtime.device_arrays import device_array, wait_for_producers
 from tuner.runtime.stream_handle import stream_handle
 from tuner.targets.call_arrays import Expected, expected_inputs, expected_output, require_inputs, require_type
 from tuner.targets.gpu_program import LoadedProgram
@@ -56,6 +56,7 @@ class GpuCallable:
         for view, each in zip(views, expected, strict=True):
             _check(each, view.shape, view.dtype, is_row_major=view.is_row_major)
         with self._turn:
+            wait_for_producers(self._device, views, handle)
             self._enqueue([view.address for view in views], handle)
         return out
 
