@@ -6,13 +6,15 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from tuner.errors import Failure
+from tuner.errors import Failure, UsageError
 from tuner.feasible import FeasibleSet
 from tuner.machine import Compiler, Machine
 from tuner.problem import Problem
 from tuner.record import Measurement, Verdict
 from tuner.runs import Vendor
 from tuner.space import Knob
+
+UNLIKE = 10.0  # times: no mean, median or least of samples is so far from all of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +25,17 @@ class RecordedTime:
     samples_s: tuple[float, ...] = ()  # () where the recording keeps none
     measurement: Measurement | None = None  # whole, of our own records
     verdict: Verdict | None = None  # None: the recording does not say how right it was
+
+    def __post_init__(self) -> None:
+        """Raises UsageError for samples that a time in the same unit cannot be of."""
+        if not self.samples_s:
+            return
+        least_s, most_s = min(self.samples_s), max(self.samples_s)
+        if not least_s / UNLIKE < self.time_s < most_s * UNLIKE:
+            raise UsageError(
+                f"time: found {self.time_s:g} s beside samples of {least_s:g} to {most_s:g} s, "
+                "allowed one unit for both"
+            )
 
 
 @dataclass(frozen=True, eq=False)

@@ -126,8 +126,17 @@ def test_times_are_in_the_unit_of_the_file(tmp_path: Path, word: dict[str, str],
 
 
 def test_a_measurement_may_have_a_unit_of_its_own(tmp_path: Path) -> None:
-    measured = [{"name": "time", "value": 7.0, "unit": "us"}]
-    assert read(tmp_path, foreign(point(32, measurements=measured))).times_s[0] == pytest.approx(7e-6)
+    measured = [{"name": "time", "value": 2500.0, "unit": "us"}]
+    assert read(tmp_path, foreign(point(32, measurements=measured))).times_s[0] == pytest.approx(2.5e-3)
+
+
+def test_a_time_and_its_samples_have_one_unit(tmp_path: Path) -> None:
+    """Else a replay would answer the median of the samples, which is of another size than the time."""
+    measured = [{"name": "time", "value": 2.0, "unit": "us"}]
+    with pytest.raises(
+        UsageError, match=r"foreign\.json: time: found 2e-06 s beside samples of 0.001 to 0.003 s"
+    ):
+        read(tmp_path, foreign(point(32, measurements=measured)))
 
 
 def test_words_of_failure_become_stages(tmp_path: Path) -> None:
