@@ -67,6 +67,8 @@ def test_integers_are_random_whole_numbers() -> None:
         ((*ENOUGH, "0=many"), "argument 0: found 'many', allowed random, range, zeros, .* of type float32"),
         ((*ENOUGH, "0=ones", "0=zeros"), "argument 0: found '0=zeros' beside an earlier one, allowed one"),
         (("1=[5,4]random", "2=7.5"), "argument 2: found '7.5', allowed a number of type int64"),
+        ((*ENOUGH, "0=[2,-3]ones"), r"argument 0: found '0=\[2,-3\]ones', allowed sizes such as \[64,64\]"),
+        ((*ENOUGH, "0=@/dev/null"), "argument 0: /dev/null: cannot be read as .npy: No data left in file"),
         ((*ENOUGH, "0=@none.npy"), r"argument 0: none\.npy: cannot be read as \.npy"),
     ],
 )  # fmt: skip
@@ -79,6 +81,41 @@ def test_a_file_of_another_shape_is_refused(tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", np.zeros(6))
     with pytest.raises(UsageError, match=r"found shape \(6,\), allowed \(2, 3\)"):
         made(*ENOUGH, f"0=@{tmp_path / 'a.npy'}")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (np.full((2, 3), 300), r"found int64, allowed numbers that int8 has"),
+        (np.full((2, 3), 0.5), r"found float64, allowed numbers that int8 has"),
+        (np.full((2, 3), 1j), r"found complex128, allowed numbers that int8 has"),
+        (np.full((2, 3), "x"), r"found <U1, allowed numbers that int8 has"),
+    ],
+)
+def test_a_file_of_numbers_that_the_type_has_not_is_refused(
+    tmp_path: Path, content: Any, message: str
+) -> None:
+    np.save(tmp_path / "a.npy", content)
+    with pytest.raises(UsageError, match=message):
+        made(f"0=@{tmp_path / 'a.npy'}", types=(BufferType("i8", (2, 3)),))
+
+
+def test_a_file_of_several_arrays_is_refused(tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", one=np.zeros((2, 3)))
+    with pytest.raises(UsageError, match=r"a\.npz: found several arrays, allowed one: \.npy"):
+        made(*ENOUGH, f"0=@{tmp_path / 'a.npz'}")
+
+
+def test_a_file_of_a_type_that_numpy_has_no_name_for_is_read(tmp_path: Path) -> None:
+    array = np.arange(20).reshape(5, 4).astype(made(*ENOUGH)[1].dtype)
+    np.save(tmp_path / "a.npy", array)
+    np.testing.assert_array_equal(made("2=7", f"1=[5,4]@{tmp_path / 'a.npy'}")[1], array)
+
+
+@pytest.mark.parametrize(("element", "number"), [("i8", "300"), ("i8", str(10**30)), ("i1", "5")])
+def test_a_number_that_an_array_cannot_hold_is_refused(element: str, number: str) -> None:
+    with pytest.raises(UsageError, match=f"argument 0: found {number}, allowed numbers that"):
+        made(f"0={number}", types=(BufferType(element, (2, 3)),))
 
 
 def test_types_are_spelled_as_mlir_spells_them() -> None:

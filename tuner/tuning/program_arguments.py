@@ -1,5 +1,6 @@
 """Arguments for a program that nobody gives real ones: random, or as words say."""
 
+import math
 import re
 from typing import Any
 
@@ -41,6 +42,8 @@ def _told(types: tuple[ValueType, ...], words: tuple[str, ...]) -> dict[int, tup
         if match is None or not int(match[1]) < len(types):
             numbers = f" with NUMBER below {len(types)}" if match else ""
             raise UsageError(f"argument: found {word!r}, allowed NUMBER=[SIZES]CONTENT{numbers}, {EXAMPLE}")
+        if match[3].startswith("["):
+            raise UsageError(f"argument {int(match[1])}: found {word!r}, allowed sizes such as [64,64]")
         if int(match[1]) in told:
             raise UsageError(f"argument {int(match[1])}: found {word!r} beside an earlier one, allowed one")
         sizes = tuple(int(size) for size in match[2].split(",")) if match[2] else ()
@@ -99,17 +102,35 @@ def _array(
         return _of_file(name, content[1:], dtype, shape)
     if content in FILLS and not (content == "nan" and dtype.kind in "ib"):
         return np.full(shape, FILLS[content]).astype(dtype)
-    return np.full(shape, _number(name, content, dtype, CONTENTS)).astype(dtype)
+    number = _number(name, content, dtype, CONTENTS)
+    low, high = (0, 1) if dtype.kind == "b" else _limits(dtype)
+    if dtype.kind in "bi" and not low <= number <= high:
+        raise UsageError(f"{name}: found {content}, allowed numbers that {dtype} has")
+    return np.full(shape, number).astype(dtype)
+
+
+def _limits(dtype: "np.dtype[Any]") -> tuple[float, float]:
+    if dtype.kind != "i":
+        return -math.inf, math.inf
+    return int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
 
 
 def _of_file(name: str, path: str, dtype: "np.dtype[Any]", shape: tuple[int, ...]) -> Any:
     try:
         found = np.load(path, allow_pickle=False)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, EOFError) as error:
         raise UsageError(f"{name}: {path}: cannot be read as .npy: {error}") from error
+    if not isinstance(found, np.ndarray):
+        raise UsageError(f"{name}: {path}: found several arrays, allowed one: .npy")
     if found.shape != shape:
         raise UsageError(f"{name}: {path}: found shape {found.shape}, allowed {shape}")
-    return np.ascontiguousarray(found.view(dtype) if found.dtype.kind == "V" else found.astype(dtype))
+    if found.dtype.kind == "V" and found.dtype.itemsize == dtype.itemsize:  # numpy knows no name for bf16
+        return np.ascontiguousarray(found.view(dtype))
+    numbers = found.astype(dtype) if found.dtype.kind in "biuf" else None
+    is_kept = numbers is not None and (dtype.kind not in "biu" or np.array_equal(numbers, found))
+    if not is_kept:
+        raise UsageError(f"{name}: {path}: found {found.dtype}, allowed numbers that {dtype} has")
+    return np.ascontiguousarray(numbers)
 
 
 def _number(name: str, text: str, dtype: "np.dtype[Any]", allowed: str) -> int | float:
