@@ -32,8 +32,9 @@ def test_a_run_killed_by_the_kernel_resumes_exactly(tuner: Tuner) -> None:
     assert (document["runs"], document["trials"], document["samplers"]) == (1, 25, ["tpe"])
 
 
+@pytest.mark.parametrize("sampler", ["random", "optuna:random"])
 def test_a_recording_of_ones_own_can_be_used(
-    tuner: Tuner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tuner: Tuner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sampler: str
 ) -> None:
     """Unbroken and resumed runs are both of the file that is named."""
     seen = []
@@ -44,7 +45,7 @@ def test_a_recording_of_ones_own_can_be_used(
 
     monkeypatch.setattr(resume_check, "check_resume", check)
     file = values.write_recording(tmp_path)
-    done = tuner("verify-resume", "--file", str(file), "--runs", "2", "--sampler", "random", "--trials", "5")
+    done = tuner("verify-resume", "--file", str(file), "--runs", "2", "--sampler", sampler, "--trials", "5")
     assert done.code == 0, done.err
     assert "differences  0" in done.out
     assert "killed 4 times" in done.out

@@ -27,7 +27,7 @@ SHOWN = 10  # differences
 @click.option(
     "--file", "recording", type=click.Path(path_type=Path), help="Recorded space. Default: a small one."
 )
-@click.option("--sampler", multiple=True, help="May be repeated. Default: every sampler in turn.")
+@click.option("--sampler", multiple=True, help="May be repeated. Default: every sampler of our own in turn.")
 @click.option("--runs", type=int, default=6, show_default=True, help="Runs that are killed and resumed.")
 @click.option("--trials", type=int, default=40, show_default=True, help="Of each run.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the search and of the kills.")
@@ -74,12 +74,11 @@ def _settings(file: Path, samplers: tuple[str, ...], trials: int, seed: int) -> 
     """Returns the settings of one run per sampler."""
     from tuner.problem import Matmul
     from tuner.recorded import read_recorded
-    from tuner.samplers import SAMPLERS
+    from tuner.samplers import SAMPLERS, require_sampler
     from tuner.tuning.replaying import replay_settings
 
     for name in samplers:
-        if name not in SAMPLERS:
-            raise UsageError(f"sampler: found {name!r}, allowed {', '.join(SAMPLERS)}")
+        require_sampler(name)
     problem = read_recorded(file).problem or Matmul(1, 1, 1)  # another tuner's recording names none of ours
     return [
         replay_settings(
