@@ -88,6 +88,8 @@ def test_counts_tell_what_was_reused() -> None:
 
 
 def test_a_run_that_found_nothing_tells_the_commonest_reasons() -> None:
+    nothing = failure_lines(TunedRun(run(), Counts(0, 0, 0, 0), None, 1.0), [])
+    assert nothing == ["no candidate was tried: the budget was spent before the first"]
     told = failure_lines(TunedRun(run(), Counts(3, 0, 0, 3), None, 1.0), [("run: killed by SIGSEGV", 3)])
     assert told[0] == "no candidate worked: 3 trials: 0 measured, 3 failed"
     assert told[1] == "  3 x run: killed by SIGSEGV"

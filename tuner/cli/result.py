@@ -68,6 +68,8 @@ def failure_lines(
     tuned: "TunedRun", reasons: Sequence[tuple[str, int]], database_words: str = ""
 ) -> list[str]:
     """Returns why a run found nothing."""
+    if tuned.counts.proposed == 0:
+        return ["no candidate was tried: the budget was spent before the first"]
     lines = [f"no candidate worked: {counts_words(tuned.counts)}"]
     lines += [f"  {count} x {one_line(reason)}" for reason, count in reasons]
     lines.append(f"  more: tuner history --run {tuned.run.id} --status failed{database_words}")
