@@ -32,6 +32,13 @@ def test_a_proposal_without_an_outcome_says_nothing() -> None:
     assert observations([trial(0, None)]) == ()
 
 
+def test_a_replay_is_no_evidence() -> None:
+    told_again = of(0, SPILLS, 7)
+    assert isinstance(told_again.record, Record)
+    told_again = replace(told_again, record=replace(told_again.record, target="replay:space"))
+    assert observations([told_again]) == ()
+
+
 def test_the_same_point_elsewhere_is_another_one() -> None:
     tried = [
         of(0, SPILLS, 7),

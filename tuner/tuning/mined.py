@@ -10,6 +10,7 @@ from tuner.problem import Problem
 from tuner.record import Record
 from tuner.runs import StoredTrial, TrialQuery
 from tuner.space import SearchSpace
+from tuner.target_name import TargetName
 from tuner.tuning.parts import variables_of
 
 if TYPE_CHECKING:
@@ -35,10 +36,13 @@ def suggestions(
 
 
 def observations(trials: Iterable[StoredTrial]) -> tuple[Observation, ...]:
-    """Returns one observation per point, problem and machine: it worked when it did in one trial at least."""
+    """Returns one observation per point, problem and machine: it worked when it did in one trial at least.
+
+    Replays are left out: they tell again what was seen once, or what somebody's file says.
+    """
     points: dict[object, list[StoredTrial]] = {}
     for trial in trials:
-        if trial.record is not None:
+        if trial.record is not None and not TargetName.parse(trial.record.target).is_replay:
             points.setdefault(_key(trial, trial.record), []).append(trial)
     return tuple(_observation(tried) for tried in points.values())
 
