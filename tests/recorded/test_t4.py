@@ -271,6 +271,23 @@ def test_what_cannot_be_stored_is_refused_by_its_place(
         read(tmp_path, document)
 
 
+def test_no_word_of_our_own_part_moves_the_terminal_either(tmp_path: Path) -> None:
+    document = t4_document(values.recording())
+    own = document["metadata"]["tuner"]
+    own["machine"]["name"] = own["machine"]["processor"] = own["compiler"]["mlir"] = "a\x1b[2J"
+    document["results"][0]["tuner"]["verdict"]["notes"] = ["b\x1b[2J"]
+    space = read(tmp_path, document)
+    assert {space.machine.name, space.machine.processor, space.compiler.mlir} == {"a\\x1b[2J"}
+    assert space.outcomes[0].verdict.notes == ("b\\x1b[2J",)
+
+
+def test_a_chip_that_is_none_is_refused(tmp_path: Path) -> None:
+    document = t4_document(values.recording())
+    document["metadata"]["tuner"]["machine"]["chip"] = "sm_potato"
+    with pytest.raises(UsageError, match="found 'sm_potato', allowed"):
+        read(tmp_path, document)
+
+
 @pytest.mark.parametrize("found", ["long", -1.0, 0])
 def test_a_cold_median_that_is_none_is_refused(tmp_path: Path, found: object) -> None:
     document = t4_document(values.recording())

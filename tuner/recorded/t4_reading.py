@@ -1,7 +1,9 @@
 """T4 files -> recorded spaces: what we wrote comes back whole, of others' what T4 has words for."""
 
+from dataclasses import replace
 from typing import Any
 
+from tuner.chips import chip_of
 from tuner.errors import Failure, Stage, UsageError
 from tuner.machine import Compiler, Machine
 from tuner.plain_values import LARGEST_INTEGER, decode, quoted
@@ -154,7 +156,10 @@ def _code(one: Result, otherwise: int) -> int:
 
 def _machine(metadata: dict[str, Any], own: dict[str, Any]) -> Machine:
     if own:
-        return decode(Machine, own["machine"], f"{OWN}.machine")
+        machine = decode(Machine, own["machine"], f"{OWN}.machine")
+        if machine.chip:
+            chip_of(machine.chip)  # raises UsageError
+        return replace(machine, name=printable(machine.name), processor=printable(machine.processor))
     return foreign_machine(str(metadata.get("device") or "unknown device"))
 
 
@@ -162,7 +167,8 @@ def _compiler(metadata: dict[str, Any], own: dict[str, Any]) -> Compiler:
     if not own:
         autotuner = metadata.get("autotuner") or "another tuner"
         return Compiler(f"not MLIR: {autotuner}", (), "")
-    return decode(Compiler, own["compiler"], f"{OWN}.compiler")
+    compiler = decode(Compiler, own["compiler"], f"{OWN}.compiler")
+    return replace(compiler, mlir=printable(compiler.mlir))
 
 
 def _problem(given: dict[str, Any]) -> Problem:
@@ -190,4 +196,5 @@ def _vendor(given: dict[str, Any] | None) -> Vendor | None:
 def _verdict(given: dict[str, Any] | None) -> Verdict | None:
     if given is None:
         return None
-    return decode(Verdict, given, f"{OWN}.verdict")
+    verdict = decode(Verdict, given, f"{OWN}.verdict")
+    return replace(verdict, notes=tuple(map(printable, verdict.notes)))
