@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from tuner.expression import Expression
 
 Value = int | str
+CHOICES_LIMIT = 4096  # of one knob: samplers keep a table of how alike any two are
 
 
 @dataclass(frozen=True)

@@ -51,6 +51,13 @@ def test_a_knob_that_is_a_list_is_refused(listed: tuple[Raw, ...]) -> None:
         arranged((points([([1, 2],)], (listed,)),))  # type: ignore[list-item]
 
 
+def test_a_knob_of_too_many_values_is_refused() -> None:
+    feasible, _ = arranged((points([(value,) for value in range(4096)], ((),)),))
+    assert feasible.rows == 4096
+    with pytest.raises(UsageError, match="knob 'x': found 4097 different values, allowed 4096"):
+        arranged((points([(value,) for value in range(4097)], ((),)),))
+
+
 def test_a_strategy_without_knobs_is_one_point() -> None:
     feasible, entries = arranged((points([(), ()], ()),))
     assert (feasible.rows, entries) == (1, (1,))

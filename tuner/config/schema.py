@@ -24,11 +24,10 @@ from tuner.config.entries import Divisors, KnobEntry, StrategyEntry
 from tuner.errors import UsageError
 from tuner.expression import parse
 from tuner.problem import ELEMENT_BYTES, EPILOGUES, LAYOUTS, OPERATIONS
-from tuner.space import Candidate, Value
+from tuner.space import CHOICES_LIMIT, Candidate, Value
 
 PROCESSOR_ISAS = ("avx512", "avx2", "none")
 ISAS = (*PROCESSOR_ISAS, "ptx")  # as Machine.isa spells them
-CHOICES_LIMIT = 4096  # of one knob
 KNOB_FORMS = (
     "a list of integers or of texts, {range: [lo, hi], step: s}, {powers: [lo, hi], base: b} or "
     "{divisors_of: k, min: lo, max: hi, extra: [...]}"

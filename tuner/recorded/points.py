@@ -10,7 +10,7 @@ from tuner.errors import UsageError
 from tuner.feasible import FeasibleSet
 from tuner.plain_values import LARGEST, quoted
 from tuner.row_sample import Rows
-from tuner.space import Knob, SearchSpace, Value
+from tuner.space import CHOICES_LIMIT, Knob, SearchSpace, Value
 
 Raw = int | float | bool | str  # a knob's value as JSON has it
 
@@ -70,7 +70,10 @@ def _distinct(name: str, listed: tuple[Raw, ...], column: Iterable[Raw]) -> tupl
     for value in (*listed, *met):
         if not _is_choice(value):
             raise UsageError(f"knob {name!r}: found {quoted(value)}, allowed numbers and printable texts")
-    return (*dict.fromkeys(listed), *sorted(met, key=lambda value: (isinstance(value, str), value)))
+    distinct = (*dict.fromkeys(listed), *sorted(met, key=lambda value: (isinstance(value, str), value)))
+    if len(distinct) > CHOICES_LIMIT:
+        raise UsageError(f"knob {name!r}: found {len(distinct)} different values, allowed {CHOICES_LIMIT}")
+    return distinct
 
 
 def _is_choice(value: object) -> bool:
