@@ -91,6 +91,15 @@ def test_among_the_tied_the_simplest_wins() -> None:
     assert answer.tied == (fast, simple)
 
 
+def test_a_noisy_session_does_not_make_a_simple_script_out_of_a_slow_one() -> None:
+    """Two timings of the same code differed by 103 %: everything is tied, and the fastest is taken."""
+    fast, slow = trial(0, noisy(1.0, 0.3), script="a\nb\n"), trial(1, noisy(1.5, 0.3, seed=1), script="a\n")
+    answer = answer_of((fast, slow), 1.03)
+    assert answer is not None
+    assert answer.tied == (fast, slow)
+    assert answer.best is fast
+
+
 def test_equally_simple_ones_are_decided_by_time() -> None:
     answer = answer_of((trial(3, measurement(1.005, 0.02)), trial(2, measurement(1.0, 0.02))), 0.01)
     assert answer is not None

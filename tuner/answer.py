@@ -7,6 +7,8 @@ from tuner.runs import StoredTrial
 from tuner.simplicity import complexity
 from tuner.slowdown import Slowdown, slowdown
 
+SIMPLICITY_LIMIT = 0.05  # slower than the fastest that a simpler script may be, however noisy the session
+
 
 @dataclass(frozen=True)
 class Tied:
@@ -49,8 +51,8 @@ def answer_of(trials: tuple[StoredTrial, ...], noise: float | None) -> Answer | 
     Where finalists were timed again, only they count: times of other minutes do not compare.
     Tied with the fastest are those that the bootstrap does not show to be slower by more than ``noise``, the
     difference between two timings of the same code; for want of it, by more than half the fastest's interval.
-    The best is the simplest of the tied whose own median is within that noise; of equally simple ones the
-    fastest.
+    The best is the simplest of the tied whose own median is within that noise, and within SIMPLICITY_LIMIT; of
+    equally simple ones the fastest.
     """
     by_time = sorted(finalists_of(trials), key=lambda trial: (timed(trial).median_s, trial.number))
     if not by_time:
@@ -60,7 +62,7 @@ def answer_of(trials: tuple[StoredTrial, ...], noise: float | None) -> Answer | 
     near = (trial for trial in by_time if timed(trial).interval_s[0] <= fastest.interval_s[1] * (1 + floor))
     ties = tuple(Tied(trial, slowdown(timed(trial), fastest)) for trial in near)
     ties = tuple(tie for tie in ties if tie.slowdown.interval[0] <= floor)
-    equal = [tie for tie in ties if tie.slowdown.median <= floor]
+    equal = [tie for tie in ties if tie.slowdown.median <= min(floor, SIMPLICITY_LIMIT)]
     best = min(equal, key=lambda tie: (*complexity(tie.trial), tie.slowdown.median))
     return Answer(best.trial, ties)
 

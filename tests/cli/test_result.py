@@ -27,6 +27,20 @@ def test_the_answer_is_told_with_its_interval_and_noise() -> None:
     assert "tied" not in text
 
 
+def test_a_noisy_session_is_told_with_what_to_do() -> None:
+    answer = answer_of((trial(0, measurement(1e-3, 0.02)),), 1.03)
+    assert answer is not None
+    noisy, quiet = (
+        "\n".join(result_lines(TunedRun(replace(run(), noise=noise), COUNTS, answer, 12.5), answer))
+        for noise in (1.03, 0.1)
+    )
+    assert (
+        "noisy     two timings of the same code differ by 103%: something else was running; "
+        f"on a quiet machine: tuner tune --resume {run().id}" in noisy
+    )
+    assert "noisy" not in quiet
+
+
 def test_the_answer_is_compared_with_the_measured_limits_of_the_machine() -> None:
     stored = run(vendor_s=None)
     answer = answer_of((trial(0, measurement(1e-3)),), None)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tuner.tuning.session import TunedRun
 
 TIED_SHOWN = 8  # trials
+NOISY = 0.1  # noise floor above which a session is no measurement to rely on
 
 
 def result_lines(tuned: "TunedRun", answer: Answer, database_words: str = "") -> list[str]:
@@ -32,7 +33,7 @@ def result_lines(tuned: "TunedRun", answer: Answer, database_words: str = "") ->
     lines += gpu_lines(measurement)
     if tuned.roofline is not None:
         lines.append(f"roofline  {roofline_words(run, tuned.roofline, measurement.median_s)}")
-    lines += tied_lines(answer)
+    lines += tied_lines(answer) + noise_lines(run)
     lines.append(f"trials    {counts_words(tuned.counts)} in {tuned.seconds:.0f} s{idle_words(run)}")
     lines.append(f"next      {_next_words(run, answer.best.id)}{database_words}")
     return lines
@@ -48,6 +49,14 @@ def tied_lines(answer: Answer) -> list[str]:
     more = f" and {len(others) - TIED_SHOWN} more" if len(others) > TIED_SHOWN else ""
     why = "not shown to differ by more than noise; the simplest script is taken"
     return [f"tied      with {', '.join(words)}{more}: {why}"]
+
+
+def noise_lines(run: Run) -> list[str]:
+    """Returns a warning where two timings of the same code differed by more than NOISY."""
+    if run.noise is None or run.noise <= NOISY:
+        return []
+    found = f"two timings of the same code differ by {run.noise:.0%}: something else was running"
+    return [f"noisy     {found}; on a quiet machine: tuner tune --resume {run.id}"]
 
 
 def verified_lines(tuned: "TunedRun", trial: int, database_words: str = "") -> list[str]:
