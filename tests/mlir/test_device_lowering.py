@@ -11,6 +11,7 @@ from tuner.chips import chip_of
 from tuner.device import KernelLaunch
 from tuner.device_program import BufferType, DeviceProgram, ScalarType
 from tuner.errors import CandidateError, UsageError
+from tuner.runtime.host_heap import HostHeap
 from tuner.runtime.simulated_device import SimulatedDevice
 
 pytestmark = pytest.mark.mlir
@@ -126,6 +127,26 @@ REGISTERED = """func.func @main(%a: memref<16xf32>) {
   return
 }
 """
+# Each turn has memory of its own, on the host alone.
+IN_TURNS = """func.func @main(%a: memref<16xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c16 = arith.constant 16 : index
+  scf.for %i = %c0 to %n step %c1 {
+    %t = memref.alloc() : memref<16xf32>
+    memref.copy %a, %t : memref<16xf32> to memref<16xf32>
+    %old = memref.load %t[%c0] : memref<16xf32>
+    gpu.launch blocks(%bx, %by, %bz) in (%gx = %c1, %gy = %c1, %gz = %c1)
+               threads(%tx, %ty, %tz) in (%sx = %c1, %sy = %c1, %sz = %c1) {
+      %new = arith.addf %old, %old : f32
+      memref.store %new, %a[%c0] : memref<16xf32>
+      gpu.terminator
+    }
+    memref.dealloc %t : memref<16xf32>
+  }
+  return
+}
+"""
 # The kernel's sizes are known at run time only.
 DYNAMIC = """func.func @main(%a: memref<?xf32>, %x: f32) {
   %c0 = arith.constant 0 : index
@@ -215,6 +236,24 @@ def test_memory_that_a_program_manages_itself_is_left_to_it(form: str) -> None:
     _, device = called(lowered(TWO_CHAINS, form=form), a, b)
     assert a[0] == 1 + 10 + 4
     assert device.counts.copies == 2 * 3
+
+
+@pytest.mark.parametrize("pinned", [False, True])
+@pytest.mark.parametrize("turns", [0, 1, 3])
+def test_memory_of_a_turn_is_freed_with_the_turn(
+    turns: int, pinned: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heaps: list[HostHeap] = []
+
+    def heap(watch: Any) -> HostHeap:
+        heaps.append(HostHeap(watch))
+        return heaps[-1]
+
+    monkeypatch.setattr(program_module, "HostHeap", heap)
+    array = np.ones(16, np.float32)
+    called(lowered(IN_TURNS, pinned=pinned), array, turns)
+    assert array[0] == 2**turns
+    assert [each.in_use for each in heaps] == [0]
 
 
 def test_launches_in_a_loop_take_the_same_stack(monkeypatch: pytest.MonkeyPatch) -> None:

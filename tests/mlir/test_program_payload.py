@@ -132,6 +132,24 @@ def test_launches_of_outlined_kernels_beside_memory_that_nobody_frees_are_refuse
     )
 
 
+def test_kernels_with_a_barrier_beside_memory_that_nobody_frees_are_refused(context: Any) -> None:
+    text = """func.func @f(%p: memref<4xf32>) {
+        %c1 = arith.constant 1 : index
+        %a = memref.alloc() : memref<4xf32>
+        memref.copy %p, %a : memref<4xf32> to memref<4xf32>
+        gpu.launch blocks(%bx, %by, %bz) in (%gx = %c1, %gy = %c1, %gz = %c1)
+                   threads(%tx, %ty, %tz) in (%sx = %c1, %sy = %c1, %sz = %c1) {
+          %x = memref.load %a[%bx] : memref<4xf32>
+          gpu.barrier
+          memref.store %x, %p[%bx] : memref<4xf32>
+          gpu.terminator
+        }
+        return
+      }"""
+    found = "payload: found gpu.barrier and memory without memref.dealloc, allowed freed memory"
+    assert refusal(text) == (Stage.COMPILE, found)
+
+
 @pytest.mark.parametrize(("called", "why"), [("g", "which has no body"), ("f", "which calls itself")])
 def test_a_call_that_leads_nowhere_is_refused(context: Any, called: str, why: str) -> None:
     call = f"func.call @{called}(%x) : (memref<4xf32>) -> ()"

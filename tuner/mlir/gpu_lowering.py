@@ -20,10 +20,9 @@ from tuner.mlir.passes.one_gpu_module import merge_gpu_modules
 from tuner.mlir.passes.warp_ids import expand_warp_ids
 
 # The sink pass comes before outlining: without it constants become kernel parameters.
-OUTLINE = (
-    "builtin.module(func.func(buffer-loop-hoisting),canonicalize,cse,"
-    "gpu-launch-sink-index-computations,gpu-kernel-outlining)"
-)
+OUTLINE = "builtin.module(canonicalize,cse,gpu-launch-sink-index-computations,gpu-kernel-outlining)"
+# Takes allocations out of loops and leaves their deallocations there: for those who free nothing.
+HOIST = "builtin.module(func.func(buffer-loop-hoisting))"
 # With bare pointers a kernel takes addresses, sizes and strides are static. Loop-invariant code moves while
 # there are still loops. A 32-bit index would leave casts between index types.
 TO_NVVM = (
@@ -40,7 +39,7 @@ TO_PTX = "builtin.module(gpu-module-to-binary{format=isa})"
 def gpu_pipeline_sha256() -> str:
     """Returns the hash of everything that changes code: pipelines, PTX versions, the passes in Python."""
     features = repr([(chip.name, chip.features) for chip in CHIPS.values()])
-    digest = hashlib.sha256((OUTLINE + TO_NVVM + TO_PTX + features).encode())
+    digest = hashlib.sha256((HOIST + OUTLINE + TO_NVVM + TO_PTX + features).encode())
     for source in sorted(files(passes).iterdir(), key=lambda file: file.name):
         if source.name.endswith(".py"):
             digest.update(source.read_bytes())
@@ -70,6 +69,8 @@ def outline(module: ir.Module, chip: Chip, buffers: tuple[KernelBuffer, ...]) ->
 
 def outline_kernels(module: ir.Module, chip: Chip) -> int:
     """Makes one ``gpu.module`` of all kernels; returns the alignment of their dynamic shared memory."""
+    if not walk(module, "memref.dealloc"):
+        _run(module, HOIST)
     _run(module, OUTLINE)
     merge_gpu_modules(module)
     expand_composed_ops(module)

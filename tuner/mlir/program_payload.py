@@ -27,10 +27,13 @@ BUFFERS = (
 )
 BUFFERIZE = f"builtin.module(eliminate-empty-tensors,{BUFFERS})"
 BUFFERIZE_COPIES = f"builtin.module({BUFFERS})"  # the elimination would undo what keeps copies apart
-DEALLOCATE = "builtin.module(buffer-deallocation-pipeline,convert-bufferization-to-memref,canonicalize,cse)"
+DEALLOCATE = (
+    "builtin.module(func.func(buffer-loop-hoisting),buffer-deallocation-pipeline,"
+    "convert-bufferization-to-memref,canonicalize,cse)"
+)
 NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_.$]*")  # of a kernel: PTX ISA, identifiers; . becomes $
 RUNTIME = "mgpu"  # begins the names of what host code calls
-UNKNOWN_EFFECTS = ("gpu.launch_func", "gpux.launch_func")  # to upstream's deallocation
+UNKNOWN_EFFECTS = ("gpu.launch_func", "gpux.launch_func", "gpu.barrier")  # to upstream's deallocation
 BY_ADDRESS = "memref.extract_aligned_pointer_as_index"
 YIELDS_ANOTHER = "is not equivalent to the corresponding iter bbArg"
 TENSORS = ir.RankedTensorType | ir.UnrankedTensorType

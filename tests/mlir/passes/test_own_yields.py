@@ -87,3 +87,38 @@ def test_a_loop_that_works_in_place_gets_no_copy() -> None:
     assert "linalg.add" in inside
     assert "memref.copy" not in inside
     assert "memref.alloc" not in inside
+
+
+def while_loop(kind: str, body: str, condition: str, yields: str) -> str:
+    return f"""func.func @f(%a: {kind}, %b: {kind}, %n: index) -> ({kind}, {kind}) {{
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %r:3 = scf.while (%x = %a, %y = %b, %i = %c0) : ({kind}, {kind}, index) -> ({kind}, {kind}, index) {{
+    %go = arith.cmpi slt, %i, %n : index
+    {condition}
+  }} do {{
+  ^bb0(%x: {kind}, %y: {kind}, %i: index):
+    {body}
+    %j = arith.addi %i, %c1 : index
+    scf.yield {yields}, %j : {kind}, {kind}, index
+  }}
+  return %r#0, %r#1 : {kind}, {kind}
+}}"""
+
+
+@pytest.mark.parametrize("kind", [T, D])
+@pytest.mark.parametrize("turns", [0, 1, 4])
+@pytest.mark.parametrize("is_swapped", [False, True])
+def test_a_while_loop_that_makes_new_tensors_and_swaps_them(kind: str, turns: int, is_swapped: bool) -> None:
+    handed = "%y, %x" if is_swapped else "%x, %y"
+    condition = f"scf.condition(%go) {handed}, %i : {kind}, {kind}, index"
+    function = host_function(while_loop(kind, f"%s = arith.addf %x, %y : {kind}", condition, "%y, %s"))
+    x, y = a, b = arrays()
+    found = function(a.copy(), b.copy(), turns)
+    for turn in range(turns + 1):
+        if is_swapped:
+            x, y = y, x
+        if turn < turns:
+            x, y = y, x + y
+    np.testing.assert_array_equal(found, (x, y))
+    assert function.allocations == 0

@@ -10,7 +10,7 @@ from tuner.mlir.bindings import ir
 from tuner.mlir.building import create, index, value
 from tuner.mlir.ops.dialect import walk
 
-LOOP, BRANCH = "scf.for", "scf.if"
+LOOP, WHILE, BRANCH = "scf.for", "scf.while", "scf.if"
 ALLOCATIONS = ("memref.alloc", "memref.alloca")
 
 
@@ -27,14 +27,11 @@ def copy_yields(function: Any) -> None:
     """
     for loop in walk(function, LOOP):
         block = _blocks(loop)[0]
-        places = [each if _is_tensor(each) else None for each in list(block.arguments)[1:]]
-        if (
-            sum(place is not None for place in places) > 1
-        ):  # one may be yielded as another: copy all away first
-            with loop.location, ir.InsertionPoint(_last(block)):
-                spare = [None if place is None else _empty_like(place) for place in places]
-            _copy_into(_last(block), spare)
-        _copy_into(_last(block), places)
+        _copy_turn(_last(block), list(block.arguments)[1:], 0)
+    for loop in walk(function, WHILE):
+        condition, body = _blocks(loop)
+        _copy_turn(_last(condition), list(condition.arguments), 1)  # behind the truth
+        _copy_turn(_last(body), list(body.arguments), 0)
     for branch in walk(function, BRANCH):
         with branch.location, ir.InsertionPoint(branch):
             places = [_empty(result.type) for result in branch.results]
@@ -42,8 +39,22 @@ def copy_yields(function: Any) -> None:
             _copy_into(_last(block), places)
 
 
-def _copy_into(end: Any, places: list[Any]) -> None:
-    for number, place in enumerate(places):
+def _copy_turn(end: Any, arguments: list[Any], first: int) -> None:
+    """Lets a terminator yield a block's own arguments, from its operand of number ``first`` on."""
+    yielded = list(end.operands)[first:]
+    fits = [
+        _is_tensor(place) and place.type == each.type for place, each in zip(arguments, yielded, strict=False)
+    ]
+    places = [place if is_fit else None for place, is_fit in zip(arguments, fits, strict=False)]
+    if sum(fits) > 1:  # one may be yielded as another: copy all away first
+        with end.location, ir.InsertionPoint(end):
+            spare = [None if place is None else _empty_like(place) for place in places]
+        _copy_into(end, spare, first)
+    _copy_into(end, places, first)
+
+
+def _copy_into(end: Any, places: list[Any], first: int = 0) -> None:
+    for number, place in enumerate(places, first):
         yielded = end.operands[number]
         if place is None or yielded == place:
             continue
