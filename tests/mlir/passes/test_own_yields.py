@@ -122,3 +122,33 @@ def test_a_while_loop_that_makes_new_tensors_and_swaps_them(kind: str, turns: in
             x, y = y, x + y
     np.testing.assert_array_equal(found, (x, y))
     assert function.allocations == 0
+
+
+@pytest.mark.parametrize("kind", [T, D])
+def test_a_loop_that_yields_what_a_loop_in_it_made_in_its_place(kind: str) -> None:
+    inner = f"""%s:2 = scf.for %k = %c0 to %n step %c1 iter_args(%p = %a, %q = %x) -> ({kind}, {kind}) {{
+      %t = arith.addf %q, %b : {kind}
+      scf.yield %t, %p : {kind}, {kind}
+    }}"""
+    text = f"""func.func @f(%a: {kind}, %b: {kind}, %n: index) -> {kind} {{
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %r:2 = scf.while (%x = %b, %i = %c0) : ({kind}, index) -> ({kind}, index) {{
+    %go = arith.cmpi slt, %i, %n : index
+    scf.condition(%go) %x, %i : {kind}, index
+  }} do {{
+  ^bb0(%x: {kind}, %i: index):
+    {inner}
+    %j = arith.addi %i, %c1 : index
+    scf.yield %s#1, %j : {kind}, index
+  }}
+  return %r#0 : {kind}
+}}"""
+    (a, b), turns = arrays(), 3
+    x = b
+    for _ in range(turns):
+        p, q = a, x
+        for _ in range(turns):
+            p, q = q + b, p
+        x = q
+    np.testing.assert_array_equal(host_function(text)(a.copy(), b.copy(), turns), x)

@@ -46,7 +46,10 @@ def _copy_turn(end: Any, arguments: list[Any], first: int) -> None:
         _is_tensor(place) and place.type == each.type for place, each in zip(arguments, yielded, strict=False)
     ]
     places = [place if is_fit else None for place, is_fit in zip(arguments, fits, strict=False)]
-    if sum(fits) > 1:  # one may be yielded as another: copy all away first
+    inner = [
+        each for each, is_fit in zip(yielded, fits, strict=False) if is_fit and _is_of_control_flow(each)
+    ]
+    if sum(fits) > 1 or inner:  # one may be yielded as another, or lie in its place: copy all away first
         with end.location, ir.InsertionPoint(end):
             spare = [None if place is None else _empty_like(place) for place in places]
         _copy_into(end, spare, first)
@@ -73,6 +76,10 @@ def _empty_like(tensor: Any) -> Any:
     dynamic = [axis for axis in range(kind.rank) if kind.is_dynamic_dim(axis)]
     sizes = [value("tensor.dim", ir.IndexType.get(), tensor, index(axis)) for axis in dynamic]
     return value("tensor.empty", kind, *sizes)
+
+
+def _is_of_control_flow(each: Any) -> bool:
+    return not isinstance(each.owner, ir.Block) and each.owner.name in (LOOP, WHILE, BRANCH)
 
 
 def _is_tensor(each: Any) -> bool:
