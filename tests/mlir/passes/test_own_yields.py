@@ -1,5 +1,6 @@
 """Programs whose loops and branches make new tensors, as kernels run on the host, against numpy."""
 
+import re
 from typing import Any
 
 import numpy as np
@@ -77,6 +78,21 @@ def test_no_branch_of_known_shape_yields_its_own_memory() -> None:
     module_text(branch(T), lambda payload: told.append(own_yields.yields_own_memory(payload.function)))
     module_text(branch(D), lambda payload: told.append(own_yields.yields_own_memory(payload.function)))
     assert told == [False, True]
+
+
+def test_a_branch_that_yields_a_view_of_its_own_memory_yields_its_own_memory() -> None:
+    part = "tensor<2x4xf32>"
+    cut = f"tensor.extract_slice %s[1, 0] [2, 4] [1, 1] : {T} to {part}"
+    text = branch(T).replace(
+        f"-> {T} {{\n  %r = scf.if %p -> {T}", f"-> {part} {{\n  %r = scf.if %p -> {part}"
+    )
+    text = text.replace(f"scf.yield %s : {T}", f"%v = {cut} scf.yield %v : {part}")
+    text = text.replace(f"return %r : {T}", f"return %r : {part}")
+    assert re.search(r"scf\.if %\w+ ->", module_text(text, lambda _payload: None)) is None
+    function = host_function(text)
+    a, _ = arrays()
+    np.testing.assert_array_equal(function(a.copy(), True), (a + a)[1:])
+    assert function.allocations == 0
 
 
 def test_a_loop_that_works_in_place_gets_no_copy() -> None:

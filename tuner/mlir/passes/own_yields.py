@@ -9,6 +9,7 @@ from typing import Any
 from tuner.mlir.bindings import ir
 from tuner.mlir.building import create, index, value
 from tuner.mlir.ops.dialect import walk
+from tuner.mlir.passes.buffer_roots import VIEWS
 
 LOOP, WHILE, BRANCH = "scf.for", "scf.while", "scf.if"
 ALLOCATIONS = ("memref.alloc", "memref.alloca")
@@ -87,7 +88,10 @@ def _is_tensor(each: Any) -> bool:
 
 
 def _is_allocated_in(end: Any, operand: Any) -> bool:
+    """Tells whether a value is memory that its block allocated, or a view of that."""
     owner = operand.owner
+    while not isinstance(owner, ir.Block) and owner.name in VIEWS:
+        owner = owner.operands[0].owner
     return (
         not isinstance(owner, ir.Block) and owner.name in ALLOCATIONS and owner.operation.block == end.block
     )
