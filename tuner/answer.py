@@ -51,7 +51,7 @@ def answer_of(trials: tuple[StoredTrial, ...], noise: float | None) -> Answer | 
     Where finalists were timed again, only they count: times of other minutes do not compare.
     Tied with the fastest are those that the bootstrap does not show to be slower by more than ``noise``, the
     difference between two timings of the same code; for want of it, by more than half the fastest's interval.
-    The best is the simplest of the tied whose own median is within that noise, and within SIMPLICITY_LIMIT; of
+    The best is the simplest of the tied whose own median is within that noise and SIMPLICITY_LIMIT; of
     equally simple ones the fastest.
     """
     by_time = sorted(finalists_of(trials), key=lambda trial: (timed(trial).median_s, trial.number))
