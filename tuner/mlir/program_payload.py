@@ -71,7 +71,6 @@ def read_program(text: str, entry: str | None = None) -> ProgramPayload:
         run_passes(module, ELEMENTWISE)
         copy_shared_fills(_function(module, name))
         module = _bufferized(module, name)
-        run_passes(module, DEALLOCATE)
     elif _is_ours_to_free(_function(module, name)):
         module = _freed(module)
     return ProgramPayload(module, name)
@@ -223,17 +222,23 @@ def _protect_arguments(function: Any) -> None:
 
 
 def _bufferized(module: ir.Module, name: str) -> ir.Module:
-    """Returns the module on memrefs, where need be with copies of what loops and branches yield."""
+    """Returns the module on memrefs that are freed; where need be loops and branches yield copies.
+
+    That is where upstream refuses what they yield, or would ask at run time by address whose it is.
+    """
     copied = ir.Module.parse(module.operation.get_asm(enable_debug_info=True))  # to keep the locations
     try:
         run_passes(module, BUFFERIZE)
         if not yields_own_memory(_function(module, name)):
-            return module
+            run_passes(module, DEALLOCATE)
+            if not walk(module, BY_ADDRESS):
+                return module
     except CandidateError as error:
         if YIELDS_ANOTHER not in error.reason:
             raise
     copy_yields(_function(copied, name))
     run_passes(copied, BUFFERIZE_COPIES)
+    run_passes(copied, DEALLOCATE)
     return copied
 
 

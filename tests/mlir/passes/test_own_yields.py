@@ -62,6 +62,9 @@ def test_a_loop_that_only_swaps(kind: str) -> None:
     function = host_function(loop(kind, "", "%y, %x"))
     a, b = arrays()
     np.testing.assert_array_equal(function(a.copy(), b.copy(), 3), (b, a))
+    assert function.allocations == 0
+    text = module_text(loop(kind, "", "%y, %x"), lambda _payload: None)
+    assert "extract_aligned_pointer" not in text  # whose memory it is would be asked by address
 
 
 @pytest.mark.parametrize("kind", [T, D])
