@@ -198,3 +198,9 @@ def test_without_a_driver_measure_fails_by_one_line(
     done = tuner("measure", "--bundle", str(measured.bundle))
     assert (done.code, done.out) == (1, "")
     assert done.err.startswith("tuner: no CUDA driver: libcuda-none.so cannot be loaded")
+
+
+@pytest.mark.parametrize("seconds", ["0", "nan", "inf"])
+def test_a_time_that_is_none_is_refused_before_a_gpu_is_looked_for(tuner: Tuner, seconds: str) -> None:
+    done = tuner("measure", "--pending", "--seconds", seconds)
+    assert (done.code, done.err) == (2, f"tuner: seconds: found {seconds}, allowed more than 0\n")

@@ -38,9 +38,9 @@ def measure(
     """
     from tuner.measuring import command
 
-    gpu = command.gpu_here()
+    request = command.Request(bundle or Path(), seconds, results, as_json)  # refuses before anything is done
     if bundle is not None:
-        context.exit(command.measure(command.Request(bundle, seconds, results, as_json), gpu))
+        context.exit(command.measure(request, command.gpu_here()))
     if results is not None:
         from tuner.errors import UsageError
 
