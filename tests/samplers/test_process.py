@@ -4,7 +4,7 @@ import pytest
 from tests.samplers.tasks import grid, line, task
 from tuner.feasible import FeasibleSet
 from tuner.samplers.evidence import SCALE_COUNT, Widths, correlation
-from tuner.samplers.process import Process
+from tuner.samplers.process import BLOCK, Process
 from tuner.samplers.scope import whole
 from tuner.samplers.table import Table
 from tuner.space import Knob, SearchSpace
@@ -51,6 +51,30 @@ def test_what_was_known_before_does_not_change_an_answer(process: Process) -> No
     again = process.posterior(rows, seen, VALUES)
     assert (again[0] == fresh[0]).all()
     assert (again[1] == fresh[1]).all()
+
+
+@pytest.mark.parametrize("count", [BLOCK - 1, BLOCK, 3 * BLOCK + 5])
+def test_blocks_of_observations_add_up_to_the_posterior_of_the_book(process: Process, count: int) -> None:
+    rows = [int(row) for row in np.random.default_rng(count).permutation(480)[:count]]
+    values = np.sin(np.arange(count))
+    mean, deviation = process.posterior(rows, table().part(np.array(rows)), values)
+    right_mean, right_deviation = expected(rows, values)
+    assert mean == pytest.approx(right_mean, abs=3e-3)
+    assert deviation == pytest.approx(right_deviation, abs=3e-3)
+
+
+def test_blocks_that_are_kept_give_the_answer_of_a_fresh_process(process: Process) -> None:
+    """Rows come one by one, one within the kept blocks goes, and all come back."""
+    rows = [int(row) for row in np.random.default_rng(0).permutation(480)[: 3 * BLOCK + 5]]
+    less = [row for row in rows if row != rows[BLOCK + 3]]
+    asked = [rows[:count] for count in range(1, len(rows))]
+    for some in (*asked, less, rows):
+        values = np.cos(np.arange(len(some)))
+        seen = table().part(np.array(some))
+        again = process.posterior(some, seen, values)
+        fresh = Process(whole(table()), WIDTHS).posterior(some, seen, values)
+        assert (again[0] == fresh[0]).all()
+        assert (again[1] == fresh[1]).all()
 
 
 def test_strategies_with_other_knobs_have_a_posterior() -> None:
