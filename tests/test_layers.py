@@ -23,7 +23,7 @@ VALUES = {
 PORTS = {"target", "sampler", "bench", "evaluate", "search", "device"}
 ADAPTERS = {
     *("mlir", "ptx", "cuda_tools", "targets", "runtime", "samplers", "workers", "db"),
-    *("config", "strategy", "export", "report", "recorded", "bundle"),
+    *("config", "strategy", "export", "report", "recorded", "bundle", "text_file"),
 }
 COMPOSITION = {"tuning", "measuring", "api", "cli", "__main__", "__init__"}
 LAYERS = (VALUES, PORTS, ADAPTERS, COMPOSITION)
@@ -32,7 +32,8 @@ BETWEEN_ADAPTERS = {
     # a target chooses the lowering, what assembles the code and what runs it
     "targets": {"mlir", "cuda_tools", "runtime"},
     "runtime": {"mlir", "ptx"},  # the crew of threads is compiled code; a simulated GPU runs PTX
-    "strategy": {"mlir"},  # the knobs of a plain .mlir schedule are read from its IR
+    "strategy": {"mlir", "text_file"},  # the knobs of a plain .mlir schedule are read from its IR
+    "config": {"text_file"},
 }
 
 # Who may read the environment, beside the command line.

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 import jinja2
 import jinja2.sandbox
 
-from tuner.errors import CandidateError, Stage, UsageError
+from tuner.errors import CandidateError, Stage
 from tuner.payload import panels_comment, partition
 from tuner.problem import Problem
 from tuner.space import Candidate, Value
 from tuner.target import Script
+from tuner.text_file import read_text
 
 if TYPE_CHECKING:
     from tuner.mlir.knobs import Schedule
@@ -46,10 +47,7 @@ def strategy_folder() -> Path:
 def load_strategy(name: str, path: Path | None = None) -> Strategy:
     """Reads a shipped strategy by name, or any template or ``.mlir`` file by path. Raises UsageError."""
     source = path or strategy_folder() / f"{name}{TEMPLATE_SUFFIX}"
-    try:
-        return Strategy(name, source, source.read_text())
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"strategy {name!r}: cannot read {source}: {error}") from error
+    return Strategy(name, source, read_text(source, f"the script of strategy {name}"))
 
 
 @dataclass(frozen=True)

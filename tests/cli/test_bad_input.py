@@ -54,7 +54,7 @@ def refused(tuner: Tuner, *words: str) -> str:
         (("matmul", "8x8x8", "--target", "tpu"), "target: found 'tpu', allowed auto, fake, gpu"),
         (("matmul", "8x8x8", "--target", "gpu"), "target gpu: not available here: no driver"),
         (("matmul", "8x8x8", "--strategy", "magic"), "strategy: found 'magic', allowed"),
-        (("matmul", "8x8x8", "--strategy", "none.mlir"), "cannot read"),
+        (("matmul", "8x8x8", "--strategy", "none.mlir"), "none.mlir: found no readable file"),
         (("matmul", "8x8x8", "--sampler", "guess"), "sampler: found 'guess', allowed"),
         (("matmul", "8x8"), "shape: found '8x8', allowed MxNxK"),
         (("matmul", "8x8x-8"), "shape: found '8x8x-8', allowed MxNxK"),

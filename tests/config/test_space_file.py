@@ -162,7 +162,7 @@ def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
 def test_a_file_that_is_no_text_is_told(tmp_path: Path) -> None:
     path = tmp_path / "a.yaml"
     path.write_bytes(b"ab\xff")
-    with pytest.raises(UsageError, match="found a byte that is no UTF-8 at 2, allowed UTF-8"):
+    with pytest.raises(UsageError, match="found a byte that is no UTF-8 at 2, allowed a YAML file"):
         load_space_file(path)
 
 

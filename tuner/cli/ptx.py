@@ -94,11 +94,11 @@ def run(
 
 def _module(file: Path) -> "Module":
     """Reads a PTX file. Raises UsageError for one that is none."""
-    from tuner.cli.scripts import read_text
     from tuner.ptx import Defect, SimulationError, parse
+    from tuner.text_file import read_text_or_stdin
 
     try:
-        return parse(read_text(file), file.name)
+        return parse(read_text_or_stdin(file, "PTX text"), file.name)
     except SimulationError as error:
         if error.kind is Defect.SYNTAX:
             raise UsageError(str(error)) from error

@@ -46,10 +46,10 @@ def run(context: click.Context, /, payload: Path, as_json: bool, **words: Any) -
 
     Example: tuner run payload.mlir --target simulator --trace --compare
     """
-    from tuner.cli.scripts import read_text
+    from tuner.text_file import read_text_or_stdin
     from tuner.tuning.program_service import run_in_child
 
-    request = _request(context, read_text(payload), **words)
+    request = _request(context, read_text_or_stdin(payload, "MLIR text"), **words)
     report = run_in_child(request, RUN_TIMEOUT_S)
     if as_json:
         from tuner.program_report import run_document

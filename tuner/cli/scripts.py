@@ -10,13 +10,12 @@ import click
 from tuner.cli.commands import DONE, FAILED
 from tuner.cli.options import composition_of, debug_option, json_option, parse_share, print_json
 from tuner.errors import Failure, UsageError
+from tuner.text_file import read_text_or_stdin
 
 if TYPE_CHECKING:
     from tuner.export import Provenance
     from tuner.record import Measurement, Verdict
     from tuner.tuning.composition import Composition
-
-TEXT_LIMIT_BYTES = 64 << 20  # of a script or payload that is read at all
 
 
 @click.command()
@@ -37,7 +36,7 @@ def check(context: click.Context, script: Path, max_slowdown: str, seed: int, as
     from tuner.record import Measurement
 
     limit = parse_share(max_slowdown)
-    text = read_text(script)
+    text = read_text_or_stdin(script, "MLIR text")
     provenance = read_provenance(text, script.name)
     composition = composition_of(context)
     if composition.target_machine(provenance.target).name != provenance.machine:
@@ -69,29 +68,12 @@ def apply(context: click.Context, script: Path, payload: Path, as_json: bool) ->
     """
     if str(script) == str(payload) == "-":
         raise UsageError("apply: found - twice, allowed once: stdin can be read as one of both")
-    text = composition_of(context).apply(read_text(script), read_text(payload))
+    inputs = (read_text_or_stdin(path, "MLIR text") for path in (script, payload))
+    text = composition_of(context).apply(*inputs)
     if as_json:
         print_json({"payload": text})
     else:
         print(text.rstrip("\n"))
-
-
-def read_text(path: Path) -> str:
-    """Reads a file, or stdin for ``-``. Raises UsageError when it cannot be read as text."""
-    try:
-        if str(path) == "-":
-            content = sys.stdin.buffer.read(TEXT_LIMIT_BYTES + 1)
-        else:
-            with path.open("rb") as file:
-                content = file.read(TEXT_LIMIT_BYTES + 1)
-        text = content.decode()
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{path}: found bytes that are no UTF-8, allowed MLIR text") from error
-    if len(content) > TEXT_LIMIT_BYTES:
-        raise UsageError(f"{path}: found more than {TEXT_LIMIT_BYTES >> 20} MiB, allowed that much")
-    return text
 
 
 def _judged_again(

@@ -32,9 +32,9 @@ def tune_payload(
     """Tunes and prints; returns the exit code. Raises UsageError."""
     from tuner.api import resolve_target
     from tuner.cli.progress import progress
-    from tuner.cli.scripts import read_text
     from tuner.cli.signals import ended_by_signals
     from tuner.program_run import ProgramRequest
+    from tuner.text_file import read_text_or_stdin
     from tuner.tuning.interruption import Interruption
     from tuner.tuning.program_devices import require_program_target
     from tuner.tuning.program_tuning import ProgramTuning, real_parts
@@ -43,7 +43,7 @@ def tune_payload(
     resolved = resolve_target(words["target"], composition, words["chip"])
     require_program_target(resolved)
     request = ProgramRequest(
-        text=read_text(Path(words["operation"])),
+        text=read_text_or_stdin(Path(words["operation"]), "MLIR text"),
         target=resolved.text,
         entry=words["entry"],
         arguments=words["arguments"],

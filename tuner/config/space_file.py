@@ -11,6 +11,7 @@ from tuner.errors import UsageError
 from tuner.feasible import FeasibleSet
 from tuner.problem import Problem
 from tuner.space import Knob, SearchSpace
+from tuner.text_file import read_text
 
 BYTES_LIMIT = 4_000_000  # of a file that is read at all
 
@@ -45,16 +46,7 @@ def default_space_file() -> Path:
 
 def load_space_file(path: Path) -> SpaceFile:
     """Reads a search space file. Raises UsageError when it cannot be read or says what it must not."""
-    try:
-        with path.open("rb") as file:
-            content = file.read(BYTES_LIMIT + 1)
-        text = content.decode()
-    except OSError as error:
-        raise UsageError(f"{path}: found no readable file ({error.strerror}), allowed a YAML file") from None
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{path}: found a byte that is no UTF-8 at {error.start}, allowed UTF-8") from None
-    if len(content) > BYTES_LIMIT:
-        raise UsageError(f"{path}: found more than {BYTES_LIMIT} bytes, allowed {BYTES_LIMIT}")
+    text = read_text(path, "a YAML file", BYTES_LIMIT)
     return parse_space(text, path.name, path.parent)
 
 

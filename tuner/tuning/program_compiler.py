@@ -12,6 +12,7 @@ from tuner.machine import Machine
 from tuner.problem import Problem
 from tuner.target import Script
 from tuner.target_name import TargetName
+from tuner.text_file import read_text
 
 if TYPE_CHECKING:
     from tuner.mlir.device_lowering import Assemble, DeviceOptions
@@ -114,13 +115,7 @@ def payload_text(payload: str | Path) -> str:
         return payload
     if not str(payload).strip():
         raise UsageError("payload: found no text, allowed MLIR or the path of a file")
-    path = Path(payload)
-    try:
-        return path.read_text()
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{path}: found bytes that are no UTF-8, allowed MLIR text") from error
+    return read_text(Path(payload), "MLIR text")
 
 
 def _read(text: str, entry: str | None) -> "ProgramPayload":

@@ -1,0 +1,36 @@
+"""Text files as users hand them in: readable, UTF-8, and not without end."""
+
+import sys
+from pathlib import Path
+
+from tuner.errors import UsageError
+
+LIMIT_BYTES = 64 << 20  # of a script or payload
+
+
+def read_text(path: Path, allowed: str, limit_bytes: int = LIMIT_BYTES) -> str:
+    """Returns what a file holds. Raises UsageError, which says that ``allowed`` ("MLIR text") was wanted."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(limit_bytes + 1)  # a device has no end
+    except OSError as error:
+        raise UsageError(f"{path}: found no readable file ({error.strerror}), allowed {allowed}") from error
+    return _decoded(str(path), content, allowed, limit_bytes)
+
+
+def read_text_or_stdin(path: Path, allowed: str, limit_bytes: int = LIMIT_BYTES) -> str:
+    """Does the same, and reads standard input for ``-``."""
+    if str(path) != "-":
+        return read_text(path, allowed, limit_bytes)
+    return _decoded("standard input", sys.stdin.buffer.read(limit_bytes + 1), allowed, limit_bytes)
+
+
+def _decoded(name: str, content: bytes, allowed: str, limit_bytes: int) -> str:
+    if len(content) > limit_bytes:
+        raise UsageError(f"{name}: found more than {limit_bytes} bytes, allowed {limit_bytes}")
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        raise UsageError(
+            f"{name}: found a byte that is no UTF-8 at {error.start}, allowed {allowed}"
+        ) from error
