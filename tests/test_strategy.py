@@ -96,7 +96,7 @@ def test_a_template_includes_from_its_own_folder_first_and_then_from_the_shipped
 
 
 def test_a_strategy_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"none\.mlir\.j2: found no readable file .*script of strategy none$"):
+    with pytest.raises(UsageError, match=r"none\.mlir\.j2: found no readable file .*strategy none$"):
         load_strategy("none")
     binary = tmp_path / "binary.mlir"
     binary.write_bytes(b"\xff\xfe")
