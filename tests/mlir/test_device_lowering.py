@@ -238,6 +238,28 @@ def test_memory_that_a_program_manages_itself_is_left_to_it(form: str) -> None:
     assert device.counts.copies == 2 * 3
 
 
+def test_a_thread_may_copy_views() -> None:
+    view = "memref<2x2xf32, strided<[4, 1], offset: ?>>"
+    text = f"""func.func @main(%a: memref<2x4xf32>, %b: memref<2x4xf32>) {{
+      %c1 = arith.constant 1 : index
+      %c2 = arith.constant 2 : index
+      gpu.launch blocks(%bx, %by, %bz) in (%gx = %c2, %gy = %c1, %gz = %c1)
+                 threads(%tx, %ty, %tz) in (%sx = %c1, %sy = %c1, %sz = %c1) {{
+        %j = arith.muli %bx, %c2 : index
+        %x = memref.subview %a[0, %j] [2, 2] [1, 1] : memref<2x4xf32> to {view}
+        %y = memref.subview %b[0, %j] [2, 2] [1, 1] : memref<2x4xf32> to {view}
+        memref.copy %x, %y : {view} to {view}
+        gpu.terminator
+      }}
+      return
+    }}"""
+    a, b = np.arange(8, dtype=np.float32).reshape(2, 4), np.zeros((2, 4), np.float32)
+    program = lowered(text)
+    assert program.written == (False, True)
+    called(program, a, b)
+    np.testing.assert_array_equal(b, a)
+
+
 @pytest.mark.parametrize("pinned", [False, True])
 @pytest.mark.parametrize("turns", [0, 1, 3])
 def test_memory_of_a_turn_is_freed_with_the_turn(

@@ -89,6 +89,8 @@ def lower_device_program(
     arguments, results = arguments_of(function), results_of(function)
     slots = lower_gpux(function) if has_streams else 0
     alignment_bytes = outline_kernels(module, chip)
+    for kernel in walk(module, "gpu.func"):
+        copy_by_loops(kernel)  # a thread's own
     if not has_streams:
         drop_tokens(function)
     bare = all(
