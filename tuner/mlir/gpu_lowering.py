@@ -14,8 +14,10 @@ from tuner.mlir.interpreter import first_complaint
 from tuner.mlir.ops.dialect import walk
 from tuner.mlir.passes.composed_ops import expand_composed_ops
 from tuner.mlir.passes.device_atomics import relax_reductions
+from tuner.mlir.passes.device_math import lower_math
 from tuner.mlir.passes.dynamic_shared_memory import use_dynamic_shared_memory
 from tuner.mlir.passes.external_shared_memory import make_shared_memory_external
+from tuner.mlir.passes.kept_intrinsics import keep_intrinsics
 from tuner.mlir.passes.one_gpu_module import merge_gpu_modules
 from tuner.mlir.passes.warp_ids import expand_warp_ids
 
@@ -25,13 +27,15 @@ OUTLINE = "builtin.module(canonicalize,cse,gpu-launch-sink-index-computations,gp
 HOIST = "builtin.module(func.func(buffer-loop-hoisting))"
 # With bare pointers a kernel takes addresses, sizes and strides are static. Loop-invariant code moves while
 # there are still loops. A 32-bit index would leave casts between index types.
-TO_NVVM = (
+TO_LLVM = (
     "builtin.module(nvvm-attach-target{{chip={chip} features={features} O=3}},"
     "gpu.module(canonicalize,cse,fold-memref-alias-ops,convert-vector-to-scf,expand-strided-metadata,lower-affine,"
     "convert-nvgpu-to-nvvm,loop-invariant-code-motion,canonicalize,cse,convert-scf-to-cf,"
-    "convert-vector-to-llvm{{use-vector-alignment=true}},"
-    "convert-gpu-to-nvvm{{use-bare-ptr-memref-call-conv={bare_pointers}}},canonicalize,cse,"
-    "reconcile-unrealized-casts))"
+    "convert-vector-to-llvm{{use-vector-alignment=true}},convert-math-to-llvm))"
+)
+TO_NVVM = (
+    "builtin.module(gpu.module(convert-gpu-to-nvvm{{use-bare-ptr-memref-call-conv={bare_pointers}}},"
+    "canonicalize,cse,reconcile-unrealized-casts))"
 )
 TO_PTX = "builtin.module(gpu-module-to-binary{format=isa})"
 
@@ -39,7 +43,7 @@ TO_PTX = "builtin.module(gpu-module-to-binary{format=isa})"
 def gpu_pipeline_sha256() -> str:
     """Returns the hash of everything that changes code: pipelines, PTX versions, the passes in Python."""
     features = repr([(chip.name, chip.features) for chip in CHIPS.values()])
-    digest = hashlib.sha256((HOIST + OUTLINE + TO_NVVM + TO_PTX + features).encode())
+    digest = hashlib.sha256((HOIST + OUTLINE + TO_LLVM + TO_NVVM + TO_PTX + features).encode())
     for source in sorted(files(passes).iterdir(), key=lambda file: file.name):
         if source.name.endswith(".py"):
             digest.update(source.read_bytes())
@@ -84,8 +88,10 @@ def kernels_to_ptx(module: ir.Module, chip: Chip, alignment_bytes: int, *, bare_
 
     ``bare_pointers`` says what a kernel takes for a memref: an address, or all of a descriptor.
     """
-    convention = str(bare_pointers).lower()
-    _run(module, TO_NVVM.format(chip=chip.name, features=chip.features, bare_pointers=convention))
+    lower_math(module)
+    _run(module, TO_LLVM.format(chip=chip.name, features=chip.features))
+    keep_intrinsics(module)
+    _run(module, TO_NVVM.format(bare_pointers=str(bare_pointers).lower()))
     reject_what_was_not_lowered(module)
     reject_what_the_chip_lacks(module, chip)
     relax_reductions(module)

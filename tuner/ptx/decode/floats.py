@@ -38,7 +38,7 @@ def float_binary(operands: Operands, type_: PtxType) -> Step:
 
 
 def float_divide(operands: Operands, type_: PtxType) -> Step:
-    """Decodes div."""
+    """Decodes div, always rounded once: .approx and .full of f32 may be off by 2 ulp on a device."""
     operands.modifiers.take("approx", "full")
     finish, start = _rounding(operands, type_), _flushing(operands, type_)
     return binary(operands, type_, lambda a, b: finish(start(a) / start(b)))
@@ -88,7 +88,13 @@ def copy_sign(operands: Operands) -> Step:
 
 
 def approximate(operands: Operands) -> Step:
-    """Decodes ex2, lg2, rcp, sqrt, rsqrt, sin, cos and tanh: exact here, within any tolerance of the ISA."""
+    """Decodes ex2, lg2, rcp, sqrt, rsqrt, sin, cos and tanh.
+
+    With .rn, rcp and sqrt are what a device gives. All others are the exact result rounded once, where a
+    device may be off: of f32 by 1 ulp for rcp and 2 ulp for ex2; by 2**-23 of the result for sqrt, 2**-22.9
+    for rsqrt and 2**-11 for tanh; by 2**-22 for lg2 between 0.5 and 2, and 2**-20.5 for sin and cos near 0.
+    Of 16 bits it is more. Source: PTX ISA, the instructions' descriptions; CUDA programming guide, exp2f.
+    """
     function = APPROXIMATE[operands.instruction.parts[0]]
     type_ = operands.modifiers.type(*FLOATS)
     operands.modifiers.take("approx")
