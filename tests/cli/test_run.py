@@ -62,6 +62,14 @@ def test_a_program_on_the_host_is_timed(run: Tuner) -> None:
     assert (comparison["name"], comparison["equal"]) == ("argument 2", True)
 
 
+@pytest.mark.parametrize("target", ["simulator", "cpu"])
+@pytest.mark.parametrize("name", ["matmul_gelu", "rms_norm", "softmax"])
+def test_programs_with_math_give_the_same_as_loops_on_the_host(run: Tuner, name: str, target: str) -> None:
+    done = on(run, target, name, "--compare")
+    assert done.code == 0, done.err
+    assert "equal   result 0: error " in done.out
+
+
 def test_arguments_come_by_words(run: Tuner) -> None:
     done = on(run, "cpu", "-", stdin="func.func @f(%x: f32, %n: index) -> index { return %n : index }")
     assert done.code == 2

@@ -1,5 +1,6 @@
 """Whole programs on the simulated GPU: the examples against numpy, random ones against loops on the host."""
 
+import math
 import re
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,39 @@ def test_the_asynchronous_matmul_gives_what_numpy_gives(form: str) -> None:
     a, b, c = arrays((84, 32), (32, 84), (84, 84))
     program(a, b, c)
     np.testing.assert_allclose(c, a @ b, rtol=0, atol=1e-5)
+    program.close()
+    assert program.device.reports == ()
+
+
+def gelu(a: Any, b: Any) -> Any:
+    product = a.astype(np.float64) @ b
+    return product / 2 * (1 + np.vectorize(math.erf)(product / math.sqrt(2)))
+
+
+def softmax(x: Any) -> Any:
+    powers = np.exp(x - x.max(1, keepdims=True).astype(np.float64))
+    return powers / powers.sum(1, keepdims=True)
+
+
+def rms_norm(x: Any) -> Any:
+    wide = x.astype(np.float64)
+    return wide / np.sqrt(np.mean(wide**2, 1, keepdims=True) + 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "function", "dtype", "shapes", "rtol"),
+    [
+        ("matmul_gelu", gelu, np.float32, [(64, 32), (32, 48)], 1e-5),
+        ("softmax", softmax, np.float32, [(40, 96)], 2e-6),
+        ("rms_norm", rms_norm, np.float16, [(40, 96)], 2**-10),  # an f16 has 11 bits
+    ],
+)
+def test_programs_with_math_give_what_numpy_gives(
+    name: str, function: Any, dtype: Any, shapes: list[tuple[int, int]], rtol: float
+) -> None:
+    program = compiled(name)
+    inputs = [4 * array.astype(dtype) for array in arrays(*shapes)]
+    np.testing.assert_allclose(program(*inputs), function(*inputs), rtol=rtol, atol=1e-5)
     program.close()
     assert program.device.reports == ()
 

@@ -14,6 +14,7 @@ from tuner.device_program import DeviceProgram
 from tuner.errors import CandidateError, Stage, UsageError
 from tuner.mlir.bindings import gpu, ir
 from tuner.mlir.gpu_lowering import kernels_to_ptx, outline_kernels
+from tuner.mlir.host_lowering import with_own_math
 from tuner.mlir.lowering import without_builtins
 from tuner.mlir.ops.dialect import walk
 from tuner.mlir.passes.async_streams import use_streams
@@ -22,6 +23,7 @@ from tuner.mlir.passes.buffer_accesses import device_accesses, host_accesses, un
 from tuner.mlir.passes.buffer_roots import is_buffer
 from tuner.mlir.passes.given_tokens import drop_tokens
 from tuner.mlir.passes.gpux import lower_gpux, take_stream_from_caller, uses_gpux
+from tuner.mlir.passes.host_math import lower_missing_math
 from tuner.mlir.passes.host_to_device_memory import HostMemoryOptions, host_to_device_memory
 from tuner.mlir.passes.kernel_effects import KernelEffects
 from tuner.mlir.passes.launch_stack import give_stack_back
@@ -42,7 +44,7 @@ CLEAN = "builtin.module(canonicalize,cse)"
 # Like the host's own pipeline, but for gpu-to-llvm; simplified only behind it.
 TO_LLVM = (
     "builtin.module(func.func(convert-linalg-to-loops),convert-vector-to-scf,expand-strided-metadata,lower-affine,"
-    "convert-scf-to-cf,convert-vector-to-llvm,arith-expand,convert-math-to-llvm,convert-math-to-libm,"
+    "convert-scf-to-cf,convert-vector-to-llvm,arith-expand,convert-math-to-libm,convert-math-to-llvm,"
     "gpu-to-llvm{{use-bare-pointers-for-kernels={bare_pointers}}},"
     "convert-ub-to-llvm,finalize-memref-to-llvm,convert-func-to-llvm,convert-arith-to-llvm,convert-index-to-llvm,"
     "convert-cf-to-llvm,reconcile-unrealized-casts,canonicalize,cse)"
@@ -105,12 +107,12 @@ def lower_device_program(
         _finish_binary(module, ptx, assemble)
     copy_by_loops(function)
     reject_copies_of_views(module)
+    lower_missing_math(module)
     run_passes(module, TO_LLVM.format(bare_pointers=str(bare).lower()))
     reject_what_was_not_converted(module)
     give_stack_back(module)
-    return DeviceProgram(
-        without_builtins(module), entry, arguments, results, written, options.device_arguments, slots
-    )
+    text = with_own_math(without_builtins(module))
+    return DeviceProgram(text, entry, arguments, results, written, options.device_arguments, slots)
 
 
 def _make_asynchronous(module: ir.Module, function: Any, options: DeviceOptions) -> int:

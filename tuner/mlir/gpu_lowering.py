@@ -19,6 +19,7 @@ from tuner.mlir.passes.dynamic_shared_memory import use_dynamic_shared_memory
 from tuner.mlir.passes.external_shared_memory import make_shared_memory_external
 from tuner.mlir.passes.kept_intrinsics import keep_intrinsics
 from tuner.mlir.passes.one_gpu_module import merge_gpu_modules
+from tuner.mlir.passes.private_memory import use_private_memory
 from tuner.mlir.passes.warp_ids import expand_warp_ids
 
 # The sink pass comes before outlining: without it constants become kernel parameters.
@@ -79,6 +80,7 @@ def outline_kernels(module: ir.Module, chip: Chip) -> int:
     merge_gpu_modules(module)
     expand_composed_ops(module)
     expand_warp_ids(module)
+    use_private_memory(module)
     blocks = use_dynamic_shared_memory(module, chip.max_shared_bytes)
     return max((block.alignment_bytes for block in blocks), default=1)
 

@@ -11,10 +11,11 @@ from tuner.mlir.cpu_splicing import call_kernels, link
 from tuner.mlir.guards import DECLARATION, RESOLVABLE
 from tuner.mlir.lowering import without_builtins
 from tuner.mlir.passes.gpux_on_host import drop_streams
+from tuner.mlir.passes.host_math import lower_missing_math
 from tuner.mlir.passes.kernels_on_host import run_kernels_on_host
 from tuner.mlir.passes.one_gpu_module import merge_gpu_modules
 from tuner.mlir.passes.view_copies import copy_by_loops
-from tuner.mlir.program_payload import INLINE, ProgramPayload, reject_linalg, run_passes
+from tuner.mlir.program_payload import INLINE, RUNTIME, ProgramPayload, reject_linalg, run_passes
 from tuner.mlir.program_signature import arguments_of, results_of, written_arguments
 from tuner.problem import Problem
 from tuner.target import Script
@@ -50,17 +51,19 @@ def lower_host_program(
     function.attributes[EXPORTED] = ir.UnitAttr.get()
     if written is None:
         written = written_arguments(function)
+    lower_missing_math(module)
     run_passes(module, TO_LLVM)
     link(module, kernels)
     _reject_leftovers(module)
-    text = _with_own_math(without_builtins(module))
+    text = with_own_math(without_builtins(module))
     return DeviceProgram(text, payload.entry, arguments, results, written)
 
 
-def _with_own_math(text: str) -> str:
+def with_own_math(text: str) -> str:
     """Renames what is declared of the math library: LLVM knows those names, the JIT has them wrong."""
     for name in set(DECLARATION.findall(text)) - RESOLVABLE:
-        text = re.sub(rf"@{re.escape(name)}\b", f"@{MATH_PREFIX}{name}", text)
+        if not name.startswith(RUNTIME):
+            text = re.sub(rf"@{re.escape(name)}\b", f"@{MATH_PREFIX}{name}", text)
     return text
 
 

@@ -10,6 +10,7 @@ from tuner.errors import UsageError
 from tuner.runtime.device_arrays import DeviceArray, wait_for_producers
 from tuner.runtime.host_code import HostCode
 from tuner.runtime.host_heap import HostHeap
+from tuner.runtime.host_math import math_symbols
 from tuner.runtime.marshalling import CallFrame, Passed, check_distinct, check_writable, pass_value
 from tuner.runtime.mgpu import MgpuTable
 from tuner.runtime.program_graph import ProgramGraph
@@ -34,7 +35,7 @@ class LoadedProgram:
         self._turn = threading.Lock()
         self._table = MgpuTable(device)
         self._heap = HostHeap(device.watch)
-        symbols = self._table.addresses() | self._heap.addresses()
+        symbols = self._table.addresses() | self._heap.addresses() | math_symbols(program.llvm)
         self._code: HostCode | None = HostCode(program.llvm, program.entry, symbols)
         self._streams: tuple[int, ...] = ()
         self._kept: tuple[Passed, ...] = ()  # arguments of a call that may still run

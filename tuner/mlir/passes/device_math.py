@@ -52,9 +52,14 @@ def lower_math(module: ir.Module) -> None:
     for op in [op for kernel in walk(module, "gpu.func") for op in _math_ops(kernel)]:
         _require(op)
         if op.name not in NATIVE | OF_INTEGERS:
-            with op.location, ir.InsertionPoint(op):
-                op.results[0].replace_all_uses_with(_computed(op).value)
-            op.erase()
+            compute(op)
+
+
+def compute(op: Any) -> None:
+    """Replaces an operation by its formula, which it must have."""
+    with op.location, ir.InsertionPoint(op):
+        op.results[0].replace_all_uses_with(_computed(op).value)
+    op.erase()
 
 
 def _math_ops(kernel: Any) -> list[Any]:

@@ -52,9 +52,13 @@ class Term:
         """Shifts an integer, the sign following."""
         return self._made("arith.shrsi", self, self.constant(count))
 
-    def __and__(self, other: "Term") -> "Term":
-        """Tells whether both hold."""
-        return self._made("arith.andi", self, other)
+    def __and__(self, other: "Term | int") -> "Term":
+        """Returns the bits that both have; of truths, whether both hold."""
+        return self._made("arith.andi", self, self._of(other))
+
+    def __or__(self, other: "Term | int") -> "Term":
+        """Returns the bits that one of them has."""
+        return self._made("arith.ori", self, self._of(other))
 
     def __lt__(self, other: "Term | float") -> "Term":
         """Tells whether it is less, which NaN never is."""
