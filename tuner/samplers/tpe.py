@@ -14,6 +14,8 @@ from tuner.samplers.start import is_starting, start_row
 from tuner.samplers.surrogate import Surrogate
 from tuner.samplers.task import Task
 
+KERNEL_WEIGHT = 1.0  # exponent of the kernels' improvement in the product; the process' has 1
+
 
 class Tpe(AbstractMethod):
     """Chooses the row with the largest product. Pending rows and failures count as slow (constant liar)."""
@@ -27,5 +29,5 @@ class Tpe(AbstractMethod):
         if is_starting(self.task):
             return start_row(self.task, rng)
         scope = self.task.scope(rng)
-        score = self._surrogate.log_gain(scope) + self._densities.log_gain(scope)
+        score = self._surrogate.log_gain(scope) + KERNEL_WEIGHT * self._densities.log_gain(scope)
         return self.task.best_unseen(scope, score, rng)
