@@ -31,11 +31,6 @@ if TYPE_CHECKING:
     from tuner.tuning.composition import Composition
     from tuner.tuning.session import TunedRun
 
-SETTINGS = (
-    *("dtype", "layout", "epilogue", "output_dtype", "target", "chip", "strategy", "space", "sampler"),
-    *("trials", "budget", "seed", "threads", "workers", "fresh"),
-    *("no_warm_start", "warm_start"),
-)
 REASONS_SHOWN = 3
 
 
@@ -92,9 +87,11 @@ def tune(
     if is_payload(words["operation"]) and resume is None:
         context.exit(tune_payload(context, composition, database, as_json, **words))
     _reject_words_of_programs(entry=words.pop("entry"), arg=words.pop("arguments"))
-    settings = None if resume is not None else _settings(composition, **words)  # type: ignore[arg-type]
-    if resume is not None:
-        _require_no_settings(context)
+    if resume is None:
+        settings = _settings(composition, **words)  # type: ignore[arg-type]
+    else:
+        _require_no_settings(context, words)
+        settings = None
     with open_store(database) as store:
         tuned = run_session(composition, store, settings, resume)
         code = INTERRUPTED if tuned.is_interrupted else DONE if tuned.has_worked else FAILED
@@ -155,11 +152,11 @@ def _settings(
     )
 
 
-def _require_no_settings(context: click.Context) -> None:
+def _require_no_settings(context: click.Context, words: dict[str, object]) -> None:
     """Raises UsageError for words beside --resume that the stored settings decide."""
-    given = settings_given(context, SETTINGS)
-    if context.params["operation"] is not None or given:
-        found = ", ".join(given) or context.params["operation"]
+    given = settings_given(context, words)
+    if words["operation"] is not None or given:
+        found = ", ".join(given) or words["operation"]
         raise UsageError(f"--resume: goes on with the run's stored settings, found {found} beside it")
 
 
