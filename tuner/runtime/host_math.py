@@ -11,8 +11,9 @@ DECLARED = re.compile(rf"llvm\.func @{MATH_PREFIX}(\w+)\(")
 
 def math_symbols(llvm_text: str) -> dict[str, int]:
     """Returns the address of each function that the code declares and the math library has."""
-    names, path = sorted(set(DECLARED.findall(llvm_text))), find_library("m")
-    if path is None or not names:
+    names = sorted(set(DECLARED.findall(llvm_text)))
+    path = find_library("m") if names else None  # it starts a process
+    if path is None:
         return {}
     library = ctypes.CDLL(path)
     found = {name: getattr(library, name, None) for name in names}
