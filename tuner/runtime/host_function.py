@@ -7,7 +7,7 @@ from tuner.errors import UsageError
 from tuner.runtime.host_code import HostCode
 from tuner.runtime.host_heap import HostHeap
 from tuner.runtime.host_math import math_symbols
-from tuner.runtime.marshalling import CallFrame, Passed, check_distinct, check_writable, pass_value
+from tuner.runtime.marshalling import CallFrame, Passed, pass_arguments
 from tuner.runtime.results import allocated_for_results, copied
 
 
@@ -47,17 +47,8 @@ class HostFunction:
 
     def prepare(self, *arguments: object) -> "PreparedCall":
         """Checks arguments and lays them out. Raises UsageError."""
-        program, expected = self.program, self.program.arguments
-        if len(arguments) != len(expected):
-            raise UsageError(f"{program.entry}: found {len(arguments)} arguments, allowed {len(expected)}")
-        passed: list[Passed] = []
-        for number, (value, kind) in enumerate(zip(arguments, expected, strict=True)):
-            name = f"{program.entry}: argument {number}"
-            passed.append(pass_value(name, value, kind, program, 0))
-            if program.written[number]:
-                check_writable(name, passed[-1])
-        check_distinct(program, tuple(passed))
-        return PreparedCall(tuple(passed), CallFrame(tuple(passed), (), program.results))
+        passed = pass_arguments(self.program, arguments, 0)
+        return PreparedCall(passed, CallFrame(passed, (), self.program.results))
 
     def repeat(self, call: "PreparedCall", times: int) -> None:
         """Calls again and again on the same arguments; results are dropped."""

@@ -56,6 +56,21 @@ def pass_value(name: str, value: object, expected: ValueType, program: DevicePro
     return Passed(_words(MemRef.of(array.ctypes.data, array.shape)), True, array, (value, array))
 
 
+def pass_arguments(program: DeviceProgram, arguments: tuple[object, ...], stream: int) -> tuple[Passed, ...]:
+    """Checks all arguments of a call, each by itself and beside the others. Raises UsageError."""
+    entry, expected = program.entry, program.arguments
+    if len(arguments) != len(expected):
+        raise UsageError(f"{entry}: found {len(arguments)} arguments, allowed {len(expected)}")
+    passed: list[Passed] = []
+    for number, (value, type_) in enumerate(zip(arguments, expected, strict=True)):
+        name = f"{entry}: argument {number}"
+        passed.append(pass_value(name, value, type_, program, stream))
+        if program.written[number]:
+            check_writable(name, passed[-1])
+    check_distinct(program, tuple(passed))
+    return tuple(passed)
+
+
 def check_writable(name: str, passed: Passed) -> None:
     """Raises UsageError for a read-only array that the program writes: it does so by address."""
     is_read_only = passed.host is not None and not passed.host.flags.writeable

@@ -11,7 +11,7 @@ from tuner.runtime.device_arrays import DeviceArray, wait_for_producers
 from tuner.runtime.host_code import HostCode
 from tuner.runtime.host_heap import HostHeap
 from tuner.runtime.host_math import math_symbols
-from tuner.runtime.marshalling import CallFrame, Passed, check_distinct, check_writable, pass_value
+from tuner.runtime.marshalling import CallFrame, Passed, pass_arguments
 from tuner.runtime.mgpu import MgpuTable
 from tuner.runtime.program_graph import ProgramGraph
 from tuner.runtime.results import allocated_for_results, copied, note_reads, viewed
@@ -123,17 +123,7 @@ class LoadedProgram:
         return (stream_handle(stream), *self._streams[1:])
 
     def _pass(self, arguments: tuple[object, ...], slots: tuple[int, ...]) -> tuple[Passed, ...]:
-        program, expected = self.program, self.program.arguments
-        if len(arguments) != len(expected):
-            raise UsageError(f"{program.entry}: found {len(arguments)} arguments, allowed {len(expected)}")
-        passed = []
-        for number, (value, type_) in enumerate(zip(arguments, expected, strict=True)):
-            name = f"{program.entry}: argument {number}"
-            passed.append(pass_value(name, value, type_, program, slots[0] if slots else 0))
-            if program.written[number]:
-                check_writable(name, passed[-1])
-        check_distinct(program, tuple(passed))
-        return tuple(passed)
+        return pass_arguments(self.program, arguments, slots[0] if slots else 0)
 
     def _run(self, passed: tuple[Passed, ...], slots: tuple[int, ...]) -> tuple[Any, ...]:
         first, watch = slots[0] if slots else None, self.device.watch
