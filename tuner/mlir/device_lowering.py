@@ -15,7 +15,7 @@ from tuner.errors import CandidateError, Stage, UsageError
 from tuner.mlir.bindings import gpu, ir
 from tuner.mlir.gpu_lowering import kernels_to_ptx, outline_kernels
 from tuner.mlir.host_lowering import with_own_math
-from tuner.mlir.lowering import without_builtins
+from tuner.mlir.lowering import EXPORTED, without_builtins
 from tuner.mlir.ops.dialect import walk
 from tuner.mlir.passes.async_streams import use_streams
 from tuner.mlir.passes.async_tokens import use_tokens
@@ -26,6 +26,7 @@ from tuner.mlir.passes.gpux import lower_gpux, take_stream_from_caller, uses_gpu
 from tuner.mlir.passes.host_math import lower_missing_math
 from tuner.mlir.passes.host_to_device_memory import HostMemoryOptions, host_to_device_memory
 from tuner.mlir.passes.kernel_effects import KernelEffects
+from tuner.mlir.passes.launch_operands import kernel_of
 from tuner.mlir.passes.launch_stack import give_stack_back
 from tuner.mlir.passes.pinned_memory import forget_registrations
 from tuner.mlir.passes.synchronous import wait_for_each
@@ -39,7 +40,6 @@ Assemble = Callable[[str, tuple[str, ...]], bytes]  # PTX, names of its kernels 
 # CUDA gives each device 8 connections to the host; streams beyond them share one. CUDA programming guide,
 # CUDA_DEVICE_MAX_CONNECTIONS.
 MAX_STREAMS = 8
-EXPORTED = "llvm.emit_c_interface"
 CLEAN = "builtin.module(canonicalize,cse)"
 # Like the host's own pipeline, but for gpu-to-llvm; simplified only behind it.
 TO_LLVM = (
@@ -157,14 +157,10 @@ def _finish_binary(module: ir.Module, ptx: str, assemble: Assemble | None) -> No
     """Keeps of the kernels' binary what is the same each time, which the time to make it is not."""
     for binary in walk(module, "gpu.binary"):
         made = gpu.ObjectAttr(ir.ArrayAttr(binary.attributes["objects"])[0])
-        names = tuple(sorted({_kernel(launch) for launch in walk(module, "gpu.launch_func")}))
+        names = tuple(sorted({kernel_of(launch) for launch in walk(module, "gpu.launch_func")}))
         code, kind = (made.object, made.format) if assemble is None else (assemble(ptx, names), BINARY)
         kept = gpu.ObjectAttr.get(made.target, kind, code, kernels=made.kernels)
         binary.attributes["objects"] = ir.ArrayAttr.get([kept])
-
-
-def _kernel(launch: Any) -> str:
-    return str(ir.SymbolRefAttr(launch.attributes["kernel"]).value[-1])
 
 
 def _arguments(function: Any) -> list[Any]:

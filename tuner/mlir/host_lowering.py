@@ -9,7 +9,7 @@ from tuner.errors import CandidateError, Stage
 from tuner.mlir.bindings import ir
 from tuner.mlir.cpu_splicing import call_kernels, link
 from tuner.mlir.guards import DECLARATION, RESOLVABLE
-from tuner.mlir.lowering import without_builtins
+from tuner.mlir.lowering import EXPORTED, without_builtins
 from tuner.mlir.passes.gpux_on_host import drop_streams
 from tuner.mlir.passes.host_math import lower_missing_math
 from tuner.mlir.passes.kernels_on_host import run_kernels_on_host
@@ -32,7 +32,6 @@ TO_LLVM = (
 )
 NO_SCRIPTS: Mapping[Problem, Script] = {}
 MATH_PREFIX = "math_"  # of functions of the C library that ``tuner.runtime.host_math`` finds
-EXPORTED = "llvm.emit_c_interface"
 
 
 def lower_host_program(
