@@ -58,3 +58,8 @@ class Record:
     def median_s(self) -> float | None:
         """Returns the median in seconds; None for anything that was not timed."""
         return self.outcome.median_s if isinstance(self.outcome, Measurement) else None
+
+    @property
+    def code(self) -> str:
+        """Returns what tells generated code apart: its hash, or for want of one its own candidate."""
+        return self.artifact_sha256 or self.script_sha256 or self.candidate.text

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from tuner.answer import half_width
 from tuner.bench import AbstractBench
-from tuner.record import Measurement, Record
+from tuner.record import Measurement
 from tuner.report import record_of
 from tuner.runs import StoredTrial, Vendor
 from tuner.target import Effort
@@ -28,7 +28,7 @@ def choose_finalists(trials: tuple[StoredTrial, ...], limit: int = FINALISTS) ->
     measured.sort(key=lambda trial: (record_of(trial).median_s, trial.number))
     by_code: dict[str, StoredTrial] = {}
     for trial in measured:
-        by_code.setdefault(_code(record_of(trial)), trial)
+        by_code.setdefault(record_of(trial).code, trial)
     return tuple(by_code.values())[:limit]
 
 
@@ -57,8 +57,3 @@ def noise_of(first: Measurement, again: Measurement) -> float:
     smaller = min(first.median_s, again.median_s)
     difference = abs(first.median_s - again.median_s) / smaller
     return max(difference, *(half_width(measurement) for measurement in (first, again)))
-
-
-def _code(record: Record) -> str:
-    """Returns what tells generated code apart: its hash, or for want of one its own candidate."""
-    return record.artifact_sha256 or record.script_sha256 or record.candidate.text

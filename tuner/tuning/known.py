@@ -10,7 +10,6 @@ from tuner.kernel import Resources
 from tuner.machine import Machine
 from tuner.nearest import Task, nearest_first
 from tuner.problem import Problem
-from tuner.record import Record
 from tuner.report import record_of
 from tuner.runs import Run, RunSettings, StoredTrial, TrialQuery
 from tuner.space import Candidate
@@ -108,12 +107,8 @@ def _points(trials: list[StoredTrial]) -> tuple[tuple[Candidate, str], ...]:
     by_code: dict[str, tuple[Candidate, str]] = {}
     for trial in trials:
         record = record_of(trial)
-        by_code.setdefault(_code(record), (record.candidate, f"run {trial.run}"))
+        by_code.setdefault(record.code, (record.candidate, f"run {trial.run}"))
     return tuple(by_code.values())[:POINTS]
-
-
-def _code(record: Record) -> str:
-    return record.artifact_sha256 or record.script_sha256 or record.candidate.text
 
 
 def _of_file(file: Path, strategies: tuple[str, ...]) -> Known:
