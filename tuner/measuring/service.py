@@ -1,22 +1,19 @@
 """What the child process of a measuring serves: it owns the GPU, and may be lost with a candidate."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-
-import numpy as np
 
 from tuner.bench import FinalTimes
 from tuner.errors import CandidateError, Stage
-from tuner.evaluate import Judgement, judge
+from tuner.evaluate import Judgement
 from tuner.measured_elsewhere import CUBIN, PTX
 from tuner.problem import Problem
 from tuner.sampled_reference import compare_sampled
-from tuner.target import AbstractJudge, Artifact, Effort
+from tuner.target import Artifact, Effort
 from tuner.targets.gpu_judge import GpuJudge
 from tuner.tuning.vendor import gpu_library_environment
 from tuner.workers.finals import Group
 from tuner.workers.protocol import Factory, ServiceSpec
-from tuner.workers.services import TIMING, Announce, time_together
+from tuner.workers.services import Announce, JudgeService
 
 
 @dataclass(frozen=True)
@@ -31,34 +28,28 @@ class MeasuringService:
     """Verifies and times programs; machine code that the driver does not take is replaced by its PTX."""
 
     def __init__(self, announce: Announce, judge: Factory) -> None:
-        self._announce = announce
-        self._judge: AbstractJudge = judge.build()
+        self._service = JudgeService(announce, judge)
 
     def judge(self, problem: Problem, artifact: Artifact, effort: Effort, seed: int) -> Judged:
         """Returns verdict and time. Raises CandidateError; that of the machine code if neither is taken."""
         program = artifact.program
         assert program is not None
         try:
-            return Judged(self._judged(problem, artifact, effort, seed), CUBIN if program.cubin else PTX)
+            judgement = self._service.judge(problem, artifact, effort, seed)
+            return Judged(judgement, CUBIN if program.cubin else PTX)
         except CandidateError as error:
             if error.stage is not Stage.LOAD or not program.cubin or not program.ptx:
                 raise
             refused = error
         try:
             bare = replace(artifact, program=replace(program, cubin=b""))
-            return Judged(self._judged(problem, bare, effort, seed), PTX)
+            return Judged(self._service.judge(problem, bare, effort, seed), PTX)
         except CandidateError as error:
             raise (refused if error.stage is Stage.LOAD else error) from error
 
     def finals(self, problem: Problem, group: Group, effort: Effort, seed: int) -> FinalTimes:
         """Times a group interleaved; None for a program that does not load."""
-        return time_together(self._judge, problem, group, effort, np.random.default_rng(seed), self._timing())
-
-    def _judged(self, problem: Problem, artifact: Artifact, effort: Effort, seed: int) -> Judgement:
-        return judge(self._judge, problem, artifact, effort, np.random.default_rng(seed), self._timing())
-
-    def _timing(self) -> Callable[[], None]:
-        return lambda: self._announce(TIMING)
+        return self._service.finals(problem, group, effort, seed)
 
 
 def gpu_judge(chip: str) -> GpuJudge:
