@@ -13,7 +13,7 @@ VALUES = {
     *("reference", "sampled_reference", "bf16"),
     *("space", "expression", "evaluation", "partial", "enumeration", "feasible"),
     *("row_keys", "rule", "row_sample", "mined_conditions", "mining"),
-    *("ped_anova", "ablation"),
+    *("ped_anova", "ablation", "hypergeometric"),
     *("program_times", "program_run", "program_report"),
     *("record", "conditions", "runs", "answer", "device_program", "recorded_space", "run_difference"),
     *("pending", "measured_elsewhere", "promise", "plain_values"),

@@ -7,8 +7,9 @@ knob without any effect is to show as much.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from math import exp, lgamma
+from math import exp
 
+from tuner.hypergeometric import log_chance_of_one_kind
 from tuner.ped_anova import importances
 from tuner.record import Measurement, Record
 from tuner.runs import StoredTrial
@@ -180,13 +181,4 @@ def _chance(faster: int, held: int, every: int) -> float:
     """Returns how likely ``held`` trials drawn from all have none among the ``faster`` fastest."""
     if held + faster > every:
         return 0.0
-
-    def log_factorial(number: int) -> float:
-        return lgamma(number + 1)
-
-    return exp(
-        log_factorial(every - faster)
-        - log_factorial(every - faster - held)
-        + log_factorial(every - held)
-        - log_factorial(every)
-    )
+    return exp(log_chance_of_one_kind(held, every - faster, every))

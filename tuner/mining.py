@@ -9,13 +9,14 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import comb, exp, lgamma, log
+from math import comb, exp, log
 
 import numpy as np
 import numpy.typing as npt
 
 from tuner.errors import Failure, Stage
 from tuner.expression import parse
+from tuner.hypergeometric import log_chance_of_one_kind
 from tuner.mined_conditions import Columns, Condition, Truth, conditions
 from tuner.space import Value
 
@@ -177,22 +178,9 @@ def _best(pure: list[_Rule], left: Truth, worked: Truth, min_support: int, log_t
         ((rule, count) for rule, count in zip(pure, support, strict=True) if count >= enough),
         key=lambda pair: (pair[0].cost, -pair[1], pair[0].constraint),
     )
-    chance = exp(min(0.0, log_tried + _log_chance(explained, _count(left), _count(worked))))
+    failed = _count(left)
+    chance = exp(min(0.0, log_tried + log_chance_of_one_kind(explained, failed, failed + _count(worked))))
     return _Found(chosen, chance) if chance <= CHANCE_LIMIT else None
-
-
-def _log_chance(explained: int, failed: int, worked: int) -> float:
-    """Returns the logarithm of C(failed, explained) / C(failed + worked, explained)."""
-
-    def log_factorial(number: int) -> float:
-        return lgamma(number + 1)
-
-    return (
-        log_factorial(failed)
-        - log_factorial(failed - explained)
-        + log_factorial(failed + worked - explained)
-        - log_factorial(failed + worked)
-    )
 
 
 def _kinds(observations: tuple[Observation, ...], min_support: int) -> list[tuple[Stage, Truth]]:
