@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tuner.errors import CandidateError, Stage
-from tuner.mlir.bindings import ir
+from tuner.mlir.passes.async_ops import is_token
 from tuner.mlir.passes.buffer_accesses import (
     NONE,
     Accesses,
@@ -147,8 +147,7 @@ class _Found:
 
 
 def _refuse_tokens(op: Any) -> None:
-    token = ir.Type.parse("!gpu.async.token")
-    if any(value.type == token for value in [*op.operands, *op.results]):
+    if any(is_token(value) for value in [*op.operands, *op.results]):
         raise _unfit(op, "async tokens", "synchronous device work: tokens are made here")
 
 

@@ -13,6 +13,11 @@ from tuner.mlir.passes.launch_operands import SEGMENTS
 ASYNC = "!gpu.async.token"
 
 
+def is_token(value: Any) -> bool:
+    """Tells whether a value is a token."""
+    return str(value.type) == ASYNC
+
+
 def make_async(op: Any, dependency: Any) -> Any:
     """Builds the asynchronous op before ``op``, hands its results on, and returns its token.
 

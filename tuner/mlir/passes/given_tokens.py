@@ -9,7 +9,7 @@ from typing import Any
 from tuner.errors import CandidateError, Stage
 from tuner.mlir.bindings import ir
 from tuner.mlir.building import create
-from tuner.mlir.passes.async_ops import ASYNC
+from tuner.mlir.passes.async_ops import is_token
 from tuner.mlir.passes.buffer_accesses import DEVICE_OPS, inside
 from tuner.mlir.passes.launch_operands import SEGMENTS
 
@@ -31,8 +31,8 @@ def _make_synchronous(op: Any) -> None:
     if SEGMENTS in attributes:
         sizes = list(ir.DenseI32ArrayAttr(attributes[SEGMENTS]))
         attributes[SEGMENTS] = ir.DenseI32ArrayAttr.get([0, *sizes[1:]])
-    operands = [each for each in op.operands if not _is_token(each)]
-    results = [each.type for each in op.results if not _is_token(each)]
+    operands = [each for each in op.operands if not is_token(each)]
+    results = [each.type for each in op.results if not is_token(each)]
     with op.location, ir.InsertionPoint(op):
         made = create(op.name, results, operands, **attributes)
     for index, result in enumerate(made.results):
@@ -40,15 +40,11 @@ def _make_synchronous(op: Any) -> None:
 
 
 def _has_tokens(op: Any) -> bool:
-    return any(_is_token(value) for value in [*op.operands, *op.results])
+    return any(is_token(value) for value in [*op.operands, *op.results])
 
 
 def _refuse_other_users(op: Any) -> None:
-    for result in filter(_is_token, op.results):
+    for result in filter(is_token, op.results):
         for use in result.uses:
             found = f"{use.owner.name} at {str(op.location)[:120]}: found a token of {op.name}"
             raise CandidateError(Stage.COMPILE, f"{found}, allowed for gpu operations in the same block")
-
-
-def _is_token(value: Any) -> bool:
-    return str(value.type) == ASYNC

@@ -13,7 +13,7 @@ from tuner.errors import CandidateError, Stage
 from tuner.mlir.bindings import ir
 from tuner.mlir.building import create
 from tuner.mlir.interpreter import parse
-from tuner.mlir.passes.async_ops import ASYNC
+from tuner.mlir.passes.async_ops import ASYNC, is_token
 from tuner.mlir.passes.buffer_accesses import inside
 from tuner.mlir.passes.launch_operands import SEGMENTS
 from tuner.mlir.passes.stream_calls import StreamCalls
@@ -150,7 +150,7 @@ class _Lowering:
 def _check(op: Any) -> None:
     if op.name not in KNOWN:
         raise _unfit(op, op.name, ", ".join(sorted(KNOWN)))
-    if any(str(value.type) == ASYNC for value in [*op.operands, *op.results]):
+    if any(is_token(value) for value in [*op.operands, *op.results]):
         raise _unfit(op, "async tokens", "the order of a stream")
     if op.name == CREATE:
         if list(op.operands):

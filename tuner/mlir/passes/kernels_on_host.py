@@ -12,6 +12,7 @@ from tuner.mlir.bindings import ir
 from tuner.mlir.building import create, index
 from tuner.mlir.ops.dialect import walk
 from tuner.mlir.parallel_loops import for_each_element, store
+from tuner.mlir.passes.async_ops import is_token
 from tuner.mlir.passes.launch_operands import ARGUMENTS, BLOCK, GRID, kernel_of, operands
 
 # What a kernel asks for -> where its three values begin among the indices that are passed on.
@@ -25,7 +26,6 @@ HOST_OPS = frozenset(
         *("host_register", "host_unregister"),
     )
 )
-DEPENDENCY = "!gpu.async.token"
 
 
 def run_kernels_on_host(module: ir.Module) -> None:
@@ -154,8 +154,8 @@ def _to_loops(launch: Any, names: dict[str, str]) -> None:
 
 
 def _use_host_memory(op: Any) -> None:
-    kept = [each for each in op.operands if str(each.type) != DEPENDENCY]
-    kinds = [each.type for each in op.results if str(each.type) != DEPENDENCY]
+    kept = [each for each in op.operands if not is_token(each)]
+    kinds = [each.type for each in op.results if not is_token(each)]
     with op.location, ir.InsertionPoint(op):
         if op.name == "gpu.memcpy":
             create("memref.copy", [], kept[::-1])  # there the destination comes first
