@@ -62,6 +62,17 @@ CHIPS = {
         Chip("sm_120", "+ptx87", 100 * KIB, max_threads=1536, max_blocks=24, max_barriers=24),
     )
 }
+# Of the largest product of each chip that is sold, where the machine does not tell; NVIDIA's data sheets:
+# A100, A40, L40S, H200, B200, RTX PRO 6000.
+USUAL_MULTIPROCESSORS = {
+    "sm_80": 108,
+    "sm_86": 84,
+    "sm_89": 142,
+    "sm_90": 132,
+    "sm_90a": 132,
+    "sm_100": 148,
+    "sm_120": 188,
+}
 
 
 def chip_of(name: str) -> Chip:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tuner.chips import WARP_THREADS, Chip
+from tuner.chips import USUAL_MULTIPROCESSORS, WARP_THREADS, Chip
 from tuner.occupancy import BlockNeeds, blocks_per_multiprocessor
 from tuner.problem import Problem
 
@@ -24,8 +24,6 @@ F64_FMA = {80: 32.0, 90: 64.0, 100: 64.0}
 USUAL_F64_FMA = 2.0
 TENSOR_FMA = {80: 1024.0, 90: 1024.0, 100: 1024.0}  # of 16-bit elements; half of that for tf32
 USUAL_TENSOR_FMA = 512.0
-# Of the largest product of each chip that is sold, where the machine does not tell: white papers.
-USUAL_MULTIPROCESSORS = {80: 108, 86: 84, 89: 142, 90: 132, 100: 148, 120: 188}
 L2_BYTES_PER_CYCLE = 24.0  # to each multiprocessor while all read: 15 to 30 on A100, H100, AD102, GA102
 ISSUED_PER_CYCLE = 128.0  # instructions of threads: one of a warp in each of four partitions
 SHARED_BYTES_PER_CYCLE = 128.0
@@ -56,7 +54,7 @@ class GpuTiles:
 def cycles(tiles: GpuTiles, problem: Problem, chip: Chip, multiprocessors: int) -> Counts:
     """Returns the cycles of one call; infinite where not even one block can be launched."""
     m, n, _ = problem.sizes
-    count = multiprocessors or USUAL_MULTIPROCESSORS.get(chip.capability, 100)
+    count = multiprocessors or USUAL_MULTIPROCESSORS.get(chip.name, 100)
     resident = _resident(tiles, chip)
     blocks = np.ceil(m / tiles.block_m) * np.ceil(n / tiles.block_n) * tiles.splits
     share = np.ceil(blocks / count)  # of the busiest multiprocessor

@@ -4,20 +4,11 @@ import math
 import re
 from collections.abc import Iterable
 
+from tuner.chips import USUAL_MULTIPROCESSORS
 from tuner.kernel import KernelProgram, Launch
 from tuner.pending import PendingTrial
 from tuner.problem import Problem
 
-# Of the largest product of each chip; NVIDIA's data sheets: A100, A40, L40S, H200, B200, RTX PRO 6000.
-MULTIPROCESSORS = {
-    "sm_80": 108,
-    "sm_86": 84,
-    "sm_89": 142,
-    "sm_90": 132,
-    "sm_90a": 132,
-    "sm_100": 148,
-    "sm_120": 188,
-}
 TENSOR_CORES = re.compile(r"\b(?:wgmma\.mma_async|mma\.sync)")  # in PTX
 TENSOR_DTYPES = ("f16", "bf16", "tf32")
 
@@ -57,7 +48,7 @@ def promise(problem: Problem, program: KernelProgram, multiprocessors: int) -> P
 
 
 def _promise(trial: PendingTrial, multiprocessors: int | None) -> Promise:
-    known = multiprocessors or MULTIPROCESSORS.get(trial.program.chip, 1)
+    known = multiprocessors or USUAL_MULTIPROCESSORS.get(trial.program.chip, 1)
     return promise(trial.problem, trial.program, known)
 
 
