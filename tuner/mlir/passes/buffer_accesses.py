@@ -7,7 +7,7 @@ from typing import Any
 from tuner.mlir.bindings import ir
 from tuner.mlir.passes.buffer_regions import Part, region_of
 from tuner.mlir.passes.buffer_roots import SOURCES, VIEWS, is_buffer, roots_of
-from tuner.mlir.passes.kernel_effects import Effect, KernelEffects, effect_of_use
+from tuner.mlir.passes.kernel_effects import READS, WRITES, Effect, KernelEffects, effect_of_use
 
 DEVICE_OPS = frozenset({"gpu.alloc", "gpu.dealloc", "gpu.memcpy", "gpu.memset", "gpu.launch_func"})
 SHARED = "hostShared"  # of gpu.alloc: pinned memory
@@ -47,8 +47,7 @@ class Accesses:
 
 
 NONE = Accesses()
-READ, WRITTEN = Effect(reads=True, writes=False), Effect(reads=False, writes=True)
-WRITTEN_WHOLE = Effect(reads=False, writes=True, is_bounded=False)
+WRITES_WHOLE = Effect(reads=False, writes=True, is_bounded=False)
 
 
 def union(parts: Iterable[Accesses]) -> Accesses:
@@ -99,12 +98,12 @@ def _overlap(some: frozenset[Part], others: frozenset[Part]) -> bool:
 
 def _of_device_op(op: Any, effects: KernelEffects) -> Accesses:
     if op.name == "gpu.alloc":
-        return _access(op.results[0], WRITTEN_WHOLE)
+        return _access(op.results[0], WRITES_WHOLE)
     buffers = [operand for operand in op.operands if is_buffer(operand.type)]
     if op.name == "gpu.memcpy":
-        return union((_access(buffers[0], WRITTEN), _access(buffers[1], READ)))
+        return union((_access(buffers[0], WRITES), _access(buffers[1], READS)))
     if op.name in ("gpu.dealloc", "gpu.memset"):
-        return _access(buffers[0], WRITTEN if op.name == "gpu.memset" else WRITTEN_WHOLE)
+        return _access(buffers[0], WRITES if op.name == "gpu.memset" else WRITES_WHOLE)
     return union(_access(value, effect) for value, effect in effects.of_launch(op))
 
 

@@ -11,13 +11,14 @@ from tuner.mlir.passes.kernel_effects import (
     BYSTANDERS,
     NOTHING,
     READERS,
+    READS,
     STORES,
     WRITERS,
+    WRITES,
     Access,
     Effect,
 )
 
-READS, WRITES = Effect(reads=True, writes=False), Effect(reads=False, writes=True)
 # Make memory, hand it on or give it back, but do not look into it.
 SILENT = (
     VIEWS

@@ -54,6 +54,7 @@ class Access(NamedTuple):
 
 
 NOTHING, ANYTHING = Effect(False, False), Effect(True, True, is_bounded=False)
+READS, WRITES = Effect(reads=True, writes=False), Effect(reads=False, writes=True)
 
 
 class KernelEffects:
@@ -111,11 +112,10 @@ def _effect_of_use(op: Any, number: int) -> Effect:
     if op.name in BYSTANDERS:
         return NOTHING
     if op.name in READERS:
-        return Effect(reads=True, writes=False)
+        return READS
     if (op.name in STORES and number == 0) or op.name not in WRITERS:
         return ANYTHING
-    is_written = number == WRITERS[op.name]
-    return Effect(reads=not is_written, writes=is_written)
+    return WRITES if number == WRITERS[op.name] else READS
 
 
 def _name(op: Any) -> str:
