@@ -4,7 +4,7 @@ The walk is the same whether it only asks (of a loop or a branch that comes next
 """
 
 import abc
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from tuner.mlir.ops.dialect import walk
@@ -18,6 +18,13 @@ from tuner.mlir.passes.validity import Place, Side, Valid, after_branches, at_lo
 from tuner.mlir.types import is_row_major
 
 ANYWHERE = (Side.HOST, Side.DEVICE)
+# Where buffers are valid that were there before the function, and are there after it.
+OUTSIDE = {
+    Kind.ARGUMENT: Side.HOST,
+    Kind.NATIVE: Side.DEVICE,
+    Kind.GLOBAL: Side.HOST,
+    Kind.CONSTANT: Side.HOST,
+}
 
 
 class AbstractActions(abc.ABC):
@@ -93,26 +100,20 @@ class Walk:
     def function(self, function: Any, actions: AbstractActions) -> None:
         """Walks through it all; at its end arguments and globals are valid where they came from."""
         block = function.regions[0].blocks[0]
-        valid = self._at_entry()
+        valid = self._outside(OUTSIDE.keys())
         valid = self._inside(block, valid, actions)
         end = terminator_of(function, 0)
-        wanted = set(self._at_exit())
+        wanted = set(self._outside(OUTSIDE.keys() - {Kind.CONSTANT}))
         for operand in self._on_device(end.operands):
             actions.touch_on_host(self._families.of(operand))
             wanted.add((self._families.of(operand), Side.HOST))
         self._settle(valid, frozenset(wanted), end, actions)
         actions.leave(block)
 
-    def _at_entry(self) -> Valid:
-        sides = {Kind.ARGUMENT: Side.HOST, Kind.NATIVE: Side.DEVICE, Kind.GLOBAL: Side.HOST}
-        sides[Kind.CONSTANT] = Side.HOST
-        outer = [buffer for buffer in self._buffers.values() if buffer.kind in sides]
-        return frozenset((buffer.family, sides[buffer.kind]) for buffer in outer)
-
-    def _at_exit(self) -> Valid:
-        sides = {Kind.ARGUMENT: Side.HOST, Kind.NATIVE: Side.DEVICE, Kind.GLOBAL: Side.HOST}
-        outer = [buffer for buffer in self._buffers.values() if buffer.kind in sides]
-        return frozenset((buffer.family, sides[buffer.kind]) for buffer in outer)
+    def _outside(self, kinds: Collection[Kind]) -> Valid:
+        """Returns where the buffers of these kinds are valid when the function is not running."""
+        outer = [buffer for buffer in self._buffers.values() if buffer.kind in kinds]
+        return frozenset((buffer.family, OUTSIDE[buffer.kind]) for buffer in outer)
 
     def _inside(self, block: Any, valid: Valid, actions: AbstractActions) -> Valid:
         """Walks through a block up to its terminator."""
