@@ -26,6 +26,9 @@ class Stage(enum.Enum):
 # Stages whose failures would repeat; a crash or a time-out may have been the machine's
 REPEATABLE = (Stage.BIND, Stage.COMPILE, Stage.RESOURCES, Stage.VERIFY)
 
+# What failed at one of these has run: it may have damaged its process's memory, or taken a GPU's context
+RAN = (Stage.RUN, Stage.VERIFY, Stage.MEASURE)
+
 
 @dataclass(frozen=True)
 class Failure:

@@ -3,9 +3,8 @@
 import pytest
 
 from tuner.device import DeviceError
-from tuner.errors import CandidateError, Stage
+from tuner.errors import RAN, CandidateError, Stage
 from tuner.targets.gpu_failures import OUT_OF_MEMORY, allocating, failing_as
-from tuner.workers.bench import RAN
 
 
 def refusal(error_name: str) -> DeviceError:

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import final
 
 from tuner.bench import FinalTimes
-from tuner.errors import Failure, Stage
+from tuner.errors import RAN, Failure, Stage
 from tuner.measured_elsewhere import CUBIN
 from tuner.measuring.service import Judged, measuring_spec
 from tuner.pending import PendingTrial
@@ -17,8 +17,6 @@ from tuner.workers.limits import REFERENCE_FLOP_PER_S
 from tuner.workers.protocol import Factory, Reply
 from tuner.workers.supervisor import Worker
 
-# A candidate that failed at one of these has run: it may have taken the GPU's context with it.
-RAN = (Stage.RUN, Stage.VERIFY, Stage.MEASURE)
 COLD_S = 40.0  # for a process, a context, inputs to draw and to upload, on a busy machine
 WARM_S = 15.0  # for code to load, fresh inputs and comparing, where the rest is there
 SLOWEST_FLOP_PER_S = 2e11  # 0.3 % of what an H200 does in f32 without tensor cores; what is slower hangs

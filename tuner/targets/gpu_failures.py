@@ -14,7 +14,7 @@ def failing_as(stage: Stage) -> Iterator[None]:
     """Turns a refusal into the candidate's failure.
 
     An error that takes the context with it is Stage RUN wherever it shows: a process that has seen one of
-    RUN, VERIFY or MEASURE is ended, see ``tuner.workers.bench.RAN``.
+    RUN, VERIFY or MEASURE is ended, see ``tuner.errors.RAN``.
     """
     try:
         yield

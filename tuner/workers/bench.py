@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tuner.bench import AbstractBench, FinalTimes
-from tuner.errors import Failure, Stage
+from tuner.errors import RAN, Failure, Stage
 from tuner.record import Record
 from tuner.space import Candidate
 from tuner.target import Effort, Script
@@ -18,9 +18,6 @@ from tuner.workers.process import sleep_until_news
 from tuner.workers.protocol import Event, Reply, ServiceSpec
 from tuner.workers.supervisor import TICK_S, Worker
 from tuner.workers.ticket import Order, Ticket
-
-# A candidate that failed at one of these has run: it may have damaged the memory of its process.
-RAN = (Stage.RUN, Stage.VERIFY, Stage.MEASURE)
 
 
 @dataclass
