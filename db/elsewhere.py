@@ -10,9 +10,11 @@ from sqlalchemy.orm import Session, selectinload
 
 from tuner.db import rows
 from tuner.db.interning import interned
-from tuner.db.models import FINAL, FIRST, VENDOR, ArtifactRow, MeasurementRow, ProblemRow, RunRow, TrialRow
+from tuner.db.later_times import put_final, put_vendor
+from tuner.db.models import ArtifactRow, ProblemRow, RunRow, TrialRow
 from tuner.db.programs import artifact_row, program_of
 from tuner.db.queries import run_select
+from tuner.db.trial_writes import add_outcome, add_proposal
 from tuner.errors import Failure, UsageError
 from tuner.kernel import code_sha256
 from tuner.measured_elsewhere import PTX, ElsewhereResults, FinalTime, MeasuredTrial, Provenance, VendorTime
@@ -59,14 +61,11 @@ class ResultsImport:
         if self._session.scalar(known) is not None:
             self._counts = replace(self._counts, known=self._counts.known + 1)
             return
-        columns = rows.outcome_columns(self._record(trial, run.target), trial.finished)
-        row = TrialRow(run_id=run.id, number=trial.origin.number, row=source.row, **columns)
-        row.proposed = trial.finished
-        row.strategy, row.knobs = trial.candidate.strategy, dict(trial.candidate.choices)
-        self._session.add(row)
-        self._session.flush()
-        if isinstance(trial.outcome, Measurement):
-            self._add_measurement(row.id, FIRST, trial.outcome)
+        connection = self._session.connection()
+        trial_id = add_proposal(
+            connection, run.id, trial.origin.number, source.row, trial.candidate, trial.finished
+        )
+        add_outcome(connection, trial_id, self._record(trial, run.target), trial.finished)
         self._counts = replace(self._counts, trials=self._counts.trials + 1)
 
     def _source(self, trial: MeasuredTrial) -> TrialRow:
@@ -157,12 +156,7 @@ class ResultsImport:
         trial = self._imported(final_time.origin)
         if trial is None:
             raise UsageError(f"trial {final_time.origin.number}: timed again, found no first time of it")
-        kept = select(MeasurementRow).filter_by(trial_id=trial.id, kind=FINAL)
-        row = self._session.scalar(kept)
-        if row is None:
-            self._add_measurement(trial.id, FINAL, final_time.measurement)
-        else:  # a later part of the same measuring
-            rows.write_measurement(row, final_time.measurement)
+        put_final(self._session, trial.id, final_time.measurement)
 
     def _imported(self, origin: Origin) -> TrialRow | None:
         run = self._runs.get(origin.run)
@@ -172,23 +166,13 @@ class ResultsImport:
 
     def _take_vendor(self, vendor_time: VendorTime) -> None:
         """Stores the library's time beside every run of the problem; the last one, as of the finals."""
-        vendor = vendor_time.vendor
         for run in self._runs_of(vendor_time.problem):
-            run.vendor_name, run.vendor_threads = vendor.name, vendor.threads
-            kept = select(MeasurementRow).filter_by(run_id=run.id, kind=VENDOR)
-            row = self._session.scalar(kept) or MeasurementRow(run_id=run.id, kind=VENDOR)
-            rows.write_measurement(row, vendor.measurement)
-            self._session.add(row)
+            put_vendor(self._session, run, vendor_time.vendor)
 
     def _runs_of(self, problem: Problem) -> Iterator[RunRow]:
         for run in self._runs.values():
             if self._session.get_one(ProblemRow, run.problem_id).key == problem.key:
                 yield run
-
-    def _add_measurement(self, trial_id: int, kind: str, measurement: Measurement) -> None:
-        row = MeasurementRow(trial_id=trial_id, kind=kind)
-        rows.write_measurement(row, measurement)
-        self._session.add(row)
 
 
 def _name(trial: MeasuredTrial) -> str:

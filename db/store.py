@@ -15,16 +15,9 @@ from tuner.db import rows
 from tuner.db.database import Database
 from tuner.db.elsewhere import ResultsImport
 from tuner.db.interning import interned
+from tuner.db.later_times import put_final, put_vendor
 from tuner.db.merge import Merge
-from tuner.db.models import (
-    FINAL,
-    VENDOR,
-    ArtifactRow,
-    MeasurementRow,
-    ProblemRow,
-    RunRow,
-    TrialRow,
-)
+from tuner.db.models import ArtifactRow, ProblemRow, RunRow, TrialRow
 from tuner.db.pending import pending_trials
 from tuner.db.programs import artifact_row, program_of
 from tuner.db.queries import count_select, queried, recalled, run_select, same_code, trial_select
@@ -138,14 +131,7 @@ class Store:
     def set_vendor(self, run_id: int, vendor: Vendor) -> None:
         """Stores the vendor library's time beside a run, in place of an earlier one."""
         with self._database.writing() as session:
-            run = _known(session, RunRow, run_id)
-            run.vendor_name = vendor.name
-            run.vendor_threads = vendor.threads
-            row = session.scalar(sa.select(MeasurementRow).where(MeasurementRow.run_id == run_id))
-            if row is None:
-                row = MeasurementRow(run_id=run_id, kind=VENDOR)
-                session.add(row)
-            rows.write_measurement(row, vendor.measurement)
+            put_vendor(session, _known(session, RunRow, run_id), vendor)
 
     def propose(self, run_id: int, number: int, row: int, candidate: Candidate) -> int:
         """Stores a proposal before it runs and returns the trial's id.
@@ -190,12 +176,7 @@ class Store:
         """Stores a finalist's second timing, in place of an earlier one."""
         with self._database.writing() as session:
             _known(session, TrialRow, trial_id)
-            same = sa.select(MeasurementRow).filter_by(trial_id=trial_id, kind=FINAL)
-            row = session.scalar(same)
-            if row is None:
-                row = MeasurementRow(trial_id=trial_id, kind=FINAL)
-                session.add(row)
-            rows.write_measurement(row, measurement)
+            put_final(session, trial_id, measurement)
 
     def run(self, run_id: int) -> Run:
         """Returns a run. Raises UsageError for an unknown id."""

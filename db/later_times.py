@@ -1,0 +1,27 @@
+"""Times that come after the trials, of finalists and of the vendor library: each replaces an earlier one."""
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from tuner.db.models import FINAL, VENDOR, MeasurementRow, RunRow
+from tuner.db.rows import write_measurement
+from tuner.record import Measurement
+from tuner.runs import Vendor
+
+
+def put_final(session: Session, trial_id: int, measurement: Measurement) -> None:
+    """Stores a finalist's second timing."""
+    _put(session, MeasurementRow(trial_id=trial_id, kind=FINAL), measurement)
+
+
+def put_vendor(session: Session, run: RunRow, vendor: Vendor) -> None:
+    """Stores the vendor library's time beside a run."""
+    run.vendor_name, run.vendor_threads = vendor.name, vendor.threads
+    _put(session, MeasurementRow(run_id=run.id, kind=VENDOR), vendor.measurement)
+
+
+def _put(session: Session, new: MeasurementRow, measurement: Measurement) -> None:
+    same = select(MeasurementRow).filter_by(trial_id=new.trial_id, run_id=new.run_id, kind=new.kind)
+    row = session.scalar(same) or new
+    write_measurement(row, measurement)
+    session.add(row)
