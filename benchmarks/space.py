@@ -9,8 +9,6 @@ what is feasible under the constraints of CLBlast.
 """
 
 import argparse
-import gzip
-import json
 import multiprocessing
 import resource
 import statistics
@@ -144,8 +142,9 @@ def _generated(kind: str, combinations: int) -> SearchSpace:
 
 def recorded_space(path: Path) -> tuple[SearchSpace, list[Candidate]]:
     """Returns the space of a recorded file, and the configurations that it holds."""
-    raw = path.read_bytes()
-    recorded = json.loads(gzip.decompress(raw) if path.suffix == ".gz" else raw)
+    from tuner.recorded.file import open_recorded  # not at the top: what the children import is measured
+
+    recorded = open_recorded(path).document
     names = recorded["tune_params"]
     knobs = tuple(Knob(name, tuple(choices)) for name, choices in names.items())
     space = SearchSpace("xgemm", knobs, tuple(parse(text, "CLBlast") for text in CLBLAST))
