@@ -59,7 +59,7 @@ def measured(compiled: Path, tmp_path_factory: pytest.TempPathFactory) -> Measur
     tuner = Tuner(compiled, real_composition())
     exported = tuner("bundle", "export", "matmul", SHAPE, "-o", str(bundle), "--json")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(command, "gpu_here", lambda: lambda: simulated_gpu.here(vendor))
+        patch.setattr(command, "gpu_here", lambda: simulated_gpu.here(vendor))
         patch.setattr(session, "FINAL_EFFORT", BRIEF)
         done = tuner("measure", "--pending", "--bundle", str(bundle), "--json")
     return Measured(bundle, folder / "pending.bundle.results.jsonl", exported, done)
@@ -145,7 +145,7 @@ def test_results_are_refused_where_nobody_knows_their_trials(measured: Measured,
 def test_where_compiler_and_gpu_are_one_machine_no_file_is_needed(
     tuner: Tuner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(command, "gpu_here", lambda: lambda: simulated_gpu.here(no_vendor))
+    monkeypatch.setattr(command, "gpu_here", lambda: simulated_gpu.here(no_vendor))
     monkeypatch.setattr(session, "FINAL_EFFORT", BRIEF)
     done = tuner("measure", "--pending")
     assert done.code == 0, done.err

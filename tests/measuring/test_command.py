@@ -25,7 +25,8 @@ def no_judge(chip: str) -> Factory:
     raise AssertionError("nothing is to be judged")
 
 
-HERE = Gpu(FACTS, no_judge, no_vendor)
+def here() -> Gpu:
+    return Gpu(FACTS, no_judge, no_vendor)
 
 
 @pytest.fixture
@@ -50,28 +51,28 @@ def test_code_for_another_chip_is_told_with_both_chips(tmp_path: Path) -> None:
     path.write_bytes(pack((pending(0, code=replace(program(), chip="sm_80")),), 0, "0.1.0", NOW))
     message = r"^bundle: found code for sm_80, allowed sm_90: this GPU is Simulated GPU$"
     with pytest.raises(UsageError, match=message):
-        measure(Request(path), HERE)
+        measure(Request(path), here)
     assert not Request(path).results_file.exists()
 
 
 def test_an_empty_bundle_is_done_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "empty.bundle"
     path.write_bytes(pack((), 0, "0.1.0", NOW))
-    assert measure(Request(path, as_json=True), HERE) == 0
+    assert measure(Request(path, as_json=True), here) == 0
     assert json.loads(capsys.readouterr().out)["counts"]["measured"] == 0
 
 
 def test_results_of_another_bundle_are_not_added_to(request_: Request) -> None:
     ResultsFile(request_.results_file, PROVENANCE).close()
     with pytest.raises(UsageError, match=r"found results of bundle abababababab on Stub GPU"):
-        measure(request_, HERE)
+        measure(request_, here)
 
 
 def test_results_of_another_machine_are_not_added_to(request_: Request) -> None:
     other = replace(PROVENANCE, bundle=read_bundle(request_.bundle).sha256, machine=GPU)
     ResultsFile(request_.results_file, other).close()
     with pytest.raises(UsageError, match=r"on Stub GPU, tuner 0\.1\.0; allowed those of this bundle here"):
-        measure(request_, HERE)
+        measure(request_, here)
 
 
 def test_the_bundle_is_read_before_a_gpu_is_looked_for(tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ def measure(
 
     request = command.Request(bundle or Path(), seconds, results, as_json)  # refuses before anything is done
     if bundle is not None:
-        context.exit(command.measure(request, command.gpu_here()))
+        context.exit(command.measure(request, command.gpu_here))
     if results is not None:
         from tuner.errors import UsageError
 
@@ -57,8 +57,8 @@ def _of_database(database: str | None, seconds: float, as_json: bool) -> int:
     def tell(found: Imported) -> None:
         print(f"stored {found.trials} trials in {found.runs} runs", file=sys.stderr)
 
-    gpu = command.gpu_here()()
+    gpu = command.gpu_here()
     with open_store(database) as store:
         trials = choose_pending(store, TrialQuery(sort="number"))
         with passing_bundle(store, trials, 0, tell) as path:
-            return command.measure(command.Request(path, seconds, None, as_json, is_local=True), gpu)
+            return command.measure(command.Request(path, seconds, None, as_json, is_local=True), lambda: gpu)

@@ -57,7 +57,7 @@ class Request:
 def main(words: list[str]) -> int:
     """Runs the command; returns its exit code. Errors are one line."""
     try:
-        return measure(_request(words), gpu_here())
+        return measure(_request(words), gpu_here)
     except KeyboardInterrupt:
         return INTERRUPTED
     except Exception as error:  # noqa: BLE001 - the last frame: users get a line, --debug the rest
@@ -66,28 +66,28 @@ def main(words: list[str]) -> int:
         return _told(error)
 
 
-def measure(request: Request, gpu: Callable[[], Gpu] | Gpu) -> int:
+def measure(request: Request, find_gpu: Callable[[], Gpu]) -> int:
     """Measures a bundle, tells what came of it, returns the exit code. Raises TunerError.
 
     The bundle is read before a GPU is looked for: what is wrong with a file can be told on any machine.
     """
     began_s = time.monotonic()
     bundle = read_bundle(request.bundle)
-    found = gpu() if callable(gpu) else gpu
-    runnable(bundle.trials, found.facts)  # before a file is begun
+    gpu = find_gpu()
+    runnable(bundle.trials, gpu.facts)  # before a file is begun
     path = request.results_file
-    known = _known(path, bundle, found)
+    known = _known(path, bundle, gpu)
     order = Order(bundle, request.seconds, known)
     with closing(ResultsFile(path, known.provenance)) as file:
-        counts = Session(order, found, file.append, _tell).run()
+        counts = Session(order, gpu, file.append, _tell).run()
     results = read_results(path)
     _tell_end(request, counts, results, time.monotonic() - began_s)
     return FAILED if counts.failed and not counts.measured else DONE
 
 
-def gpu_here() -> Callable[[], Gpu]:
-    """Returns what finds the GPU of this machine, with the real ways to judge and to compare."""
-    return lambda: Gpu(describe_gpu().facts, gpu_judge_factory, _vendor)
+def gpu_here() -> Gpu:
+    """Returns the GPU of this machine, with the real ways to judge and to compare. Raises DeviceError."""
+    return Gpu(describe_gpu().facts, gpu_judge_factory, _vendor)
 
 
 def _vendor(problem: Problem, effort: Effort, seed: int) -> Vendor:
