@@ -17,6 +17,7 @@ from tuner.mlir.lowering import lower_to_llvm
 from tuner.mlir.matmul_sites import matmul_sites
 from tuner.mlir.program_payload import ProgramPayload
 from tuner.mlir.site_replacement import replace_site
+from tuner.mlir.symbols import name_of
 from tuner.payload import Panel, element_offsets, panels_in, payload_mlir
 from tuner.problem import Problem
 from tuner.target import Script
@@ -53,13 +54,13 @@ def link(module: ir.Module, kernels: tuple[LinkedKernel, ...]) -> None:
     """Puts the kernels into a module that is LLVM dialect by now, in the place of their declarations."""
     for kernel in kernels:
         own = parse(kernel.llvm, "kernel")
-        names = {_symbol(op.operation) for op in own.body.operations if _has_body(op.operation)}
+        names = {name_of(op.operation) for op in own.body.operations if _has_body(op.operation)}
         for op in list(module.body.operations):
-            if _symbol(op.operation) in names:
+            if name_of(op.operation) in names:
                 op.operation.erase()
-        known = {_symbol(op.operation) for op in module.body.operations}
+        known = {name_of(op.operation) for op in module.body.operations}
         for op in list(own.body.operations):
-            if _symbol(op.operation) not in known:
+            if name_of(op.operation) not in known:
                 module.body.append(op.operation)
 
 
@@ -70,7 +71,7 @@ def _compile(problem: Problem, script: Script, suffix: str) -> LinkedKernel:
     apply_script(module, parse(script.text, "script"))
     text = lower_to_llvm(module)
     reject_what_crashes_the_jit(text)
-    own = [_symbol(op.operation) for op in module.body.operations if _has_body(op.operation)]
+    own = [name_of(op.operation) for op in module.body.operations if _has_body(op.operation)]
     for name in own:
         text = re.sub(rf"@{re.escape(name)}\b", f"@{name}{suffix}", text)
     return LinkedKernel(problem, text, suffix, panels)
@@ -78,10 +79,6 @@ def _compile(problem: Problem, script: Script, suffix: str) -> LinkedKernel:
 
 def _has_body(op: Any) -> bool:
     return op.name != "llvm.func" or len(op.regions[0].blocks) > 0
-
-
-def _symbol(op: Any) -> str:
-    return str(ir.StringAttr(op.attributes["sym_name"]).value)
 
 
 def _declare(module: ir.Module, kernel: LinkedKernel) -> None:

@@ -33,6 +33,7 @@ from tuner.mlir.passes.synchronous import wait_for_each
 from tuner.mlir.passes.view_copies import copy_by_loops
 from tuner.mlir.program_payload import run_passes
 from tuner.mlir.program_signature import arguments_of, results_of
+from tuner.mlir.symbols import name_of
 from tuner.mlir.unconverted import reject_copies_of_views, reject_what_was_not_converted
 
 Form = Literal["streams", "tokens", "sync"]
@@ -132,7 +133,7 @@ def _make_asynchronous(module: ir.Module, function: Any, options: DeviceOptions)
 
 
 def _function(module: ir.Module, entry: str) -> Any:
-    named = {_symbol(op): op.operation for op in module.body.operations if op.operation.name == "func.func"}
+    named = {name_of(op): op.operation for op in module.body.operations if op.operation.name == "func.func"}
     if entry not in named:
         found = ", ".join(sorted(named)) or "none"
         raise CandidateError(
@@ -170,7 +171,3 @@ def _arguments(function: Any) -> list[Any]:
 def _is_static(kind: Any) -> bool:
     """Tells whether an address says all about a memref: then a kernel can take that alone."""
     return not isinstance(kind, ir.MemRefType | ir.UnrankedMemRefType) or "?" not in str(kind)
-
-
-def _symbol(op: Any) -> str:
-    return str(ir.StringAttr(op.operation.attributes["sym_name"]).value)

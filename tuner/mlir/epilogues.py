@@ -9,14 +9,10 @@ from typing import Any
 from tuner.mlir.bindings import ir
 from tuner.mlir.building import create, value
 from tuner.mlir.padded_views import argument_attributes
+from tuner.mlir.symbols import function_type, name_of
 
 SUFFIX = "_epilogue"
 ARGUMENT, DIMENSIONS = "tuner.argument", "tuner.dimensions"  # attributes of a scalar's argument
-
-
-def name_of(function: Any) -> str:
-    """Returns the symbol of a func.func."""
-    return str(ir.StringAttr(function.attributes["sym_name"]).value)
 
 
 def find_epilogue(function: Any) -> Any | None:
@@ -28,7 +24,7 @@ def find_epilogue(function: Any) -> Any | None:
 
 def output_type(epilogue: Any) -> Any:
     """Returns the element type of what the epilogue gives."""
-    return ir.FunctionType(ir.TypeAttr(epilogue.attributes["function_type"]).value).results[0]
+    return function_type(epilogue).results[0]
 
 
 def apply_epilogue(epilogue: Any, function: Any, sums: Any, indices: list[Any]) -> Any:

@@ -7,6 +7,7 @@ from tuner.chips import CHIPS, Chip
 from tuner.errors import CandidateError, Stage
 from tuner.mlir.bindings import ir
 from tuner.mlir.ops.dialect import walk
+from tuner.mlir.symbols import name_of
 
 LOWERED = ("llvm.", "nvvm.")
 BUILT_IN = frozenset({"vprintf", "malloc", "free", "__assertfail"})  # CUDA's own, on every device
@@ -72,7 +73,7 @@ def reject_what_was_not_lowered(module: ir.Module) -> None:
 def _functions_without_body(module: ir.Module) -> list[str]:
     functions = [op for holder in walk(module, "gpu.module") for op in walk(holder, "llvm.func")]
     declared = [op for op in functions if len(op.regions[0].blocks) == 0]
-    return [str(ir.StringAttr(op.attributes["sym_name"]).value) for op in declared]
+    return [name_of(op) for op in declared]
 
 
 def _device_operations(module: ir.Module) -> list[str]:

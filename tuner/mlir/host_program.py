@@ -22,6 +22,7 @@ from tuner.mlir.passes.launch_operands import (
     operands,
     shared_bytes,
 )
+from tuner.mlir.symbols import name_of
 from tuner.mlir.types import memref_bytes
 
 NAME, ZEROED = "tuner.buffer", "tuner.zeroed"
@@ -83,7 +84,7 @@ class _Reader:
     def _name_argument(self, function: Any, argument: Any) -> None:
         if not isinstance(argument.type, ir.MemRefType):
             found = f"found argument {argument.arg_number} of type {argument.type}"
-            raise CandidateError(Stage.COMPILE, f"{_symbol(function)}: {found}, allowed memrefs")
+            raise CandidateError(Stage.COMPILE, f"{name_of(function)}: {found}, allowed memrefs")
         attributes = argument_attributes(function, argument.arg_number)
         if NAME in attributes:
             name = str(ir.StringAttr(attributes[NAME]).value)
@@ -92,7 +93,7 @@ class _Reader:
         else:
             raise CandidateError(
                 Stage.COMPILE,
-                f"{_symbol(function)}: found argument {argument.arg_number} without a name,"
+                f"{name_of(function)}: found argument {argument.arg_number} without a name,"
                 f" allowed {len(self._given)} of the problem, or with {NAME}",
             )
         size = _true_bytes(argument, attributes.get(BOUNDS))
@@ -152,9 +153,5 @@ def _true_bytes(argument: Any, bounds: Any | None) -> int:
     return memref_bytes(ir.MemRefType.get(true, view.element_type, layout=layout))
 
 
-def _symbol(function: Any) -> str:
-    return str(ir.StringAttr(function.attributes["sym_name"]).value)
-
-
 def _unfit(function: Any, found: str) -> CandidateError:
-    return CandidateError(Stage.COMPILE, f"{_symbol(function)}: found {found} outside of every gpu.launch")
+    return CandidateError(Stage.COMPILE, f"{name_of(function)}: found {found} outside of every gpu.launch")

@@ -21,6 +21,7 @@ from tuner.mlir.matmul_sites import MatmulSite
 from tuner.mlir.ops.dialect import walk
 from tuner.mlir.passes.launch_operands import SEGMENTS
 from tuner.mlir.site_replacement import allocate, replace_site
+from tuner.mlir.symbols import name_of
 from tuner.problem import Problem
 from tuner.target import Script
 
@@ -58,7 +59,7 @@ def add_kernels(module: ir.Module, problem: Problem, script: Script, chip: Chip)
     holder.attributes["sym_name"] = ir.StringAttr.get(f"kernels_{suffix}")
     types = {}
     for function in walk(holder, "gpu.func"):
-        name = f"{ir.StringAttr(function.attributes['sym_name']).value}_{suffix}"
+        name = f"{name_of(function)}_{suffix}"
         function.attributes["sym_name"] = ir.StringAttr.get(name)
         types[name] = tuple(argument.type for argument in function.regions[0].blocks[0].arguments)
     module.body.append(holder)

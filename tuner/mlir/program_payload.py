@@ -17,6 +17,7 @@ from tuner.mlir.passes.buffer_roots import is_buffer
 from tuner.mlir.passes.gpux import parse_with_gpux, take_stream_from_caller
 from tuner.mlir.passes.own_fills import copy_shared_fills
 from tuner.mlir.passes.own_yields import copy_yields, yields_own_memory
+from tuner.mlir.symbols import name_of
 
 UNUSED = "builtin.module(symbol-dce)"
 INLINE = "builtin.module(inline,symbol-dce)"
@@ -78,9 +79,9 @@ def read_program(text: str, entry: str | None = None) -> ProgramPayload:
 
 def entry_of(module: ir.Module, entry: str | None) -> str:
     """Returns the name of the function to run. Raises CandidateError(BIND) when it cannot be told."""
-    public = [_symbol(function) for function in _functions(module) if _is_public(function)]
+    public = [name_of(function) for function in _functions(module) if _is_public(function)]
     if entry is not None:
-        if entry not in [_symbol(function) for function in _functions(module)]:
+        if entry not in [name_of(function) for function in _functions(module)]:
             found = ", ".join(public) or "none"
             raise CandidateError(Stage.BIND, f"payload: entry: found {entry!r}, allowed {found}")
         return entry
@@ -122,11 +123,7 @@ def _functions(module: ir.Module) -> list[Any]:
 
 
 def _function(module: ir.Module, name: str) -> Any:
-    return next(function for function in _functions(module) if _symbol(function) == name)
-
-
-def _symbol(function: Any) -> str:
-    return str(ir.StringAttr(function.attributes["sym_name"]).value)
+    return next(function for function in _functions(module) if name_of(function) == name)
 
 
 def _is_public(function: Any) -> bool:
@@ -137,7 +134,7 @@ def _is_public(function: Any) -> bool:
 def _hide_others(module: ir.Module, entry: str) -> None:
     """Makes every other function private, so that inlining leaves nothing of it."""
     for function in _functions(module):
-        if _symbol(function) != entry:
+        if name_of(function) != entry:
             function.attributes["sym_visibility"] = ir.StringAttr.get("private")
         elif "sym_visibility" in function.attributes:
             del function.attributes["sym_visibility"]
@@ -145,7 +142,7 @@ def _hide_others(module: ir.Module, entry: str) -> None:
 
 def _reject_calls(module: ir.Module) -> None:
     """Raises CandidateError(BIND) for calls that lead nowhere, or in a circle: inlining would not end."""
-    callees = {_symbol(function): _callees(function) for function in _functions(module)}
+    callees = {name_of(function): _callees(function) for function in _functions(module)}
     whys = {name: "which has no body" for called in callees.values() for name in called - callees.keys()}
     open_names = {name: called & callees.keys() for name, called in callees.items()}
     while ended := [name for name, called in open_names.items() if not called]:
@@ -161,7 +158,7 @@ def _reject_calls(module: ir.Module) -> None:
 
 def _require_names(module: ir.Module) -> None:
     """Raises CandidateError(BIND) for names that the linker or PTX cannot have, or that code of ours has."""
-    names = [_symbol(each) for kind in ("func.func", "gpu.func") for each in walk(module, kind)]
+    names = [name_of(each) for kind in ("func.func", "gpu.func") for each in walk(module, kind)]
     for name in names:
         if not NAME.fullmatch(name):
             raise CandidateError(

@@ -7,11 +7,12 @@ from tuner.errors import CandidateError, Stage
 from tuner.mlir.bindings import ir
 from tuner.mlir.passes.buffer_roots import is_buffer
 from tuner.mlir.passes.kernel_effects import effect_of, is_number
+from tuner.mlir.symbols import function_type
 
 
 def arguments_of(function: Any) -> tuple[ValueType, ...]:
     """Returns the types of a func.func's arguments. Raises CandidateError(COMPILE) for odd ones."""
-    kinds = list(_function_type(function).inputs)
+    kinds = list(function_type(function).inputs)
     for kind in kinds:
         if isinstance(kind, ir.MemRefType):
             _require_row_major(kind)
@@ -20,17 +21,13 @@ def arguments_of(function: Any) -> tuple[ValueType, ...]:
 
 def results_of(function: Any) -> tuple[ValueType, ...]:
     """Returns the types of a func.func's results. Raises CandidateError(COMPILE) for odd ones."""
-    return tuple(_value_type(kind, "result") for kind in _function_type(function).results)
+    return tuple(_value_type(kind, "result") for kind in function_type(function).results)
 
 
 def written_arguments(function: Any) -> tuple[bool, ...]:
     """Tells of each argument of a function on loops whether it may be written."""
     arguments = function.regions[0].blocks[0].arguments
     return tuple(is_buffer(argument.type) and effect_of(argument).writes for argument in arguments)
-
-
-def _function_type(function: Any) -> Any:
-    return ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value)
 
 
 def _require_row_major(kind: Any) -> None:

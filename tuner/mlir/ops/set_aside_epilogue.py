@@ -4,9 +4,10 @@ from typing import Any
 
 from tuner.mlir.bindings import ir
 from tuner.mlir.building import create
-from tuner.mlir.epilogues import ARGUMENT, DIMENSIONS, SUFFIX, name_of
+from tuner.mlir.epilogues import ARGUMENT, DIMENSIONS, SUFFIX
 from tuner.mlir.ops.dialect import InPlaceOp, walk
 from tuner.mlir.padded_views import retype_argument, sync_function_type
+from tuner.mlir.symbols import name_of
 
 ELEMENTWISE = ("arith.", "math.", "linalg.yield")
 

@@ -11,6 +11,7 @@ from tuner.mlir.building import branch, index, value
 from tuner.mlir.ops.dialect import walk
 from tuner.mlir.passes.dynamic_shared_memory import attributions_of
 from tuner.mlir.passes.warp_ids import linear_thread
+from tuner.mlir.symbols import name_of
 
 COMPOSED = ("gpu.all_reduce", "gpu.global_id", "gpu.shuffle")
 EXPAND = """module attributes {transform.with_named_sequence} {
@@ -31,11 +32,11 @@ def expand_composed_ops(module: ir.Module) -> None:
     """Rewrites kernels; ``gpu.all_reduce`` adds a workgroup attribution, which has no place yet."""
     if not any(walk(module, name) for name in COMPOSED):
         return
-    before = {_name(function): len(attributions_of(function)) for function in walk(module, "gpu.func")}
+    before = {name_of(function): len(attributions_of(function)) for function in walk(module, "gpu.func")}
     script = ir.Module.parse(EXPAND)
     interpreter.apply_named_sequence(module, script.body.operations[0], script)
     for function in walk(module, "gpu.func"):
-        for buffer in attributions_of(function)[before[_name(function)] :]:
+        for buffer in attributions_of(function)[before[name_of(function)] :]:
             _let_one_thread_write(buffer)
 
 
@@ -57,7 +58,3 @@ def _is_first_thread() -> Any:
 
 def _is_constant(number: Any) -> bool:
     return not isinstance(number.owner, ir.Block) and number.owner.name == "arith.constant"
-
-
-def _name(function: Any) -> str:
-    return str(ir.StringAttr(function.attributes["sym_name"]).value)

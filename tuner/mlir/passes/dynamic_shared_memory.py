@@ -13,6 +13,7 @@ from tuner.mlir.ops.dialect import walk
 from tuner.mlir.passes.launch_operands import launches_of, set_shared_bytes, shared_bytes
 from tuner.mlir.passes.placement import Extent, align, place, total_bytes
 from tuner.mlir.passes.shared_lifetimes import Kernel
+from tuner.mlir.symbols import function_type, name_of
 from tuner.mlir.types import is_row_major, is_workgroup, memref_bytes
 
 # One row of all 32 banks: a tile starts at bank 0. Also enough for 16-byte copies and ldmatrix.
@@ -44,12 +45,12 @@ def use_dynamic_shared_memory(module: ir.Module, limit_bytes: int) -> tuple[Shar
 def attributions_of(function: Any) -> list[Any]:
     """Returns the workgroup attributions of a ``gpu.func``."""
     arguments = list(function.regions[0].blocks[0].arguments)
-    first = len(ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value).inputs)
+    first = len(function_type(function).inputs)
     return arguments[first : first + _attribution_count(function)]
 
 
 def _rewrite(module: ir.Module, function: Any) -> SharedBlock:
-    name = ir.StringAttr(function.attributes["sym_name"]).value
+    name = name_of(function)
     launches = launches_of(module, name)
     reserved = max((shared_bytes(launch) for launch in launches), default=0)
     buffers = [*attributions_of(function), *_allocations(function)]

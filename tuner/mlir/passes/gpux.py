@@ -17,6 +17,7 @@ from tuner.mlir.passes.async_ops import ASYNC, is_token
 from tuner.mlir.passes.buffer_accesses import inside
 from tuner.mlir.passes.launch_operands import SEGMENTS
 from tuner.mlir.passes.stream_calls import StreamCalls
+from tuner.mlir.symbols import function_type
 
 PREFIX, STREAM = "gpux.", "!gpux.StreamType"
 CREATE, DESTROY, WAIT = "gpux.create_stream", "gpux.destroy_stream", "gpux.wait"
@@ -229,7 +230,7 @@ def _users(op: Any) -> list[Any]:
 
 
 def _drop_argument(function: Any, number: int) -> None:
-    kind = ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value)
+    kind = function_type(function)
     inputs = [each for place, each in enumerate(kind.inputs) if place != number]
     function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(inputs, kind.results))
     if "arg_attrs" in function.attributes:

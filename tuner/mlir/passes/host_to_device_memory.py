@@ -24,6 +24,7 @@ from tuner.mlir.passes.host_accesses import refuse_device_code
 from tuner.mlir.passes.kernel_effects import KernelEffects
 from tuner.mlir.passes.pinned_memory import pin
 from tuner.mlir.passes.view_copies import copy_views_by_loops
+from tuner.mlir.symbols import function_type, name_of
 
 DEVICE_ATTRIBUTE = "tuner.device"  # of an argument: it is device memory already
 
@@ -46,16 +47,16 @@ def host_to_device_memory(module: ir.Module, options: HostMemoryOptions | None =
     options = options or HostMemoryOptions()
     effects = KernelEffects(module)
     constants = {
-        _name(op): "constant" in op.attributes
+        name_of(op): "constant" in op.attributes
         for op in module.body.operations
         if op.operation.name == "memref.global"
     }
     functions = [op.operation for op in module.body.operations if op.operation.name == "func.func"]
-    native = {_name(function): _native_arguments(function, options) for function in functions}
+    native = {name_of(function): _native_arguments(function, options) for function in functions}
     _refuse_calls(module, native)
     for function in functions:
         if len(function.regions[0].blocks):
-            _Function(function, options, constants).rewrite(effects, native[_name(function)])
+            _Function(function, options, constants).rewrite(effects, native[name_of(function)])
             copy_views_by_loops(function)
 
 
@@ -186,7 +187,7 @@ class _Function:
 
 def _native_arguments(function: Any, options: HostMemoryOptions) -> list[int]:
     """Returns the numbers of the arguments in device memory, and forgets their attribute."""
-    inputs = ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value).inputs
+    inputs = function_type(function).inputs
     buffers = [number for number, kind in enumerate(inputs) if is_buffer(kind)]
     is_public = "private" not in str(function.attributes.get("sym_visibility", "public"))
     marked = _take_marks(function)
@@ -220,7 +221,7 @@ def _refuse_blocks(function: Any) -> None:
     if count > 1:
         found = f"found {count} blocks"
         raise CandidateError(
-            Stage.COMPILE, f"@{_name(function)}: {found}, allowed scf.for, scf.while, scf.if"
+            Stage.COMPILE, f"@{name_of(function)}: {found}, allowed scf.for, scf.while, scf.if"
         )
 
 
@@ -233,7 +234,3 @@ def _refuse_escape(buffer: Buffer, families: Families) -> None:
         if is_buffer(value.type) and buffer.host in families.roots_of(value):
             found = f"found {described(buffer.host)}, which leaves its block"
             raise CandidateError(Stage.COMPILE, f"{end.name}: {found}, allowed buffers from outside")
-
-
-def _name(op: Any) -> str:
-    return str(ir.StringAttr(op.attributes["sym_name"]).value)

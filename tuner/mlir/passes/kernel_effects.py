@@ -9,6 +9,7 @@ from tuner.mlir.bindings import ir
 from tuner.mlir.ops.dialect import walk
 from tuner.mlir.passes.buffer_roots import VIEWS
 from tuner.mlir.passes.launch_operands import ARGUMENTS, operands
+from tuner.mlir.symbols import function_type, name_of
 
 READERS = frozenset(
     {
@@ -63,7 +64,7 @@ class KernelEffects:
     def __init__(self, module: ir.Module) -> None:
         """Reads the bodies of all ``gpu.func``."""
         self._effects = {
-            f"@{_name(holder)}::@{_name(function)}": _effects_of_arguments(function)
+            f"@{name_of(holder)}::@{name_of(function)}": _effects_of_arguments(function)
             for holder in walk(module, "gpu.module")
             for function in walk(holder, "gpu.func")
         }
@@ -95,7 +96,7 @@ def is_number(kind: Any) -> bool:
 
 
 def _effects_of_arguments(function: Any) -> tuple[Effect, ...]:
-    inputs = ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value).inputs
+    inputs = function_type(function).inputs
     arguments = list(function.regions[0].blocks[0].arguments)[: len(inputs)]  # attributions follow them
     return tuple(NOTHING if is_number(argument.type) else effect_of(argument) for argument in arguments)
 
@@ -116,7 +117,3 @@ def _effect_of_use(op: Any, number: int) -> Effect:
     if (op.name in STORES and number == 0) or op.name not in WRITERS:
         return ANYTHING
     return WRITES if number == WRITERS[op.name] else READS
-
-
-def _name(op: Any) -> str:
-    return str(ir.StringAttr(op.attributes["sym_name"]).value)

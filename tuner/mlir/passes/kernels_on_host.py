@@ -14,6 +14,7 @@ from tuner.mlir.ops.dialect import walk
 from tuner.mlir.parallel_loops import for_each_element, store
 from tuner.mlir.passes.async_ops import is_token
 from tuner.mlir.passes.launch_operands import ARGUMENTS, BLOCK, GRID, kernel_of, operands
+from tuner.mlir.symbols import function_type, name_of
 
 # What a kernel asks for -> where its three values begin among the indices that are passed on.
 INDICES = {"gpu.block_id": 0, "gpu.thread_id": 3, "gpu.grid_dim": 6, "gpu.block_dim": 9}
@@ -33,7 +34,7 @@ def run_kernels_on_host(module: ir.Module) -> None:
     names = {}
     for holder in walk(module, "gpu.module"):
         for kernel in walk(holder, "gpu.func"):
-            names[kernel.attributes["sym_name"].value] = _to_function(module, kernel)
+            names[name_of(kernel)] = _to_function(module, kernel)
     for op in reversed(_host_ops(module)):  # who waits for a token before who gives it
         if op.name == "gpu.launch_func":
             _to_loops(op, names)
@@ -56,7 +57,7 @@ def _host_ops(module: ir.Module) -> list[Any]:
 
 
 def _to_function(module: ir.Module, kernel: Any) -> str:
-    name = f"on_host_{kernel.attributes['sym_name'].value}"
+    name = f"on_host_{name_of(kernel)}"
     _require_independent_threads(kernel)
     block = kernel.regions[0].blocks[0]
     kinds = [*(each.type for each in block.arguments), *[ir.IndexType.get()] * 12]
@@ -83,9 +84,9 @@ def _to_function(module: ir.Module, kernel: Any) -> str:
 
 
 def _require_independent_threads(kernel: Any) -> None:
-    name = kernel.attributes["sym_name"].value
+    name = name_of(kernel)
     first = kernel.regions[0].blocks[0]
-    declared = ir.FunctionType(ir.TypeAttr(kernel.attributes["function_type"]).value).inputs
+    declared = function_type(kernel).inputs
     if len(kernel.regions[0].blocks) != 1 or len(declared) != len(first.arguments):
         _refuse(name, "control flow or memory of its own")
 

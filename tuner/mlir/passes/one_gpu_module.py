@@ -5,6 +5,7 @@ from typing import Any
 from tuner.errors import CandidateError, Stage
 from tuner.mlir.bindings import ir
 from tuner.mlir.ops.dialect import walk
+from tuner.mlir.symbols import name_of
 
 
 def merge_gpu_modules(module: ir.Module) -> None:
@@ -16,15 +17,15 @@ def merge_gpu_modules(module: ir.Module) -> None:
     if len(holders) < 2:
         return
     first = holders[0]
-    taken = {_name(op) for op in first.regions[0].blocks[0].operations}
+    taken = {name_of(op) for op in first.regions[0].blocks[0].operations}
     for holder in holders[1:]:
         for op in list(holder.regions[0].blocks[0].operations):
-            _move(module, op.operation, _name(holder), first, taken)
+            _move(module, op.operation, name_of(holder), first, taken)
         holder.erase()
 
 
 def _move(module: ir.Module, op: Any, holder_name: str, first: Any, taken: set[str]) -> None:
-    old = _name(op)
+    old = name_of(op)
     new = _unique(old, taken)
     if new != old and op.name != "gpu.func":
         found = f"found a second {op.name} @{old}"
@@ -34,7 +35,7 @@ def _move(module: ir.Module, op: Any, holder_name: str, first: Any, taken: set[s
     before = f"@{holder_name}::@{old}"
     for launch in walk(module, "gpu.launch_func"):
         if str(launch.attributes["kernel"]) == before:
-            launch.attributes["kernel"] = ir.SymbolRefAttr.get([_name(first), new])
+            launch.attributes["kernel"] = ir.SymbolRefAttr.get([name_of(first), new])
     first.regions[0].blocks[0].append(op)
 
 
@@ -45,7 +46,3 @@ def _unique(name: str, taken: set[str]) -> str:
         number += 1
         candidate = f"{name}_{number}"
     return candidate
-
-
-def _name(op: Any) -> str:
-    return str(ir.StringAttr(op.attributes["sym_name"]).value)

@@ -10,6 +10,7 @@ from tuner.errors import CandidateError, Stage
 from tuner.mlir.bindings import ir
 from tuner.mlir.ops.dialect import walk
 from tuner.mlir.passes.buffer_roots import VIEWS, is_buffer, roots_of
+from tuner.mlir.symbols import name_of
 from tuner.mlir.types import is_workgroup, memref_bytes
 
 # Of all temporaries of a thread. Local memory is device memory: more than this is a buffer of the program.
@@ -27,7 +28,7 @@ def use_private_memory(module: ir.Module) -> int:
 
 
 def _rewrite(function: Any) -> int:
-    name = ir.StringAttr(function.attributes["sym_name"]).value
+    name = name_of(function)
     allocations = [op for op in walk(function, "memref.alloc") if not is_workgroup(op.results[0].type)]
     _require_small(name, allocations)
     for op in allocations:

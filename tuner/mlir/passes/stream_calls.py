@@ -5,6 +5,7 @@ from typing import Any
 from tuner.mlir.bindings import ir
 from tuner.mlir.building import create
 from tuner.mlir.passes.async_ops import ASYNC
+from tuner.mlir.symbols import function_type
 
 POINTER = "!llvm.ptr"
 # Name -> number of pointers that it takes, whether it returns one.
@@ -88,7 +89,7 @@ def _symbol(op: Any) -> str | None:
 
 
 def _extend_type(function: Any, kinds: list[Any]) -> None:
-    kind = ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value)
+    kind = function_type(function)
     longer = ir.FunctionType.get([*kind.inputs, *kinds], kind.results)
     function.attributes["function_type"] = ir.TypeAttr.get(longer)
     if "arg_attrs" in function.attributes:
