@@ -183,18 +183,23 @@ def changed_inputs(inputs: Inputs, arrays: tuple[Array, ...]) -> str:
     return " and ".join(name for name, was, now in named if not np.array_equal(was, now))
 
 
-def compare_tile(inputs: Inputs, result: Array, rows: slice, columns: slice) -> tuple[Verdict, str]:
-    """Compares a rectangle of C, at the price of the rectangle; the text names its worst element."""
+def compare_tile(
+    inputs: Inputs, result: Array, rows: slice | Array, columns: slice, elements: str = "elements"
+) -> tuple[Verdict, str]:
+    """Compares a rectangle of C, or rows by their numbers, at their price; the text names the worst element.
+
+    ``elements`` is what the text calls those that were compared.
+    """
     expected, tolerance = inputs.tile(rows, columns)
     found = widened(result[rows, columns]).astype(np.float64)
     error = np.abs(found - expected) / np.maximum(tolerance, TINY)
     error[~np.isfinite(error)] = np.inf
     wrong = int(np.count_nonzero(error > 1.0))
     row, column = np.unravel_index(int(np.argmax(error)), error.shape)
-    place = f"[{rows.start + row}, {columns.start + column}]"
+    place = f"[{np.arange(len(result))[rows][row]}, {columns.start + column}]"
     text = f"worst at {place}: found {found[row, column]:.9g}, expected {expected[row, column]:.9g}"
     verdict = Verdict(float(error[row, column]), error.size)
-    return verdict, f"{wrong} of {error.size} elements are wrong; {text}"
+    return verdict, f"{wrong} of {error.size} {elements} are wrong; {text}"
 
 
 def reference_bytes(problem: Problem) -> int:

@@ -1,12 +1,13 @@
 """Comparing with the float64 reference where computing all of it would take too long."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 
 from tuner.bf16 import widened
 from tuner.record import Verdict
-from tuner.reference import TINY, Array, Inputs, compare
+from tuner.reference import Array, Inputs, compare, compare_tile
 
 WHOLE_FLOP = 2**40  # of a problem that is compared whole: some 10 s of float64 on a few cores
 SAMPLED_ROWS = 256
@@ -25,16 +26,8 @@ def compare_sampled(inputs: Inputs, result: Array) -> tuple[Verdict, str]:
     if unwritten:
         return Verdict(np.inf, m * n), f"{unwritten} of {m * n} elements are NaN or infinite"
     rows = np.array(sampled_rows(m))
-    expected, tolerance = inputs.tile(rows, slice(0, n))
-    found = widened(result[rows]).astype(np.float64)
-    error = np.abs(found - expected) / np.maximum(tolerance, TINY)
-    wrong = int(np.count_nonzero(error > 1.0))
-    row, column = np.unravel_index(int(np.argmax(error)), error.shape)
-    words = f"found {found[row, column]:.9g}, expected {expected[row, column]:.9g}"
-    note = f"{len(rows)} of {m} rows compared, all elements finite"
-    verdict = Verdict(float(error[row, column]), error.size, (note,))
-    place = f"[{rows[row]}, {column}]"
-    return verdict, f"{wrong} of {error.size} elements looked at are wrong; worst at {place}: {words}"
+    verdict, text = compare_tile(inputs, result, rows, slice(0, n), "elements looked at")
+    return replace(verdict, notes=(f"{len(rows)} of {m} rows compared, all elements finite",)), text
 
 
 def sampled_rows(m: int) -> tuple[int, ...]:
