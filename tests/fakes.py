@@ -19,6 +19,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from tests.forwarding import ForwardingTarget
 from tuner.errors import CandidateError, Failure, Stage
 from tuner.kernel import KernelProgram, Launch, Resources
 from tuner.machine import Compiler, Machine
@@ -142,22 +143,16 @@ class FakeTarget(AbstractTarget):
         return tuple(self.measure(problem, kernel, effort, rng) for kernel in loaded)
 
 
-class ClockedTarget(AbstractTarget):
+class ClockedTarget(ForwardingTarget):
     """Compiles for ``compile_s`` and times for ``measure_s``, and writes down when it did what."""
 
     name = "clocked"
 
     def __init__(self, log: str, compile_s: float, measure_s: float) -> None:
+        super().__init__(FakeTarget())
         self._log = Path(log)
         self._compile_s = compile_s
         self._measure_s = measure_s
-        self._fake = FakeTarget()
-
-    def machine(self) -> Machine:
-        return self._fake.machine()
-
-    def compiler(self) -> Compiler:
-        return self._fake.compiler()
 
     def compile(self, problem: Problem, script: Script) -> Artifact:
         """Notes the monotonic clock every time it gets to do anything."""
@@ -166,23 +161,17 @@ class ClockedTarget(AbstractTarget):
             time.sleep(0.0005)
             ticks.append(time.monotonic())
         self._write("compile", ticks)
-        return self._fake.compile(problem, script)
-
-    def load(self, problem: Problem, artifact: Artifact) -> object:
-        return self._fake.load(problem, artifact)
-
-    def verify(self, problem: Problem, loaded: object, rng: np.random.Generator) -> Verdict:
-        return self._fake.verify(problem, loaded, rng)
+        return super().compile(problem, script)
 
     def measure(
         self, problem: Problem, loaded: object, effort: Effort, rng: np.random.Generator
     ) -> Measurement:
-        return self._note(lambda: self._fake.measure(problem, loaded, effort, rng))
+        return self._note(lambda: self._inner.measure(problem, loaded, effort, rng))
 
     def measure_together(
         self, problem: Problem, loaded: tuple[object, ...], effort: Effort, rng: np.random.Generator
     ) -> tuple[Measurement, ...]:
-        return self._note(lambda: self._fake.measure_together(problem, loaded, effort, rng))
+        return self._note(lambda: self._inner.measure_together(problem, loaded, effort, rng))
 
     def _note(self, work: Callable[[], Times]) -> Times:
         start = time.monotonic()
@@ -195,23 +184,17 @@ class ClockedTarget(AbstractTarget):
         (self._log / f"{what}-{os.getpid()}-{time.monotonic_ns()}").write_text(json.dumps(times))
 
 
-class UntimedTarget(AbstractTarget):
+class UntimedTarget(ForwardingTarget):
     """Verifies and cannot time. Its code is a GPU program; x = 3 spills and is refused."""
 
     name = "untimed"
     is_timed = False
 
     def __init__(self) -> None:
-        self._fake = FakeTarget()
-
-    def machine(self) -> Machine:
-        return self._fake.machine()
-
-    def compiler(self) -> Compiler:
-        return self._fake.compiler()
+        super().__init__(FakeTarget())
 
     def compile(self, problem: Problem, script: Script) -> Artifact:
-        artifact = self._fake.compile(problem, script)
+        artifact = super().compile(problem, script)
         spills = 100 * (json.loads(script.text)["x"] == 3)
         resources = Resources("k", 32, spills, 0, 0, 1024, 0, 0.5, 4)
         launches = (Launch("k", (1, 1, 1), (32, 1, 1), 1024, ("a", "b", "c")),)
@@ -219,11 +202,8 @@ class UntimedTarget(AbstractTarget):
         refusal = Failure(Stage.RESOURCES, "k: spilled bytes: found 100, allowed 64") if spills else None
         return replace(artifact, program=program, refusal=refusal)
 
-    def load(self, problem: Problem, artifact: Artifact) -> object:
-        return self._fake.load(problem, artifact)
-
     def verify(self, problem: Problem, loaded: object, rng: np.random.Generator) -> Verdict:
-        return replace(self._fake.verify(problem, loaded, rng), notes=("1 of 1 blocks",))
+        return replace(super().verify(problem, loaded, rng), notes=("1 of 1 blocks",))
 
     def measure(
         self, problem: Problem, loaded: object, effort: Effort, rng: np.random.Generator

@@ -2,15 +2,12 @@
 
 import hashlib
 
-import numpy as np
-
-from tuner.machine import Compiler, Machine
+from tests.forwarding import ForwardingTarget
 from tuner.mlir import interpreter, lowering
 from tuner.mlir.bindings import ir
 from tuner.payload import partition
 from tuner.problem import Matmul, Problem
-from tuner.record import Measurement, Verdict
-from tuner.target import AbstractTarget, Artifact, Effort, Script
+from tuner.target import Artifact, Script
 from tuner.targets.cpu import CpuTarget
 
 PROBLEM = Matmul(4, 16, 8)
@@ -116,40 +113,18 @@ def code_of(deed: str) -> str:
         return lowering.lower_to_llvm(module)
 
 
-class DrillTarget(AbstractTarget):
+class DrillTarget(ForwardingTarget):
     """The CPU target, given finished code in the place of scripts."""
 
     name = "drill"
 
     def __init__(self, threads: int) -> None:
-        self._cpu = CpuTarget(threads)
-
-    def machine(self) -> Machine:
-        return self._cpu.machine()
-
-    def compiler(self) -> Compiler:
-        return self._cpu.compiler()
+        super().__init__(CpuTarget(threads))
 
     def compile(self, problem: Problem, script: Script) -> Artifact:
         """Takes LLVM-dialect text as it is; what else there is goes the way of a script."""
         if "llvm.func @" not in script.text:
-            return self._cpu.compile(problem, script)
+            return super().compile(problem, script)
         return Artifact(
             script.text, hashlib.sha256(script.text.encode()).hexdigest(), partition(problem, 1, "none", 1)
         )
-
-    def load(self, problem: Problem, artifact: Artifact) -> object:
-        return self._cpu.load(problem, artifact)
-
-    def verify(self, problem: Problem, loaded: object, rng: np.random.Generator) -> Verdict:
-        return self._cpu.verify(problem, loaded, rng)
-
-    def measure(
-        self, problem: Problem, loaded: object, effort: Effort, rng: np.random.Generator
-    ) -> Measurement:
-        return self._cpu.measure(problem, loaded, effort, rng)
-
-    def measure_together(
-        self, problem: Problem, loaded: tuple[object, ...], effort: Effort, rng: np.random.Generator
-    ) -> tuple[Measurement, ...]:
-        return self._cpu.measure_together(problem, loaded, effort, rng)

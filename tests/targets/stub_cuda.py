@@ -9,12 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
+from tests.forwarding import ForwardingTarget
 from tests.runtime import stub_cublas, stub_driver
-from tuner.machine import Compiler, Machine
 from tuner.problem import Problem
-from tuner.record import Measurement, Verdict
 from tuner.runtime.gpu_probe import describe_gpu
-from tuner.target import AbstractTarget, AbstractVendorSource, Artifact, Effort, Script
+from tuner.target import AbstractVendorSource, Artifact, Script
 from tuner.targets import gpu_timing
 from tuner.targets.cuda import CudaTarget
 from tuner.targets.gpu_here import Gpu
@@ -30,7 +29,7 @@ REFUSALS = {  # deed -> call of the driver, its result
 }
 
 
-class StubTarget(AbstractTarget, AbstractVendorSource):
+class StubTarget(ForwardingTarget, AbstractVendorSource):
     """A CudaTarget whose driver refuses where the script says so."""
 
     name = "cuda"
@@ -47,15 +46,10 @@ class StubTarget(AbstractTarget, AbstractVendorSource):
             open_=lambda here: Gpu(self._stub.open(), CACHE_BYTES),
             find_library=lambda: cublas,
         )
-
-    def machine(self) -> Machine:
-        return self._cuda.machine()
-
-    def compiler(self) -> Compiler:
-        return self._cuda.compiler()
+        super().__init__(self._cuda)
 
     def compile(self, problem: Problem, script: Script) -> Artifact:
-        artifact = self._cuda.compile(problem, script)
+        artifact = super().compile(problem, script)
         deed = re.match("// deed: (.*)", script.text)
         program = artifact.program
         assert program is not None
@@ -69,23 +63,10 @@ class StubTarget(AbstractTarget, AbstractVendorSource):
     def load(self, problem: Problem, artifact: Artifact) -> object:
         if artifact.code in REFUSALS:
             self._stub.fail(*REFUSALS[artifact.code])
-        return self._cuda.load(problem, artifact)
+        return super().load(problem, artifact)
 
     def load_vendor(self, problem: Problem, rng: np.random.Generator) -> tuple[str, object]:
         return self._cuda.load_vendor(problem, rng)
-
-    def verify(self, problem: Problem, loaded: object, rng: np.random.Generator) -> Verdict:
-        return self._cuda.verify(problem, loaded, rng)
-
-    def measure(
-        self, problem: Problem, loaded: object, effort: Effort, rng: np.random.Generator
-    ) -> Measurement:
-        return self._cuda.measure(problem, loaded, effort, rng)
-
-    def measure_together(
-        self, problem: Problem, loaded: tuple[object, ...], effort: Effort, rng: np.random.Generator
-    ) -> tuple[Measurement, ...]:
-        return self._cuda.measure_together(problem, loaded, effort, rng)
 
 
 def stub_factory() -> Factory:
