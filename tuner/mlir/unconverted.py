@@ -6,6 +6,7 @@ from tuner.errors import CandidateError, Stage
 from tuner.mlir.bindings import ir
 from tuner.mlir.ops.dialect import walk
 from tuner.mlir.types import is_row_major
+from tuner.mlir.unfit import place_of
 
 ALLOWED = ("llvm.", "gpu.binary", "builtin.module")
 LAUNCH = "gpu.launch_func"  # becomes calls when it is translated, if its operands are LLVM's
@@ -29,7 +30,7 @@ def reject_copies_of_views(module: ir.Module) -> None:
         for operand in op.operands:
             if isinstance(operand.type, ir.MemRefType) and not _is_from_its_start(operand.type):
                 found = f"found {op.name} of {operand.type}, allowed contiguous memory without an offset"
-                raise CandidateError(Stage.COMPILE, f"host program: {found} ({_place(op)})")
+                raise CandidateError(Stage.COMPILE, f"host program: {found} ({place_of(op)})")
 
 
 def reject_what_was_not_converted(module: ir.Module) -> None:
@@ -49,7 +50,7 @@ def reject_what_was_not_converted(module: ir.Module) -> None:
     if named:
         allowed = REASONS.get(named[0].name, "what lowers to LLVM")
         found = f"found {named[0].name}, allowed {allowed}"
-        raise CandidateError(Stage.COMPILE, f"host program: {found} ({_place(named[0])})")
+        raise CandidateError(Stage.COMPILE, f"host program: {found} ({place_of(named[0])})")
 
 
 def _is_translatable(op: Any) -> bool:
@@ -64,10 +65,6 @@ def _is_from_its_start(memref: Any) -> bool:
     strides, offset = memref.get_strides_and_offset()
     plain = ir.MemRefType.get(memref.shape, memref.element_type, memory_space=memref.memory_space)
     return bool(offset == 0 and strides == plain.get_strides_and_offset()[0])
-
-
-def _place(op: Any) -> str:
-    return f"at {str(op.location)[:120]}"
 
 
 def _is_llvm(operand: Any) -> bool:

@@ -8,7 +8,6 @@ both touch the same part of a buffer and one writes it; the earlier one then com
 from dataclasses import dataclass
 from typing import Any
 
-from tuner.errors import CandidateError, Stage
 from tuner.mlir.passes.async_ops import is_token
 from tuner.mlir.passes.buffer_accesses import (
     NONE,
@@ -21,6 +20,7 @@ from tuner.mlir.passes.buffer_accesses import (
 )
 from tuner.mlir.passes.kernel_effects import KernelEffects
 from tuner.mlir.passes.stream_plan import BEGIN, Kind, Node
+from tuner.mlir.unfit import unfit
 
 LOOPS = frozenset({"scf.for", "scf.while"})
 ONCE = frozenset({"scf.if", "scf.index_switch", "memref.alloca_scope"})  # regions that run at most once
@@ -58,7 +58,7 @@ def async_dag(function: Any, effects: KernelEffects, *, bodies_run_on_streams: b
     """
     blocks = list(function.regions[0].blocks)
     if len(blocks) != 1:
-        raise _unfit(function, f"{len(blocks)} blocks", "one: control flow by scf.for, scf.while and scf.if")
+        raise unfit(function, f"{len(blocks)} blocks", "one: control flow by scf.for, scf.while and scf.if")
     return _Builder(effects, bodies_run_on_streams=bodies_run_on_streams).dag(blocks[0], NONE)
 
 
@@ -88,7 +88,7 @@ class _Builder:
 
     def _add_region(self, found: "_Found", op: Any) -> None:
         if op.name not in LOOPS | ONCE:
-            raise _unfit(op, "device work inside", ", ".join(sorted(LOOPS | ONCE)))
+            raise unfit(op, "device work inside", ", ".join(sorted(LOOPS | ONCE)))
         on_device, on_host = device_accesses(op, self._effects), host_accesses(op)
         carried = NONE
         if self._on_streams:
@@ -148,10 +148,4 @@ class _Found:
 
 def _refuse_tokens(op: Any) -> None:
     if any(is_token(value) for value in [*op.operands, *op.results]):
-        raise _unfit(op, "async tokens", "synchronous device work: tokens are made here")
-
-
-def _unfit(op: Any, found: str, allowed: str) -> CandidateError:
-    return CandidateError(
-        Stage.COMPILE, f"{op.name} at {str(op.location)[:120]}: found {found}, allowed {allowed}"
-    )
+        raise unfit(op, "async tokens", "synchronous device work: tokens are made here")

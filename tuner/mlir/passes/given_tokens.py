@@ -12,6 +12,7 @@ from tuner.mlir.building import create
 from tuner.mlir.passes.async_ops import is_token
 from tuner.mlir.passes.buffer_accesses import DEVICE_OPS, inside
 from tuner.mlir.passes.launch_operands import SEGMENTS
+from tuner.mlir.unfit import place_of
 
 WAIT = "gpu.wait"
 
@@ -46,5 +47,5 @@ def _has_tokens(op: Any) -> bool:
 def _refuse_other_users(op: Any) -> None:
     for result in filter(is_token, op.results):
         for use in result.uses:
-            found = f"{use.owner.name} at {str(op.location)[:120]}: found a token of {op.name}"
+            found = f"{use.owner.name} {place_of(op)}: found a token of {op.name}"
             raise CandidateError(Stage.COMPILE, f"{found}, allowed for gpu operations in the same block")

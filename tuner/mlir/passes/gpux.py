@@ -9,7 +9,6 @@ are here.
 from dataclasses import dataclass
 from typing import Any
 
-from tuner.errors import CandidateError, Stage
 from tuner.mlir.bindings import ir
 from tuner.mlir.building import create
 from tuner.mlir.interpreter import parse
@@ -18,6 +17,7 @@ from tuner.mlir.passes.buffer_accesses import inside
 from tuner.mlir.passes.launch_operands import SEGMENTS
 from tuner.mlir.passes.stream_calls import StreamCalls
 from tuner.mlir.symbols import function_type
+from tuner.mlir.unfit import unfit
 
 PREFIX, STREAM = "gpux.", "!gpux.StreamType"
 CREATE, DESTROY, WAIT = "gpux.create_stream", "gpux.destroy_stream", "gpux.wait"
@@ -55,7 +55,7 @@ def take_stream_from_caller(function: Any) -> None:
     block = function.regions[0].blocks[0]
     streams = [argument for argument in block.arguments if _is_stream(argument)]
     if len(streams) > 1:
-        raise _unfit(function, f"{len(streams)} streams as arguments", "one: that of the caller")
+        raise unfit(function, f"{len(streams)} streams as arguments", "one: that of the caller")
     for stream in streams:
         with function.location, ir.InsertionPoint.at_block_begin(block):
             made = create(CREATE, [stream.type], **{CALLERS: ir.UnitAttr.get()})
@@ -150,25 +150,23 @@ class _Lowering:
 
 def _check(op: Any) -> None:
     if op.name not in KNOWN:
-        raise _unfit(op, op.name, ", ".join(sorted(KNOWN)))
+        raise unfit(op, op.name, ", ".join(sorted(KNOWN)))
     if any(is_token(value) for value in [*op.operands, *op.results]):
-        raise _unfit(op, "async tokens", "the order of a stream")
+        raise unfit(op, "async tokens", "the order of a stream")
     if op.name == CREATE:
         if list(op.operands):
-            raise _unfit(op, "a device or context", "none: the program's own")
+            raise unfit(op, "a device or context", "none: the program's own")
         return
     if not list(op.operands) or not _is_stream(op.operands[0]):
-        raise _unfit(op, "no stream as first operand", STREAM)
+        raise unfit(op, "no stream as first operand", STREAM)
     owner = op.operands[0].owner
     if isinstance(owner, ir.Block) or owner.name != CREATE:
-        raise _unfit(
+        raise unfit(
             op, "a stream that control flow chooses", f"one of {CREATE}, or an argument of the function"
         )
     count = len(op.operands) - 1
     if sum(_sizes(op)) != count or count != OPERANDS.get(op.name, count if op.name in WORK else 0):
-        raise _unfit(
-            op, f"{count} operands behind the stream", f"those of gpu.{op.name.removeprefix(PREFIX)}"
-        )
+        raise unfit(op, f"{count} operands behind the stream", f"those of gpu.{op.name.removeprefix(PREFIX)}")
 
 
 def _check_destroyed(ops: list[Any]) -> None:
@@ -177,7 +175,7 @@ def _check_destroyed(ops: list[Any]) -> None:
         if op.name == DESTROY:
             for later in ops[place + 1 :]:
                 if op.operands[0] in list(later.operands) and _is_below(later, op.block):
-                    raise _unfit(later, "a stream that is destroyed before", "one that is still there")
+                    raise unfit(later, "a stream that is destroyed before", "one that is still there")
 
 
 def _is_below(op: Any, block: Any) -> bool:
@@ -197,11 +195,11 @@ def _sizes(op: Any) -> list[int]:
         if name in op.attributes:
             sizes = list(ir.DenseI32ArrayAttr(op.attributes[name]))
             if len(sizes) != 2 + expected or sizes[:2] != [0, 1]:
-                raise _unfit(op, f"{name} = {sizes}", f"0, 1 and {expected} more")
+                raise unfit(op, f"{name} = {sizes}", f"0, 1 and {expected} more")
             return sizes[2:]
     if op.name == "gpux.alloc":
         return [len(op.operands) - 1, 0]
-    raise _unfit(op, f"no {SEGMENTS}", f"0, 1 and {expected} more")
+    raise unfit(op, f"no {SEGMENTS}", f"0, 1 and {expected} more")
 
 
 def _is_idle(destroy: Any) -> bool:
@@ -241,9 +239,3 @@ def _drop_argument(function: Any, number: int) -> None:
 
 def _is_stream(value: Any) -> bool:
     return str(value.type) == STREAM
-
-
-def _unfit(op: Any, found: str, allowed: str) -> CandidateError:
-    return CandidateError(
-        Stage.COMPILE, f"{op.name} at {str(op.location)[:120]}: found {found}, allowed {allowed}"
-    )
