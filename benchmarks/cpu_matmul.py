@@ -14,7 +14,7 @@ from dataclasses import asdict
 from typing import Any
 
 import tuner
-from benchmarks.report import emit, report, results_file
+from benchmarks.report import add_report_options, emit, report
 from benchmarks.rivals import contest, load
 from tuner.problem import Matmul, Problem, parse_shape
 
@@ -89,8 +89,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--dtype", default="f32")
     parser.add_argument("--layout", default="nn")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
-    parser.add_argument("--output", type=results_file, help="write the document to this file too")
+    add_report_options(parser)
     return parser.parse_args()
 
 

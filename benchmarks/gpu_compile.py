@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.gpu_programs import POINTS, TENSOR_CORES, Builder, Built, point
-from benchmarks.report import emit, report, results_file
+from benchmarks.report import add_report_options, emit, report
 from tuner.problem import Matmul
 from tuner.ptx.launch import run_program
 
@@ -117,8 +117,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--chip", default="sm_90")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--pin", action="store_true", help="keep everything on one core, no throughput")
-    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
-    parser.add_argument("--output", type=results_file, help="write the document to this file too")
+    add_report_options(parser)
     return parser.parse_args()
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.report import emit, report, results_file
+from benchmarks.report import add_report_options, emit, report
 from benchmarks.space import recorded_space
 from tuner.enumeration import cartesian_blocks, cartesian_sample
 from tuner.errors import Failure, Stage
@@ -101,8 +101,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("file", type=Path, help="a recorded GEMM space of benchmark_hub")
     parser.add_argument("--trials", type=int, nargs="*", default=[100, 200, 500, 1000, 4000])
     parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
-    parser.add_argument("--output", type=results_file, help="write the document to this file too")
+    add_report_options(parser)
     return parser.parse_args()
 
 

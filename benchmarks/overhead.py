@@ -15,7 +15,7 @@ from collections import defaultdict
 from typing import Any
 
 import tuner
-from benchmarks.report import emit, report, results_file
+from benchmarks.report import add_report_options, emit, report
 from tuner.problem import Matmul, parse_shape
 from tuner.record import Record
 from tuner.tuning.events import TrialDone
@@ -94,8 +94,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--trials", type=int, default=100)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
-    parser.add_argument("--output", type=results_file, help="write the document to this file too")
+    add_report_options(parser)
     return parser.parse_args()
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.report import emit, report, results_file
+from benchmarks.report import add_report_options, emit, report
 from tuner.recorded import read_recorded
 
 
@@ -15,8 +15,7 @@ def main() -> None:
     """Reads each file once and prints what was in it and how long that took."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("files", nargs="+", type=Path)
-    parser.add_argument("--json", action="store_true")
-    parser.add_argument("--output", type=results_file)
+    add_report_options(parser)
     words = parser.parse_args()
     rows = [_read(file) for file in words.files]
     if not words.json:

@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from benchmarks.replay_run import replay
 from benchmarks.replay_synthetic import synthetic_space
-from benchmarks.report import emit, report, results_file
+from benchmarks.report import add_report_options, emit, report
 from tuner.errors import UsageError
 from tuner.samplers import require_sampler
 
@@ -129,8 +129,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--first", type=int, default=0, metavar="SEED", help="of the first space")
     parser.add_argument("--evaluations", type=int, default=150)
     parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
-    parser.add_argument("--output", type=results_file, help="write the document to this file too")
+    add_report_options(parser)
     words = parser.parse_args()
     for name, least in (("spaces", 2), ("first", 0), ("evaluations", 1), ("processes", 1)):
         if getattr(words, name) < least:

@@ -35,12 +35,10 @@ def report(
     }
 
 
-def results_file(word: str) -> Path:
-    """Returns a file to write to. Raises ArgumentTypeError before hours are spent for one that cannot be."""
-    file = Path(word)
-    if not file.absolute().parent.is_dir() or file.is_dir():
-        raise argparse.ArgumentTypeError(f"found {word!r}, allowed a file in a folder that is there")
-    return file
+def add_report_options(parser: argparse.ArgumentParser) -> None:
+    """Adds where the document goes: what ``emit`` is told."""
+    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
+    parser.add_argument("--output", type=_results_file, help="write the document to this file too")
 
 
 def emit(document: dict[str, Any], is_json: bool, output: Path | None) -> None:
@@ -50,3 +48,11 @@ def emit(document: dict[str, Any], is_json: bool, output: Path | None) -> None:
         output.write_text(text + "\n")
     if is_json:
         print(text)
+
+
+def _results_file(word: str) -> Path:
+    """Returns a file to write to. Raises ArgumentTypeError before hours are spent for one that cannot be."""
+    file = Path(word)
+    if not file.absolute().parent.is_dir() or file.is_dir():
+        raise argparse.ArgumentTypeError(f"found {word!r}, allowed a file in a folder that is there")
+    return file

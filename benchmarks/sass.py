@@ -15,7 +15,7 @@ from collections import Counter
 from typing import Any
 
 from benchmarks.gpu_programs import POINTS, Builder, Point
-from benchmarks.report import emit, report, results_file
+from benchmarks.report import add_report_options, emit, report
 from tuner.cuda_tools.locate import Tool, locate
 from tuner.errors import CandidateError
 from tuner.kernel import KernelProgram
@@ -81,8 +81,7 @@ def _arguments() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--chip", default="sm_90")
-    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
-    parser.add_argument("--output", type=results_file, help="write the document to this file too")
+    add_report_options(parser)
     return parser.parse_args()
 
 

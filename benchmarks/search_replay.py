@@ -22,7 +22,7 @@ from benchmarks.replay_kernel_tuner import PREFIX, SEARCHES, is_installed, repla
 from benchmarks.replay_run import ReplayedSearch, replay
 from benchmarks.replay_space import ReplaySpace
 from benchmarks.replay_synthetic import synthetic_space
-from benchmarks.report import emit, report, results_file
+from benchmarks.report import add_report_options, emit, report
 from tuner.errors import UsageError
 from tuner.samplers import SAMPLERS, require_sampler
 
@@ -122,8 +122,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--synthetic", type=int, default=0, metavar="N", help="made-up spaces to add")
     parser.add_argument("--evaluations", type=int, default=200)
     parser.add_argument("--seeds", type=int, default=20, help="searches of each, seeds 0, 1, ...")
-    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
-    parser.add_argument("--output", type=results_file, help="write the document to this file too")
+    add_report_options(parser)
     words = parser.parse_args()
     if not words.files and not words.synthetic:
         parser.error("found no space, allowed files and --synthetic N")

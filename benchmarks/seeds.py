@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.report import emit, report, results_file
+from benchmarks.report import add_report_options, emit, report
 from tuner import gpu_cost
 from tuner.chips import WARP_THREADS, chip_of
 from tuner.gpu_cost import GpuTiles
@@ -130,8 +130,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--hub", nargs=3, action="append", default=[], metavar=("FILE", "CHIP", "MULTIPROCESSORS")
     )
-    parser.add_argument("--json", action="store_true")
-    parser.add_argument("--output", type=results_file)
+    add_report_options(parser)
     return parser.parse_args()
 
 

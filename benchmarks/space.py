@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks.report import emit, report, results_file
+from benchmarks.report import add_report_options, emit, report
 from tuner.expression import parse
 from tuner.feasible import FeasibleSet
 from tuner.space import Candidate, Knob, SearchSpace
@@ -165,8 +165,7 @@ def _arguments() -> argparse.Namespace:
     )
     parser.add_argument("--hub", type=Path, nargs="*", default=[], help="recorded GEMM spaces")
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
-    parser.add_argument("--output", type=results_file, help="write the document to this file too")
+    add_report_options(parser)
     return parser.parse_args()
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.report import emit, report, results_file
+from benchmarks.report import add_report_options, emit, report
 from tuner.api import TIMED_SAMPLER
 from tuner.db.store import Store
 from tuner.recorded import read_recorded
@@ -121,8 +121,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--sampler", default=TIMED_SAMPLER)
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--trials", type=int, default=200, help="a search gives up after so many")
-    parser.add_argument("--json", action="store_true")
-    parser.add_argument("--output", type=results_file)
+    add_report_options(parser)
     return parser.parse_args()
 
 
