@@ -13,11 +13,10 @@ from tuner.errors import UsageError
 from tuner.runtime.device_arrays import DeviceArray, device_array
 from tuner.runtime.elements import dtype_of, is_same_bits
 from tuner.runtime.host_arrays import host_array
-from tuner.runtime.memref import MemRef, array_of
+from tuner.runtime.memref import MemRef, array_of, word_count
 
 WORD_BYTES = 8
 NO_NUMBERS = (np.flexible, np.complexfloating, np.datetime64, np.timedelta64, np.object_)
-HEADER_WORDS = 3  # allocated, aligned, offset
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,10 +148,8 @@ class ResultLayout:
         found: list[MemRef | np.generic] = []
         for result, start in zip(self._results, self._starts, strict=True):
             if isinstance(result, BufferType):
-                rank = len(result.shape)
-                words = np.frombuffer(content, np.int64, HEADER_WORDS + 2 * rank, start).tolist()
-                sizes, strides = words[HEADER_WORDS : HEADER_WORDS + rank], words[HEADER_WORDS + rank :]
-                found.append(MemRef(words[0], words[1], words[2], tuple(sizes), tuple(strides)))
+                words = np.frombuffer(content, np.int64, word_count(len(result.shape)), start)
+                found.append(MemRef.of_words(tuple(words.tolist())))
             else:
                 found.append(np.frombuffer(content, dtype_of(result.element), 1, start)[0])
         return tuple(found)
@@ -166,7 +163,7 @@ def view_of(view: MemRef, result: BufferType) -> npt.NDArray[Any]:
 def _extent(result: ValueType) -> tuple[int, int]:
     """Returns size and alignment in bytes, as LLVM lays out structs on x86-64."""
     if isinstance(result, BufferType):
-        return (HEADER_WORDS + 2 * len(result.shape)) * WORD_BYTES, WORD_BYTES
+        return word_count(len(result.shape)) * WORD_BYTES, WORD_BYTES
     size = dtype_of(result.element).itemsize
     return size, size
 

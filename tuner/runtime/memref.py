@@ -11,6 +11,7 @@ from tuner.device import DeviceError
 
 # Bytes of an element by CUtensorMapDataType; 13 and later are packed 4 and 6 bit types.
 TENSOR_MAP_ELEMENT_BYTES = (1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4)
+HEADER_WORDS = 3  # allocated, aligned, offset
 
 
 @dataclass(frozen=True)
@@ -26,8 +27,13 @@ class MemRef:
     @classmethod
     def at(cls, descriptor: int, rank: int) -> "MemRef":
         """Reads a descriptor at an address."""
-        words = tuple((ctypes.c_int64 * (3 + 2 * rank)).from_address(descriptor))
-        return cls(words[0], words[1], words[2], words[3 : 3 + rank], words[3 + rank :])
+        return cls.of_words(tuple((ctypes.c_int64 * word_count(rank)).from_address(descriptor)))
+
+    @classmethod
+    def of_words(cls, words: tuple[int, ...]) -> "MemRef":
+        """Returns the descriptor that ``words`` are of."""
+        behind_sizes = (HEADER_WORDS + len(words)) // 2
+        return cls(words[0], words[1], words[2], words[HEADER_WORDS:behind_sizes], words[behind_sizes:])
 
     @classmethod
     def of(cls, address: int, shape: tuple[int, ...]) -> "MemRef":
@@ -53,6 +59,11 @@ class MemRef:
             return 0
         last = sum((size - 1) * stride for size, stride in zip(self.sizes, self.strides, strict=True))
         return (last + 1) * item_bytes
+
+
+def word_count(rank: int) -> int:
+    """Returns the 64-bit words of a descriptor."""
+    return HEADER_WORDS + 2 * rank
 
 
 def array_of(view: MemRef, dtype: "np.dtype[np.generic]") -> npt.NDArray[Any]:
