@@ -86,6 +86,11 @@ def lower_gpux(function: Any) -> int:
     return 1 + len(made)
 
 
+def launch_segments(tokens: int, sizes: list[int]) -> Any:
+    """Returns the segments of ``gpu.launch_func`` for those of GPUX, which knows no clusters."""
+    return ir.DenseI32ArrayAttr.get([tokens, *sizes[:6], 0, 0, 0, *sizes[6:], 0])
+
+
 @dataclass(frozen=True)
 class _Lowering:
     """Builds what stands for each operation, at the current insertion point."""
@@ -134,7 +139,7 @@ class _Lowering:
             if is_shared:
                 attributes["hostShared"] = ir.UnitAttr.get()
         elif op.name == "gpux.launch_func":
-            attributes[SEGMENTS] = ir.DenseI32ArrayAttr.get([1, *sizes[:6], 0, 0, 0, *sizes[6:], 0])
+            attributes[SEGMENTS] = launch_segments(1, sizes)
         new = create(
             op.name.replace(PREFIX, "gpu."),
             [*results, *[ir.Type.parse(ASYNC)] * len(tokens)],

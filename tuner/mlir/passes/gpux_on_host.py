@@ -6,11 +6,8 @@ from tuner.errors import CandidateError, Stage
 from tuner.mlir.bindings import ir
 from tuner.mlir.building import create
 from tuner.mlir.passes.buffer_accesses import inside
-from tuner.mlir.passes.gpux import CREATE, DESTROY, KNOWN, PREFIX, WAIT
+from tuner.mlir.passes.gpux import CREATE, DESTROY, KNOWN, PREFIX, WAIT, launch_segments
 from tuner.mlir.passes.launch_operands import SEGMENTS
-
-# Segments of gpux operations that have them: tokens, stream, then those of the operation itself.
-OWN_SEGMENTS = {"gpux.alloc": 2, "gpux.launch_func": 8}
 
 
 def drop_streams(function: Any) -> None:
@@ -30,11 +27,10 @@ def drop_streams(function: Any) -> None:
 def _to_gpu(op: Any) -> None:
     attributes = {name: op.attributes[name] for name in ("kernel",) if name in op.attributes}
     operands = list(op.operands)[1:]
-    if op.name in OWN_SEGMENTS:
-        sizes = _sizes(op)
-        launch = [0, *sizes[:6], 0, 0, 0, *sizes[6:], 0]
-        segments = [0, *sizes] if op.name == "gpux.alloc" else launch
-        attributes[SEGMENTS] = ir.DenseI32ArrayAttr.get(segments)
+    if op.name == "gpux.alloc":
+        attributes[SEGMENTS] = ir.DenseI32ArrayAttr.get([0, *_sizes(op)])
+    elif op.name == "gpux.launch_func":
+        attributes[SEGMENTS] = launch_segments(0, _sizes(op))
     with op.location, ir.InsertionPoint(op):
         kinds = [result.type for result in op.results]
         new = create(op.name.replace(PREFIX, "gpu."), kinds, operands, **attributes)
@@ -43,6 +39,7 @@ def _to_gpu(op: Any) -> None:
 
 
 def _sizes(op: Any) -> list[int]:
+    """Returns how many operands each segment has, less tokens and stream."""
     for name in (SEGMENTS, "operand_segment_sizes"):
         if name in op.attributes:
             return list(ir.DenseI32ArrayAttr(op.attributes[name]))[2:]
