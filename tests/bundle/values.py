@@ -7,6 +7,7 @@ from tuner.errors import Failure, Stage
 from tuner.kernel import KernelBuffer, KernelProgram, Launch, Resources
 from tuner.machine import Machine
 from tuner.measured_elsewhere import (
+    PTX,
     ElsewhereResults,
     FinalTime,
     MeasuredTrial,
@@ -69,21 +70,23 @@ def timed(median_s: float = 1e-3) -> Measurement:
 
 def measured(number: int = 0, outcome: Measurement | Failure | None = None) -> MeasuredTrial:
     """Returns what became of the pending trial of that number."""
-    of = pending(number)
-    found = timed() if outcome is None else outcome
-    verdict = Verdict(0.5, 128) if isinstance(found, Measurement) else None
+    return result(pending(number), timed() if outcome is None else outcome)
+
+
+def result(of: PendingTrial, outcome: Measurement | Failure, code: str = PTX) -> MeasuredTrial:
+    """Returns what a machine elsewhere found out about a pending trial."""
     return MeasuredTrial(
         origin=of.origin,
         id=of.id,
         problem=of.problem,
         candidate=of.candidate,
-        chip="sm_90",
+        chip=of.program.chip,
         script_sha256=of.script_sha256,
         artifact_sha256=of.artifact_sha256,
-        code="ptx",
+        code=code,
         finished=NOW,
-        outcome=found,
-        verdict=verdict,
+        outcome=outcome,
+        verdict=Verdict(0.5, 128) if isinstance(outcome, Measurement) else None,
         stage_s=(("load", 0.1), ("verify", 0.2)),
     )
 

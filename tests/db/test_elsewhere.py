@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.bundle.values import GPU, PROVENANCE, program, timed
+from tests.bundle.values import GPU, PROVENANCE, WRONG, program, result, timed
 from tests.db.test_pending import add, numbers, run_of
 from tuner.db.store import Store
 from tuner.errors import Failure, Stage, UsageError
@@ -18,29 +18,10 @@ from tuner.measured_elsewhere import (
     VendorTime,
 )
 from tuner.pending import Origin, PendingTrial
-from tuner.record import Measurement, Verdict
+from tuner.record import Verdict
 from tuner.runs import Elsewhere, Imported, TrialQuery, Vendor
 
-WRONG = Failure(Stage.VERIFY, "3 of 128 elements are wrong")
 CUBIN_CODE = b"\x7fELF"
-
-
-def result(of: PendingTrial, outcome: Measurement | Failure, code: str = PTX) -> MeasuredTrial:
-    """Returns what a machine elsewhere found out about a pending trial."""
-    return MeasuredTrial(
-        origin=of.origin,
-        id=of.id,
-        problem=of.problem,
-        candidate=of.candidate,
-        chip=of.program.chip,
-        script_sha256=of.script_sha256,
-        artifact_sha256=of.artifact_sha256,
-        code=code,
-        finished=PROVENANCE.started,
-        outcome=outcome,
-        verdict=Verdict(0.5, 128) if isinstance(outcome, Measurement) else None,
-        stage_s=(("load", 0.5),),
-    )
 
 
 def exported(store: Store, count: int = 2) -> tuple[PendingTrial, ...]:
