@@ -10,6 +10,7 @@ from typing import Any
 from tuner.errors import CandidateError, Stage
 from tuner.mlir.bindings import ir
 from tuner.mlir.ops.dialect import walk
+from tuner.mlir.passes.carried_values import last_of
 from tuner.mlir.program_payload import ProgramPayload, run_passes
 from tuner.mlir.zero_fills import zero_fill_before
 from tuner.problem import Matmul, Problem, natural_output, output_words
@@ -115,7 +116,7 @@ def _is_sum_of_products(op: Any) -> bool:
         return False
     block = op.regions[0].blocks[0]
     arguments = list(block.arguments)
-    total = _defined_by(list(block.operations)[-1].operands[0], "arith.addf")
+    total = _defined_by(last_of(block).operands[0], "arith.addf")
     if total is None or arguments[2] not in total.operands:
         return False
     (product,) = [each for each in total.operands if each != arguments[2]] or [None]

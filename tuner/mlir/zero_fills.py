@@ -4,6 +4,7 @@ from typing import Any
 
 from tuner.mlir.bindings import ir
 from tuner.mlir.passes.buffer_roots import VIEWS
+from tuner.mlir.passes.carried_values import last_of
 
 
 def zero_fill_before(op: Any, c: Any) -> Any | None:
@@ -52,7 +53,7 @@ def _is_zero_fill(op: Any) -> bool:
     if op.name != "linalg.generic" or len(op.operands) != 2 or isinstance(op.operands[0].type, ir.MemRefType):
         return False
     block, constant = op.regions[0].blocks[0], op.operands[0].owner
-    stored = list(block.operations)[-1].operands[0]
+    stored = last_of(block).operands[0]
     if stored != block.arguments[0] or isinstance(constant, ir.Block) or constant.name != "arith.constant":
         return False
     number = constant.attributes["value"]

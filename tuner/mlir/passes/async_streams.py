@@ -14,6 +14,7 @@ from typing import Any
 from tuner.mlir.bindings import ir
 from tuner.mlir.passes.async_dag import Dag, async_dag
 from tuner.mlir.passes.async_ops import make_async
+from tuner.mlir.passes.carried_values import last_of
 from tuner.mlir.passes.kernel_effects import KernelEffects
 from tuner.mlir.passes.stream_calls import StreamCalls
 from tuner.mlir.passes.stream_plan import BEGIN, Kind, Plan, Step, plan_streams
@@ -141,7 +142,7 @@ class _Block:
 
     def _end(self) -> None:
         """Joins the other streams to the first one, and frees behind that."""
-        terminator = self._dag.block.operations[len(self._dag.block.operations) - 1].operation
+        terminator = last_of(self._dag.block)
         with terminator.location, ir.InsertionPoint(terminator):
             for node in self._plan.last_waits:
                 self._calls.wait(self._first, self._events[node])

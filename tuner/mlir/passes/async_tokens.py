@@ -10,6 +10,7 @@ from typing import Any
 from tuner.mlir.bindings import ir
 from tuner.mlir.passes.async_dag import Dag, async_dag
 from tuner.mlir.passes.async_ops import make_async, wait_async, wait_on_host
+from tuner.mlir.passes.carried_values import last_of
 from tuner.mlir.passes.kernel_effects import KernelEffects
 from tuner.mlir.passes.stream_plan import Plan, Step, plan_streams
 
@@ -86,7 +87,7 @@ class _Block:
         self._current = {slot: stream for slot, stream in self._current.items() if stream not in ended}
 
     def _end(self, plan: Plan) -> None:
-        terminator = self._dag.block.operations[len(self._dag.block.operations) - 1].operation
+        terminator = last_of(self._dag.block)
         waits = plan.last_waits
         for free in plan.last_frees:
             op = self._dag.items[free].op

@@ -30,8 +30,12 @@ def sources_of(value: Any) -> list[Any]:
 
 def terminator_of(op: Any, region: int) -> Any:
     """Returns the last operation of a region's only block."""
-    operations = list(op.regions[region].blocks[0].operations)
-    return operations[-1].operation
+    return last_of(op.regions[region].blocks[0])
+
+
+def last_of(block: Any) -> Any:
+    """Returns the last operation of a block."""
+    return block.operations[len(block.operations) - 1].operation
 
 
 def _sources_of_result(op: Any, number: int) -> list[Any]:

@@ -10,7 +10,7 @@ from typing import Any
 from tuner.mlir.ops.dialect import walk
 from tuner.mlir.passes.buffer_families import STRUCTURED, Families
 from tuner.mlir.passes.buffer_roots import is_buffer
-from tuner.mlir.passes.carried_values import terminator_of
+from tuner.mlir.passes.carried_values import last_of, terminator_of
 from tuner.mlir.passes.device_buffers import ALLOCATIONS, Buffer, Kind
 from tuner.mlir.passes.host_accesses import host_accesses, is_overwritten
 from tuner.mlir.passes.kernel_effects import ANYTHING, Access, KernelEffects
@@ -124,7 +124,7 @@ class Walk:
     def _until(self, block: Any, valid: Valid, wanted: Valid, actions: AbstractActions) -> None:
         """Walks through a block and makes a state true at its end."""
         valid = self._inside(block, valid, actions)
-        self._settle(valid, wanted, list(block.operations)[-1].operation, actions)
+        self._settle(valid, wanted, last_of(block), actions)
         actions.leave(block)
 
     def _settle(self, valid: Valid, wanted: Valid, before: Any, actions: AbstractActions) -> None:

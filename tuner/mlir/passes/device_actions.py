@@ -7,6 +7,7 @@ from tuner.mlir.bindings import ir
 from tuner.mlir.building import create
 from tuner.mlir.passes.buffer_families import Families
 from tuner.mlir.passes.buffer_roots import described
+from tuner.mlir.passes.carried_values import last_of
 from tuner.mlir.passes.coherence import AbstractActions
 from tuner.mlir.passes.device_buffers import Buffer, Kind
 from tuner.mlir.passes.device_twins import Twins
@@ -67,7 +68,7 @@ class Rewrite(AbstractActions):
         self._alive.remove(buffer)
 
     def leave(self, block: Any) -> None:
-        end = list(block.operations)[-1].operation
+        end = last_of(block)
         leaving = [buffer for buffer in self._alive if buffer.block == block]
         with end.location, ir.InsertionPoint(end):
             for buffer in leaving:

@@ -14,6 +14,7 @@ from tuner.mlir.building import create
 from tuner.mlir.interpreter import parse
 from tuner.mlir.passes.async_ops import ASYNC, is_token
 from tuner.mlir.passes.buffer_accesses import inside
+from tuner.mlir.passes.carried_values import last_of
 from tuner.mlir.passes.launch_operands import SEGMENTS
 from tuner.mlir.passes.stream_calls import StreamCalls
 from tuner.mlir.symbols import function_type
@@ -113,7 +114,7 @@ class _Lowering:
         """Joins streams that are never destroyed, where their block ends."""
         for op in made:
             if not _users_named(op, DESTROY):
-                end = op.block.operations[len(op.block.operations) - 1].operation
+                end = last_of(op.block)
                 with end.location, ir.InsertionPoint(end):
                     self._order(self.slots[op.results[0]], 0)
 

@@ -16,6 +16,7 @@ from tuner.mlir.bindings import ir
 from tuner.mlir.ops.dialect import walk
 from tuner.mlir.passes.buffer_families import Families, block_of, structured_operations
 from tuner.mlir.passes.buffer_roots import described, is_buffer
+from tuner.mlir.passes.carried_values import last_of
 from tuner.mlir.passes.coherence import Walk
 from tuner.mlir.passes.device_actions import Rewrite
 from tuner.mlir.passes.device_buffers import ALLOCATIONS, Buffer, Kind, allocate_host_like, allocate_like
@@ -168,7 +169,7 @@ class _Function:
                 )
 
     def _mark_results(self, families: Families, buffers: dict[Any, Buffer]) -> None:
-        results = self._block.operations[len(self._block.operations) - 1].operands
+        results = last_of(self._block).operands
         for value in results:
             for root in families.roots_of(value) if is_buffer(value.type) else ():
                 if root in buffers:
@@ -227,7 +228,7 @@ def _refuse_blocks(function: Any) -> None:
 
 def _refuse_escape(buffer: Buffer, families: Families) -> None:
     """A buffer of a turn or a branch must end with it: nothing else would know when to free it."""
-    end = list(buffer.block.operations)[-1].operation
+    end = last_of(buffer.block)
     if end.name == "func.return" or buffer.kind is not Kind.ALLOCATION:
         return
     for value in end.operands:

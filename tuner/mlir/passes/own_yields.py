@@ -10,6 +10,7 @@ from tuner.mlir.bindings import ir
 from tuner.mlir.building import create, index, value
 from tuner.mlir.ops.dialect import walk
 from tuner.mlir.passes.buffer_roots import VIEWS
+from tuner.mlir.passes.carried_values import last_of
 
 LOOP, WHILE, BRANCH = "scf.for", "scf.while", "scf.if"
 ALLOCATIONS = ("memref.alloc", "memref.alloca")
@@ -17,7 +18,9 @@ ALLOCATIONS = ("memref.alloc", "memref.alloca")
 
 def yields_own_memory(function: Any) -> bool:
     """Tells whether a loop or branch on buffers yields memory that it allocated."""
-    yields = [_last(block) for name in (LOOP, BRANCH) for op in walk(function, name) for block in _blocks(op)]
+    yields = [
+        last_of(block) for name in (LOOP, BRANCH) for op in walk(function, name) for block in _blocks(op)
+    ]
     return any(_is_allocated_in(each, operand) for each in yields for operand in each.operands)
 
 
@@ -28,16 +31,16 @@ def copy_yields(function: Any) -> None:
     """
     for loop in walk(function, LOOP):
         block = _blocks(loop)[0]
-        _copy_turn(_last(block), list(block.arguments)[1:], 0)
+        _copy_turn(last_of(block), list(block.arguments)[1:], 0)
     for loop in walk(function, WHILE):
         condition, body = _blocks(loop)
-        _copy_turn(_last(condition), list(condition.arguments), 1)  # behind the truth
-        _copy_turn(_last(body), list(body.arguments), 0)
+        _copy_turn(last_of(condition), list(condition.arguments), 1)  # behind the truth
+        _copy_turn(last_of(body), list(body.arguments), 0)
     for branch in walk(function, BRANCH):
         with branch.location, ir.InsertionPoint(branch):
             places = [_empty(result.type) for result in branch.results]
         for block in _blocks(branch):
-            _copy_into(_last(block), places)
+            _copy_into(last_of(block), places)
 
 
 def _copy_turn(end: Any, arguments: list[Any], first: int) -> None:
@@ -99,7 +102,3 @@ def _is_allocated_in(end: Any, operand: Any) -> bool:
 
 def _blocks(op: Any) -> list[Any]:
     return [block for region in op.regions for block in region.blocks]
-
-
-def _last(block: Any) -> Any:
-    return list(block.operations)[-1].operation
