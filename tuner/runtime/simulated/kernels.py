@@ -2,7 +2,7 @@
 
 import ctypes
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tuner.chips import Chip
 from tuner.device import DeviceError, Extent, KernelLaunch
@@ -65,63 +65,69 @@ class PreparedLaunch:
             raise refused("INVALID_VALUE", str(error)) from error
 
 
+@dataclass(eq=False)
+class Loaded:
+    """A module and its kernels."""
+
+    image: bytes
+    parsed: Module
+    users: int = 1  # loads that were not taken back
+    functions: dict[str, int] = field(default_factory=dict)
+
+
 class SimulatedKernels:
     """The modules that are loaded."""
 
     def __init__(self, chip: Chip) -> None:
         self._chip = chip
         self._parsed: dict[bytes, Module] = {}
-        self._handles: dict[bytes, int] = {}  # image -> module
-        self._users: dict[int, int] = {}  # module -> loads that were not taken back
-        self._images: dict[int, bytes] = {}
-        self._functions: dict[tuple[int, str], int] = {}
-        self._kernels: dict[int, tuple[int, Kernel]] = {}  # function -> module, kernel
+        self._by_image: dict[bytes, int] = {}
+        self._loaded: dict[int, Loaded] = {}
+        self._kernels: dict[int, tuple[Module, Kernel]] = {}  # by function
 
     def load(self, image: bytes, handle: Callable[[], int]) -> tuple[int, bool]:
         """Returns the module of an image, and whether it is new."""
         text = image.rstrip(b"\0")
-        if text in self._handles:
-            module = self._handles[text]
-            self._users[module] += 1
+        if text in self._by_image:
+            module = self._by_image[text]
+            self._loaded[module].users += 1
             return module, False
         if text not in self._parsed:
             self._parsed[text] = _parsed(text)
         module = handle()
-        self._handles[text], self._images[module], self._users[module] = module, text, 1
+        self._by_image[text], self._loaded[module] = module, Loaded(text, self._parsed[text])
         return module, True
 
     def unload(self, module: int) -> bool:
         """Takes a load back; tells whether it was the last. Raises DeviceError."""
-        self._require(module)
-        self._users[module] -= 1
-        if self._users[module]:
+        loaded = self._require(module)
+        loaded.users -= 1
+        if loaded.users:
             return False
-        del self._users[module], self._handles[self._images.pop(module)]
-        self._kernels = {number: found for number, found in self._kernels.items() if found[0] != module}
-        self._functions = {key: number for key, number in self._functions.items() if key[0] != module}
+        for function in loaded.functions.values():
+            del self._kernels[function]
+        del self._loaded[module], self._by_image[loaded.image]
         return True
 
     def function(self, module: int, name: str, handle: Callable[[], int]) -> int:
         """Returns the handle of a kernel. Raises DeviceError."""
-        self._require(module)
-        if (module, name) not in self._functions:
+        loaded = self._require(module)
+        if name not in loaded.functions:
             try:
-                kernel = kernel_of(self._parsed[self._images[module]], name)
+                kernel = kernel_of(loaded.parsed, name)
             except UsageError as error:
                 raise DeviceError(f"CUDA_ERROR_NOT_FOUND: {error}", "CUDA_ERROR_NOT_FOUND") from error
             number = handle()
-            self._functions[module, name], self._kernels[number] = number, (module, kernel)
-        return self._functions[module, name]
+            loaded.functions[name], self._kernels[number] = number, (loaded.parsed, kernel)
+        return loaded.functions[name]
 
     def kernel(self, function: int) -> Kernel:
         """Returns the kernel of a handle. Raises DeviceError."""
-        if function not in self._kernels:
-            raise refused("INVALID_HANDLE", f"found function {function:#x}, allowed one of a loaded module")
-        return self._kernels[function][1]
+        return self._known(function)[1]
 
     def prepare(self, launch: KernelLaunch) -> PreparedLaunch:
         """Reads the parameters now. Raises DeviceError for a launch that the chip or the kernel refuses."""
-        kernel, (module, _) = self.kernel(launch.function), self._kernels[launch.function]
+        parsed, kernel = self._known(launch.function)
         count, expected = launch.parameter_count, len(kernel.parameters)
         if count != expected:
             raise refused(
@@ -142,12 +148,17 @@ class SimulatedKernels:
             ctypes.string_at(pointer, parameter.bytes)
             for pointer, parameter in zip(pointers, kernel.parameters, strict=True)
         )
-        parsed = self._parsed[self._images[module]]
         return PreparedLaunch(parsed, kernel, launch.grid, launch.block, shared_bytes, content)
 
-    def _require(self, module: int) -> None:
-        if module not in self._images:
+    def _known(self, function: int) -> tuple[Module, Kernel]:
+        if function not in self._kernels:
+            raise refused("INVALID_HANDLE", f"found function {function:#x}, allowed one of a loaded module")
+        return self._kernels[function]
+
+    def _require(self, module: int) -> Loaded:
+        if module not in self._loaded:
             raise refused("INVALID_HANDLE", f"found module {module:#x}, allowed one that is loaded")
+        return self._loaded[module]
 
 
 def _parsed(image: bytes) -> Module:
