@@ -26,11 +26,11 @@ def open_driver(library: str | None = None) -> AbstractDriver:
     """Returns a way to call the driver: cuda-bindings where installed, else the library, or the one named."""
     if library is not None:
         return _by_ctypes(library)
-    _by_ctypes(LIBRARY)  # its absence has a message of its own
+    by_ctypes = _by_ctypes(LIBRARY)  # first: its absence has a message of its own
     try:
         return BindingsDriver()
     except ImportError:
-        return _by_ctypes(LIBRARY)
+        return by_ctypes
 
 
 def _by_ctypes(library: str) -> CtypesDriver:
