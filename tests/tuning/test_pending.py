@@ -3,8 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.bundle.values import PROVENANCE, program, timed
-from tests.db.test_elsewhere import result
+from tests.bundle.values import PROVENANCE, program, result, timed
 from tests.db.test_pending import add, run_of
 from tuner.bundle.archive import read_bundle
 from tuner.bundle.results import ResultsFile
