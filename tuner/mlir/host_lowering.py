@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping
-from typing import Any
 
 from tuner.device_program import DeviceProgram
 from tuner.errors import CandidateError, Stage
@@ -10,6 +9,7 @@ from tuner.mlir.bindings import ir
 from tuner.mlir.cpu_splicing import call_kernels, link
 from tuner.mlir.guards import DECLARATION, RESOLVABLE
 from tuner.mlir.lowering import EXPORTED, without_builtins
+from tuner.mlir.ops.dialect import walk_where
 from tuner.mlir.passes.gpux_on_host import drop_streams
 from tuner.mlir.passes.host_math import lower_missing_math
 from tuner.mlir.passes.kernels_on_host import run_kernels_on_host
@@ -86,15 +86,8 @@ def _make_loops(payload: ProgramPayload) -> None:
 
 
 def _reject_leftovers(module: ir.Module) -> None:
-    found: list[str] = []
-
-    def visit(op: Any) -> Any:
-        if not op.name.startswith(("llvm.", "builtin.module")):
-            found.append(op.name)
-        return ir.WalkResult.ADVANCE
-
-    module.operation.walk(visit)
+    found = walk_where(module, lambda op: not op.name.startswith(("llvm.", "builtin.module")))
     if found:
         raise CandidateError(
-            Stage.COMPILE, f"payload on the host: found {found[0]}, allowed what becomes loops"
+            Stage.COMPILE, f"payload on the host: found {found[0].name}, allowed what becomes loops"
         )

@@ -11,7 +11,7 @@ from tuner.errors import CandidateError, Stage
 from tuner.mlir.bindings import ir, passmanager
 from tuner.mlir.guards import RESOLVABLE
 from tuner.mlir.interpreter import first_complaint
-from tuner.mlir.ops.dialect import walk
+from tuner.mlir.ops.dialect import walk, walk_where
 from tuner.mlir.padded_views import set_argument_attribute
 from tuner.mlir.passes.buffer_roots import is_buffer
 from tuner.mlir.passes.gpux import parse_with_gpux, take_stream_from_caller
@@ -103,16 +103,10 @@ def run_passes(module: ir.Module, pipeline: str) -> None:
 
 def reject_linalg(payload: ProgramPayload) -> None:
     """Raises CandidateError for a linalg op that is no loop, such as softmax: nothing later lowers it."""
-    found: list[str] = []
-
-    def visit(op: Any) -> Any:
-        found.extend([op.name] * op.name.startswith("linalg."))
-        return ir.WalkResult.ADVANCE
-
-    payload.function.walk(visit)
+    found = walk_where(payload.function, lambda op: op.name.startswith("linalg."))
     if found:
         raise CandidateError(
-            Stage.COMPILE, f"payload: found {found[0]}, allowed linalg ops that become loops"
+            Stage.COMPILE, f"payload: found {found[0].name}, allowed linalg ops that become loops"
         )
 
 

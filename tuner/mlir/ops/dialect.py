@@ -1,5 +1,6 @@
 """The dialect of this project's transform ops, and what they share: one handle in, payload changed."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tuner.mlir.bindings import ext, ir, transform
@@ -57,8 +58,21 @@ def walk(root: Any, name: str) -> list[Any]:
     """Returns the payload ops of that name below ``root``, in order."""
     found: list[Any] = []
 
-    def visit(op: Any) -> Any:
+    def visit(op: Any) -> Any:  # walk_where takes a tenth longer
         if op.name == name:
+            found.append(op)
+        return ir.WalkResult.ADVANCE
+
+    root.operation.walk(visit)
+    return found
+
+
+def walk_where(root: Any, is_wanted: Callable[[Any], bool]) -> list[Any]:
+    """Returns the wanted payload ops below ``root``, and ``root`` if it is, each after those inside of it."""
+    found: list[Any] = []
+
+    def visit(op: Any) -> Any:
+        if is_wanted(op):
             found.append(op)
         return ir.WalkResult.ADVANCE
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from tuner.errors import CandidateError, Stage
 from tuner.mlir.bindings import ir
-from tuner.mlir.ops.dialect import walk
+from tuner.mlir.ops.dialect import walk, walk_where
 from tuner.mlir.passes import math_formulas
 from tuner.mlir.passes.terms import Term
 
@@ -63,14 +63,7 @@ def compute(op: Any) -> None:
 
 
 def _math_ops(kernel: Any) -> list[Any]:
-    found: list[Any] = []
-
-    def visit(op: Any) -> Any:
-        found.extend([op] * op.name.startswith(DIALECT))
-        return ir.WalkResult.ADVANCE
-
-    kernel.walk(visit)
-    return found
+    return walk_where(kernel, lambda op: op.name.startswith(DIALECT))
 
 
 def _computed(op: Any) -> Term:

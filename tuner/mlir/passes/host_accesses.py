@@ -4,7 +4,7 @@ from typing import Any
 
 from tuner.errors import CandidateError, Stage
 from tuner.mlir.bindings import ir
-from tuner.mlir.ops.dialect import walk
+from tuner.mlir.ops.dialect import walk, walk_where
 from tuner.mlir.passes.buffer_roots import VIEWS, described, is_buffer
 from tuner.mlir.passes.kernel_effects import (
     ANYTHING,
@@ -98,14 +98,7 @@ def refuse_device_code(function: Any, structured: set[Any]) -> None:
 
 def _with_nested(op: Any) -> list[Any]:
     """Returns the operation and all in it; an exception in a callback of ``walk`` would lose its type."""
-    found: list[Any] = []
-
-    def visit(each: Any) -> Any:
-        found.append(each)
-        return ir.WalkResult.ADVANCE
-
-    op.walk(visit)
-    return found
+    return walk_where(op, lambda _: True)
 
 
 def _is_plain_launch(op: Any) -> bool:
