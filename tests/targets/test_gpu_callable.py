@@ -1,7 +1,7 @@
 """Tuned GPU programs as callables, on the simulated device: nothing is left allocated, nothing unordered."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -31,10 +31,16 @@ class OnDevice:
     device: SimulatedDevice
     address: int
     shape: tuple[int, ...]
+    is_read_only: bool = False
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        return {"data": (self.address, False), "shape": self.shape, "typestr": "<f4", "version": 3}
+        return {
+            "data": (self.address, self.is_read_only),
+            "shape": self.shape,
+            "typestr": "<f4",
+            "version": 3,
+        }
 
     def content(self) -> Any:
         host = np.empty(self.shape, np.float32)
@@ -107,3 +113,12 @@ def test_arrays_that_do_not_fit_are_refused(matmul: GpuCallable, device: Simulat
     for call, message in calls:
         with pytest.raises(UsageError, match=message):
             call()
+
+
+def test_an_output_that_must_not_be_written_is_refused(matmul: GpuCallable, device: SimulatedDevice) -> None:
+    a, b, c = (on_device(device, host) for host in (A, B, np.zeros((M, N), np.float32)))
+    with pytest.raises(UsageError, match=r"^out: found a read-only array, allowed one that can be written$"):
+        matmul(a, b, out=replace(c, is_read_only=True))
+    with pytest.raises(UsageError, match=r"^out: found memory of a, allowed memory of its own$"):
+        matmul(a, b, out=a)
+    assert matmul(replace(a, is_read_only=True), b, out=c) is c

@@ -1,5 +1,6 @@
 """Arrays in device memory of other packages, by DLPack or __cuda_array_interface__."""
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -26,6 +27,11 @@ class DeviceArray:
     owner: object
     is_read_only: bool = False
     stream: int | None = None  # on which its contents may still be made; None: they are there
+
+    @property
+    def memory(self) -> range:
+        """Returns the addresses of the bytes of an array without gaps."""
+        return range(self.address, self.address + math.prod(self.shape) * self.dtype.itemsize)
 
     @property
     def row_major(self) -> tuple[int, ...]:
@@ -96,3 +102,8 @@ def _require_aligned(name: str, array: DeviceArray) -> DeviceArray:
             f"{name}: found {found}, allowed a multiple: kernels read {ALIGN_BYTES} bytes at once"
         )
     return array
+
+
+def overlap(one: range, other: range) -> bool:
+    """Tells whether two ranges of addresses share a byte."""
+    return max(one.start, other.start) < min(one.stop, other.stop)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from tuner.device_program import BufferType, DeviceProgram, ScalarType, ValueType
 from tuner.errors import UsageError
-from tuner.runtime.device_arrays import DeviceArray, device_array
+from tuner.runtime.device_arrays import DeviceArray, device_array, overlap
 from tuner.runtime.elements import dtype_of, is_same_bits
 from tuner.runtime.host_arrays import host_array
 from tuner.runtime.memref import MemRef, array_of, word_count
@@ -34,8 +34,7 @@ class Passed:
         if self.host is not None:
             return range(self.host.ctypes.data, self.host.ctypes.data + self.host.nbytes)
         if isinstance(self.owner, DeviceArray):
-            size_bytes = math.prod(self.owner.shape) * self.owner.dtype.itemsize
-            return range(self.owner.address, self.owner.address + size_bytes)
+            return self.owner.memory
         return range(0)
 
 
@@ -81,15 +80,11 @@ def check_distinct(program: DeviceProgram, passed: tuple[Passed, ...]) -> None:
     """Raises UsageError where a written argument shares memory with another: each has a copy of its own."""
     for number, one in enumerate(passed):
         for other, another in enumerate(passed):
-            if program.written[number] and number != other and _overlap(one.memory, another.memory):
+            if program.written[number] and number != other and overlap(one.memory, another.memory):
                 raise UsageError(
                     f"{program.entry}: argument {number}, which is written: found memory of argument {other},"
                     " allowed memory of its own"
                 )
-
-
-def _overlap(one: range, other: range) -> bool:
-    return max(one.start, other.start) < min(one.stop, other.stop)
 
 
 class CallFrame:

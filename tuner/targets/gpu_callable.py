@@ -12,7 +12,7 @@ from tuner.kernel import KernelProgram
 from tuner.kernel_buffers import buffers_of
 from tuner.problem import Problem
 from tuner.runtime.cuda.opening import open_device
-from tuner.runtime.device_arrays import device_array, wait_for_producers
+from tuner.runtime.device_arrays import DeviceArray, device_array, overlap, wait_for_producers
 from tuner.runtime.stream_handle import stream_handle
 from tuner.targets.call_arrays import Expected, expected_inputs, expected_output, require_inputs, require_type
 from tuner.targets.gpu_program import LoadedProgram
@@ -55,6 +55,7 @@ class GpuCallable:
         )
         for view, each in zip(views, expected, strict=True):
             _check(each, view.shape, view.dtype, is_row_major=view.is_row_major)
+        _check_written(views, expected)
         with self._turn:
             wait_for_producers(self._device, views, handle)
             self._enqueue([view.address for view in views], handle)
@@ -107,3 +108,13 @@ def _check(expected: Expected, shape: tuple[int, ...], dtype: "np.dtype[Any]", *
     require_type(expected, shape, dtype)
     if not is_row_major:
         raise UsageError(f"{expected[0]}: found another order in memory, allowed a row-major array")
+
+
+def _check_written(views: tuple[DeviceArray, ...], expected: tuple[Expected, ...]) -> None:
+    """Raises UsageError for a read-only output, or one in the memory of an input: it is written meanwhile."""
+    *inputs, out = views
+    if out.is_read_only:
+        raise UsageError("out: found a read-only array, allowed one that can be written")
+    for view, (name, _, _) in zip(inputs, expected, strict=False):
+        if overlap(view.memory, out.memory):
+            raise UsageError(f"out: found memory of {name}, allowed memory of its own")
