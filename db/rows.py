@@ -160,7 +160,7 @@ def measurement_of(row: MeasurementRow) -> Measurement:
 
 def outcome_columns(record: Record, finished: datetime.datetime) -> dict[str, Any]:
     """Returns the columns of what became of a trial; a measurement has a row of its own, a script as well."""
-    verdict = record.outcome if isinstance(record.outcome, Verdict) else record.verdict
+    verdict = record.judged_right
     failure = record.outcome if isinstance(record.outcome, Failure) else None
     return {
         "finished": finished,

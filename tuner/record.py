@@ -60,6 +60,11 @@ class Record:
         return self.outcome.median_s if isinstance(self.outcome, Measurement) else None
 
     @property
+    def judged_right(self) -> Verdict | None:
+        """Returns what verification found: the outcome itself where nothing was timed, else what is beside it."""
+        return self.outcome if isinstance(self.outcome, Verdict) else self.verdict
+
+    @property
     def code(self) -> str:
         """Returns what tells generated code apart: its hash, or for want of one its own candidate."""
         return self.artifact_sha256 or self.script_sha256 or self.candidate.text

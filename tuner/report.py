@@ -13,7 +13,7 @@ from tuner.errors import Failure
 from tuner.first_point import FirstPoint
 from tuner.machine import Roofline
 from tuner.problem import Problem
-from tuner.record import Measurement, Record, Verdict
+from tuner.record import Measurement, Record
 from tuner.runs import Counts, DatabaseInfo, Run, StoredTrial, Vendor
 
 Document = dict[str, Any]
@@ -136,7 +136,7 @@ def trial_document(trial: StoredTrial) -> Document:
     """Returns one trial whole, as ``tuner show ID --json`` prints it."""
     record = record_of(trial)
     measured = record.outcome if isinstance(record.outcome, Measurement) else None
-    verdict = record.outcome if isinstance(record.outcome, Verdict) else record.verdict
+    verdict = record.judged_right
     return {
         **history_document(trial),
         "row": trial.row,

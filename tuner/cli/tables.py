@@ -16,7 +16,7 @@ from tuner.cli.words import (
 )
 from tuner.errors import Failure
 from tuner.kernel import Resources
-from tuner.record import Measurement, Verdict
+from tuner.record import Measurement
 from tuner.report import gflop_per_s, record_of, utc_text
 from tuner.runs import Elsewhere, StoredTrial
 
@@ -141,7 +141,7 @@ def _history_row(trial: StoredTrial) -> tuple[str, ...]:
 def _outcome_lines(trial: StoredTrial) -> list[str]:
     record = record_of(trial)
     outcome = record.outcome
-    verdict = outcome if isinstance(outcome, Verdict) else record.verdict
+    verdict = record.judged_right
     lines = []
     if isinstance(outcome, Failure):
         lines.append(f"failure   stage {outcome.stage.value}: {outcome.reason}")

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from tuner.errors import Failure, UsageError
-from tuner.record import Measurement, Record, Verdict
+from tuner.record import Measurement, Record
 from tuner.recorded.t4 import (
     CORRECT,
     OWN,
@@ -156,7 +156,7 @@ def _code(record: Record, codes: dict[str, int]) -> Document:
 
 
 def _verdict(record: Record) -> Document | None:
-    verdict = record.outcome if isinstance(record.outcome, Verdict) else record.verdict
+    verdict = record.judged_right
     if verdict is None:
         return None
     return {"max_error": verdict.max_error, "elements": verdict.elements, "notes": list(verdict.notes)}
