@@ -61,7 +61,7 @@ class Record:
 
     @property
     def judged_right(self) -> Verdict | None:
-        """Returns what verification found: the outcome itself where nothing was timed, else what is beside it."""
+        """Returns what verification found: the outcome where nothing was timed, else what is beside it."""
         return self.outcome if isinstance(self.outcome, Verdict) else self.verdict
 
     @property
