@@ -6,6 +6,7 @@ SHAPE ?= 512x512x512
 BUDGET ?= 60s
 BEST ?= best.mlir
 RESULTS ?= benchmarks/results
+JOBS ?= 2
 # A folder of wheels to install from, where there is no network: docs/gpu-check.md
 WHEELS ?=
 
@@ -13,7 +14,7 @@ WHEELS ?=
 
 help:
 	@echo "make demo    tunes one matmul ($(SHAPE) f32, $(BUDGET)), writes $(BEST), shows the history"
-	@echo "make test    runs every test"
+	@echo "make test    runs every test, in $(JOBS) processes"
 	@echo "make check   formatting, lint, types, tests"
 	@echo "make bench   measures against the vendor library, writes $(RESULTS)"
 	@echo "make gpu-check  checks everything on the GPU here within 8 minutes; without a network: WHEELS=FOLDER"
@@ -25,8 +26,9 @@ demo: $(VENV)/.installed
 	$(BIN)/tuner export matmul $(SHAPE) --dtype f32 -o $(BEST)
 	$(BIN)/tuner history --op matmul --shape $(SHAPE) --dtype f32 --sort median --limit 10
 
+# Processes that share the tests, each with one thread of BLAS: CONTRIBUTING.md says why.
 test: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 check: lint test
 

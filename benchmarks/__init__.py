@@ -1,1 +1,1 @@
-"""What is timed, never a test: run by hand on a quiet machine, committed with its description."""
+"""What is timed, fuzzed or checked on a GPU by hand, and the stand-ins that tests share."""

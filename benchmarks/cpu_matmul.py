@@ -14,9 +14,9 @@ from dataclasses import asdict
 from typing import Any
 
 import tuner
-from benchmarks.report import add_report_options, emit, report
-from benchmarks.rivals import contest, load
-from tuner.problem import Matmul, Problem, parse_shape
+from benchmarks.paired_timing import contest, load
+from benchmarks.results_file import add_report_options, emit, report
+from tuner.core.problem import Matmul, Problem, parse_shape
 
 SHAPES = (
     *("64x64x64", "100x100x100", "128x128x128", "256x256x256", "512x512x512", "1024x1024x1024"),

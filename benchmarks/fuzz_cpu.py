@@ -14,20 +14,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tests.targets.kernel_check import KernelCheck
-from tests.targets.points import Kind, Point, Points
-from tuner.errors import CandidateError, Failure
-from tuner.record import Verdict
-from tuner.runtime.host import describe_machine
+from benchmarks.fuzzing.cpu_points import CpuPoint, CpuPoints, KernelKind
+from benchmarks.fuzzing.kernel_check import KernelCheck
+from tuner.core.errors import CandidateError, Failure
+from tuner.core.record import Verdict
+from tuner.runtime.cpu.describe_host import describe_machine
 
 THREADS = (1, 2)
 
 
 @dataclass(frozen=True)
-class Outcome:
+class FuzzOutcome:
     """What became of one point."""
 
-    point: Point
+    point: CpuPoint
     result: Verdict | Failure
     compile_s: float
 
@@ -52,9 +52,9 @@ def main() -> int:
     return int(any(isinstance(outcome.result, Failure) for outcome in outcomes))
 
 
-def fuzz(count: int, seed: int, largest: int, strategy: str | None) -> Iterator[Outcome]:
+def fuzz(count: int, seed: int, largest: int, strategy: str | None) -> Iterator[FuzzOutcome]:
     """Yields outcomes, kinds of problems in turn."""
-    points = Points(describe_machine())
+    points = CpuPoints(describe_machine())
     rng = np.random.default_rng(seed)
     checks = {threads: KernelCheck(threads) for threads in THREADS}
     kinds = [
@@ -69,18 +69,18 @@ def fuzz(count: int, seed: int, largest: int, strategy: str | None) -> Iterator[
 
 
 def check(
-    points: Points, kernels: KernelCheck, kind: Kind, rng: np.random.Generator, largest: int
-) -> Outcome:
+    points: CpuPoints, kernels: KernelCheck, kind: KernelKind, rng: np.random.Generator, largest: int
+) -> FuzzOutcome:
     """Draws one point of the kind and follows it to its verdict."""
     point = points.draw(kind, rng, largest)
     try:
         script = points.bind(point)
     except CandidateError as error:
-        return Outcome(point, error.failure, 0.0)
-    return Outcome(point, *kernels.check(point.problem, script, int(rng.integers(2**32))))
+        return FuzzOutcome(point, error.failure, 0.0)
+    return FuzzOutcome(point, *kernels.check(point.problem, script, int(rng.integers(2**32))))
 
 
-def print_table(outcomes: list[Outcome], seconds: float) -> None:
+def print_table(outcomes: list[FuzzOutcome], seconds: float) -> None:
     """Prints counts by strategy and kind, failures by stage and reason, and the slowest compile."""
     total = Counter(_kind(outcome) for outcome in outcomes)
     good = Counter(_kind(outcome) for outcome in outcomes if isinstance(outcome.result, Verdict))
@@ -98,7 +98,7 @@ def print_table(outcomes: list[Outcome], seconds: float) -> None:
     print(f"{len(outcomes)} points in {seconds:.0f} s")
 
 
-def _kind(outcome: Outcome) -> str:
+def _kind(outcome: FuzzOutcome) -> str:
     problem = outcome.point.problem
     words = (outcome.point.candidate.strategy, problem.dtype, problem.layout, problem.epilogue)
     return " ".join((*words, str(outcome.point.threads)))

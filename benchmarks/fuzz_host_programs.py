@@ -14,11 +14,13 @@ import time
 import hypothesis
 from hypothesis import strategies as st
 
-from tests.mlir.host_programs import Features, Program, host_programs
-from tests.tuning.whole_programs import check_program
-from tuner.program_run import FORMS, ORDERS
+from benchmarks.fuzzing.host_program_writer import ProgramFeatures
+from benchmarks.fuzzing.host_programs import RandomProgram, host_programs
+from benchmarks.fuzzing.program_check import check_program
+from tuner.mlir.programs.device_options import FORMS
+from tuner.programs.request import ORDERS
 
-FEATURES = Features(strided_arguments=False)  # arrays come from Python without gaps
+FEATURES = ProgramFeatures(strided_arguments=False, explicit=True)  # arrays come from Python without gaps
 
 
 def main() -> None:
@@ -40,7 +42,7 @@ def main() -> None:
         suppress_health_check=list(hypothesis.HealthCheck),
     )
     @hypothesis.given(host_programs(FEATURES), st.sampled_from(FORMS), st.sampled_from(ORDERS))
-    def run(program: Program, form: str, order: str) -> None:
+    def run(program: RandomProgram, form: str, order: str) -> None:
         next(numbers)
         check_program(program, form, order)
 

@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.gpu_programs import POINTS, TENSOR_CORES, Builder, Built, point
-from benchmarks.report import add_report_options, emit, report
-from tuner.problem import Matmul
+from benchmarks.gpu_points import POINTS, TENSOR_CORES, Builder, Built, point
+from benchmarks.results_file import add_report_options, emit, report
+from tuner.core.problem import Matmul
 from tuner.ptx.launch import run_program
 
 WORKERS = (1, 2)

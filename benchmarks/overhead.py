@@ -15,9 +15,9 @@ from collections import defaultdict
 from typing import Any
 
 import tuner
-from benchmarks.report import add_report_options, emit, report
-from tuner.problem import Matmul, parse_shape
-from tuner.record import Record
+from benchmarks.results_file import add_report_options, emit, report
+from tuner.core.problem import Matmul, parse_shape
+from tuner.core.record import Record
 from tuner.tuning.events import TrialDone
 
 

@@ -14,11 +14,11 @@ import tempfile
 from collections import Counter
 from typing import Any
 
-from benchmarks.gpu_programs import POINTS, Builder, Point
-from benchmarks.report import add_report_options, emit, report
-from tuner.cuda_tools.locate import Tool, locate
-from tuner.errors import CandidateError
-from tuner.kernel import KernelProgram
+from benchmarks.gpu_points import POINTS, Builder, Point
+from benchmarks.results_file import add_report_options, emit, report
+from tuner.core.errors import CandidateError
+from tuner.core.kernel_program import KernelProgram
+from tuner.targets.gpu.cuda_tools import Tool, locate
 
 INSTRUCTION = re.compile(r"^\s+/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9_.]*)", re.MULTILINE)
 TIMEOUT_S = 60.0
@@ -63,7 +63,7 @@ def _checked(point: Point, builder: Builder, tool: Tool) -> dict[str, Any]:
 def _row(point: Point, program: KernelProgram, tool: Tool) -> dict[str, Any]:
     counts = mnemonics(program, tool)
     missing = [name for name in point.mnemonics if not any(each.startswith(name) for each in counts)]
-    spilled = sum(each.spill_store_bytes + each.spill_load_bytes for each in program.resources)
+    spilled = sum(each.spilled_bytes for each in program.resources)
     return {
         "point": point.text,
         "is_right": not missing and spilled == 0,

@@ -6,7 +6,7 @@ from pathlib import Path
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
-from tuner.errors import UsageError
+from tuner.core.errors import UsageError
 
 POSTGRES_DRIVER = "postgresql+psycopg"
 ALLOWED = "a file's path, sqlite:///PATH or postgresql://USER@HOST/DATABASE"

@@ -8,7 +8,7 @@ from sqlalchemy.engine import Connection, Engine
 from sqlalchemy.orm import Session
 
 from tuner.db.address import FileAddress, parse_address
-from tuner.db.failures import told_plainly
+from tuner.db.error_lines import told_plainly
 from tuner.db.opening import WRITES, open_engine, prepare_file, require_file
 from tuner.db.revision import bring_to_head
 

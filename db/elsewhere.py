@@ -8,6 +8,21 @@ from typing import Final, final
 from sqlalchemy import select
 from sqlalchemy.orm import Session, selectinload
 
+from tuner.core.errors import Failure, UsageError
+from tuner.core.kernel_program import code_sha256
+from tuner.core.measured_elsewhere import (
+    PTX,
+    ElsewhereResults,
+    FinalTime,
+    MeasuredTrial,
+    MeasuringProvenance,
+    VendorTime,
+)
+from tuner.core.pending_trial import Origin
+from tuner.core.problem import Problem
+from tuner.core.record import Measurement, Record
+from tuner.core.runs import Elsewhere, Imported
+from tuner.core.target_name import CUDA, TargetName
 from tuner.db import rows
 from tuner.db.interning import interned
 from tuner.db.later_times import put_final, put_vendor
@@ -15,13 +30,6 @@ from tuner.db.models import ArtifactRow, ProblemRow, RunRow, TrialRow
 from tuner.db.programs import artifact_row, program_of
 from tuner.db.queries import run_select
 from tuner.db.trial_writes import add_outcome, add_proposal
-from tuner.errors import Failure, UsageError
-from tuner.kernel import code_sha256
-from tuner.measured_elsewhere import PTX, ElsewhereResults, FinalTime, MeasuredTrial, Provenance, VendorTime
-from tuner.pending import Origin
-from tuner.problem import Problem
-from tuner.record import Measurement, Record
-from tuner.runs import Elsewhere, Imported
 
 NAMESPACE: Final = uuid.UUID("6d7f3a52-8f0e-5c11-9b1e-2f6a74756e65")  # of the runs made here
 # What a run takes from the one whose candidates it times.
@@ -35,7 +43,7 @@ SETTINGS: Final = (
 class ResultsImport:
     """One import. A run belongs to a measuring and the run that its candidates came from: both are uuids."""
 
-    def __init__(self, session: Session, provenance: Provenance) -> None:
+    def __init__(self, session: Session, provenance: MeasuringProvenance) -> None:
         self._session = session
         self._provenance = provenance
         self._runs: dict[str, RunRow] = {}  # by the uuid of their source
@@ -65,7 +73,7 @@ class ResultsImport:
         trial_id = add_proposal(
             connection, run.id, trial.origin.number, source.row, trial.candidate, trial.finished
         )
-        add_outcome(connection, trial_id, self._record(trial, run.target), trial.finished)
+        add_outcome(connection, trial_id, self._record(trial, TargetName.parse(run.target)), trial.finished)
         self._counts = replace(self._counts, trials=self._counts.trials + 1)
 
     def _source(self, trial: MeasuredTrial) -> TrialRow:
@@ -115,7 +123,9 @@ class ResultsImport:
 
     def _added_run(self, name: str, trial: MeasuredTrial, source: RunRow) -> RunRow:
         provenance = self._provenance
-        run = RunRow(uuid=name, created=provenance.started, status="done", target=f"cuda:{trial.chip}")
+        run = RunRow(
+            uuid=name, created=provenance.started, status="done", target=TargetName(CUDA, trial.chip).text
+        )
         for column in SETTINGS:
             setattr(run, column, getattr(source, column))
         run.machine = interned(self._session, rows.machine_row(provenance.machine))
@@ -130,7 +140,7 @@ class ResultsImport:
         self._counts = replace(self._counts, runs=self._counts.runs + 1)
         return self._session.scalars(run_select().where(RunRow.id == run.id)).one()
 
-    def _record(self, trial: MeasuredTrial, target: str) -> Record:
+    def _record(self, trial: MeasuredTrial, target: TargetName) -> Record:
         outcome: Measurement | Failure = trial.outcome
         return Record(
             problem=trial.problem,

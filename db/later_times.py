@@ -3,10 +3,10 @@
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from tuner.core.record import Measurement
+from tuner.core.runs import Vendor
 from tuner.db.models import FINAL, VENDOR, MeasurementRow, RunRow
 from tuner.db.rows import write_measurement
-from tuner.record import Measurement
-from tuner.runs import Vendor
 
 
 def put_final(session: Session, trial_id: int, measurement: Measurement) -> None:

@@ -11,9 +11,9 @@ import sqlalchemy as sa
 from sqlalchemy import event
 from sqlalchemy.engine import Connection, Engine
 
+from tuner.core.errors import UsageError
 from tuner.db.address import FileAddress, ServerAddress
-from tuner.db.failures import BUSY_LIMIT_S
-from tuner.errors import UsageError
+from tuner.db.error_lines import BUSY_LIMIT_S
 
 CONNECT_LIMIT_S = 10  # for a server that does not answer
 RETRY_PAUSE_S = 0.01
@@ -117,6 +117,6 @@ def _enter_wal(connection: sqlite3.Connection) -> None:
 
 
 def _begin(connection: Connection) -> None:
-    """A writer takes its lock at once: SQLite lets no reader turn writer after another one wrote."""
+    """Takes a writer's lock at once: SQLite lets no reader turn writer after another one wrote."""
     writes = connection.get_execution_options().get(WRITES, False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")

@@ -7,18 +7,19 @@ import sqlalchemy as sa
 from sqlalchemy import ColumnElement, and_, exists, or_, select
 from sqlalchemy.orm import Session, aliased, selectinload
 
+from tuner.core.errors import REPEATABLE, Stage
+from tuner.core.kernel_program import KernelProgram
+from tuner.core.pending_trial import Origin, PendingTrial
+from tuner.core.record import Record, Verdict
+from tuner.core.runs import StoredTrial, TrialQuery
+from tuner.core.target_name import CUDA, SIMULATOR
 from tuner.db import rows
 from tuner.db.models import ArtifactRow, MachineRow, RunRow, TrialRow
 from tuner.db.programs import program_of
 from tuner.db.queries import queried
-from tuner.errors import REPEATABLE, Stage
-from tuner.kernel import KernelProgram
-from tuner.pending import Origin, PendingTrial
-from tuner.record import Record, Verdict
-from tuner.runs import StoredTrial, TrialQuery
 
 AT_ONCE = 500  # hashes in one query: SQLite takes 32766, PostgreSQL 65535
-SIMULATED, COMPILED = "simulator:", "cuda:"  # targets, before the chip
+SIMULATED, COMPILED = f"{SIMULATOR}:", f"{CUDA}:"  # targets, before the chip
 
 
 def pending_trials(session: Session, query: TrialQuery) -> tuple[PendingTrial, ...]:
@@ -43,7 +44,7 @@ def _has_code() -> ColumnElement[bool]:
 
 
 def _is_right_or_unknown() -> ColumnElement[bool]:
-    """Verified on the simulator, or compiled for CUDA where there was no GPU."""
+    """Selects what the simulator verified, or was compiled for CUDA where there was no GPU."""
     return or_(
         and_(RunRow.target.startswith(SIMULATED), TrialRow.status == "verified"),
         and_(
@@ -55,7 +56,7 @@ def _is_right_or_unknown() -> ColumnElement[bool]:
 
 
 def _is_judged() -> ColumnElement[bool]:
-    """The same code, or code of the same script, was timed on a GPU of the chip, or failed for good there."""
+    """Selects what, by code or by script, was timed on a GPU of the chip, or failed for good there."""
     trial, run, machine = aliased(TrialRow), aliased(RunRow), aliased(MachineRow)
     return exists(
         select(trial.id)
@@ -87,7 +88,7 @@ def _pending(row: TrialRow, trial: StoredTrial, program: KernelProgram) -> Pendi
     return PendingTrial(
         origin=Origin(row.run.uuid, row.number),
         id=row.id,
-        target=record.target,
+        target=record.target.text,
         problem=record.problem,
         candidate=record.candidate,
         script_sha256=record.script_sha256,

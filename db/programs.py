@@ -3,8 +3,8 @@
 from dataclasses import asdict, fields
 from typing import Any
 
+from tuner.core.kernel_program import KernelBuffer, KernelProgram, Launch, Resources
 from tuner.db.models import ArtifactRow, ResourcesRow
-from tuner.kernel import KernelBuffer, KernelProgram, Launch, Resources
 
 FIELDS = tuple(field.name for field in fields(Resources) if field.name != "notes")
 

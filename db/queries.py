@@ -7,6 +7,8 @@ import sqlalchemy as sa
 from sqlalchemy import ColumnElement, Select, SQLColumnExpression, and_, or_, select
 from sqlalchemy.orm import aliased, joinedload, selectinload
 
+from tuner.core.errors import REPEATABLE, UsageError
+from tuner.core.runs import ReuseKey, TrialQuery
 from tuner.db.models import (
     FINAL,
     FIRST,
@@ -17,8 +19,6 @@ from tuner.db.models import (
     RunRow,
     TrialRow,
 )
-from tuner.errors import REPEATABLE, UsageError
-from tuner.runs import ReuseKey, TrialQuery
 
 STATUSES = ("measured", "verified", "failed")
 
@@ -76,7 +76,7 @@ def recalled(key: ReuseKey, script_sha256: str | None, artifact_sha256: str | No
         .where(
             *_of_code(script_sha256, artifact_sha256),
             ProblemRow.key == key.problem.key,
-            RunRow.target == key.target,
+            RunRow.target == key.target.text,
             RunRow.threads == key.threads,
             MachineRow.name == key.machine,
             EnvironmentRow.fingerprint == key.compiler,

@@ -5,9 +5,9 @@ from importlib.resources import files
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Engine
 
+from tuner.core.errors import UsageError
 from tuner.db.models import Base
 from tuner.db.opening import WRITES
-from tuner.errors import UsageError
 
 # db/migrations/versions, oldest first; alembic itself is loaded only to upgrade
 REVISIONS = ("0001", "0002", "0003", "0004", "0005")

@@ -7,16 +7,16 @@ import math
 from dataclasses import asdict, fields
 from typing import Any
 
-from tuner.db.conditions import conditions_of, stored_conditions
-from tuner.db.first_points import point_of, stored_point
+from tuner.core.candidate import Candidate
+from tuner.core.errors import Failure, Stage
+from tuner.core.machine import Compiler, Machine
+from tuner.core.problem import Problem
+from tuner.core.record import Measurement, Record, Verdict
+from tuner.core.runs import Elsewhere, Run, RunSettings, StoredTrial, Vendor
+from tuner.core.target_name import TargetName
+from tuner.db.json_columns import conditions_of, point_of, stored_conditions, stored_point
 from tuner.db.models import EnvironmentRow, MachineRow, MeasurementRow, ProblemRow, RunRow, TrialRow
 from tuner.db.programs import resources_of
-from tuner.errors import Failure, Stage
-from tuner.machine import Compiler, Machine
-from tuner.problem import Problem
-from tuner.record import Measurement, Record, Verdict
-from tuner.runs import Elsewhere, Run, RunSettings, StoredTrial, Vendor
-from tuner.space import Candidate
 
 
 def problem_row(problem: Problem) -> ProblemRow:
@@ -63,7 +63,7 @@ def compiler_of(row: EnvironmentRow) -> Compiler:
 
 def write_settings(row: RunRow, settings: RunSettings) -> None:
     """Fills in a run's settings, its problem left out."""
-    row.target = settings.target
+    row.target = settings.target.text
     row.threads = settings.threads
     row.strategies = list(settings.strategies)
     row.space_yaml = settings.space_yaml
@@ -82,7 +82,7 @@ def settings_of(row: RunRow) -> RunSettings:
     """Reads a run's settings back."""
     return RunSettings(
         problem=problem_of(row.problem),
-        target=row.target,
+        target=TargetName.parse(row.target),
         threads=row.threads,
         strategies=tuple(row.strategies),
         space_yaml=row.space_yaml,
@@ -203,7 +203,7 @@ def _record_of(row: TrialRow, first: MeasurementRow | None) -> Record:
     return Record(
         problem=problem_of(row.run.problem),
         candidate=candidate_of(row),
-        target=row.run.target,
+        target=TargetName.parse(row.run.target),
         outcome=outcome,
         script_sha256=row.script_sha256 or "",
         artifact_sha256=row.artifact_sha256 or "",

@@ -11,6 +11,24 @@ from sqlalchemy.engine import Connection
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session, selectinload
 
+from tuner.core.candidate import Candidate
+from tuner.core.errors import UsageError
+from tuner.core.kernel_program import KernelProgram
+from tuner.core.machine import Compiler, Machine
+from tuner.core.measured_elsewhere import ElsewhereResults
+from tuner.core.pending_trial import PendingTrial
+from tuner.core.record import Measurement, Record
+from tuner.core.runs import (
+    Counts,
+    DatabaseInfo,
+    Imported,
+    ReuseKey,
+    Run,
+    RunSettings,
+    StoredTrial,
+    TrialQuery,
+    Vendor,
+)
 from tuner.db import rows
 from tuner.db.database import Database
 from tuner.db.elsewhere import ResultsImport
@@ -23,24 +41,6 @@ from tuner.db.programs import artifact_row, program_of
 from tuner.db.queries import count_select, queried, recalled, run_select, same_code, trial_select
 from tuner.db.revision import stored_revision
 from tuner.db.trial_writes import add_outcome, add_proposal, add_script, has_run, proposal, set_seconds
-from tuner.errors import UsageError
-from tuner.kernel import KernelProgram
-from tuner.machine import Compiler, Machine
-from tuner.measured_elsewhere import ElsewhereResults
-from tuner.pending import PendingTrial
-from tuner.record import Measurement, Record
-from tuner.runs import (
-    Counts,
-    DatabaseInfo,
-    Imported,
-    ReuseKey,
-    Run,
-    RunSettings,
-    StoredTrial,
-    TrialQuery,
-    Vendor,
-)
-from tuner.space import Candidate
 
 if TYPE_CHECKING:
     from tuner.db.queries import AnySelect
@@ -305,7 +305,7 @@ def _require_same_candidate(trial_id: int, proposed: Candidate, record: Record) 
 
 
 def _require_same_script(record: Record, script_text: str) -> None:
-    """A candidate that was not bound has neither text nor hash."""
+    """Raises ValueError for a hash that is not the text's; what was not bound has neither."""
     expected = _sha256(script_text) if record.script_sha256 or script_text else ""
     if record.script_sha256 != expected:
         raise ValueError(

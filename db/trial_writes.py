@@ -5,10 +5,10 @@ import datetime
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from tuner.core.candidate import Candidate
+from tuner.core.record import Measurement, Record
 from tuner.db.models import FIRST, Base
 from tuner.db.rows import measurement_columns, outcome_columns
-from tuner.record import Measurement, Record
-from tuner.space import Candidate
 
 RUN, TRIAL, SCRIPT, MEASUREMENT = (
     Base.metadata.tables[name] for name in ("run", "trial", "script", "measurement")

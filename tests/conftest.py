@@ -1,17 +1,41 @@
-"""What all tests share: property tests without a deadline, golden files."""
+"""What all tests share: no deadline for property tests, skips without a C compiler, golden files, a store."""
 
-from collections.abc import Callable
+import signal
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import hypothesis
 import pytest
 
+from benchmarks.gpu_check.stub_driver import NoCompilerError
+from tuner.db.store import Store
+
 hypothesis.settings.register_profile("shared_machine", deadline=None)
 hypothesis.settings.load_profile("shared_machine")
+
+# A shell that starts the tests in the background has interrupts ignored, and so would every child.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write golden files instead of comparing")
+
+
+def _skip_without_compiler() -> Generator[None, object, object]:
+    try:
+        return (yield)
+    except NoCompilerError as error:
+        pytest.skip(str(error))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup() -> Generator[None, object, object]:
+    return (yield from _skip_without_compiler())
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Generator[None, object, object]:
+    return (yield from _skip_without_compiler())
 
 
 @pytest.fixture
@@ -26,3 +50,10 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
         assert (folder / name).read_text() == text, "pytest --update-golden takes the new text for right"
 
     return check
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    """Gives an empty database in a file; tests of the database itself take one of each kind."""
+    with Store.open(str(tmp_path / "results.db")) as opened:
+        yield opened

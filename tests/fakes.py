@@ -20,15 +20,17 @@ from typing import TypeVar
 import numpy as np
 
 from tests.forwarding import ForwardingTarget
-from tuner.errors import CandidateError, Failure, Stage
-from tuner.kernel import KernelProgram, Launch, Resources
-from tuner.machine import Compiler, Machine
-from tuner.problem import Matmul, Problem
-from tuner.record import Measurement, Record, Verdict
-from tuner.space import Candidate, Value
-from tuner.target import AbstractTarget, Artifact, Effort, Script
+from tuner.core.bench import BoundRecord
+from tuner.core.candidate import Candidate, Value
+from tuner.core.errors import CandidateError, Failure, Stage
+from tuner.core.kernel_program import KernelProgram, Launch, Resources
+from tuner.core.machine import Compiler, Machine
+from tuner.core.problem import Matmul, Problem
+from tuner.core.record import Measurement, Record, Verdict
+from tuner.core.target import AbstractTarget, Artifact, Effort, Script
+from tuner.core.target_name import TargetName
+from tuner.workers.in_flight import BenchOrder
 from tuner.workers.protocol import Factory
-from tuner.workers.ticket import Order
 
 PROBLEM = Matmul(8, 8, 8)
 BEST_X = 7
@@ -79,10 +81,15 @@ class Memory:
         return None
 
 
-def order(memory: Memory | None = None) -> Order:
+def bound(record: Record) -> BoundRecord:
+    """Returns a record as a bench takes it for finals."""
+    return BoundRecord(record, bind(record.candidate))
+
+
+def order(memory: Memory | None = None) -> BenchOrder:
     """Returns an order of fake candidates; without a memory nothing is ever known."""
     recall = (lambda script, artifact: None) if memory is None else memory.recall
-    return Order(PROBLEM, "fake", bind, recall, lambda record: bind(record.candidate).text)
+    return BenchOrder(PROBLEM, TargetName("fake"), bind, recall)
 
 
 @dataclass(frozen=True)
@@ -184,8 +191,11 @@ class ClockedTarget(ForwardingTarget):
         (self._log / f"{what}-{os.getpid()}-{time.monotonic_ns()}").write_text(json.dumps(times))
 
 
+TOO_MUCH_MEMORY = "k: shared bytes: found 262144, allowed 232448 on sm_90"
+
+
 class UntimedTarget(ForwardingTarget):
-    """Verifies and cannot time. Its code is a GPU program; x = 3 spills and is refused."""
+    """Verifies and cannot time. Its code is a GPU program; x = 3 asks for too much memory, x = 4 spills."""
 
     name = "untimed"
     is_timed = False
@@ -195,11 +205,12 @@ class UntimedTarget(ForwardingTarget):
 
     def compile(self, problem: Problem, script: Script) -> Artifact:
         artifact = super().compile(problem, script)
-        spills = 100 * (json.loads(script.text)["x"] == 3)
-        resources = Resources("k", 32, spills, 0, 0, 1024, 0, 0.5, 4)
-        launches = (Launch("k", (1, 1, 1), (32, 1, 1), 1024, ("a", "b", "c")),)
+        x = json.loads(script.text)["x"]
+        shared_bytes = 2**18 if x == 3 else 1024
+        resources = Resources("k", 32, 100 * (x == 4), 0, 0, shared_bytes, 0, 0.5, 4)
+        launches = (Launch("k", (1, 1, 1), (32, 1, 1), shared_bytes, ("a", "b", "c")),)
         program = KernelProgram("sm_90", artifact.code, b"elf", launches, (), (resources,))
-        refusal = Failure(Stage.RESOURCES, "k: spilled bytes: found 100, allowed 64") if spills else None
+        refusal = Failure(Stage.RESOURCES, TOO_MUCH_MEMORY) if x == 3 else None
         return replace(artifact, program=program, refusal=refusal)
 
     def verify(self, problem: Problem, loaded: object, rng: np.random.Generator) -> Verdict:

@@ -2,10 +2,9 @@
 
 import numpy as np
 
-from tuner.machine import Compiler, Machine
-from tuner.problem import Problem
-from tuner.record import Measurement, Verdict
-from tuner.target import AbstractTarget, Artifact, Effort, Script
+from tuner.core.problem import Problem
+from tuner.core.record import Measurement, Verdict
+from tuner.core.target import AbstractTarget, Artifact, Effort, Script
 
 
 class ForwardingTarget(AbstractTarget):
@@ -13,12 +12,6 @@ class ForwardingTarget(AbstractTarget):
 
     def __init__(self, inner: AbstractTarget) -> None:
         self._inner = inner
-
-    def machine(self) -> Machine:
-        return self._inner.machine()
-
-    def compiler(self) -> Compiler:
-        return self._inner.compiler()
 
     def compile(self, problem: Problem, script: Script) -> Artifact:
         return self._inner.compile(problem, script)

@@ -1,4 +1,3 @@
-import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,29 +7,23 @@ import pytest
 import tuner
 from tests.db import values
 from tests.tuning import fakes
-from tuner import api
-from tuner.chips import chip_of
-from tuner.config import default_space_file
+from tuner.core.chips import chip_of
+from tuner.core.errors import UsageError
+from tuner.core.kernel_program import KernelProgram
+from tuner.core.machine import gpu_machine
+from tuner.core.target_name import TargetName
 from tuner.db.store import Store
-from tuner.errors import UsageError
-from tuner.kernel import KernelProgram
-from tuner.machine import gpu_machine
-from tuner.runs import RunSettings
-from tuner.target_name import TargetName
-from tuner.tuning.composition import TargetStatus
+from tuner.tuning.target_kind import TargetStatus
 
 PROBLEM = tuner.Matmul(8, 8, 8)
+CPU, CUDA = TargetName("cpu"), TargetName("cuda", "sm_90")
 
 
 @pytest.fixture
 def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """Puts fakes in place of compiler and clock; returns a database."""
-    monkeypatch.setattr("tuner.tuning.parts.real_composition", fakes.composition)
+    monkeypatch.setattr("tuner.tuning.parts.real.real_composition", fakes.composition)
     return str(tmp_path / "results.db")
-
-
-def settings(**words: object) -> RunSettings:
-    return api.run_settings(PROBLEM, fakes.composition(), **words)  # type: ignore[arg-type]
 
 
 def test_tune_returns_the_run_with_its_best(database: str) -> None:
@@ -38,6 +31,18 @@ def test_tune_returns_the_run_with_its_best(database: str) -> None:
     assert run.best is not None
     assert run.best.best_s == fakes.BEST_S
     assert run.counts.proposed == 20
+
+
+def test_without_a_name_the_database_is_that_of_the_environment(
+    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))  # of the user's own database
+    monkeypatch.setenv("TUNER_DB", database)
+    run = tuner.tune(PROBLEM, trials=20, sampler="exhaustive")
+    assert run.best is not None
+    assert len(tuner.history()) == len(tuner.history(Path(database))) == 20
+    assert tuner.load_best(PROBLEM)("a", "b")[1] == run.best.script_text
+    assert not (tmp_path / "data").exists()
 
 
 def test_history_takes_the_fields_of_a_query(database: str) -> None:
@@ -65,135 +70,51 @@ def test_load_best_of_nothing_says_how_to_begin(database: str) -> None:
 
 
 def test_an_interrupted_run_raises_and_is_stored(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupt(problem: object, threads: int, seed: int, target: str) -> None:
+    def interrupt(problem: object, threads: int, seed: int) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("tuner.tuning.parts.real_composition", lambda: fakes.composition(vendor=interrupt))
-    with pytest.raises(KeyboardInterrupt, match="go on with: tuner tune --resume 1"):
+    monkeypatch.setattr(
+        "tuner.tuning.parts.real.real_composition", lambda: fakes.composition(vendor=interrupt)
+    )
+    with pytest.raises(KeyboardInterrupt, match="go on with: tuner tune --resume 1 --db "):
         tuner.tune(PROBLEM, db=database)
 
 
-def test_defaults_are_filled_in() -> None:
-    made = settings()
-    assert (made.trials, made.budget_s, made.threads, made.workers) == (100, None, 1, 1)
-    assert made.target == "fake"
-    assert made.space_yaml == default_space_file().read_text()
-    assert "matmul_cpu_packed" in made.strategies
+def test_an_interrupted_run_is_gone_on_with(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(problem: object, threads: int, seed: int) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(
+        "tuner.tuning.parts.real.real_composition", lambda: fakes.composition(vendor=interrupt)
+    )
+    with pytest.raises(KeyboardInterrupt):
+        tuner.tune(PROBLEM, trials=20, sampler="exhaustive", db=database)
+    monkeypatch.setattr("tuner.tuning.parts.real.real_composition", fakes.composition)
+    run = tuner.resume(1, db=database)
+    assert (run.run.id, run.counts.proposed) == (1, 20)
+    assert run.best is not None
+    assert run.best.best_s == fakes.BEST_S
+    with pytest.raises(UsageError, match="run: found 7, allowed 1 to 1"):
+        tuner.resume(7, db=database)
+    with pytest.raises(UsageError, match="run: found '1', allowed the number of a run"):
+        tuner.resume("1", db=database)  # type: ignore[arg-type]
 
 
-def test_a_budget_in_seconds_alone_limits_no_trials() -> None:
-    assert settings(budget_s=5.0).trials is None
-
-
-@pytest.mark.parametrize("name", ["threads", "trials", "workers"])
-def test_counts_begin_at_1(name: str) -> None:
-    with pytest.raises(UsageError, match=f"{name}: found 0, allowed 1 or more"):
-        settings(**{name: 0})
-
-
-@pytest.mark.parametrize("name", ["trials", "workers", "threads", "seed"])
-@pytest.mark.parametrize("found", [2.5, "5", True])
-def test_counts_are_integers(name: str, found: object) -> None:
-    with pytest.raises(UsageError, match=rf"{name}: found {re.escape(repr(found))}, allowed an integer"):
-        settings(**{name: found})
-
-
-@pytest.mark.parametrize("found", [0, -1.0, float("nan"), float("inf"), "5s"])
-def test_a_budget_is_a_time_that_ends(found: object) -> None:
-    with pytest.raises(UsageError, match=r"budget_s: found .*, allowed seconds, more than 0"):
-        settings(budget_s=found)
-
-
-def test_files_may_be_named_by_texts() -> None:
-    named = settings(warm_files=("a.t4.json",), space=str(default_space_file()))
-    assert named.warm_files == (str(Path("a.t4.json").absolute()),)
-
-
-def test_a_seed_is_not_negative() -> None:
-    with pytest.raises(UsageError, match="seed: found -1, allowed 0 or more"):
-        settings(seed=-1)
-
-
-def test_a_seed_fits_a_database() -> None:
-    with pytest.raises(UsageError, match="seed: found 9223372036854775808, allowed 0 to 9223372036854775807"):
-        settings(seed=2**63)
-
-
-def test_auto_is_the_first_target_that_works() -> None:
-    statuses = (TargetStatus("gpu", False, "no driver"), TargetStatus("cpu", True, "here"))
-    assert api.resolve_target("auto", fakes.composition(targets=lambda: statuses)) == TargetName("cpu")
-
-
-def test_auto_is_never_a_target_without_times() -> None:
-    untimed = TargetStatus("simulator", True, "no clock", is_timed=False)
-    parts = fakes.composition(targets=lambda: (untimed, TargetStatus("cpu", True, "here")))
-    assert api.resolve_target("auto", parts) == TargetName("cpu")
-    with pytest.raises(UsageError, match="chip: found 'sm_80' for target cpu, allowed for cuda, simulator"):
-        api.resolve_target("auto", parts, "sm_80")
-    with pytest.raises(UsageError, match="found none that works here: simulator: no clock"):
-        api.resolve_target("auto", fakes.composition(targets=lambda: (untimed,)))
-
-
-def test_a_target_that_only_compiles_may_be_asked_for() -> None:
-    cuda = TargetStatus("cuda", False, "no driver", is_timed=False, can_compile=True)
-    parts = fakes.composition(targets=lambda: (cuda,))
-    assert api.resolve_target("cuda", parts, "sm_80") == TargetName("cuda", "sm_80")
-    with pytest.raises(UsageError, match="chip: found 'sm_1', allowed sm_80, "):
-        api.resolve_target("cuda:sm_1", parts)
-
-
-def test_auto_prefers_a_gpu_and_takes_its_chip() -> None:
-    statuses = (TargetStatus("cpu", True, "here"), TargetStatus("cuda", True, "NVIDIA H200", chip="sm_90"))
-    parts = fakes.composition(targets=lambda: statuses)
-    assert api.resolve_target("auto", parts) == TargetName("cuda", "sm_90")
-    assert api.resolve_target("cuda", parts) == TargetName("cuda", "sm_90")
-    assert api.resolve_target("cpu", parts) == TargetName("cpu")
-    assert api.resolve_target("cuda", parts, "sm_90a") == TargetName("cuda", "sm_90a")
-
-
-@pytest.mark.parametrize(("word", "chip"), [("cuda:sm_80", ""), ("cuda", "sm_80"), ("auto", "sm_80")])
-def test_code_for_another_chip_than_the_gpu_here_is_refused(word: str, chip: str) -> None:
-    here = TargetStatus("cuda", True, "NVIDIA H200", chip="sm_90")
-    parts = fakes.composition(targets=lambda: (here,))
-    message = "found cuda:sm_80, the GPU here is sm_90, allowed cuda:sm_90, or simulator:sm_80"
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ({"trials": 0}, "^trials: found 0, allowed 1 or more$"),
+        ({"budget_s": 0}, "^budget_s: found 0, allowed seconds, more than 0$"),
+        ({"target": "tpu"}, "^target: found 'tpu', allowed auto, fake"),
+        ({"strategies": "matmul_cpu_packed"}, "^strategies: found 'matmul_cpu_packed', allowed a tuple"),
+        ({"warm_files": "a.json"}, "^warm_files: found 'a.json', allowed a tuple of such$"),
+        ({"problem": "64x64x64"}, "^problem: found '64x64x64', allowed such as tuner.Matmul"),
+    ],
+)
+def test_wrong_words_are_refused(database: str, words: dict[str, object], message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        api.resolve_target(word, parts, chip)
-
-
-def test_the_default_chip_is_that_of_the_gpu_here() -> None:
-    parts = fakes.composition(targets=lambda: (TargetStatus("cuda", True, "an A100", chip="sm_80"),))
-    assert api.resolve_target("cuda", parts) == TargetName("cuda", "sm_80")
-
-
-def test_without_times_the_sampler_is_one_that_needs_none() -> None:
-    untimed = TargetStatus("simulator", True, "no clock", is_timed=False)
-    parts = fakes.composition(targets=lambda: (untimed, TargetStatus("fake", True, "for tests")))
-    problem = tuner.Matmul(8, 8, 8, "f16")
-    assert api.run_settings(problem, parts, target="simulator").sampler == "random"
-    assert api.run_settings(problem, parts, target="simulator").target == "simulator:sm_90"
-    assert api.run_settings(problem, parts, target="simulator", sampler="exhaustive").sampler == "exhaustive"
-    assert api.run_settings(problem, parts, target="fake").sampler == "tpe"
-    with pytest.raises(
-        UsageError, match="sampler: found 'tpe', allowed random, exhaustive: target simulator"
-    ):
-        api.run_settings(problem, parts, target="simulator", sampler="tpe")
-
-
-def test_what_processors_do_not_take_is_refused_before_anything_is_tried() -> None:
-    parts = fakes.composition(targets=lambda: (TargetStatus("cpu", True, "here"),))
-    with pytest.raises(UsageError, match="dtype: found 'f16', allowed f32, f64, bf16 on target cpu"):
-        api.run_settings(tuner.Matmul(8, 8, 8, "f16"), parts)
-
-
-def test_no_target_that_works_tells_every_reason() -> None:
-    statuses = (TargetStatus("gpu", False, "no driver"), TargetStatus("cpu", False, "no AVX2"))
-    parts = fakes.composition(targets=lambda: statuses)
-    with pytest.raises(UsageError, match="found none that works here: gpu: no driver; cpu: no AVX2"):
-        api.resolve_target("auto", parts)
-    with pytest.raises(UsageError, match="target cpu: not available here: no AVX2"):
-        api.resolve_target("cpu", parts)
-    with pytest.raises(UsageError, match=re.escape("target: found 'tpu', allowed auto, gpu, cpu")):
-        api.resolve_target("tpu", parts)
+        tuner.tune(**{"problem": PROBLEM, "db": database} | words)  # type: ignore[arg-type]
+    assert not Path(database).exists()
 
 
 @pytest.mark.mlir
@@ -213,14 +134,14 @@ def test_load_best_of_a_gpu_loads_the_program_that_was_compiled(
     program = KernelProgram("sm_90", "// ptx", b"cubin", (), ())
     gpu = gpu_machine("cuda", chip_of("sm_90"), "NVIDIA GPU")
     with Store.open(database) as store:
-        settings = replace(values.SETTINGS, target="cuda:sm_90")
+        settings = replace(values.SETTINGS, target=CUDA)
         record = replace(values.outcome(values.timed(1e-3), artifact="a" * 64), program=program)
-        values.add(store, values.begin(store, settings, gpu), 0, replace(record, target="cuda:sm_90"))
+        values.add(store, values.begin(store, settings, gpu), 0, replace(record, target=CUDA))
     parts = fakes.composition(
-        targets=lambda: (TargetStatus("cpu", True, ""), TargetStatus("cuda", True, "", chip="sm_90")),
-        target_machine=lambda target: gpu if target.startswith("cuda") else fakes.MACHINE,
+        (TargetStatus("cpu", True, ""), TargetStatus("cuda", True, "", chip="sm_90")),
+        machine=lambda target: gpu if target == CUDA else fakes.MACHINE,
     )
-    monkeypatch.setattr("tuner.tuning.parts.real_composition", lambda: parts)
+    monkeypatch.setattr("tuner.tuning.parts.real.real_composition", lambda: parts)
     for target in ("auto", "cuda"):
         kernel = tuner.load_best(values.PROBLEM, db=database, target=target)
         assert kernel("a", "b") == (values.PROBLEM, program, ("a", "b"))
@@ -237,16 +158,34 @@ def test_load_best_prefers_a_gpu_and_takes_the_cpu_where_the_gpu_has_nothing(
     record = replace(values.outcome(values.timed(1e-3), artifact="a" * 64), program=program)
     with Store.open(database) as store:
         for problem, target, machine in (
-            (both, "cpu", fakes.MACHINE),
-            (both, "cuda:sm_90", gpu),
-            (on_cpu, "cpu", fakes.MACHINE),
+            (both, CPU, fakes.MACHINE),
+            (both, CUDA, gpu),
+            (on_cpu, CPU, fakes.MACHINE),
         ):
             run = values.begin(store, replace(values.SETTINGS, problem=problem, target=target), machine)
             values.add(store, run, 0, replace(record, target=target))
     parts = fakes.composition(
-        targets=lambda: (TargetStatus("cpu", True, ""), TargetStatus("cuda", True, "", chip="sm_90")),
-        target_machine=lambda target: gpu if target.startswith("cuda") else fakes.MACHINE,
+        (TargetStatus("cpu", True, ""), TargetStatus("cuda", True, "", chip="sm_90")),
+        machine=lambda target: gpu if target == CUDA else fakes.MACHINE,
     )
-    monkeypatch.setattr("tuner.tuning.parts.real_composition", lambda: parts)
+    monkeypatch.setattr("tuner.tuning.parts.real.real_composition", lambda: parts)
     assert tuner.load_best(both, db=database)("a") == (both, program, ("a",))
     assert tuner.load_best(on_cpu, db=database)("a") == (on_cpu, values.SCRIPT, 1, ("a",))
+
+
+def test_load_best_finds_what_was_tuned_for_another_name_of_the_chip(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gpu = gpu_machine("cuda", chip_of("sm_90"), "NVIDIA GPU")
+    program = KernelProgram("sm_90a", "// ptx", b"cubin", (), ())
+    target = TargetName("cuda", "sm_90a")
+    with Store.open(database) as store:
+        record = replace(values.outcome(values.timed(1e-3), artifact="a" * 64), program=program)
+        run = values.begin(store, replace(values.SETTINGS, target=target), gpu)
+        values.add(store, run, 0, replace(record, target=target))
+    here = fakes.composition((TargetStatus("cuda", True, "", chip="sm_90"),), machine=lambda _target: gpu)
+    monkeypatch.setattr("tuner.tuning.parts.real.real_composition", lambda: here)
+    for word in ("auto", "cuda", "cuda:sm_90a"):
+        assert tuner.load_best(values.PROBLEM, db=database, target=word)("a")[1] == program
+    with pytest.raises(UsageError, match="nothing measured"):
+        tuner.load_best(values.PROBLEM, db=database, target="cuda:sm_90")

@@ -1,6 +1,5 @@
 """What the distribution ships, checked in the working tree; CI installs the real wheel outside it."""
 
-import ast
 import importlib.metadata
 import re
 import sys
@@ -11,7 +10,7 @@ from typing import Any
 import pytest
 
 import tuner
-from tests.test_layers import imports
+from tests.source_files import imports, tree_of
 
 ROOT = Path(__file__).parents[1]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -64,7 +63,7 @@ def test_every_package_that_is_imported_is_declared() -> None:
     imported = {
         name.split(".")[0]
         for path in (*(ROOT / "tuner").rglob("*.py"), *(ROOT / "db").rglob("*.py"))
-        for name in imports(ast.parse(path.read_text()))
+        for name in imports(tree_of(path))
     }
     foreign = imported - sys.stdlib_module_names - {"tuner"}
     declared = {_normal(name) for name in REQUIRED}

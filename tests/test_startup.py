@@ -53,7 +53,7 @@ def test_history_costs_little_more_than_its_database_library(tmp_path: Path) -> 
     run_tuner("history", "--db", database)
     pairs = [
         (processor_s("-m", "tuner", "history", "--db", database), processor_s("-c", LIBRARIES))
-        for _ in range(5)
+        for _ in range(3)
     ]
     history_s, libraries_s = (min(times) for times in zip(*pairs, strict=True))
     assert history_s <= COST_LIMIT * libraries_s

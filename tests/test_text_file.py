@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tuner.errors import UsageError
+from tuner.core.errors import UsageError
 from tuner.text_file import read_text, read_text_or_stdin
 
 

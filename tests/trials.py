@@ -4,11 +4,12 @@ import datetime
 from dataclasses import replace
 
 from tests.tuning.fakes import MACHINE, settings
-from tuner.errors import Failure
-from tuner.machine import Compiler
-from tuner.record import Measurement, Record, Verdict
-from tuner.runs import Run, StoredTrial, Vendor
-from tuner.space import Candidate
+from tuner.core.candidate import Candidate
+from tuner.core.errors import Failure
+from tuner.core.machine import Compiler
+from tuner.core.record import Measurement, Record, Verdict
+from tuner.core.runs import Run, StoredTrial, Vendor
+from tuner.core.target_name import TargetName
 
 CREATED = datetime.datetime(2026, 1, 31, 12, 0, tzinfo=datetime.UTC)
 
@@ -32,7 +33,7 @@ def trial(
     record = Record(
         problem=settings().problem,
         candidate=Candidate.of("fake", {**values}),
-        target="fake",
+        target=TargetName("fake"),
         outcome=outcome or Verdict(0.0, 1),
         script_sha256=f"script {number}",
         artifact_sha256=code or f"code {number}",

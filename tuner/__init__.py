@@ -2,27 +2,28 @@
 
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
-__all__ = ["Matmul", "__version__", "compile_program", "history", "load_best", "tune"]
+from tuner.version import __version__
+
+__all__ = ["Matmul", "__version__", "compile_program", "history", "load_best", "resume", "tune"]
 
 if TYPE_CHECKING:
-    from tuner.api import history, load_best, tune
-    from tuner.problem import Matmul
-    from tuner.tuning.program import compile_program
+    from tuner.api import history, load_best, resume, tune
+    from tuner.core.problem import Matmul
+    from tuner.programs.compile import compile_program
 
 
 def __getattr__(name: str) -> Any:
     """Imports the API on first use: `import tuner` alone costs nothing (PEP 562)."""
     if name == "Matmul":
-        from tuner.problem import Matmul
+        from tuner.core.problem import Matmul
 
         return Matmul
-    if name in ("tune", "history", "load_best"):
+    if name in ("tune", "resume", "history", "load_best"):
         from tuner import api
 
         return getattr(api, name)
     if name == "compile_program":
-        from tuner.tuning.program import compile_program
+        from tuner.programs.compile import compile_program
 
         return compile_program
     raise AttributeError(f"module 'tuner' has no attribute {name!r}")

@@ -8,7 +8,7 @@ def run(words: list[str]) -> None:
     """Runs a command and exits with its code."""
     has_bundle = any(word.split("=")[0] == "--bundle" for word in words)
     if words[:1] == ["measure"] and (has_bundle or importlib.util.find_spec("click") is None):
-        from tuner.measuring.command import main as measure
+        from tuner.bundle.measure.command import main as measure
 
         sys.exit(measure(words[1:]))
     from tuner.cli import main

@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from tuner.errors import UsageError
+from tuner.core.errors import UsageError
 
 LIMIT_BYTES = 64 << 20  # of a script or payload
 

@@ -8,7 +8,7 @@ import pytest
 from tests.bundle.values import NOW, pending, program
 from tuner.bundle import archive
 from tuner.bundle.archive import pack, read_bundle
-from tuner.errors import UsageError
+from tuner.core.errors import UsageError
 
 TRIALS = (
     pending(0, code=program("//\n.version 8.0 // one", cubin=b"\x7fELF one")),

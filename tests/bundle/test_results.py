@@ -6,7 +6,7 @@ import pytest
 
 from tests.bundle.values import PROVENANCE, RESULTS
 from tuner.bundle.results import Line, ResultsFile, read_results
-from tuner.errors import UsageError
+from tuner.core.errors import UsageError
 
 
 @pytest.fixture

@@ -3,30 +3,30 @@
 import datetime
 import hashlib
 
-from tuner.errors import Failure, Stage
-from tuner.kernel import KernelBuffer, KernelProgram, Launch, Resources
-from tuner.machine import Machine
-from tuner.measured_elsewhere import (
+from tuner.core.candidate import Candidate
+from tuner.core.errors import Failure, Stage
+from tuner.core.kernel_program import KernelBuffer, KernelProgram, Launch, Resources
+from tuner.core.machine import Machine
+from tuner.core.measured_elsewhere import (
     PTX,
     ElsewhereResults,
     FinalTime,
     MeasuredTrial,
+    MeasuringProvenance,
     NoiseFloor,
-    Provenance,
     VendorTime,
 )
-from tuner.pending import Origin, PendingTrial
-from tuner.problem import Matmul, Problem
-from tuner.record import Measurement, Verdict
-from tuner.runs import Vendor
-from tuner.space import Candidate
+from tuner.core.pending_trial import Origin, PendingTrial
+from tuner.core.problem import Matmul, Problem
+from tuner.core.record import Measurement, Verdict
+from tuner.core.runs import Vendor
 
 PROBLEM = Matmul(16, 8, 8)
 NOW = datetime.datetime(2026, 3, 4, 5, 6, 7, 89, datetime.UTC)
 RUN = "0b6b4d1e-6c4e-4c1f-9a53-0f6f5b3c9d11"
 SCRIPT = "module attributes {transform.with_named_sequence} {}\n"
 GPU = Machine("Stub GPU", "Stub GPU, CUDA driver 13.0", "ptx", True, 4, 4, 0, 0, 4096, 2**30, "sm_90")
-PROVENANCE = Provenance("5d2b1f8a-0000-4000-8000-000000000001", "ab" * 32, "0.1.0", NOW, GPU, "13.0")
+PROVENANCE = MeasuringProvenance("5d2b1f8a-0000-4000-8000-000000000001", "ab" * 32, "0.1.0", NOW, GPU, "13.0")
 
 
 def program(

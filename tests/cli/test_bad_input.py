@@ -1,6 +1,5 @@
 """Every wrong word or file: one clear line on stderr, exit 2, nothing stored, nothing executed."""
 
-import dataclasses
 import os
 import sqlite3
 from pathlib import Path
@@ -9,7 +8,7 @@ import pytest
 
 from tests.cli.conftest import Tuner
 from tests.tuning import fakes
-from tuner.tuning.parts import real_composition
+from tuner.tuning.parts import strategy_space
 
 SPACE = """
 strategies:
@@ -25,8 +24,7 @@ LONG = "9" * 5000
 @pytest.fixture
 def tuner(tuner: Tuner) -> Tuner:
     """Reads the search space for real."""
-    real = real_composition()
-    tuner.composition = dataclasses.replace(fakes.composition(), plan=real.plan, bind=real.bind)
+    tuner.composition = fakes.composition(plan=strategy_space.plan, bind=strategy_space.bind)
     return tuner
 
 
@@ -46,7 +44,7 @@ def refused(tuner: Tuner, *words: str) -> str:
     ("words", "message"),
     [
         (("conv", "8x8x8"), "operation: found 'conv', allowed matmul"),
-        (("payload.mlir",), "target: found fake, allowed for programs: cpu, simulator, cuda"),
+        (("payload.mlir",), "target: found fake, allowed for programs: cpu, cuda, simulator"),
         ((), "tune: found no operation and shape"),
         (("matmul", "8x8x8", "--dtype", "f8"), "dtype: found 'f8', allowed f32, f64, bf16"),
         (("matmul", "8x8x8", "--layout", "tt"), "layout: found 'tt', allowed nn, nt, tn"),

@@ -1,10 +1,8 @@
-import datetime
-
 import pytest
 
-from tuner.cli.options import parse_candidate, parse_moment, parse_seconds, parse_share
-from tuner.errors import UsageError
-from tuner.space import Candidate
+from tuner.cli.options import parse_candidate, parse_seconds, parse_share
+from tuner.core.candidate import Candidate
+from tuner.core.errors import UsageError
 
 
 @pytest.mark.parametrize(
@@ -29,16 +27,6 @@ def test_shares(text: str, share: float) -> None:
 def test_a_share_that_is_none_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match=r"share: found .*, allowed a percentage such as 5%"):
         parse_share(text)
-
-
-def test_a_moment_is_utc_unless_it_says_otherwise() -> None:
-    assert parse_moment("2026-01-31") == datetime.datetime(2026, 1, 31, tzinfo=datetime.UTC)
-    assert parse_moment("2026-01-31T12:00+02:00").utcoffset() == datetime.timedelta(hours=2)
-
-
-def test_a_moment_that_is_none_is_refused() -> None:
-    with pytest.raises(UsageError, match="since: found 'now', allowed such as"):
-        parse_moment("now")
 
 
 def test_a_candidate_reads_back_from_its_text() -> None:

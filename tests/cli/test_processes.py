@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from tests.fakes import await_death, children_of
+from tuner.core.runs import StoredTrial, TrialQuery
 from tuner.db.store import Store
-from tuner.runs import StoredTrial, TrialQuery
 
 ROOT = Path(__file__).parents[2]
 SLOW_S = "0.1"  # of every timing

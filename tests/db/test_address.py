@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
+from tuner.core.errors import UsageError
 from tuner.db.address import FileAddress, ServerAddress, parse_address
-from tuner.errors import UsageError
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ import pytest
 
 from tests.db.processes import facts, start
 from tests.db.values import PROBLEM, SCRIPT, TOO_WIDE, add, begin, outcome, timed
+from tuner.core.runs import Counts, TrialQuery
 from tuner.db.store import Store
-from tuner.runs import Counts, TrialQuery
 
 
 def test_a_closed_store_opens_again_with_all_that_it_held(url: str) -> None:

@@ -5,10 +5,9 @@ import pytest
 
 from tests.bundle.values import GPU, PROVENANCE, WRONG, program, result, timed
 from tests.db.test_pending import add, numbers, run_of
-from tuner.db.store import Store
-from tuner.errors import Failure, Stage, UsageError
-from tuner.kernel import code_sha256
-from tuner.measured_elsewhere import (
+from tuner.core.errors import Failure, Stage, UsageError
+from tuner.core.kernel_program import code_sha256
+from tuner.core.measured_elsewhere import (
     CUBIN,
     PTX,
     ElsewhereResults,
@@ -17,9 +16,11 @@ from tuner.measured_elsewhere import (
     NoiseFloor,
     VendorTime,
 )
-from tuner.pending import Origin, PendingTrial
-from tuner.record import Verdict
-from tuner.runs import Elsewhere, Imported, TrialQuery, Vendor
+from tuner.core.pending_trial import Origin, PendingTrial
+from tuner.core.record import Verdict
+from tuner.core.runs import Elsewhere, Imported, TrialQuery, Vendor
+from tuner.core.target_name import TargetName
+from tuner.db.store import Store
 
 CUBIN_CODE = b"\x7fELF"
 
@@ -43,7 +44,7 @@ def test_results_are_trials_of_the_machine_that_found_them_out(store: Store) -> 
     first, second = store.trials(TrialQuery(target="cuda", sort="number"))
     assert first.machine == GPU
     assert first.record is not None
-    assert (first.record.target, first.record.outcome) == ("cuda:sm_90", timed())
+    assert (first.record.target, first.record.outcome) == (TargetName("cuda", "sm_90"), timed())
     assert first.record.verdict == Verdict(0.5, 128)
     assert (first.script_text, first.number, first.row) == ("// 0\n", 0, 10)
     assert first.record.candidate == one.candidate
@@ -57,7 +58,11 @@ def test_the_run_tells_where_its_times_come_from(store: Store) -> None:
     store.import_results(results(result(one, timed())))
     run = store.runs()[0] if store.runs()[0].elsewhere else store.runs()[1]
     assert run.elsewhere == Elsewhere(PROVENANCE.session, PROVENANCE.bundle, "0.1.0", "13.0", one.origin.run)
-    assert (run.created, run.status, run.settings.target) == (PROVENANCE.started, "done", "cuda:sm_90")
+    assert (run.created, run.status, run.settings.target) == (
+        PROVENANCE.started,
+        "done",
+        TargetName("cuda", "sm_90"),
+    )
     assert run.compiler == store.run(1).compiler
 
 

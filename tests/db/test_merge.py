@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from tests.db.values import CANDIDATE, KEY, SCRIPT, SETTINGS, TOO_WIDE, add, begin, outcome, sha256, timed
+from tuner.core.errors import Failure, Stage, UsageError
+from tuner.core.problem import Matmul
+from tuner.core.record import Verdict
+from tuner.core.runs import Run, StoredTrial, TrialQuery, Vendor
 from tuner.db.store import Store
-from tuner.errors import Failure, Stage, UsageError
-from tuner.problem import Matmul
-from tuner.record import Verdict
-from tuner.runs import Run, StoredTrial, TrialQuery, Vendor
 
 
 @pytest.fixture

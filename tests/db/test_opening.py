@@ -14,10 +14,10 @@ import sqlalchemy as sa
 
 from tests.db.processes import facts, start
 from tests.db.values import add, begin, outcome, timed
+from tuner.core.errors import UsageError
+from tuner.core.runs import TrialQuery
 from tuner.db import opening
 from tuner.db.store import Store
-from tuner.errors import UsageError
-from tuner.runs import TrialQuery
 
 SLOW_TO_LOAD = {"alembic", "mako", "optuna", "pydantic", "jinja2", "yaml", "numba_cuda_mlir", "torch_mlir"}
 

@@ -5,15 +5,16 @@ import pytest
 
 from tests.bundle.values import GPU, PROBLEM, SCRIPT, program
 from tests.db.values import COMPILER, SETTINGS
-from tuner.chips import chip_of
+from tuner.core.candidate import Candidate
+from tuner.core.chips import chip_of
+from tuner.core.errors import Failure, Stage
+from tuner.core.kernel_program import KernelProgram, code_sha256
+from tuner.core.machine import Machine, gpu_machine
+from tuner.core.problem import Matmul, Problem
+from tuner.core.record import Measurement, Record, Verdict
+from tuner.core.runs import TrialQuery
+from tuner.core.target_name import TargetName
 from tuner.db.store import Store
-from tuner.errors import Failure, Stage
-from tuner.kernel import KernelProgram, code_sha256
-from tuner.machine import Machine, gpu_machine
-from tuner.problem import Matmul, Problem
-from tuner.record import Measurement, Record, Verdict
-from tuner.runs import TrialQuery
-from tuner.space import Candidate
 
 SIMULATOR = gpu_machine("simulator", chip_of("sm_90"), "PTX simulator")
 NO_GPU = gpu_machine("cuda", chip_of("sm_90"), "NVIDIA GPU")
@@ -25,7 +26,7 @@ TIMED = Measurement((1e-3,), 1, 1e-3, (1e-3, 1e-3))
 def run_of(
     store: Store, target: str = "simulator:sm_90", machine: Machine = SIMULATOR, problem: Problem = PROBLEM
 ) -> int:
-    settings = replace(SETTINGS, target=target, problem=problem)
+    settings = replace(SETTINGS, target=TargetName.parse(target), problem=problem)
     return store.begin_run(settings, machine, COMPILER, "0.1.0", None)
 
 

@@ -8,17 +8,18 @@ import pytest
 import sqlalchemy as sa
 
 from tests.db.values import KEY, MACHINE, SETTINGS, add, begin, outcome, sha256, timed
-from tuner.chips import chip_of
+from tuner.core.chips import chip_of
+from tuner.core.errors import Failure, Stage, UsageError
+from tuner.core.kernel_program import KernelBuffer, KernelProgram, Launch, Resources
+from tuner.core.machine import gpu_machine
+from tuner.core.problem import Matmul
+from tuner.core.record import Record, Verdict
+from tuner.core.runs import TrialQuery
+from tuner.core.target_name import TargetName
 from tuner.db.address import parse_address
 from tuner.db.models import ArtifactRow, ResourcesRow
 from tuner.db.opening import open_engine
 from tuner.db.store import Store
-from tuner.errors import Failure, Stage, UsageError
-from tuner.kernel import KernelBuffer, KernelProgram, Launch, Resources
-from tuner.machine import gpu_machine
-from tuner.problem import Matmul
-from tuner.record import Record, Verdict
-from tuner.runs import TrialQuery
 
 RESOURCES = Resources("matmul", 234, 0, 8, 1024, 98304, 16, 0.125, 2, ("C7519: slow", "and more"))
 PROGRAM = KernelProgram(
@@ -77,7 +78,7 @@ def test_a_trial_tells_its_resources_and_notes(store: Store) -> None:
 
 
 def test_a_program_that_was_pruned_is_kept_with_its_resources(store: Store) -> None:
-    refused = replace(verified(), outcome=Failure(Stage.RESOURCES, "matmul: spilled bytes"))
+    refused = replace(verified(), outcome=Failure(Stage.RESOURCES, "matmul: shared bytes"))
     trial = add(store, begin(store), 0, refused)
     assert store.program(trial) == PROGRAM
     found = store.trials(TrialQuery(status="failed"))[0].record
@@ -135,7 +136,7 @@ def test_merging_brings_programs_along_once(store: Store, tmp_path: Path) -> Non
 
 def test_runs_for_a_chip_and_narrow_problems_come_back(store: Store) -> None:
     problem = Matmul(64, 64, 64, "f16", output="f16")
-    settings = replace(SETTINGS, problem=problem, target="simulator:sm_90")
+    settings = replace(SETTINGS, problem=problem, target=TargetName("simulator", "sm_90"))
     machine = gpu_machine("simulator", chip_of("sm_90"), "PTX simulator")
     run = store.run(begin(store, settings, machine))
     assert (run.settings, run.machine) == (settings, machine)

@@ -16,12 +16,12 @@ from tests.db.values import (
     outcome,
     timed,
 )
+from tuner.core.candidate import Candidate
+from tuner.core.errors import UsageError
+from tuner.core.problem import Matmul
+from tuner.core.record import Verdict
+from tuner.core.runs import TrialQuery
 from tuner.db.store import Store
-from tuner.errors import UsageError
-from tuner.problem import Matmul
-from tuner.record import Verdict
-from tuner.runs import TrialQuery
-from tuner.space import Candidate
 
 OTHER = Matmul(64, 128, 256, "f64", "nt", "bias_relu")
 DIRECT = Candidate.of("matmul_cpu_direct", {"tile_m": 4})

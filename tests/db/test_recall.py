@@ -5,10 +5,11 @@ from dataclasses import replace
 import pytest
 
 from tests.db.values import KEY, SCRIPT, TOO_WIDE, add, begin, outcome, sha256, timed
+from tuner.core.errors import Failure, Stage
+from tuner.core.problem import Matmul
+from tuner.core.runs import ReuseKey
+from tuner.core.target_name import TargetName
 from tuner.db.store import Store
-from tuner.errors import Failure, Stage
-from tuner.problem import Matmul
-from tuner.runs import ReuseKey
 
 
 def test_a_known_outcome_is_recalled_by_script_or_by_code(store: Store) -> None:
@@ -44,7 +45,7 @@ def test_nothing_is_recalled_without_equal_code(store: Store, words: dict[str, s
     "key",
     [
         replace(KEY, problem=Matmul(512, 512, 513)),
-        replace(KEY, target="simulator"),
+        replace(KEY, target=TargetName("simulator")),
         replace(KEY, threads=2),
         replace(KEY, machine="Ryzen 9 avx2"),
         replace(KEY, compiler="LLVM 22"),

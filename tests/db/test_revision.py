@@ -14,13 +14,13 @@ from alembic.script import ScriptDirectory
 
 from tests.db import first_revision
 from tests.db.values import MACHINE, PROBLEM, add, begin, outcome, timed
+from tuner.core.errors import UsageError
+from tuner.core.runs import TrialQuery
 from tuner.db import revision
 from tuner.db.address import parse_address
 from tuner.db.models import Base
 from tuner.db.opening import WRITES, open_engine
 from tuner.db.store import Store
-from tuner.errors import UsageError
-from tuner.runs import TrialQuery
 
 MIGRATIONS = Path(revision.__file__).parent / "migrations"
 

@@ -6,19 +6,24 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.db.values import COMPILER, MACHINE, SETTINGS, begin, sha256
-from tuner.conditions import Conditions, GpuState, Span
+from tuner.core.candidate import Candidate
+from tuner.core.errors import Failure, Stage
+from tuner.core.gpu_conditions import Conditions, GpuState, Span
+from tuner.core.machine import Compiler, Machine
+from tuner.core.problem import ELEMENT_BYTES, EPILOGUES, LAYOUTS, Problem
+from tuner.core.record import Measurement, Record, Verdict
+from tuner.core.runs import RunSettings
+from tuner.core.target_name import TargetName
 from tuner.db import rows
-from tuner.db.conditions import conditions_of, stored_conditions
+from tuner.db.json_columns import conditions_of, stored_conditions
 from tuner.db.models import EnvironmentRow, MachineRow
 from tuner.db.store import Store
-from tuner.errors import Failure, Stage
-from tuner.machine import Compiler, Machine
-from tuner.problem import ELEMENT_BYTES, EPILOGUES, LAYOUTS, Problem
-from tuner.record import Measurement, Record, Verdict
-from tuner.runs import RunSettings
-from tuner.space import Candidate
 
 texts = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=20)
+kinds = st.text(st.characters(exclude_characters="\0:", exclude_categories=["Cs"]), max_size=20)
+targets = st.builds(TargetName, kinds) | st.sampled_from(
+    [TargetName("cuda", "sm_90"), TargetName.parse("replay:a:b")]
+)
 seconds = st.floats(allow_nan=False, allow_infinity=False)
 counts64 = st.integers(0, 2**63 - 1)
 verdicts = st.builds(Verdict, st.floats(allow_nan=False), counts64)
@@ -65,7 +70,7 @@ def records(draw: st.DrawFn) -> tuple[Record, str]:
     record = Record(
         problem=draw(problems),
         candidate=draw(candidates),
-        target=draw(texts),
+        target=draw(targets),
         outcome=result,
         script_sha256=sha256(script) if script else "",
         artifact_sha256=draw(texts),
@@ -97,7 +102,7 @@ def test_any_record_comes_back_as_it_was_given(
     chosen=st.builds(
         RunSettings,
         problem=problems,
-        target=texts,
+        target=targets,
         threads=counts64,
         strategies=st.lists(texts, max_size=3).map(tuple),
         space_yaml=texts,

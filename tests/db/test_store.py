@@ -20,13 +20,12 @@ from tests.db.values import (
     sha256,
     timed,
 )
+from tuner.core.candidate import Candidate
+from tuner.core.errors import Failure, Stage, UsageError
+from tuner.core.record import Measurement, Verdict
+from tuner.core.runs import SEED, WARM_START, Counts, FirstPoint, Vendor
 from tuner.db.revision import REVISIONS
 from tuner.db.store import Store
-from tuner.errors import Failure, Stage, UsageError
-from tuner.first_point import SEED, WARM_START, FirstPoint
-from tuner.record import Measurement, Verdict
-from tuner.runs import Counts, Vendor
-from tuner.space import Candidate
 
 
 def test_a_run_begins_as_running_with_nothing_measured(store: Store) -> None:

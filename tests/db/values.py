@@ -3,13 +3,14 @@
 import hashlib
 from dataclasses import replace
 
+from tuner.core.candidate import Candidate
+from tuner.core.errors import Failure, Stage
+from tuner.core.machine import Compiler, Machine
+from tuner.core.problem import Matmul
+from tuner.core.record import Measurement, Record, Verdict
+from tuner.core.runs import ReuseKey, RunSettings
+from tuner.core.target_name import TargetName
 from tuner.db.store import Store
-from tuner.errors import Failure, Stage
-from tuner.machine import Compiler, Machine
-from tuner.problem import Matmul
-from tuner.record import Measurement, Record, Verdict
-from tuner.runs import ReuseKey, RunSettings
-from tuner.space import Candidate
 
 PROBLEM = Matmul(512, 512, 512)
 MACHINE = Machine(
@@ -27,7 +28,7 @@ MACHINE = Machine(
 COMPILER = Compiler("LLVM 23.0.0git", (("numba-cuda-mlir", "0.6.1"), ("torch-mlir", "20261001")), "ab" * 32)
 SETTINGS = RunSettings(
     problem=PROBLEM,
-    target="cpu",
+    target=TargetName("cpu"),
     threads=1,
     strategies=("matmul_cpu_packed", "matmul_cpu_direct"),
     space_yaml="strategies: {}\n",
@@ -37,7 +38,7 @@ SETTINGS = RunSettings(
     budget_s=60.0,
     workers=2,
 )
-KEY = ReuseKey(PROBLEM, "cpu", 1, MACHINE.name, COMPILER.fingerprint)
+KEY = ReuseKey(PROBLEM, TargetName("cpu"), 1, MACHINE.name, COMPILER.fingerprint)
 CANDIDATE = Candidate.of("matmul_cpu_packed", {"tile_m": 8, "order": "mnk"})
 SCRIPT = "module attributes {transform.with_named_sequence} {}\n"
 TOO_WIDE = Failure(Stage.COMPILE, "tile_k=48 does not divide k=512")
@@ -59,7 +60,7 @@ def outcome(result: Measurement | Verdict | Failure, script: str = SCRIPT, artif
     return Record(
         problem=PROBLEM,
         candidate=CANDIDATE,
-        target="cpu",
+        target=TargetName("cpu"),
         outcome=result,
         script_sha256=sha256(script),
         artifact_sha256=artifact,

@@ -9,9 +9,9 @@ import tempfile
 from pathlib import Path
 
 from tests.db.values import CANDIDATE, add, begin, outcome, timed
+from tuner.core.errors import UsageError
+from tuner.core.runs import TrialQuery
 from tuner.db.store import Store
-from tuner.errors import UsageError
-from tuner.runs import TrialQuery
 
 NOBODY = 65534
 

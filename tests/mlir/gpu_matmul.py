@@ -1,7 +1,7 @@
 """A matmul for GPUs by upstream transform ops alone: tiles of A and B in shared memory, scalar arithmetic."""
 
-from tuner.payload import partition, payload_mlir
-from tuner.problem import Problem
+from tuner.core.problem import Problem
+from tuner.payload.cpu import partition, payload_mlir
 
 ANY = "!transform.any_op"
 CLEAN = """transform.apply_patterns to %FUNCTION {

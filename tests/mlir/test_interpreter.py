@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tuner.errors import CandidateError, Stage
+from tuner.core.errors import CandidateError, Stage
 from tuner.mlir import interpreter
 from tuner.mlir.bindings import ir
 
@@ -86,7 +86,7 @@ def test_a_script_without_a_main_sequence_says_which_it_has(text: str, found: st
 
 
 @pytest.mark.parametrize(
-    ("text", "complaint"),
+    ("text", "diagnostic"),
     [
         ("", None),  # an empty module
         ("module {", r"^script: .*expected"),
@@ -94,11 +94,11 @@ def test_a_script_without_a_main_sequence_says_which_it_has(text: str, found: st
         ('module { "tuner.no_such_op"() : () -> () }', r"^script: .*tuner\.no_such_op"),
     ],
 )
-def test_text_that_does_not_parse_is_a_failure_to_bind(text: str, complaint: str | None) -> None:
-    if complaint is None:
+def test_text_that_does_not_parse_is_a_failure_to_bind(text: str, diagnostic: str | None) -> None:
+    if diagnostic is None:
         assert str(interpreter.parse(text, "script")).strip() == "module {\n}"
         return
-    with pytest.raises(CandidateError, match=complaint) as caught:
+    with pytest.raises(CandidateError, match=diagnostic) as caught:
         interpreter.parse(text, "script")
     assert caught.value.stage == Stage.BIND
     assert "\n" not in caught.value.reason

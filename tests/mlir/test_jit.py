@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from tuner.errors import CandidateError, Stage
+from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.jit import CompiledFunction, JittedModule, PackedArguments
 
 pytestmark = pytest.mark.mlir

@@ -8,8 +8,9 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from tuner.ptx import Simulation, simulate
 from tuner.ptx.geometry import Index3
+from tuner.ptx.launch import simulate
+from tuner.ptx.simulation import Simulation
 
 Array = NDArray[Any]
 DATA = Path(__file__).parent / "data"

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tuner.ptx import Defect, Simulation, SimulationError
+from tuner.ptx.defects import Defect, SimulationError
+from tuner.ptx.simulation import Simulation
 
 Array = NDArray[Any]
 Edit = Callable[[str], str]

@@ -8,8 +8,9 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from tuner.ptx import Simulation, simulate
 from tuner.ptx.geometry import Index3
+from tuner.ptx.launch import simulate
+from tuner.ptx.simulation import Simulation
 
 Array = NDArray[Any]
 LANES = 64

@@ -6,9 +6,10 @@ import pytest
 
 from tests.ptx.matmuls import BY_NAME, DATA
 from tests.ptx.snippets import kernel, run
-from tuner.errors import TunerError, UsageError
-from tuner.kernel import KernelBuffer, KernelProgram, Launch
-from tuner.ptx import Defect, SimulationError, UnsupportedInstruction, run_program, simulate
+from tuner.core.errors import TunerError, UsageError
+from tuner.core.kernel_program import KernelBuffer, KernelProgram, Launch
+from tuner.ptx.defects import Defect, SimulationError, UnsupportedInstruction
+from tuner.ptx.launch import run_program, simulate
 
 SCALE = kernel(
     """ld.param.u64 %rd1, [x]; ld.param.u64 %rd2, [y]; mad.lo.u32 %r1, %b, 32, %t; mul.wide.u32 %rd3, %r1, 4;
@@ -160,7 +161,10 @@ MULTICAST = """cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete
 @pytest.mark.parametrize(
     ("code", "message"),
     [
-        ("call.uni (%r1), helper, (%r2);", r"line \d+: call.uni .*does not know the instruction call"),
+        (
+            "call.uni (%r1), helper, (%r2);",
+            r"line \d+: call.uni .*not know a call of helper; only vprintf",
+        ),
         ("tcgen05.fence::before_thread_sync;", "does not know the instruction tcgen05"),
         ("barrier.cluster.arrive.aligned;", "does not know .aligned|the instruction barrier"),
         ("mapa.u64 %rd1, %rd2, 0;", "does not know the instruction mapa"),

@@ -7,7 +7,7 @@ import pytest
 
 from tests.ptx.matmuls import BY_NAME
 from tests.ptx.mutations import Edit, change, drop, drop_last, outcome
-from tuner.ptx import Defect
+from tuner.ptx.defects import Defect
 
 WRONG_NUMBERS = None  # nothing but the result tells
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.ptx.mutations import Edit, change, drop, outcome
 from tests.ptx.warpgroups import BY_NAME, WARPGROUP_MATMULS, WarpgroupMatmul
-from tuner.ptx import Defect
+from tuner.ptx.defects import Defect
 
 TOLERANCES = {"wgmma_f16_nn": 1e-4, "wgmma_f16_nt": 0.05, "wgmma_tf32_nt": 1e-4}  # f16 results: half a unit
 WRONG_NUMBERS = None

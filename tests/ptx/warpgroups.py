@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tuner.ptx import Simulation, TensorMap, simulate
+from tuner.ptx.launch import simulate
+from tuner.ptx.memory.tensor_map import TensorMap
+from tuner.ptx.simulation import Simulation
 
 Array = NDArray[Any]
 DATA = Path(__file__).parent / "data"

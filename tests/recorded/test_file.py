@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tuner.errors import UsageError
+from tuner.core.errors import UsageError
 from tuner.recorded import file as recorded_file
 from tuner.recorded.file import name_of, open_recorded
 
@@ -55,7 +55,7 @@ def test_the_cache_of_an_unfinished_run_is_closed(tmp_path: Path, end: str) -> N
         (b"[" * 100_000, "found no JSON"),
         (b'{"size": ' + b"9" * 5000 + b"}", "found no JSON"),  # Python reads no integer so long
         (b'{"name": "\\ud800"}', "found half of a surrogate pair, allowed what UTF-8 can write"),
-        (gzip.compress(b"{}")[:-4], "found damaged gzip"),
+        (gzip.compress(b"{}", mtime=0)[:-4], "found damaged gzip"),
         (b"\x1f\x8bnonsense", "found damaged gzip"),
     ],
 )

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tuner.errors import Failure, Stage, UsageError
-from tuner.recorded import read_recorded
-from tuner.recorded_space import RecordedTime
+from tuner.core.errors import Failure, Stage, UsageError
+from tuner.recorded.reading import read_recorded
+from tuner.recorded.space import RecordedTime
 
 
 def cache(**changes: Any) -> dict[str, Any]:

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tuner.errors import UsageError
+from tuner.core.errors import UsageError
 from tuner.recorded.points import Points, Raw, arranged
 
 ROWS = st.lists(st.tuples(st.integers(0, 5), st.sampled_from(["a", "b", "c"])), min_size=1, max_size=40)

@@ -6,15 +6,17 @@ from pathlib import Path
 
 from tests import trials
 from tests.tuning import fakes
-from tuner.errors import Failure, Stage
-from tuner.record import Measurement, Record, Verdict
+from tuner.core.candidate import Candidate
+from tuner.core.errors import Failure, Stage
+from tuner.core.record import Measurement, Record, Verdict
+from tuner.core.runs import Run, StoredTrial
+from tuner.core.target_name import TargetName
 from tuner.recorded.t4_writing import Recording, t4_bytes
-from tuner.runs import Run, StoredTrial
-from tuner.space import Candidate, Knob, SearchSpace
+from tuner.space.search_space import Knob, SearchSpace
 
 KNOBS = (Knob("tile", (2, 4, 8, 16, 12)), Knob("unroll", tuple(range(12))), Knob("order", ("nm", "mn")))
 SPACE = SearchSpace("fabricated", KNOBS)
-RUN: Run = trials.run(settings=fakes.settings(target="cpu"))
+RUN: Run = trials.run(settings=fakes.settings(target=TargetName("cpu")))
 
 
 def candidates() -> list[Candidate]:
@@ -41,7 +43,7 @@ def trial(number: int) -> StoredTrial:
     record = Record(
         problem=RUN.settings.problem,
         candidate=candidates()[number],
-        target="cpu",
+        target=TargetName("cpu"),
         outcome=outcome_of(twin) if is_timed else outcome,
         script_sha256=f"script {number}",
         artifact_sha256=f"code {twin}" if is_timed else "",

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from tuner.device import AbstractDevice, Extent, KernelLaunch, TensorMapLayout
+from tuner.core.device import AbstractDevice, Extent, KernelLaunch, TensorMapLayout
 
 Call = tuple[str, Callable[[], object]]
 # elapsed_s is left out: not every device has a clock

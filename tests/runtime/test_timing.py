@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tuner.core.target import Effort
 from tuner.runtime import timing
-from tuner.target import Effort
 
 EFFORT = Effort(budget_s=0.08, min_samples=5, max_samples=60)
 

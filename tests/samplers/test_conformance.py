@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tuner.errors import UsageError
-from tuner.expression import parse
-from tuner.feasible import FeasibleSet
-from tuner.sampler import AbstractSampler
+from tuner.core.errors import UsageError
+from tuner.core.sampler import AbstractSampler
 from tuner.samplers import OPTUNA, SAMPLERS, make_sampler
-from tuner.space import Knob, SearchSpace
+from tuner.space.expression import parse
+from tuner.space.feasible_set import FeasibleSet
+from tuner.space.search_space import Knob, SearchSpace
 
 Outcome = Callable[[int], float | None]
 
@@ -101,10 +101,14 @@ def test_a_hundred_thousand_rows_are_handled(name: str) -> None:
     assert 0 <= min(rows) <= max(rows) < LARGE.rows
 
 
-@pytest.mark.parametrize("name", ["ensemble", "random", "optuna:nsgaii"])  # an ensemble is four of them
-def test_ten_million_rows_are_handled(name: str) -> None:
+@pytest.fixture(scope="module")
+def huge() -> FeasibleSet:
     knobs = tuple(Knob(f"k{place}", tuple(range(10))) for place in range(7))
-    huge = FeasibleSet.of((SearchSpace("s", knobs),))
+    return FeasibleSet.of((SearchSpace("s", knobs),))
+
+
+@pytest.mark.parametrize("name", ["ensemble", "random", "optuna:nsgaii"])  # an ensemble is four of them
+def test_ten_million_rows_are_handled(name: str, huge: FeasibleSet) -> None:
     assert huge.rows == 10_000_000
     rows = [
         row for _, row in run(make_sampler(name, huge, seed=5), range(16), OUTCOMES["different times"], 2)

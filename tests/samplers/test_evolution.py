@@ -2,10 +2,10 @@ import numpy as np
 
 from tests.samplers.tasks import grid, task, tell
 from tuner.samplers.evolution import POPULATION, Evolution
-from tuner.samplers.task import Task
+from tuner.samplers.task import SearchTask
 
 
-def chosen(square: Task, seeds: int = 60) -> list[int]:
+def chosen(square: SearchTask, seeds: int = 60) -> list[int]:
     return [Evolution(square).choose(np.random.default_rng(seed)) for seed in range(seeds)]
 
 

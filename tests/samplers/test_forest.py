@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 
 from tests.samplers.tasks import grid, line, task
-from tuner.feasible import FeasibleSet
 from tuner.samplers import forest
 from tuner.samplers.forest import _questions
-from tuner.samplers.table import Column, Table
-from tuner.space import Knob, SearchSpace
+from tuner.samplers.row_table import Column, RowTable
+from tuner.space.feasible_set import FeasibleSet
+from tuner.space.search_space import Knob, SearchSpace
 
 
 def rng(seed: int = 0) -> np.random.Generator:
@@ -34,7 +34,7 @@ def test_texts_and_missing_knobs_are_asked_about() -> None:
         SearchSpace("s", (Knob("o", ("x", "y", "z")), Knob("a", (1, 2, 4)))),
         SearchSpace("t", (Knob("a", (1, 2, 4)),)),
     )
-    table = Table.of(FeasibleSet.of(spaces))
+    table = RowTable.of(FeasibleSet.of(spaces))
     values = np.array([0, 0, 0, 2, 2, 2, 0, 0, 0, -1, -1, -1.0])
     mean, _ = forest.grow(table, values - values.mean(), rng()).predict(table)
     assert mean[3:6].min() > mean[[0, 1, 2, 6, 7, 8]].max()
@@ -61,6 +61,6 @@ def test_equal_randomness_gives_equal_forests() -> None:
 
 @pytest.mark.parametrize("count", [1, 2])
 def test_a_table_without_columns_has_one_leaf(count: int) -> None:
-    table = Table(np.zeros((count, 0), np.int16), ())
+    table = RowTable(np.zeros((count, 0), np.int16), ())
     mean, _ = forest.grow(table, np.ones(count), rng()).predict(table)
     assert mean == pytest.approx(count / (count + forest.SHRINKAGE))

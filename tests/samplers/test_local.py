@@ -3,10 +3,10 @@ import numpy as np
 from tests.samplers.tasks import grid, task, tell
 from tuner.samplers import local
 from tuner.samplers.local import Local
-from tuner.samplers.task import Task
+from tuner.samplers.task import SearchTask
 
 
-def chosen(square: Task, seeds: int = 40) -> list[int]:
+def chosen(square: SearchTask, seeds: int = 40) -> list[int]:
     return [Local(square).choose(np.random.default_rng(seed)) for seed in range(seeds)]
 
 

@@ -1,8 +1,8 @@
 from tests.samplers.tasks import grid, line
-from tuner.expression import parse
-from tuner.feasible import FeasibleSet
 from tuner.samplers.neighbours import Neighbours
-from tuner.space import Knob, SearchSpace
+from tuner.space.expression import parse
+from tuner.space.feasible_set import FeasibleSet
+from tuner.space.search_space import Knob, SearchSpace
 
 
 def test_neighbours_differ_in_one_knob() -> None:

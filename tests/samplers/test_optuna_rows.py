@@ -6,10 +6,10 @@ import optuna
 import pytest
 
 from tests.samplers.tasks import grid, line, task, tell
-from tuner.errors import UsageError
+from tuner.core.errors import UsageError
 from tuner.samplers import OPTUNA_NAMES
 from tuner.samplers.optuna_rows import KINDS, SOURCES_MIN, OptunaRows
-from tuner.samplers.task import Task
+from tuner.samplers.task import SearchTask
 
 
 def installed(name: str) -> bool:
@@ -32,7 +32,7 @@ def seconds(row: int) -> float:
     return 1.0 + (a - 11) ** 2 + (b - 4) ** 2
 
 
-def search(name: str, seed: int, trials: int) -> Task:
+def search(name: str, seed: int, trials: int) -> SearchTask:
     square = task(grid("ab", 16), seed=seed)
     method = OptunaRows(square, name)
     for number in range(trials):

@@ -4,19 +4,19 @@ import numpy as np
 
 from tests.samplers.tasks import grid, task, tell
 from tuner.samplers.surrogate import FIT_GROWTH, Surrogate, _fit_rows
-from tuner.samplers.task import Task
+from tuner.samplers.task import SearchTask
 
 
-def valley(task: Task, row: int) -> float:
+def valley(task: SearchTask, row: int) -> float:
     a, b = (int(code) for code in task.table.codes[row])
     return 1.0 + (a - 5) ** 2 + 0.1 * b
 
 
-def gain(task: Task) -> np.ndarray:
+def gain(task: SearchTask) -> np.ndarray:
     return Surrogate(task).log_gain(task.scope(np.random.default_rng(0)))
 
 
-def told(rows: list[int]) -> Task:
+def told(rows: list[int]) -> SearchTask:
     square = task(grid("ab"))
     tell(square, *((row, valley(square, row)) for row in rows))
     return square

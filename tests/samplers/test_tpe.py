@@ -2,9 +2,9 @@ import statistics
 
 import pytest
 
-from tuner.feasible import FeasibleSet
 from tuner.samplers import make_sampler
-from tuner.space import Knob, SearchSpace
+from tuner.space.feasible_set import FeasibleSet
+from tuner.space.search_space import Knob, SearchSpace
 
 EIGHT = tuple(range(8))
 

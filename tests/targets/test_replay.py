@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from tests.recorded import values
-from tuner.errors import CandidateError, Failure, Stage
-from tuner.machine import Compiler
-from tuner.record import Measurement, Verdict
-from tuner.recorded import read_recorded
-from tuner.recorded_space import RecordedSpace, RecordedTime
-from tuner.space import Candidate
-from tuner.target import Effort
+from tuner.core.candidate import Candidate
+from tuner.core.errors import CandidateError, Failure, Stage
+from tuner.core.machine import Compiler
+from tuner.core.record import Measurement, Verdict
+from tuner.core.target import Effort
+from tuner.recorded.reading import read_recorded
+from tuner.recorded.space import RecordedSpace, RecordedTime
 from tuner.targets.replay import ReplayTarget
 
 PROBLEM = values.RUN.settings.problem

@@ -2,26 +2,32 @@
 
 import dataclasses
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from tests.fakes import FakeTarget, UntimedTarget, bind
-from tuner.bench import AbstractBench
-from tuner.errors import TunerError
-from tuner.feasible import FeasibleSet
-from tuner.machine import Compiler, Machine, Roofline
-from tuner.problem import Matmul, Problem
-from tuner.record import Measurement
-from tuner.runs import RunSettings, Vendor
-from tuner.space import Candidate, Knob, SearchSpace, Value
-from tuner.target import Script
-from tuner.tuning.composition import BenchSettings, Bind, Composition, Plan, TargetStatus
-from tuner.workers.bench import WorkerBench
+from tuner.core.bench import AbstractBench
+from tuner.core.candidate import Candidate, Value
+from tuner.core.errors import TunerError
+from tuner.core.kernel_program import KernelProgram
+from tuner.core.machine import Compiler, Machine, Roofline
+from tuner.core.problem import Matmul, Problem
+from tuner.core.record import Measurement
+from tuner.core.runs import RunSettings, StoredTrial, Vendor
+from tuner.core.target import Script
+from tuner.core.target_name import REPLAY, TargetName
+from tuner.space.feasible_set import FeasibleSet
+from tuner.space.search_space import Knob, SearchSpace
+from tuner.tuning.composition import Composition
+from tuner.tuning.parts.kinds import KINDS
+from tuner.tuning.target_kind import BenchSettings, Bind, Plan, TargetKind, TargetStatus
+from tuner.workers.in_flight import BenchOrder
 from tuner.workers.limits import Limits
-from tuner.workers.local import LocalBench
+from tuner.workers.local_bench import LocalBench
 from tuner.workers.protocol import Factory
 from tuner.workers.services import compile_spec, judge_spec
-from tuner.workers.ticket import Order
+from tuner.workers.worker_bench import WorkerBench
 
 VENDOR_S = 2e-3
 ROOFLINE = Roofline(2e9, 1e9)
@@ -33,7 +39,7 @@ def settings(trials: int | None = 12, **changes: object) -> RunSettings:
     """Returns settings of a fake run; its space has 10 x 2 points."""
     plain = RunSettings(
         problem=Matmul(8, 8, 8),
-        target="fake",
+        target=TargetName("fake"),
         threads=1,
         strategies=("fake",),
         space_yaml="strategies: {}",
@@ -51,63 +57,94 @@ def plan(knobs: dict[str, tuple[Value, ...]]) -> Callable[[RunSettings, Machine]
     return lambda _settings, _machine: Plan(FeasibleSet.of((space,)))
 
 
-def local_bench(order: Order, how: BenchSettings) -> AbstractBench:
+def local_bench(order: BenchOrder, how: BenchSettings) -> AbstractBench:
     return LocalBench(order, FakeTarget(), np.random.default_rng(how.seed))
 
 
-def worker_bench(target: Factory) -> Callable[[Order, BenchSettings], AbstractBench]:
+def worker_bench(target: Factory) -> Callable[[BenchOrder, BenchSettings], AbstractBench]:
     """Returns a bench of real processes that serve a fake target."""
 
-    def build(order: Order, how: BenchSettings) -> AbstractBench:
+    def build(order: BenchOrder, how: BenchSettings) -> AbstractBench:
         rng = np.random.default_rng(how.seed)
         return WorkerBench(order, compile_spec(target), judge_spec(target), how.workers, Limits(), rng)
 
     return build
 
 
-def vendor(problem: Problem, threads: int, seed: int, target: str) -> Vendor:
+def vendor(problem: Problem, threads: int, seed: int) -> Vendor:
     return Vendor("FakeBLAS 1.0", threads, Measurement((VENDOR_S,) * 5, 1, VENDOR_S, (VENDOR_S, VENDOR_S)))
 
 
-def no_vendor(problem: Problem, threads: int, seed: int, target: str) -> Vendor:
+def no_vendor(problem: Problem, threads: int, seed: int) -> Vendor:
     raise TunerError("vendor: exited with status 3")
 
 
-def composition(**changes: object) -> Composition:
-    """Returns a composition of fakes, parts of it replaced."""
-    parts = Composition(
-        machine=lambda: MACHINE,
-        target_machine=lambda _target: MACHINE,
-        load_average=lambda: 0.5,
-        compiler=lambda _target: FakeTarget().compiler(),
-        plan=plan({"x": tuple(range(10)), "comment": ("a", "b")}),
-        bind=lambda _settings, _machine: bind,
-        bench=local_bench,
-        vendor=vendor,
-        roofline=lambda _problem, _threads, _target: ROOFLINE,
-        targets=lambda: (TargetStatus("fake", True, "for tests"), TargetStatus("gpu", False, "no driver")),
-        source=lambda target, problem, script: f"// source of {problem.shape}\n",
-        apply=lambda script, payload: f"// applied\n{payload}",
-        load=lambda problem, script, threads: lambda *arrays: (problem, script, threads, arrays),
-        load_program=lambda problem, program: lambda *arrays: (problem, program, arrays),
+def load(problem: Problem, trial: StoredTrial, program: KernelProgram | None) -> Callable[..., object]:
+    """Returns what tells of which script it was made, and what it was called with."""
+    return lambda *arrays: (problem, trial.script_text, trial.threads, arrays)
+
+
+def load_program(
+    problem: Problem, trial: StoredTrial, program: KernelProgram | None
+) -> Callable[..., object]:
+    """Returns what tells of which program it was made, and what it was called with."""
+    return lambda *arrays: (problem, program, arrays)
+
+
+FAKE = TargetKind(
+    name="fake",
+    status=lambda: TargetStatus("fake", True, "for tests"),
+    machine=lambda _target: MACHINE,
+    compiler=lambda _target: FakeTarget().compiler(),
+    plan=plan({"x": tuple(range(10)), "comment": ("a", "b")}),
+    bind=lambda _settings, _machine: bind,
+    bench=local_bench,
+    vendor=vendor,
+    roofline=lambda _problem, _threads: ROOFLINE,
+    source=lambda problem, script: f"// source of {problem.shape}\n",
+    load=load,
+)
+STATUSES = (FAKE.status(), TargetStatus("gpu", False, "no driver"))
+
+
+def kind_of(status: TargetStatus, **changes: Any) -> TargetKind:
+    """Returns a fake kind; one that is named like a real one has its chips, and takes the types it takes."""
+    fake = dataclasses.replace(FAKE, name=status.name, status=lambda: status, **changes)
+    if status.name not in KINDS:
+        return fake
+    real = KINDS[status.name]
+    return dataclasses.replace(
+        fake,
+        default_chip=real.default_chip,
+        require_types=real.require_types,
+        load=load_program if real.default_chip else load,
     )
-    return dataclasses.replace(parts, **changes)  # type: ignore[arg-type]
 
 
-def untimed_bench(order: Order, how: BenchSettings) -> AbstractBench:
+def composition(statuses: tuple[TargetStatus, ...] = STATUSES, **changes: Any) -> Composition:
+    """Returns a composition of fakes, a kind for each status, all with the same changes; replays are real."""
+    return Composition(
+        kinds={status.name: kind_of(status, **changes) for status in statuses} | {REPLAY: KINDS[REPLAY]},
+        machine=lambda: MACHINE,
+        load_average=lambda: 0.5,
+        apply=lambda script, payload: f"// applied\n{payload}",
+    )
+
+
+def untimed_bench(order: BenchOrder, how: BenchSettings) -> AbstractBench:
     return LocalBench(order, UntimedTarget(), np.random.default_rng(how.seed))
 
 
 def untimed_composition() -> Composition:
     """Returns a composition of one target, the simulator, that gives no times: a vendor is never asked."""
     return composition(
+        (TargetStatus("simulator", True, "no clock", is_timed=False),),
         bench=untimed_bench,
         vendor=no_vendor_wanted,
-        targets=lambda: (TargetStatus("simulator", True, "no clock", is_timed=False),),
     )
 
 
-def no_vendor_wanted(problem: Problem, threads: int, seed: int, target: str) -> Vendor:
+def no_vendor_wanted(problem: Problem, threads: int, seed: int) -> Vendor:
     raise AssertionError("asked for the vendor's time")
 
 

@@ -1,12 +1,12 @@
 import pytest
 
 from tests.trials import measurement, trial
-from tuner.bench import AbstractBench, FinalTimes
-from tuner.errors import Failure, Stage
-from tuner.record import Measurement, Record
-from tuner.runs import Vendor
-from tuner.space import Candidate
-from tuner.target import Effort
+from tuner.core.bench import AbstractBench, BoundRecord, FinalTimes
+from tuner.core.candidate import Candidate
+from tuner.core.errors import Failure, Stage
+from tuner.core.record import Measurement
+from tuner.core.runs import Vendor
+from tuner.core.target import Effort
 from tuner.tuning.finals import choose_finalists, noise_of, time_finalists
 
 
@@ -15,16 +15,16 @@ class FinalsBench(AbstractBench):
 
     def __init__(self, times: tuple[Measurement | None, ...], vendor: Vendor | None = None) -> None:
         self._times = FinalTimes(times, vendor)
-        self.records: tuple[Record, ...] = ()
+        self.finalists: tuple[BoundRecord, ...] = ()
 
     def start(self, candidate: Candidate) -> None:
         raise NotImplementedError
 
-    def finish(self, effort: Effort) -> Record:
+    def finish(self, effort: Effort) -> BoundRecord:
         raise NotImplementedError
 
-    def finals(self, records: tuple[Record, ...], effort: Effort) -> FinalTimes:
-        self.records = records
+    def finals(self, finalists: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:
+        self.finalists = finalists
         return self._times
 
     def close(self) -> None:
@@ -47,13 +47,13 @@ def test_of_equal_code_only_the_first_is_chosen() -> None:
 
 
 def test_the_fastest_takes_part_twice() -> None:
-    finalists = (trial(0, measurement(1.0)), trial(1, measurement(1.1)))
+    finalists = (trial(0, measurement(1.0), script="// 0"), trial(1, measurement(1.1), script="// 1"))
     bench = FinalsBench((measurement(1.0), measurement(1.2), measurement(1.03)))
     finals = time_finalists(bench, finalists)
-    assert [record.candidate for record in bench.records] == [
-        bench.records[0].candidate,
-        bench.records[1].candidate,
-        bench.records[0].candidate,
+    first, second = (each.record for each in finalists)
+    assert [each.record for each in bench.finalists] == [first, second, first]
+    assert [each.script.text for each in bench.finalists] == [
+        each.script_text for each in (*finalists, finalists[0])
     ]
     assert [each.median_s for _, each in finals.times] == [1.0, 1.2]
     assert finals.noise == pytest.approx(0.03)

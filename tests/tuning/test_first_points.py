@@ -9,21 +9,22 @@ import pytest
 from tests.recorded import values
 from tests.tuning import fakes
 from tests.tuning.test_run import trials_of
-from tuner import row_sample
+from tuner.core.candidate import Candidate
+from tuner.core.errors import UsageError
+from tuner.core.machine import Machine
+from tuner.core.problem import Matmul
+from tuner.core.record import Record
+from tuner.core.runs import SEED, SPACE_FILE, WARM_START, FirstPoint, RunSettings
 from tuner.db.store import Store
-from tuner.errors import UsageError
-from tuner.expression import parse
-from tuner.feasible import FeasibleSet
-from tuner.first_point import SEED, SPACE_FILE, WARM_START, FirstPoint
-from tuner.machine import Machine
-from tuner.problem import Matmul
-from tuner.record import Record
-from tuner.runs import RunSettings
-from tuner.space import Candidate, Knob, SearchSpace
-from tuner.tuning.composition import Composition, Plan
+from tuner.space import row_sample
+from tuner.space.expression import parse
+from tuner.space.feasible_set import FeasibleSet
+from tuner.space.search_space import Knob, SearchSpace
+from tuner.tuning.composition import Composition
 from tuner.tuning.interruption import Interruption
 from tuner.tuning.run import begin, resume
-from tuner.tuning.session import TunedRun
+from tuner.tuning.target_kind import Plan
+from tuner.tuning.tuned_run import TunedRun
 
 OTHER = Matmul(8, 8, 16)
 SPACE = SearchSpace("fake", (Knob("x", tuple(range(10))), Knob("comment", ("a", "b"))))
@@ -120,7 +121,9 @@ def test_a_resumed_run_begins_as_it_began_though_more_is_known_by_now(searched: 
 def test_a_run_from_before_first_points_were_stored_resumes_with_the_files(store: Store) -> None:
     settings = fakes.settings(trials=2, sampler="exhaustive")
     parts = fakes.composition(plan=planned(first=(5, 3), seeds=(9,)))
-    run = store.begin_run(settings, fakes.MACHINE, parts.compiler("fake"), "0.1.0", None)
+    run = store.begin_run(
+        settings, fakes.MACHINE, parts.kind(settings.target).compiler(settings.target), "0.1.0", None
+    )
     resumed = resume(run, parts, store, Interruption())
     assert [trial.row for trial in trials_of(store, resumed.run.id)] == [5, 3]
 
@@ -131,8 +134,8 @@ def test_of_a_sampled_space_the_known_points_are_rows_when_it_begins_and_when_it
     monkeypatch.setattr(row_sample, "PILOT_ROWS", 16)
     monkeypatch.setattr(row_sample, "SAMPLE_ROWS", 40)
     monkeypatch.setattr(row_sample, "GROWN_LIMIT", 200)
-    monkeypatch.setattr("tuner.feasible.ROWS_LIMIT", 100)
-    monkeypatch.setattr("tuner.feasible.SAMPLE_ROWS", 40)
+    monkeypatch.setattr("tuner.space.feasible_set.ROWS_LIMIT", 100)
+    monkeypatch.setattr("tuner.space.feasible_set.SAMPLE_ROWS", 40)
     large = dataclasses.replace(SPACE, knobs=(*SPACE.knobs, *(Knob(name, (0, 1, 2, 3)) for name in "abc")))
 
     def plan(settings: RunSettings, _machine: Machine) -> Plan:

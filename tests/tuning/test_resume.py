@@ -16,16 +16,17 @@ from hypothesis import strategies as st
 
 from tests.recorded.values import write_recording
 from tests.tuning import fakes
+from tuner.analysis.run_difference import differences
+from tuner.core.runs import RunSettings, StoredTrial, TrialQuery
 from tuner.db.store import Store
-from tuner.run_difference import differences
-from tuner.runs import RunSettings, StoredTrial, TrialQuery
 from tuner.samplers import SAMPLERS
 from tuner.targets.replay import ReplayTarget
 from tuner.tuning.composition import Composition
 from tuner.tuning.finals import choose_finalists
 from tuner.tuning.interruption import Interruption
-from tuner.tuning.replaying import replay_settings
+from tuner.tuning.parts.recording import replay_settings
 from tuner.tuning.run import begin, resume
+from tuner.tuning.run_request import RunRequest
 
 RUNS = 200
 TRIALS = 12
@@ -99,16 +100,8 @@ class Bed:
     unbroken: dict[RunSettings, tuple[tuple[StoredTrial, ...], int]]
 
     def settings(self, sampler: str, workers: int) -> RunSettings:
-        return replay_settings(
-            fakes.settings().problem,
-            self.file,
-            threads=1,
-            sampler=sampler,
-            seed=0,
-            trials=TRIALS,
-            budget_s=None,
-            workers=workers,
-        )
+        problem, target = fakes.settings().problem, f"replay:{self.file}"
+        return replay_settings(RunRequest(problem, target, sampler=sampler, trials=TRIALS), workers)
 
     def trials(self, run: int) -> tuple[StoredTrial, ...]:
         return self.store.trials(TrialQuery(run=run, sort="number"))

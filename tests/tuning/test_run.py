@@ -7,22 +7,22 @@ import pytest
 
 from tests.fakes import BEST_X, FakeTarget, bind
 from tests.tuning import fakes
-from tuner.bench import AbstractBench, FinalTimes
+from tuner.analysis.run_difference import differences
+from tuner.core.bench import AbstractBench, BoundRecord, FinalTimes
+from tuner.core.candidate import Candidate
+from tuner.core.errors import CandidateError, Stage, UsageError
+from tuner.core.machine import Machine
+from tuner.core.problem import Matmul
+from tuner.core.runs import RunSettings, StoredTrial, TrialQuery
+from tuner.core.target import Effort, Script
 from tuner.db.store import Store
-from tuner.errors import CandidateError, Stage, UsageError
-from tuner.machine import Machine
-from tuner.problem import Matmul
-from tuner.record import Record
-from tuner.run_difference import differences
-from tuner.runs import RunSettings, StoredTrial, TrialQuery
-from tuner.space import Candidate
-from tuner.target import Effort, Script
-from tuner.tuning.composition import BenchSettings, Composition, Plan
+from tuner.tuning.composition import Composition
 from tuner.tuning.events import Event, FinalsStarted, NoiseMeasured, RunStarted, TrialDone, VendorFailed
 from tuner.tuning.interruption import Interruption
 from tuner.tuning.run import begin, resume
-from tuner.tuning.session import TunedRun
-from tuner.workers.ticket import Order
+from tuner.tuning.target_kind import BenchSettings, Plan
+from tuner.tuning.tuned_run import TunedRun
+from tuner.workers.in_flight import BenchOrder
 
 
 def tune(store: Store, settings: RunSettings, parts: Composition | None = None) -> TunedRun:
@@ -45,14 +45,14 @@ class AskingBench(AbstractBench):
     def start(self, candidate: Candidate) -> None:
         self._bench.start(candidate)
 
-    def finish(self, effort: Effort) -> Record:
+    def finish(self, effort: Effort) -> BoundRecord:
         self._left -= 1
         if self._left < 0:
             self._interruption.ask()
         return self._bench.finish(effort)
 
-    def finals(self, records: tuple[Record, ...], effort: Effort) -> FinalTimes:
-        return self._bench.finals(records, effort)
+    def finals(self, finalists: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:
+        return self._bench.finals(finalists, effort)
 
     def close(self) -> None:
         self.is_closed = True
@@ -63,7 +63,7 @@ def interrupted(store: Store, settings: RunSettings, after: int) -> TunedRun:
     """Runs until Ctrl-C comes while the run waits for a candidate."""
     interruption = Interruption()
 
-    def bench(order: Order, how: BenchSettings) -> AbstractBench:
+    def bench(order: BenchOrder, how: BenchSettings) -> AbstractBench:
         return AskingBench(fakes.local_bench(order, how), interruption, after)
 
     return begin(settings, fakes.composition(bench=bench), store, interruption)
@@ -82,7 +82,7 @@ def test_a_run_finds_the_best_of_an_exhaustive_search(store: Store) -> None:
 def test_every_proposal_is_stored_before_it_runs(store: Store) -> None:
     seen = []
 
-    def bench(order: Order, how: BenchSettings) -> AbstractBench:
+    def bench(order: BenchOrder, how: BenchSettings) -> AbstractBench:
         watched = fakes.local_bench(order, how)
         start = watched.start
 
@@ -95,6 +95,20 @@ def test_every_proposal_is_stored_before_it_runs(store: Store) -> None:
 
     tune(store, fakes.settings(trials=5), fakes.composition(bench=bench))
     assert [count for _, count in seen] == [1, 2, 3, 4, 5]
+
+
+def test_a_candidate_is_bound_once(store: Store) -> None:
+    asked = []
+
+    def note(candidate: Candidate) -> Script:
+        asked.append(candidate)
+        return bind(candidate)
+
+    tuned = tune(store, fakes.settings(trials=6), fakes.composition(bind=lambda _settings, _machine: note))
+    assert len(asked) == len(set(asked)) == 6
+    for trial in trials_of(store, tuned.run.id):
+        assert trial.record is not None
+        assert trial.script_text == bind(trial.record.candidate).text
 
 
 def test_the_same_code_is_timed_once_in_a_run(store: Store) -> None:
@@ -212,7 +226,7 @@ def test_a_resumed_run_measures_nothing_twice(store: Store) -> None:
     before = {trial.id: trial.record for trial in trials_of(store, broken.run.id)}
     started = []
 
-    def bench(order: Order, how: BenchSettings) -> AbstractBench:
+    def bench(order: BenchOrder, how: BenchSettings) -> AbstractBench:
         watched = fakes.local_bench(order, how)
         start = watched.start
         watched.start = lambda candidate: (started.append(candidate), start(candidate))[1]  # type: ignore[method-assign, func-returns-value]
@@ -240,11 +254,11 @@ def test_seconds_add_over_the_sessions_of_a_run(store: Store) -> None:
 def test_the_bench_is_closed_when_something_breaks(store: Store) -> None:
     benches: list[AskingBench] = []
 
-    def bench(order: Order, how: BenchSettings) -> AbstractBench:
+    def bench(order: BenchOrder, how: BenchSettings) -> AbstractBench:
         benches.append(AskingBench(fakes.local_bench(order, how), Interruption(), 99))
         return benches[-1]
 
-    def broken(problem: Matmul, threads: int, seed: int, target: str) -> None:  # type: ignore[valid-type]
+    def broken(problem: Matmul, threads: int, seed: int) -> None:  # type: ignore[valid-type]
         raise RuntimeError("a defect")
 
     with pytest.raises(RuntimeError, match="a defect"):
@@ -255,7 +269,7 @@ def test_the_bench_is_closed_when_something_breaks(store: Store) -> None:
 
 def test_a_machine_of_another_class_cannot_resume(store: Store) -> None:
     broken = interrupted(store, fakes.settings(), after=2)
-    parts = fakes.composition(target_machine=lambda _target: fakes.OTHER_MACHINE)
+    parts = fakes.composition(machine=lambda _target: fakes.OTHER_MACHINE)
     with pytest.raises(UsageError, match="run 1: was made on 'fake', this machine is 'another'"):
         resume(broken.run.id, parts, store, Interruption())
 

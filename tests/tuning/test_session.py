@@ -1,25 +1,21 @@
 import time
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from tests.fakes import FakeTarget, bind, candidate, time_of
-from tests.trials import measurement, trial
 from tests.tuning import fakes
-from tuner.bench import AbstractBench
+from tuner.core.bench import AbstractBench
+from tuner.core.problem import Problem
+from tuner.core.runs import Vendor
+from tuner.core.target import AbstractVendorSource, Artifact, Script
 from tuner.db.store import Store
-from tuner.problem import Problem
-from tuner.report import record_of
-from tuner.runs import Vendor
-from tuner.target import AbstractVendorSource, Artifact, Script
-from tuner.tuning.composition import BenchSettings
 from tuner.tuning.events import Event, VendorMeasured
 from tuner.tuning.interruption import Interruption
 from tuner.tuning.run import begin, resume
-from tuner.tuning.session import judged_s
-from tuner.workers.local import LocalBench
-from tuner.workers.ticket import Order
+from tuner.tuning.target_kind import BenchSettings
+from tuner.workers.in_flight import BenchOrder
+from tuner.workers.local_bench import LocalBench
 
 COMPILE_S = 0.02
 
@@ -32,23 +28,8 @@ class SlowCompiler(FakeTarget):
         return FakeTarget.compile(self, problem, script)
 
 
-def slow_bench(order: Order, how: BenchSettings) -> AbstractBench:
+def slow_bench(order: BenchOrder, how: BenchSettings) -> AbstractBench:
     return LocalBench(order, SlowCompiler(), np.random.default_rng(how.seed))
-
-
-def test_the_measuring_worker_has_a_candidate_while_it_loads_verifies_and_times() -> None:
-    stages = (
-        ("bind", 1.0),
-        ("transform", 2.0),
-        ("lower", 4.0),
-        ("load", 8.0),
-        ("verify", 16.0),
-        ("measure", 32.0),
-    )
-    record = replace(record_of(trial(0, measurement(1.0))), stage_s=stages)
-    assert judged_s(record) == 56.0
-    assert judged_s(replace(record, stage_s=(("compile", 1.0),))) == 0.0
-    assert judged_s(replace(record, stage_s=(("bind", 1.0), ("run", 5.0)))) == 5.0  # a crash
 
 
 class LibraryTarget(FakeTarget, AbstractVendorSource):
@@ -61,17 +42,17 @@ class LibraryTarget(FakeTarget, AbstractVendorSource):
 def test_the_vendor_library_that_took_turns_with_the_finalists_is_kept(store: Store) -> None:
     calls = []
 
-    def alone(problem: Problem, threads: int, seed: int, target: str) -> Vendor:
-        calls.append(target)
-        return fakes.vendor(problem, threads, seed, target)
+    def alone(problem: Problem, threads: int, seed: int) -> Vendor:
+        calls.append(problem)
+        return fakes.vendor(problem, threads, seed)
 
-    def bench(order: Order, how: BenchSettings) -> AbstractBench:
+    def bench(order: BenchOrder, how: BenchSettings) -> AbstractBench:
         return LocalBench(order, LibraryTarget(), np.random.default_rng(how.seed))
 
     parts = fakes.composition(bench=bench, vendor=alone)
     events: list[Event] = []
     tuned = begin(fakes.settings(), parts, store, Interruption(), observe=events.append)
-    assert calls == ["fake"]  # before the search; not again behind the finals
+    assert calls == [fakes.settings().problem]  # before the search; not again behind the finals
     vendor = store.run(tuned.run.id).vendor
     assert vendor is not None
     assert (vendor.name, vendor.measurement.median_s) == ("FakeBLAS 1.0", time_of(5))

@@ -12,30 +12,32 @@ from tests.fakes import (
     FakeTarget,
     Memory,
     bind,
+    bound,
     candidate,
     fake_factory,
     order,
     time_of,
 )
-from tuner.bench import AbstractBench, FinalTimes
-from tuner.errors import Failure, Stage
-from tuner.record import Measurement, Record, Verdict
-from tuner.space import Candidate
-from tuner.target import Effort
-from tuner.workers.bench import WorkerBench
+from tuner.core.bench import AbstractBench, FinalTimes
+from tuner.core.candidate import Candidate
+from tuner.core.errors import Failure, Stage
+from tuner.core.record import Measurement, Record, Verdict
+from tuner.core.target import Effort
+from tuner.core.target_name import TargetName
+from tuner.workers.in_flight import BenchOrder
 from tuner.workers.limits import Limits
-from tuner.workers.local import LocalBench
+from tuner.workers.local_bench import LocalBench
 from tuner.workers.services import compile_spec, judge_spec
-from tuner.workers.ticket import Order
+from tuner.workers.worker_bench import WorkerBench
 
-Build = Callable[[Order], AbstractBench]
+Build = Callable[[BenchOrder], AbstractBench]
 
 
-def build_local(of: Order) -> AbstractBench:
+def build_local(of: BenchOrder) -> AbstractBench:
     return LocalBench(of, FakeTarget(), np.random.default_rng(0))
 
 
-def build_workers(of: Order) -> AbstractBench:
+def build_workers(of: BenchOrder) -> AbstractBench:
     specs = compile_spec(fake_factory()), judge_spec(fake_factory())
     return WorkerBench(of, *specs, 2, Limits(), np.random.default_rng(0))
 
@@ -45,7 +47,7 @@ def build(request: pytest.FixtureRequest) -> Iterator[Build]:
     """Builds benches and closes them."""
     built: list[AbstractBench] = []
 
-    def make(of: Order) -> AbstractBench:
+    def make(of: BenchOrder) -> AbstractBench:
         built.append(request.param(of))
         return built[-1]
 
@@ -60,7 +62,7 @@ def run(bench: AbstractBench, *candidates: Candidate, memory: Memory | None = No
         bench.start(chosen)
     records = []
     for _ in candidates:
-        records.append(bench.finish(Effort()))
+        records.append(bench.finish(Effort()).record)
         if memory is not None:
             memory.append(records[-1])
     return records
@@ -77,12 +79,24 @@ def test_a_record_tells_the_whole_way(build: Build) -> None:
     (record,) = run(build(order()), candidate(BEST_X))
     assert isinstance(record.outcome, Measurement)
     assert record.verdict == Verdict(0.25, 64)
-    assert (record.target, record.reused_from) == ("fake", None)
+    assert (record.target, record.reused_from) == (TargetName("fake"), None)
     assert record.script_sha256 == bind(candidate(BEST_X)).sha256
     assert len(record.artifact_sha256) == 64
     assert tuple(stage for stage, _ in record.stage_s) == STAGES
     assert dict(record.stage_s)["lower"] == 2e-4
     assert all(seconds >= 0 for _, seconds in record.stage_s)
+
+
+@pytest.mark.parametrize(("at", "is_bound"), [("bind", False), ("compile", True), ("", True)])
+def test_the_script_that_was_bound_comes_with_the_record(build: Build, at: str, is_bound: bool) -> None:
+    bench, chosen = build(order()), candidate(3, "fail" if at else "", at)
+    bench.start(chosen)
+    finished = bench.finish(Effort())
+    assert finished.record.candidate == chosen
+    assert finished.script.sha256 == finished.record.script_sha256
+    assert bool(finished.script.text) == is_bound
+    if is_bound:
+        assert finished.script == bind(chosen)
 
 
 @pytest.mark.parametrize(
@@ -161,7 +175,7 @@ def test_a_twin_whose_elder_was_not_remembered_is_measured_itself(build: Build) 
 def test_the_limit_of_the_incumbent_reaches_the_target(build: Build) -> None:
     bench = build(order())
     bench.start(candidate(1))
-    record = bench.finish(replace(Effort(), stop_above_s=time_of(BEST_X)))
+    record = bench.finish(replace(Effort(), stop_above_s=time_of(BEST_X))).record
     assert isinstance(record.outcome, Measurement)
     assert not record.outcome.is_complete
 
@@ -171,7 +185,7 @@ def test_finals_are_in_the_order_given_and_none_for_what_does_not_compile(build:
     good, better = run(bench, candidate(3), candidate(BEST_X))
     broken = replace(good, candidate=candidate(3, "fail", "compile"))
     unloadable = replace(good, candidate=candidate(3, "fail", "load"))
-    times = bench.finals((good, broken, better, unloadable), Effort()).times
+    times = bench.finals(tuple(map(bound, (good, broken, better, unloadable))), Effort()).times
     assert [None if time is None else time.median_s for time in times] == [
         time_of(3),
         None,
@@ -184,7 +198,7 @@ def test_finals_go_on_without_the_one_that_breaks_them(build: Build) -> None:
     bench = build(order())
     good, better = run(bench, candidate(3), candidate(BEST_X))
     breaking = replace(good, candidate=candidate(4, "odd", "together"))
-    times = bench.finals((good, breaking, better), Effort()).times
+    times = bench.finals(tuple(map(bound, (good, breaking, better))), Effort()).times
     assert [time is None for time in times] == [False, True, False]
 
 

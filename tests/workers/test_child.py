@@ -7,9 +7,9 @@ import time
 import pytest
 
 from tests.fakes import await_death, is_alive
-from tuner.errors import Stage
+from tuner.core.errors import Stage
 from tuner.workers.protocol import Factory, ServiceSpec
-from tuner.workers.supervisor import Worker
+from tuner.workers.worker import Worker
 
 LIGHT = """
 import sys
@@ -50,7 +50,7 @@ def test_a_child_ends_when_the_parent_closes_the_pipe() -> None:
 
 
 def test_ctrl_c_is_not_the_childs() -> None:
-    worker = Worker(ServiceSpec("echo", Factory("tests.workers.test_supervisor:Echo")), 1 << 30)
+    worker = Worker(ServiceSpec("echo", Factory("tests.workers.test_worker:Echo")), 1 << 30)
     worker.submit("echo", 1, stage=Stage.RUN, timeout_s=5)
     worker.wait()
     assert worker.child is not None
@@ -68,7 +68,7 @@ def test_the_end_of_the_tuner_ends_a_child_that_is_still_starting(number: signal
     code = (
         "import time\n"
         "from tuner.workers.protocol import Factory, ServiceSpec\n"
-        "from tuner.workers.supervisor import Worker\n"
+        "from tuner.workers.worker import Worker\n"
         "worker = Worker(ServiceSpec('slow', Factory('tests.fakes:_sleep')), 1 << 30)\n"
         "worker.start()\n"
         "print(worker.child.pid, flush=True)\n"

@@ -1,8 +1,8 @@
 import pytest
 
 from tests.fakes import PROBLEM
-from tuner.problem import Matmul
-from tuner.target import Effort
+from tuner.core.problem import Matmul
+from tuner.core.target import Effort
 from tuner.workers.limits import CALLS, Limits
 
 EFFORT = Effort(budget_s=0.1)

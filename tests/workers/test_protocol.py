@@ -5,12 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fakes import FakeTarget
-from tuner.workers.protocol import LENGTH, Factory, Inbox, Message, Reply, Request, encode
+from tuner.workers.protocol import LENGTH, CallRequest, Factory, Inbox, Message, Reply, encode
 
 MESSAGES = st.lists(
     st.one_of(
         st.builds(Reply, st.binary(max_size=200)),
-        st.builds(Request, st.text(max_size=9), st.tuples(st.integers())),
+        st.builds(CallRequest, st.text(max_size=9), st.tuples(st.integers())),
     ),
     max_size=5,
 )

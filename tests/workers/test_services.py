@@ -2,12 +2,12 @@ import numpy as np
 import pytest
 
 from tests.fakes import BEST_X, PROBLEM, FakeTarget, bind, candidate, fake_factory, time_of
-from tuner.bench import FinalTimes
-from tuner.errors import CandidateError, Stage, TunerError
-from tuner.problem import Problem
-from tuner.record import Measurement
-from tuner.target import AbstractVendorSource, Artifact, Effort
-from tuner.workers.finals import Group
+from tuner.core.bench import FinalTimes
+from tuner.core.errors import CandidateError, Stage, TunerError
+from tuner.core.problem import Problem
+from tuner.core.record import Measurement
+from tuner.core.target import AbstractVendorSource, Artifact, Effort
+from tuner.workers.group_timing import Group
 from tuner.workers.services import CompileService, JudgeService, compile_spec, judge_spec, time_together
 
 

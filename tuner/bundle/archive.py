@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from tuner.errors import UsageError
-from tuner.pending import PendingTrial
-from tuner.plain_values import decode, encode
+from tuner.core.dataclass_json import decode, encode
+from tuner.core.errors import UsageError
+from tuner.core.pending_trial import PendingTrial
 
 FORMAT: Final = "tuner-bundle"
 VERSION: Final = 1
@@ -23,7 +23,7 @@ COMPRESSIONS: Final = (
     zipfile.ZIP_STORED,
     zipfile.ZIP_DEFLATED,
 )  # what we write; others fail in their own ways
-CHECK: Final = {  # for people; the numbers are in tuner/reference.py
+CHECK: Final = {  # for people; the numbers are in tuner/payload/reference.py
     "inputs": "numpy default_rng(seed + place in trials): standard normal, rounded to the dtype; for every "
     "check, rows of A and columns of B times fresh signed powers of two",
     "reference": "float64 product; rows of problems above 2**40 flop",

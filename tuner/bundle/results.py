@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import Any, Final, final
 
 from tuner.bundle.archive import require_format
-from tuner.errors import Failure, UsageError
-from tuner.measured_elsewhere import (
+from tuner.core.dataclass_json import decode, encode
+from tuner.core.errors import Failure, UsageError
+from tuner.core.measured_elsewhere import (
     ElsewhereResults,
     FinalTime,
     MeasuredTrial,
+    MeasuringProvenance,
     NoiseFloor,
-    Provenance,
     VendorTime,
 )
-from tuner.plain_values import decode, encode
-from tuner.record import Measurement
+from tuner.core.record import Measurement
 
 FORMAT: Final = "tuner-results"
 VERSION: Final = 2  # since sensors are read between the rounds of finals
@@ -34,7 +34,7 @@ Line = MeasuredTrial | FinalTime | NoiseFloor | VendorTime
 class ResultsFile:
     """Appends lines; each is on the disk when the call returns."""
 
-    def __init__(self, path: Path, provenance: Provenance) -> None:
+    def __init__(self, path: Path, provenance: MeasuringProvenance) -> None:
         """Begins a file, or goes on with one of the same measuring. Raises UsageError."""
         try:
             is_new = not path.exists() or path.stat().st_size == 0
@@ -84,7 +84,7 @@ def read_results(path: Path) -> ElsewhereResults:
 def _with_line(results: ElsewhereResults | None, document: Any, place: str) -> ElsewhereResults:
     if results is None:
         require_format(document, FORMAT, VERSION, place)
-        return ElsewhereResults(decode(Provenance, document.get("provenance"), place), ())
+        return ElsewhereResults(decode(MeasuringProvenance, document.get("provenance"), place), ())
     kind = next(iter(document)) if isinstance(document, dict) and len(document) == 1 else None
     if kind not in KINDS:
         raise UsageError(f"{place}: found {kind!r}, allowed {', '.join(KINDS)}")

@@ -1,19 +1,20 @@
 """The command line: flags, printing and exit codes. Nothing heavy is imported before a command needs it."""
 
-from tuner.cli.bundle import bundle
-from tuner.cli.catalogue import space, strategies, targets
-from tuner.cli.commands import main
-from tuner.cli.database import db
-from tuner.cli.export import export
-from tuner.cli.history import explain, history, show
-from tuner.cli.measure import measure
-from tuner.cli.ptx import ptx
-from tuner.cli.record_space import record_space
-from tuner.cli.report import report
-from tuner.cli.run import run
-from tuner.cli.scripts import apply, check
-from tuner.cli.tune import tune
-from tuner.cli.verify_resume import verify_resume
+from tuner.cli.commands.bundle import bundle
+from tuner.cli.commands.catalogue import space, strategies, targets
+from tuner.cli.commands.database import db
+from tuner.cli.commands.export import export
+from tuner.cli.commands.history import explain, history, show
+from tuner.cli.commands.lower import lower
+from tuner.cli.commands.measure import measure
+from tuner.cli.commands.ptx import ptx
+from tuner.cli.commands.record_space import record_space
+from tuner.cli.commands.report import report
+from tuner.cli.commands.run import run
+from tuner.cli.commands.scripts import apply, check
+from tuner.cli.commands.tune import tune
+from tuner.cli.commands.verify_resume import verify_resume
+from tuner.cli.main import main
 
 __all__ = ["main"]
 
@@ -33,6 +34,7 @@ for _command in (
     measure,
     ptx,
     run,
+    lower,
     record_space,
     report,
     verify_resume,

@@ -1,6 +1,5 @@
 """Flags that several commands share, and the words in them read into values."""
 
-import datetime
 import json
 import re
 from collections.abc import Callable
@@ -8,16 +7,18 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import click
 
-from tuner.errors import UsageError
-from tuner.problem import Problem, narrow_output, parse_shape
+from tuner.core.errors import UsageError
+from tuner.core.problem import Problem, narrow_output, parse_shape
 
 if TYPE_CHECKING:
+    from tuner.core.candidate import Candidate
     from tuner.db.store import Store
-    from tuner.space import Candidate
     from tuner.tuning.composition import Composition
+    from tuner.tuning.run_request import RunRequest
 
 P = ParamSpec("P")
 R = TypeVar("R")
+PROBLEM_WORDS = ("operation", "shape", "dtype", "layout", "epilogue", "output_dtype")
 UNIT_S = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout.")
@@ -35,10 +36,8 @@ def database_option(function: Callable[P, R]) -> Callable[P, R]:
         "--db",
         "database",
         metavar="URL",
-        envvar="TUNER_DB",
-        show_envvar=True,
         help="Results database: a file, sqlite:///FILE or postgresql://... "
-        "Default: SQLite in the user's data directory.",
+        "Default: TUNER_DB of the environment, else SQLite in the user's data directory.",
     )
     return option(function)
 
@@ -66,18 +65,18 @@ def problem_options(function: Callable[P, R]) -> Callable[P, R]:
 def composition_of(context: click.Context) -> "Composition":
     """Returns the parts that a test gave, else the real ones."""
     from tuner.tuning.composition import Composition
-    from tuner.tuning.parts import real_composition
+    from tuner.tuning.parts.real import real_composition
 
     given = context.find_object(Composition)
     return real_composition() if given is None else given
 
 
 def open_store(database: str | None) -> "Store":
-    """Opens the database named, or the user's own. Raises UsageError when it cannot be opened."""
-    from tuner.api import default_database
+    """Opens the database named, or the one meant without a name. Raises UsageError when it cannot."""
     from tuner.db.store import Store
+    from tuner.tuning.which_database import which_database
 
-    return Store.open(database or default_database())
+    return Store.open(which_database(database))
 
 
 def target_options(function: Callable[P, R]) -> Callable[P, R]:
@@ -97,12 +96,28 @@ def target_options(function: Callable[P, R]) -> Callable[P, R]:
     return function
 
 
+def popped_problem(words: dict[str, Any], example: str) -> Problem:
+    """Takes the words of a problem out of the others. Raises UsageError; the example is for its message."""
+    given = {name: words.pop(name) for name in PROBLEM_WORDS}
+    if given["operation"] is None or given["shape"] is None:
+        command = example.split()[1]
+        raise UsageError(f"{command}: found no operation and shape, allowed such as: {example}")
+    return problem_of(**given)
+
+
 def problem_of(
     operation: str, shape: str, dtype: str, layout: str, epilogue: str, output_dtype: str = ""
 ) -> Problem:
     """Reads a problem from the command line's words. Raises UsageError."""
     output = narrow_output(dtype, output_dtype)
     return Problem(operation, parse_shape(shape), dtype, layout, epilogue, output)
+
+
+def run_request(problem: Problem, budget: str | None = None, **words: Any) -> "RunRequest":
+    """Returns what the flags ask of a run; ``words`` are named as the request's fields. Raises UsageError."""
+    from tuner.tuning.run_request import RunRequest
+
+    return RunRequest(problem, budget_s=None if budget is None else parse_seconds(budget), **words)
 
 
 def parse_candidate(text: str) -> "Candidate":
@@ -112,7 +127,7 @@ def parse_candidate(text: str) -> "Candidate":
     if match is None or any(not equals or not name.strip() for name, equals, _ in pairs):
         raise UsageError(f"candidate: found {text!r}, allowed 'STRATEGY(KNOB=VALUE, ...)'")
     values = {name.strip(): value.strip() for name, _, value in pairs}
-    from tuner.space import Candidate
+    from tuner.core.candidate import Candidate
 
     numbers = {name: int(v) if re.fullmatch(r"-?[0-9]{1,18}", v) else v for name, v in values.items()}
     return Candidate.of(match[1], numbers)
@@ -133,15 +148,6 @@ def parse_share(text: str) -> float:
     if match is None:
         raise UsageError(f"share: found {text!r}, allowed a percentage such as 5%")
     return float(match[1]) / (100 if match[2] else 1)
-
-
-def parse_moment(text: str) -> datetime.datetime:
-    """Reads a date or a moment, in UTC unless it says otherwise. Raises UsageError."""
-    try:
-        moment = datetime.datetime.fromisoformat(text)
-    except ValueError as error:
-        raise UsageError(f"since: found {text!r}, allowed such as 2026-01-31 or 2026-01-31T12:00") from error
-    return moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)
 
 
 def print_json(document: Any) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tuner.errors import UsageError
+from tuner.core.errors import UsageError
 
 BYTES_LIMIT = 4 << 30  # of one argument
 FILLS = "random, zeros, ones, range, nan, a number or @FILE.npy"

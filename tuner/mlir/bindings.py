@@ -3,13 +3,19 @@
 Decision 0001 says why there are two; the eudsl wheel, which has all of it, would replace both here.
 """
 
-from typing import Any
+from typing import Any, TypeAlias
 
 from numba_cuda_mlir._mlir import ir, passmanager
 from numba_cuda_mlir._mlir.dialects import ext, gpu, transform
 from numba_cuda_mlir._mlir.dialects.transform import interpreter
 
 __all__ = [
+    "Attribute",
+    "Block",
+    "Op",
+    "Type",
+    "Value",
+    "WalkResult",
     "ext",
     "gpu",
     "interpreter",
@@ -18,6 +24,14 @@ __all__ = [
     "passmanager",
     "transform",
 ]
+
+# The wheel has no stubs for `ir`: mypy reads each of these as Any. They tell a reader what a function takes.
+Op: TypeAlias = ir.Operation | ir.OpView  # a walk gives the one, a builder the other
+Value: TypeAlias = ir.Value
+Block: TypeAlias = ir.Block
+Type: TypeAlias = ir.Type
+Attribute: TypeAlias = ir.Attribute
+WalkResult: TypeAlias = ir.WalkResult
 
 
 def jit_bindings() -> tuple[Any, Any]:

@@ -1,13 +1,21 @@
-"""Applies a transform script to a payload."""
+"""Transform scripts: contexts, parsing, and the transform interpreter."""
 
-from tuner.errors import CandidateError, Stage
+import re
+
+from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import interpreter, ir
-from tuner.mlir.complaint import OpNames
 from tuner.mlir.ops import load_own_ops
+from tuner.mlir.rewrite.diagnostics import OpLocations
+from tuner.mlir.rewrite.older_spellings import with_current_spellings
+
+# MLIR then lists all dialects that it knows, more than a message has room for.
+UNKNOWN_DIALECT = re.compile(r"Dialect `([\w.]+)' not found for custom op '([\w.]+)'.*")
+UNREGISTERED = re.compile(r"line (\d+):(\d+): operation being parsed with an unregistered dialect\..*")
+QUOTED = re.compile(r'"([^"\n]*)"')  # the name of an op in generic form
 
 
 def new_context() -> ir.Context:
-    """Returns a context with this project's ops. One thread: ops in Python need the interpreter lock."""
+    """Returns a context with this project's transform ops; of one thread, for ops in Python need the GIL."""
     context = ir.Context()
     context.enable_multithreading(False)
     with context, ir.Location.unknown():
@@ -16,25 +24,34 @@ def new_context() -> ir.Context:
 
 
 def parse(text: str, what: str) -> ir.Module:
-    """Parses MLIR in the current context. Raises CandidateError(BIND) with the compiler's first complaint."""
+    """Parses MLIR in the current context. Raises CandidateError(BIND) with MLIR's first error."""
     try:
-        return ir.Module.parse(text)
+        return ir.Module.parse(with_current_spellings(text))
     except (ir.MLIRError, ValueError) as error:
-        raise CandidateError(Stage.BIND, f"{what}: {first_complaint(error)}") from error
+        said = UNREGISTERED.sub(lambda match: _unregistered(match, text), first_diagnostic(error))
+        raise CandidateError(Stage.BIND, f"{what}: {said}") from error
+
+
+def _unregistered(match: re.Match[str], text: str) -> str:
+    """Says which op it is that MLIR does not know: its own message names the place alone."""
+    line, column = int(match[1]), int(match[2])
+    names = QUOTED.findall(text.splitlines()[line - 1][: column - 1])  # MLIR points behind the name
+    found = f"{names[-1] if names else 'an op'} of an unregistered dialect"
+    return f"line {line}:{column}: found {found}, allowed dialects that MLIR or GPUX has"
 
 
 def apply_script(payload: ir.Module, script: ir.Module) -> None:
-    """Runs the script's first named sequence on the payload. Raises CandidateError(COMPILE)."""
+    """Runs the script's entry sequence on the payload. Raises CandidateError: BIND without one, COMPILE."""
     sequence = entry_sequence(script)
-    names = OpNames(payload)
+    locations = OpLocations(payload)
     try:
         interpreter.apply_named_sequence(payload, sequence, script)
     except (ir.MLIRError, ValueError, RuntimeError) as error:
-        raise CandidateError(Stage.COMPILE, names.complaint(error, script)) from error
+        raise CandidateError(Stage.COMPILE, locations.diagnostic(error, script)) from error
 
 
 def entry_sequence(script: ir.Module) -> ir.Operation:
-    """Returns ``@__transform_main``, or the only named sequence there is."""
+    """Returns ``@__transform_main``, or the only named sequence there is. Raises CandidateError(BIND)."""
     sequences = [op for op in script.body.operations if op.operation.name == "transform.named_sequence"]
     named = [op for op in sequences if op.attributes["sym_name"].value == "__transform_main"]
     if not named and len(sequences) != 1:
@@ -45,9 +62,10 @@ def entry_sequence(script: ir.Module) -> ir.Operation:
     return (named or sequences)[0].operation
 
 
-def first_complaint(error: Exception) -> str:
-    """Returns the first error of MLIR's message in one line, with its location and note."""
+def first_diagnostic(error: Exception) -> str:
+    """Returns the first error and note of an MLIR message in one line, with their locations."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    complaints = [line for line in lines if line.startswith(("error:", "note:"))]
-    said = " ".join(complaints[:2] or lines[:2]).replace('"-":', "line ")  # "-" is how MLIR calls text
+    errors = [line for line in lines if line.startswith(("error:", "note:"))]
+    said = " ".join(errors[:2] or lines[:2]).replace('"-":', "line ")  # "-" is how MLIR calls text
+    said = UNKNOWN_DIALECT.sub(r"found \2 of dialect \1, allowed dialects that MLIR or GPUX has", said)
     return said[:500] or type(error).__name__

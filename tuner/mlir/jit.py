@@ -1,17 +1,17 @@
-"""Turns LLVM-dialect text into functions of this process, for this processor."""
+"""Just-in-time compilation of LLVM dialect to functions of this process, for this processor."""
 
 import ctypes
 from typing import Any
 
-from tuner.errors import CandidateError, Stage
+from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import jit_bindings
 
 
 class JittedModule:
-    """Machine code and the addresses of its entries. The code lives as long as this object."""
+    """Machine code of a module. It lives as long as this object."""
 
     def __init__(self, llvm_text: str, entries: tuple[str, ...]) -> None:
-        """Compiles with LLVM -O3 for the host. Raises CandidateError(LOAD)."""
+        """Compiles with LLVM -O3 for the host and looks up ``entries``. Raises CandidateError(LOAD)."""
         jit_ir, execution_engine = jit_bindings()
         try:
             with jit_ir.Context(), jit_ir.Location.unknown():
@@ -29,10 +29,10 @@ class JittedModule:
 
 
 class PackedArguments:
-    """Values of a call in the packed convention: an array of pointers to the values."""
+    """Arguments of a call by MLIR's packed convention: an array of pointers to the values."""
 
     def __init__(self, *values: int) -> None:
-        """Keeps the values, pointers or 64-bit integers, at fixed addresses; one more slot takes a result."""
+        """Keeps the values, pointers or 64-bit integers, at fixed addresses, with a slot for the result."""
         count = len(values) + 1
         self._values = (ctypes.c_uint64 * count)(*values, 0)
         first = ctypes.addressof(self._values)
@@ -41,17 +41,17 @@ class PackedArguments:
 
     @property
     def result(self) -> int:
-        """Returns what the call left in the last slot."""
+        """Returns the result of the last call."""
         return int(self._values[len(self._values) - 1])
 
 
 class CompiledFunction:
-    """A packed wrapper as a callable; a call releases the interpreter lock."""
+    """A packed wrapper as a Python callable; a call releases the interpreter lock."""
 
     def __init__(self, address: int) -> None:
         """Takes the address of the wrapper: void(void **arguments)."""
         self._call: Any = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)
 
     def __call__(self, arguments: PackedArguments) -> None:
-        """Calls with arguments that stay alive until it returns."""
+        """Runs the function with these arguments."""
         self._call(arguments.address)

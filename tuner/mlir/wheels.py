@@ -1,4 +1,4 @@
-"""Which wheels make code, told without importing them: that takes 0.4 s."""
+"""Names and versions of the wheels that compile, without importing them: that takes 0.4 s."""
 
 from importlib.metadata import version
 
@@ -6,7 +6,7 @@ LLVM_OF_WHEEL = {"numba-cuda-mlir": "LLVM 23 snapshot", "torch-mlir": "LLVM snap
 
 
 def packages() -> tuple[tuple[str, str], ...]:
-    """Returns (distribution, version) of everything that makes code."""
+    """Returns (distribution, version) of every wheel that compiles."""
     return tuple((name, version(name)) for name in LLVM_OF_WHEEL)
 
 

@@ -1,14 +1,14 @@
-"""What can be wrong with a kernel: faults that end its simulation, and hazards that are collected."""
+"""Defects of a kernel: faults, which end its simulation, and hazards, which are collected."""
 
 import enum
 from dataclasses import dataclass
 
-from tuner.errors import TunerError
+from tuner.core.errors import TunerError
 from tuner.ptx.instruction import Instruction
 
 
 class Defect(enum.Enum):
-    """A kind of mistake in a kernel or its launch."""
+    """A kind of defect in a kernel or its launch."""
 
     # these end the simulation as a SimulationError
     SYNTAX = "syntax"
@@ -39,7 +39,7 @@ BENIGN = (Defect.SAME_VALUE, Defect.LATE_ACCUMULATOR)
 
 @dataclass(frozen=True)
 class Hazard:
-    """One kind of unordered or undefined access at one instruction; more of them are counted."""
+    """A kind of unordered or undefined access at one instruction: the first example, and their count."""
 
     kind: Defect
     line: int  # of the PTX
@@ -52,7 +52,7 @@ class Hazard:
 
 
 class Fault(Exception):  # noqa: N818 - what a multiprocessor calls it
-    """A defect found below the engine, which knows the instruction."""
+    """A defect found below the engine, which adds the instruction to it."""
 
     def __init__(self, kind: Defect, reason: str) -> None:
         super().__init__(reason)
@@ -61,7 +61,7 @@ class Fault(Exception):  # noqa: N818 - what a multiprocessor calls it
 
 
 class SimulationError(TunerError):
-    """The kernel did something that has no defined result; ``line`` is 0 where no one instruction did it."""
+    """A kernel that has no defined result; ``line`` is 0 where no single instruction is the cause."""
 
     def __init__(self, kind: Defect, line: int, reason: str) -> None:
         super().__init__(reason)
@@ -75,17 +75,17 @@ class SimulationError(TunerError):
 
 
 class UnsupportedInstruction(SimulationError):  # noqa: N818 - named after what is found
-    """The simulator does not know the instruction, or not with these modifiers."""
+    """An instruction that the simulator does not implement, or not with these modifiers."""
 
 
 def at(instruction: Instruction, fault: Fault) -> SimulationError:
-    """Returns the error of a fault at an instruction."""
+    """Returns the error for a fault at an instruction."""
     line = instruction.line
     reason = f"line {line}: {instruction.short_text}: {fault.kind.value}: {fault.reason}"
     return SimulationError(fault.kind, line, reason)
 
 
 def unsupported(instruction: Instruction, construct: str) -> UnsupportedInstruction:
-    """Returns the error of an instruction, of which the simulator does not know ``construct``."""
+    """Returns the error for an instruction with a ``construct`` that the simulator does not implement."""
     reason = f"line {instruction.line}: {instruction.short_text}: the simulator does not know {construct}"
     return UnsupportedInstruction(Defect.UNSUPPORTED, instruction.line, reason)

@@ -1,4 +1,4 @@
-"""PTX types as numpy types. Registers hold raw bits; a type says how an instruction reads them."""
+"""Types of PTX as numpy types (PTX ISA, "Types"). Registers hold bits; an instruction gives them a type."""
 
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -29,7 +29,7 @@ BFLOAT16: "np.dtype[Any]" = np.dtype(ml_dtypes.bfloat16)
 
 @dataclass(frozen=True)
 class PtxType:
-    """A type of the PTX ISA."""
+    """A fundamental or packed type of PTX."""
 
     name: str
     dtype: "np.dtype[Any]"  # of one element
@@ -52,7 +52,7 @@ class PtxType:
 
     @property
     def bits(self) -> int:
-        """Returns the size of an element."""
+        """Returns the size of an element in bits."""
         return 8 * self.dtype.itemsize
 
     @property
@@ -76,7 +76,7 @@ TYPES = _types()
 
 
 def read_bits(bits: Array, type_: PtxType, lanes: int) -> Array:
-    """Returns raw bits as values of a type; a packed type gives the elements of all lanes in a row."""
+    """Returns the bits of a register as values; of a packed type the elements of all lanes in a row."""
     if type_.dtype == BOOL:
         return bits
     if bits.dtype.itemsize > type_.bytes:
@@ -87,7 +87,7 @@ def read_bits(bits: Array, type_: PtxType, lanes: int) -> Array:
 
 
 def write_bits(values: Array, type_: PtxType, register: "np.dtype[Any]") -> Array:
-    """Returns values of a type as the raw bits of a register that may be wider: sign or zero goes above."""
+    """Returns values as the bits of a register; in a wider one they are sign- or zero-extended."""
     if register == BOOL:
         return values
     bits = np.ascontiguousarray(values).view(type_.raw) if type_.elements > 1 else values.view(type_.raw)

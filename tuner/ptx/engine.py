@@ -1,54 +1,54 @@
-"""Runs decoded blocks over the lanes of a chunk until every thread has ended."""
+"""Executes decoded basic blocks over the lanes of resident thread blocks until every thread has ended."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from tuner.ptx.chunk import Chunk
 from tuner.ptx.decode.program import DecodedBlock, Ending
 from tuner.ptx.defects import Defect, Fault, SimulationError, at
 from tuner.ptx.dtypes import Bools
 from tuner.ptx.geometry import WARP_LANES
-from tuner.ptx.instruction import Kernel
-from tuner.ptx.threads import ENDED, RUNS, Threads
+from tuner.ptx.instruction import PtxKernel
+from tuner.ptx.state.resident_blocks import ResidentBlocks
+from tuner.ptx.state.thread_states import ENDED, RUNS, Threads
 
-STEPS_LIMIT = 20_000_000  # basic blocks that one chunk may run: more is an endless loop
+STEPS_LIMIT = 20_000_000  # basic blocks that resident thread blocks may execute: more is an endless loop
 
 
 @dataclass
-class Counts:
-    """How much a launch has run."""
+class ExecutionCounts:
+    """What a launch has executed."""
 
     instructions: int = 0  # of warps
-    blocks: int = 0
 
 
 class Engine:
-    """Schedules the threads of one chunk.
+    """Schedules the threads of resident thread blocks.
 
-    Without a random generator every lane at the lowest basic block runs at once, so that diverged lanes wait
-    for one another where their ways meet. With one, a random warp runs up to its next branch.
+    Without a random generator all lanes at the lowest basic block in reverse post-order run together, so that
+    diverged lanes reconverge where their paths meet: the thread frontiers of Diamos et al. (MICRO 2011). With
+    one, a random warp runs up to its next branch.
     """
 
     def __init__(
         self,
-        kernel: Kernel,
+        kernel: PtxKernel,
         program: tuple[DecodedBlock, ...],
-        chunk: Chunk,
-        counts: Counts,
+        resident: ResidentBlocks,
+        counts: ExecutionCounts,
         rng: np.random.Generator | None,
-        unit_lanes: int = WARP_LANES,  # that random scheduling moves together
+        unit_lanes: int = WARP_LANES,  # that a random schedule runs together
     ) -> None:
         self._kernel = kernel
         self._program = program
-        self._chunk = chunk
+        self._resident = resident
         self._counts = counts
         self._rng = rng
-        self._unit = np.arange(chunk.geometry.lanes) // unit_lanes
-        self._threads = Threads(chunk)
+        self._unit = np.arange(resident.geometry.lanes) // unit_lanes
+        self._threads = Threads(resident)
 
     def run(self) -> None:
-        """Runs to the end. Raises SimulationError for what has no defined result."""
+        """Executes until every thread has ended. Raises SimulationError where no result is defined."""
         for _ in range(STEPS_LIMIT):
             lanes = self._next()
             if lanes is None:
@@ -56,43 +56,43 @@ class Engine:
             self._run_block(lanes)
         else:
             raise self._failed(Defect.ENDLESS, f"found more than {STEPS_LIMIT} basic blocks")
-        self._chunk.report_unfinished()
+        self._resident.report_unfinished()
 
     def _next(self) -> Bools | None:
-        """Returns the lanes that run next, all at one block; None when every thread has ended."""
+        """Returns the lanes that run next, all at the same basic block; None when every thread has ended."""
         threads = self._threads
         try:
             threads.release()
         except Fault as fault:
             raise self._failed(fault.kind, fault.reason) from None
-        if self._chunk.mbarriers.has_progress:
-            self._chunk.mbarriers.has_progress = False
+        if self._resident.mbarriers.has_progress:
+            self._resident.mbarriers.has_progress = False
             threads.wake()
         runs = threads.status == RUNS
         if not runs.any():
             if (threads.status == ENDED).all():
                 return None
-            if threads.is_stuck or not self._chunk.bulk.has_loads:
+            if threads.is_stuck or not self._resident.bulk.has_loads:
                 raise self._failed(Defect.DEADLOCK, threads.stuck())
             threads.is_stuck = True
             threads.wake()
             runs = threads.status == RUNS
         if self._rng is not None:
             runs &= self._unit == self._rng.choice(np.unique(self._unit[runs]))
-        found: Bools = runs & (threads.block == threads.block[runs].min())
+        found: Bools = runs & (threads.basic_block == threads.basic_block[runs].min())
         return found
 
     def _run_block(self, lanes: Bools) -> None:
-        chunk, threads = self._chunk, self._threads
-        number = int(threads.block[lanes.argmax()])
+        resident, threads = self._resident, self._threads
+        number = int(threads.basic_block[lanes.argmax()])
         block = self._program[number]
-        chunk.set_mask(lanes)
+        resident.set_mask(lanes)
         self._counts.instructions += block.length * int(lanes.reshape(-1, WARP_LANES).any(axis=1).sum())
         for instruction, step in block.steps:
-            chunk.watch.instruction = instruction
-            chunk.time += 1
+            resident.watch.instruction = instruction
+            resident.time += 1
             try:
-                step(chunk)
+                step(resident)
             except Fault as fault:
                 raise at(instruction, fault) from None
         if block.ending is not None:
@@ -100,19 +100,19 @@ class Engine:
         elif block.following is None:
             threads.exit(lanes)
         else:
-            threads.block[lanes] = block.following
+            threads.basic_block[lanes] = block.following
 
     def _end(self, ending: Ending, lanes: Bools, following: int | None) -> None:
-        chunk = self._chunk
-        chunk.watch.instruction = ending.instruction
-        chunk.time += 1
+        resident = self._resident
+        resident.watch.instruction = ending.instruction
+        resident.time += 1
         taken = lanes
         guard, is_negated = ending.guard
         if guard is not None:
-            holds = guard(chunk)
+            holds = guard(resident)
             taken = lanes & (~holds if is_negated else holds)
         after = 0 if following is None else following
-        self._threads.block[lanes & ~taken] = after
+        self._threads.basic_block[lanes & ~taken] = after
         if not taken.any():
             return
         try:

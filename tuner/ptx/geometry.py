@@ -1,4 +1,4 @@
-"""Which thread of which block each lane is, and the special registers that tell the thread."""
+"""The thread and the thread block of each lane, and the special registers that hold them."""
 
 import math
 from dataclasses import dataclass, field
@@ -14,18 +14,18 @@ Index3: TypeAlias = tuple[int, int, int]  # x, y, z
 
 
 def linear(index: Index3, extent: Index3) -> int:
-    """Returns the number of an index: x varies fastest."""
+    """Returns the linear number of an index; x varies fastest."""
     return index[0] + extent[0] * (index[1] + extent[1] * index[2])
 
 
 def unravel(number: int, extent: Index3) -> Index3:
-    """Returns the index of a number."""
+    """Returns the index of a linear number, the inverse of ``linear``."""
     return number % extent[0], number // extent[0] % extent[1], number // (extent[0] * extent[1])
 
 
 @dataclass(frozen=True)
 class Geometry:
-    """Some blocks of a grid, side by side, each with whole warps of lanes: some may be no thread."""
+    """Thread blocks of a grid, side by side, each padded to whole warps by lanes that are no thread."""
 
     grid: Index3  # blocks
     block: Index3  # threads
@@ -34,7 +34,7 @@ class Geometry:
     block_lanes: int = field(init=False)  # lanes of one block
     threads: int = field(init=False)  # threads of one block
     thread: Indices = field(init=False)  # number in its block, of each lane
-    place: Indices = field(init=False)  # which of ``blocks``, of each lane
+    block_index: Indices = field(init=False)  # into ``blocks``, of each lane
 
     def __post_init__(self) -> None:
         threads = math.prod(self.block)
@@ -44,25 +44,25 @@ class Geometry:
         object.__setattr__(self, "block_lanes", block_lanes)
         object.__setattr__(self, "lanes", block_lanes * count)
         object.__setattr__(self, "thread", np.tile(np.arange(block_lanes), count))
-        object.__setattr__(self, "place", np.repeat(np.arange(count), block_lanes))
+        object.__setattr__(self, "block_index", np.repeat(np.arange(count), block_lanes))
 
     @property
     def warps(self) -> int:
         """Returns the warps of one block."""
         return self.block_lanes // WARP_LANES
 
-    def lanes_of(self, place: int) -> slice:
-        """Returns the lanes of one of the blocks."""
-        return slice(place * self.block_lanes, (place + 1) * self.block_lanes)
+    def lanes_of(self, block_index: int) -> slice:
+        """Returns the lanes of a block, by its index into ``blocks``."""
+        return slice(block_index * self.block_lanes, (block_index + 1) * self.block_lanes)
 
     def who(self, lane: int) -> str:
-        """Returns a lane's thread and block in words."""
-        block = unravel(self.blocks[int(self.place[lane])], self.grid)
+        """Returns the thread and block of a lane, for a message."""
+        block = unravel(self.blocks[int(self.block_index[lane])], self.grid)
         return f"thread {unravel(int(self.thread[lane]), self.block)} of block {block}"
 
     def special_registers(self) -> dict[str, Array]:
-        """Returns the registers that differ between threads or launches, as 32-bit values of all lanes."""
-        number = np.asarray(self.blocks)[self.place]
+        """Returns values of all lanes by name, for clusters of one block. PTX ISA, "Special Registers"."""
+        number = np.asarray(self.blocks)[self.block_index]
         lane = self.thread % WARP_LANES
         found: dict[str, Array] = {"%laneid": lane, "%warpid": self.thread // WARP_LANES}
         for axis, thread, block in zip(

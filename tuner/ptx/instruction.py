@@ -1,4 +1,4 @@
-"""PTX as values: modules, kernels, instructions and their operands. Made by ``tuner.ptx.parser``."""
+"""The syntax tree of PTX: modules, kernels, instructions and operands, made by ``tuner.ptx.parse.parser``."""
 
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -8,14 +8,14 @@ TEXT_LIMIT = 120  # characters of an instruction in a message
 
 @dataclass(frozen=True, slots=True)
 class Register:
-    """A register, special ones included: ``%r1``, ``%tid.x``, ``_`` for a result that is not wanted."""
+    """A register or special register: ``%r1``, ``%tid.x``; ``_`` discards a result."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Immediate:
-    """A number. ``bits`` of a float are its IEEE pattern."""
+    """A constant; ``bits`` of a floating-point one are its IEEE 754 encoding."""
 
     bits: int
     is_f32: bool = False
@@ -31,14 +31,14 @@ class Symbol:
 
 @dataclass(frozen=True, slots=True)
 class Negated:
-    """``!%p1``."""
+    """A negated predicate operand: ``!%p1``."""
 
     register: Register
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """``%p1|%p2``: two results."""
+    """Two destinations: ``%p1|%p2``."""
 
     first: Register
     second: Register
@@ -46,14 +46,14 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Vector:
-    """``{%r1, %r2}``."""
+    """A vector operand: ``{%r1, %r2}``."""
 
     items: tuple["Operand", ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """``[base + offset]``, with the coordinates of a tensor copy where it has them."""
+    """An address operand: ``[base + offset]``, or ``[map, {x, y}]`` of a tensor copy."""
 
     base: "Register | Symbol | Immediate"
     offset: int = 0  # bytes
@@ -65,7 +65,7 @@ Operand: TypeAlias = Register | Immediate | Symbol | Negated | Pair | Vector | A
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """``@%p1`` or ``@!%p1``: the lanes that execute the instruction."""
+    """A guard predicate: ``@%p1`` or ``@!%p1``. PTX ISA, "Predicated Execution"."""
 
     register: Register
     is_negated: bool
@@ -73,28 +73,30 @@ class Guard:
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """One instruction with its place in the text."""
+    """One instruction and its line in the text."""
 
     opcode: str  # "ld.global.v4.b32"
     operands: tuple[Operand, ...]
     guard: Guard | None
     line: int
     text: str  # as written, on one line
+    place: str = ""  # line and column of what it was compiled from, as the last .loc says: "14:12"
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """Returns the opcode's words: ``("ld", "global", "v4", "b32")``."""
+        """Returns the opcode and its modifiers: ``("ld", "global", "v4", "b32")``."""
         return tuple(self.opcode.split("."))
 
     @property
     def short_text(self) -> str:
-        """Returns the text, cut where it is long."""
-        return self.text if len(self.text) <= TEXT_LIMIT else f"{self.text[:TEXT_LIMIT]}..."
+        """Returns the text, cut to TEXT_LIMIT, and its place in the payload."""
+        text = self.text if len(self.text) <= TEXT_LIMIT else f"{self.text[:TEXT_LIMIT]}..."
+        return f"{text} (at line {self.place})" if self.place else text
 
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A place that branches go to."""
+    """The target of a branch."""
 
     name: str
     line: int
@@ -102,7 +104,7 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class RegisterBank:
-    """``.reg .b32 %r<9>``: registers of one type; ``count`` is None for a single one."""
+    """Declared registers of one type: ``.reg .b32 %r<9>``; ``count`` is None for a single register."""
 
     prefix: str
     type: str  # "b32"
@@ -116,14 +118,14 @@ class Variable:
     name: str
     space: str  # "shared", "global", "const", "local"
     align_bytes: int
-    bytes: int  # 0: as many as the launch gives
+    bytes: int  # 0: dynamic shared memory, sized by the launch
     is_extern: bool
     content: tuple[int, ...] = ()  # initial bytes; zeros follow
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter of a kernel."""
+    """A parameter of a kernel."""
 
     name: str
     type: str  # of one element
@@ -133,8 +135,8 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True)
-class Kernel:
-    """One ``.entry``."""
+class PtxKernel:
+    """A kernel: one ``.entry``."""
 
     name: str
     parameters: tuple[Parameter, ...]
@@ -147,11 +149,11 @@ class Kernel:
 
 
 @dataclass(frozen=True, slots=True)
-class Module:
-    """A PTX file."""
+class PtxModule:
+    """A module: one file of PTX."""
 
     name: str  # of the file, for messages
     version: str
     target: str  # "sm_90a"
-    kernels: tuple[Kernel, ...]
+    kernels: tuple[PtxKernel, ...]
     variables: tuple[Variable, ...]

@@ -1,33 +1,34 @@
-"""The public calls: simulate a kernel of any PTX text, or a whole kernel program."""
+"""The public functions: simulate a kernel of PTX text, or all launches of a kernel program."""
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
-from tuner.errors import UsageError
-from tuner.kernel import KernelProgram
-from tuner.ptx.arguments import (
+from tuner.core.errors import UsageError
+from tuner.core.kernel_program import KernelProgram
+from tuner.ptx.decode.program import DecodedBlock, decode
+from tuner.ptx.dtypes import Array
+from tuner.ptx.engine import Engine, ExecutionCounts
+from tuner.ptx.geometry import Geometry, Index3
+from tuner.ptx.instruction import PtxKernel, PtxModule
+from tuner.ptx.memory.global_memory import GlobalMemory
+from tuner.ptx.memory.touched import Touched
+from tuner.ptx.parse.layout import Layout, layout_of
+from tuner.ptx.parse.parser import parse
+from tuner.ptx.simulation import Simulation
+from tuner.ptx.state.arguments import (
     Argument,
     block_numbers,
     check_launch,
-    place,
+    place_arguments,
     place_variables,
     program_buffers,
 )
-from tuner.ptx.chunks import Launch, random_unit_lanes
-from tuner.ptx.decode.program import decode
-from tuner.ptx.dtypes import Array
-from tuner.ptx.engine import Counts, Engine
-from tuner.ptx.geometry import Geometry, Index3
-from tuner.ptx.global_memory import GlobalMemory
-from tuner.ptx.instruction import Kernel, Module
-from tuner.ptx.layout import layout_of
-from tuner.ptx.parser import parse
-from tuner.ptx.simulation import Simulation
-from tuner.ptx.touched import Touched
+from tuner.ptx.state.launch_state import LaunchState, random_unit_lanes
 
-LANES_LIMIT = 2048  # that run at once: more need more memory, fewer pay more overhead
+LANES_LIMIT = 2048  # of resident blocks: more need more memory, fewer have more overhead
 
 
 def simulate(
@@ -42,12 +43,12 @@ def simulate(
 ) -> Simulation:
     """Executes a kernel of PTX text; arrays among the arguments are its buffers, changed in place.
 
-    Arrays must be C-contiguous; numbers are passed in the parameter's type, bytes as they are; a
-    ``TensorMap`` stands for a CUtensorMap. ``blocks`` names the blocks to run, all where it is None. Threads
-    run in a fixed order, or in a random one of the given seed: what is reported as a race does not depend on
-    it. Raises SimulationError for a fault (its ``kind`` says which) and for text that is no PTX,
-    UnsupportedInstruction for an instruction the simulator does not know, UsageError for a launch that does
-    not fit the kernel.
+    Arrays must be C-contiguous; numbers are converted to the parameter's type, bytes passed as they are; a
+    ``TensorMap`` stands for a CUtensorMap. ``blocks`` are the thread blocks to execute, None all of the grid.
+    Threads run in a fixed order, or in a random one by the seed; the races reported do not depend on it.
+    Raises SimulationError for a fault (its ``kind`` says which) and for text that is no PTX,
+    UnsupportedInstruction for an instruction that is not simulated, UsageError for a launch that does not fit
+    the kernel.
     """
     module = parse(ptx)
     return simulate_module(
@@ -56,7 +57,7 @@ def simulate(
 
 
 def simulate_module(
-    module: Module,
+    module: PtxModule,
     kernel: str,
     grid: Index3,
     block: Index3,
@@ -66,39 +67,54 @@ def simulate_module(
     schedule_seed: int | None = None,
 ) -> Simulation:
     """Does what ``simulate`` does, with PTX that is already parsed."""
-    return simulate_touching(
-        module, kernel, grid, block, arguments, dynamic_shared_bytes, blocks, schedule_seed
-    )[0]
-
-
-def simulate_touching(
-    module: Module,
-    kernel: str,
-    grid: Index3,
-    block: Index3,
-    arguments: tuple[Argument, ...],
-    dynamic_shared_bytes: int = 0,
-    blocks: tuple[Index3, ...] | None = None,
-    schedule_seed: int | None = None,
-) -> tuple[Simulation, tuple[Touched, ...]]:
-    """Does what ``simulate_module`` does; tells also which bytes of its buffers the kernel touched."""
     entry = kernel_of(module, kernel)
     check_launch(entry, grid, block, arguments)
-    numbers = block_numbers(grid, blocks)
-    layout, global_ = layout_of(module, entry), GlobalMemory()
-    symbols = {name: placed.address for name, placed in layout.places.items()}
-    program = decode(layout, symbols | place_variables(module, global_))
-    placement = place(layout, arguments, global_)
-    launch = Launch(layout, placement, layout.static_shared_bytes + dynamic_shared_bytes)
-    counts, at_once = Counts(), max(1, LANES_LIMIT // math.prod(block))
-    with np.errstate(all="ignore"):  # registers wrap around and hold NaN by design
-        for first in range(0, len(numbers), at_once):
-            rng = None if schedule_seed is None else np.random.default_rng([schedule_seed, first])
-            chunk = launch.chunk(Geometry(grid, block, numbers[first : first + at_once]), rng)
-            Engine(entry, program, chunk, counts, rng, random_unit_lanes(entry)).run()
-    conflicts, hazards = launch.conflicts.conflicts(), launch.log.hazards()
-    simulation = Simulation(entry.name, len(numbers), counts.instructions, conflicts, hazards)
-    return simulation, placement.touched()
+    prepared = prepare(module, entry)
+    return prepared.run(grid, block, arguments, dynamic_shared_bytes, blocks, schedule_seed)[0]
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedKernel:
+    """A kernel that is laid out and decoded, once for any number of launches."""
+
+    module: PtxModule
+    layout: Layout
+    program: tuple[DecodedBlock, ...]
+
+    def run(
+        self,
+        grid: Index3,
+        block: Index3,
+        arguments: tuple[Argument, ...],
+        dynamic_shared_bytes: int = 0,
+        blocks: tuple[Index3, ...] | None = None,
+        schedule_seed: int | None = None,
+    ) -> tuple[Simulation, tuple[Touched, ...]]:
+        """Executes a launch that ``check_launch`` allows; returns also the bytes it touched of each array."""
+        entry, numbers, global_ = self.layout.kernel, block_numbers(grid, blocks), GlobalMemory()
+        place_variables(self.module, global_)
+        placement = place_arguments(self.layout, arguments, global_)
+        launch = LaunchState(self.layout, placement, self.layout.static_shared_bytes + dynamic_shared_bytes)
+        counts, at_once = ExecutionCounts(), max(1, LANES_LIMIT // math.prod(block))
+        with np.errstate(all="ignore"):  # registers wrap around and hold NaN by design
+            for first in range(0, len(numbers), at_once):
+                rng = None if schedule_seed is None else np.random.default_rng([schedule_seed, first])
+                geometry = Geometry(grid, block, numbers[first : first + at_once])
+                resident = launch.resident_blocks(geometry, rng)
+                Engine(entry, self.program, resident, counts, rng, random_unit_lanes(entry)).run()
+        conflicts, hazards = launch.conflicts.conflicts(), launch.log.hazards()
+        printed = "".join(launch.printed)
+        simulation = Simulation(entry.name, len(numbers), counts.instructions, conflicts, hazards, printed)
+        return simulation, placement.touched()
+
+
+def prepare(module: PtxModule, kernel: PtxKernel) -> PreparedKernel:
+    """Lays out and decodes a kernel. Raises UnsupportedInstruction, SimulationError for a bad branch."""
+    layout = layout_of(module, kernel)
+    symbols = {name: slot.address for name, slot in layout.slots.items()}
+    # variables are placed first in each launch's global memory, so that their addresses are always the same
+    symbols |= place_variables(module, GlobalMemory())
+    return PreparedKernel(module, layout, decode(layout, symbols))
 
 
 def run_program(
@@ -107,11 +123,11 @@ def run_program(
     blocks: Mapping[int, tuple[Index3, ...]] | None = None,
     schedule_seed: int | None = None,
 ) -> tuple[Simulation, ...]:
-    """Runs the launches of a program in their order; returns one simulation each.
+    """Executes the launches of a program in order; returns a simulation of each.
 
-    ``buffers`` holds the inputs and outputs by name, changed in place; scratch buffers that are not given are
-    made, full of NaN. Buffers that must hold zeros are zeroed. ``blocks`` says for launches, by their number,
-    which blocks to run; the others run whole.
+    ``buffers`` are the inputs and outputs by name, changed in place; missing scratch buffers are allocated,
+    full of NaN. Buffers that must hold zeros are zeroed. ``blocks`` are the thread blocks to execute of a
+    launch, by its number; launches without an entry run whole.
     """
     arrays = program_buffers(program, buffers)
     module = parse(program.ptx)
@@ -130,7 +146,7 @@ def run_program(
     )
 
 
-def kernel_of(module: Module, name: str) -> Kernel:
+def kernel_of(module: PtxModule, name: str) -> PtxKernel:
     """Returns a kernel by its name. Raises UsageError."""
     names = [kernel.name for kernel in module.kernels]
     if name not in names:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tuner.errors import UsageError
+from tuner.core.errors import UsageError
 
 BYTES_LIMIT = 1 << 30  # unpacked
 GZIP_MAGIC = b"\x1f\x8b"

@@ -6,11 +6,11 @@ The format: https://github.com/KernelTuner/kernel_tuner/tree/master/kernel_tuner
 import math
 from typing import Any, TypeGuard
 
-from tuner.errors import Failure, Stage, UsageError
-from tuner.machine import Compiler, Machine
+from tuner.core.errors import Failure, Stage, UsageError
+from tuner.core.machine import Compiler, Machine
 from tuner.recorded.file import RecordedFile, printable
 from tuner.recorded.points import Points, arranged
-from tuner.recorded_space import RecordedSpace, RecordedTime
+from tuner.recorded.space import RecordedSpace, RecordedTime
 
 MS = 1e-3
 FORBIDDEN = "InvalidConfig"  # a restriction or a limit of the device rejects it

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tuner.errors import UsageError
-from tuner.feasible import FeasibleSet
-from tuner.plain_values import LARGEST, quoted
-from tuner.row_sample import Rows
-from tuner.space import CHOICES_LIMIT, Knob, SearchSpace, Value
+from tuner.core.candidate import Value
+from tuner.core.dataclass_json import LARGEST, quoted
+from tuner.core.errors import UsageError
+from tuner.space.feasible_set import FeasibleSet
+from tuner.space.row_sample import Rows
+from tuner.space.search_space import CHOICES_LIMIT, Knob, SearchSpace
 
 Raw = int | float | bool | str  # a knob's value as JSON has it
 

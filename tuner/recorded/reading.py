@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from tuner.errors import UsageError
-from tuner.plain_values import quoted
+from tuner.core.dataclass_json import quoted
+from tuner.core.errors import UsageError
 from tuner.recorded.file import open_recorded
 from tuner.recorded.kernel_tuner import is_kernel_tuner, kernel_tuner_space
+from tuner.recorded.space import RecordedSpace
 from tuner.recorded.t4_reading import is_t4, t4_space
-from tuner.recorded_space import RecordedSpace
 
 ALLOWED = "allowed T4 or a Kernel Tuner cache"
 

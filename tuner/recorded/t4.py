@@ -4,7 +4,7 @@ Schema: https://github.com/AutoTuningAssociation/autotuning_methodology, schemas
 for stands under the key ``tuner``, of the file and of each result; other programs pass over it.
 """
 
-from tuner.errors import Failure, Stage
+from tuner.core.errors import Failure, Stage
 
 SCHEMA_VERSION = "1.1.0"
 OWN = "tuner"

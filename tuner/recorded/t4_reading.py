@@ -3,18 +3,18 @@
 from dataclasses import replace
 from typing import Any
 
-from tuner.chips import chip_of
-from tuner.errors import Failure, Stage, UsageError
-from tuner.machine import Compiler, Machine
-from tuner.plain_values import LARGEST_INTEGER, decode, quoted
-from tuner.problem import Problem
-from tuner.record import Measurement, Verdict
+from tuner.core.chips import chip_of
+from tuner.core.dataclass_json import LARGEST_INTEGER, decode, quoted
+from tuner.core.errors import Failure, Stage, UsageError
+from tuner.core.machine import Compiler, Machine
+from tuner.core.problem import Problem
+from tuner.core.record import Measurement, Verdict
+from tuner.core.runs import Vendor
 from tuner.recorded.file import RecordedFile, printable
 from tuner.recorded.kernel_tuner import UNTIMED, foreign_machine, is_time, samples_of
 from tuner.recorded.points import Points, Raw, arranged
+from tuner.recorded.space import RecordedSpace, RecordedTime
 from tuner.recorded.t4 import CORRECT, FORBIDDEN, OWN, OWN_VERSION, STAGES, STRATEGY, TIME, UNITS_S
-from tuner.recorded_space import RecordedSpace, RecordedTime
-from tuner.runs import Vendor
 
 Result = dict[str, Any]
 Texts = tuple[str, ...]

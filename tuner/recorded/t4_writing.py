@@ -5,8 +5,10 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from tuner.errors import Failure, UsageError
-from tuner.record import Measurement, Record
+from tuner.core.errors import Failure, UsageError
+from tuner.core.record import Measurement, Record
+from tuner.core.runs import Run, StoredTrial, Vendor
+from tuner.core.target_name import TargetName
 from tuner.recorded.t4 import (
     CORRECT,
     OWN,
@@ -17,9 +19,7 @@ from tuner.recorded.t4 import (
     UNIT,
     invalidity_of,
 )
-from tuner.runs import Run, StoredTrial, Vendor
-from tuner.space import SearchSpace
-from tuner.target_name import TargetName
+from tuner.space.search_space import SearchSpace
 
 COMPILING = ("bind", "compile", "transform", "lower", "assemble")  # stages that T4 counts as compilation
 Document = dict[str, Any]
@@ -31,10 +31,10 @@ class Recording:
 
     runs: tuple[Run, ...]  # that the trials are of
     trials: tuple[StoredTrial, ...]
-    spaces: tuple[SearchSpace, ...] = ()  # order and choices of the knobs, and the constraints
+    spaces: tuple[SearchSpace, ...] = ()  # order and choices of the knobs, and which points were left out
 
     def __post_init__(self) -> None:
-        replayed = next((run for run in self.runs if TargetName.parse(run.settings.target).is_replay), None)
+        replayed = next((run for run in self.runs if run.settings.target.is_replay), None)
         if replayed is not None:
             raise UsageError(f"t4: run {replayed.id}: found a replay, allowed runs that measured")
         keys = {_key(run) for run in self.runs}
@@ -73,12 +73,12 @@ def _metadata(run: Run, spaces: tuple[SearchSpace, ...], trials: list[StoredTria
             "epilogue": problem.epilogue,
             "output": problem.output,
         },
-        "target": settings.target,
+        "target": settings.target.text,
         "threads": settings.threads,
         "machine": asdict(run.machine),
         "compiler": asdict(run.compiler),
         "knobs": _knobs(spaces, trials),
-        "constraints": [constraint.text for space in spaces for constraint in space.constraints],
+        "constraints": [each.text for space in spaces for each in (*space.constraints, *space.preferences)],
         "vendor": _vendor(run.vendor),
     }
     return {
@@ -176,7 +176,7 @@ def _vendor(vendor: Vendor | None) -> Document | None:
     }
 
 
-def _key(run: Run) -> tuple[str, str, int, str, str]:
+def _key(run: Run) -> tuple[str, TargetName, int, str, str]:
     settings = run.settings
     return (
         settings.problem.key,

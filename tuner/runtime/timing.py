@@ -1,4 +1,4 @@
-"""Times a repeatable action honestly: warm-up, adaptive repeats, medians with a bootstrap interval."""
+"""Times a repeatable action: warm-up, adaptive repeats, the median with a bootstrap confidence interval."""
 
 import math
 import statistics
@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tuner.record import Measurement
-from tuner.target import Effort
+from tuner.core.record import Measurement
+from tuner.core.target import Effort
 
-SAMPLE_S = 1e-3  # a sample lasts at least this long, so that the clock and the call into it do not count
-EARLY_SAMPLES = 3  # after which a hopeless candidate stops
+SAMPLE_S = 1e-3  # least duration of a sample, beside which the clock and the call do not count
+EARLY_SAMPLES = 3  # after which a hopeless action is no longer timed
 RESAMPLES = 500  # of the bootstrap
 
 Repeat = Callable[[int], None]  # runs the action that many times
@@ -22,7 +22,7 @@ Stopwatch = Callable[[int], float]  # runs the action that many times in a row; 
 def measure(
     repeat: Repeat, effort: Effort, rng: np.random.Generator, clock: Clock = time.perf_counter
 ) -> Measurement:
-    """Times one action by the clock of this process, see ``measure_by``."""
+    """Times an action by a clock of this process, see ``measure_by``."""
     return measure_by(stopwatch_of(repeat, clock), effort, rng)
 
 
@@ -32,17 +32,17 @@ def measure_together(
     rng: np.random.Generator,
     clock: Clock = time.perf_counter,
 ) -> tuple[Measurement, ...]:
-    """Times several actions by the clock of this process, see ``measure_together_by``."""
+    """Times several actions by a clock of this process, see ``measure_together_by``."""
     return measure_together_by(tuple(stopwatch_of(repeat, clock) for repeat in repeats), effort, rng)
 
 
 def stopwatch_of(repeat: Repeat, clock: Clock = time.perf_counter) -> Stopwatch:
-    """Returns what times an action by the clock of this process."""
+    """Returns the stopwatch of an action, by a clock of this process."""
     return lambda inner: sample(repeat, inner, clock)
 
 
 def measure_by(take: Stopwatch, effort: Effort, rng: np.random.Generator) -> Measurement:
-    """Times one action until the budget is spent; stops early when every sample is above ``stop_above_s``."""
+    """Times an action until the budget is spent; stops early where every sample is above ``stop_above_s``."""
     inner = calibrate(take, effort)
     samples: list[float] = []
     spent = 0.0
@@ -62,9 +62,9 @@ def measure_together_by(
     rng: np.random.Generator,
     after_round: Callable[[], None] = lambda: None,
 ) -> tuple[Measurement, ...]:
-    """Times several actions sample by sample in a shuffled order: drift hits all of them alike.
+    """Times several actions, one sample of each per round in a random order, so that drift affects all alike.
 
-    ``after_round`` is called when each of them has had its turn; nothing is timed meanwhile.
+    ``after_round`` is called after each round; nothing is timed meanwhile.
     """
     inners = [calibrate(take, effort) for take in stopwatches]
     samples: list[list[float]] = [[] for _ in stopwatches]
@@ -80,7 +80,7 @@ def measure_together_by(
 
 
 def calibrate(take: Stopwatch, effort: Effort) -> int:
-    """Warms up and returns the calls per sample that make one last ``SAMPLE_S``."""
+    """Warms up; returns the calls per sample with which a sample lasts ``SAMPLE_S``."""
     take(1)
     inner, per_call = 1, take(1)
     while per_call * inner < SAMPLE_S and per_call * inner < effort.budget_s:
@@ -99,7 +99,7 @@ def sample(repeat: Repeat, inner: int, clock: Clock = time.perf_counter) -> floa
 def summarize(
     samples: list[float], inner: int, rng: np.random.Generator, is_complete: bool = True
 ) -> Measurement:
-    """Returns the median and its 95 % percentile-bootstrap interval."""
+    """Returns the median and its 95 % confidence interval by the percentile bootstrap (Efron 1979)."""
     taken = np.array(samples)
     medians = np.median(rng.choice(taken, size=(RESAMPLES, len(taken))), axis=1)
     low, high = np.percentile(medians, (2.5, 97.5))
@@ -109,7 +109,7 @@ def summarize(
 
 
 def _is_hopeless(samples: list[float], effort: Effort) -> bool:
-    """One sample twice above the limit is enough, as are three above it."""
+    """Tells whether to stop: after one sample twice above the limit, or three above it."""
     if effort.stop_above_s is None:
         return False
     return min(samples) > (2 * effort.stop_above_s if len(samples) < EARLY_SAMPLES else effort.stop_above_s)

@@ -3,13 +3,13 @@
 import importlib
 from typing import TYPE_CHECKING
 
-from tuner.errors import UsageError
-from tuner.feasible import FeasibleSet
-from tuner.sampler import AbstractSampler
+from tuner.core.errors import UsageError
+from tuner.core.sampler import AbstractSampler
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # the command line reads the names for its help
     from tuner.samplers.method import AbstractMethod
-    from tuner.samplers.task import Task
+    from tuner.samplers.task import SearchTask
+    from tuner.space.feasible_set import FeasibleSet
 
 # name -> module and class of the method; imported when one is made, because Optuna is slow to import
 SAMPLERS: dict[str, tuple[str, str]] = {
@@ -21,26 +21,34 @@ SAMPLERS: dict[str, tuple[str, str]] = {
     "random": ("random_rows", "RandomRows"),
     "exhaustive": ("exhaustive", "Exhaustive"),
 }
-
-
 OPTUNA = "optuna:"  # before the name of one of Optuna's own
 OPTUNA_NAMES = ("tpe", "gp", "cmaes", "nsgaii", "nsgaiii", "qmc", "random")
 
 
-def make_sampler(name: str, feasible: FeasibleSet, seed: int, first: tuple[int, ...] = ()) -> AbstractSampler:
-    """Returns a sampler that proposes the rows ``first``, then what its method chooses.
+def make_sampler(
+    name: str, feasible: "FeasibleSet", seed: int, first: tuple[int, ...] = ()
+) -> AbstractSampler:
+    """Returns a sampler that proposes the rows ``first``, then what its method chooses, demoted rows last.
 
     Raises UsageError for an unknown name, one whose packages are missing, or a negative seed.
     """
     require_sampler(name)
     if seed < 0:
         raise UsageError(f"seed: found {seed}, allowed 0 and more")
-    from tuner.samplers.pool import Pool
+    if feasible.is_preferred.all():
+        return _sampler(name, feasible, seed, first)
+    from tuner.samplers.demoted_last import DemotedLast
+
+    return DemotedLast(feasible, lambda part: _sampler(name, part, seed), first)
+
+
+def _sampler(name: str, feasible: "FeasibleSet", seed: int, first: tuple[int, ...] = ()) -> AbstractSampler:
+    from tuner.samplers.proposals import Pool
     from tuner.samplers.study import StudySampler
-    from tuner.samplers.task import Task
+    from tuner.samplers.task import SearchTask
 
     pool = Pool(feasible.rows)
-    return StudySampler(_method(name, Task(feasible, pool, seed, first)), pool)
+    return StudySampler(_method(name, SearchTask(feasible, pool, seed, first)), pool)
 
 
 def require_sampler(name: str) -> None:
@@ -52,7 +60,7 @@ def require_sampler(name: str) -> None:
     )
 
 
-def _method(name: str, task: "Task") -> "AbstractMethod":
+def _method(name: str, task: "SearchTask") -> "AbstractMethod":
     if name.startswith(OPTUNA):
         from tuner.samplers.optuna_rows import OptunaRows
 

@@ -10,19 +10,19 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from tuner.samplers.kernel import PRIOR, Kernel
-from tuner.samplers.scope import Scope
-from tuner.samplers.table import Floats
-from tuner.samplers.task import Task
+from tuner.samplers.considered_rows import Scope
+from tuner.samplers.row_similarity import PRIOR, RowSimilarity
+from tuner.samplers.row_table import Floats
+from tuner.samplers.task import SearchTask
 
 GOOD_SHARE = 0.15  # of the told rows, the fastest, that make up the good density
 GOOD_MIN = 2
 
 
 class Densities:
-    """Two sums of kernels. Pending rows and failures are among the others: asks in flight spread out."""
+    """Two kernel density estimates; pending rows and failures are in the second, which spreads proposals."""
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: SearchTask) -> None:
         self._task = task
         self._whole: _Pair | None = None
 
@@ -52,8 +52,8 @@ class Densities:
 class _Pair:
     """The densities of the good rows and of the others."""
 
-    def __init__(self, task: Task, scope: Scope) -> None:
-        self._kernel = Kernel(scope.table)
+    def __init__(self, task: SearchTask, scope: Scope) -> None:
+        self._similarity = RowSimilarity(scope.table)
         self._task = task
         self._good = _Density(len(scope.rows))
         self._other = _Density(len(scope.rows))
@@ -65,7 +65,7 @@ class _Pair:
         return ratio
 
     def _around(self, row: int) -> npt.NDArray[np.int64]:
-        return self._kernel.around(self._task.table.codes[row])
+        return self._similarity.around(self._task.table.codes[row])
 
 
 class _Density:

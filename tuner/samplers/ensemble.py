@@ -1,7 +1,8 @@
 """A bandit over the other methods: every second proposal is a probe of one in turn, the rest go to the best.
 
 Who made a proposal is not stored, so it follows from the proposal's place alone; only probes are credited.
-A resumed run therefore gives the same credit as an unbroken one.
+A resumed run therefore gives the same credit as an unbroken one. Credit by rank in a sliding window follows
+Fialho et al., 2010, https://doi.org/10.1007/978-3-642-15844-5_24.
 """
 
 from bisect import bisect_right
@@ -9,11 +10,11 @@ from bisect import bisect_right
 import numpy as np
 
 from tuner.samplers.evolution import Evolution
+from tuner.samplers.initial_rows import is_starting, start_row
 from tuner.samplers.local import Local
 from tuner.samplers.method import AbstractMethod
-from tuner.samplers.pool import Pool
-from tuner.samplers.start import is_starting, start_row
-from tuner.samplers.task import Task
+from tuner.samplers.proposals import Pool
+from tuner.samplers.task import SearchTask
 from tuner.samplers.tpe import Tpe
 from tuner.samplers.trees import Trees
 
@@ -28,7 +29,7 @@ ARMS: tuple[type[AbstractMethod], ...] = (Tpe, Local, Trees, Evolution)
 class Ensemble(AbstractMethod):
     """Chooses what the method with the most credit chooses; the first of equals."""
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: SearchTask) -> None:
         AbstractMethod.__init__(self, task)
         self._arms = tuple(arm(task) for arm in ARMS)
 

@@ -6,9 +6,9 @@ crossover and one mutation per child on average are the textbook's.
 
 import numpy as np
 
+from tuner.samplers.initial_rows import is_starting, start_row
 from tuner.samplers.method import AbstractMethod
-from tuner.samplers.start import is_starting, start_row
-from tuner.samplers.table import Codes
+from tuner.samplers.row_table import Codes
 
 POPULATION = 20  # the fastest rows, and the random rows of the start
 CROSSOVER = 0.5  # probability that a knob comes from the second parent

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tuner.samplers.table import Column, Floats, Table
+from tuner.samplers.row_table import Column, Floats, RowTable
 
 TREES = 40
 DEPTH = 10  # enough that leaves hold one or two of a few hundred observations
@@ -30,7 +30,7 @@ class Forest:
     mean: Floats  # (trees, leaves)
     variance: Floats  # (trees, leaves): how little it was observed
 
-    def predict(self, table: Table) -> tuple[Floats, Floats]:
+    def predict(self, table: RowTable) -> tuple[Floats, Floats]:
         """Returns mean and deviation at every row, from how much trees differ and what leaves saw."""
         total = np.zeros(len(table.codes), np.float32)
         squares, within = np.zeros_like(total), np.zeros_like(total)
@@ -48,7 +48,7 @@ class Forest:
         return mean, np.sqrt(np.maximum(variance, np.float32(1e-6)))
 
 
-def grow(table: Table, values: Array, rng: np.random.Generator) -> Forest:
+def grow(table: RowTable, values: Array, rng: np.random.Generator) -> Forest:
     """Returns a forest for standardized values of the rows of a table; its trees grow side by side."""
     depth = DEPTH if table.columns else 0
     trees = np.arange(TREES)

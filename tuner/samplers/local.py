@@ -1,9 +1,9 @@
-"""Steps from the fastest rows to rows beside them."""
+"""Stochastic hill climbing: steps from the fastest rows to unseen rows beside them."""
 
 import numpy as np
 
+from tuner.samplers.initial_rows import is_starting, start_row
 from tuner.samplers.method import AbstractMethod
-from tuner.samplers.start import is_starting, start_row
 
 EXPLORE = 0.05  # probability of a random row: a way out of a valley that is not the deepest
 CLIMBED = 3  # fastest rows whose neighbours come first

@@ -10,7 +10,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial
 from threadpoolctl import ThreadpoolController
 
-from tuner.samplers.task import Task
+from tuner.samplers.task import SearchTask
 
 NUMBER = "number"  # user attribute of a trial: its number in the run, which a replay keeps
 
@@ -21,7 +21,7 @@ class AbstractMethod(BaseSampler):
     A choice depends on the pool and on ``np.random.default_rng((seed, number))``, on nothing else.
     """
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: SearchTask) -> None:
         self.task = task
         self._threads = ThreadpoolController()
 

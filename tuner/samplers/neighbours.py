@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass, field
 
-from tuner.feasible import FeasibleSet
-from tuner.space import Candidate
+from tuner.core.candidate import Candidate
+from tuner.space.feasible_set import FeasibleSet
 
 
 @dataclass(frozen=True, eq=False)
 class Neighbours:
-    """Found one at a time, so that a set of any size costs nothing before."""
+    """The neighbours of each row, found when they are asked for: a set of any size costs nothing before."""
 
     feasible: FeasibleSet
     _known: dict[int, tuple[int, ...]] = field(default_factory=dict)

@@ -12,11 +12,11 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, IntD
 from optuna.samplers import BaseGASampler, BaseSampler
 from optuna.trial import FrozenTrial, TrialState
 
-from tuner.errors import UsageError
+from tuner.core.errors import UsageError
 from tuner.samplers.method import AbstractMethod
+from tuner.samplers.row_table import Codes
 from tuner.samplers.study import quiet_study
-from tuner.samplers.table import Codes
-from tuner.samplers.task import Task
+from tuner.samplers.task import SearchTask
 
 CONSTRAINTS = "constraints"  # system attribute of a trial that Optuna's samplers read
 GENERATIONS = ("NSGAIISampler:generation", "NSGAIIISampler:generation")  # others that they do
@@ -34,7 +34,7 @@ class OptunaRows(AbstractMethod):
     https://arxiv.org/abs/2012.06932), the genetic ones take all trials for one generation.
     """
 
-    def __init__(self, task: Task, name: str) -> None:
+    def __init__(self, task: SearchTask, name: str) -> None:
         AbstractMethod.__init__(self, task)
         self._kind = KINDS[name]
         for package in self._kind.packages:
@@ -111,8 +111,8 @@ def _cmaes(seed: int, history: History) -> BaseSampler:
 
 
 @dataclass(frozen=True)
-class Kind:
-    """One of Optuna's samplers."""
+class OptunaKind:
+    """How one of Optuna's samplers is made, and what it needs."""
 
     make: Callable[[int, History], BaseSampler]  # (seed, trials told)
     packages: tuple[str, ...] = ()  # beyond Optuna's own needs
@@ -121,18 +121,18 @@ class Kind:
 
 
 KINDS = {
-    "tpe": Kind(lambda seed, _: optuna.samplers.TPESampler(seed=seed, constraints_func=_stored)),
-    "gp": Kind(
+    "tpe": OptunaKind(lambda seed, _: optuna.samplers.TPESampler(seed=seed, constraints_func=_stored)),
+    "gp": OptunaKind(
         lambda seed, _: optuna.samplers.GPSampler(seed=seed, deterministic_objective=False),
         ("scipy", "torch"),
     ),
-    "cmaes": Kind(_cmaes, ("cmaes",), takes_numbers_only=True),
-    "nsgaii": Kind(_genetic(optuna.samplers.NSGAIISampler)),
-    "nsgaiii": Kind(_genetic(optuna.samplers.NSGAIIISampler)),
-    "qmc": Kind(
+    "cmaes": OptunaKind(_cmaes, ("cmaes",), takes_numbers_only=True),
+    "nsgaii": OptunaKind(_genetic(optuna.samplers.NSGAIISampler)),
+    "nsgaiii": OptunaKind(_genetic(optuna.samplers.NSGAIIISampler)),
+    "qmc": OptunaKind(
         lambda seed, _: optuna.samplers.QMCSampler(seed=seed, scramble=True, warn_independent_sampling=False),
         ("scipy",),
         is_sequence=True,
     ),
-    "random": Kind(lambda seed, _: optuna.samplers.RandomSampler(seed=seed)),
+    "random": OptunaKind(lambda seed, _: optuna.samplers.RandomSampler(seed=seed)),
 }

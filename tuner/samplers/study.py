@@ -3,9 +3,9 @@
 import optuna
 from optuna.samplers import BaseSampler
 
-from tuner.sampler import AbstractSampler
+from tuner.core.sampler import AbstractSampler
 from tuner.samplers.method import NUMBER, AbstractMethod
-from tuner.samplers.pool import Pool
+from tuner.samplers.proposals import Pool
 
 ROW = "row"  # the one parameter of a trial
 

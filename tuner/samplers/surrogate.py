@@ -1,14 +1,14 @@
-"""What a Gaussian process says of every row, from whatever was told so far."""
+"""Expected improvement of every row by a Gaussian process, from whatever was told so far."""
 
 import numpy as np
 
-from tuner.samplers.evidence import Widths, fit
-from tuner.samplers.improvement import log_expected_improvement
-from tuner.samplers.outcomes import modelled, standardized
-from tuner.samplers.process import Process
-from tuner.samplers.scope import Scope
-from tuner.samplers.table import Floats
-from tuner.samplers.task import Task
+from tuner.samplers.considered_rows import Scope
+from tuner.samplers.expected_improvement import log_expected_improvement
+from tuner.samplers.gaussian_process import GaussianProcess
+from tuner.samplers.gp_widths import Widths, fit
+from tuner.samplers.outcome_scaling import modelled, standardized
+from tuner.samplers.row_table import Floats
+from tuner.samplers.task import SearchTask
 
 OBSERVED_LIMIT = 300  # rows that a process is given: its costs grow with their cube
 FIT_GROWTH = 1.15  # of the number of rows from one fit of the widths to the next
@@ -21,10 +21,10 @@ class Surrogate:
     first so many proposals, and is repeated when an outcome among them arrives late.
     """
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: SearchTask) -> None:
         self._task = task
         self._fitted: tuple[object, Widths] | None = None
-        self._process: tuple[Widths, Process] | None = None
+        self._process: tuple[Widths, GaussianProcess] | None = None
 
     def log_gain(self, scope: Scope) -> Floats:
         """Returns the logarithm of the expected improvement at every row of the scope."""
@@ -37,12 +37,12 @@ class Surrogate:
         )
         return log_expected_improvement(mean, deviation, float(values.min()))
 
-    def _of(self, scope: Scope, widths: Widths) -> Process:
+    def _of(self, scope: Scope, widths: Widths) -> GaussianProcess:
         """Returns the process over a scope, kept while the scope is every row and the widths stay."""
         if not scope.is_whole:
-            return Process(scope, widths)
+            return GaussianProcess(scope, widths)
         if self._process is None or self._process[0] is not widths:
-            self._process = (widths, Process(scope, widths))
+            self._process = (widths, GaussianProcess(scope, widths))
         return self._process[1]
 
     def _widths(self) -> Widths:

@@ -5,19 +5,19 @@ from functools import cached_property
 
 import numpy as np
 
-from tuner.feasible import FeasibleSet
+from tuner.samplers.considered_rows import Scope, sampled, whole
 from tuner.samplers.neighbours import Neighbours
-from tuner.samplers.pool import Pool
-from tuner.samplers.scope import Scope, sampled, whole
-from tuner.samplers.table import Floats, Rows, Table
+from tuner.samplers.proposals import Pool
+from tuner.samplers.row_table import Floats, Rows, RowTable
+from tuner.space.feasible_set import FeasibleSet
 
 SCORED_LIMIT = 1 << 15  # rows that are all looked at for every proposal: 20 ms; of more, a sample is
 BEST_ROWS = 4  # whose neighbours belong to every sample
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
-    """Shared by the methods that search one feasible set together."""
+class SearchTask:
+    """A feasible set with the state of its search, shared by the methods that search it together."""
 
     feasible: FeasibleSet
     pool: Pool
@@ -25,13 +25,13 @@ class Task:
     first: tuple[int, ...] = ()  # rows to propose before any other
 
     @cached_property
-    def table(self) -> Table:
+    def table(self) -> RowTable:
         """Returns all rows as integers."""
-        return Table.of(self.feasible)
+        return RowTable.of(self.feasible)
 
     @cached_property
     def neighbours(self) -> Neighbours:
-        """Returns who is near whom."""
+        """Returns what finds the rows that differ from one in a single knob."""
         return Neighbours(self.feasible)
 
     @cached_property

@@ -9,10 +9,10 @@ matter and how sure that is. Both give an expected improvement at every unseen r
 import numpy as np
 
 from tuner.samplers.density import Densities
+from tuner.samplers.initial_rows import is_starting, start_row
 from tuner.samplers.method import AbstractMethod
-from tuner.samplers.start import is_starting, start_row
 from tuner.samplers.surrogate import Surrogate
-from tuner.samplers.task import Task
+from tuner.samplers.task import SearchTask
 
 KERNEL_WEIGHT = 1.0  # exponent of the kernels' improvement in the product; the process' has 1
 
@@ -20,7 +20,7 @@ KERNEL_WEIGHT = 1.0  # exponent of the kernels' improvement in the product; the 
 class Tpe(AbstractMethod):
     """Chooses the row with the largest product. Pending rows and failures count as slow (constant liar)."""
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: SearchTask) -> None:
         AbstractMethod.__init__(self, task)
         self._densities = Densities(task)
         self._surrogate = Surrogate(task)

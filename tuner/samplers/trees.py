@@ -2,11 +2,11 @@
 
 import numpy as np
 
+from tuner.samplers.expected_improvement import log_expected_improvement
 from tuner.samplers.forest import grow
-from tuner.samplers.improvement import log_expected_improvement
+from tuner.samplers.initial_rows import is_starting, start_row
 from tuner.samplers.method import AbstractMethod
-from tuner.samplers.outcomes import modelled, standardized
-from tuner.samplers.start import is_starting, start_row
+from tuner.samplers.outcome_scaling import modelled, standardized
 
 MODELLED_LIMIT = 2000  # rows that trees are grown from
 

@@ -1,18 +1,18 @@
-"""The arrays that a tuned kernel is called with: names, shapes and types, and whether those given fit."""
+"""Checks of the arrays that a tuned kernel is called with: their number, shapes and types."""
 
 from typing import Any
 
 import numpy as np
 
-from tuner.errors import UsageError
-from tuner.problem import Problem
-from tuner.reference import NUMPY_DTYPES, output_dtype
+from tuner.core.errors import UsageError
+from tuner.core.problem import Problem
+from tuner.payload.reference import NUMPY_DTYPES, output_dtype
 
 Expected = tuple[str, tuple[int, ...], "np.dtype[Any]"]  # name, shape, type
 
 
 def expected_inputs(problem: Problem) -> tuple[Expected, ...]:
-    """Returns A, B[, bias] as the problem's layout stores them."""
+    """Returns the inputs A, B[, bias], shaped as the problem's layout stores them."""
     m, n, k = problem.sizes
     dtype = NUMPY_DTYPES[problem.dtype]
     a = ("a", (k, m) if problem.layout == "tn" else (m, k), dtype)
@@ -22,7 +22,7 @@ def expected_inputs(problem: Problem) -> tuple[Expected, ...]:
 
 
 def expected_output(problem: Problem) -> Expected:
-    """Returns C."""
+    """Returns the output C."""
     return ("out", problem.sizes[:2], output_dtype(problem))
 
 

@@ -1,26 +1,26 @@
-"""The replay target: answers from a recorded space. Nothing is compiled, run or timed here."""
+"""The replay target: answers from a recorded space, without compiling, running or timing."""
 
 from dataclasses import replace
 
 import numpy as np
 
-from tuner.errors import CandidateError, Failure, Stage
-from tuner.machine import Compiler, Machine
-from tuner.problem import Problem
-from tuner.record import Measurement, Verdict
-from tuner.recorded_space import RecordedSpace, RecordedTime
+from tuner.core.candidate import Candidate
+from tuner.core.errors import CandidateError, Failure, Stage
+from tuner.core.machine import Compiler, Machine
+from tuner.core.problem import Problem
+from tuner.core.record import Measurement, Verdict
+from tuner.core.target import AbstractTarget, Artifact, Effort, Script
+from tuner.recorded.space import RecordedSpace, RecordedTime
 from tuner.runtime.timing import summarize
-from tuner.space import Candidate
-from tuner.target import AbstractTarget, Artifact, Effort, Script
 
-ROW = "// row "  # begins the script of a point: where in the recording it stands
-MARK = "replay of "  # begins the name of a machine whose times are only told again
+ROW = "// row "  # begins the script of a point, followed by its row in the recording
+MARK = "replay of "  # begins the name of a machine whose times are recorded ones
 BEFORE_LOADING = (Stage.BIND, Stage.COMPILE, Stage.RESOURCES)
 UNVERIFIED = Verdict(0.0, 0, ("the recording does not say how right the result was",))
 
 
 class ReplayTarget(AbstractTarget):
-    """Looks each point up: its failure is raised at the stage that the recording names."""
+    """Looks each point up; its recorded failure is raised at its recorded stage."""
 
     name = "replay"
 
@@ -28,7 +28,7 @@ class ReplayTarget(AbstractTarget):
         self._space = space
 
     def machine(self) -> Machine:
-        """Returns the recorded machine under a name that no real one has."""
+        """Returns the recorded machine, under a name that no real machine has."""
         machine = self._space.machine
         return replace(machine, name=f"{MARK}{machine.name}")
 
@@ -38,7 +38,7 @@ class ReplayTarget(AbstractTarget):
         return replace(self._space.compiler, packages=(*self._space.compiler.packages, *recording))
 
     def bind(self, candidate: Candidate) -> Script:
-        """Returns the name of a point's row in place of its script. Raises CandidateError as recorded."""
+        """Returns the row of a point as its script. Raises the recorded CandidateError."""
         row = self._space.feasible.row_of(candidate)
         if row is None:
             raise CandidateError(Stage.BIND, f"{candidate.text} is not in recording {self._space.name}")
@@ -65,7 +65,7 @@ class ReplayTarget(AbstractTarget):
     def measure(
         self, problem: Problem, loaded: object, effort: Effort, rng: np.random.Generator
     ) -> Measurement:
-        """Returns what was measured then, whatever the effort now."""
+        """Returns the recorded measurement, whatever the effort."""
         row = _row(loaded)
         self._raise_at((Stage.MEASURE,), row)
         outcome = self._space.outcomes[row]
@@ -89,7 +89,7 @@ def _row(loaded: object) -> int:
 
 
 def _measurement(recorded: RecordedTime, row: int) -> Measurement:
-    """Returns a recorded time; an interval that it lacks comes from its samples, always the same."""
+    """Returns a recorded measurement; a missing interval is bootstrapped, with the row as the random seed."""
     if recorded.measurement is not None:
         return recorded.measurement
     samples = list(recorded.samples_s or (recorded.time_s,))

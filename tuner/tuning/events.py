@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tuner.machine import Machine
-from tuner.record import Record
-from tuner.runs import Counts, RunSettings, Vendor
+from tuner.core.machine import Machine
+from tuner.core.record import Record
+from tuner.core.runs import Counts, RunSettings, Vendor
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,11 @@
 
 from dataclasses import dataclass
 
-from tuner.answer import half_width
-from tuner.bench import AbstractBench
-from tuner.record import Measurement
-from tuner.report import record_of
-from tuner.runs import StoredTrial, Vendor
-from tuner.target import Effort
+from tuner.analysis.answer import half_width
+from tuner.core.bench import AbstractBench, BoundRecord
+from tuner.core.record import Measurement
+from tuner.core.runs import StoredTrial, Vendor, record_of
+from tuner.core.target import Effort, Script
 
 FINALISTS = 8
 FINAL_EFFORT = Effort(budget_s=0.4, min_samples=15, max_samples=200)  # of each finalist
@@ -36,8 +35,8 @@ def time_finalists(
     bench: AbstractBench, finalists: tuple[StoredTrial, ...], effort: Effort = FINAL_EFFORT
 ) -> Finals:
     """Times the finalists interleaved; the fastest takes part twice, which shows the noise floor."""
-    records = tuple(record_of(trial) for trial in finalists)
-    found = bench.finals((*records, records[0]), effort)
+    bound = tuple(bound_record(trial) for trial in finalists)
+    found = bench.finals((*bound, bound[0]), effort)
     *measurements, again = found.times
     times = tuple(
         (trial, measurement)
@@ -47,6 +46,12 @@ def time_finalists(
     first = measurements[0]
     noise = None if first is None or again is None else noise_of(first, again)
     return Finals(times, noise, found.vendor)
+
+
+def bound_record(trial: StoredTrial) -> BoundRecord:
+    """Returns what became of a stored trial, with its script. Raises ValueError without an outcome."""
+    record = record_of(trial)
+    return BoundRecord(record, Script(trial.script_text, record.script_sha256))
 
 
 def noise_of(first: Measurement, again: Measurement) -> float:

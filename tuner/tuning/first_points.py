@@ -4,32 +4,31 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tuner.feasible import FeasibleSet
-from tuner.first_point import SEED, SPACE_FILE, FirstPoint
-from tuner.machine import Machine
-from tuner.nearest import Task
-from tuner.nearest_row import nearest_row
-from tuner.runs import RunSettings
-from tuner.space import Candidate
-from tuner.tuning.composition import Composition, Plan
-from tuner.tuning.known import known_resources, known_tasks
-from tuner.warm_start import warm_points
+from tuner.analysis.task_distance import TuningTask
+from tuner.analysis.warm_start import warm_points
+from tuner.core.candidate import Candidate
+from tuner.core.machine import Machine
+from tuner.core.runs import SEED, SPACE_FILE, FirstPoint, RunSettings
+from tuner.space.feasible_set import FeasibleSet
+from tuner.space.nearest_row import nearest_row
+from tuner.tuning.earlier_runs import EarlierRuns
+from tuner.tuning.target_kind import Plan, TargetKind
 
 if TYPE_CHECKING:
     from tuner.db.store import Store
 
 
 def planned(
-    settings: RunSettings, machine: Machine, composition: Composition, store: "Store"
+    settings: RunSettings, machine: Machine, kind: TargetKind, store: "Store"
 ) -> tuple[RunSettings, Plan]:
     """Returns the settings with all that comes first, and the plan; settings that say it stay as they are."""
     if settings.first is not None:
-        return settings, composition.plan(settings, machine)
-    task = Task(settings.problem, machine, settings.threads)
-    wishes = warm_points(task, known_tasks(settings, machine, store))
+        return settings, kind.plan(settings, machine)
+    task, earlier = TuningTask(settings.problem, machine, settings.threads), EarlierRuns(store)
+    wishes = warm_points(task, earlier.known_tasks(settings, machine))
     # of a space that is sampled the plan takes in what is feasible of them
-    plan = composition.plan(replace(settings, first=wishes), machine)
-    seeds = plan.seeds(known_resources(settings, machine, store))
+    plan = kind.plan(replace(settings, first=wishes), machine)
+    seeds = plan.seeds(earlier.known_resources(settings, machine))
     return replace(settings, first=_first_points(wishes, plan, seeds)), plan
 
 

@@ -3,8 +3,8 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tuner.record import Measurement, Record
-from tuner.runs import Run, TrialQuery
+from tuner.core.record import Measurement, Record
+from tuner.core.runs import Run, TrialQuery
 
 if TYPE_CHECKING:
     from tuner.db.store import Store
@@ -33,7 +33,7 @@ def hopeless_before(store: "Store", run: Run) -> Hopeless:
     settings, problem, known = run.settings, run.settings.problem, Hopeless()
     query = TrialQuery.of(
         problem,
-        target=settings.target,
+        target=settings.target.text,
         machine=run.machine.name,
         threads=settings.threads,
         status="measured",

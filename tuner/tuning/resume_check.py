@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tuner.errors import TunerError
-from tuner.run_difference import Difference, differences
-from tuner.runs import RunSettings, StoredTrial, TrialQuery
+from tuner.analysis.run_difference import Difference, differences
+from tuner.core.errors import TunerError
+from tuner.core.runs import RunSettings, StoredTrial, TrialQuery
 from tuner.tuning.composition import Composition
 from tuner.tuning.interruption import Interruption
 from tuner.tuning.run import begin

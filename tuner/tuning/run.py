@@ -2,20 +2,20 @@
 
 from typing import TYPE_CHECKING
 
-from tuner import __version__
-from tuner.errors import CandidateError, UsageError
-from tuner.feasible import FeasibleSet
-from tuner.machine import Compiler, Machine
-from tuner.runs import Run, RunSettings, StoredTrial, TrialQuery
+from tuner.core.errors import CandidateError, UsageError
+from tuner.core.machine import Compiler, Machine
+from tuner.core.runs import Run, RunSettings, StoredTrial, TrialQuery
 from tuner.samplers import make_sampler
-from tuner.target_name import TargetName
-from tuner.tuning.composition import Bind, Composition, Plan
+from tuner.space.feasible_set import FeasibleSet
+from tuner.tuning.composition import Composition
 from tuner.tuning.events import Observer, RunStarted, ignore
 from tuner.tuning.first_points import planned, rows_of_first
 from tuner.tuning.interruption import Interruption
-from tuner.tuning.memory import require_memory, require_workers
-from tuner.tuning.replaying import composition_for
-from tuner.tuning.session import Session, TunedRun
+from tuner.tuning.memory_check import require_memory, require_workers
+from tuner.tuning.session import TuningSession
+from tuner.tuning.target_kind import Bind, Plan
+from tuner.tuning.tuned_run import TunedRun
+from tuner.version import __version__
 
 if TYPE_CHECKING:
     from tuner.db.store import Store
@@ -29,18 +29,18 @@ def begin(
     observe: Observer = ignore,
 ) -> TunedRun:
     """Runs a new run to its end. Raises UsageError before anything is stored when it cannot begin."""
-    if not TargetName.parse(settings.target).is_replay:  # which starts no process
+    kind = composition.kind_of_run(settings)
+    if not settings.target.is_replay:  # which starts no process and holds no array
         require_workers(settings.workers, composition.machine())
-    composition = composition_for(settings, composition)
-    require_memory(settings.problem, composition.machine())
-    machine = composition.target_machine(settings.target)
-    settings, plan = planned(settings, machine, composition, store)
+        require_memory(settings.problem, composition.machine())
+    machine = kind.machine(settings.target)
+    settings, plan = planned(settings, machine, kind, store)
     sampler = make_sampler(settings.sampler, plan.feasible, settings.seed, rows_of_first(settings, plan))
-    compiler = composition.compiler(settings.target)
+    compiler = kind.compiler(settings.target)
     run_id = store.begin_run(settings, machine, compiler, __version__, composition.load_average())
     run = store.run(run_id)
     observe(_started(run, plan, ()))
-    return Session(run, (), plan.feasible, sampler, composition, store, interruption, observe).run()
+    return TuningSession(run, (), plan.feasible, sampler, kind, store, interruption, observe).run()
 
 
 def resume(
@@ -54,18 +54,18 @@ def resume(
     run = store.run(run_id)
     if run.elsewhere is not None:
         raise UsageError(f"run {run_id}: was measured from a bundle, allowed a run that tuner tune began")
-    composition = composition_for(run.settings, composition)
-    machine = composition.target_machine(run.settings.target)
-    _require_same_code(run, machine, composition.compiler(run.settings.target))
-    plan = composition.plan(run.settings, machine)
+    kind = composition.kind_of_run(run.settings)
+    machine = kind.machine(run.settings.target)
+    _require_same_code(run, machine, kind.compiler(run.settings.target))
+    plan = kind.plan(run.settings, machine)
     stored = store.trials(TrialQuery(run=run_id, sort="number"))
     _require_same_rows(run, plan.feasible, stored)
-    _require_same_scripts(run, composition.bind(run.settings, machine), stored)
+    _require_same_scripts(run, kind.bind(run.settings, machine), stored)
     first = rows_of_first(run.settings, plan)
     sampler = make_sampler(run.settings.sampler, plan.feasible, run.settings.seed, first)
     store.resume_run(run_id)
     observe(_started(run, plan, stored))
-    return Session(run, stored, plan.feasible, sampler, composition, store, interruption, observe).run()
+    return TuningSession(run, stored, plan.feasible, sampler, kind, store, interruption, observe).run()
 
 
 def _started(run: Run, plan: Plan, stored: tuple[StoredTrial, ...]) -> RunStarted:

@@ -11,16 +11,16 @@ import signal
 import sys
 import traceback
 
-from tuner.errors import CandidateError, TunerError
+from tuner.core.errors import CandidateError, TunerError
 from tuner.workers.protocol import (
-    Defect,
+    CallRequest,
     Event,
     GoAhead,
     Inbox,
     Message,
     Ready,
     Reply,
-    Request,
+    ServiceDefect,
     ServiceSpec,
     encode,
 )
@@ -84,11 +84,11 @@ def serve(channel: Channel, service: object) -> None:
             request = channel.receive()
         except EOFError:
             return
-        assert isinstance(request, Request)
+        assert isinstance(request, CallRequest)
         _answer(channel, service, request)
 
 
-def _answer(channel: Channel, service: object, request: Request) -> None:
+def _answer(channel: Channel, service: object, request: CallRequest) -> None:
     try:
         channel.send(Reply(getattr(service, request.method)(*request.args)))
     except CandidateError as error:
@@ -97,11 +97,11 @@ def _answer(channel: Channel, service: object, request: Request) -> None:
         channel.send(_defect(error))
 
 
-def _defect(error: BaseException) -> Defect:
+def _defect(error: BaseException) -> ServiceDefect:
     line = traceback.format_exception_only(error)[0].splitlines()[0]  # survives a __str__ that raises
     if isinstance(error, TunerError):  # raised on purpose: its message is for people, its class is not
         line = str(error)
-    return Defect(line, "".join(traceback.format_exception(error)))
+    return ServiceDefect(line, "".join(traceback.format_exception(error)))
 
 
 def _die_with(parent_pid: int) -> None:

@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass
 
-from tuner.problem import Problem
-from tuner.target import Effort
+from tuner.core.problem import Problem
+from tuner.core.target import Effort
 
 SLOWEST_FLOP_PER_S = 1e9  # a plain scalar loop reaches this: what is slower than this counts as a hang
 REFERENCE_FLOP_PER_S = 5e9  # float64 numpy on one core, the slowest machine tried
 CALLS = 20  # of the kernel: 2 to verify, warm-up, first samples, and room for a slow candidate
+GPU_CALLS = 60  # of a kernel that is slow but not hopeless: 20 warm samples, 20 cold ones, and around them
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,10 @@ class Limits:
         self, problem: Problem, effort: Effort, call_s: float | None, artifacts: int = 1
     ) -> float:
         """Returns how long judging may take when a call is expected to take ``call_s`` (None: not known)."""
+        reference_s = problem.flop / REFERENCE_FLOP_PER_S
+        return self.judge_timeout_s + reference_s + artifacts * self.timing_s(problem, effort, call_s)
+
+    def timing_s(self, problem: Problem, effort: Effort, call_s: float | None) -> float:
+        """Returns how long the calls of one artifact may take; ``call_s`` None: those of the slowest kind."""
         call_s = problem.flop / self.slowest_flop_per_s if call_s is None else call_s
-        timing_s = self.calls * call_s + 4 * effort.budget_s
-        return self.judge_timeout_s + problem.flop / REFERENCE_FLOP_PER_S + artifacts * timing_s
+        return self.calls * call_s + 4 * effort.budget_s

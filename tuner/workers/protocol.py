@@ -1,7 +1,7 @@
 """What the tuner and its child processes say to each other: length-prefixed pickles over pipes.
 
-parent: ServiceSpec, then Request ..., with a GoAhead for every Event
-child:  Ready, then per Request any number of Events and one Reply; Defect in place of Ready or Reply
+parent: ServiceSpec, then CallRequest ..., with a GoAhead for every Event
+child:  Ready, then per CallRequest any number of Events and one Reply; ServiceDefect in place of either
 """
 
 import importlib
@@ -43,7 +43,7 @@ class ServiceSpec:
 
 
 @dataclass(frozen=True)
-class Request:
+class CallRequest:
     """One call of a method of the service."""
 
     method: str
@@ -77,14 +77,14 @@ class GoAhead:
 
 
 @dataclass(frozen=True)
-class Defect:
+class ServiceDefect:
     """An exception that is no CandidateError."""
 
     line: str  # for people
     trace: str
 
 
-Message = ServiceSpec | Request | Ready | Reply | Event | GoAhead | Defect
+Message = ServiceSpec | CallRequest | Ready | Reply | Event | GoAhead | ServiceDefect
 
 
 def encode(message: Message) -> bytes:

@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from tuner.bench import FinalTimes
-from tuner.errors import CandidateError, Stage, TunerError
-from tuner.evaluate import Judgement, judge
-from tuner.problem import Problem
-from tuner.runs import Vendor
-from tuner.target import AbstractJudge, AbstractTarget, AbstractVendorSource, Artifact, Effort, Script
-from tuner.workers.finals import Group
+from tuner.core.bench import FinalTimes
+from tuner.core.errors import CandidateError, Stage, TunerError
+from tuner.core.problem import Problem
+from tuner.core.runs import Vendor
+from tuner.core.target import AbstractJudge, AbstractTarget, AbstractVendorSource, Artifact, Effort, Script
+from tuner.workers.group_timing import Group
+from tuner.workers.judge import Judgement, judge
 from tuner.workers.protocol import Factory, ServiceSpec
 
 TIMING = "timing"  # the Event before the clock matters: the parent quiets the machine, then lets go on

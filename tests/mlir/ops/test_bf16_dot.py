@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from tests.mlir.ops.conftest import Apply
-from tuner.errors import CandidateError, Stage
-from tuner.mlir import interpreter, lowering
+from tuner.core.errors import CandidateError, Stage
+from tuner.mlir import interpreter
 from tuner.mlir.bindings import ir
+from tuner.mlir.cpu import lowering
 from tuner.mlir.jit import CompiledFunction, JittedModule, PackedArguments
-from tuner.runtime.host import describe_machine
+from tuner.runtime.cpu.describe_host import describe_machine
 
 pytestmark = pytest.mark.mlir
 

@@ -9,13 +9,10 @@ pytestmark = pytest.mark.mlir
 LINE = '"tuner.bypass_l1"(%func) : (!transform.any_op) -> ()'
 
 
-@pytest.mark.parametrize(
-    ("dtype", "elements", "bypasses"),
-    [("f16", 8, True), ("f16", 4, False), ("f32", 4, True), ("f32", 1, False), ("f64", 2, True)],
-)
-def test_copies_of_sixteen_bytes_bypass(dtype: str, elements: int, bypasses: bool, apply: Apply) -> None:
+def payload(dtype: str, elements: int) -> str:
+    """Returns one copy of so many elements."""
     tile = f"memref<64x{dtype}, #gpu.address_space<workgroup>>"
-    payload = f"""
+    return f"""
 module {{
   func.func @f(%a: memref<64x{dtype}>, %i: index, %n: index) {{
     %tile = memref.alloc() : {tile}
@@ -24,4 +21,11 @@ module {{
   }}
 }}
 """
-    assert ("bypassL1" in apply(LINE, payload)) == bypasses
+
+
+@pytest.mark.parametrize(
+    ("dtype", "elements", "bypasses"),
+    [("f16", 8, True), ("f16", 4, False), ("f32", 4, True), ("f32", 1, False), ("f64", 2, True)],
+)
+def test_copies_of_sixteen_bytes_bypass(dtype: str, elements: int, bypasses: bool, apply: Apply) -> None:
+    assert ("bypassL1" in apply(LINE, payload(dtype, elements))) == bypasses

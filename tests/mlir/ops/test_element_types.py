@@ -5,9 +5,9 @@ from collections.abc import Callable
 import pytest
 
 from tests.mlir.ops.conftest import Apply
-from tuner.errors import CandidateError
-from tuner.gpu_payload import gpu_payload_mlir, views_in
-from tuner.problem import Matmul
+from tuner.core.errors import CandidateError
+from tuner.core.problem import Matmul
+from tuner.payload.gpu import gpu_payload_mlir, views_in
 
 pytestmark = pytest.mark.mlir
 

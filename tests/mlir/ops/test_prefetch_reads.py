@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.mlir.ops.conftest import Apply
-from tuner.errors import CandidateError, Stage
+from tuner.core.errors import CandidateError, Stage
 
 pytestmark = pytest.mark.mlir
 

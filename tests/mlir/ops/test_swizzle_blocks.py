@@ -5,7 +5,7 @@ import re
 import pytest
 
 from tests.mlir.ops.conftest import Apply
-from tuner.errors import CandidateError
+from tuner.core.errors import CandidateError
 from tuner.mlir import interpreter
 from tuner.mlir.bindings import ir, passmanager
 

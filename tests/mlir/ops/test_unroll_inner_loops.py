@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from tests.mlir.ops.conftest import Apply
-from tuner.errors import CandidateError, Stage
-from tuner.mlir import interpreter, lowering
+from tuner.core.errors import CandidateError, Stage
+from tuner.mlir import interpreter
 from tuner.mlir.bindings import ir
+from tuner.mlir.cpu import lowering
 from tuner.mlir.jit import CompiledFunction, JittedModule, PackedArguments
 
 pytestmark = pytest.mark.mlir

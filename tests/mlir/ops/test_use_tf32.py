@@ -3,7 +3,7 @@
 import pytest
 
 from tests.mlir.ops.conftest import Apply
-from tuner.errors import CandidateError
+from tuner.core.errors import CandidateError
 
 pytestmark = pytest.mark.mlir
 

@@ -5,7 +5,8 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.ptx.snippets import each_lane, kernel, run
-from tuner.ptx import Defect, SimulationError, UnsupportedInstruction, simulate
+from tuner.ptx.defects import Defect, SimulationError, UnsupportedInstruction
+from tuner.ptx.launch import simulate
 
 Array = NDArray[Any]
 SHARED = ".shared .align 16 .b8 tile[512];\n"

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 
 from tests.ptx.matmuls import DATA
 from tests.ptx.snippets import run
-from tuner.ptx import UnsupportedInstruction, simulate
+from tuner.ptx.defects import UnsupportedInstruction
+from tuner.ptx.launch import simulate
 
 Array = NDArray[Any]
 SHARED = ".shared .align 16 .b8 tile[16];\n"

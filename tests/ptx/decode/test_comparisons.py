@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from tests.ptx.snippets import each_lane, lanes_of
-from tuner.ptx import UnsupportedInstruction
+from tuner.ptx.defects import UnsupportedInstruction
 
 Array = NDArray[Any]
 ORDERED: dict[str, Callable[[Any, Any], bool]] = {

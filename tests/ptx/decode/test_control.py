@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from tests.ptx.snippets import run
-from tuner.ptx import Defect, SimulationError
+from tuner.ptx.defects import Defect, SimulationError
 
 TILE = ".shared .align 4 .b8 tile[512];\n"
 OUT = "add.s64 %rd9, %p0, %t4w; st.global.u32 [%rd9], %r1;"

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tests.ptx.decode.test_integers import numpy_name, wrap
 from tests.ptx.snippets import each_lane, lanes_of, rounded, same_bits
-from tuner.ptx import UnsupportedInstruction
+from tuner.ptx.defects import UnsupportedInstruction
 
 Array = NDArray[Any]
 INTEGERS = ("u8", "s8", "u16", "s16", "u32", "s32", "u64", "s64")

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from tests.ptx.snippets import run
-from tuner.ptx import Defect, SimulationError, UnsupportedInstruction
+from tuner.ptx.defects import Defect, SimulationError, UnsupportedInstruction
 
 TILE = ".shared .align 16 .b8 tile[1024];\n"
 PLACE = """mul.lo.u32 %r9, %t, {size}; mov.u32 %r8, tile; add.u32 %r8, %r8, %r9; cvt.u64.u32 %rd9, %r9;

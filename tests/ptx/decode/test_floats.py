@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from tests.ptx.snippets import each_lane, lanes_of, rounded, same_bits
-from tuner.ptx import UnsupportedInstruction
+from tuner.ptx.defects import UnsupportedInstruction
 
 Array = NDArray[Any]
 TYPES = {"f16": "f2", "f32": "f4", "f64": "f8"}

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from tests.ptx.snippets import each_lane, lanes_of
-from tuner.ptx import UnsupportedInstruction
+from tuner.ptx.defects import UnsupportedInstruction
 
 Array = NDArray[Any]
 TYPES = ("u16", "s16", "u32", "s32", "u64", "s64")

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.ptx.snippets import run
-from tuner.ptx import Defect, SimulationError, UnsupportedInstruction
+from tuner.ptx.defects import Defect, SimulationError, UnsupportedInstruction
 
 Array = NDArray[Any]
 Place = Callable[[int, int], tuple[int, int]]  # lane, element of the fragment -> row, column

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from numpy.typing import NDArray
 
 from tests.ptx.snippets import each_lane, lanes_of, run
-from tuner.ptx import UnsupportedInstruction
+from tuner.ptx.defects import UnsupportedInstruction
 
 Array = NDArray[Any]
 

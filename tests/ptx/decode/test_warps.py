@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from tests.ptx.snippets import each_lane, run
-from tuner.ptx import Defect, SimulationError
+from tuner.ptx.defects import Defect, SimulationError
 
 Array = NDArray[Any]
 EVERYONE = 0xFFFFFFFF

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks.gpu_check.stub_driver import StubDriver, stub_library
 from tests.runtime.calling_every import call_everything
 from tests.runtime.simulated.test_kernels import SCALE, Parameters
-from tests.runtime.stub_driver import StubDriver, stub_library
-from tuner.device import DeviceError, Extent, KernelLaunch, TensorMapLayout
+from tuner.core.device import DeviceError, Extent, KernelLaunch, TensorMapLayout
 
 KERNEL = b""".version 8.0
 .target sm_90
@@ -188,9 +188,9 @@ import ctypes
 import numpy as np
 from tests.runtime.calling_every import call_everything
 from tests.runtime.cuda.test_cuda_device import KERNEL
-from tests.runtime.stub_driver import StubDriver
-from tuner.device import DeviceError, Extent, KernelLaunch, TensorMapLayout
-from tuner.runtime.cuda import open_device
+from benchmarks.gpu_check.stub_driver import StubDriver
+from tuner.core.device import DeviceError, Extent, KernelLaunch, TensorMapLayout
+from tuner.runtime.cuda.opening import open_device
 stub = StubDriver()
 device = open_device()
 assert device._driver.origin.startswith("cuda-bindings"), device._driver.origin

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 from tests.runtime.calling_every import call_everything
-from tests.runtime.host_modules import BUFFER, IN_PLACE, TOKENS, N, compiled, two_chains
+from tests.runtime.programs.host_modules import BUFFER, IN_PLACE, TOKENS, N, compiled, two_chains
 from tests.runtime.simulated.test_kernels import SCALE, Parameters
-from tuner.device import DeviceError
-from tuner.runtime.cuda import CudaDevice
+from tuner.core.device import DeviceError
 from tuner.runtime.cuda.bindings_driver import BindingsDriver
 from tuner.runtime.cuda.ctypes_driver import CtypesDriver
+from tuner.runtime.cuda.cuda_device import CudaDevice
 from tuner.runtime.cuda.driver import AbstractDriver, CheckedDriver
 from tuner.runtime.cuda.opening import open_device
-from tuner.runtime.device_arrays import DeviceArray
-from tuner.runtime.program import LoadedProgram
+from tuner.runtime.programs.device_arrays import DeviceArray
+from tuner.runtime.programs.device_function import DeviceFunction
 
 pytestmark = [pytest.mark.mlir, pytest.mark.cuda]
 
@@ -73,7 +73,7 @@ def test_kernels_compute(device: CudaDevice) -> None:
 
 
 def test_programs_and_their_graphs_compute(device: CudaDevice) -> None:
-    loaded, a = LoadedProgram(two_chains(), device), A.copy()
+    loaded, a = DeviceFunction(two_chains(), device), A.copy()
     for scale in (1, 3):
         np.testing.assert_array_equal(loaded(scale * A, B), 2 * scale * A + 2 * B)
     graph = loaded.as_graph(a, B)
@@ -85,14 +85,14 @@ def test_programs_and_their_graphs_compute(device: CudaDevice) -> None:
 
 
 def test_programs_that_make_their_own_streams_compute(device: CudaDevice) -> None:
-    loaded = LoadedProgram(compiled(TOKENS, (BUFFER,), (BUFFER,), streams=0), device)
+    loaded = DeviceFunction(compiled(TOKENS, (BUFFER,), (BUFFER,), streams=0), device)
     np.testing.assert_array_equal(loaded(A), 2 * A)
     loaded.close()
 
 
 def test_programs_on_device_memory_only_enqueue(device: CudaDevice) -> None:
     program = compiled(IN_PLACE, (BUFFER, BUFFER), (), 1, written=(False, True), device_arguments=True)
-    loaded, stream = LoadedProgram(program, device), device.create_stream()
+    loaded, stream = DeviceFunction(program, device), device.create_stream()
     a, b = (device.allocate(4 * N, stream) for _ in range(2))
     found = np.zeros(N, np.float32)
     device.copy(a, A.ctypes.data, 4 * N, stream)

@@ -4,8 +4,8 @@ import ctypes
 
 import pytest
 
-from tests.runtime.stub_driver import StubDriver
-from tuner.device import DeviceError
+from benchmarks.gpu_check.stub_driver import StubDriver
+from tuner.core.device import DeviceError
 from tuner.runtime.cuda import opening
 from tuner.runtime.cuda.ctypes_driver import CtypesDriver
 from tuner.runtime.cuda.driver_calls import CALLS

@@ -5,10 +5,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from tuner.device import DeviceError
+from tuner.core.device import DeviceError
 from tuner.runtime.simulated.defects import HostDefect
+from tuner.runtime.simulated.device import SimulatedDevice
 from tuner.runtime.simulated.lazy_streams import ORDERS, Order
-from tuner.runtime.simulated_device import SimulatedDevice
 
 
 def kinds_of(device: SimulatedDevice) -> list[HostDefect]:

@@ -5,9 +5,9 @@ from hypothesis import strategies as st
 
 from tuner.runtime.simulated.byte_ranges import NO_BYTES, ByteRanges
 from tuner.runtime.simulated.defects import DefectLog, HostDefect
-from tuner.runtime.simulated.happens_before import Access, AccessHistory, Moment, moment_after
+from tuner.runtime.simulated.happens_before import AccessHistory, MemoryAccess, Moment, moment_after
 
-# Each moment: its lane, and which earlier ones it waits for beside the last of its lane.
+# Each moment: its queue, and which earlier ones it waits for beside the last of its queue.
 PLANS = st.lists(st.tuples(st.integers(0, 3), st.lists(st.integers(0, 20), max_size=2)), max_size=14)
 BYTES = ByteRanges.one(64, 8)
 
@@ -17,11 +17,11 @@ def test_order_is_reachability(plan: list[tuple[int, list[int]]]) -> None:
     moments: list[Moment] = []
     reachable: list[set[int]] = []
     last: dict[int, int] = {}
-    for lane, waits in plan:
-        before = {wait for wait in waits if wait < len(moments)} | ({last[lane]} if lane in last else set())
-        moments.append(moment_after(lane, [moments[each] for each in sorted(before)]))
+    for queue, waits in plan:
+        before = {wait for wait in waits if wait < len(moments)} | ({last[queue]} if queue in last else set())
+        moments.append(moment_after(queue, [moments[each] for each in sorted(before)]))
         reachable.append(before.union({len(moments) - 1}, *(reachable[each] for each in before)))
-        last[lane] = len(moments) - 1
+        last[queue] = len(moments) - 1
     for later, known in enumerate(reachable):
         for earlier in range(later):
             assert moments[earlier].is_before(moments[later]) == (earlier in known)
@@ -43,14 +43,16 @@ def test_unordered_accesses_race_when_one_writes_where_the_other_is() -> None:
         ((NO_BYTES, BYTES), (NO_BYTES, elsewhere), 0),
     ):
         accesses, log = history()
-        accesses.add(Access("a", moment_after(1, ()), *first))
-        accesses.add(Access("b", moment_after(2, ()), *second))
+        accesses.add(MemoryAccess("a", moment_after(1, ()), *first))
+        accesses.add(MemoryAccess("b", moment_after(2, ()), *second))
         assert [report.kind for report in log.reports()] == [HostDefect.RACE] * races
 
 
 def test_a_race_does_not_depend_on_which_access_is_known_first() -> None:
     texts = set()
-    one, other = (Access(name, moment_after(lane, ()), NO_BYTES, BYTES) for lane, name in enumerate("ab"))
+    one, other = (
+        MemoryAccess(name, moment_after(queue, ()), NO_BYTES, BYTES) for queue, name in enumerate("ab")
+    )
     for order in ((one, other), (other, one)):
         accesses, log = history()
         for access in order:
@@ -62,19 +64,19 @@ def test_a_race_does_not_depend_on_which_access_is_known_first() -> None:
 def test_an_access_known_late_is_ordered_by_its_moment() -> None:
     accesses, log = history()
     early = moment_after(1, ())
-    accesses.add(Access("late", moment_after(2, (early,)), NO_BYTES, BYTES))
-    accesses.add(Access("early", early, NO_BYTES, BYTES))
+    accesses.add(MemoryAccess("late", moment_after(2, (early,)), NO_BYTES, BYTES))
+    accesses.add(MemoryAccess("early", early, NO_BYTES, BYTES))
     assert log.reports() == ()
 
 
 def test_what_is_forgotten_races_no_more() -> None:
     accesses, log = history()
     first, second = moment_after(1, ()), moment_after(2, ())
-    accesses.add(Access("a", first, NO_BYTES, BYTES))
+    accesses.add(MemoryAccess("a", first, NO_BYTES, BYTES))
     accesses.forget(first)
-    accesses.add(Access("b", second, NO_BYTES, BYTES))
+    accesses.add(MemoryAccess("b", second, NO_BYTES, BYTES))
     accesses.forget_before(moment_after(-1, (second,)))
-    accesses.add(Access("c", moment_after(3, ()), NO_BYTES, BYTES))
+    accesses.add(MemoryAccess("c", moment_after(3, ()), NO_BYTES, BYTES))
     assert log.reports() == ()
 
 

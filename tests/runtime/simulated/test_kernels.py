@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tuner.chips import chip_of
-from tuner.device import DeviceError, Extent, KernelLaunch
-from tuner.ptx import Module, parse
+from tuner.core.chips import chip_of
+from tuner.core.device import DeviceError, Extent, KernelLaunch
+from tuner.ptx.instruction import PtxKernel, PtxModule
+from tuner.ptx.launch import PreparedKernel, prepare
+from tuner.ptx.parse.parser import parse
 from tuner.runtime.simulated import kernels
 from tuner.runtime.simulated.kernels import SimulatedKernels
-from tuner.runtime.simulated.memory import Kind, SimulatedMemory
+from tuner.runtime.simulated.memory import MemoryKind, SimulatedMemory
 
 # y[t] = n x[t]
 SCALE = b""".version 8.0
@@ -48,7 +50,7 @@ def loaded(image: bytes = SCALE) -> tuple[SimulatedKernels, int]:
 
 def test_a_launch_runs_on_the_memory_it_points_into_with_the_values_of_the_call() -> None:
     memory = SimulatedMemory()
-    region = memory.allocate(512, Kind.DEVICE)
+    region = memory.allocate(512, MemoryKind.DEVICE)
     region.bytes[:256].view(np.float32)[:] = np.arange(64)
     found, function = loaded()
     factor = ctypes.c_float(3)
@@ -65,7 +67,7 @@ def test_a_launch_runs_on_the_memory_it_points_into_with_the_values_of_the_call(
 def test_an_image_is_parsed_once_and_unloaded_by_its_last_user(monkeypatch: pytest.MonkeyPatch) -> None:
     parsed = []
 
-    def parse_and_count(text: str) -> Module:
+    def parse_and_count(text: str) -> PtxModule:
         parsed.append(text)
         return parse(text)
 
@@ -81,6 +83,27 @@ def test_an_image_is_parsed_once_and_unloaded_by_its_last_user(monkeypatch: pyte
         found.kernel(function)
     third, is_new = found.load(SCALE, lambda: next(handles))
     assert (third != first, is_new, len(parsed)) == (True, True, 1)
+
+
+def test_a_kernel_is_decoded_once_for_all_its_launches(monkeypatch: pytest.MonkeyPatch) -> None:
+    decoded = []
+
+    def prepare_and_count(module: PtxModule, kernel: PtxKernel) -> PreparedKernel:
+        decoded.append(kernel.name)
+        return prepare(module, kernel)
+
+    monkeypatch.setattr(kernels, "prepare", prepare_and_count)
+    memory, (found, function) = SimulatedMemory(), loaded()
+    region = memory.allocate(512, MemoryKind.DEVICE)
+    region.bytes[:256].view(np.float32)[:] = np.arange(64)
+    for factor in (2, 5):
+        given = Parameters(
+            ctypes.c_uint64(region.address), ctypes.c_float(factor), ctypes.c_uint64(region.address + 256)
+        )
+        launch = found.prepare(given.launch(function))
+        launch.run(memory.near, None)
+        assert region.bytes[256:].view(np.float32).tolist() == [factor * number for number in range(64)]
+    assert decoded == ["scale"]
 
 
 @pytest.mark.parametrize(

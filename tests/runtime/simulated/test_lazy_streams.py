@@ -1,19 +1,27 @@
 """Streams that run as late as they may, and only what is needed."""
 
+from functools import partial
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tuner.runtime.simulated.lazy_streams import ORDERS, LazyStreams, Order, Step, Work
+from tuner.runtime.simulated.happens_before import Moment
+from tuner.runtime.simulated.lazy_streams import ORDERS, LazyStreams, Order, StreamOperation, Work
 
 PLANS = st.lists(st.tuples(st.integers(0, 3), st.lists(st.integers(0, 20), max_size=2)), max_size=14)
 
 
 def submitted(streams: LazyStreams, plan: list[tuple[int, list[int]]], ran: list[int]) -> list[Work]:
     works: list[Work] = []
-    for number, (lane, waits) in enumerate(plan):
+    for number, (queue, waits) in enumerate(plan):
         after = tuple(works[wait] for wait in waits if wait < number)
-        works.append(streams.submit(lane, Step(str(number), lambda _, n=number: ran.append(n)), after))  # type: ignore[misc]
+        operation = StreamOperation(str(number), partial(_note, ran, number))
+        works.append(streams.submit(queue, operation, after))
     return works
+
+
+def _note(ran: list[int], number: int, _: Moment) -> None:
+    ran.append(number)
 
 
 @given(PLANS, st.sampled_from(ORDERS), st.integers(0, 3), st.data())
@@ -39,32 +47,32 @@ def test_only_what_is_needed_runs_in_an_order_that_keeps_the_waits(
 
 
 def test_orders_differ_among_streams_that_nothing_orders() -> None:
-    plan = [(lane, [int(lane == 9)] * 0) for lane in (0, 1, 2, 0, 1, 2)]
+    plan = [(queue, [int(queue == 9)] * 0) for queue in (0, 1, 2, 0, 1, 2)]
     found = {}
     for order in ("fifo", "lifo"):
         ran: list[int] = []
         streams = LazyStreams(order, 0)
         works = submitted(streams, plan, ran)
-        streams.wait_for(streams.submit(9, Step("join"), works))
+        streams.wait_for(streams.submit(9, StreamOperation("join"), works))
         found[order] = ran
     assert found == {"fifo": [0, 1, 2, 3, 4, 5], "lifo": [2, 5, 1, 4, 0, 3]}
     ran = []
     streams = LazyStreams("random", 1)
     works = submitted(streams, plan, ran)
-    streams.wait_for(streams.submit(9, Step("join"), works))
+    streams.wait_for(streams.submit(9, StreamOperation("join"), works))
     assert sorted(ran) == [0, 1, 2, 3, 4, 5]
     assert ran not in found.values()
 
 
 def test_work_after_a_wait_of_the_host_is_ordered_behind_it() -> None:
     streams = LazyStreams("fifo", 0)
-    first = streams.submit(1, Step("first"))
-    unseen = streams.submit(2, Step("unseen"))
+    first = streams.submit(1, StreamOperation("first"))
+    unseen = streams.submit(2, StreamOperation("unseen"))
     streams.wait_for(first)
-    behind = streams.submit(3, Step("behind"))
+    behind = streams.submit(3, StreamOperation("behind"))
     assert first.moment.is_before(behind.moment)
     assert not unseen.moment.is_before(behind.moment)
-    assert streams.host_moment().is_before(streams.submit(4, Step("last")).moment)
+    assert streams.host_moment().is_before(streams.submit(4, StreamOperation("last")).moment)
 
 
 def test_dropped_work_never_runs_and_holds_nothing_up() -> None:

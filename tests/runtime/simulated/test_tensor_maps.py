@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
 
-from tuner.device import DeviceError
-from tuner.runtime.simulated.memory import Kind, SimulatedMemory
+from tuner.core.device import DeviceError
+from tuner.runtime.simulated.memory import MemoryKind, SimulatedMemory
 from tuner.runtime.simulated.tensor_maps import MAP_BYTES, EncodedMap, is_map
 
 MEMORY = SimulatedMemory()
-REGION = MEMORY.allocate(4096, Kind.DEVICE)
+REGION = MEMORY.allocate(4096, MemoryKind.DEVICE)
 
 
 def test_a_map_says_in_128_bytes_what_it_was_made_of() -> None:

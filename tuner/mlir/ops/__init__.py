@@ -1,4 +1,4 @@
-"""Transform ops that upstream lacks, defined in Python: one per file. Scripts call them in generic syntax."""
+"""Transform ops that upstream lacks, defined in Python, one per file. Scripts call them in generic syntax."""
 
 from tuner.mlir.ops.bf16_dot import Bf16DotOp
 from tuner.mlir.ops.bound_loads import BoundLoadsOp

@@ -1,22 +1,33 @@
-"""``tuner.bf16_dot``: contractions of bf16 pairs become AVX512-BF16 dot products (vdpbf16ps)."""
+"""``tuner.bf16_dot``: contractions of bf16 pairs become AVX512-BF16 dot products (vdpbf16ps).
 
-from typing import Any
+Takes a function whose matmul tiles are ``vector.contract`` of depth 2: (rows x 2) and (columns x 2) bf16 into
+rows x columns f32, columns a multiple of 16. Gives one ``x86.avx512.dot`` per row and 16 columns; the pair of
+A is broadcast as one 32-bit word. Not handled: other types and shapes. Indexing maps are not looked at; they
+must be those of (m, k), (n, k) -> (m, n).
 
-from tuner.mlir.bindings import ir
-from tuner.mlir.ops.dialect import InPlaceOp, walk
+    %sum = vector.contract {...} %a, %b, %c : vector<1x2xbf16>, vector<16x2xbf16> into vector<1x16xf32>
+  becomes
+    %line_b = vector.shape_cast %b : vector<16x2xbf16> to vector<32xbf16>
+    %words = vector.broadcast %word_of_a : i32 to vector<16xi32>
+    %pairs_a = vector.bitcast %words : vector<16xi32> to vector<32xbf16>
+    %sums = x86.avx512.dot %row_of_c, %pairs_a, %line_b : vector<32xbf16> -> vector<16xf32>
+"""
+
+from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.ops.dialect import InPlaceOp
+from tuner.mlir.rewrite.walking import walk
 
 LANES = 16  # f32 accumulators of one 512-bit register
 PAIR = 2  # bf16 elements that one accumulator takes at once
 
 
 class Bf16DotOp(InPlaceOp, name="bf16_dot"):
-    """Rewrites ``vector.contract`` of (rows x 2, columns x 2) bf16 into rows x columns f32.
+    """Rewrites every ``vector.contract`` of the function.
 
-    ``columns`` must be a multiple of 16. Each row's pair is broadcast; one ``x86.avx512.dot`` per 16 columns.
-    The handle (a func.func) stays valid. Silenceable failure: a contraction of another shape is left.
+    The handle (a func.func) stays valid. Silenceable failure: a contraction of another type or shape.
     """
 
-    def change(self, function: Any) -> str | None:
+    def change(self, function: Op) -> str | None:
         """Changes one function."""
         for contract in walk(function, "vector.contract"):
             if not _is_pair_contraction(contract):
@@ -26,7 +37,8 @@ class Bf16DotOp(InPlaceOp, name="bf16_dot"):
         return None
 
 
-def _is_pair_contraction(contract: Any) -> bool:
+def _is_pair_contraction(contract: Op) -> bool:
+    """Tells whether types and shapes are those that ``_rewrite`` takes."""
     a, b, c = (ir.VectorType(operand.type) for operand in contract.operands)
     shapes = (list(a.shape), list(b.shape), list(c.shape))
     rows, columns = shapes[0][0], shapes[1][0]
@@ -34,7 +46,8 @@ def _is_pair_contraction(contract: Any) -> bool:
     return is_bf16 and shapes == ([rows, PAIR], [columns, PAIR], [rows, columns]) and columns % LANES == 0
 
 
-def _rewrite(contract: Any) -> None:
+def _rewrite(contract: Op) -> None:
+    """Replaces a contraction by dot products, row by row of C, 16 columns at a time."""
     a, b, total = contract.operands
     rows, columns = ir.VectorType(total.type).shape
     with ir.InsertionPoint(contract), contract.location:
@@ -60,8 +73,8 @@ def _rewrite(contract: Any) -> None:
     contract.erase()
 
 
-def _broadcast_pair(a: Any, row: int) -> Any:
-    """Repeats the two elements of a row of A across a register, moved as one 32-bit word."""
+def _broadcast_pair(a: Value, row: int) -> Value:
+    """Creates the broadcast of a row's two elements of A, as one 32-bit word."""
     pair = _create("vector.extract", f"vector<{PAIR}xbf16>", a, static_position=f"array<i64: {row}>")
     word = _create("vector.bitcast", "vector<1xi32>", pair)
     scalar = _create("vector.extract", "i32", word, static_position="array<i64: 0>")
@@ -72,17 +85,17 @@ def _broadcast_pair(a: Any, row: int) -> Any:
     )
 
 
-def _slice(vector: Any, size: int, offset: int, dtype: str) -> Any:
+def _slice(vector: Value, size: int, offset: int, dtype: str) -> Value:
     places = {"offsets": f"[{offset}]", "sizes": f"[{size}]", "strides": "[1]"}
     return _create("vector.extract_strided_slice", f"vector<{size}x{dtype}>", vector, **places)
 
 
-def _insert(part: Any, whole: Any, offset: int, size: int) -> Any:
+def _insert(part: Value, whole: Value, offset: int, size: int) -> Value:
     places = {"offsets": f"[{offset}]", "strides": "[1]"}
     return _create("vector.insert_strided_slice", f"vector<{size}xf32>", part, whole, **places)
 
 
-def _create(name: str, result: str, *operands: Any, **attributes: str) -> Any:
+def _create(name: str, result: str, *operands: Value, **attributes: str) -> Value:
     return ir.Operation.create(
         name,
         results=[ir.Type.parse(result)],

@@ -1,30 +1,42 @@
-"""``tuner.bound_loads``: reads of padded views give zero beyond the true sizes."""
+"""``tuner.bound_loads``: reads of padded views give zero beyond the true sizes.
 
-from typing import Any
+Takes a function whose transfers are lowered to 1-D ``vector.load`` and whose asynchronous copies are not made
+yet. Gives every load of an argument that has larger sizes in its type than in ``tuner.bounds`` (see
+``rewrite/padded_views.py``) a guard. A load that only fills shared memory becomes a masked
+``vector.transfer_read``, which ``nvgpu.create_async_groups`` turns into a copy with a source size; any other
+load an ``scf.if``. Not handled: other forms of reads, vectors of several dimensions.
 
-from tuner.mlir.bindings import ir
-from tuner.mlir.building import branch, integers, plus, value, zero
-from tuner.mlir.ops.dialect import InPlaceOp, attribute, walk
-from tuner.mlir.padded_views import Bounds, bounds_of, elements_inside, is_all_or_nothing, is_inside
-from tuner.mlir.types import is_workgroup
+    %x = vector.load %a[%i, %j] : memref<64x64xf32, strided<[60, 1]>>, vector<4xf32>
+  of %a with tuner.bounds = array<i64: 50, 64> becomes
+    %is_inside = arith.cmpi slt, %i, %c50 : index
+    %count = arith.select %is_inside, %c4, %c0 : index
+    %mask = vector.create_mask %count : vector<4xi1>
+    %x = vector.transfer_read %a[%i, %j], %zero, %mask {in_bounds = [true]} : ..., vector<4xf32>
+  and where it does not fill shared memory
+    %x = scf.if %is_inside -> (vector<4xf32>) {
+"""
 
-REFUSED = ("vector.transfer_read", "memref.load")  # forms that this op does not know
+from tuner.mlir.bindings import Op, Type, Value, ir
+from tuner.mlir.ops.dialect import InPlaceOp, attribute
+from tuner.mlir.rewrite.building import branch, integers, plus, value, zero
+from tuner.mlir.rewrite.padded_views import Bounds, bounds_of, elements_inside, is_all_or_nothing, is_inside
+from tuner.mlir.rewrite.type_sizes import is_workgroup
+from tuner.mlir.rewrite.walking import walk
+
+NOT_LOWERED = ("vector.transfer_read", "memref.load")  # forms of reads that are not handled
 
 
 class BoundLoadsOp(InPlaceOp, name="bound_loads"):
-    """Guards every ``vector.load`` of an argument with ``tuner.bounds`` that its type overhangs.
+    """Guards every ``vector.load`` of a padded view.
 
-    A load that only fills shared memory becomes a masked ``vector.transfer_read``, which
-    ``nvgpu.create_async_groups`` turns into a copy with a source size; with ``is_synchronous = 1`` (i64, 0
-    unless given), and for all other loads, an ``scf.if`` with a zero else. Loads must be 1-D: run after
-    transfers are lowered, before asynchronous groups are made. The handle (a func.func) stays valid.
-    Silenceable failure: a read of such an argument in another form.
+    Attribute ``is_synchronous`` (i64, 0 unless given): 1 makes all guards ``scf.if``. The handle (a
+    func.func) stays valid. Silenceable failure: a read of a padded view in another form.
     """
 
-    def change(self, function: Any) -> str | None:
+    def change(self, function: Op) -> str | None:
         """Changes one function."""
         is_synchronous = attribute(self, "is_synchronous", 0) == 1
-        for name in REFUSED:
+        for name in NOT_LOWERED:
             if any(bounds_of(read.operands[0]) for read in walk(function, name)):
                 return f"found {name} of a padded view, allowed vector.load"
         for load in walk(function, "vector.load"):
@@ -34,7 +46,7 @@ class BoundLoadsOp(InPlaceOp, name="bound_loads"):
         return None
 
 
-def _guard(load: Any, bounds: Bounds, is_synchronous: bool) -> None:
+def _guard(load: Op, bounds: Bounds, is_synchronous: bool) -> None:
     width = ir.VectorType(load.results[0].type).shape[0]
     rank = len(load.operands) - 1
     with load.location, ir.InsertionPoint(load):
@@ -48,14 +60,14 @@ def _guard(load: Any, bounds: Bounds, is_synchronous: bool) -> None:
     load.erase()
 
 
-def _fills_shared_memory(load: Any) -> bool:
+def _fills_shared_memory(load: Op) -> bool:
     users = [use.owner.operation for use in load.results[0].uses]
     return all(
         user.name == "vector.store" and is_workgroup(ir.MemRefType(user.operands[1].type)) for user in users
     )
 
 
-def _masked(load: Any, bounds: Bounds, width: int) -> Any:
+def _masked(load: Op, bounds: Bounds, width: int) -> Value:
     view, *indices = load.operands
     kind = ir.VectorType(load.results[0].type)
     mask_kind = ir.VectorType.get([width], ir.IntegerType.get_signless(1))
@@ -71,7 +83,7 @@ def _masked(load: Any, bounds: Bounds, width: int) -> Any:
     )
 
 
-def _whole_or_zero(load: Any, indices: list[Any], bounds: Bounds, kind: Any) -> Any:
+def _whole_or_zero(load: Op, indices: list[Value], bounds: Bounds, kind: Type) -> Value:
     return branch(
         is_inside(indices, bounds),
         lambda: value("vector.load", kind, load.operands[0], *indices),
@@ -80,8 +92,8 @@ def _whole_or_zero(load: Any, indices: list[Any], bounds: Bounds, kind: Any) -> 
     )
 
 
-def _element_by_element(load: Any, bounds: Bounds, width: int) -> Any:
-    """Builds the vector of loads of one element: any part of it may exist."""
+def _element_by_element(load: Op, bounds: Bounds, width: int) -> Value:
+    """Creates the vector by guarded loads of one element: a row may end inside of it."""
     kind = ir.VectorType(load.results[0].type)
     one = ir.VectorType.get([1], kind.element_type)
     first = list(load.operands)[1:]

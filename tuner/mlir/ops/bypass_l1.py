@@ -1,22 +1,26 @@
-"""``tuner.bypass_l1``: copies of 16 bytes go around the first-level cache."""
+"""``tuner.bypass_l1``: asynchronous copies of 16 bytes go around the L1 cache (PTX: cp.async.cg).
 
-from typing import Any
+Takes a function with ``nvgpu.device_async_copy``; gives those of 16 bytes the attribute ``bypassL1``, and
+leaves other sizes, which have no such form. ``nvgpu.create_async_groups {bypass_l1}`` does the same, but the
+pipeliner drops it where it adds a predicate: run after that.
 
-from tuner.mlir.bindings import ir
-from tuner.mlir.ops.dialect import InPlaceOp, walk
-from tuner.mlir.types import element_bytes
+    %t = nvgpu.device_async_copy %a[%i], %tile[%i], 8, %n : memref<64xf16> to memref<64xf16, ...>
+  becomes
+    %t = nvgpu.device_async_copy %a[%i], %tile[%i], 8, %n {bypassL1} : memref<64xf16> to memref<64xf16, ...>
+"""
+
+from tuner.mlir.bindings import Op, ir
+from tuner.mlir.ops.dialect import InPlaceOp
+from tuner.mlir.rewrite.type_sizes import element_bytes
+from tuner.mlir.rewrite.walking import walk
 
 BYPASS_BYTES = 16  # PTX: cp.async.cg takes no other size
 
 
 class BypassL1Op(InPlaceOp, name="bypass_l1"):
-    """Sets ``bypassL1`` on every ``nvgpu.device_async_copy`` of 16 bytes, the only size that has that form.
+    """Marks every copy of 16 bytes. The handle (a func.func) stays valid. Never fails."""
 
-    ``nvgpu.create_async_groups {bypass_l1}`` does the same, but the pipeliner drops it where it adds a
-    predicate: run after that. The handle (a func.func) stays valid. Never fails.
-    """
-
-    def change(self, function: Any) -> str | None:
+    def change(self, function: Op) -> str | None:
         """Changes one function."""
         for copy in walk(function, "nvgpu.device_async_copy"):
             if _copied_bytes(copy) == BYPASS_BYTES:
@@ -24,6 +28,6 @@ class BypassL1Op(InPlaceOp, name="bypass_l1"):
         return None
 
 
-def _copied_bytes(copy: Any) -> int:
+def _copied_bytes(copy: Op) -> int:
     elements = int(ir.IntegerAttr(copy.attributes["dstElements"]).value)
     return elements * element_bytes(ir.MemRefType(copy.operands[0].type).element_type)

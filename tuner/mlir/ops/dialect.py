@@ -1,15 +1,14 @@
-"""The dialect of this project's transform ops, and what they share: one handle in, payload changed."""
+"""The dialect of this project's transform ops, and their base class: one handle in, nothing out."""
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from tuner.mlir.bindings import ext, ir, transform
+from tuner.mlir.bindings import Op, ext, ir, transform
 
 DIALECT = "tuner"
 
 
 class TunerDialect(ext.Dialect, name=DIALECT):  # type: ignore[misc,call-arg] # untyped bindings
-    """Holds the ops of this folder; scripts call them in generic syntax: ``"tuner.name"(%handle) {...}``."""
+    """The dialect of the ops of this folder: ``"tuner.name"(%handle) {...} : (!transform.any_op) -> ()``."""
 
 
 class InPlaceOp(TunerDialect.Operation):  # type: ignore[misc,name-defined] # untyped bindings
@@ -21,78 +20,57 @@ class InPlaceOp(TunerDialect.Operation):  # type: ignore[misc,name-defined] # un
 
         def __init_subclass__(cls, *, name: str) -> None: ...
 
-    def change(self, function: Any) -> str | None:
-        """Changes one function; returns why it does not, where it refuses to."""
+    def change(self, function: Op) -> str | None:
+        """Changes one function in place; returns None, or why it cannot be changed."""
         raise NotImplementedError
 
 
 class InPlaceTransform(transform.TransformOpInterface):  # type: ignore[misc] # untyped bindings
-    """Changes the functions in turn, up to the first that is refused: a silenceable failure."""
+    """Runs ``change`` on each function of the handle; the first that fails is a silenceable failure."""
 
     @staticmethod
-    def apply(op: InPlaceOp, rewriter: Any, results: Any, state: Any) -> Any:
-        """Runs for the transform interpreter."""
+    def apply(
+        op: InPlaceOp,
+        rewriter: transform.TransformRewriter,
+        results: transform.TransformResults,
+        state: transform.TransformState,
+    ) -> transform.DiagnosedSilenceableFailure:
+        """Applies the op; the transform interpreter calls it."""
         for function in state.get_payload_ops(op.target):
             reason = op.change(function.operation)
             if reason is not None:
-                return _refuse(op, reason)
+                return _silenceable_failure(op, reason)
         return transform.DiagnosedSilenceableFailure.Success
 
     @staticmethod
     def allow_repeated_handle_operands(op: InPlaceOp) -> bool:
-        """Tells that one handle is enough."""
+        """Tells whether several operands may be one handle: these ops have one operand."""
         return False
 
 
 class InPlaceEffects(ir.MemoryEffectsOpInterface):  # type: ignore[misc] # untyped bindings
-    """Reads its handle, which stays valid, and modifies the payload."""
+    """Side effects of these ops: they read their handle, which so stays valid, and modify the payload."""
 
     @staticmethod
-    def get_effects(op: Any, effects: Any) -> None:
-        """Declares the effects to the transform interpreter."""
+    def get_effects(op: Op, effects: ir.MemoryEffectInstancesList) -> None:
+        """Lists the effects; the transform interpreter calls it."""
         transform.only_reads_handle(op.op_operands, effects)
         transform.modifies_payload(effects)
 
 
-def walk(root: Any, name: str) -> list[Any]:
-    """Returns the payload ops of that name below ``root``, in order."""
-    found: list[Any] = []
-
-    def visit(op: Any) -> Any:  # walk_where takes a tenth longer
-        if op.name == name:
-            found.append(op)
-        return ir.WalkResult.ADVANCE
-
-    root.operation.walk(visit)
-    return found
-
-
-def walk_where(root: Any, is_wanted: Callable[[Any], bool]) -> list[Any]:
-    """Returns the wanted payload ops below ``root``, and ``root`` if it is, each after those inside of it."""
-    found: list[Any] = []
-
-    def visit(op: Any) -> Any:
-        if is_wanted(op):
-            found.append(op)
-        return ir.WalkResult.ADVANCE
-
-    root.operation.walk(visit)
-    return found
-
-
-def _refuse(op: Any, reason: str) -> Any:
-    """Says why the transform op cannot be applied and returns the failure, which a script may silence."""
-    op.operation.location.emit_error(f"{reason}\n")  # a line of its own: the interpreter goes on behind it
+def _silenceable_failure(op: Op, reason: str) -> transform.DiagnosedSilenceableFailure:
+    """Emits the reason as a diagnostic and returns the failure, which a script may silence."""
+    op.operation.location.emit_error(f"{reason}\n")  # the interpreter appends to this text
     return transform.DiagnosedSilenceableFailure.SilenceableFailure
 
 
-def attribute(op: Any, name: str, default: int) -> int:
+def attribute(op: Op, name: str, default: int) -> int:
     """Returns an optional integer attribute of a transform op."""
     attributes = op.operation.attributes
     return int(ir.IntegerAttr(attributes[name]).value) if name in attributes else default
 
 
-def text(op: Any, name: str, default: str) -> str:
+def text(op: Op, name: str, default: str) -> str:
     """Returns an optional text attribute of a transform op."""
     attributes = op.operation.attributes
     return str(ir.StringAttr(attributes[name]).value) if name in attributes else default

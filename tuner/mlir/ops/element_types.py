@@ -1,22 +1,28 @@
-"""``tuner.element_types``: one element type takes the place of another."""
+"""``tuner.element_types``: one element type takes the place of another of the same width.
 
-from typing import Any
+Takes a function whose arithmetic on the type, if any, is inside of linalg ops; gives it with every type and
+constant of the type replaced. ``convert-vector-to-gpu`` knows f16 but not bf16, and both are 16 bits that are
+only moved and handed to ``nvgpu.mma.sync``: a script takes f16 for that time, and bf16 before and after. Not
+handled: types of different widths; arith and math ops on the type, whose meaning would change.
 
-from tuner.mlir.bindings import ir
+    %x = vector.load %a[%i, %i] : memref<8x8xbf16, strided<[9, 1]>>, vector<2xbf16>
+  with from = "bf16", to = "f16" becomes
+    %x = vector.load %a[%i, %i] : memref<8x8xf16, strided<[9, 1]>>, vector<2xf16>
+"""
+
+from tuner.mlir.bindings import Op, ir
 from tuner.mlir.ops.dialect import InPlaceOp, text
-from tuner.mlir.retyping import Retyping, has_arithmetic
+from tuner.mlir.rewrite.retyping import Retyping, has_arithmetic
 
 
 class ElementTypesOp(InPlaceOp, name="element_types"):
-    """Changes every type of the function that holds elements of type ``from`` (a text) to hold ``to``.
+    """Replaces the element type ``from`` by ``to`` (both texts) in all types of the function.
 
-    ``convert-vector-to-gpu`` knows f16 but not bf16, and both are 16 bits that are only moved and handed to
-    ``nvgpu.mma.sync``: a script takes f16 for that time, and bf16 before and after. The handle (a func.func)
-    stays valid. Silenceable failure: types of different widths, or arithmetic on ``from`` outside of
-    ``linalg`` ops, whose meaning would change.
+    The handle (a func.func) stays valid. Silenceable failure: types of different widths, or arithmetic on
+    ``from`` outside of ``linalg`` ops.
     """
 
-    def change(self, function: Any) -> str | None:
+    def change(self, function: Op) -> str | None:
         """Changes one function."""
         retyping = Retyping(ir.Type.parse(text(self, "from", "")), ir.Type.parse(text(self, "to", "")))
         if not retyping.is_same_width:

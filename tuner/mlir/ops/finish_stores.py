@@ -1,13 +1,25 @@
-"""``tuner.finish_stores``: what a kernel stores to its output, made true: epilogue, bounds, width, slices."""
+"""``tuner.finish_stores``: the last op of a script completes stores to the output.
+
+Takes a function that stores vectors of sums to one argument by 1-D ``vector.store``, perhaps a padded view
+(``rewrite/padded_views.py``), perhaps with an epilogue set aside (``rewrite/epilogues.py``). Gives stores
+that are as wide as the rows of the output are aligned, within its true sizes, of finished elements. Not
+handled: stores to several arguments, other forms of stores, an epilogue of partial sums.
+
+    vector.store %sums, %c[%i, %j] : memref<64x64xf32, strided<[62, 1]>>, vector<4xf32>
+  of %c with tuner.bounds = array<i64: 50, 62>, whose rows are multiples of 2 elements, becomes twice
+    %part = vector.extract_strided_slice %sums {offsets = [0], sizes = [2], strides = [1]} : vector<4xf32> ...
+    %is_inside = arith.andi %is_row, %is_column : i1
+    scf.if %is_inside {
+      vector.store %part, %c[%i, %j] : memref<64x64xf32, strided<[62, 1]>>, vector<2xf32>
+"""
 
 import math
-from typing import Any
 
-from tuner.mlir.bindings import ir
-from tuner.mlir.building import branch, create, piece, plus, value
-from tuner.mlir.epilogues import apply_epilogue, find_epilogue, output_type
-from tuner.mlir.ops.dialect import InPlaceOp, attribute, text, walk
-from tuner.mlir.padded_views import (
+from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.ops.dialect import InPlaceOp, attribute, text
+from tuner.mlir.rewrite.building import branch, create, piece, plus, value
+from tuner.mlir.rewrite.epilogues import apply_epilogue, find_epilogue, output_type
+from tuner.mlir.rewrite.padded_views import (
     BOUNDS,
     Bounds,
     bounds_of,
@@ -16,22 +28,22 @@ from tuner.mlir.padded_views import (
     set_argument_attribute,
     sync_function_type,
 )
+from tuner.mlir.rewrite.walking import walk
 
 MODES = ("store", "atomic", "workspace")
 
 
 class FinishStoresOp(InPlaceOp, name="finish_stores"):
-    """Rewrites every ``vector.store`` to an argument: as wide as its rows are aligned, only within bounds.
+    """Rewrites every ``vector.store`` to an argument.
 
-    Attribute ``mode``: ``"store"`` (default) applies an epilogue that was set aside; ``"atomic"`` adds to the
-    output, which is marked as zeroed before; ``"workspace"`` stores to slice ``gpu.block_id z`` of ``slices``
-    (i64), the output argument becoming that buffer, padded. The last op of a script: types of arguments
-    change. The handle (a func.func) stays valid.
-    Silenceable failure: an unknown mode, no store, stores to several arguments or in another form, an
-    epilogue that was set aside from a function whose sums are not complete.
+    Attribute ``mode``: ``"store"`` (default) applies the epilogue; ``"atomic"`` adds to the output, whose
+    argument is marked ``tuner.zeroed``; ``"workspace"`` stores to slice ``gpu.block_id z`` of ``slices``
+    (i64), and the output argument becomes that buffer of whole tiles. Types of arguments change; the handle
+    (a func.func) stays valid. Silenceable failure: an unknown mode, no store, stores to several arguments or
+    in another form, an epilogue with another mode than ``"store"``.
     """
 
-    def change(self, function: Any) -> str | None:
+    def change(self, function: Op) -> str | None:
         """Changes one function."""
         mode, slices = text(self, "mode", "store"), attribute(self, "slices", 1)
         stores = [each for each in walk(function, "vector.store") if _is_argument(each.operands[1])]
@@ -43,16 +55,16 @@ class FinishStoresOp(InPlaceOp, name="finish_stores"):
 
 
 class _Output:
-    """The argument that is stored to, while its stores are rewritten."""
+    """The argument that is stored to, and how its stores are rewritten."""
 
-    def __init__(self, function: Any, argument: Any, mode: str) -> None:
+    def __init__(self, function: Op, argument: Value, mode: str) -> None:
         self.function, self.argument, self.mode = function, argument, mode
         self.bounds: Bounds = bounds_of(argument)
         self.epilogue = find_epilogue(function)
         self.row = ir.MemRefType(argument.type).get_strides_and_offset()[0][0]  # elements
 
-    def put(self, vector: Any, indices: list[Any]) -> None:
-        """Builds one store of neighbours within bounds."""
+    def put(self, vector: Value, indices: list[Value]) -> None:
+        """Creates the store of neighbours that lie within bounds."""
         if self.mode == "atomic":
             self._add(vector, indices)
         elif self.mode == "workspace":
@@ -63,22 +75,22 @@ class _Output:
                 vector = apply_epilogue(self.epilogue, self.function, vector, indices)
             create("vector.store", [], [vector, self.argument, *indices])
 
-    def _add(self, vector: Any, indices: list[Any]) -> None:
+    def _add(self, vector: Value, indices: list[Value]) -> None:
         element = ir.VectorType(vector.type).element_type
         first = value("vector.extract", element, vector, static_position=ir.DenseI64ArrayAttr.get([0]))
         kind = ir.Attribute.parse("0 : i64")  # arith.AtomicRMWKind addf
         value("memref.atomic_rmw", element, first, self.argument, *indices, kind=kind)
 
     def width(self, whole: int) -> int:
-        """Returns the elements that one store takes, of a vector of ``whole``."""
+        """Returns how many elements one store takes, of a vector of ``whole``, so that it is aligned."""
         return 1 if self.mode == "atomic" else math.gcd(whole, self.row)
 
 
-def _is_argument(view: Any) -> bool:
+def _is_argument(view: Value) -> bool:
     return isinstance(view.owner, ir.Block) and view.owner.owner.operation.name == "func.func"
 
 
-def _why_not(function: Any, stores: list[Any], mode: str) -> str | None:
+def _why_not(function: Op, stores: list[Op], mode: str) -> str | None:
     if mode not in MODES:
         return f"mode: found {mode!r}, allowed {', '.join(MODES)}"
     others = [*walk(function, "vector.transfer_write"), *walk(function, "memref.store")]
@@ -92,7 +104,7 @@ def _why_not(function: Any, stores: list[Any], mode: str) -> str | None:
     return None
 
 
-def _finish(function: Any, stores: list[Any], mode: str, slices: int) -> None:
+def _finish(function: Op, stores: list[Op], mode: str, slices: int) -> None:
     output = _Output(function, stores[0].operands[1], mode)
     if mode == "workspace":
         _become_workspace(output, slices)
@@ -109,7 +121,7 @@ def _finish(function: Any, stores: list[Any], mode: str, slices: int) -> None:
 
 
 def _become_workspace(output: _Output, slices: int) -> None:
-    """A workspace holds whole tiles: nothing to check, rows as long as the padded view's."""
+    """Makes the output a workspace of (slices, *padded sizes): its stores need no bounds and no narrowing."""
     memref = ir.MemRefType(output.argument.type)
     sizes = [slices, *memref.shape]
     output.argument.set_type(ir.MemRefType.get(sizes, memref.element_type))
@@ -119,7 +131,7 @@ def _become_workspace(output: _Output, slices: int) -> None:
     set_argument_attribute(output.function, number, BOUNDS, ir.DenseI64ArrayAttr.get(sizes))
 
 
-def _rewrite(store: Any, output: _Output) -> None:
+def _rewrite(store: Op, output: _Output) -> None:
     vector, _, *indices = store.operands
     whole = ir.VectorType(vector.type).shape[0]
     width = output.width(whole)
@@ -129,7 +141,7 @@ def _rewrite(store: Any, output: _Output) -> None:
     store.erase()
 
 
-def _store_part(vector: Any, indices: list[Any], output: _Output) -> None:
+def _store_part(vector: Value, indices: list[Value], output: _Output) -> None:
     inside = is_inside(indices, output.bounds)
     if inside is None:
         output.put(vector, indices)

@@ -1,23 +1,32 @@
-"""``tuner.fix_transposed_a``: the right lane addresses for a transposed A."""
+"""``tuner.fix_transposed_a``: corrects the lane addresses of a transposed A.
 
-from typing import Any
+Takes a function right after ``convert-vector-to-gpu``. That pass gives the fragment of a transposed A (k
+rows, m columns in shared memory) the lane addresses of a B operand: the second and third of four tiles change
+places, which is wrong numbers. Gives lanes 8..15 and 16..23 one another's addresses. Not handled: loads that
+``tuner.merge_ldmatrix`` made, which are right and look the same: run before it.
 
-from tuner.mlir.bindings import ir
-from tuner.mlir.building import affine, symbol, value
-from tuner.mlir.ldmatrix import is_transposed, tiles_of
-from tuner.mlir.ops.dialect import InPlaceOp, walk
+    %x = nvgpu.ldmatrix %tile[%i, %j] {numTiles = 4 : i32, transpose = true} : ...
+  becomes
+    %lane = gpu.lane_id
+    %row = affine.apply affine_map<()[s0, s1] -> (s1 + (s0 floordiv 16) * 8 - ...)>()[%lane, %i]
+    %column = affine.apply affine_map<()[s0, s1] -> (s1 - ((s0 floordiv 16) * 8 - ...))>()[%lane, %j]
+    %x = nvgpu.ldmatrix %tile[%row, %column] {numTiles = 4 : i32, transpose = true} : ...
+"""
+
+from tuner.mlir.bindings import Op, ir
+from tuner.mlir.ops.dialect import InPlaceOp
+from tuner.mlir.rewrite.building import affine, symbol, value
+from tuner.mlir.rewrite.ldmatrix import is_transposed, tiles_of
+from tuner.mlir.rewrite.walking import walk
 
 
 class FixTransposedAOp(InPlaceOp, name="fix_transposed_a"):
-    """Corrects every transposed ``nvgpu.ldmatrix`` of four tiles that ``convert-vector-to-gpu`` made.
+    """Corrects every transposed ``nvgpu.ldmatrix`` of four tiles.
 
-    That pass gives the fragment of a transposed A (k rows, m columns in shared memory) the lane addresses of
-    a B operand: the second and third tile change places, which is wrong numbers. Lanes 8..15 and 16..23
-    exchange addresses here. Run right after the pass, before ``tuner.merge_ldmatrix`` makes such loads of B.
     The handle (a func.func) stays valid. Never fails.
     """
 
-    def change(self, function: Any) -> str | None:
+    def change(self, function: Op) -> str | None:
         """Changes one function."""
         for load in walk(function, "nvgpu.ldmatrix"):
             if tiles_of(load) == 4 and is_transposed(load):
@@ -25,8 +34,8 @@ class FixTransposedAOp(InPlaceOp, name="fix_transposed_a"):
         return None
 
 
-def _exchange(load: Any) -> None:
-    """Adds d = (lane / 16 - lane / 8 % 2) * 8 to the row, and takes it from the column."""
+def _exchange(load: Op) -> None:
+    """Adds d = (lane / 16 - lane / 8 % 2) * 8 to the row, and subtracts it from the column."""
     row, column = len(load.operands) - 2, len(load.operands) - 1
     with load.location, ir.InsertionPoint(load):
         lane = value("gpu.lane_id", ir.IndexType.get())

@@ -1,12 +1,26 @@
-"""``tuner.insert_barriers``: the barriers of a loop that fills shared memory and reads it again."""
+"""``tuner.insert_barriers``: barriers between the threads that fill a tile and those that read it.
+
+Takes a function whose loops fill shared memory and then read it. Gives a barrier behind the last write in
+each such loop's body, and one at its top where asked. Not handled: writes nested deeper in the body.
+
+    scf.for %i = %c0 to %c64 step %c4 {
+      vector.store %x, %tile[%c4] : memref<4xf32, #gpu.address_space<workgroup>>, vector<2xf32>
+      %y = vector.load %tile[%c4] : memref<4xf32, #gpu.address_space<workgroup>>, vector<2xf32>
+  with loop_top = 1 becomes
+    scf.for %i = %c0 to %c64 step %c4 {
+      gpu.barrier
+      vector.store %x, %tile[%c4] : memref<4xf32, #gpu.address_space<workgroup>>, vector<2xf32>
+      gpu.barrier
+      %y = vector.load %tile[%c4] : memref<4xf32, #gpu.address_space<workgroup>>, vector<2xf32>
+"""
 
 import itertools
-from typing import Any
 
-from tuner.mlir.bindings import ir
-from tuner.mlir.building import create
-from tuner.mlir.ops.dialect import InPlaceOp, attribute, walk
-from tuner.mlir.types import is_workgroup
+from tuner.mlir.bindings import Op, ir
+from tuner.mlir.ops.dialect import InPlaceOp, attribute
+from tuner.mlir.rewrite.building import create
+from tuner.mlir.rewrite.type_sizes import is_workgroup
+from tuner.mlir.rewrite.walking import walk
 
 WRITES = ("vector.transfer_write", "vector.store", "memref.store")
 COPIES = ("linalg.copy", "memref.copy")
@@ -15,13 +29,12 @@ COPIES = ("linalg.copy", "memref.copy")
 class InsertBarriersOp(InPlaceOp, name="insert_barriers"):
     """Inserts ``gpu.barrier`` into every ``scf.for`` whose body itself writes shared memory.
 
-    One behind the last such write. With ``loop_top = 1`` (i64, 0 unless given) another at the top of the
-    body: needed where a tile may still be read when the next one is written to the same place, that is
-    unless the loop is pipelined over more buffers than its depth. The handle (a func.func) stays valid.
-    Silenceable failure: no loop writes shared memory.
+    Attribute ``loop_top`` (i64, 0 unless given): 1 also inserts one at the top of the body. That is needed
+    where one iteration may still read a tile that the next one writes: unless the loop is pipelined over more
+    buffers than its depth. The handle (a func.func) stays valid. Silenceable failure: no such loop.
     """
 
-    def change(self, function: Any) -> str | None:
+    def change(self, function: Op) -> str | None:
         """Changes one function."""
         loops = [(loop, _writes(loop)) for loop in walk(function, "scf.for")]
         filling = [(loop, writes) for loop, writes in loops if writes]
@@ -32,14 +45,14 @@ class InsertBarriersOp(InPlaceOp, name="insert_barriers"):
         return None
 
 
-def _writes(loop: Any) -> list[Any]:
+def _writes(loop: Op) -> list[Op]:
     body = [op.operation for op in loop.regions[0].blocks[0].operations]
     return [
         op for op in body if op.name in WRITES + COPIES and is_workgroup(ir.MemRefType(op.operands[1].type))
     ]
 
 
-def _insert(loop: Any, last_write: Any, at_top: bool) -> None:
+def _insert(loop: Op, last_write: Op, at_top: bool) -> None:
     body = list(loop.regions[0].blocks[0].operations)
     behind = next(op for before, op in itertools.pairwise(body) if before.operation == last_write)
     with loop.location:

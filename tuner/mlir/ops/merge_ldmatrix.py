@@ -1,34 +1,47 @@
-"""``tuner.merge_ldmatrix``: two neighbouring loads of B fragments become one."""
+"""``tuner.merge_ldmatrix``: two loads of neighbouring B fragments become one (ldmatrix.x2 twice -> .x4).
 
-from typing import Any
+Takes a function right after ``convert-vector-to-gpu``, which loads B for one ``mma.sync`` of 8 columns at a
+time; indices still are affine functions of the lane. Gives one load of four tiles for two loads of two tiles
+at columns n and n + 8. Not handled: loads outside of ``scf.for``, after swizzling or pipelining, and those
+without a neighbour; they stay.
 
-from tuner.mlir.bindings import ir
-from tuner.mlir.building import affine, integers, symbol, value
-from tuner.mlir.index_terms import split_constant
-from tuner.mlir.ldmatrix import TILE, is_transposed, tiles_of
-from tuner.mlir.ops.dialect import InPlaceOp, walk
+    %x = nvgpu.ldmatrix %tile[%k, %n] {numTiles = 2 : i32, transpose = true} : ... -> vector<2x2xf16>
+    %n8 = affine.apply affine_map<()[s0] -> (s0 mod 8 + 8)>()[%lane]
+    %y = nvgpu.ldmatrix %tile[%k, %n8] {numTiles = 2 : i32, transpose = true} : ... -> vector<2x2xf16>
+  becomes
+    %xy = nvgpu.ldmatrix %tile[%k, %n] {numTiles = 4 : i32, transpose = true} : ... -> vector<4x2xf16>
+    %x = vector.extract_strided_slice %xy {offsets = [0, 0], sizes = [2, 2], strides = [1, 1]} : ...
+    %y = vector.extract_strided_slice %xy {offsets = [2, 0], sizes = [2, 2], strides = [1, 1]} : ...
+"""
+
+from collections.abc import Hashable
+
+from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.ops.dialect import InPlaceOp
+from tuner.mlir.rewrite.building import affine, integers, symbol, value
+from tuner.mlir.rewrite.index_terms import split_constant
+from tuner.mlir.rewrite.ldmatrix import TILE, is_transposed, tiles_of
+from tuner.mlir.rewrite.walking import walk
 
 
 class MergeLdmatrixOp(InPlaceOp, name="merge_ldmatrix"):
-    """Joins ``nvgpu.ldmatrix`` of two tiles at n and n + 8 to one of four tiles.
+    """Merges pairs of loads in the body of every ``scf.for``.
 
-    ``convert-vector-to-gpu`` loads B for one ``mma.sync`` of 8 columns at a time. Run after it, while indices
-    still are affine functions of the lane: before swizzling and pipelining. The handle (a func.func) stays
-    valid. Never fails: loads without a neighbour are left.
+    The handle (a func.func) stays valid. Never fails.
     """
 
-    def change(self, function: Any) -> str | None:
+    def change(self, function: Op) -> str | None:
         """Changes one function."""
         for loop in walk(function, "scf.for"):
             _merge_in(loop)
         return None
 
 
-def _merge_in(loop: Any) -> None:
-    groups: dict[Any, dict[int, Any]] = {}
+def _merge_in(loop: Op) -> None:
+    groups: dict[Hashable, dict[int, Op]] = {}
     for load in (each.operation for each in loop.regions[0].blocks[0].operations):
         if load.name == "nvgpu.ldmatrix" and tiles_of(load) == 2:
-            key, column = _place(load)
+            key, column = _key_and_column(load)
             groups.setdefault(key, {})[column] = load
     for group in groups.values():
         for column in sorted(group):
@@ -38,8 +51,8 @@ def _merge_in(loop: Any) -> None:
                 del group[column + TILE]
 
 
-def _place(load: Any) -> tuple[Any, int]:
-    """Returns what neighbours have in common, and the column of B (n), a constant plus that."""
+def _key_and_column(load: Op) -> tuple[Hashable, int]:
+    """Returns (key, n): loads of equal keys differ in the constant part of their column of B alone, by n."""
     buffer, *indices = load.operands
     terms = [split_constant(each) for each in indices]
     n = len(terms) - 1 if is_transposed(load) else len(terms) - 2
@@ -47,7 +60,7 @@ def _place(load: Any) -> tuple[Any, int]:
     return (buffer, is_transposed(load), tuple(base for base, _ in terms), others), terms[n][1]
 
 
-def _merge(first: Any, second: Any) -> None:
+def _merge(first: Op, second: Op) -> None:
     part = ir.VectorType(first.results[0].type)
     per_register = part.shape[1]  # elements: 2 of 16 bits, 1 of 32
     buffer, *indices = first.operands
@@ -70,10 +83,10 @@ def _merge(first: Any, second: Any) -> None:
     second.erase()
 
 
-def _lanes_of_four_tiles(indices: list[Any], per_register: int) -> list[Any]:
-    """Moves lanes 16..31 eight rows down, and back over the two tiles' columns that they had advanced.
+def _lanes_of_four_tiles(indices: list[Value], per_register: int) -> list[Value]:
+    """Returns addresses of four tiles from those of two: lanes 16..31 go 8 rows down and two tiles back.
 
-    In the transposed form the lanes' addresses cover all four tiles already.
+    In the transposed form lanes 16..31 hold the right addresses already.
     """
     lane = value("gpu.lane_id", ir.IndexType.get())
     upper = ir.AffineExpr.get_floor_div(symbol(0), 16)

@@ -1,9 +1,22 @@
-"""``tuner.prefetch_reads``: asks for the cache lines that later reads of an argument will want."""
+"""``tuner.prefetch_reads``: software prefetching of the cache lines that later iterations read.
 
-from typing import Any
+Takes a function on buffers, tiled and vectorized; gives a ``memref.prefetch`` per cache line in front of each
+read of one argument, so many rows and columns ahead (Mowry, Lam and Gupta, "Design and Evaluation of a
+Compiler Algorithm for Prefetching", 1992, with the distance as a knob). Not handled: reads outside of
+``scf.for``, of other than 2-D memrefs, or through other views than subviews and casts; they stay.
 
-from tuner.mlir.bindings import ir
-from tuner.mlir.ops.dialect import InPlaceOp, attribute, walk
+    %x = vector.transfer_read %b[%i, %c4], %zero {in_bounds = [true]} : memref<32x64xf32>, vector<40xf32>
+  becomes
+    memref.prefetch %b[%i, %c4], read, locality<3>, data : memref<32x64xf32>
+    %j16 = arith.addi %c4, %c16 : index
+    memref.prefetch %b[%i, %j16], read, locality<3>, data : memref<32x64xf32>
+    %x = vector.transfer_read %b[%i, %c4], %zero {in_bounds = [true]} : memref<32x64xf32>, vector<40xf32>
+"""
+
+from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.ops.dialect import InPlaceOp, attribute
+from tuner.mlir.rewrite.building import create, plus
+from tuner.mlir.rewrite.walking import walk
 
 VIEWS = ("memref.subview", "memref.cast")
 LOCALITY = 3  # keep in every level of cache
@@ -12,13 +25,12 @@ LOCALITY = 3  # keep in every level of cache
 class PrefetchReadsOp(InPlaceOp, name="prefetch_reads"):
     """Inserts ``memref.prefetch`` before vector reads of one function argument inside loops.
 
-    Attributes, all i64: ``argument`` (its number), ``rows`` and ``columns`` (how many elements ahead in
-    the last two dimensions, 0 unless given), ``line`` (elements of a cache line). The handle (a func.func
-    on buffers) stays valid.
-    Silenceable failure: the function has no such argument.
+    Attributes, all i64: ``argument`` (its number, 1 unless given), ``rows`` and ``columns`` (how many
+    elements ahead in the last two dimensions, 0 unless given), ``line`` (elements of a cache line, 16 unless
+    given). The handle (a func.func) stays valid. Silenceable failure: the function has no such argument.
     """
 
-    def change(self, function: Any) -> str | None:
+    def change(self, function: Op) -> str | None:
         """Changes one function."""
         number = attribute(self, "argument", 1)
         argument = _argument(function, number)
@@ -32,44 +44,35 @@ class PrefetchReadsOp(InPlaceOp, name="prefetch_reads"):
         return None
 
 
-def _argument(function: Any, number: int) -> Any | None:
+def _argument(function: Op, number: int) -> Value | None:
     is_function = function.name == "func.func" and len(function.regions[0].blocks) > 0
     arguments = function.regions[0].blocks[0].arguments if is_function else []
     return arguments[number] if number < len(arguments) else None
 
 
-def _is_matrix_read_in_loop(read: Any) -> bool:
+def _is_matrix_read_in_loop(read: Op) -> bool:
     return bool(read.parent.name == "scf.for" and ir.MemRefType(read.operands[0].type).rank == 2)
 
 
-def _root(value: Any) -> Any:
-    """Follows views back to the buffer they look into."""
+def _root(value: Value) -> Value:
+    """Returns the buffer behind subviews and casts."""
     while isinstance(value, ir.OpResult) and value.owner.name in VIEWS:
         value = value.owner.operands[0]
     return value
 
 
-def _prefetch(read: Any, ahead: tuple[int, int], line: int) -> None:
-    """Prefetches every line that the vector covers, and the one its last element reaches, that far ahead."""
+def _prefetch(read: Op, ahead: tuple[int, int], line: int) -> None:
+    """Creates prefetches of the vector's cache lines, that of its last element included, moved ``ahead``."""
     width = ir.VectorType(read.results[0].type).shape[-1]
     buffer, row, column = read.operands[:3]
     with ir.InsertionPoint(read), read.location:
-        later_row = _plus(row, ahead[0])
+        later_row = plus(row, ahead[0])
         for offset in dict.fromkeys((*range(0, width, line), width - 1)):
-            ir.Operation.create(
+            create(
                 "memref.prefetch",
-                operands=[buffer, later_row, _plus(column, ahead[1] + offset)],
-                attributes={
-                    "isWrite": ir.BoolAttr.get(False),
-                    "localityHint": ir.IntegerAttr.get(ir.IntegerType.get_signless(32), LOCALITY),
-                    "isDataCache": ir.BoolAttr.get(True),
-                },
+                [],
+                [buffer, later_row, plus(column, ahead[1] + offset)],
+                isWrite=ir.BoolAttr.get(False),
+                localityHint=ir.IntegerAttr.get(ir.IntegerType.get_signless(32), LOCALITY),
+                isDataCache=ir.BoolAttr.get(True),
             )
-
-
-def _plus(index: Any, distance: int) -> Any:
-    if distance == 0:
-        return index
-    attributes = {"value": ir.IntegerAttr.get(index.type, distance)}
-    constant = ir.Operation.create("arith.constant", results=[index.type], attributes=attributes).results[0]
-    return ir.Operation.create("arith.addi", results=[index.type], operands=[index, constant]).results[0]

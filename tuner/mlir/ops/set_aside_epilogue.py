@@ -1,28 +1,39 @@
-"""``tuner.set_aside_epilogue``: what follows a sum elementwise waits until its result is stored."""
+"""``tuner.set_aside_epilogue``: what follows a sum elementwise waits until its result is stored.
 
-from typing import Any
+Takes a function on tensors whose arguments come by ``bufferization.to_tensor``, with a reduction and an
+elementwise ``linalg.generic`` on its result. Gives the reduction alone, writing its sums to the output
+argument (whose element type is theirs until ``tuner.finish_stores``), and the generic's body as a private
+scalar function (form: ``rewrite/epilogues.py``). Not handled: operands that are computed before.
 
-from tuner.mlir.bindings import ir
-from tuner.mlir.building import create
-from tuner.mlir.epilogues import ARGUMENT, DIMENSIONS, SUFFIX
-from tuner.mlir.ops.dialect import InPlaceOp, walk
-from tuner.mlir.padded_views import retype_argument, sync_function_type
-from tuner.mlir.symbols import name_of
+    %sums = linalg.matmul ins(...) outs(%cleared : tensor<16x32xf32>) -> tensor<16x32xf32>
+    %result = linalg.generic {...} ins(%sums, %bias : ...) outs(%out : tensor<16x32xf32>) {
+      %shifted = arith.addf %sum, %shift : f32
+  becomes
+    %sums = linalg.matmul ins(...) outs(%cleared : tensor<16x32xf32>) -> tensor<16x32xf32>
+    bufferization.materialize_in_destination %sums in restrict writable %c : ...
+    func.func private @f_epilogue(%sum: f32, %shift: f32 {tuner.argument = 2 : i64, ...}) -> f32 {
+      %shifted = arith.addf %sum, %shift : f32
+"""
+
+from tuner.mlir.bindings import Attribute, Block, Op, Value, ir
+from tuner.mlir.ops.dialect import InPlaceOp
+from tuner.mlir.rewrite.building import create
+from tuner.mlir.rewrite.epilogues import ARGUMENT, DIMENSIONS, SUFFIX
+from tuner.mlir.rewrite.padded_views import retype_argument, sync_function_type
+from tuner.mlir.rewrite.symbols import name_of
+from tuner.mlir.rewrite.walking import walk
 
 ELEMENTWISE = ("arith.", "math.", "linalg.yield")
 
 
 class SetAsideEpilogueOp(InPlaceOp, name="set_aside_epilogue"):
-    """Takes the elementwise ``linalg.generic`` that consumes another linalg op out of the function.
+    """Takes the first elementwise ``linalg.generic`` that consumes another linalg op out of the function.
 
-    Its body becomes a private scalar function, which ``tuner.finish_stores`` applies to the vectors that it
-    stores; until then that op writes its sums straight to the output argument, whose element type is
-    theirs for that time. Works on tensors whose arguments come by ``bufferization.to_tensor``. The handle (a
-    func.func) stays valid; handles to the generic do not.
-    Silenceable failure: no such generic, or one whose other operands are no arguments.
+    The handle (a func.func) stays valid; handles to the generic do not. Silenceable failure: no such generic,
+    or one whose other operands are no arguments.
     """
 
-    def change(self, function: Any) -> str | None:
+    def change(self, function: Op) -> str | None:
         """Changes one function."""
         generic = next((each for each in walk(function, "linalg.generic") if _is_epilogue(each)), None)
         if generic is None:
@@ -34,7 +45,7 @@ class SetAsideEpilogueOp(InPlaceOp, name="set_aside_epilogue"):
         return None
 
 
-def _is_epilogue(generic: Any) -> bool:
+def _is_epilogue(generic: Op) -> bool:
     product = generic.operands[0]
     parallel = all("parallel" in str(each) for each in ir.ArrayAttr(generic.attributes["iterator_types"]))
     body = [op.operation.name for op in generic.regions[0].blocks[0].operations]
@@ -47,14 +58,15 @@ def _is_epilogue(generic: Any) -> bool:
     )
 
 
-def _argument_behind(tensor: Any) -> Any | None:
+def _argument_behind(tensor: Value) -> Value | None:
     if isinstance(tensor.owner, ir.Block) or tensor.owner.name != "bufferization.to_tensor":
         return None
     source = tensor.owner.operands[0]
     return source if isinstance(source.owner, ir.Block) else None
 
 
-def _set_aside(function: Any, generic: Any) -> None:
+def _set_aside(function: Op, generic: Op) -> None:
+    """Moves the generic to a scalar function, and lets the reduction write to the output argument."""
     _make_scalar_function(function, generic)
     product, output = generic.operands[0], list(generic.operands)[-1]
     sums = ir.RankedTensorType(product.type)
@@ -72,7 +84,7 @@ def _set_aside(function: Any, generic: Any) -> None:
         empty.operation.erase()
 
 
-def _make_scalar_function(function: Any, generic: Any) -> None:
+def _make_scalar_function(function: Op, generic: Op) -> None:
     body = generic.regions[0].blocks[0]
     inputs = list(generic.operands)[1:-1]
     maps = [each.value for each in ir.ArrayAttr(generic.attributes["indexing_maps"])]
@@ -100,15 +112,15 @@ def _make_scalar_function(function: Any, generic: Any) -> None:
             _copy_body(body, list(block.arguments))
 
 
-def _description(source: Any, mapping: Any) -> Any:
+def _description(source: Value, mapping: ir.AffineMap) -> Attribute:
     positions = [ir.AffineDimExpr(each).position for each in mapping.results]
     i64 = ir.IntegerType.get_signless(64)
     number = ir.IntegerAttr.get(i64, ir.BlockArgument(source).arg_number)
     return ir.DictAttr.get({ARGUMENT: number, DIMENSIONS: ir.DenseI64ArrayAttr.get(positions)})
 
 
-def _copy_body(body: Any, arguments: list[Any]) -> None:
-    """Clones the scalar ops, with the constants that they take from outside."""
+def _copy_body(body: Block, arguments: list[Value]) -> None:
+    """Clones the scalar ops of a linalg body, with the constants that they use from outside."""
     known = dict(zip(list(body.arguments)[: len(arguments)], arguments, strict=True))
     for op in (each.operation for each in body.operations):
         operands = []

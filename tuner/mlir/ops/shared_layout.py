@@ -1,11 +1,25 @@
-"""``tuner.shared_layout``: rows of shared memory that banks do not collide on."""
+"""``tuner.shared_layout``: layouts of shared memory without bank conflicts, by an xor swizzle or by padding.
 
-from typing import Any
+Takes a function whose shared memory is ``memref.alloc`` and accessed by index only. Gives a tile that only
+``nvgpu.ldmatrix`` reads 16-byte columns xor'd with the row (as CUTLASS's ``Swizzle``), and any other tile
+longer rows. Run after all that reads these indices. Not handled: views of shared memory.
 
-from tuner.mlir.bindings import ir
-from tuner.mlir.building import affine, create, symbol, value
-from tuner.mlir.ops.dialect import InPlaceOp, attribute, walk
-from tuner.mlir.types import element_bytes, is_workgroup
+    %tile = memref.alloc() : memref<16x32xf16, #gpu.address_space<workgroup>>
+    %x = nvgpu.ldmatrix %tile[%i, %j] {numTiles = 4 : i32, transpose = false} : ...
+  with swizzle = 1 becomes
+    %tile = memref.alloc() : memref<16x32xf16, #gpu.address_space<workgroup>>
+    %shift = affine.apply affine_map<()[s0] -> (((s0 floordiv 2) mod 4) * 8)>()[%i]
+    %k = arith.xori %j, %shift : index
+    %x = nvgpu.ldmatrix %tile[%i, %k] {numTiles = 4 : i32, transpose = false} : ...
+  and tiles that are not swizzled, with pad_bytes = 16
+    %other = memref.alloc() {alignment = 64 : i64} : memref<16x40xf16, #gpu.address_space<workgroup>>
+"""
+
+from tuner.mlir.bindings import Op, ir
+from tuner.mlir.ops.dialect import InPlaceOp, attribute
+from tuner.mlir.rewrite.building import affine, create, symbol, value
+from tuner.mlir.rewrite.type_sizes import element_bytes, is_workgroup
+from tuner.mlir.rewrite.walking import walk
 
 VECTOR_BYTES = 16  # one row of an ldmatrix tile, one cp.async
 BANKS_BYTES = 128  # all 32 banks
@@ -14,44 +28,43 @@ BY_INDEX = READS_AND_COPIES | {"vector.load", "memref.load", "memref.store"}
 
 
 class SharedLayoutOp(InPlaceOp, name="shared_layout"):
-    """Rearranges every ``memref.alloc`` in shared memory; all accesses must be by index.
+    """Rearranges every ``memref.alloc`` in shared memory.
 
-    With ``swizzle = 1`` (i64, 0 unless given) a tile that only ``nvgpu.ldmatrix`` reads gets its 16-byte
-    columns exclusive-or'd with the row; without, rows longer by 16 bytes, which does as well and takes more
-    memory. Every other tile gets rows longer by ``pad_bytes`` (i64, a multiple of 16, 16 unless given). 0
-    leaves rows as long as they are. Run last of what looks at shared memory. The handle (a func.func)
-    stays valid. Silenceable failure: a use that is not by index, or other ``pad_bytes``.
+    Attributes, both i64: with ``swizzle`` = 1 (0 unless given) a tile that only ``nvgpu.ldmatrix`` reads is
+    swizzled; without, its rows get 16 bytes longer, which does as well and takes more memory. Every other
+    tile gets rows longer by ``pad_bytes`` (a multiple of 16, 16 unless given). With 0, rows stay. The handle
+    (a func.func) stays valid. Silenceable failure: a use that is not by index, or other ``pad_bytes``.
     """
 
-    def change(self, function: Any) -> str | None:
+    def change(self, function: Op) -> str | None:
         """Changes one function."""
         pad_bytes = attribute(self, "pad_bytes", VECTOR_BYTES)
         if pad_bytes < 0 or pad_bytes % VECTOR_BYTES:
             return f"pad_bytes: found {pad_bytes}, allowed a multiple of {VECTOR_BYTES}"
         tiles = [each for each in walk(function, "memref.alloc") if _is_shared(each)]
-        strange = next((name for tile in tiles for name in _names(tile) - BY_INDEX), None)
-        if strange is not None:
-            return f"found {strange} of shared memory, allowed {', '.join(sorted(BY_INDEX))}"
+        unhandled = next((name for tile in tiles for name in _names(tile) - BY_INDEX), None)
+        if unhandled is not None:
+            return f"found {unhandled} of shared memory, allowed {', '.join(sorted(BY_INDEX))}"
         for tile in tiles:
             _rearrange(tile, pad_bytes, attribute(self, "swizzle", 0) == 1)
         return None
 
 
-def _is_shared(alloc: Any) -> bool:
+def _is_shared(alloc: Op) -> bool:
     return is_workgroup(ir.MemRefType(alloc.results[0].type))
 
 
-def _uses(alloc: Any) -> list[tuple[Any, int]]:
-    """Returns (op, number of the operand that is the tile)."""
+def _uses(alloc: Op) -> list[tuple[Op, int]]:
+    """Returns (op, number of the operand that is the tile) of all uses but deallocations."""
     uses = [(use.owner.operation, use.operand_number) for use in alloc.results[0].uses]
     return [(op, number) for op, number in uses if op.name != "memref.dealloc"]
 
 
-def _names(alloc: Any) -> set[str]:
+def _names(alloc: Op) -> set[str]:
     return {op.name for op, _ in _uses(alloc)}
 
 
-def _rearrange(alloc: Any, pad_bytes: int, is_swizzled: bool) -> None:
+def _rearrange(alloc: Op, pad_bytes: int, is_swizzled: bool) -> None:
     names = _names(alloc)
     is_of_tiles = "nvgpu.ldmatrix" in names and names <= READS_AND_COPIES
     if is_swizzled and is_of_tiles:
@@ -60,7 +73,8 @@ def _rearrange(alloc: Any, pad_bytes: int, is_swizzled: bool) -> None:
         _pad(alloc, VECTOR_BYTES if is_of_tiles else pad_bytes)
 
 
-def _pad(alloc: Any, pad_bytes: int) -> None:
+def _pad(alloc: Op, pad_bytes: int) -> None:
+    """Replaces an allocation by one with longer rows; the indices of its uses stay."""
     old = ir.MemRefType(alloc.results[0].type)
     *outer, row = old.shape
     longer = [*outer, row + pad_bytes // element_bytes(old.element_type)]
@@ -72,8 +86,11 @@ def _pad(alloc: Any, pad_bytes: int) -> None:
     alloc.erase()
 
 
-def _swizzle(alloc: Any) -> None:
-    """Moves column vector c of row r to c xor (r / rows of 128 bytes) mod columns: 8 rows, 8 bank groups."""
+def _swizzle(alloc: Op) -> None:
+    """Moves 16-byte column c of row r to c xor ((r / rows per 128 bytes) mod columns).
+
+    So the 8 rows of an ldmatrix tile lie in 8 different groups of 4 banks.
+    """
     memref = ir.MemRefType(alloc.results[0].type)
     size = element_bytes(memref.element_type)
     row_bytes = memref.shape[-1] * size
@@ -88,5 +105,5 @@ def _swizzle(alloc: Any) -> None:
 
 
 def _power_of_two_in(number: int) -> int:
-    """Returns the largest power of two that divides: what is exclusive-or'd stays within the row."""
+    """Returns the largest power of two that divides a number: xor with less stays within the row."""
     return number & -number

@@ -1,25 +1,37 @@
-"""``tuner.split_k``: blocks along z each take a part of the loop over K."""
+"""``tuner.split_k``: split-K: blocks along z each take a part of the loop over K.
 
-from typing import Any
+Takes a function with ``gpu.launch`` whose body has one loop at its top level, from 0 by constants. Gives
+``slices`` blocks along z and each of them a ``slices``-th of the iterations. Every block then has only a part
+of each sum: ``tuner.finish_stores`` must add them up, or put them in a workspace. Upstream's transform for
+this, tiling a reduction by ``scf.forall``, warns at every use. Not handled: several loops, dynamic bounds, a
+grid with blocks along z.
 
-from tuner.mlir.bindings import ir
-from tuner.mlir.building import affine, index, symbol, value
-from tuner.mlir.ops.dialect import InPlaceOp, attribute, walk
+    scf.for %k = %c0 to %c96 step %c8 {
+      memref.store %x, %c[%k] : memref<96xf32>
+  with slices = 4 becomes
+    %slice = gpu.block_id z
+    scf.for %j = %c0 to %c24 step %c8 {
+      %k = affine.apply affine_map<()[s0, s1] -> (s0 + s1 * 24)>()[%j, %slice]
+      memref.store %x, %c[%k] : memref<96xf32>
+"""
+
+from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.ops.dialect import InPlaceOp, attribute
+from tuner.mlir.rewrite.building import affine, index, symbol, value
+from tuner.mlir.rewrite.walking import walk
 
 GRID_Z = 2  # operand of gpu.launch: blocks along z
 
 
 class SplitKOp(InPlaceOp, name="split_k"):
-    """Gives every ``gpu.launch`` ``slices`` (i64) blocks along z, and each of them a part of its loop.
+    """Splits the loop of every ``gpu.launch`` over ``slices`` (i64) blocks along z.
 
-    The loop runs a ``slices``-th of its trips, from a start that depends on ``gpu.block_id z``. Every block
-    then has only a part of each sum: ``tuner.finish_stores`` must add them up, or put them in a workspace.
-    Upstream's way to this, tiling a reduction by ``scf.forall``, warns at every use. The handle (a func.func)
-    stays valid. Silenceable failure: a launch without exactly one loop at its top level, a loop or a grid
-    that is not constant, one block along z already taken, trips that ``slices`` does not divide.
+    The handle (a func.func) stays valid. Silenceable failure: a launch without exactly one loop at its top
+    level, a loop or a grid that is not constant, several blocks along z, a number of iterations that
+    ``slices`` does not divide.
     """
 
-    def change(self, function: Any) -> str | None:
+    def change(self, function: Op) -> str | None:
         """Changes one function."""
         slices = attribute(self, "slices", 1)
         for launch in walk(function, "gpu.launch"):
@@ -31,19 +43,20 @@ class SplitKOp(InPlaceOp, name="split_k"):
         return None
 
 
-def _loops(launch: Any) -> list[Any]:
+def _loops(launch: Op) -> list[Op]:
     body = (op.operation for op in launch.regions[0].blocks[0].operations)
     return [op for op in body if op.name == "scf.for"]
 
 
-def _constant(number: Any) -> int | None:
+def _constant(number: Value) -> int | None:
     owner = number.owner
     if isinstance(owner, ir.Block) or owner.name != "arith.constant":
         return None
     return int(ir.IntegerAttr(owner.attributes["value"]).value)
 
 
-def _why_not(launch: Any, loops: list[Any], slices: int) -> str | None:
+def _why_not(launch: Op, loops: list[Op], slices: int) -> str | None:
+    """Returns why a launch cannot be split; None where it can."""
     if len(loops) != 1:
         return f"found {len(loops)} loops in a launch, allowed 1"
     if _constant(launch.operands[GRID_Z]) != 1:
@@ -57,7 +70,8 @@ def _why_not(launch: Any, loops: list[Any], slices: int) -> str | None:
     return None
 
 
-def _split(launch: Any, loop: Any, slices: int) -> None:
+def _split(launch: Op, loop: Op, slices: int) -> None:
+    """Shortens the loop to its slice, and offsets the uses of its induction variable."""
     length = (_constant(loop.operands[1]) or 0) // slices
     with launch.location:
         with ir.InsertionPoint(launch):

@@ -1,21 +1,33 @@
-"""``tuner.swizzle_blocks``: blocks that run at the same time share rows and columns."""
+"""``tuner.swizzle_blocks``: blocks that run at the same time share rows and columns in the L2 cache.
 
-from typing import Any
+Takes a function with ``gpu.launch`` of a constant grid. Gives its blocks another order: bands of ``group``
+block rows, within a band column by column (the "grouped ordering" of Triton's matmul tutorial, CUTLASS's
+threadblock swizzle). Blocks start in the order of their linear number, x fastest; by whole rows they would
+read all of B before any tile of A again. The last band is as high as what is left.
 
-from tuner.mlir.bindings import ir
-from tuner.mlir.building import affine, index, symbol, value
-from tuner.mlir.ops.dialect import InPlaceOp, attribute, walk
+    %x = gpu.block_id x
+    memref.store %x, %c[%zero] : memref<2xindex>
+  on a grid of 4 x 4 blocks with group = 2 becomes
+    %x = gpu.block_id x
+    %y = gpu.block_id y
+    %column = affine.apply affine_map<()[s0, s1] -> (((s1 * 4 + s0) mod 8) floordiv 2)>()[%x, %y]
+    memref.store %column, %c[%zero] : memref<2xindex>
+"""
+
+from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.ops.dialect import InPlaceOp, attribute
+from tuner.mlir.rewrite.building import affine, index, symbol, value
+from tuner.mlir.rewrite.walking import walk
 
 
 class SwizzleBlocksOp(InPlaceOp, name="swizzle_blocks"):
-    """Renumbers the blocks of every ``gpu.launch``: bands of ``group`` (i64) block rows, columns first.
+    """Renumbers the blocks of every ``gpu.launch`` by bands of ``group`` (i64, 1 unless given) block rows.
 
-    Blocks start in the order of their linear number, x fastest; swept in whole rows they read all of B
-    before any tile of A again. The last band is as high as what is left. The handle (a func.func) stays
-    valid. Silenceable failure: no launch, a launch whose grid is not constant, or ``group`` below 1.
+    The handle (a func.func) stays valid. Silenceable failure: no launch, a launch whose grid is not constant,
+    or ``group`` below 1.
     """
 
-    def change(self, function: Any) -> str | None:
+    def change(self, function: Op) -> str | None:
         """Changes one function."""
         group = attribute(self, "group", 1)
         launches = walk(function, "gpu.launch")
@@ -28,8 +40,8 @@ class SwizzleBlocksOp(InPlaceOp, name="swizzle_blocks"):
         return None
 
 
-def _grid(launch: Any) -> tuple[int, int] | None:
-    """Returns blocks along x and y; None where they are not constant."""
+def _grid(launch: Op) -> tuple[int, int] | None:
+    """Returns the numbers of blocks along x and y; None where they are not constant."""
     owners = [size.owner for size in list(launch.operands)[:2]]
     if any(isinstance(owner, ir.Block) or owner.name != "arith.constant" for owner in owners):
         return None
@@ -37,7 +49,7 @@ def _grid(launch: Any) -> tuple[int, int] | None:
     return columns, rows
 
 
-def _renumber(launch: Any, grid: tuple[int, int], group: int) -> None:
+def _renumber(launch: Op, grid: tuple[int, int], group: int) -> None:
     block = launch.regions[0].blocks[0]
     old = {dimension: _block_ids(launch, dimension) for dimension in "xy"}
     with launch.location, ir.InsertionPoint.at_block_begin(block):
@@ -50,17 +62,17 @@ def _renumber(launch: Any, grid: tuple[int, int], group: int) -> None:
             op.erase()
 
 
-def _block_id(dimension: str) -> Any:
+def _block_id(dimension: str) -> Value:
     return value("gpu.block_id", ir.IndexType.get(), dimension=ir.Attribute.parse(f"#gpu<dim {dimension}>"))
 
 
-def _block_ids(launch: Any, dimension: str) -> list[Any]:
+def _block_ids(launch: Op, dimension: str) -> list[Op]:
     wanted = f"#gpu<dim {dimension}>"
     return [op for op in walk(launch, "gpu.block_id") if str(op.attributes["dimension"]) == wanted]
 
 
-def _whole_bands(x: Any, y: Any, columns: int, group: int) -> tuple[Any, Any]:
-    """Divides by constants only, which costs a few instructions."""
+def _whole_bands(x: Value, y: Value, columns: int, group: int) -> tuple[Value, Value]:
+    """Creates (x, y) for bands of equal height: divisions by constants only, which are cheap."""
     number = symbol(1) * columns + symbol(0)
     band = ir.AffineExpr.get_floor_div(number, group * columns)
     within = ir.AffineExpr.get_mod(number, group * columns)
@@ -68,7 +80,8 @@ def _whole_bands(x: Any, y: Any, columns: int, group: int) -> tuple[Any, Any]:
     return affine(ir.AffineExpr.get_floor_div(within, group), x, y), affine(row, x, y)
 
 
-def _bands(x: Any, y: Any, grid: tuple[int, int], group: int) -> tuple[Any, Any]:
+def _bands(x: Value, y: Value, grid: tuple[int, int], group: int) -> tuple[Value, Value]:
+    """Creates (x, y) for bands of which the last is lower: divisions by its height, a value."""
     kind = ir.IndexType.get()
     number = symbol(1) * grid[0] + symbol(0)
     first_row = affine(ir.AffineExpr.get_floor_div(number, group * grid[0]) * group, x, y)

@@ -1,43 +1,57 @@
-"""``tuner.unroll_inner_loops``: leaves only the loops that shared memory is allocated in."""
+"""``tuner.unroll_inner_loops``: full unrolling of all loops but those that shared memory is allocated in.
 
-from typing import Any
+Takes a function with ``scf.for`` nests. Gives the copies of every loop body that allocates no workgroup
+memory, innermost loops first; what is left can be pipelined: ``nvgpu.pipeline_shared_memory_copies`` takes no
+loop with a region in it. Not handled: bounds that are not constant, more copies of a body than the limit.
 
-from tuner.mlir.bindings import ir
-from tuner.mlir.building import index
-from tuner.mlir.ops.dialect import InPlaceOp, attribute, walk
-from tuner.mlir.types import is_workgroup
+    %sums = scf.for %i = %c0 to %c4 step %c2 iter_args(%sum = %before, ...) -> (f32, f32) {
+      %x = memref.load %tile[%i] : memref<4xf32, #gpu.address_space<workgroup>>
+      %new = arith.addf %sum, %x : f32
+  becomes
+    %i = arith.constant 0 : index
+    %x = memref.load %tile[%i] : memref<4xf32, #gpu.address_space<workgroup>>
+    %new = arith.addf %before, %x : f32
+    %i_2 = arith.constant 2 : index
+    %x_2 = memref.load %tile[%i_2] : memref<4xf32, #gpu.address_space<workgroup>>
+    %new_2 = arith.addf %new, %x_2 : f32
+"""
+
+from tuner.mlir.bindings import Op, Value, WalkResult, ir
+from tuner.mlir.ops.dialect import InPlaceOp, attribute
+from tuner.mlir.rewrite.building import index
+from tuner.mlir.rewrite.type_sizes import is_workgroup
+from tuner.mlir.rewrite.walking import walk
 
 COPIES_LIMIT = 4096  # of one body; more would take ptxas minutes
 
 
 class UnrollInnerLoopsOp(InPlaceOp, name="unroll_inner_loops"):
-    """Fully unrolls every ``scf.for`` without an allocation in workgroup memory in it, innermost first.
+    """Fully unrolls every ``scf.for`` without an allocation in workgroup memory in it.
 
-    What is left can be pipelined: ``nvgpu.pipeline_shared_memory_copies`` takes no loop with a region in it.
-    Copies beyond ``limit`` (i64, 4096 unless given) are refused. The handle (a func.func) stays valid,
-    handles to the loops and to what is in them do not. Silenceable failure: bounds that are not constant,
-    or a body copied more often than the limit.
+    Attribute ``limit`` (i64, 4096 unless given): the most copies of one body. The handle (a func.func) stays
+    valid, handles to the loops and to what is in them do not. Silenceable failure: bounds that are not
+    constant, or a body copied more often than the limit.
     """
 
-    def change(self, function: Any) -> str | None:
-        """Changes one function; nothing is changed where one loop is refused."""
+    def change(self, function: Op) -> str | None:
+        """Changes one function; where one loop cannot be unrolled, nothing is changed."""
         limit = attribute(self, "limit", COPIES_LIMIT)
         loops = [loop for loop in walk(function, "scf.for") if not _allocates(loop)]
         for loop in loops:
             found = _why_not(loop, loops, limit)
             if found:
                 return found
-        for loop in loops:  # a walk meets what is nested first
+        for loop in loops:  # in post-order: inner loops first
             _unroll(loop)
         return None
 
 
-def _allocates(loop: Any) -> bool:
+def _allocates(loop: Op) -> bool:
     return any(is_workgroup(ir.MemRefType(op.results[0].type)) for op in walk(loop, "memref.alloc"))
 
 
-def _why_not(loop: Any, loops: list[Any], limit: int) -> str:
-    """Returns why a loop cannot be unrolled with all those around it; nothing where it can."""
+def _why_not(loop: Op, loops: list[Op], limit: int) -> str:
+    """Returns why a loop cannot be unrolled with all loops of the list around it; "" where it can."""
     copies = 1
     for around in (loop, *_parents(loop)):
         if around in loops:
@@ -48,7 +62,7 @@ def _why_not(loop: Any, loops: list[Any], limit: int) -> str:
     return f"found a loop to be copied {copies} times, allowed {limit}" if copies > limit else ""
 
 
-def _parents(op: Any) -> list[Any]:
+def _parents(op: Op) -> list[Op]:
     parents = []
     parent = op.parent
     while parent is not None:
@@ -57,7 +71,7 @@ def _parents(op: Any) -> list[Any]:
     return parents
 
 
-def _trips(loop: Any) -> range | None:
+def _trips(loop: Op) -> range | None:
     bounds = [value.owner for value in list(loop.operands)[:3]]
     if any(isinstance(owner, ir.Block) or owner.name != "arith.constant" for owner in bounds):
         return None
@@ -65,8 +79,8 @@ def _trips(loop: Any) -> range | None:
     return range(low, high, step)
 
 
-def _unroll(loop: Any) -> None:
-    """Puts one copy of the body before the loop for each value of its counter, and erases the loop."""
+def _unroll(loop: Op) -> None:
+    """Replaces a loop by one copy of its body per value of its induction variable."""
     block = loop.regions[0].blocks[0]
     *body, end = (op.operation for op in block.operations)
     counter, *carried = block.arguments
@@ -82,15 +96,15 @@ def _unroll(loop: Any) -> None:
     loop.erase()
 
 
-def _copy(op: Any, renamed: dict[Any, Any]) -> None:
-    """Clones an op, what is nested in it included, on values of this copy of the body."""
+def _copy(op: Op, renamed: dict[Value, Value]) -> None:
+    """Clones an op with its regions, on the values of this copy of the body, which ``renamed`` maps to."""
     clone = op.clone()
 
-    def rename(each: Any) -> Any:
+    def rename(each: Op) -> WalkResult:
         for number, value in enumerate(each.operands):
             if value in renamed:
                 each.operands[number] = renamed[value]
-        return ir.WalkResult.ADVANCE
+        return WalkResult.ADVANCE
 
     clone.operation.walk(rename)
     renamed.update(zip(op.results, clone.operation.results, strict=True))

@@ -1,19 +1,25 @@
-"""``tuner.use_tf32``: f32 operands of tensor cores become tf32."""
+"""``tuner.use_tf32``: tensor cores take f32 operands as tf32.
 
-from typing import Any
+Takes a function with ``nvgpu.mma.sync``; gives those of f32 the attribute ``tf32Enabled``. A tensor core then
+ignores the low 13 bits of the mantissa; inputs of dtype tf32 have zeros there. Other element types stay.
 
-from tuner.mlir.bindings import ir
-from tuner.mlir.ops.dialect import InPlaceOp, walk
+    %d = nvgpu.mma.sync(%a, %b, %c) {mmaShape = [16, 8, 8]} : (vector<4x1xf32>, ...
+  becomes
+    %d = nvgpu.mma.sync(%a, %b, %c) {mmaShape = [16, 8, 8], tf32Enabled} : (vector<4x1xf32>, ...
+"""
+
+from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.ops.dialect import InPlaceOp
+from tuner.mlir.rewrite.walking import walk
 
 
 class UseTf32Op(InPlaceOp, name="use_tf32"):
-    """Sets ``tf32Enabled`` on every ``nvgpu.mma.sync`` of f32 operands.
+    """Marks every ``nvgpu.mma.sync`` of f32 operands.
 
-    A tensor core then ignores the low 13 bits of the mantissa; inputs of dtype tf32 have zeros there. The
-    handle (a func.func) stays valid. Silenceable failure: no such ``nvgpu.mma.sync``.
+    The handle (a func.func) stays valid. Silenceable failure: no such ``nvgpu.mma.sync``.
     """
 
-    def change(self, function: Any) -> str | None:
+    def change(self, function: Op) -> str | None:
         """Changes one function."""
         products = [each for each in walk(function, "nvgpu.mma.sync") if _is_f32(each.operands[0])]
         if not products:
@@ -23,5 +29,5 @@ class UseTf32Op(InPlaceOp, name="use_tf32"):
         return None
 
 
-def _is_f32(fragment: Any) -> bool:
+def _is_f32(fragment: Value) -> bool:
     return isinstance(ir.VectorType(fragment.type).element_type, ir.F32Type)

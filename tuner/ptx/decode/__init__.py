@@ -1,1 +1,1 @@
-"""Instructions -> Python functions over a chunk: one family of instructions per file."""
+"""Instructions -> Python functions over resident thread blocks; one group of instructions per file."""

@@ -1,17 +1,17 @@
-"""Loads and stores of every space, width and vector length."""
+"""Loads and stores of every state space, width and vector length."""
 
 from collections.abc import Callable
 
 import numpy as np
 
-from tuner.ptx.chunk import Chunk
 from tuner.ptx.decode.bulk import proxy_fence
 from tuner.ptx.decode.operands import Operands, Step
 from tuner.ptx.dtypes import PtxType
+from tuner.ptx.state.resident_blocks import ResidentBlocks
 
 
 def load(operands: Operands) -> Step:
-    """Decodes ld, also of parameters and of constant memory."""
+    """Decodes ld, also of parameter and constant memory."""
     modifiers = operands.modifiers
     type_, count, space = modifiers.type(), modifiers.vector(), modifiers.space()
     is_strong = modifiers.take_memory_order()
@@ -20,19 +20,19 @@ def load(operands: Operands) -> Step:
     writers = [operands.writer(item, type_) for item in operands.items(0)]
     _check_count(operands, len(writers), count)
 
-    def step(chunk: Chunk) -> None:
-        lanes = chunk.active()
-        found = chunk.spaces.load(
-            lanes, chunk.chosen(address(chunk)), space, type_.bytes, count, is_strong=is_strong
+    def step(resident: ResidentBlocks) -> None:
+        lanes = resident.active()
+        found = resident.spaces.load(
+            lanes, resident.chosen(address(resident)), space, type_.bytes, count, is_strong=is_strong
         )
         columns = np.ascontiguousarray(found.T).view(type_.dtype)
         for write, values in zip(writers, columns, strict=True):
-            if chunk.is_full:
-                write(chunk, values)
+            if resident.is_full:
+                write(resident, values)
                 continue
-            spread = np.zeros(len(chunk.mask) * type_.elements, type_.dtype)
-            spread.reshape(len(chunk.mask), -1)[lanes] = values.reshape(len(lanes), -1)
-            write(chunk, spread)
+            spread = np.zeros(len(resident.mask) * type_.elements, type_.dtype)
+            spread.reshape(len(resident.mask), -1)[lanes] = values.reshape(len(lanes), -1)
+            write(resident, spread)
 
     return step
 
@@ -48,9 +48,11 @@ def store(operands: Operands) -> Step:
     readers = [operands.reader(item, raw) for item in operands.items(1)]
     _check_count(operands, len(readers), count)
 
-    def step(chunk: Chunk) -> None:
-        values = np.stack([chunk.chosen(read(chunk)) for read in readers], axis=-1)
-        chunk.spaces.store(chunk.active(), chunk.chosen(address(chunk)), space, values, is_strong=is_strong)
+    def step(resident: ResidentBlocks) -> None:
+        values = np.stack([resident.chosen(read(resident)) for read in readers], axis=-1)
+        resident.spaces.store(
+            resident.active(), resident.chosen(address(resident)), space, values, is_strong=is_strong
+        )
 
     return step
 
@@ -61,14 +63,14 @@ def _check_count(operands: Operands, found: int, count: int) -> None:
 
 
 def nothing(operands: Operands) -> Step:
-    """Decodes what has no effect here: prefetches, hints, and fences of a memory that is always coherent."""
+    """Decodes prefetches, hints and fences, which have no effect on one coherent memory."""
     if operands.instruction.opcode.startswith("fence.proxy.async"):
         operands.modifiers.need(("proxy",), "it")
         return proxy_fence(operands)
     left = operands.modifiers
     while left.take(*operands.instruction.parts[1:]):
         pass
-    return lambda _chunk: None
+    return lambda _resident: None
 
 
 DECODERS: dict[str, Callable[[Operands], Step]] = {

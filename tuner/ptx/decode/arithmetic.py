@@ -1,4 +1,4 @@
-"""Instructions that exist for integers and floats alike: the type decides."""
+"""Arithmetic instructions whose type selects the integer or the floating-point decoder."""
 
 from collections.abc import Callable
 
@@ -24,7 +24,7 @@ FLOATS: dict[str, Typed] = {
 
 
 def arithmetic(operands: Operands) -> Step:
-    """Decodes add, sub, mul, mad, div, rem, min, max, abs and neg."""
+    """Decodes add, sub, mul, mad, div, rem, min, max, abs and neg of any type."""
     name = operands.instruction.parts[0]
     if floats.is_float_type(operands):
         if name == "mad":

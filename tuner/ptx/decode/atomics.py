@@ -1,13 +1,13 @@
-"""Atomic updates: atom and red on shared and global memory, lane after lane."""
+"""Atomic read-modify-write: atom and red on shared and global memory, in the order of the lanes."""
 
 from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from tuner.ptx.chunk import Chunk
 from tuner.ptx.decode.modifiers import SCOPES
 from tuner.ptx.decode.operands import Operands, Reader, Step
 from tuner.ptx.dtypes import Array, Indices, PtxType
+from tuner.ptx.state.resident_blocks import ResidentBlocks
 
 Update = Callable[[Array, Array, Array], Array]  # old, operand, second operand -> new
 UPDATES: dict[str, Update] = {
@@ -26,7 +26,7 @@ ORDERS = ("relaxed", "acquire", "release", "acq_rel")
 
 
 def update(operands: Operands) -> Step:
-    """Decodes atom, which returns what was there, and red, which does not."""
+    """Decodes atom, which returns the old value, and red, which does not."""
     modifiers = operands.modifiers
     returns = operands.instruction.parts[0] == "atom"
     type_, count = modifiers.type(), modifiers.vector()
@@ -64,16 +64,18 @@ def _step(
 ) -> Step:
     count = len(sources)
 
-    def step(chunk: Chunk) -> None:
-        lanes = chunk.active()
-        operand = np.stack([chunk.chosen(read(chunk)) for read in sources], axis=-1)
-        second = np.stack([chunk.chosen(read(chunk)) for read in seconds], axis=-1)
+    def step(resident: ResidentBlocks) -> None:
+        lanes = resident.active()
+        operand = np.stack([resident.chosen(read(resident)) for read in sources], axis=-1)
+        second = np.stack([resident.chosen(read(resident)) for read in seconds], axis=-1)
         old = np.empty((len(lanes), count), type_.raw)
-        places = chunk.spaces.updates(lanes, chunk.chosen(address(chunk)), space, type_.bytes, count)
-        for numbers, which, starts in places:
+        updates = resident.spaces.updates(
+            lanes, resident.chosen(address(resident)), space, type_.bytes, count
+        )
+        for numbers, which, starts in updates:
             old[which] = _apply(function, type_, numbers, starts, operand[which], second[which])
         for number, name in enumerate(results):
-            chunk.scatter(name, lanes, old[:, number])
+            resident.scatter(name, lanes, old[:, number])
 
     return step
 
@@ -81,15 +83,15 @@ def _step(
 def _apply(
     function: Update, type_: PtxType, numbers: Array, starts: Indices, operand: Array, second: Array
 ) -> Array:
-    """Updates numbers lane after lane; returns what each lane found."""
+    """Updates integers in the order of the lanes; returns the old value of each lane."""
     old = np.empty_like(operand)
     columns = np.arange(operand.shape[1])
-    for turn in _turns(starts):
-        places = starts[turn][:, None] + columns
-        before = numbers[places]
-        new = function(_typed(before, type_), _typed(operand[turn], type_), _typed(second[turn], type_))
-        numbers[places] = np.ascontiguousarray(new.astype(type_.dtype)).view(type_.raw)
-        old[turn] = before
+    for lanes in _iterations(starts):
+        where = starts[lanes][:, None] + columns
+        before = numbers[where]
+        new = function(_typed(before, type_), _typed(operand[lanes], type_), _typed(second[lanes], type_))
+        numbers[where] = np.ascontiguousarray(new.astype(type_.dtype)).view(type_.raw)
+        old[lanes] = before
     return old
 
 
@@ -97,15 +99,15 @@ def _typed(bits: Array, type_: PtxType) -> Array:
     return np.ascontiguousarray(bits).view(type_.dtype)
 
 
-def _turns(starts: Indices) -> Iterator[Indices]:
-    """Yields groups of lanes that update different places; lanes of one place come in their order."""
+def _iterations(starts: Indices) -> Iterator[Indices]:
+    """Yields lanes in iterations: one lane per address in each, lanes of one address in their order."""
     order = np.argsort(starts, kind="stable")
     ordered = starts[order]
     is_first = np.r_[True, ordered[1:] != ordered[:-1]]
     begins = np.flatnonzero(is_first)
-    turn = np.arange(len(starts)) - np.repeat(begins, np.diff(np.r_[begins, len(starts)]))
-    for number in range(int(turn.max()) + 1):
-        yield order[turn == number]
+    iteration = np.arange(len(starts)) - np.repeat(begins, np.diff(np.r_[begins, len(starts)]))
+    for number in range(int(iteration.max()) + 1):
+        yield order[iteration == number]
 
 
 DECODERS: dict[str, Callable[[Operands], Step]] = {"atom": update, "red": update}

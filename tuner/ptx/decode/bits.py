@@ -31,7 +31,7 @@ def negation(operands: Operands) -> Step:
 
 
 def any_logic(operands: Operands) -> Step:
-    """Decodes lop3.b32: any function of three bits, given by its table."""
+    """Decodes lop3.b32: any function of three bits by its truth table immLut. PTX ISA, "lop3"."""
     type_ = operands.modifiers.type("b32")
     operands.need(5)
     table = operands.constant(4)
@@ -45,11 +45,11 @@ def any_logic(operands: Operands) -> Step:
                 result |= (x if row & 4 else ~x) & (y if row & 2 else ~y) & (z if row & 1 else ~z)
         return result
 
-    return lambda chunk: write(chunk, combined(a(chunk), b(chunk), c(chunk)))
+    return lambda resident: write(resident, combined(a(resident), b(resident), c(resident)))
 
 
 def shift(operands: Operands) -> Step:
-    """Decodes shl and shr; an amount beyond the size moves everything out."""
+    """Decodes shl and shr; amounts are clamped to the size of the type."""
     is_left, type_ = operands.instruction.parts[0] == "shl", operands.modifiers.type()
 
     def shifted(a: Array, amount: Array) -> Array:
@@ -59,14 +59,14 @@ def shift(operands: Operands) -> Step:
 
 
 def shift_left(a: Array, amount: Array, type_: PtxType) -> Array:
-    """Returns a << amount, 0 beyond the size."""
+    """Returns a << amount, 0 for an amount of the size or more."""
     small = np.minimum(amount, type_.bits - 1).astype(type_.dtype)
     found: Array = np.where(amount >= type_.bits, type_.dtype.type(0), a << small)
     return found
 
 
 def shift_right(a: Array, amount: Array, type_: PtxType) -> Array:
-    """Returns a >> amount; beyond the size 0, or the sign of a signed type."""
+    """Returns a >> amount; for an amount of the size or more 0, or the sign of a signed type."""
     small = np.minimum(amount, type_.bits - 1).astype(type_.dtype)
     if type_.is_signed:
         signed: Array = a >> small
@@ -76,7 +76,7 @@ def shift_right(a: Array, amount: Array, type_: PtxType) -> Array:
 
 
 def funnel_shift(operands: Operands) -> Step:
-    """Decodes shf: 32 bits out of the 64 of two registers."""
+    """Decodes shf: 32 bits of the shifted 64 bits of two registers."""
     type_ = operands.modifiers.type("b32")
     side = operands.modifiers.need(("l", "r"), "a side")
     mode = operands.modifiers.need(("wrap", "clamp"), "a mode")
@@ -91,7 +91,7 @@ def funnel_shift(operands: Operands) -> Step:
 
 
 def extract(operands: Operands) -> Step:
-    """Decodes bfe: a field of bits, sign-extended for signed types."""
+    """Decodes bfe: extracts a bit field, sign-extended for signed types."""
     type_ = operands.modifiers.type("u32", "s32", "u64", "s64")
 
     def extracted(a: Array, position: Array, length: Array) -> Array:
@@ -111,7 +111,7 @@ def extract(operands: Operands) -> Step:
 
 
 def insert(operands: Operands) -> Step:
-    """Decodes bfi: the low bits of a in place of a field of b."""
+    """Decodes bfi: inserts the low bits of a into a bit field of b."""
     type_ = operands.modifiers.type("b32", "b64")
     operands.need(5)
     write = operands.destination(0, type_)
@@ -123,7 +123,9 @@ def insert(operands: Operands) -> Step:
         mask = shift_left(_low_bits(length, type_), position, type_)
         return (base & ~mask) | (shift_left(field, position, type_) & mask)
 
-    return lambda chunk: write(chunk, inserted(a(chunk), b(chunk), start(chunk), size(chunk)))
+    return lambda resident: write(
+        resident, inserted(a(resident), b(resident), start(resident), size(resident))
+    )
 
 
 def _low_bits(count: Array, type_: PtxType) -> Array:
@@ -134,18 +136,18 @@ def _low_bits(count: Array, type_: PtxType) -> Array:
 
 
 def permute(operands: Operands) -> Step:
-    """Decodes prmt.b32: four bytes out of the eight of two registers, or their signs."""
+    """Decodes prmt.b32: selects four of the eight bytes of two registers, or their replicated signs."""
     type_ = operands.modifiers.type("b32")
 
     def permuted(a: Array, b: Array, selector: Array) -> Array:
         both = b.astype(np.uint64) << np.uint64(32) | a
         result = np.zeros(np.broadcast_shapes(both.shape, selector.shape), np.uint32)
-        for place in range(4):
-            choice = selector >> np.uint32(4 * place) & np.uint32(15)
+        for position in range(4):
+            choice = selector >> np.uint32(4 * position) & np.uint32(15)
             byte = both >> ((choice & np.uint32(7)).astype(np.uint64) * np.uint64(8)) & np.uint64(255)
             sign = np.where(byte & np.uint64(128), np.uint64(255), np.uint64(0))
             chosen = np.where(choice & np.uint32(8), sign, byte).astype(np.uint32)
-            result |= chosen << np.uint32(8 * place)
+            result |= chosen << np.uint32(8 * position)
         return result
 
     return ternary(operands, type_, permuted)

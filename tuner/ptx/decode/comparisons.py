@@ -1,12 +1,12 @@
-"""Comparisons and what is chosen by them: setp, set, selp, slct, testp."""
+"""Comparison and selection: setp, set, selp, slct, testp."""
 
 from collections.abc import Callable
 
 import numpy as np
 
-from tuner.ptx.chunk import Chunk
 from tuner.ptx.decode.operands import PREDICATE, Operands, Reader, Step
 from tuner.ptx.dtypes import Array, PtxType
+from tuner.ptx.state.resident_blocks import ResidentBlocks
 
 Comparison = Callable[[Array, Array], Array]
 ORDERED: dict[str, Comparison] = {
@@ -39,7 +39,7 @@ def _is_unordered(a: Array, b: Array) -> Array:
 
 
 def _comparison(operands: Operands, type_: PtxType) -> Comparison:
-    """Takes the comparison's word."""
+    """Takes the comparison operator. PTX ISA, "Floating-Point Comparisons"."""
     if not type_.is_float:
         integers: dict[str, Comparison] = {**ORDERED, **UNSIGNED, "ne": np.not_equal}
         return integers[operands.modifiers.need(integers, "a comparison")]
@@ -53,7 +53,7 @@ def _or_unordered(function: Comparison) -> Comparison:
 
 
 def set_predicate(operands: Operands) -> Step:
-    """Decodes setp, with the combination and the second result it may have."""
+    """Decodes setp, with its optional combination and second result."""
     type_ = operands.modifiers.type()
     compare = _comparison(operands, type_)
     operands.modifiers.take("ftz")
@@ -65,11 +65,11 @@ def set_predicate(operands: Operands) -> Step:
     if type_.elements == 2:
         return _set_two(operands, compare, a, b, combine, third)
 
-    def step(chunk: Chunk) -> None:
-        result = compare(a(chunk), b(chunk))
-        write(chunk, combine(result, third(chunk)))
+    def step(resident: ResidentBlocks) -> None:
+        result = compare(a(resident), b(resident))
+        write(resident, combine(result, third(resident)))
         if write_second is not None:
-            write_second(chunk, combine(~result, third(chunk)))
+            write_second(resident, combine(~result, third(resident)))
 
     return step
 
@@ -77,32 +77,32 @@ def set_predicate(operands: Operands) -> Step:
 def _set_two(
     operands: Operands, compare: Comparison, a: Reader, b: Reader, combine: Comparison, third: Reader
 ) -> Step:
-    """Returns setp of two packed numbers: one predicate each."""
+    """Returns the step of setp on two packed numbers: one predicate each."""
     first, second = operands.pair(0)
     if second is None:
         raise operands.unsupported("it with one predicate for two numbers")
     write_low, write_high = operands.writer(first, PREDICATE), operands.writer(second, PREDICATE)
 
-    def step(chunk: Chunk) -> None:
-        results = compare(a(chunk), b(chunk)).reshape(-1, 2)
-        write_low(chunk, combine(results[:, 0], third(chunk)))
-        write_high(chunk, combine(results[:, 1], third(chunk)))
+    def step(resident: ResidentBlocks) -> None:
+        results = compare(a(resident), b(resident)).reshape(-1, 2)
+        write_low(resident, combine(results[:, 0], third(resident)))
+        write_high(resident, combine(results[:, 1], third(resident)))
 
     return step
 
 
 def _combination(operands: Operands) -> tuple[Comparison, Reader]:
-    """Takes .and, .or or .xor with their operand; without one the result stays as it is."""
+    """Takes .and, .or or .xor and its operand; without one the combination is the identity."""
     word = operands.modifiers.take(*COMBINE)
     operands.need(4 if word else 3)
     if word is None:
         nothing = np.zeros(1, bool)
-        return np.logical_or, lambda _chunk: nothing
+        return np.logical_or, lambda _resident: nothing
     return COMBINE[word], operands.source(3, PREDICATE)
 
 
 def set_value(operands: Operands) -> Step:
-    """Decodes set: all ones, or 1.0, where the comparison holds."""
+    """Decodes set: all ones or 1.0 where the comparison holds, else 0."""
     type_, result = operands.modifiers.type(), operands.modifiers.type("u32", "s32", "f32")
     compare = _comparison(operands, type_)
     operands.modifiers.take("ftz")
@@ -110,9 +110,9 @@ def set_value(operands: Operands) -> Step:
     a, b, write = operands.source(1, type_), operands.source(2, type_), operands.destination(0, result)
     true = result.dtype.type(1) if result.is_float else np.array(-1).astype(result.dtype)
 
-    def step(chunk: Chunk) -> None:
-        holds = combine(compare(a(chunk), b(chunk)), third(chunk))
-        write(chunk, np.where(holds, true, result.dtype.type(0)))
+    def step(resident: ResidentBlocks) -> None:
+        holds = combine(compare(a(resident), b(resident)), third(resident))
+        write(resident, np.where(holds, true, result.dtype.type(0)))
 
     return step
 
@@ -123,7 +123,7 @@ def select(operands: Operands) -> Step:
     operands.need(4)
     a, b = operands.source(1, type_), operands.source(2, type_)
     chosen, write = operands.source(3, PREDICATE), operands.destination(0, type_)
-    return lambda chunk: write(chunk, np.where(chosen(chunk), a(chunk), b(chunk)))
+    return lambda resident: write(resident, np.where(chosen(resident), a(resident), b(resident)))
 
 
 def select_by_sign(operands: Operands) -> Step:
@@ -133,16 +133,16 @@ def select_by_sign(operands: Operands) -> Step:
     operands.need(4)
     a, b = operands.source(1, type_), operands.source(2, type_)
     sign, write = operands.source(3, condition), operands.destination(0, type_)
-    return lambda chunk: write(chunk, np.where(sign(chunk) >= 0, a(chunk), b(chunk)))
+    return lambda resident: write(resident, np.where(sign(resident) >= 0, a(resident), b(resident)))
 
 
 def test_property(operands: Operands) -> Step:
-    """Decodes testp."""
+    """Decodes testp: a floating-point property."""
     type_ = operands.modifiers.type("f32", "f64")
     test = TESTS[operands.modifiers.need(TESTS, "a property")]
     operands.need(2)
     read, write = operands.source(1, type_), operands.destination(0, PREDICATE)
-    return lambda chunk: write(chunk, test(read(chunk)))
+    return lambda resident: write(resident, test(read(resident)))
 
 
 DECODERS: dict[str, Callable[[Operands], Step]] = {

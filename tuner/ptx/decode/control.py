@@ -1,4 +1,4 @@
-"""What ends a basic block: branches, ends, barriers of the block and waits at barriers in memory."""
+"""Terminators of basic blocks: branches, ret, exit, trap and barriers of the thread block."""
 
 from collections.abc import Callable
 from typing import TypeAlias
@@ -9,15 +9,15 @@ from tuner.ptx.decode.operands import PREDICATE, U32, Operands, Reader
 from tuner.ptx.defects import Defect, Fault
 from tuner.ptx.dtypes import Bools
 from tuner.ptx.instruction import Register, Symbol
-from tuner.ptx.threads import Threads
+from tuner.ptx.state.thread_states import Threads
 
-# Says where the lanes that execute go; ``following`` is the block after this one.
+# Moves the active lanes to their next basic block; the number is that of the following one.
 Terminator: TypeAlias = Callable[[Threads, Bools, int], None]
 Guarded: TypeAlias = tuple[Reader | None, bool]  # predicate, whether it is negated
 
 
 def branch(operands: Operands, labels: dict[str, int]) -> Terminator:
-    """Decodes bra."""
+    """Decodes bra: the lanes go to the label's basic block."""
     operands.modifiers.take("uni")
     operands.need(1)
     target = operands.operand(0)
@@ -25,7 +25,7 @@ def branch(operands: Operands, labels: dict[str, int]) -> Terminator:
     block = labels[target.name]
 
     def terminator(threads: Threads, lanes: Bools, _following: int) -> None:
-        threads.block[lanes] = block
+        threads.basic_block[lanes] = block
 
     return terminator
 
@@ -41,10 +41,10 @@ def end(operands: Operands, _labels: dict[str, int]) -> Terminator:
 
 
 def trap(_operands: Operands, _labels: dict[str, int]) -> Terminator:
-    """Decodes trap: a failed assertion."""
+    """Decodes trap: a fault of the thread that executes it."""
 
     def terminator(threads: Threads, lanes: Bools, _following: int) -> None:
-        who = threads.chunk.geometry.who(int(np.flatnonzero(lanes)[0]))
+        who = threads.resident.geometry.who(int(np.flatnonzero(lanes)[0]))
         raise Fault(Defect.TRAP, f"{who} ran into it")
 
     return terminator
@@ -67,23 +67,23 @@ def barrier(operands: Operands, _labels: dict[str, int]) -> Terminator:
     def terminator(threads: Threads, lanes: Bools, following: int) -> None:
         if is_aligned:
             threads.require_whole_warps(lanes)
-        chunk = threads.chunk
-        numbers, counts = chunk.full(number(chunk))[lanes], chunk.full(count(chunk))[lanes]
+        resident = threads.resident
+        numbers, counts = resident.full(number(resident))[lanes], resident.full(count(resident))[lanes]
         if kind == "arrive":
             threads.arrive(lanes, numbers, counts)
         else:
             threads.wait(lanes, numbers, counts)
-        threads.block[lanes] = following
+        threads.basic_block[lanes] = following
 
     return terminator
 
 
-def _nobody(_chunk: object) -> np.ndarray[tuple[int], np.dtype[np.uint32]]:
+def _nobody(_resident: object) -> np.ndarray[tuple[int], np.dtype[np.uint32]]:
     return np.zeros(1, np.uint32)
 
 
 def _reduction(operands: Operands, is_aligned: bool) -> Terminator:
-    """Decodes bar.red: a barrier that combines predicates."""
+    """Decodes bar.red: a barrier that reduces predicates."""
     modifiers = operands.modifiers
     operation = modifiers.need(("and", "or", "popc"), "an operation")
     modifiers.type("u32" if operation == "popc" else "pred")
@@ -96,17 +96,17 @@ def _reduction(operands: Operands, is_aligned: bool) -> Terminator:
     def terminator(threads: Threads, lanes: Bools, following: int) -> None:
         if is_aligned:
             threads.require_whole_warps(lanes)
-        chunk = threads.chunk
-        threads.reduce(lanes, number, operation, target, chunk.full(value(chunk)))
-        counts = chunk.full(count(chunk))[lanes]
+        resident = threads.resident
+        threads.reduce(lanes, number, operation, target, resident.full(value(resident)))
+        counts = resident.full(count(resident))[lanes]
         threads.wait(lanes, np.full(len(counts), number), counts)
-        threads.block[lanes] = following
+        threads.basic_block[lanes] = following
 
     return terminator
 
 
 def guard_of(operands: Operands) -> Guarded:
-    """Returns the guard of the instruction."""
+    """Returns the reader of the guard predicate, None without one, and whether it is negated."""
     guard = operands.instruction.guard
     if guard is None:
         return None, False

@@ -4,12 +4,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tuner.ptx.chunk import Chunk
 from tuner.ptx.decode.operands import PREDICATE, U64, Operands, Step
 from tuner.ptx.dtypes import TYPES, Array, PtxType
-from tuner.ptx.fma import two_sum
-from tuner.ptx.rounding import FORMATS, INTEGER_MODES, round_to, to_odd, to_tf32
-from tuner.ptx.spaces import SPACES, WINDOW_BITS, WINDOWS
+from tuner.ptx.memory.state_spaces import SPACES, WINDOW_BITS, WINDOWS
+from tuner.ptx.numbers.fma import two_sum
+from tuner.ptx.numbers.rounding import FORMATS, INTEGER_MODES, round_to, to_odd, to_tf32
+from tuner.ptx.state.resident_blocks import ResidentBlocks
 
 MODES = ("rn", "rz", "rm", "rp", "rna")
 Function = Callable[[Array], Array]
@@ -24,7 +24,7 @@ def convert(operands: Operands) -> Step:
     operands.need(2)
     function = _after(operands, source, target, _conversion(operands, source, target))
     write, read = operands.destination(0, target), operands.source(1, source)
-    return lambda chunk: write(chunk, function(read(chunk)))
+    return lambda resident: write(resident, function(read(resident)))
 
 
 def _conversion(operands: Operands, source: PtxType, target: PtxType) -> Function:
@@ -61,7 +61,7 @@ def _between_floats(operands: Operands, source: PtxType, target: PtxType, flushe
 
 
 def _after(operands: Operands, source: PtxType, target: PtxType, function: Function) -> Function:
-    """Takes .relu and .sat of floats; returns the conversion with what they do."""
+    """Takes .relu and .sat of floats; returns the conversion with their clamping."""
     modifiers = operands.modifiers
     if target.is_float and modifiers.take("sat"):
         return lambda x: np.nan_to_num(np.clip(function(x), 0, 1), nan=0).astype(target.dtype)
@@ -77,7 +77,7 @@ def _flushed(values: Array, flushes: bool) -> Array:
 
 
 def narrow(values: Array, target: PtxType, mode: str) -> Array:
-    """Returns floats rounded once to a narrower type."""
+    """Rounds floats once to a narrower type."""
     if mode == "rn" and target.name in ("f16", "f32"):
         return values.astype(target.dtype)
     rounded = round_to(values.astype(np.float64), FORMATS[target.name], mode)
@@ -85,11 +85,11 @@ def narrow(values: Array, target: PtxType, mode: str) -> Array:
 
 
 def _to_integer(whole: Array, original: Array, target: PtxType) -> Array:
-    """Returns whole floats as integers: clamped to the range, 0 for NaN."""
+    """Converts integral floats to integers: clamped to the range, NaN to 0. PTX ISA, "cvt"."""
     limits = np.iinfo(target.dtype)
     is_high, is_low = whole >= float(limits.max), whole <= float(limits.min)
     inside = np.where(is_high | is_low | np.isnan(original), 0, whole)
-    if target.dtype == np.uint64:  # numpy turns large floats into it rightly, negative ones not
+    if target.dtype == np.uint64:  # numpy converts large floats correctly, negative ones not
         inside = np.maximum(inside, 0)
     found = inside.astype(target.dtype)
     found = np.where(is_high, limits.max, np.where(is_low, limits.min, found))
@@ -97,7 +97,7 @@ def _to_integer(whole: Array, original: Array, target: PtxType) -> Array:
 
 
 def _from_integer(values: Array, target: PtxType, mode: str) -> Array:
-    """Returns integers as floats; those of 64 bits are rounded from their exact value."""
+    """Converts integers to floats; 64-bit ones are rounded once, by way of 2Sum and rounding to odd."""
     if target.name == "f64" and mode == "rn":
         return values.astype(np.float64)
     if values.dtype.itemsize < 8:
@@ -124,7 +124,7 @@ def _clamped(values: Array, target: PtxType) -> Array:
 
 
 def _convert_pair(operands: Operands) -> Step:
-    """Decodes cvt.rn.f16x2.f32: two floats into one register, the first one above."""
+    """Decodes cvt.rn.f16x2.f32: packs two floats, the first in the upper half."""
     modifiers = operands.modifiers
     modifiers.type("f32")
     target = TYPES[modifiers.type("f16x2", "bf16x2").name[:-2]]
@@ -139,14 +139,14 @@ def _convert_pair(operands: Operands) -> Step:
             values = np.where(values < 0, np.float32(0), values)
         return narrow(values, target, mode).view(np.uint16).astype(np.uint32)
 
-    def step(chunk: Chunk) -> None:
-        write(chunk, half(high(chunk)) << np.uint32(16) | half(low(chunk)))
+    def step(resident: ResidentBlocks) -> None:
+        write(resident, half(high(resident)) << np.uint32(16) | half(low(resident)))
 
     return step
 
 
 def convert_address(operands: Operands) -> Step:
-    """Decodes cvta: between a space's own addresses and generic ones."""
+    """Decodes cvta: between addresses of a state space and generic ones."""
     modifiers = operands.modifiers
     type_ = modifiers.type("u64", "u32")
     is_to_space = modifiers.take("to") is not None
@@ -155,16 +155,16 @@ def convert_address(operands: Operands) -> Step:
     read, write = operands.source(1, type_), operands.destination(0, type_)
     offset = type_.dtype.type(window & ((1 << type_.bits) - 1))
     if is_to_space:
-        return lambda chunk: write(chunk, read(chunk) - offset)
-    return lambda chunk: write(chunk, read(chunk) + offset)
+        return lambda resident: write(resident, read(resident) - offset)
+    return lambda resident: write(resident, read(resident) + offset)
 
 
 def is_in_space(operands: Operands) -> Step:
-    """Decodes isspacep."""
+    """Decodes isspacep: whether a generic address is in a state space."""
     number = SPACES.index(operands.modifiers.space())
     operands.need(2)
     read, write = operands.source(1, U64), operands.destination(0, PREDICATE)
-    return lambda chunk: write(chunk, read(chunk) >> np.uint64(WINDOW_BITS) == number)
+    return lambda resident: write(resident, read(resident) >> np.uint64(WINDOW_BITS) == number)
 
 
 DECODERS: dict[str, Callable[[Operands], Step]] = {

@@ -1,12 +1,12 @@
-"""cp.async and its groups; cp.async.bulk is decoded elsewhere."""
+"""cp.async and its async-groups; cp.async.bulk is in bulk.py."""
 
 from collections.abc import Callable
 
 import numpy as np
 
-from tuner.ptx.chunk import Chunk
 from tuner.ptx.decode.bulk import bulk
 from tuner.ptx.decode.operands import U32, Operands, Step
+from tuner.ptx.state.resident_blocks import ResidentBlocks
 
 SIZES_BYTES = (4, 8, 16)
 
@@ -17,12 +17,12 @@ def copy(operands: Operands) -> Step:
     modifiers.need(("async",), "it")
     word = modifiers.take("bulk", "commit_group", "wait_group", "wait_all", "mbarrier")
     if word == "commit_group":
-        return lambda chunk: chunk.copies.commit(chunk.active())
+        return lambda resident: resident.copies.commit(resident.active())
     if word == "wait_all":
-        return lambda chunk: chunk.copies.wait_all(chunk.mask)
+        return lambda resident: resident.copies.wait_all(resident.mask)
     if word == "wait_group":
         newest = operands.constant(0)
-        return lambda chunk: chunk.copies.wait(chunk.mask, newest)
+        return lambda resident: resident.copies.wait(resident.mask, newest)
     if word == "bulk":
         return bulk(operands)
     if word is not None:
@@ -44,11 +44,13 @@ def _begin(operands: Operands) -> Step:
     source_bytes = operands.source(3, U32) if len(operands) == 4 else None
     whole = np.array([size], np.uint32)
 
-    def step(chunk: Chunk) -> None:
-        lanes = chunk.active()
-        given = whole if source_bytes is None else source_bytes(chunk)
-        sizes = chunk.chosen(given).astype(np.int64)
-        chunk.copies.begin(lanes, chunk.chosen(target(chunk)), chunk.chosen(source(chunk)), size, sizes)
+    def step(resident: ResidentBlocks) -> None:
+        lanes = resident.active()
+        given = whole if source_bytes is None else source_bytes(resident)
+        sizes = resident.chosen(given).astype(np.int64)
+        resident.copies.begin(
+            lanes, resident.chosen(target(resident)), resident.chosen(source(resident)), size, sizes
+        )
 
     return step
 

@@ -1,7 +1,7 @@
-"""Floating-point arithmetic. What PTX leaves approximate is computed exactly and rounded once.
+"""Floating-point arithmetic. Approximate instructions of PTX are computed exactly and rounded once.
 
-Sums and products of 16-bit types are formed in float32 and rounded to 16 bits: twice the precision and two
-bits more make the second rounding harmless.
+Sums and products of 16-bit types are formed in float32 and rounded to 16 bits: with 2p + 2 bits of precision
+double rounding is harmless (Figueroa, "When is double rounding innocuous?", 1995).
 """
 
 import operator
@@ -12,7 +12,7 @@ import numpy as np
 from tuner.ptx.decode.operands import Operands, Step
 from tuner.ptx.decode.steps import binary, ternary, unary
 from tuner.ptx.dtypes import TYPES, Array, PtxType
-from tuner.ptx.fma import fma
+from tuner.ptx.numbers.fma import fma
 
 FLOATS = ("f16", "bf16", "f16x2", "bf16x2", "f32", "f64")
 DIRECTED = ("rz", "rm", "rp")
@@ -45,14 +45,14 @@ def float_divide(operands: Operands, type_: PtxType) -> Step:
 
 
 def float_fma(operands: Operands) -> Step:
-    """Decodes fma, and mad of floats, which is the same."""
+    """Decodes fma, and mad of floats, which is fma."""
     type_ = operands.modifiers.type(*FLOATS)
     start, finish = _flushing(operands, type_), _rounding(operands, type_)
     return ternary(operands, type_, lambda a, b, c: finish(fma(start(a), start(b), start(c))))
 
 
 def float_extreme(operands: Operands, type_: PtxType) -> Step:
-    """Decodes min and max: a number wins over NaN unless .NaN is there, -0 is below +0."""
+    """Decodes min and max: NaN loses against a number unless .NaN is given; -0 is below +0."""
     is_max = operands.instruction.parts[0] == "max"
     keeps_nan = operands.modifiers.take("NaN") is not None
     start = _flushing(operands, type_)
@@ -105,7 +105,7 @@ def approximate(operands: Operands) -> Step:
 
 
 def _rounding(operands: Operands, type_: PtxType) -> Callable[[Array], Array]:
-    """Takes rounding, .sat, .relu and .ftz; returns what they do to a result."""
+    """Takes the rounding, .sat, .relu and .ftz; returns their function of a result."""
     modifiers = operands.modifiers
     if (mode := modifiers.take(*DIRECTED)) is not None:
         raise operands.unsupported(f".{mode} here, only .rn")
@@ -119,7 +119,7 @@ def _rounding(operands: Operands, type_: PtxType) -> Callable[[Array], Array]:
 
 
 def _flushing(operands: Operands, type_: PtxType) -> Callable[[Array], Array]:
-    """Takes .ftz; returns what it does to an operand."""
+    """Takes .ftz; returns its function of an operand, which flushes subnormals to zero."""
     return _flush(type_) if operands.modifiers.take("ftz") else _same
 
 

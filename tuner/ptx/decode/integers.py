@@ -18,7 +18,7 @@ SIMPLE: dict[str, Callable[[Array, Array], Array]] = {
 
 
 def integer_binary(operands: Operands, type_: PtxType) -> Step:
-    """Decodes add, sub, min and max, of one or two numbers in a register."""
+    """Decodes add, sub, min and max of one number or of two packed ones."""
     name = operands.instruction.parts[0]
     function = SIMPLE[name]
     if operands.modifiers.take("sat"):
@@ -71,7 +71,7 @@ def multiply_add(operands: Operands, type_: PtxType) -> Step:
 
 
 def _twice(operands: Operands, type_: PtxType) -> PtxType:
-    """Returns the type of twice the bits."""
+    """Returns the type of twice the width."""
     name = f"{type_.name[0]}{2 * type_.bits}"
     if name not in TYPES:
         raise operands.unsupported(f".wide of .{type_.name}")
@@ -85,12 +85,13 @@ def high_product(a: Array, b: Array, type_: PtxType) -> Array:
         found: Array = ((a.astype(wide) * b.astype(wide)) >> type_.bits).astype(type_.dtype)
         return found
     high = _high_unsigned(a.view(np.uint64), b.view(np.uint64))
-    if type_.is_signed:  # two's complement: each negative factor counts 2^64 too much
+    if type_.is_signed:  # two's complement: a negative factor reads as 2^64 too large
         high = high - np.where(a < 0, b.view(np.uint64), 0) - np.where(b < 0, a.view(np.uint64), 0)
     return high.view(type_.dtype)
 
 
 def _high_unsigned(a: Array, b: Array) -> Array:
+    """Returns the upper 64 bits of a product: Knuth's algorithm M with digits of 32 bits (TAOCP 4.3.1)."""
     half, low = np.uint64(32), np.uint64(0xFFFFFFFF)
     a_high, a_low, b_high, b_low = a >> half, a & low, b >> half, b & low
     middle = a_high * b_low + (a_low * b_low >> half)
@@ -100,7 +101,7 @@ def _high_unsigned(a: Array, b: Array) -> Array:
 
 
 def divide(operands: Operands, type_: PtxType) -> Step:
-    """Decodes div and rem, which round towards zero; a division by zero gives all ones, as devices do."""
+    """Decodes div and rem, which truncate; a division by zero gives all ones, as on devices."""
     is_rest = operands.instruction.parts[0] == "rem"
     ones = np.array(-1).astype(type_.dtype)
 
@@ -137,17 +138,17 @@ def count_bits(operands: Operands) -> Step:
             return np.asarray(bits.sum(axis=1, dtype=np.uint32))
         return np.where(bits.any(axis=1), bits[:, ::-1].argmax(axis=1), type_.bits).astype(np.uint32)
 
-    return lambda chunk: write(chunk, counted(read(chunk)))
+    return lambda resident: write(resident, counted(read(resident)))
 
 
 def _found(values: Array, type_: PtxType, is_shift: bool) -> Array:
-    """Returns the place of the highest bit that is not the sign, all ones where there is none."""
+    """Returns the position of the highest non-sign bit, all ones where there is none. PTX ISA, "bfind"."""
     if type_.is_signed:
         values = np.where(values < 0, ~values, values)
     bits = _bits(values, type_)
-    place = type_.bits - 1 - bits[:, ::-1].argmax(axis=1)
-    place = type_.bits - 1 - place if is_shift else place
-    return np.where(bits.any(axis=1), place, 0xFFFFFFFF).astype(np.uint32)
+    position = type_.bits - 1 - bits[:, ::-1].argmax(axis=1)
+    position = type_.bits - 1 - position if is_shift else position
+    return np.where(bits.any(axis=1), position, 0xFFFFFFFF).astype(np.uint32)
 
 
 def _bits(values: Array, type_: PtxType) -> Array:

@@ -1,14 +1,14 @@
-"""Matrices of a warp: mma.sync, ldmatrix, stmatrix."""
+"""Matrix instructions of a warp: mma.sync, ldmatrix, stmatrix."""
 
 from collections.abc import Callable
 
 import numpy as np
 
-from tuner.ptx.chunk import Chunk
 from tuner.ptx.decode.operands import Operands, Reader, Step
 from tuner.ptx.decode.shared_addresses import SharedReader, shared_address
 from tuner.ptx.dtypes import TYPES, Array, Indices
-from tuner.ptx.fragments import ELEMENTS, product, registers_to_rows, rows_to_registers
+from tuner.ptx.matrices.fragments import ELEMENTS, product, registers_to_rows, rows_to_registers
+from tuner.ptx.state.resident_blocks import ResidentBlocks
 
 B32 = TYPES["b32"]
 SHAPES = {
@@ -35,57 +35,61 @@ def multiply_matrices(operands: Operands) -> Step:
     depth = int(shape.removeprefix("m16n8k"))
     columns = depth // ELEMENTS[kind]  # registers across a row of A
     counts = (columns // 2, columns // 4, 4 if result.name == "f32" else 2)
-    a, b, c = (_fragment(operands, number, count) for number, count in zip((1, 2, 3), counts, strict=True))
+    a, b, c = (fragment(operands, number, count) for number, count in zip((1, 2, 3), counts, strict=True))
     targets = operands.names(0)
     if len(targets) != counts[2]:
         raise operands.unsupported(f"a result of {len(targets)} registers")
 
-    def step(chunk: Chunk) -> None:
-        warps = chunk.whole_warps()
-        lanes = chunk.lanes_of_warps(warps)
-        left_bits, right_bits, addend_bits = (_bits(chunk, lanes, fragment) for fragment in (a, b, c))
+    def step(resident: ResidentBlocks) -> None:
+        warps = resident.whole_warps()
+        lanes = resident.lanes_of_warps(warps)
+        left_bits, right_bits, addend_bits = (
+            fragment_bits(resident, lanes, fragment) for fragment in (a, b, c)
+        )
         found = product(left_bits, right_bits, addend_bits, kind, result.name)
         for name, bits in zip(targets, found, strict=True):
-            set_lanes(chunk, name, lanes, bits)
+            set_lanes(resident, name, lanes, bits)
 
     return step
 
 
-def _fragment(operands: Operands, number: int, count: int) -> list[Reader]:
+def fragment(operands: Operands, number: int, count: int) -> list[Reader]:
+    """Returns the readers of a fragment's registers. Raises UnsupportedInstruction for another number."""
     items = operands.items(number)
     if len(items) != count:
         raise operands.unsupported(f"a fragment of {len(items)} registers, only {count}")
     return [operands.reader(item, B32) for item in items]
 
 
-def _bits(chunk: Chunk, lanes: Indices, readers: list[Reader]) -> list[Array]:
-    if chunk.is_full:
-        return [np.ascontiguousarray(chunk.full(read(chunk))) for read in readers]
-    return [chunk.full(read(chunk))[lanes] for read in readers]
+def fragment_bits(resident: ResidentBlocks, lanes: Indices, readers: list[Reader]) -> list[Array]:
+    """Returns the registers [register][lane] of whole warps."""
+    if resident.is_full:
+        return [np.ascontiguousarray(resident.full(read(resident))) for read in readers]
+    return [resident.full(read(resident))[lanes] for read in readers]
 
 
-def set_lanes(chunk: Chunk, name: str, lanes: Indices, bits: Array) -> None:
-    """Sets a register of whole warps."""
-    if chunk.is_full:
-        chunk.write(name, bits)
+def set_lanes(resident: ResidentBlocks, name: str, lanes: Indices, bits: Array) -> None:
+    """Writes a register of whole warps."""
+    if resident.is_full:
+        resident.write(name, bits)
     else:
-        chunk.scatter(name, lanes, bits)
+        resident.scatter(name, lanes, bits)
 
 
 def load_matrices(operands: Operands) -> Step:
-    """Decodes ldmatrix: 8x8 matrices of 16 bits, whose rows the first lanes name."""
+    """Decodes ldmatrix: 8x8 matrices of 16 bits; the first lanes hold the addresses of their rows."""
     count, is_transposed, is_generic = _matrix_words(operands)
     address, targets = shared_address(operands, 1, is_generic), operands.names(0)
     if len(targets) != count:
         raise operands.unsupported(f"{len(targets)} registers for {count} matrices")
 
-    def step(chunk: Chunk) -> None:
-        warps, lanes, places = _rows(chunk, address, count)
-        rows = chunk.spaces.shared.load_rows(lanes, places).reshape(len(warps), count, 8, 8)
+    def step(resident: ResidentBlocks) -> None:
+        warps, lanes, addresses = _rows(resident, address, count)
+        rows = resident.spaces.shared.load_rows(lanes, addresses).reshape(len(warps), count, 8, 8)
         found = rows_to_registers(rows, is_transposed)
-        every = chunk.lanes_of_warps(warps)
+        every = resident.lanes_of_warps(warps)
         for number, name in enumerate(targets):
-            set_lanes(chunk, name, every, np.ascontiguousarray(found[:, number]).ravel())
+            set_lanes(resident, name, every, np.ascontiguousarray(found[:, number]).ravel())
 
     return step
 
@@ -93,20 +97,20 @@ def load_matrices(operands: Operands) -> Step:
 def store_matrices(operands: Operands) -> Step:
     """Decodes stmatrix, the inverse of ldmatrix."""
     count, is_transposed, is_generic = _matrix_words(operands)
-    address, sources = shared_address(operands, 0, is_generic), _fragment(operands, 1, count)
+    address, sources = shared_address(operands, 0, is_generic), fragment(operands, 1, count)
 
-    def step(chunk: Chunk) -> None:
-        warps, lanes, places = _rows(chunk, address, count)
-        every = chunk.lanes_of_warps(warps)
-        bits = np.stack([chunk.full(read(chunk))[every].reshape(-1, 32) for read in sources], axis=1)
+    def step(resident: ResidentBlocks) -> None:
+        warps, lanes, addresses = _rows(resident, address, count)
+        every = resident.lanes_of_warps(warps)
+        bits = np.stack([resident.full(read(resident))[every].reshape(-1, 32) for read in sources], axis=1)
         rows = registers_to_rows(bits, is_transposed).reshape(len(lanes), 8)
-        chunk.spaces.shared.store(lanes, places, rows)
+        resident.spaces.shared.store(lanes, addresses, rows)
 
     return step
 
 
 def _matrix_words(operands: Operands) -> tuple[int, bool, bool]:
-    """Takes the modifiers; returns how many matrices, whether transposed, whether the address is generic."""
+    """Takes the modifiers; returns the matrices, whether transposed, whether the address is generic."""
     modifiers = operands.modifiers
     modifiers.type("b16")
     for word in ("sync", "aligned", "m8n8"):
@@ -116,11 +120,11 @@ def _matrix_words(operands: Operands) -> tuple[int, bool, bool]:
     return count, modifiers.take("trans") is not None, modifiers.space() == "generic"
 
 
-def _rows(chunk: Chunk, address: SharedReader, count: int) -> tuple[Indices, Indices, Indices]:
-    """Returns warps, the lanes that name rows, and the shared addresses of the rows."""
-    warps = chunk.whole_warps()
+def _rows(resident: ResidentBlocks, address: SharedReader, count: int) -> tuple[Indices, Indices, Indices]:
+    """Returns the active warps, the lanes with row addresses, and the shared addresses of the rows."""
+    warps = resident.whole_warps()
     lanes = (warps[:, None] * 32 + np.arange(8 * count)).ravel()
-    return warps, lanes, address(chunk, lanes)
+    return warps, lanes, address(resident, lanes)
 
 
 DECODERS: dict[str, Callable[[Operands], Step]] = {

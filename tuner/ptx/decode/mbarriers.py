@@ -1,22 +1,22 @@
-"""mbarrier: init, inval, arrive, expect_tx; and the waits, which end a block."""
+"""mbarrier: init, inval, arrive, expect_tx; and the waits, which end a basic block."""
 
 from collections.abc import Callable
 
 import numpy as np
 
-from tuner.ptx.chunk import Chunk
 from tuner.ptx.decode.modifiers import SCOPES
 from tuner.ptx.decode.operands import PREDICATE, U32, U64, Operands, Reader, Step
 from tuner.ptx.decode.shared_addresses import shared_address
 from tuner.ptx.dtypes import Array, Bools, Indices
 from tuner.ptx.instruction import Address, Register
-from tuner.ptx.threads import AT_MEMORY_BARRIER, Threads
+from tuner.ptx.state.resident_blocks import ResidentBlocks
+from tuner.ptx.state.thread_states import AT_MEMORY_BARRIER, Threads
 
 ONE, NOTHING = np.ones(1, np.uint32), np.zeros(1, np.uint32)
 
 
 def mbarrier(operands: Operands) -> Step:
-    """Decodes everything but the waits."""
+    """Decodes the operations that do not wait."""
     modifiers = operands.modifiers
     modifiers.type("b64")
     kind = modifiers.need(("init", "inval", "arrive", "expect_tx"), "an operation")
@@ -26,7 +26,7 @@ def mbarrier(operands: Operands) -> Step:
     is_generic = modifiers.space() == "generic"
     if kind == "inval":
         operands.need(1)
-        return lambda _chunk: None
+        return lambda _resident: None
     if kind == "init":
         return _init(operands, is_generic)
     return _arrive(operands, is_generic, kind, expects)
@@ -36,11 +36,11 @@ def _init(operands: Operands, is_generic: bool) -> Step:
     operands.need(2)
     address, count = shared_address(operands, 0, is_generic), operands.source(1, U32)
 
-    def step(chunk: Chunk) -> None:
-        lanes = chunk.active()
-        places, counts = address(chunk, lanes), chunk.chosen(count(chunk)).astype(np.int64)
-        chunk.spaces.shared.starts(lanes, places, 8)
-        chunk.mbarriers.init(lanes, places, counts)
+    def step(resident: ResidentBlocks) -> None:
+        lanes = resident.active()
+        addresses, counts = address(resident, lanes), resident.chosen(count(resident)).astype(np.int64)
+        resident.spaces.shared.starts(lanes, addresses, 8)
+        resident.mbarriers.init(lanes, addresses, counts)
 
     return step
 
@@ -56,32 +56,32 @@ def _arrive(operands: Operands, is_generic: bool, kind: str, expects: bool) -> S
     if kind == "expect_tx":
         counts, bytes_ = _zeros, given
 
-    def step(chunk: Chunk) -> None:
-        lanes = chunk.active()
-        phases = chunk.mbarriers.arrive(
+    def step(resident: ResidentBlocks) -> None:
+        lanes = resident.active()
+        phases = resident.mbarriers.arrive(
             lanes,
-            address(chunk, lanes),
-            chunk.chosen(counts(chunk)).astype(np.int64),
-            chunk.chosen(bytes_(chunk)).astype(np.int64),
+            address(resident, lanes),
+            resident.chosen(counts(resident)).astype(np.int64),
+            resident.chosen(bytes_(resident)).astype(np.int64),
         )
         if write is not None:
-            spread = np.zeros(len(chunk.mask), np.uint64)
+            spread = np.zeros(len(resident.mask), np.uint64)
             spread[lanes] = phases
-            write(chunk, spread)
+            write(resident, spread)
 
     return step
 
 
-def _ones(_chunk: Chunk) -> Array:
+def _ones(_resident: ResidentBlocks) -> Array:
     return ONE
 
 
-def _zeros(_chunk: Chunk) -> Array:
+def _zeros(_resident: ResidentBlocks) -> Array:
     return NOTHING
 
 
 def wait(operands: Operands, _labels: dict[str, int]) -> Callable[[Threads, Bools, int], None]:
-    """Decodes try_wait and test_wait: threads wait until the phase is complete, so that they never fail."""
+    """Decodes try_wait and test_wait: threads block until their phase completes, so that no test fails."""
     modifiers = operands.modifiers
     modifiers.type("b64")
     modifiers.need(("try_wait", "test_wait"), "an operation")
@@ -96,29 +96,29 @@ def wait(operands: Operands, _labels: dict[str, int]) -> Callable[[Threads, Bool
     assert isinstance(result, Register)
 
     def terminator(threads: Threads, lanes: Bools, following: int) -> None:
-        chunk = threads.chunk
+        resident = threads.resident
         indices = np.flatnonzero(lanes)
-        places = address(chunk, indices)
-        for block, mbarrier, lane in _awaited(chunk, indices, places):
-            chunk.bulk.land(block, mbarrier, chunk.mbarriers.at(lane, mbarrier), threads.is_stuck)
-        states = chunk.full(state(chunk))[indices].astype(np.int64)
-        done = indices[chunk.mbarriers.test(indices, places, states, is_parity)]
+        addresses = address(resident, indices)
+        for block, mbarrier, lane in _awaited(resident, indices, addresses):
+            resident.bulk.land(block, mbarrier, resident.mbarriers.at(lane, mbarrier), threads.is_stuck)
+        states = resident.full(state(resident))[indices].astype(np.int64)
+        done = indices[resident.mbarriers.test(indices, addresses, states, is_parity)]
         waiting = lanes.copy()
         waiting[done] = False
         threads.status[waiting] = AT_MEMORY_BARRIER
-        threads.block[done] = following
+        threads.basic_block[done] = following
         if len(done):
-            chunk.scatter(result.name, done, np.ones(len(done), bool))
+            resident.scatter(result.name, done, np.ones(len(done), bool))
             threads.is_stuck = False
 
     return terminator
 
 
-def _awaited(chunk: Chunk, lanes: Indices, places: Array) -> list[tuple[int, int, int]]:
-    """Returns (block, address, a lane that waits) of every mbarrier that is waited at."""
-    blocks = chunk.geometry.place[lanes]
-    found = {(int(b), int(p)): int(lane) for b, p, lane in zip(blocks, places, lanes, strict=True)}
-    return [(block, place, lane) for (block, place), lane in found.items()]
+def _awaited(resident: ResidentBlocks, lanes: Indices, addresses: Array) -> list[tuple[int, int, int]]:
+    """Returns (block, shared address, a waiting lane) of every mbarrier that lanes wait at."""
+    blocks = resident.geometry.block_index[lanes]
+    found = {(int(b), int(a)): int(lane) for b, a, lane in zip(blocks, addresses, lanes, strict=True)}
+    return [(block, address, lane) for (block, address), lane in found.items()]
 
 
 DECODERS: dict[str, Callable[[Operands], Step]] = {"mbarrier": mbarrier}

@@ -1,4 +1,4 @@
-"""The words of an opcode after the first, taken one by one: what nobody takes is not supported."""
+"""The modifiers of an opcode, taken one by one by its decoder; one that is left is not supported."""
 
 from collections.abc import Iterable
 
@@ -6,7 +6,7 @@ from tuner.ptx.defects import UnsupportedInstruction, unsupported
 from tuner.ptx.dtypes import TYPES, PtxType
 from tuner.ptx.instruction import Instruction
 
-# How far an operation is visible, and which caches it uses: no difference here, where memory is one.
+# Scopes and cache operators, which make no difference to one coherent memory.
 SCOPES = ("cta", "cluster", "gpu", "sys")
 CACHES = ("ca", "cg", "cs", "lu", "cv", "wb", "wt", "nc")
 HINTS = (
@@ -16,14 +16,14 @@ HINTS = (
 
 
 class Modifiers:
-    """The words of one opcode that are not yet understood."""
+    """The modifiers of one opcode that are not taken yet."""
 
     def __init__(self, instruction: Instruction) -> None:
         self._instruction = instruction
         self._left = list(instruction.parts[1:])
 
     def take(self, *names: str) -> str | None:
-        """Takes one of these words where it is there."""
+        """Takes the first of these modifiers that is there; None where none is."""
         for name in names:
             if name in self._left:
                 self._left.remove(name)
@@ -31,19 +31,19 @@ class Modifiers:
         return None
 
     def has(self, *names: str) -> bool:
-        """Takes all of these words that are there; tells whether there was one."""
+        """Takes all of these modifiers that are there; tells whether one was."""
         taken = [self.take(name) for name in names]
         return any(taken)
 
     def need(self, names: Iterable[str], what: str) -> str:
-        """Takes one of these words. Raises UnsupportedInstruction where none is there."""
+        """Takes one of these modifiers. Raises UnsupportedInstruction where none is there."""
         found = self.take(*names)
         if found is None:
             raise unsupported(self._instruction, f"it without {what}: {', '.join(names)}")
         return found
 
     def type(self, *allowed: str) -> PtxType:
-        """Takes the last word as a type, one of ``allowed`` where they are given."""
+        """Takes the last modifier, which must be a type, one of ``allowed`` if given."""
         if not self._left or self._left[-1] not in TYPES:
             raise unsupported(self._instruction, f".{self._left[-1]}" if self._left else "it without a type")
         name = self._left.pop()
@@ -63,7 +63,7 @@ class Modifiers:
         return "generic"
 
     def take_memory_order(self) -> bool:
-        """Takes ordering, scope and cache words; tells whether the access is a strong one."""
+        """Takes ordering, scope and cache modifiers; tells whether the operation is strong."""
         is_strong = self.has("volatile", "relaxed", "acquire", "release", "acq_rel", "mmio")
         is_weak = self.has("weak")
         self.has(*SCOPES)
@@ -72,10 +72,10 @@ class Modifiers:
         return is_strong and not is_weak
 
     def finish(self) -> None:
-        """Raises UnsupportedInstruction when a word is left."""
+        """Raises UnsupportedInstruction where a modifier is left."""
         if self._left:
             raise self.unknown(f".{self._left[0]}")
 
     def unknown(self, construct: str) -> UnsupportedInstruction:
-        """Returns the error of something that is not known."""
+        """Returns the error for a construct that is not simulated."""
         return unsupported(self._instruction, construct)

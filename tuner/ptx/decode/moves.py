@@ -1,13 +1,13 @@
-"""mov: copies, packs and unpacks registers; takes addresses of variables."""
+"""mov: copies, packs and unpacks registers, and takes addresses of variables."""
 
 from collections.abc import Callable
 
 import numpy as np
 
-from tuner.ptx.chunk import Chunk
 from tuner.ptx.decode.operands import Operands, Step
 from tuner.ptx.dtypes import TYPES, PtxType
 from tuner.ptx.instruction import Vector
+from tuner.ptx.state.resident_blocks import ResidentBlocks
 
 
 def move(operands: Operands) -> Step:
@@ -20,8 +20,8 @@ def move(operands: Operands) -> Step:
         return _pack(operands, type_)
     read, write = operands.source(1, type_), operands.destination(0, type_)
 
-    def step(chunk: Chunk) -> None:
-        write(chunk, read(chunk))
+    def step(resident: ResidentBlocks) -> None:
+        write(resident, read(resident))
 
     return step
 
@@ -40,9 +40,9 @@ def _pack(operands: Operands, type_: PtxType) -> Step:
     raw = TYPES[f"b{8 * type_.bytes}"]
     write = operands.destination(0, raw)
 
-    def step(chunk: Chunk) -> None:
-        parts = np.stack([chunk.full(read(chunk)) for read in readers], axis=-1)
-        write(chunk, parts.view(raw.dtype)[:, 0])
+    def step(resident: ResidentBlocks) -> None:
+        parts = np.stack([resident.full(read(resident)) for read in readers], axis=-1)
+        write(resident, parts.view(raw.dtype)[:, 0])
 
     return step
 
@@ -53,11 +53,11 @@ def _unpack(operands: Operands, type_: PtxType) -> Step:
     raw = TYPES[f"b{8 * type_.bytes}"]
     read = operands.source(1, raw)
 
-    def step(chunk: Chunk) -> None:
-        whole = np.ascontiguousarray(chunk.full(read(chunk)))
+    def step(resident: ResidentBlocks) -> None:
+        whole = np.ascontiguousarray(resident.full(read(resident)))
         parts = whole.view(part.dtype).reshape(-1, len(writers))
         for number, write in enumerate(writers):
-            write(chunk, np.ascontiguousarray(parts[:, number]))
+            write(resident, np.ascontiguousarray(parts[:, number]))
 
     return step
 

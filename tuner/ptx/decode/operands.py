@@ -5,7 +5,6 @@ from typing import TypeAlias
 
 import numpy as np
 
-from tuner.ptx.chunk import Chunk
 from tuner.ptx.decode.modifiers import Modifiers
 from tuner.ptx.defects import UnsupportedInstruction, unsupported
 from tuner.ptx.dtypes import TYPES, UNSIGNED, Array, PtxType, read_bits, write_bits
@@ -21,11 +20,12 @@ from tuner.ptx.instruction import (
     Symbol,
     Vector,
 )
-from tuner.ptx.layout import Layout
+from tuner.ptx.parse.layout import Layout
+from tuner.ptx.state.resident_blocks import ResidentBlocks
 
-Step: TypeAlias = Callable[[Chunk], None]
-Reader: TypeAlias = Callable[[Chunk], Array]
-Writer: TypeAlias = Callable[[Chunk, Array], None]
+Step: TypeAlias = Callable[[ResidentBlocks], None]
+Reader: TypeAlias = Callable[[ResidentBlocks], Array]
+Writer: TypeAlias = Callable[[ResidentBlocks, Array], None]
 
 PREDICATE = TYPES["pred"]
 SPECIAL_REGISTERS = frozenset(Geometry((1, 1, 1), (1, 1, 1), (0,)).special_registers())
@@ -33,7 +33,7 @@ U32, S32, U64 = TYPES["u32"], TYPES["s32"], TYPES["u64"]
 
 
 class Operands:
-    """One instruction while it is decoded."""
+    """The operands and modifiers of an instruction while it is decoded."""
 
     def __init__(self, instruction: Instruction, layout: Layout, symbols: dict[str, int]) -> None:
         self.instruction = instruction
@@ -45,12 +45,12 @@ class Operands:
         return len(self.instruction.operands)
 
     def need(self, *counts: int) -> None:
-        """Raises UnsupportedInstruction unless there are that many operands."""
+        """Raises UnsupportedInstruction for any other number of operands."""
         if len(self) not in counts:
             raise self.unsupported(f"it with {len(self)} operands")
 
     def operand(self, number: int) -> Operand:
-        """Returns an operand."""
+        """Returns an operand by its number."""
         if number >= len(self):
             raise self.unsupported(f"it with {len(self)} operands")
         return self.instruction.operands[number]
@@ -80,19 +80,19 @@ class Operands:
         return operand.name
 
     def pair(self, number: int) -> tuple[Operand, Operand | None]:
-        """Returns both results of ``a|b``; the second is None where there is one."""
+        """Returns both destinations of ``a|b``; None for the second of a single one."""
         operand = self.operand(number)
         return (operand.first, operand.second) if isinstance(operand, Pair) else (operand, None)
 
     def constant(self, number: int) -> int:
-        """Returns an operand that must be a number in the text."""
+        """Returns the value of an operand that must be a constant."""
         operand = self.operand(number)
         if not isinstance(operand, Immediate):
             raise self.unsupported("an operand that is no number there")
         return operand.bits
 
     def width(self, name: str) -> "np.dtype[np.generic]":
-        """Returns the type of a register's bits."""
+        """Returns the unsigned type as wide as a register."""
         if name == "_":
             return UNSIGNED[8]
         width = self._layout.width(name)
@@ -104,20 +104,22 @@ class Operands:
         """Returns the reader of an operand's values."""
         match operand:
             case Register(name) if name in SPECIAL_REGISTERS and self._layout.width(name) is None:
-                return lambda chunk: read_bits(_special(chunk, name, type_), type_, chunk.geometry.lanes)
+                return lambda resident: read_bits(
+                    _special(resident, name, type_), type_, resident.geometry.lanes
+                )
             case Register(name):
                 return self._register_reader(name, type_)
             case Negated(Register(name)):
                 self.width(name)
-                return lambda chunk: ~chunk.read(name)
+                return lambda resident: ~resident.read(name)
             case Immediate():
                 bits = read_bits(self._constant_bits(operand, type_), type_, 1)
                 if type_.elements == 1:
-                    return lambda _chunk: bits
-                return lambda chunk: np.tile(bits, chunk.geometry.lanes)
+                    return lambda _resident: bits
+                return lambda resident: np.tile(bits, resident.geometry.lanes)
             case Symbol(name):
                 address = np.array(self.address_of(name), np.uint64).astype(type_.raw).view(type_.dtype)
-                return lambda _chunk: address
+                return lambda _resident: address
             case _:
                 raise self.unsupported("a vector or an address there")
 
@@ -126,11 +128,11 @@ class Operands:
         if (width == np.bool_) != (type_.name == "pred") or width.itemsize < type_.bytes:
             raise self.unsupported(f"{name} as a value of type .{type_.name}")
         if type_.name == "pred":
-            return lambda chunk: chunk.read(name)
+            return lambda resident: resident.read(name)
         if width.itemsize == type_.bytes and type_.elements == 1:
             dtype = type_.dtype
-            return lambda chunk: chunk.read(name).view(dtype)
-        return lambda chunk: read_bits(chunk.read(name), type_, chunk.geometry.lanes)
+            return lambda resident: resident.read(name).view(dtype)
+        return lambda resident: read_bits(resident.read(name), type_, resident.geometry.lanes)
 
     def _constant_bits(self, immediate: Immediate, type_: PtxType) -> Array:
         if type_.name == "pred":
@@ -148,14 +150,14 @@ class Operands:
             raise self.unsupported("a result that is no register")
         name, width = operand.name, self.width(operand.name)
         if name == "_":
-            return lambda _chunk, _values: None
+            return lambda _resident, _values: None
         if (width == np.bool_) != (type_.name == "pred") or width.itemsize < type_.bytes:
             raise self.unsupported(f"{name} for a result of type .{type_.name}")
         if type_.name == "pred":
-            return lambda chunk, values: chunk.write(name, values)
+            return lambda resident, values: resident.write(name, values)
         if width.itemsize == type_.bytes and type_.elements == 1:
-            return lambda chunk, values: chunk.write(name, values.view(width))
-        return lambda chunk, values: chunk.write(name, write_bits(values, type_, width))
+            return lambda resident, values: resident.write(name, values.view(width))
+        return lambda resident, values: resident.write(name, write_bits(values, type_, width))
 
     def address(self, number: int) -> Reader:
         """Returns the reader of an address: 64-bit signed, in its space."""
@@ -170,12 +172,12 @@ class Operands:
         match operand.base:
             case Register(name):
                 self.width(name)
-                return lambda chunk: chunk.read(name).astype(np.int64) + offset
+                return lambda resident: resident.read(name).astype(np.int64) + offset
             case Symbol(name):
-                place = np.array([self.address_of(name) + offset], np.int64)
+                address = np.array([self.address_of(name) + offset], np.int64)
             case Immediate(bits):
-                place = np.array([bits + offset], np.int64)
-        return lambda _chunk: place
+                address = np.array([bits + offset], np.int64)
+        return lambda _resident: address
 
     def address_of(self, name: str) -> int:
         """Returns the address of a variable or a parameter in its space."""
@@ -184,11 +186,11 @@ class Operands:
         return self._symbols[name]
 
     def unsupported(self, construct: str) -> UnsupportedInstruction:
-        """Returns the error of a construct that is not known."""
+        """Returns the error for a construct that is not simulated."""
         return unsupported(self.instruction, construct)
 
 
-def _special(chunk: Chunk, name: str, type_: PtxType) -> Array:
+def _special(resident: ResidentBlocks, name: str, type_: PtxType) -> Array:
     """Returns the bits of a special register, widened where the type is wider."""
-    found = chunk.special[name]
+    found = resident.special[name]
     return found if found.itemsize >= type_.bytes else found.astype(type_.raw)

@@ -1,14 +1,14 @@
-"""A kernel decoded: every basic block as functions that the engine runs."""
+"""Decodes a kernel: every basic block becomes functions that the engine calls."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tuner.ptx.chunk import Chunk
 from tuner.ptx.decode import (
     accesses,
     arithmetic,
     atomics,
     bits,
+    calls,
     comparisons,
     conversions,
     copies,
@@ -17,12 +17,14 @@ from tuner.ptx.decode import (
     moves,
     warps,
     wgmma,
+    wmma,
 )
 from tuner.ptx.decode.control import TERMINATORS, Guarded, Terminator, guard_of
 from tuner.ptx.decode.operands import Operands, Reader, Step
-from tuner.ptx.flow import ENDS, BasicBlock, flow_of, is_one_of
 from tuner.ptx.instruction import Instruction
-from tuner.ptx.layout import Layout
+from tuner.ptx.parse.flow import ENDS, BasicBlock, flow_of, is_one_of
+from tuner.ptx.parse.layout import Layout
+from tuner.ptx.state.resident_blocks import ResidentBlocks
 
 DECODERS: dict[str, Callable[[Operands], Step]] = {
     **arithmetic.DECODERS,
@@ -32,11 +34,13 @@ DECODERS: dict[str, Callable[[Operands], Step]] = {
     **moves.DECODERS,
     **accesses.DECODERS,
     **atomics.DECODERS,
+    **calls.DECODERS,
     **warps.DECODERS,
     **matrices.DECODERS,
     **copies.DECODERS,
     **mbarriers.DECODERS,
     **wgmma.DECODERS,
+    **wmma.DECODERS,
 }
 
 ENDINGS = {**TERMINATORS, "mbarrier": mbarriers.wait}
@@ -44,7 +48,7 @@ ENDINGS = {**TERMINATORS, "mbarrier": mbarriers.wait}
 
 @dataclass(frozen=True)
 class Ending:
-    """What the last instruction of a block does with the lanes that its guard lets through."""
+    """The last instruction of a basic block: its guard and its terminator."""
 
     instruction: Instruction
     guard: Guarded
@@ -53,7 +57,7 @@ class Ending:
 
 @dataclass(frozen=True)
 class DecodedBlock:
-    """One basic block: its steps, and how it ends where that is no plain fall-through."""
+    """A basic block: its steps, and its ending, None for a fall-through."""
 
     steps: tuple[tuple[Instruction, Step], ...]
     ending: Ending | None
@@ -61,12 +65,12 @@ class DecodedBlock:
 
     @property
     def length(self) -> int:
-        """Returns how many instructions it has."""
+        """Returns the number of its instructions."""
         return len(self.steps) + (self.ending is not None)
 
 
 def decode(layout: Layout, symbols: dict[str, int]) -> tuple[DecodedBlock, ...]:
-    """Decodes a kernel. Raises UnsupportedInstruction for the first one that the simulator does not know."""
+    """Decodes a kernel. Raises UnsupportedInstruction for the first instruction that is not simulated."""
     flow = flow_of(layout.kernel)
     return tuple(_decoded(block, layout, symbols, flow.labels) for block in flow.blocks)
 
@@ -99,14 +103,14 @@ def _step(operands: Operands) -> Step:
 
 
 def _guarded(step: Step, guard: Reader, is_negated: bool) -> Step:
-    def guarded(chunk: Chunk) -> None:
-        before, was_full = chunk.mask, chunk.is_full
-        holds = guard(chunk)
+    def guarded(resident: ResidentBlocks) -> None:
+        before, was_full = resident.mask, resident.is_full
+        holds = guard(resident)
         lanes = before & (~holds if is_negated else holds)
         if not lanes.any():
             return
-        chunk.set_mask(lanes)
-        step(chunk)
-        chunk.mask, chunk.is_full = before, was_full
+        resident.set_mask(lanes)
+        step(resident)
+        resident.mask, resident.is_full = before, was_full
 
     return guarded

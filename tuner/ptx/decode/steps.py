@@ -1,10 +1,10 @@
-"""Steps of one result made of a function on values."""
+"""Steps that compute one destination by a function of values."""
 
 from collections.abc import Callable
 
-from tuner.ptx.chunk import Chunk
 from tuner.ptx.decode.operands import Operands, Step
 from tuner.ptx.dtypes import Array, PtxType
+from tuner.ptx.state.resident_blocks import ResidentBlocks
 
 
 def unary(operands: Operands, type_: PtxType, function: Callable[[Array], Array]) -> Step:
@@ -12,8 +12,8 @@ def unary(operands: Operands, type_: PtxType, function: Callable[[Array], Array]
     operands.need(2)
     write, a = operands.destination(0, type_), operands.source(1, type_)
 
-    def step(chunk: Chunk) -> None:
-        write(chunk, function(a(chunk)))
+    def step(resident: ResidentBlocks) -> None:
+        write(resident, function(a(resident)))
 
     return step
 
@@ -34,8 +34,8 @@ def binary_of(
     write = operands.destination(0, result)
     a, b = operands.source(1, sources[0]), operands.source(2, sources[1])
 
-    def step(chunk: Chunk) -> None:
-        write(chunk, function(a(chunk), b(chunk)))
+    def step(resident: ResidentBlocks) -> None:
+        write(resident, function(a(resident), b(resident)))
 
     return step
 
@@ -56,7 +56,7 @@ def ternary_of(
     write = operands.destination(0, result)
     a, b, c = (operands.source(number, type_) for number, type_ in enumerate(sources, 1))
 
-    def step(chunk: Chunk) -> None:
-        write(chunk, function(a(chunk), b(chunk), c(chunk)))
+    def step(resident: ResidentBlocks) -> None:
+        write(resident, function(a(resident), b(resident), c(resident)))
 
     return step

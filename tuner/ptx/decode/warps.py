@@ -1,14 +1,14 @@
-"""What the lanes of a warp do together: shfl, vote, activemask, redux, elect, bar.warp.sync."""
+"""Warp-level instructions: shfl, vote, activemask, redux, elect, bar.warp.sync."""
 
 from collections.abc import Callable
 
 import numpy as np
 
-from tuner.ptx.chunk import UNWRITTEN, Chunk
 from tuner.ptx.decode.operands import PREDICATE, S32, U32, Operands, Reader, Step, Writer
 from tuner.ptx.defects import Defect, Fault
 from tuner.ptx.dtypes import TYPES, Array, Bools
 from tuner.ptx.geometry import WARP_LANES
+from tuner.ptx.state.resident_blocks import UNWRITTEN, ResidentBlocks
 
 LANE = np.arange(WARP_LANES)
 REDUCTIONS: dict[str, Callable[[Array, Array], Array]] = {
@@ -21,25 +21,25 @@ REDUCTIONS: dict[str, Callable[[Array, Array], Array]] = {
 }
 
 
-def members(chunk: Chunk, mask: Array) -> Bools:
-    """Returns, per warp, the lanes that the member mask names [warp, lane]; all of them must execute."""
-    active = chunk.mask.reshape(-1, WARP_LANES)
-    named = (chunk.full(mask).reshape(-1, WARP_LANES) >> LANE.astype(np.uint32)) & 1 == 1
+def members(resident: ResidentBlocks, mask: Array) -> Bools:
+    """Returns the lanes of the member masks [warp, lane]. Raises Fault where one of them is not active."""
+    active = resident.mask.reshape(-1, WARP_LANES)
+    named = (resident.full(mask).reshape(-1, WARP_LANES) >> LANE.astype(np.uint32)) & 1 == 1
     if (active & ~named).any():
         lane = int((active & ~named).ravel().argmax())
-        raise Fault(Defect.ILLEGAL, f"{chunk.geometry.who(lane)} is not in its own member mask")
-    masks = np.where(active, chunk.full(mask).reshape(-1, WARP_LANES), 0).max(axis=1)
+        raise Fault(Defect.ILLEGAL, f"{resident.geometry.who(lane)} is not in its own member mask")
+    masks = np.where(active, resident.full(mask).reshape(-1, WARP_LANES), 0).max(axis=1)
     wanted = (masks[:, None] >> LANE.astype(np.uint32)) & 1 == 1
-    missing = wanted & ~chunk.exited.reshape(-1, WARP_LANES) & ~active & active.max(axis=1, keepdims=True)
+    missing = wanted & ~resident.exited.reshape(-1, WARP_LANES) & ~active & active.max(axis=1, keepdims=True)
     if missing.any():
         lane = int(missing.ravel().argmax())
-        raise Fault(Defect.DIVERGENCE, f"{chunk.geometry.who(lane)} is in the member mask, but not here")
+        raise Fault(Defect.DIVERGENCE, f"{resident.geometry.who(lane)} is in the member mask, but not here")
     found: Bools = wanted & active
     return found
 
 
 def shuffle(operands: Operands) -> Step:
-    """Decodes shfl.sync. A lane that is not there gives NaN."""
+    """Decodes shfl.sync; a read of an inactive lane, which is undefined, gives NaN."""
     modifiers = operands.modifiers
     type_ = modifiers.type("b32")
     modifiers.need(("sync",), "a member mask")
@@ -52,27 +52,27 @@ def shuffle(operands: Operands) -> Step:
         operands.source(number, type_) for number, type_ in ((1, type_), (2, S32), (3, S32), (4, U32))
     )
 
-    def step(chunk: Chunk) -> None:
-        here = members(chunk, mask(chunk))
+    def step(resident: ResidentBlocks) -> None:
+        here = members(resident, mask(resident))
         source, found = _shuffle_sources(
-            mode, _by_warp(chunk, amount).astype(np.int64), _by_warp(chunk, bound).astype(np.int64)
+            mode, _by_warp(resident, amount).astype(np.int64), _by_warp(resident, bound).astype(np.int64)
         )
-        values = _by_warp(chunk, value)
+        values = _by_warp(resident, value)
         moved = np.take_along_axis(values, source, axis=1)
         is_there = np.take_along_axis(here, source, axis=1)
-        write(chunk, np.where(is_there, moved, np.uint32(UNWRITTEN & 0xFFFFFFFF)).ravel())
+        write(resident, np.where(is_there, moved, np.uint32(UNWRITTEN & 0xFFFFFFFF)).ravel())
         if write_found is not None:
-            write_found(chunk, found.ravel())
+            write_found(resident, found.ravel())
 
     return step
 
 
-def _by_warp(chunk: Chunk, read: Reader) -> Array:
-    return chunk.full(read(chunk)).reshape(-1, WARP_LANES)
+def _by_warp(resident: ResidentBlocks, read: Reader) -> Array:
+    return resident.full(read(resident)).reshape(-1, WARP_LANES)
 
 
 def _shuffle_sources(mode: str, amount: Array, bound: Array) -> tuple[Array, Array]:
-    """Returns the lane that each lane reads, and whether it is within bounds; else it reads itself."""
+    """Returns the source lane of each lane, itself where out of range, and whether it is in range."""
     segment = bound >> 8 & 31
     limit = (LANE & segment) | (bound & 31 & ~segment)
     lowest = LANE & segment
@@ -96,14 +96,14 @@ def vote(operands: Operands) -> Step:
     write = operands.destination(0, result)
     predicate, mask = operands.source(1, PREDICATE), operands.source(2, U32)
 
-    def step(chunk: Chunk) -> None:
-        here = members(chunk, mask(chunk))
-        holds = _by_warp(chunk, predicate)
+    def step(resident: ResidentBlocks) -> None:
+        here = members(resident, mask(resident))
+        holds = _by_warp(resident, predicate)
         everyone, someone = (holds | ~here).min(axis=1), (holds & here).max(axis=1)
         if kind == "ballot":
-            _write_warps(chunk, write, _ballot(holds & here))
+            _write_warps(resident, write, _ballot(holds & here))
         else:
-            _write_warps(chunk, write, {"all": everyone, "any": someone, "uni": everyone | ~someone}[kind])
+            _write_warps(resident, write, {"all": everyone, "any": someone, "uni": everyone | ~someone}[kind])
 
     return step
 
@@ -113,20 +113,20 @@ def _ballot(bits: Bools) -> Array:
     return found
 
 
-def _write_warps(chunk: Chunk, write: Writer, values: Array) -> None:
-    """Sets a register of all lanes to the value of their warp."""
-    write(chunk, np.repeat(values, WARP_LANES))
+def _write_warps(resident: ResidentBlocks, write: Writer, values: Array) -> None:
+    """Writes the value of each warp to a register of its lanes."""
+    write(resident, np.repeat(values, WARP_LANES))
 
 
 def active_mask(operands: Operands) -> Step:
-    """Decodes activemask."""
+    """Decodes activemask: the active lanes of each warp."""
     operands.modifiers.type("b32")
     write = operands.destination(0, U32)
-    return lambda chunk: _write_warps(chunk, write, _ballot(chunk.mask.reshape(-1, WARP_LANES)))
+    return lambda resident: _write_warps(resident, write, _ballot(resident.mask.reshape(-1, WARP_LANES)))
 
 
 def reduce_warp(operands: Operands) -> Step:
-    """Decodes redux.sync of integers."""
+    """Decodes redux.sync: a reduction over the member lanes, of integers."""
     modifiers = operands.modifiers
     type_ = modifiers.type("u32", "s32", "b32")
     modifiers.need(("sync",), "a member mask")
@@ -135,21 +135,21 @@ def reduce_warp(operands: Operands) -> Step:
     write, read = operands.destination(0, type_), operands.source(1, type_)
     mask = operands.source(2, U32)
 
-    def step(chunk: Chunk) -> None:
-        here, values = members(chunk, mask(chunk)), _by_warp(chunk, read)
+    def step(resident: ResidentBlocks) -> None:
+        here, values = members(resident, mask(resident)), _by_warp(resident, read)
         results = np.zeros(len(here), type_.dtype)
         for warp in np.flatnonzero(here.any(axis=1)):
             total = values[warp, here[warp]][0]
             for value in values[warp, here[warp]][1:]:
                 total = function(total, value)
             results[warp] = total
-        _write_warps(chunk, write, results)
+        _write_warps(resident, write, results)
 
     return step
 
 
 def elect(operands: Operands) -> Step:
-    """Decodes elect.sync: the lowest lane is the leader."""
+    """Decodes elect.sync: elects the lowest member lane."""
     operands.modifiers.need(("sync",), "a member mask")
     operands.need(2)
     first, second = operands.pair(0)
@@ -157,20 +157,20 @@ def elect(operands: Operands) -> Step:
     write_leads = None if second is None else operands.writer(second, PREDICATE)
     mask = operands.source(1, U32)
 
-    def step(chunk: Chunk) -> None:
-        leader = members(chunk, mask(chunk)).argmax(axis=1)
-        _write_warps(chunk, write, leader.astype(np.uint32))
+    def step(resident: ResidentBlocks) -> None:
+        leader = members(resident, mask(resident)).argmax(axis=1)
+        _write_warps(resident, write, leader.astype(np.uint32))
         if write_leads is not None:
-            write_leads(chunk, (leader[:, None] == LANE).ravel())
+            write_leads(resident, (leader[:, None] == LANE).ravel())
 
     return step
 
 
-def synchronise_warp(chunk: Chunk, mask: Array) -> None:
-    """Tells the members of each warp what all of them did: bar.warp.sync."""
-    here = members(chunk, mask)
+def synchronise_warp(resident: ResidentBlocks, mask: Array) -> None:
+    """Joins the vector clocks of the member lanes of each warp: bar.warp.sync."""
+    here = members(resident, mask)
     for warp in np.flatnonzero(here.any(axis=1)):
-        chunk.watch.clocks.join(warp * WARP_LANES + np.flatnonzero(here[warp]))
+        resident.watch.clocks.join(warp * WARP_LANES + np.flatnonzero(here[warp]))
 
 
 def warp_barrier(operands: Operands) -> Step:
@@ -179,7 +179,7 @@ def warp_barrier(operands: Operands) -> Step:
     operands.modifiers.need(("sync",), "a member mask")
     operands.need(1)
     mask = operands.source(0, TYPES["b32"])
-    return lambda chunk: synchronise_warp(chunk, mask(chunk))
+    return lambda resident: synchronise_warp(resident, mask(resident))
 
 
 DECODERS: dict[str, Callable[[Operands], Step]] = {

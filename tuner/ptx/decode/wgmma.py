@@ -1,98 +1,120 @@
 """wgmma: fence, mma_async, commit_group, wait_group; and setmaxnreg."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
-from tuner.ptx.chunk import Chunk
 from tuner.ptx.decode.operands import PREDICATE, U64, Operands, Reader, Step
 from tuner.ptx.defects import Defect, Fault
 from tuner.ptx.dtypes import UNSIGNED, Array, Indices
-from tuner.ptx.fragments import ELEMENTS
 from tuner.ptx.instruction import Vector
-from tuner.ptx.warpgroups import Operation, Warpgroup, Watched
-from tuner.ptx.wgmma_layout import ROWS, operand_places, register_operand
+from tuner.ptx.matrices.fragments import ELEMENTS
+from tuner.ptx.matrices.wgmma_in_flight import Operation, Warpgroup, Watched
+from tuner.ptx.matrices.wgmma_layout import ROWS, operand_addresses, register_operand
+from tuner.ptx.state.resident_blocks import ResidentBlocks
 
-DEPTH_BYTES = 32  # of an operand's row
+DEPTH_BYTES = 32  # of k elements; PTX ISA, "wgmma.mma_async", shapes
 SHAPES = {f"m64n{n}k{k}": (n, k) for n in range(8, 257, 8) for k in (8, 16)}
-REGISTERS_RANGE = range(24, 257, 8)  # that setmaxnreg allows
+REGISTERS_RANGE = range(24, 257, 8)  # PTX ISA, "setmaxnreg"
 
 
 def wgmma(operands: Operands) -> Step:
-    """Decodes all of wgmma."""
+    """Decodes the wgmma instructions."""
     modifiers = operands.modifiers
     kind = modifiers.need(("fence", "mma_async", "commit_group", "wait_group"), "an operation")
     for word in ("sync", "aligned"):
         modifiers.need((word,), "it")
     if kind == "fence":
-        return lambda chunk: chunk.warpgroups.fence(chunk)
+        return lambda resident: resident.warpgroups.fence(resident)
     if kind == "commit_group":
-        return lambda chunk: chunk.warpgroups.commit(chunk.mask)
+        return lambda resident: resident.warpgroups.commit(resident.mask)
     if kind == "wait_group":
         newest = operands.constant(0)
-        return lambda chunk: chunk.warpgroups.wait(chunk, newest)
+        return lambda resident: resident.warpgroups.wait(resident, newest)
     return _multiply(operands)
+
+
+@dataclass(frozen=True)
+class MmaAsync:
+    """Types, shape and flags of a wgmma.mma_async: D [64, n] = +-A [64, k] B [k, n], or added to D."""
+
+    kind: str  # type of A and B
+    result: str  # type of D
+    columns: int  # n
+    depth: int  # k
+    targets: tuple[str, ...]  # registers of D
+    has_left_in_registers: bool  # A; else in shared memory, as B is
+    transposed: tuple[bool, bool]  # A, B
+    sign: int
+
+    @property
+    def item_bytes(self) -> int:
+        """Returns the size of an element of A and B."""
+        return 4 // ELEMENTS[self.kind]
 
 
 def _multiply(operands: Operands) -> Step:
     """Decodes mma_async of f16, bf16 and tf32 into f32, and of f16 into f16."""
-    modifiers = operands.modifiers
-    columns, depth = SHAPES[modifiers.need(SHAPES, "a shape")]
-    right_type, left_type, result = (modifiers.type(*ELEMENTS, "f32").name for _ in range(3))
-    item = 4 // ELEMENTS[left_type] if left_type in ELEMENTS else 0
-    if left_type != right_type or result not in ("f32", "f16") or depth * item != DEPTH_BYTES:
-        raise operands.unsupported("it with these types")
-    if result == "f16" and left_type != "f16":
-        raise operands.unsupported(f"{left_type} into f16")
-    targets = operands.names(0)
-    if len(targets) != columns // (2 if result == "f32" else 4):
-        raise operands.unsupported(f"an accumulator of {len(targets)} registers")
-    in_registers = isinstance(operands.operand(1), Vector)
-    flags = [operands.constant(number) for number in range(4, len(operands))]
-    left_transposed, right_transposed, sign = _flags(operands, flags, item, in_registers)
+    mma = _checked(operands)
+    left_transposed, right_transposed = mma.transposed
     left = (
-        _register_left(operands, item) if in_registers else _shared(operands, 1, ROWS, depth, left_transposed)
+        _register_left(operands, mma.item_bytes)
+        if mma.has_left_in_registers
+        else _shared(operands, 1, ROWS, mma.depth, left_transposed)
     )
-    right = _shared(operands, 2, columns, depth, right_transposed)
+    right = _shared(operands, 2, mma.columns, mma.depth, right_transposed)
     adds = operands.source(3, PREDICATE)
 
-    def step(chunk: Chunk) -> None:
-        for group in chunk.warpgroups.executing(chunk.mask):
-            left_content, left_places = left(chunk, group, item)
-            right_content, right_places = right(chunk, group, item)
-            read = [
-                Watched(content, places)
-                for content, places in ((left_content, left_places), (right_content, right_places))
-                if places is not None
-            ]
+    def step(resident: ResidentBlocks) -> None:
+        for group in resident.warpgroups.executing(resident.mask):
+            reads = tuple(read(resident, group, mma.item_bytes) for read in (left, right))
+            watched = tuple(Watched(content, elements) for content, elements in reads if elements is not None)
             operation = Operation(
-                targets=targets,
-                left=left_content,
-                right=right_content,
-                watched=tuple(read),
-                kind=left_type,
-                result=result,
-                adds=bool(_uniform(chunk, group, adds, "scale-d")),
-                sign=sign,
-                clock=_note_reads(chunk, group, read, item),
+                targets=mma.targets,
+                left=reads[0][0],
+                right=reads[1][0],
+                watched=watched,
+                kind=mma.kind,
+                result=mma.result,
+                adds=bool(_uniform(resident, group, adds, "scale-d")),
+                sign=mma.sign,
+                clock=_note_reads(resident, group, watched, mma.item_bytes),
             )
-            chunk.warpgroups.issue(chunk, group, operation)
+            resident.warpgroups.issue(resident, group, operation)
 
     return step
 
 
-def _flags(
-    operands: Operands, flags: list[int], item_bytes: int, in_registers: bool
-) -> tuple[bool, bool, int]:
+def _checked(operands: Operands) -> MmaAsync:
+    """Takes shape, types and flags. Raises UnsupportedInstruction for a combination that is not simulated."""
+    modifiers = operands.modifiers
+    columns, depth = SHAPES[modifiers.need(SHAPES, "a shape")]
+    right, kind, result = (modifiers.type(*ELEMENTS, "f32").name for _ in range(3))
+    item_bytes = 4 // ELEMENTS[kind] if kind in ELEMENTS else 0
+    if kind != right or result not in ("f32", "f16") or depth * item_bytes != DEPTH_BYTES:
+        raise operands.unsupported("it with these types")
+    if result == "f16" and kind != "f16":
+        raise operands.unsupported(f"{kind} into f16")
+    targets = operands.names(0)
+    if len(targets) != columns // (2 if result == "f32" else 4):
+        raise operands.unsupported(f"an accumulator of {len(targets)} registers")
+    in_registers = isinstance(operands.operand(1), Vector)
+    transposed, sign = _flags(operands, item_bytes, in_registers)
+    return MmaAsync(kind, result, columns, depth, targets, in_registers, transposed, sign)
+
+
+def _flags(operands: Operands, item_bytes: int, in_registers: bool) -> tuple[tuple[bool, bool], int]:
     """Returns whether A and B are transposed, and the sign of the product."""
+    flags = [operands.constant(number) for number in range(4, len(operands))]
     transposes = 0 if item_bytes == 4 else 1 if in_registers else 2
     if len(flags) != 2 + transposes or {abs(flag) for flag in flags[:2]} != {1}:
         raise operands.unsupported(f"it with the flags {flags}")
     right = bool(flags[-1]) if transposes else False
-    return bool(flags[2]) if transposes == 2 else False, right, flags[0] * flags[1]
+    return (bool(flags[2]) if transposes == 2 else False, right), flags[0] * flags[1]
 
 
-OperandReader = Callable[[Chunk, Warpgroup, int], tuple[Array, Indices | None]]
+OperandReader = Callable[[ResidentBlocks, Warpgroup, int], tuple[Array, Indices | None]]
 
 
 def _register_left(operands: Operands, item_bytes: int) -> OperandReader:
@@ -100,8 +122,8 @@ def _register_left(operands: Operands, item_bytes: int) -> OperandReader:
     if len(names) != 4:
         raise operands.unsupported(f"A in {len(names)} registers")
 
-    def read(chunk: Chunk, group: Warpgroup, _item: int) -> tuple[Array, Indices | None]:
-        return register_operand([chunk.read(name)[group.lanes] for name in names], item_bytes), None
+    def read(resident: ResidentBlocks, group: Warpgroup, _item: int) -> tuple[Array, Indices | None]:
+        return register_operand([resident.read(name)[group.lanes] for name in names], item_bytes), None
 
     return read
 
@@ -109,38 +131,38 @@ def _register_left(operands: Operands, item_bytes: int) -> OperandReader:
 def _shared(operands: Operands, number: int, rows: int, depth: int, is_transposed: bool) -> OperandReader:
     descriptor = operands.source(number, U64)
 
-    def read(chunk: Chunk, group: Warpgroup, item: int) -> tuple[Array, Indices | None]:
-        bits = int(_uniform(chunk, group, descriptor, "descriptor"))
-        places = operand_places(bits, rows, depth, item, is_transposed)
-        shared = chunk.spaces.shared
-        if places.max() + item > shared.limit_bytes:
-            reason = f"found an operand up to shared byte {places.max()}, allowed {shared.limit_bytes}"
-            raise chunk.watch.out_of_bounds(int(group.lanes[0]), reason)
-        whole = (places + int(chunk.geometry.place[group.lanes[0]]) * shared.stride_bytes) // item
+    def read(resident: ResidentBlocks, group: Warpgroup, item: int) -> tuple[Array, Indices | None]:
+        bits = int(_uniform(resident, group, descriptor, "descriptor"))
+        addresses = operand_addresses(bits, rows, depth, item, is_transposed)
+        shared = resident.spaces.shared
+        if addresses.max() + item > shared.limit_bytes:
+            reason = f"found an operand up to shared byte {addresses.max()}, allowed {shared.limit_bytes}"
+            raise resident.watch.out_of_bounds(int(group.lanes[0]), reason)
+        whole = (addresses + int(resident.geometry.block_index[group.lanes[0]]) * shared.stride_bytes) // item
         return shared.bytes.view(UNSIGNED[item])[whole], whole
 
     return read
 
 
-def _uniform(chunk: Chunk, group: Warpgroup, read: Reader, what: str) -> int:
-    values = chunk.full(read(chunk))[group.lanes]
+def _uniform(resident: ResidentBlocks, group: Warpgroup, read: Reader, what: str) -> int:
+    values = resident.full(read(resident))[group.lanes]
     if (values != values[0]).any():
         raise Fault(Defect.ILLEGAL, f"found different values of {what} inside a warpgroup")
     return int(values[0])
 
 
-def _note_reads(chunk: Chunk, group: Warpgroup, read: list[Watched], item: int) -> int:
-    """Tells the races what a warpgroup reads; returns the clock of its reads."""
-    races = chunk.spaces.shared.races
-    every = np.concatenate([watched.places.ravel() for watched in read])
+def _note_reads(resident: ResidentBlocks, group: Warpgroup, read: tuple[Watched, ...], item: int) -> int:
+    """Records the reads of a warpgroup with the race detector; returns their clock."""
+    races = resident.spaces.shared.races
+    every = np.concatenate([watched.elements.ravel() for watched in read])
     cells = np.unique(every * item // races.cell_bytes)
-    clock, found = races.async_read(group.lanes, cells, group.column, chunk.bulk.fenced)
-    chunk.spaces.shared.report_agent(found, int(group.lanes[0]))
+    clock, found = races.async_read(group.lanes, cells, group.column, resident.bulk.fenced)
+    resident.spaces.shared.report_agent(found, int(group.lanes[0]))
     return clock
 
 
 def set_registers(operands: Operands) -> Step:
-    """Decodes setmaxnreg."""
+    """Decodes setmaxnreg: the registers per thread of a warpgroup."""
     modifiers = operands.modifiers
     modifiers.type("u32")
     modifiers.need(("inc", "dec"), "a direction")
@@ -149,7 +171,7 @@ def set_registers(operands: Operands) -> Step:
     count = operands.constant(0)
     if count not in REGISTERS_RANGE:
         raise operands.unsupported(f"{count} registers, only multiples of 8 from 24 to 256")
-    return lambda chunk: chunk.warpgroups.set_registers(chunk.mask, count)
+    return lambda resident: resident.warpgroups.set_registers(resident.mask, count)
 
 
 DECODERS: dict[str, Callable[[Operands], Step]] = {"wgmma": wgmma, "setmaxnreg": set_registers}

@@ -1,10 +1,4 @@
-"""The CUDA driver: its calls as one table, two ways to make them, and the device on top.
+"""The CUDA driver, called through cuda-bindings or ctypes, and the device on top of it; NVML and cuBLAS.
 
-Importing this needs neither a driver nor a GPU.
+Importing these files needs neither a driver nor a GPU.
 """
-
-from tuner.runtime.cuda.cuda_device import CudaDevice
-from tuner.runtime.cuda.facts import CudaFacts
-from tuner.runtime.cuda.opening import open_device, open_driver
-
-__all__ = ["CudaDevice", "CudaFacts", "open_device", "open_driver"]

@@ -1,9 +1,9 @@
-"""The CUDA driver by NVIDIA's cuda-bindings."""
+"""The CUDA driver through NVIDIA's package cuda-bindings."""
 
 import ctypes
 from typing import Any, final
 
-from tuner.device import DeviceError
+from tuner.core.device import DeviceError
 from tuner.runtime.cuda.driver import AbstractDriver, Called
 from tuner.runtime.cuda.driver_calls import (
     CALLS,
@@ -16,17 +16,17 @@ from tuner.runtime.cuda.driver_calls import (
     OUT_NAME,
     OUT_TEXT,
     TENSOR_MAP_BYTES,
-    Kind,
+    ParameterKind,
 )
 from tuner.runtime.cuda.launch_config import CLUSTER_DIMENSION, LaunchConfig
 
 
 @final
 class BindingsDriver(AbstractDriver):
-    """Calls ``cuda.bindings.driver``."""
+    """Makes driver calls through ``cuda.bindings.driver``."""
 
     def __init__(self) -> None:
-        """Imports the package. Raises ImportError; a driver that is not there shows with the first call."""
+        """Imports the package. Raises ImportError; a missing driver is an error of the first call."""
         import cuda.bindings
         from cuda.bindings import driver
 
@@ -36,7 +36,7 @@ class BindingsDriver(AbstractDriver):
     def call(self, name: str, *inputs: Any) -> Called:
         kinds = CALLS[name].kinds
         given = iter(inputs)
-        # the room for a name is the bindings' own, its size is an input
+        # the bindings allocate the buffer for a name; its size is an input
         arguments = [
             NAME_BYTES if kind is OUT_NAME else self._input(kind, next(given))
             for kind in kinds
@@ -51,7 +51,7 @@ class BindingsDriver(AbstractDriver):
             return int(result), ()
         return 0, tuple(_output(kind, each) for kind, each in zip(wanted, outputs, strict=True))
 
-    def _input(self, kind: Kind, value: Any) -> Any:
+    def _input(self, kind: ParameterKind, value: Any) -> Any:
         if kind is NUMBERS_64 or kind is NUMBERS_32:
             number = self._driver.cuuint64_t if kind is NUMBERS_64 else self._driver.cuuint32_t
             return [number(each) for each in value]
@@ -73,8 +73,8 @@ class BindingsDriver(AbstractDriver):
         return found
 
 
-def _output(kind: Kind, found: Any) -> Any:
-    """Returns an output as a number or as bytes."""
+def _output(kind: ParameterKind, found: Any) -> Any:
+    """Returns an output of the bindings as a number or as bytes."""
     if kind is OUT_MAP:
         return ctypes.string_at(found.getPtr(), TENSOR_MAP_BYTES)
     if kind is OUT_NAME or kind is OUT_TEXT:

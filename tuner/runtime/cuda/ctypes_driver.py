@@ -1,10 +1,10 @@
-"""The CUDA driver by ctypes: needs nothing but libcuda."""
+"""The CUDA driver through ctypes, which needs libcuda alone."""
 
 import ctypes
 from collections.abc import Callable
 from typing import Any, final
 
-from tuner.device import DeviceError
+from tuner.core.device import DeviceError
 from tuner.runtime.cuda.driver import AbstractDriver, Called
 from tuner.runtime.cuda.driver_calls import (
     CALLS,
@@ -15,7 +15,7 @@ from tuner.runtime.cuda.driver_calls import (
     OUT_NAME,
     UINT64_BY_POINTER,
     DriverCall,
-    Kind,
+    ParameterKind,
 )
 from tuner.runtime.cuda.launch_config import c_config
 
@@ -24,7 +24,7 @@ LIBRARY = "libcuda.so.1"
 
 @final
 class CtypesDriver(AbstractDriver):
-    """Calls a library."""
+    """Makes driver calls through a shared library."""
 
     def __init__(self, library: str = LIBRARY) -> None:
         """Loads the library. Raises OSError."""
@@ -58,14 +58,14 @@ class CtypesDriver(AbstractDriver):
         return found
 
 
-def _c_types(kind: Kind) -> list[Any]:
+def _c_types(kind: ParameterKind) -> list[Any]:
     if kind is OUT_NAME:
         return [ctypes.c_void_p, ctypes.c_int]
     return [ctypes.c_void_p if kind.is_output else kind.ctype]
 
 
-def _input(kind: Kind, value: Any) -> Any:
-    """Returns a value as ctypes takes it."""
+def _input(kind: ParameterKind, value: Any) -> Any:
+    """Returns an input as ctypes takes it."""
     if kind is NUMBERS_64 or kind is NUMBERS_32:
         return (kind.ctype._type_ * len(value))(*value)
     if kind is UINT64_BY_POINTER:
@@ -76,7 +76,7 @@ def _input(kind: Kind, value: Any) -> Any:
 
 
 def _output(found: Any) -> Any:
-    """Returns what the driver has written: a number, or bytes."""
+    """Returns an output that the driver wrote, as a number or as bytes."""
     if isinstance(found, ctypes.Array):
         return found.value if found._type_ is ctypes.c_char else bytes(found)
     return found.value or 0 if isinstance(found, ctypes.c_void_p) else found.value

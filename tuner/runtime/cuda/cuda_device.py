@@ -1,9 +1,9 @@
-"""An NVIDIA GPU on the driver API."""
+"""An NVIDIA GPU through the CUDA driver API."""
 
 import threading
 from typing import Any, final
 
-from tuner.device import AbstractDevice, DeviceError, KernelLaunch, TensorMapLayout
+from tuner.core.device import AbstractDevice, DeviceError, KernelLaunch, TensorMapLayout
 from tuner.runtime.cuda.driver import CheckedDriver
 from tuner.runtime.cuda.facts import read_facts
 from tuner.runtime.cuda.launch_config import LaunchConfig
@@ -12,7 +12,7 @@ from tuner.runtime.cuda.modules import Modules
 # Flags and enumerations of cuda.h
 STREAM_NON_BLOCKING = 1
 EVENT_DEFAULT, EVENT_DISABLE_TIMING = 0, 2
-CAPTURE_RELAXED = 2  # CU_STREAM_CAPTURE_MODE_RELAXED: other threads and allocations are no concern of it
+CAPTURE_RELAXED = 2  # CU_STREAM_CAPTURE_MODE_RELAXED: calls of other threads and allocations are allowed
 AUTO_FREE_ON_LAUNCH = 1  # CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH
 POOL_RELEASE_THRESHOLD = 4  # CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
 KEEP_ALL = 2**64 - 1
@@ -21,14 +21,14 @@ FILLS = {1: "cuMemsetD8Async", 2: "cuMemsetD16Async", 4: "cuMemsetD32Async"}
 
 @final
 class CudaDevice(AbstractDevice):
-    """One GPU and its primary context, which PyTorch and CuPy use as well.
+    """One GPU and its primary context, which PyTorch and CuPy use as well; safe to use from several threads.
 
-    Memory is allocated in the order of streams where the driver can, and what is freed stays in the pool of
-    this process. May be used from several threads.
+    Allocations are stream-ordered where the driver supports that, and freed memory stays in the pool of this
+    process. CUDA programming guide, "Stream Ordered Memory Allocator".
     """
 
     def __init__(self, driver: CheckedDriver, ordinal: int = 0) -> None:
-        """Retains the context. Raises DeviceError."""
+        """Retains the primary context. Raises DeviceError."""
         self._driver = driver
         self._device: int = driver("cuDeviceGet", ordinal)
         self.facts = read_facts(driver, self._device)
@@ -41,7 +41,7 @@ class CudaDevice(AbstractDevice):
             self._call("cuMemPoolSetAttribute", pool, POOL_RELEASE_THRESHOLD, KEEP_ALL)
 
     def close(self) -> None:
-        """Gives the context back; nothing of the device may be used afterwards."""
+        """Releases the context; the device must not be used afterwards."""
         self._driver("cuDevicePrimaryCtxRelease", self._device)
 
     def load_module(self, image: bytes) -> int:
@@ -155,7 +155,7 @@ class CudaDevice(AbstractDevice):
         return bytes(found)
 
     def _call(self, name: str, *inputs: Any, doing: str = "") -> Any:
-        """Makes a call with the context current in this thread."""
+        """Makes a driver call with the context current in this thread."""
         if not getattr(self._thread, "is_current", False):
             self._driver("cuCtxSetCurrent", self._context)
             self._thread.is_current = True

@@ -1,16 +1,16 @@
-"""A way to call the CUDA driver, and how its errors are told."""
+"""The interface through which the CUDA driver is called, and its errors as DeviceError."""
 
 import abc
 from typing import Any, final
 
-from tuner.device import DeviceError
+from tuner.core.device import DeviceError
 
 SUCCESS = 0
 Called = tuple[int, tuple[Any, ...]]  # the CUresult, the outputs in C's order
 
 
 class AbstractDriver(abc.ABC):
-    """Makes calls of the table in ``driver_calls``."""
+    """Makes the calls in the table of ``driver_calls``."""
 
     origin: str  # "cuda-bindings 13.5", "libcuda.so.1"
 
@@ -21,7 +21,7 @@ class AbstractDriver(abc.ABC):
 
 @final
 class CheckedDriver:
-    """Makes calls and raises what they refuse."""
+    """Makes calls; raises DeviceError for a CUresult other than success."""
 
     def __init__(self, driver: AbstractDriver) -> None:
         self._driver = driver
@@ -30,7 +30,7 @@ class CheckedDriver:
     def __call__(self, name: str, *inputs: Any, doing: str = "") -> Any:
         """Returns the output, a tuple of several, None without one. Raises DeviceError.
 
-        ``doing`` says what the call is for, where its name does not.
+        ``doing`` tells in the error what the call is for.
         """
         result, outputs = self._driver.call(name, *inputs)
         if result != SUCCESS:

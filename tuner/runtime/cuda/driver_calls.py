@@ -1,4 +1,4 @@
-"""The calls of the CUDA driver that are made here, written once for every way to make them.
+"""The table of the CUDA driver's functions that are called here, for cuda-bindings and ctypes alike.
 
 Names are those of cuda.h and of cuda-bindings; symbols are what libcuda exports under the newest meaning that
 every driver since CUDA 12.0 has. See <https://docs.nvidia.com/cuda/cuda-driver-api>.
@@ -13,57 +13,57 @@ TENSOR_MAP_BYTES = 128  # CUtensorMap
 
 
 @dataclass(frozen=True)
-class Kind:
-    """What a parameter is, in C and for the bindings."""
+class ParameterKind:
+    """The type of a parameter in C, and its enumeration in the bindings."""
 
     ctype: Any
     is_output: bool = False
-    enum: str = ""  # its type in cuda-bindings, which takes no plain number there
+    enum: str = ""  # type in cuda-bindings of a parameter that takes no plain number there
 
 
 @dataclass(frozen=True)
 class DriverCall:
-    """One function: parameters in C's order, outputs among them."""
+    """A function: its symbol and its parameters in C's order, outputs among them."""
 
     symbol: str
-    kinds: tuple[Kind, ...]
+    kinds: tuple[ParameterKind, ...]
 
 
 # Inputs
-HANDLE = Kind(ctypes.c_void_p)
-POINTER = Kind(ctypes.c_void_p)  # into host memory
-ADDRESS = Kind(ctypes.c_uint64)  # CUdeviceptr
-DEVICE = Kind(ctypes.c_int)  # CUdevice
-INT = Kind(ctypes.c_int)
-UINT = Kind(ctypes.c_uint)
-ULONG = Kind(ctypes.c_uint64)
-SIZE = Kind(ctypes.c_size_t)
-TEXT = Kind(ctypes.c_char_p)
-BYTE = Kind(ctypes.c_uint8)
-SHORT = Kind(ctypes.c_uint16)
-NUMBERS_64 = Kind(ctypes.POINTER(ctypes.c_uint64))  # a tuple
-NUMBERS_32 = Kind(ctypes.POINTER(ctypes.c_uint32))
-UINT64_BY_POINTER = Kind(
+HANDLE = ParameterKind(ctypes.c_void_p)
+POINTER = ParameterKind(ctypes.c_void_p)  # into host memory
+ADDRESS = ParameterKind(ctypes.c_uint64)  # CUdeviceptr
+DEVICE = ParameterKind(ctypes.c_int)  # CUdevice
+INT = ParameterKind(ctypes.c_int)
+UINT = ParameterKind(ctypes.c_uint)
+ULONG = ParameterKind(ctypes.c_uint64)
+SIZE = ParameterKind(ctypes.c_size_t)
+TEXT = ParameterKind(ctypes.c_char_p)
+BYTE = ParameterKind(ctypes.c_uint8)
+SHORT = ParameterKind(ctypes.c_uint16)
+NUMBERS_64 = ParameterKind(ctypes.POINTER(ctypes.c_uint64))  # a tuple
+NUMBERS_32 = ParameterKind(ctypes.POINTER(ctypes.c_uint32))
+UINT64_BY_POINTER = ParameterKind(
     ctypes.POINTER(ctypes.c_uint64), enum="cuuint64_t"
 )  # a number, passed by its address
-LAUNCH = Kind(ctypes.c_void_p, enum="CUlaunchConfig")  # a LaunchConfig
+LAUNCH = ParameterKind(ctypes.c_void_p, enum="CUlaunchConfig")  # a LaunchConfig
 # Outputs
-OUT_HANDLE = Kind(ctypes.c_void_p, True)
-OUT_ADDRESS = Kind(ctypes.c_uint64, True)
-OUT_INT = Kind(ctypes.c_int, True)
-OUT_SIZE = Kind(ctypes.c_size_t, True)
-OUT_FLOAT = Kind(ctypes.c_float, True)
-OUT_TEXT = Kind(ctypes.c_char_p, True)
-OUT_NAME = Kind(ctypes.c_char * NAME_BYTES, True)  # two parameters of C: the room and its size
-OUT_MAP = Kind(ctypes.c_uint8 * TENSOR_MAP_BYTES, True)
+OUT_HANDLE = ParameterKind(ctypes.c_void_p, True)
+OUT_ADDRESS = ParameterKind(ctypes.c_uint64, True)
+OUT_INT = ParameterKind(ctypes.c_int, True)
+OUT_SIZE = ParameterKind(ctypes.c_size_t, True)
+OUT_FLOAT = ParameterKind(ctypes.c_float, True)
+OUT_TEXT = ParameterKind(ctypes.c_char_p, True)
+OUT_NAME = ParameterKind(ctypes.c_char * NAME_BYTES, True)  # two parameters of C: a buffer and its size
+OUT_MAP = ParameterKind(ctypes.c_uint8 * TENSOR_MAP_BYTES, True)
 
 
-def enum(name: str) -> Kind:
-    """Returns an enumeration of cuda.h."""
-    return Kind(ctypes.c_int, enum=name)
+def enum(name: str) -> ParameterKind:
+    """Returns the kind of a parameter that is an enumeration of cuda.h."""
+    return ParameterKind(ctypes.c_int, enum=name)
 
 
-def _call(symbol: str, *kinds: Kind) -> DriverCall:
+def _call(symbol: str, *kinds: ParameterKind) -> DriverCall:
     return DriverCall(symbol, kinds)
 
 

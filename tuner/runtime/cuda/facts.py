@@ -1,4 +1,4 @@
-"""What the driver says of a GPU."""
+"""Properties of a GPU as the driver reports them."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ HZ_PER_KHZ = 1e3
 
 @dataclass(frozen=True)
 class CudaFacts:
-    """A GPU and its driver."""
+    """Properties of a GPU and of its driver."""
 
     name: str  # "NVIDIA H200"
     chip: str  # "sm_90"
@@ -24,11 +24,11 @@ class CudaFacts:
     clock_hz: float  # the highest of the multiprocessors
     memory_clock_hz: float
     driver_version: str  # the newest CUDA that the driver knows: "13.0"
-    has_memory_pools: bool  # allocations in the order of a stream
+    has_memory_pools: bool  # for stream-ordered allocation
 
 
 def read_facts(driver: CheckedDriver, device: int) -> CudaFacts:
-    """Asks the driver; needs no context. Raises DeviceError."""
+    """Reads the properties from the driver, without a context. Raises DeviceError."""
 
     def attribute(which: int) -> int:
         return int(driver("cuDeviceGetAttribute", which, device))

@@ -1,16 +1,16 @@
-"""A launch with clusters: what cuLaunchKernelEx gets."""
+"""The configuration of a launch with clusters, for cuLaunchKernelEx."""
 
 import ctypes
 from dataclasses import dataclass
 
-from tuner.device import Extent
+from tuner.core.device import Extent
 
 CLUSTER_DIMENSION = 4  # CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
 
 
 @dataclass(frozen=True)
 class LaunchConfig:
-    """Sizes, stream and cluster of a launch."""
+    """Grid, block, cluster, shared memory and stream of a launch."""
 
     grid: Extent
     block: Extent
@@ -44,7 +44,7 @@ class CLaunchConfig(ctypes.Structure):
 
 
 def c_config(config: LaunchConfig) -> CLaunchConfig:
-    """Returns the config as C has it; it keeps its attributes alive."""
+    """Returns the configuration as a C struct, which keeps its attributes alive."""
     attribute = CLaunchAttribute(CLUSTER_DIMENSION, 0, (ctypes.c_uint * 3)(*config.cluster))
     return CLaunchConfig(
         (ctypes.c_uint * 3)(*config.grid),

@@ -1,6 +1,6 @@
-"""Finds the driver and the GPU, or says in one line what is missing."""
+"""Opens the driver and the GPU; the error of a missing part says which, in one line."""
 
-from tuner.device import DeviceError
+from tuner.core.device import DeviceError
 from tuner.runtime.cuda.bindings_driver import BindingsDriver
 from tuner.runtime.cuda.ctypes_driver import LIBRARY, CtypesDriver
 from tuner.runtime.cuda.cuda_device import CudaDevice
@@ -10,7 +10,7 @@ SEE = "nvidia-smi shows what is there"
 
 
 def open_device(ordinal: int = 0, library: str | None = None) -> CudaDevice:
-    """Opens a GPU: its context takes memory there. Raises DeviceError: what is missing, where to look."""
+    """Opens a GPU, whose context takes memory there. Raises DeviceError with what is missing."""
     driver = CheckedDriver(open_driver(library))
     try:
         driver("cuInit", 0)
@@ -23,7 +23,7 @@ def open_device(ordinal: int = 0, library: str | None = None) -> CudaDevice:
 
 
 def open_driver(library: str | None = None) -> AbstractDriver:
-    """Returns a way to call the driver: cuda-bindings where installed, else the library, or the one named."""
+    """Returns the driver through cuda-bindings where installed, else through libcuda or the named library."""
     if library is not None:
         return _by_ctypes(library)
     by_ctypes = _by_ctypes(LIBRARY)  # first: its absence has a message of its own

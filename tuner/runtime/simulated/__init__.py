@@ -1,1 +1,1 @@
-"""A GPU made of host memory: lazy streams in adversarial order, PTX simulated, every race found."""
+"""A GPU made of host memory: lazy streams in adversarial order, simulated PTX, races by vector clocks."""

@@ -1,4 +1,4 @@
-"""Ranges of addresses, and whether they overlap."""
+"""Sets of addresses as sorted intervals, and where two of them meet."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,21 +12,21 @@ Addresses: TypeAlias = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class ByteRanges:
-    """Addresses [first, behind the last), in order, apart from one another."""
+    """Half-open intervals of addresses [first, end), sorted and disjoint."""
 
     firsts: Addresses
     ends: Addresses
 
     @classmethod
     def one(cls, address: int, size_bytes: int) -> "ByteRanges":
-        """Returns a single range, none for no bytes."""
+        """Returns a single interval; no interval for a size of 0."""
         if size_bytes <= 0:
             return NO_BYTES
         return cls(np.array([address], np.int64), np.array([address + size_bytes], np.int64))
 
     @classmethod
     def of(cls, pairs: Iterable[Addresses]) -> "ByteRanges":
-        """Returns the union of [range, (first, behind the last)] arrays of different buffers."""
+        """Returns the union of the [interval, (first, end)] arrays of different buffers."""
         kept = [array for array in pairs if len(array)]
         if not kept:
             return NO_BYTES
@@ -35,12 +35,12 @@ class ByteRanges:
         return cls(table[:, 0].copy(), np.maximum.accumulate(table[:, 1]))
 
     def first_common(self, other: "ByteRanges") -> int | None:
-        """Returns the first address that both hold, None where there is none."""
+        """Returns an address that is in both sets, by binary search; None where they are disjoint."""
         if not len(self.firsts) or not len(other.firsts):
             return None
         if self.ends[-1] <= other.firsts[0] or other.ends[-1] <= self.firsts[0]:
             return None
-        # of each own range: the first of the others that ends behind its start
+        # for each own interval: the first of the other set that ends behind its start
         candidate = np.searchsorted(other.ends, self.firsts, side="right")
         is_there = candidate < len(other.firsts)
         starts = other.firsts[np.minimum(candidate, len(other.firsts) - 1)]

@@ -1,61 +1,63 @@
-"""What a host program must keep to between its begin and its end: fork, join, finish, free."""
+"""What a call of a host program must do: fork from its stream, join it again, finish, free its memory."""
 
 from dataclasses import dataclass, field
 
 from tuner.runtime.simulated.defects import DefectLog, HostDefect
 from tuner.runtime.simulated.happens_before import Moment
 from tuner.runtime.simulated.lazy_streams import Work
-from tuner.runtime.simulated.memory import Region
+from tuner.runtime.simulated.memory import MemoryRegion
 
 
 @dataclass(eq=False)
 class Call:
-    """One call of a host program that goes on."""
+    """One call of a host program that has begun and not ended."""
 
     begin: Moment | None  # on the caller's stream; None: the call is synchronous, the host orders it
-    before: tuple[Region, ...]  # device memory that was there
+    before: tuple[MemoryRegion, ...]  # device memory allocated before the call
     works: list[Work] = field(default_factory=list)
 
 
 class CallRules:
-    """Judges the work of a call."""
+    """Reports work that is not ordered between the begin and end of its call, and leaked memory."""
 
     def __init__(self, log: DefectLog) -> None:
         self._log = log
         self._call: Call | None = None
 
-    def begin(self, begin: Moment | None, live: tuple[Region, ...]) -> None:
-        """Starts a call."""
+    def begin(self, begin: Moment | None, live: tuple[MemoryRegion, ...]) -> None:
+        """Begins a call; ``live`` is the device memory that is allocated before it."""
         self._call = Call(begin, live)
 
     def note(self, work: Work) -> None:
-        """Takes in work of the call; it must not be able to run before the begin."""
+        """Adds work to the call; reports work that may run before the call begins (a missing fork)."""
         if self._call is None:
             return
         begin = self._call.begin
-        is_first = all(each.moment.lane != work.moment.lane for each in self._call.works)
+        is_first = all(each.moment.queue != work.moment.queue for each in self._call.works)
         if begin is not None and is_first and not begin.is_before(work.moment):
-            what = f"{work.step.what} may run before the call's stream has come to the call"
+            what = f"{work.operation.what} may run before the call's stream has come to the call"
             self._log.add(HostDefect.MISSING_FORK, what)
         self._call.works.append(work)
 
     def abandon(self) -> tuple[Work, ...]:
-        """Ends the call without a judgement; returns its work."""
+        """Ends a call that failed, without a report; returns its work."""
         call, self._call = self._call, None
         return tuple(call.works) if call else ()
 
-    def end(self, end: Moment, live: tuple[Region, ...]) -> tuple[Work, ...]:
-        """Ends the call at a moment of its stream or of the host; returns the work not ordered before it."""
+    def end(self, end: Moment, live: tuple[MemoryRegion, ...]) -> tuple[Work, ...]:
+        """Ends the call at a moment of its stream or of the host; reports and returns work not before it."""
         if self._call is None:
             return ()
         call, self._call = self._call, None
         late = tuple(work for work in call.works if not work.moment.is_before(end))
-        last = {work.moment.lane: work for work in late}
+        last = {work.moment.queue: work for work in late}
         for work in last.values():
             if call.begin is None:
-                self._log.add(HostDefect.UNFINISHED, f"{work.step.what} may run after the call has returned")
+                self._log.add(
+                    HostDefect.UNFINISHED, f"{work.operation.what} may run after the call has returned"
+                )
             else:
-                what = f"{work.step.what} may run after what follows the call on its stream"
+                what = f"{work.operation.what} may run after what follows the call on its stream"
                 self._log.add(HostDefect.MISSING_JOIN, what)
         for region in live:
             if region not in call.before and not region.is_kept:

@@ -1,87 +1,89 @@
-"""Stream capture: work that is collected into graphs instead of being done."""
+"""Stream capture: operations collected into a graph. CUDA programming guide, "CUDA Graphs"."""
 
 from dataclasses import dataclass, field
 
-from tuner.runtime.simulated.lazy_streams import Step
-from tuner.runtime.simulated.refusal import refused
+from tuner.runtime.simulated.driver_errors import refused
+from tuner.runtime.simulated.lazy_streams import StreamOperation
 
 
 @dataclass(eq=False)
-class CapturedStep:
-    """A step of a graph, with what it waits for inside of the graph."""
+class CapturedOperation:
+    """A node of a graph: an operation and the nodes that it depends on."""
 
     stream: int
-    step: Step
-    after: tuple["CapturedStep", ...]
+    operation: StreamOperation
+    after: tuple["CapturedOperation", ...]
 
 
 @dataclass(eq=False)
 class Capture:
-    """What is collected from one ``begin_capture`` on."""
+    """The operations between one ``begin_capture`` and its ``end_capture``, of all streams that joined."""
 
     origin: int  # the stream that it began on
-    steps: list[CapturedStep] = field(default_factory=list)
-    last: dict[int, CapturedStep | None] = field(default_factory=dict)  # by stream; None: nothing yet
-    waits: dict[int, list[CapturedStep]] = field(default_factory=dict)  # of the next step of each stream
+    operations: list[CapturedOperation] = field(default_factory=list)
+    last: dict[int, CapturedOperation | None] = field(default_factory=dict)  # by stream; None: nothing yet
+    waits: dict[int, list[CapturedOperation]] = field(
+        default_factory=dict
+    )  # of the next operation of each stream
 
-    def add(self, stream: int, step: Step) -> None:
-        """Collects a step behind what its stream has and waits for."""
+    def add(self, stream: int, operation: StreamOperation) -> None:
+        """Adds a node that depends on the stream's last node and on the events that the stream waits for."""
         before = self.last[stream]
         after = (*self.waits.pop(stream, ()), *(() if before is None else (before,)))
-        captured = CapturedStep(stream, step, after)
+        captured = CapturedOperation(stream, operation, after)
         self.last[stream] = captured
-        self.steps.append(captured)
+        self.operations.append(captured)
 
     def is_joined(self) -> bool:
-        """Tells whether everything is ordered before the end of the origin."""
-        seen: set[CapturedStep] = set()
+        """Tells whether the end of the origin stream depends on every node, by graph search."""
+        seen: set[CapturedOperation] = set()
         end = self.last[self.origin]
         open_ = [*self.waits.get(self.origin, ()), *(() if end is None else (end,))]
         while open_:
-            step = open_.pop()
-            if step not in seen:
-                seen.add(step)
-                open_.extend(step.after)
-        return seen >= set(self.steps)
+            operation = open_.pop()
+            if operation not in seen:
+                seen.add(operation)
+                open_.extend(operation.after)
+        return seen >= set(self.operations)
 
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """Collected steps, in an order that respects them."""
+    """The nodes of an ended capture, in topological order."""
 
-    steps: tuple[CapturedStep, ...]
-    lanes: dict[int, int]  # of each stream but the one it began on, a lane of the graph's own
+    operations: tuple[CapturedOperation, ...]
+    queues: dict[int, int]  # of each stream but the one it began on, a queue of the graph's own
 
 
 class Captures:
-    """The captures that are going on."""
+    """The captures that have begun and not ended, by stream."""
 
     def __init__(self) -> None:
         self._by_stream: dict[int, Capture] = {}
 
     def of(self, stream: int) -> Capture | None:
-        """Returns the capture a stream belongs to."""
+        """Returns the capture that a stream belongs to; None for a stream that is not captured."""
         return self._by_stream.get(stream)
 
     def begin(self, stream: int) -> None:
-        """Starts to collect. Raises DeviceError where that goes on already."""
+        """Begins a capture on a stream. Raises DeviceError for a stream that is captured already."""
         if stream in self._by_stream:
             raise refused("ILLEGAL_STATE", "found a stream that is captured already, allowed another one")
         self._by_stream[stream] = Capture(stream, last={stream: None})
 
-    def join(self, stream: int, capture: Capture, step: CapturedStep | None) -> None:
-        """Lets a stream wait for a captured step, which makes it a part of the capture."""
+    def join(self, stream: int, capture: Capture, operation: CapturedOperation | None) -> None:
+        """Makes a stream depend on a captured operation, which adds the stream to the capture."""
         mine = self._by_stream.setdefault(stream, capture)
         if mine is not capture:
             raise refused(
                 "STREAM_CAPTURE_MERGE", "found an event of another capture, allowed one of the same"
             )
         capture.last.setdefault(stream, None)
-        if step is not None:
-            capture.waits.setdefault(stream, []).append(step)
+        if operation is not None:
+            capture.waits.setdefault(stream, []).append(operation)
 
     def end(self, stream: int) -> Capture:
-        """Stops to collect. Raises DeviceError where a stream was forked and not joined."""
+        """Ends a capture. Raises DeviceError where a forked stream was not joined."""
         capture = self._by_stream.get(stream)
         if capture is None:
             raise refused("ILLEGAL_STATE", "found a stream that is not captured, allowed one that is")
@@ -95,11 +97,11 @@ class Captures:
         return capture
 
     def abandon(self, capture: Capture) -> None:
-        """Lets go of the streams of a capture."""
+        """Ends a capture without a graph: its streams are captured no longer."""
         self._by_stream = {number: other for number, other in self._by_stream.items() if other is not capture}
 
     def require_none(self, stream: int, what: str) -> None:
-        """Raises DeviceError for a call that a captured stream does not take; the capture is over then."""
+        """Raises DeviceError for a call that no captured stream allows; the capture is lost, as in CUDA."""
         capture = self._by_stream.get(stream)
         if capture is not None:
             self.abandon(capture)

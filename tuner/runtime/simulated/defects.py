@@ -1,4 +1,4 @@
-"""What a host program can do wrong, and the list of what it did."""
+"""Defects of a host program that the simulated GPU finds, and the log of them."""
 
 import enum
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class HostDefect(enum.Enum):
 
 @dataclass(frozen=True)
 class HostReport:
-    """One defect, as often as it was found."""
+    """One defect and how many times it was found."""
 
     kind: HostDefect
     text: str  # what was done to which memory
@@ -34,7 +34,7 @@ class HostReport:
 
 
 class DefectLog:
-    """What was found so far, equal texts once."""
+    """The defects found so far; equal ones are counted."""
 
     def __init__(self) -> None:
         self._found: dict[tuple[HostDefect, str], int] = {}
@@ -44,5 +44,5 @@ class DefectLog:
         self._found[kind, text] = self._found.get((kind, text), 0) + 1
 
     def reports(self) -> tuple[HostReport, ...]:
-        """Returns everything in the order it was found first."""
+        """Returns the defects in the order in which each was first found."""
         return tuple(HostReport(kind, text, count) for (kind, text), count in self._found.items())

@@ -1,92 +1,112 @@
-"""Modules and kernels of the simulated GPU: PTX text, parsed once, run by the PTX simulator."""
+"""Modules and kernels of the simulated GPU: PTX text, parsed and decoded once, run by the PTX simulator."""
 
 import ctypes
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from tuner.chips import Chip
-from tuner.device import DeviceError, Extent, KernelLaunch
-from tuner.errors import UsageError
-from tuner.ptx import (
-    Argument,
-    Module,
-    Pointer,
-    Simulation,
-    SimulationError,
-    Touched,
-    UnsupportedInstruction,
-    parse,
-    simulate_touching,
-)
-from tuner.ptx.arguments import check_launch
-from tuner.ptx.instruction import Kernel, Parameter
-from tuner.ptx.launch import kernel_of
-from tuner.runtime.simulated.memory import Region
-from tuner.runtime.simulated.refusal import refused
+from tuner.core.chips import Chip
+from tuner.core.device import DeviceError, Extent, KernelLaunch
+from tuner.core.errors import UsageError
+from tuner.ptx.defects import SimulationError, UnsupportedInstruction
+from tuner.ptx.geometry import Index3
+from tuner.ptx.instruction import Parameter, PtxKernel, PtxModule
+from tuner.ptx.launch import PreparedKernel, kernel_of, prepare
+from tuner.ptx.memory.touched import Touched
+from tuner.ptx.parse.parser import parse
+from tuner.ptx.simulation import Simulation
+from tuner.ptx.state.arguments import Argument, Pointer, check_sizes
+from tuner.runtime.simulated.driver_errors import refused
+from tuner.runtime.simulated.memory import MemoryRegion
 from tuner.runtime.simulated.tensor_maps import MAP_BYTES, EncodedMap, is_map
 
 POINTER_BYTES = 8
-Near = Callable[[int], Region | None]
+LOWEST_ADDRESS = 1 << 44  # that is taken for one in a message: x86-64 puts programs and heaps above it
+Near = Callable[[int], MemoryRegion | None]
+LaunchOutcome = tuple[Simulation, tuple[Touched, ...]]
+
+
+@dataclass(eq=False)
+class SimulatedKernel:
+    """A kernel of a loaded module."""
+
+    module: PtxModule
+    entry: PtxKernel
+
+    @functools.cached_property
+    def prepared(self) -> PreparedKernel:
+        """Returns the kernel laid out and decoded, which the first launch does. Raises SimulationError."""
+        return prepare(self.module, self.entry)
 
 
 @dataclass(frozen=True, eq=False)
 class PreparedLaunch:
-    """A launch with the bytes of its parameters, as they were at the call."""
+    """A checked launch with the bytes of its parameters, as they were at the call."""
 
-    module: Module
-    kernel: Kernel
+    kernel: SimulatedKernel
     grid: Extent
     block: Extent
     shared_bytes: int
     parameters: tuple[bytes, ...]
 
-    def run(self, near: Near, seed: int | None) -> tuple[Simulation, tuple[Touched, ...]]:
-        """Runs the kernel on the memory that its parameters point into. Raises DeviceError for a fault."""
+    @property
+    def name(self) -> str:
+        """Returns the name of the kernel."""
+        return self.kernel.entry.name
+
+    def run(self, near: Near, seed: int | None, blocks: tuple[Index3, ...] | None = None) -> LaunchOutcome:
+        """Runs the kernel on the memory that its parameters point into; ``blocks`` None are all of them.
+
+        Raises DeviceError for a fault.
+        """
         arguments = tuple(
             _argument(parameter, content, near)
-            for parameter, content in zip(self.kernel.parameters, self.parameters, strict=True)
+            for parameter, content in zip(self.kernel.entry.parameters, self.parameters, strict=True)
         )
         try:
-            return simulate_touching(
-                self.module,
-                self.kernel.name,
-                self.grid,
-                self.block,
-                arguments,
-                self.shared_bytes,
-                schedule_seed=seed,
-            )
+            prepared = self.kernel.prepared
+            return prepared.run(self.grid, self.block, arguments, self.shared_bytes, blocks, seed)
         except UnsupportedInstruction as error:
-            raise DeviceError(f"kernel {self.kernel.name}: {error.reason}") from error
+            raise DeviceError(f"kernel {self.name}: {error.reason}") from error
         except SimulationError as error:
-            reason = f"kernel {self.kernel.name}: CUDA_ERROR_LAUNCH_FAILED: {error.reason}"
+            reason = f"kernel {self.name}: CUDA_ERROR_LAUNCH_FAILED: {error.reason}{self._of_host(near)}"
             raise DeviceError(reason, "CUDA_ERROR_LAUNCH_FAILED") from error
         except UsageError as error:
             raise refused("INVALID_VALUE", str(error)) from error
 
+    def _of_host(self, near: Near) -> str:
+        """Names the parameters that may be addresses of memory that kernels cannot reach."""
+        words = enumerate(self.parameters)
+        numbers = [number for number, word in words if len(word) == POINTER_BYTES and _is_of_host(word, near)]
+        named = ", ".join(map(str, numbers))
+        return f"; host memory that is not registered is in parameter {named}" if numbers else ""
+
+
+RunLaunch = Callable[[PreparedLaunch, Near, int | None], LaunchOutcome]  # the seed is of a random schedule
+
 
 @dataclass(eq=False)
-class Loaded:
-    """A module and its kernels."""
+class SimulatedModule:
+    """A loaded module and the handles of its kernels."""
 
     image: bytes
-    parsed: Module
+    parsed: PtxModule
     users: int = 1  # loads that were not taken back
     functions: dict[str, int] = field(default_factory=dict)
 
 
 class SimulatedKernels:
-    """The modules that are loaded."""
+    """The loaded modules and their kernels, by their handles."""
 
     def __init__(self, chip: Chip) -> None:
         self._chip = chip
-        self._parsed: dict[bytes, Module] = {}
+        self._parsed: dict[bytes, PtxModule] = {}
         self._by_image: dict[bytes, int] = {}
-        self._loaded: dict[int, Loaded] = {}
-        self._kernels: dict[int, tuple[Module, Kernel]] = {}  # by function
+        self._loaded: dict[int, SimulatedModule] = {}
+        self._kernels: dict[int, SimulatedKernel] = {}  # by function
 
     def load(self, image: bytes, handle: Callable[[], int]) -> tuple[int, bool]:
-        """Returns the module of an image, and whether it is new."""
+        """Loads an image; returns its module, and whether it was not loaded before."""
         text = image.rstrip(b"\0")
         if text in self._by_image:
             module = self._by_image[text]
@@ -95,11 +115,11 @@ class SimulatedKernels:
         if text not in self._parsed:
             self._parsed[text] = _parsed(text)
         module = handle()
-        self._by_image[text], self._loaded[module] = module, Loaded(text, self._parsed[text])
+        self._by_image[text], self._loaded[module] = module, SimulatedModule(text, self._parsed[text])
         return module, True
 
     def unload(self, module: int) -> bool:
-        """Takes a load back; tells whether it was the last. Raises DeviceError."""
+        """Takes one load back; tells whether the module is unloaded now. Raises DeviceError."""
         loaded = self._require(module)
         loaded.users -= 1
         if loaded.users:
@@ -118,23 +138,25 @@ class SimulatedKernels:
             except UsageError as error:
                 raise DeviceError(f"CUDA_ERROR_NOT_FOUND: {error}", "CUDA_ERROR_NOT_FOUND") from error
             number = handle()
-            loaded.functions[name], self._kernels[number] = number, (loaded.parsed, kernel)
+            loaded.functions[name] = number
+            self._kernels[number] = SimulatedKernel(loaded.parsed, kernel)
         return loaded.functions[name]
 
-    def kernel(self, function: int) -> Kernel:
+    def kernel(self, function: int) -> PtxKernel:
         """Returns the kernel of a handle. Raises DeviceError."""
-        return self._known(function)[1]
+        return self._known(function).entry
 
     def prepare(self, launch: KernelLaunch) -> PreparedLaunch:
-        """Reads the parameters now. Raises DeviceError for a launch that the chip or the kernel refuses."""
-        parsed, kernel = self._known(launch.function)
+        """Checks a launch and copies its parameters. Raises DeviceError for one that is not allowed."""
+        known = self._known(launch.function)
+        kernel = known.entry
         count, expected = launch.parameter_count, len(kernel.parameters)
         if count != expected:
             raise refused(
                 "INVALID_VALUE", f"kernel {kernel.name}: found {count} parameters, allowed {expected}"
             )
         try:
-            check_launch(kernel, launch.grid, launch.block, (0,) * count)
+            check_sizes(kernel, launch.grid, launch.block)
         except UsageError as error:
             raise refused("INVALID_VALUE", str(error)) from error
         limit, shared_bytes = self._chip.max_shared_bytes, launch.shared_bytes
@@ -148,21 +170,21 @@ class SimulatedKernels:
             ctypes.string_at(pointer, parameter.bytes)
             for pointer, parameter in zip(pointers, kernel.parameters, strict=True)
         )
-        return PreparedLaunch(parsed, kernel, launch.grid, launch.block, shared_bytes, content)
+        return PreparedLaunch(known, launch.grid, launch.block, shared_bytes, content)
 
-    def _known(self, function: int) -> tuple[Module, Kernel]:
+    def _known(self, function: int) -> SimulatedKernel:
         if function not in self._kernels:
             raise refused("INVALID_HANDLE", f"found function {function:#x}, allowed one of a loaded module")
         return self._kernels[function]
 
-    def _require(self, module: int) -> Loaded:
+    def _require(self, module: int) -> SimulatedModule:
         if module not in self._loaded:
             raise refused("INVALID_HANDLE", f"found module {module:#x}, allowed one that is loaded")
         return self._loaded[module]
 
 
-def _parsed(image: bytes) -> Module:
-    """Parses PTX. Raises DeviceError for machine code."""
+def _parsed(image: bytes) -> PtxModule:
+    """Parses an image, which must be PTX. Raises DeviceError."""
     if image[:4] in (b"\x7fELF", b"\x50\xed\x55\xba"):  # a cubin, a fatbin
         raise refused("NO_BINARY_FOR_GPU", "found machine code, allowed PTX: the simulator reads format=isa")
     try:
@@ -172,7 +194,7 @@ def _parsed(image: bytes) -> Module:
 
 
 def _argument(parameter: Parameter, content: bytes, near: Near) -> Argument:
-    """Returns what the PTX simulator gets for the bytes of a parameter."""
+    """Returns a parameter's bytes as an argument of the PTX simulator: a pointer, a tensor map, or bytes."""
     if parameter.is_array:
         is_by_value = len(content) == MAP_BYTES and is_map(content)
         return EncodedMap.decode(content).tensor(near) if is_by_value else content
@@ -187,3 +209,8 @@ def _argument(parameter: Parameter, content: bytes, near: Near) -> Argument:
     if len(inside) == MAP_BYTES and is_map(inside):
         return EncodedMap.decode(inside).tensor(near)
     return Pointer(region.name, region.bytes, offset)
+
+
+def _is_of_host(word: bytes, near: Near) -> bool:
+    address = int.from_bytes(word, "little")
+    return address >= LOWEST_ADDRESS and near(address) is None

@@ -1,4 +1,7 @@
-"""Streams that run as late as possible: only what a synchronisation needs, in an order that tests choose."""
+"""Lazy execution of streams: a synchronisation runs what it depends on and nothing else, in a chosen order.
+
+Late work is what a real GPU may do at worst, so that a missing synchronisation shows as a wrong result.
+"""
 
 import random
 from collections.abc import Callable, Iterable
@@ -6,19 +9,19 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tuner.runtime.simulated.byte_ranges import NO_BYTES, ByteRanges
-from tuner.runtime.simulated.happens_before import HOST_LANE, Moment, moment_after
+from tuner.runtime.simulated.happens_before import HOST_QUEUE, Moment, moment_after
 
 Order = Literal["fifo", "lifo", "random"]
 ORDERS: tuple[Order, ...] = ("fifo", "lifo", "random")
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
-    """Something a stream is asked to do; a graph holds it without a moment."""
+class StreamOperation:
+    """One operation that a stream or a captured graph is asked for: a copy, a fill, a launch, an event."""
 
     what: str  # in reports: "copy of 64 bytes"
     run: Callable[[Moment], None] | None = None
-    submitted: Callable[[Moment], None] | None = None  # called when it gets its place in the order
+    submitted: Callable[[Moment], None] | None = None  # called when the operation is submitted
     reads: ByteRanges = NO_BYTES  # known before it runs
     writes: ByteRanges = NO_BYTES
     uses_host_memory: bool = False  # that is not pinned: gone when its owner frees it
@@ -26,66 +29,66 @@ class Step:
 
 @dataclass(eq=False)
 class Work:
-    """A step with its place in the order."""
+    """A submitted operation: its moment in happens-before, and the work it depends on."""
 
     number: int  # in the order of the calls
-    step: Step
+    operation: StreamOperation
     moment: Moment
     after: tuple["Work", ...]
     is_done: bool = False
 
 
 class LazyStreams:
-    """The work of all lanes. Lanes are numbers; the host is one of them."""
+    """The submitted work of all queues (see ``happens_before``), which are numbers."""
 
     def __init__(self, order: Order, seed: int) -> None:
         """Takes the order among work that is ready: as called, the latest first, or random."""
         self._order = order
         self._rng = random.Random(seed)
         self._count = 0
-        self._last: dict[int, Work] = {}  # by lane
+        self._last: dict[int, Work] = {}  # by queue
         self._pending: dict[int, Work] = {}  # by number
-        self.host = Moment(HOST_LANE, 0, {})
+        self.host = Moment(HOST_QUEUE, 0, {})
 
     @property
     def pending(self) -> tuple[Work, ...]:
-        """Returns the work that was not needed yet, in the order of the calls."""
+        """Returns the work that has not run, in the order of the calls."""
         return tuple(self._pending.values())
 
-    def last(self, lane: int) -> Work | None:
-        """Returns what a lane was asked for last."""
-        return self._last.get(lane)
+    def last(self, queue: int) -> Work | None:
+        """Returns the work that was submitted last to a queue."""
+        return self._last.get(queue)
 
-    def submit(self, lane: int, step: Step, after: Iterable[Work] = ()) -> Work:
-        """Puts a step behind all of its lane, behind other work and behind what the host knows to be done."""
+    def submit(self, queue: int, operation: StreamOperation, after: Iterable[Work] = ()) -> Work:
+        """Submits an operation that depends on its queue, on ``after`` and on what the host waited for."""
         earlier = [*after]
-        if lane in self._last:
-            earlier.append(self._last[lane])
-        moment = moment_after(lane, (self.host, *(work.moment for work in earlier)))
-        work = Work(self._count, step, moment, tuple(each for each in earlier if not each.is_done))
+        if queue in self._last:
+            earlier.append(self._last[queue])
+        moment = moment_after(queue, (self.host, *(work.moment for work in earlier)))
+        work = Work(self._count, operation, moment, tuple(each for each in earlier if not each.is_done))
         self._count += 1
-        self._last[lane] = self._pending[work.number] = work
-        if step.submitted is not None:
-            step.submitted(moment)
+        self._last[queue] = self._pending[work.number] = work
+        if operation.submitted is not None:
+            operation.submitted(moment)
         return work
 
     def host_moment(self) -> Moment:
-        """Returns a new moment of the host."""
-        self.host = moment_after(HOST_LANE, (self.host,))
+        """Advances the host's queue by one moment, and returns it."""
+        self.host = moment_after(HOST_QUEUE, (self.host,))
         return self.host
 
     def wait_for(self, work: Work) -> None:
-        """Runs what the work needs, then itself; the host then knows that it is done."""
+        """Runs work and all that it depends on; later work is ordered after it through the host."""
         self._run(_needed(work))
-        self.host = moment_after(HOST_LANE, (self.host, work.moment))
+        self.host = moment_after(HOST_QUEUE, (self.host, work.moment))
 
     def wait_for_all(self) -> None:
-        """Runs everything."""
+        """Runs all submitted work."""
         for work in tuple(self._last.values()):
             self.wait_for(work)
 
     def drop(self, work: Work) -> None:
-        """Takes work back without running it."""
+        """Cancels work: it counts as done and never runs."""
         work.is_done = True
         self._pending.pop(work.number, None)
 
@@ -95,8 +98,8 @@ class LazyStreams:
             work = self._choose(ready)
             del needed[work.number], self._pending[work.number]
             work.is_done, work.after = True, ()
-            if work.step.run is not None:
-                work.step.run(work.moment)
+            if work.operation.run is not None:
+                work.operation.run(work.moment)
 
     def _choose(self, ready: list[Work]) -> Work:
         if self._order == "random":
@@ -106,7 +109,7 @@ class LazyStreams:
 
 
 def _needed(target: Work) -> dict[int, Work]:
-    """Returns the work that is not done and must be before the target is, itself included, by number."""
+    """Returns what a target transitively depends on and has not run, itself included, by number."""
     found: dict[int, Work] = {}
     open_ = [target]
     while open_:

@@ -1,6 +1,7 @@
-"""Memory of the simulated GPU: real host memory, poisoned with NaN, between red zones.
+"""Memory of the simulated GPU: host memory, poisoned with NaN, between red zones.
 
-What is freed is kept for a while and its addresses are not given out again, so that a late use is recognised.
+Freed memory stays in a quarantine, where its addresses are not given out again, so that a use after free is
+recognised. Red zones and quarantine are those of AddressSanitizer (Serebryany et al., USENIX ATC 2012).
 """
 
 import bisect
@@ -13,19 +14,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tuner.runtime.simulated.device_addresses import device_bytes
+from tuner.runtime.simulated.driver_errors import refused
 from tuner.runtime.simulated.happens_before import Moment
-from tuner.runtime.simulated.refusal import refused
 
 Bytes = npt.NDArray[np.uint8]
 ALIGN_BYTES = 256  # as cuMemAlloc does; CUDA programming guide, device memory accesses
 RED_ZONE_BYTES = 4096
 RED = 0xA5
 POISON = 0xFF  # of every float type: NaN
-KEPT_BYTES = 128 * 2**20  # of freed memory
+QUARANTINE_BYTES = 128 * 2**20  # of freed memory
 
 
-class Kind(enum.Enum):
-    """Who made a region, and what for."""
+class MemoryKind(enum.Enum):
+    """Which call of the driver made a region."""
 
     DEVICE = "device memory"
     PINNED = "pinned memory"  # of the host, made here
@@ -33,15 +35,15 @@ class Kind(enum.Enum):
 
 
 @dataclass(eq=False)
-class Region:
-    """Memory that kernels can reach."""
+class MemoryRegion:
+    """A range of memory that kernels can address."""
 
     name: str  # "d0"
-    kind: Kind
+    kind: MemoryKind
     bytes: Bytes
-    freed: Moment | None = None  # when that was asked for; the memory is still there
-    is_written: bool = True  # something was ever put there; false for device memory as it comes
-    is_kept: bool = False  # outlives the call that made it, on purpose; a graph may free it and use it again
+    freed: Moment | None = None  # of the call to free; the memory exists in quarantine
+    is_written: bool = True  # ever; false for new device memory
+    is_kept: bool = False  # outlives the call that made it on purpose: a result, or memory of a graph
     _slab: Any = field(default=None, repr=False)  # keeps the red zones alive
 
     @property
@@ -55,11 +57,11 @@ class Region:
         return self.address + self.bytes.size
 
     def holds(self, address: int, size_bytes: int) -> bool:
-        """Tells whether a range lies within."""
+        """Tells whether a range of addresses lies inside of the region."""
         return self.address <= address and address + size_bytes <= self.end
 
     def poison(self) -> None:
-        """Makes every float NaN."""
+        """Fills the region with bytes that read as NaN in every floating-point type."""
         self.bytes.fill(POISON)
 
     def stray_bytes(self) -> int:
@@ -73,42 +75,42 @@ class Region:
 
 
 class SimulatedMemory:
-    """All regions, by address."""
+    """All regions of memory, searched by address."""
 
     def __init__(self) -> None:
         self._starts: list[int] = []  # of regions with their red zones, in order
-        self._regions: dict[int, Region] = {}  # by start
-        self._registered: dict[int, Region] = {}
-        self._freed: deque[Region] = deque()
-        self._count = dict.fromkeys(Kind, 0)
+        self._regions: dict[int, MemoryRegion] = {}  # by start
+        self._registered: dict[int, MemoryRegion] = {}
+        self._freed: deque[MemoryRegion] = deque()
+        self._count = dict.fromkeys(MemoryKind, 0)
 
-    def allocate(self, size_bytes: int, kind: Kind) -> Region:
+    def allocate(self, size_bytes: int, kind: MemoryKind) -> MemoryRegion:
         """Returns a new region, poisoned. Raises DeviceError where there is no room."""
         try:
-            slab = np.empty(size_bytes + 2 * RED_ZONE_BYTES + ALIGN_BYTES, np.uint8)
+            slab = _slab(size_bytes + 2 * RED_ZONE_BYTES + ALIGN_BYTES, kind)
         except (MemoryError, ValueError) as error:  # the second of what no address has room for
             raise refused("OUT_OF_MEMORY", f"found {size_bytes} bytes, allowed what is free here") from error
         slab.fill(RED)
         first = RED_ZONE_BYTES + -(int(slab.ctypes.data) + RED_ZONE_BYTES) % ALIGN_BYTES
-        region = Region(self._name(kind), kind, slab[first : first + size_bytes], _slab=slab)
+        region = MemoryRegion(self._name(kind), kind, slab[first : first + size_bytes], _slab=slab)
         region.poison()
         start = region.address - RED_ZONE_BYTES
         bisect.insort(self._starts, start)
         self._regions[start] = region
         return region
 
-    def register(self, address: int, size_bytes: int) -> Region:
-        """Makes host memory known that exists."""
+    def register(self, address: int, size_bytes: int) -> MemoryRegion:
+        """Adds existing host memory as a region."""
         view = np.ctypeslib.as_array((ctypes.c_uint8 * size_bytes).from_address(address))
-        region = Region(self._name(Kind.REGISTERED), Kind.REGISTERED, view)
+        region = MemoryRegion(self._name(MemoryKind.REGISTERED), MemoryKind.REGISTERED, view)
         self._registered[address] = region
         return region
 
-    def unregister(self, address: int) -> Region | None:
-        """Forgets registered memory; None where there is none."""
+    def unregister(self, address: int) -> MemoryRegion | None:
+        """Removes and returns registered memory; None where none begins at the address."""
         return self._registered.pop(address, None)
 
-    def near(self, address: int) -> Region | None:
+    def near(self, address: int) -> MemoryRegion | None:
         """Returns the region whose bytes or red zones hold an address; registered memory has no red zones."""
         position = bisect.bisect_right(self._starts, address) - 1
         if position >= 0:
@@ -117,31 +119,31 @@ class SimulatedMemory:
                 return region
         return next((region for region in self._registered.values() if region.holds(address, 1)), None)
 
-    def overlapping(self, address: int, size_bytes: int) -> Region | None:
+    def overlapping(self, address: int, size_bytes: int) -> MemoryRegion | None:
         """Returns a region made here that a range touches, red zones included."""
         position = bisect.bisect_left(self._starts, address + max(size_bytes, 1)) - 1
         region = self._regions[self._starts[position]] if position >= 0 else None
         return region if region is not None and address < region.end + RED_ZONE_BYTES else None
 
-    def at(self, address: int) -> Region | None:
+    def at(self, address: int) -> MemoryRegion | None:
         """Returns the region that begins at an address."""
         region = self.near(address)
         return region if region is not None and region.address == address else None
 
-    def live(self) -> tuple[Region, ...]:
-        """Returns the device memory that nobody has freed, oldest first."""
+    def live(self) -> tuple[MemoryRegion, ...]:
+        """Returns the device memory that is not freed, oldest first."""
         regions = self._regions.values()
-        return tuple(each for each in regions if each.kind is Kind.DEVICE and each.freed is None)
+        return tuple(each for each in regions if each.kind is MemoryKind.DEVICE and each.freed is None)
 
-    def retire(self, region: Region) -> None:
-        """Takes a region whose free is done; a graph may make kept ones live again."""
+    def retire(self, region: MemoryRegion) -> None:
+        """Puts a freed region into quarantine, unless it is kept: a graph may allocate it again."""
         if not region.is_kept and region not in self._freed:
             self._freed.append(region)
 
     def release(self) -> None:
-        """Lets the oldest freed regions go, whose addresses may come back; no access to them may be open."""
+        """Deletes the oldest regions of a full quarantine; no pending work may use them."""
         kept = sum(each.bytes.size for each in self._freed)
-        while kept > KEPT_BYTES:
+        while kept > QUARANTINE_BYTES:
             oldest = self._freed.popleft()
             kept -= oldest.bytes.size
             start = oldest.address - RED_ZONE_BYTES
@@ -155,6 +157,11 @@ class SimulatedMemory:
             return "host memory"
         return f"byte {address - region.address} of {region.name} ({region.bytes.size} bytes)"
 
-    def _name(self, kind: Kind) -> str:
+    def _name(self, kind: MemoryKind) -> str:
         self._count[kind] += 1
         return f"{kind.name[0].lower()}{self._count[kind] - 1}"
+
+
+def _slab(size_bytes: int, kind: MemoryKind) -> Bytes:
+    """Returns new bytes. Raises MemoryError, ValueError."""
+    return device_bytes(size_bytes) if kind is MemoryKind.DEVICE else np.empty(size_bytes, np.uint8)

@@ -1,4 +1,4 @@
-"""Tensor maps of the simulated GPU: the 128 bytes say plainly what a CUtensorMap hides."""
+"""Tensor maps of the simulated GPU: the fields that an opaque CUtensorMap encodes, in its 128 bytes."""
 
 import struct
 from collections.abc import Callable
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import ml_dtypes
 import numpy as np
 
-from tuner.device import DeviceError
-from tuner.ptx import TensorMap
-from tuner.runtime.simulated.memory import Region
+from tuner.core.device import DeviceError
+from tuner.ptx.memory.tensor_map import TensorMap
+from tuner.runtime.simulated.memory import MemoryRegion
 
 MAP_BYTES = 128  # CUtensorMap, cuda.h
 MAGIC = b"tuner.tm"
@@ -29,7 +29,7 @@ SWIZZLES_BYTES = (0, 32, 64, 128)  # by CUtensorMapSwizzle
 
 @dataclass(frozen=True)
 class EncodedMap:
-    """What a map says; sizes are innermost first, as cuTensorMapEncodeTiled gets them."""
+    """The arguments of cuTensorMapEncodeTiled; sizes are innermost first."""
 
     address: int
     sizes: tuple[int, ...]
@@ -39,7 +39,7 @@ class EncodedMap:
     swizzle: int
 
     def encode(self) -> bytes:
-        """Returns the 128 bytes. Raises DeviceError for what is not simulated."""
+        """Returns the map as 128 bytes. Raises DeviceError for a map that is not simulated."""
         rank = len(self.sizes)
         if not 1 <= rank <= RANK_LIMIT or len(self.box) != rank or len(self.strides_bytes) != rank - 1:
             raise DeviceError(
@@ -54,12 +54,12 @@ class EncodedMap:
 
     @classmethod
     def decode(cls, content: bytes) -> "EncodedMap":
-        """Reads what ``encode`` wrote."""
+        """Returns the map that ``encode`` gave these bytes."""
         _, address, *fields, rank, dtype, swizzle, _ = LAYOUT.unpack_from(content)
         sizes, strides, box = fields[:rank], fields[5 : 5 + rank - 1], fields[9 : 9 + rank]
         return cls(address, tuple(sizes), tuple(strides), tuple(box), dtype, swizzle)
 
-    def tensor(self, near: Callable[[int], Region | None]) -> TensorMap:
+    def tensor(self, near: Callable[[int], MemoryRegion | None]) -> TensorMap:
         """Returns the map for the PTX simulator. Raises DeviceError where its tensor is in no buffer."""
         dtype, shape = DTYPES[self.dtype], tuple(reversed(self.sizes))
         strides = (*reversed(self.strides_bytes), dtype.itemsize)
@@ -82,7 +82,7 @@ class EncodedMap:
 
 
 def is_map(content: bytes) -> bool:
-    """Tells whether bytes are a tensor map that was made here."""
+    """Tells whether bytes begin as ``encode`` makes them."""
     return content[: len(MAGIC)] == MAGIC
 
 

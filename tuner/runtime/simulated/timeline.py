@@ -1,29 +1,29 @@
-"""Everything about order: streams, events, captures, graphs and calls, and what they leave unordered."""
+"""Ordering of work by streams, events, captures, graphs and calls; reports what they leave unordered."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from tuner.runtime.simulated.byte_ranges import NO_BYTES, ByteRanges
 from tuner.runtime.simulated.call_rules import CallRules
-from tuner.runtime.simulated.captures import Capture, CapturedStep, Captures, Graph
+from tuner.runtime.simulated.captures import Capture, CapturedOperation, Captures, Graph
 from tuner.runtime.simulated.defects import DefectLog, HostDefect
-from tuner.runtime.simulated.happens_before import Access, AccessHistory
-from tuner.runtime.simulated.lazy_streams import LazyStreams, Order, Step, Work
-from tuner.runtime.simulated.memory import Region
-from tuner.runtime.simulated.refusal import refused
+from tuner.runtime.simulated.driver_errors import refused
+from tuner.runtime.simulated.happens_before import AccessHistory, MemoryAccess
+from tuner.runtime.simulated.lazy_streams import LazyStreams, Order, StreamOperation, Work
+from tuner.runtime.simulated.memory import MemoryRegion
 
 
 @dataclass(frozen=True, eq=False)
 class Recorded:
-    """What an event stands for."""
+    """The work that a recorded event stands for."""
 
     work: Work | None = None  # None: nothing to wait for
     capture: Capture | None = None
-    captured: CapturedStep | None = None  # the last of its stream in the capture; None: its beginning
+    captured: CapturedOperation | None = None  # the last of its stream in the capture; None: its beginning
 
 
 class Timeline:
-    """The work of one device."""
+    """Streams, events and graphs of one device, by their handles."""
 
     def __init__(
         self,
@@ -33,10 +33,10 @@ class Timeline:
         order: Order,
         seed: int,
     ) -> None:
-        """Takes what names the memory at an address, and what makes handles."""
+        """Takes the functions that name the memory at an address and that make handles."""
         self._log = log
         self._new_handle = new_handle
-        self._lanes = LazyStreams(order, seed)
+        self._queues = LazyStreams(order, seed)
         self._history = AccessHistory(log, describe)
         self._rules = CallRules(log)
         self._captures = Captures()
@@ -52,50 +52,50 @@ class Timeline:
         return stream
 
     def destroy_stream(self, stream: int) -> None:
-        """Forgets a stream; its work stays."""
+        """Destroys a stream; its submitted work stays."""
         if stream == 0:
             raise refused("INVALID_HANDLE", "found stream 0, allowed a stream that was created")
         self._require_stream(stream)
         self._streams.discard(stream)
 
     def create_event(self) -> int:
-        """Returns an event that stands for nothing yet."""
+        """Returns an event that is not recorded yet."""
         event = self._new_handle()
         self._events[event] = None
         return event
 
     def destroy_event(self, event: int) -> None:
-        """Forgets an event; waits for it stay."""
+        """Destroys an event; streams that wait for it still do."""
         self._require_event(event)
         del self._events[event]
 
     def is_captured(self, stream: int) -> bool:
-        """Tells whether work of a stream is collected instead of done."""
+        """Tells whether the work of a stream goes into a capture."""
         self._require_stream(stream)
         return self._captures.of(stream) is not None
 
-    def enqueue(self, stream: int, step: Step) -> None:
-        """Puts a step on a stream, or into its capture."""
+    def enqueue(self, stream: int, operation: StreamOperation) -> None:
+        """Submits an operation to a stream, or adds it to the stream's capture."""
         self._require_stream(stream)
         capture = self._captures.of(stream)
         if capture is not None:
-            capture.add(stream, step)
+            capture.add(stream, operation)
         else:
-            self._submit(stream, step)
+            self._submit(stream, operation)
 
     def record(self, event: int, stream: int) -> None:
-        """Lets an event stand for what its stream has so far."""
+        """Records an event: it stands for all work submitted to the stream so far."""
         self._require_event(event)
         self._require_stream(stream)
         capture = self._captures.of(stream)
         if capture is None:
-            self._events[event] = Recorded(self._lanes.last(stream))
+            self._events[event] = Recorded(self._queues.last(stream))
         else:
-            capture.add(stream, Step("event"))  # gathers what the stream waits for
+            capture.add(stream, StreamOperation("event"))  # gathers what the stream waits for
             self._events[event] = Recorded(None, capture, capture.last[stream])
 
     def wait(self, stream: int, event: int) -> None:
-        """Puts later work of a stream behind what an event stands for now."""
+        """Orders later work of a stream after the work that an event stands for now."""
         self._require_event(event)
         self._require_stream(stream)
         recorded = self._events[event]
@@ -106,16 +106,16 @@ class Timeline:
         elif self._captures.of(stream) is not None:
             raise refused("STREAM_CAPTURE_ISOLATION", "found an event from before the capture, allowed none")
         elif recorded.work is not None:
-            self._lanes.submit(stream, Step("wait"), (recorded.work,))
+            self._queues.submit(stream, StreamOperation("wait"), (recorded.work,))
 
     def synchronize_stream(self, stream: int) -> None:
-        """Runs what a stream has so far, and what that needs."""
+        """Runs the work of a stream and all that it depends on."""
         self._require_stream(stream)
         self._captures.require_none(stream, "a synchronization")
-        self._wait_for(self._lanes.last(stream))
+        self._wait_for(self._queues.last(stream))
 
     def synchronize_event(self, event: int) -> None:
-        """Runs what an event stands for, and what that needs."""
+        """Runs the work of an event and all that it depends on."""
         self._require_event(event)
         recorded = self._events[event]
         if recorded is None:
@@ -127,88 +127,90 @@ class Timeline:
 
     @property
     def is_idle(self) -> bool:
-        """Tells whether everything is done and known to be by the host."""
-        return not self._lanes.pending
+        """Tells whether no submitted work is left to run."""
+        return not self._queues.pending
 
     def synchronize(self) -> None:
-        """Runs everything."""
-        self._lanes.wait_for_all()
-        self._history.forget_before(self._lanes.host)
+        """Runs all submitted work."""
+        self._queues.wait_for_all()
+        self._history.forget_before(self._queues.host)
 
     def begin_capture(self, stream: int) -> None:
-        """Collects the work of a stream from here on."""
+        """Begins a capture on a stream."""
         self._require_stream(stream)
         self._captures.begin(stream)
 
     def end_capture(self, stream: int) -> int:
-        """Returns a graph of the collected work."""
+        """Ends a capture; returns its graph."""
         capture = self._captures.end(stream)
-        lanes = {number: self._new_handle() for number in capture.last if number != stream}
+        queues = {number: self._new_handle() for number in capture.last if number != stream}
         graph = self._new_handle()
-        self._graphs[graph] = Graph(tuple(capture.steps), lanes)
+        self._graphs[graph] = Graph(tuple(capture.operations), queues)
         return graph
 
     def launch_graph(self, graph: int, stream: int) -> None:
-        """Puts the steps of a graph on a stream, each branch on a lane of its own."""
+        """Submits the operations of a graph to a stream, those of forked streams to queues of the graph."""
         self._require_stream(stream)
         self._require_graph(graph)
         found = self._graphs[graph]
         before = self._launched.get(graph)  # launches of one graph are in order, on any stream: cuGraphLaunch
-        start = self._submit(stream, Step("graph"), () if before is None else (before,))
-        placed: dict[CapturedStep, Work] = {}
-        for captured in found.steps:
-            lane = found.lanes.get(captured.stream, stream)
+        start = self._submit(stream, StreamOperation("graph"), () if before is None else (before,))
+        placed: dict[CapturedOperation, Work] = {}
+        for captured in found.operations:
+            queue = found.queues.get(captured.stream, stream)
             after = (start, *(placed[earlier] for earlier in captured.after))
-            placed[captured] = self._submit(lane, captured.step, after)
-        self._launched[graph] = self._submit(stream, Step("end of the graph"), tuple(placed.values()))
+            placed[captured] = self._submit(queue, captured.operation, after)
+        self._launched[graph] = self._submit(
+            stream, StreamOperation("end of the graph"), tuple(placed.values())
+        )
 
     def destroy_graph(self, graph: int) -> None:
-        """Forgets a graph; what was launched stays."""
+        """Destroys a graph; its launches stay."""
         self._require_graph(graph)
         del self._graphs[graph]
         self._launched.pop(graph, None)
 
-    def begin_call(self, stream: int | None, live: tuple[Region, ...]) -> None:
-        """Starts to judge the work of a host program."""
-        begin = None if stream is None else self._submit(stream, Step("begin of the call")).moment
+    def begin_call(self, stream: int | None, live: tuple[MemoryRegion, ...]) -> None:
+        """Begins a call of a host program; None: a synchronous one, which the host orders."""
+        begin = None if stream is None else self._submit(stream, StreamOperation("begin of the call")).moment
         self._rules.begin(begin, live)
 
-    def end_call(self, stream: int | None, live: tuple[Region, ...]) -> None:
-        """Judges the work of a host program; late copies of host memory are dropped, it may be gone."""
-        step = Step("end of the call")
-        end = self._lanes.host_moment() if stream is None else self._lanes.submit(stream, step).moment
+    def end_call(self, stream: int | None, live: tuple[MemoryRegion, ...]) -> None:
+        """Ends the call, and cancels its late copies of host memory, which the caller may free now."""
+        operation = StreamOperation("end of the call")
+        end = self._queues.host_moment() if stream is None else self._queues.submit(stream, operation).moment
         self._drop_host_copies(self._rules.end(end, live))
 
     def abandon_call(self) -> None:
-        """Drops the copies of host memory that a failed host program has left."""
+        """Ends a call that failed, and cancels its copies of host memory."""
         self._drop_host_copies(self._rules.abandon())
 
-    def note(self, access: Access) -> None:
-        """Notes an access that was not known before its work ran."""
+    def note(self, access: MemoryAccess) -> None:
+        """Adds an access that became known when its work ran."""
         self._history.add(access)
 
     def note_host(self, what: str, reads: ByteRanges, writes: ByteRanges) -> None:
-        """Notes an access of the host, now."""
-        self._history.add(Access(what, self._lanes.host_moment(), reads, writes))
+        """Adds an access of the host at its next moment."""
+        self._history.add(MemoryAccess(what, self._queues.host_moment(), reads, writes))
 
     def _drop_host_copies(self, works: tuple[Work, ...]) -> None:
         for work in works:
-            if work.step.uses_host_memory and not work.is_done:
-                self._lanes.drop(work)
+            if work.operation.uses_host_memory and not work.is_done:
+                self._queues.drop(work)
                 self._history.forget(work.moment)
 
-    def _submit(self, lane: int, step: Step, after: tuple[Work, ...] = ()) -> Work:
-        work = self._lanes.submit(lane, step, after)
+    def _submit(self, queue: int, operation: StreamOperation, after: tuple[Work, ...] = ()) -> Work:
+        work = self._queues.submit(queue, operation, after)
         self._rules.note(work)
-        if step.reads is not NO_BYTES or step.writes is not NO_BYTES:
-            self._history.add(Access(step.what, work.moment, step.reads, step.writes))
+        if operation.reads is not NO_BYTES or operation.writes is not NO_BYTES:
+            self._history.add(MemoryAccess(operation.what, work.moment, operation.reads, operation.writes))
         return work
 
     def _wait_for(self, work: Work | None) -> None:
         if work is not None:
-            self._lanes.wait_for(work)
-        if not self._lanes.pending:
-            self._history.forget_before(self._lanes.host)
+            self._queues.wait_for(work)
+        if not self._queues.pending:
+            self._history.forget_before(self._queues.host)
 
     def _require_stream(self, stream: int) -> None:
         if stream not in self._streams:

@@ -1,0 +1,127 @@
+"""Random feasible points of the shipped strategies, for tests and for the longer fuzz."""
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from tuner.core.candidate import Candidate, Value
+from tuner.core.errors import UsageError
+from tuner.core.machine import Machine
+from tuner.core.problem import EPILOGUES, LAYOUTS, Problem
+from tuner.core.target import Script
+from tuner.scripts.strategy import Binder, load_strategy
+from tuner.space.feasible_set import FeasibleSet
+from tuner.space_file.reading import SpaceFile, default_space_file, load_space_file, spaces_for
+
+SIZES = (
+    1,
+    2,
+    3,
+    7,
+    8,
+    13,
+    16,
+    17,
+    31,
+    32,
+    64,
+    97,
+    113,
+    127,
+    130,
+)  # units, primes, whole tiles and one beside them
+SHAPES_TRIED = 200  # until the strategy has anything for one
+
+
+@dataclass(frozen=True)
+class KernelKind:
+    """What a strategy is asked for, whatever the size."""
+
+    strategy: str
+    dtype: str
+    layout: str
+    epilogue: str
+    threads: int
+
+
+@dataclass(frozen=True)
+class CpuPoint:
+    """One kernel to check."""
+
+    problem: Problem
+    threads: int
+    candidate: Candidate
+
+    @property
+    def text(self) -> str:
+        """Returns one line to find the point again by."""
+        return f"{self.problem.key} threads={self.threads} {self.candidate.text}"
+
+
+class CpuPoints:
+    """Draws points that the default search space allows on one machine."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        self._file: SpaceFile = load_space_file(default_space_file())
+
+    def kinds(self, threads: int) -> tuple[KernelKind, ...]:
+        """Returns every strategy x dtype x layout x epilogue that the space file names for this machine."""
+        return tuple(
+            KernelKind(entry.name, dtype, layout, epilogue, threads)
+            for entry in self._file.strategies
+            if self._machine.isa in entry.isas
+            for dtype in entry.dtypes
+            for layout in LAYOUTS
+            for epilogue in EPILOGUES
+            if layout in entry.layouts and epilogue in entry.epilogues
+        )
+
+    def draw(self, kind: KernelKind, rng: np.random.Generator, largest: int = 130) -> CpuPoint:
+        """Returns a random allowed candidate on a random shape that allows any."""
+        for sizes in _shapes(rng, largest):
+            problem = Problem("matmul", sizes, kind.dtype, kind.layout, kind.epilogue)
+            with contextlib.suppress(LookupError):
+                return CpuPoint(problem, kind.threads, self.draw_again(kind, problem, rng))
+        raise LookupError(f"{kind}: nothing allowed on any of {SHAPES_TRIED} shapes")
+
+    def draw_again(self, kind: KernelKind, problem: Problem, rng: np.random.Generator) -> Candidate:
+        """Returns a random allowed candidate. Raises LookupError for a problem that allows none."""
+        feasible = self._feasible(kind, problem)
+        if feasible is None:
+            raise LookupError(f"{kind}: nothing allowed for {problem.key}")
+        return feasible.candidate(int(rng.integers(feasible.rows)))
+
+    def binder(self, problem: Problem, threads: int, strategy: str) -> Binder:
+        """Returns what binds candidates of one strategy."""
+        return Binder((load_strategy(strategy),), problem, self._variables(problem, threads), threads)
+
+    def bind(self, point: CpuPoint) -> Script:
+        """Returns the point's script. Raises CandidateError."""
+        return self.binder(point.problem, point.threads, point.candidate.strategy).bind(point.candidate)
+
+    def _feasible(self, kind: KernelKind, problem: Problem) -> FeasibleSet | None:
+        variables = self._variables(problem, kind.threads)
+        try:
+            return FeasibleSet.of(
+                spaces_for(self._file, problem, self._machine.isa, variables, (kind.strategy,))
+            )
+        except UsageError:
+            return None
+
+    def _variables(self, problem: Problem, threads: int) -> tuple[tuple[str, Value], ...]:
+        return (*problem.variables(), *self._machine.limits(), ("threads", threads))
+
+
+def _shapes(rng: np.random.Generator, largest: int) -> Iterator[tuple[int, int, int]]:
+    for _ in range(SHAPES_TRIED):
+        m, n, k = (_size(rng, largest) for _ in range(3))
+        yield m, n, k
+
+
+def _size(rng: np.random.Generator, largest: int) -> int:
+    if rng.random() < 0.5:
+        return int(rng.choice(SIZES))
+    return int(rng.integers(1, largest + 1))

@@ -1,0 +1,99 @@
+"""Compiles and runs kernels in a child process: a crash of one is a Failure like any other."""
+
+import ctypes
+import mmap
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tuner.core.errors import CandidateError, Failure, Stage
+from tuner.core.problem import Problem
+from tuner.core.record import Verdict
+from tuner.core.target import Artifact, Script
+from tuner.payload.reference import compare, draw, draw_base, output_dtype
+from tuner.targets.cpu.target import CpuTarget, LoadedKernel
+from tuner.workers.protocol import Factory, Reply, ServiceSpec
+from tuner.workers.worker import Worker
+
+Array = npt.NDArray[Any]
+PROT_NONE = 0  # mprotect(2)
+COMPILE_TIMEOUT_S, RUN_TIMEOUT_S = 60.0, 60.0
+MEMORY_BYTES = 4 << 30
+
+
+class KernelService:
+    """What the child serves: compile, then verify."""
+
+    def __init__(self, announce: object, threads: int) -> None:
+        self._target = CpuTarget(threads)
+
+    def compile(self, problem: Problem, script: Script) -> Artifact:
+        """Returns the artifact. Raises CandidateError."""
+        return self._target.compile(problem, script)
+
+    def verify(self, problem: Problem, artifact: Artifact, seed: int) -> Verdict:
+        """Verifies as a run does, then with every array against memory that must not be touched."""
+        rng = np.random.default_rng(seed)
+        loaded = self._target.load(problem, artifact)
+        verdict = self._target.verify(problem, loaded, rng)
+        assert isinstance(loaded, LoadedKernel)
+        for is_at_end in (True, False):
+            _verify_fenced(self._target, problem, loaded, is_at_end, rng)
+        return verdict
+
+
+class KernelCheck:
+    """Checks kernels one by one in a child of its own."""
+
+    def __init__(self, threads: int) -> None:
+        factory = Factory("benchmarks.fuzzing.kernel_check:KernelService", (threads,))
+        self._worker = Worker(ServiceSpec("kernels", factory), MEMORY_BYTES)
+
+    def check(self, problem: Problem, script: Script, seed: int) -> tuple[Verdict | Failure, float]:
+        """Returns what became of the script, and the seconds that compiling took."""
+        compiled = self._call("compile", problem, script, stage=Stage.COMPILE, timeout_s=COMPILE_TIMEOUT_S)
+        if isinstance(compiled.value, Failure):
+            return compiled.value, compiled.seconds
+        judged = self._call("verify", problem, compiled.value, seed, stage=Stage.RUN, timeout_s=RUN_TIMEOUT_S)
+        if isinstance(judged.value, Failure):
+            self.close()  # it may have damaged its process
+        assert isinstance(judged.value, Verdict | Failure)
+        return judged.value, compiled.seconds
+
+    def close(self) -> None:
+        """Ends the child."""
+        self._worker.kill()
+
+    def _call(self, method: str, *args: object, stage: Stage, timeout_s: float) -> Reply:
+        self._worker.submit(method, *args, stage=stage, timeout_s=timeout_s)
+        reply = self._worker.wait()
+        assert isinstance(reply, Reply)
+        return reply
+
+
+def fenced(array: Array, is_at_end: bool) -> Array:
+    """Returns a copy with a page beside it that cannot be read: after its last byte, or before its first."""
+    page = mmap.PAGESIZE
+    size = -(-array.nbytes // page) * page
+    memory = mmap.mmap(-1, size + page)
+    address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    fence, start = (size, size - array.nbytes) if is_at_end else (0, page)
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.mprotect(ctypes.c_void_p(address + fence), page, PROT_NONE) != 0:
+        raise OSError(ctypes.get_errno(), "mprotect")
+    copy = np.frombuffer(memory, np.uint8, array.nbytes, start).view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy
+
+
+def _verify_fenced(
+    target: CpuTarget, problem: Problem, loaded: LoadedKernel, is_at_end: bool, rng: np.random.Generator
+) -> None:
+    inputs = draw(problem, draw_base(problem, rng), rng)
+    output = fenced(np.full(problem.sizes[:2], np.nan, output_dtype(problem)), is_at_end)
+    arrays = (*(fenced(array, is_at_end) for array in inputs.arrays), output)
+    target._repeat(loaded.calls(problem, arrays))(1)  # noqa: SLF001 - the only way to arrays of our own
+    verdict, worst = compare(inputs, output)
+    if not verdict.max_error <= 1.0:
+        raise CandidateError(Stage.VERIFY, f"on unaligned arrays: {worst}")

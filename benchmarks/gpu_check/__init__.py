@@ -1,0 +1,1 @@
+"""`make gpu-check`: everything that a GPU has to prove, in child processes, within eight minutes."""

@@ -1,0 +1,85 @@
+"""What the GPU check runs on: the GPU here, the simulated one, or the stand-in for the driver."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from benchmarks.gpu_check.checks import CHECK_LIMIT_S
+from tuner.core.device import DeviceError
+from tuner.core.target_name import TargetName
+
+if TYPE_CHECKING:
+    from tuner.core.device import AbstractDevice
+    from tuner.runtime.cuda.probe import GpuHere
+    from tuner.targets.gpu.local_gpu import LocalGpu
+
+CUDA, SIMULATOR, STUB = "cuda", "simulator", "stub"
+DEVICES = (CUDA, SIMULATOR, STUB)
+STAND_IN_CHIP = "sm_90"
+
+
+@dataclass(frozen=True)
+class Bed:
+    """One device under check."""
+
+    device: str  # of DEVICES
+    chip: str
+    is_quick: bool = False  # a few small checks of each part
+    limit_s: float = CHECK_LIMIT_S  # of the part
+
+    @property
+    def is_hardware(self) -> bool:
+        """Tells whether times mean anything."""
+        return self.device == CUDA
+
+    @property
+    def target(self) -> TargetName:
+        """Returns what code is made for: machine code on hardware where there is ptxas, PTX elsewhere."""
+        return TargetName(CUDA if self.is_hardware else SIMULATOR, self.chip)
+
+    def open(self, seed: int = 0) -> "AbstractDevice":
+        """Opens the device; a simulated one does what is ready in a random order. Raises DeviceError."""
+        if self.device == SIMULATOR:
+            from tuner.runtime.simulated.device import SimulatedDevice
+
+            return SimulatedDevice(self.chip, "random", seed)
+        if self.device == STUB:
+            from benchmarks.gpu_check.stub_driver import StubDriver
+
+            return StubDriver().open()
+        from tuner.runtime.cuda.opening import open_device
+
+        return open_device()
+
+    def here(self) -> "GpuHere | None":
+        """Returns what the driver says of the GPU; None on the simulator. Raises DeviceError."""
+        from tuner.runtime.cuda.probe import describe_gpu
+
+        if self.device == SIMULATOR:
+            return None
+        if self.device == STUB:
+            from benchmarks.gpu_check.stub_driver import StubDriver
+
+            return describe_gpu(StubDriver().path)
+        return describe_gpu()
+
+    def gpu(self) -> "LocalGpu":
+        """Opens the GPU with its sensors. Raises DeviceError where there is none."""
+        from tuner.targets.gpu.local_gpu import open_gpu
+
+        here = self.here()
+        if here is None or not self.is_hardware:
+            raise DeviceError(f"device: found {self.device}, allowed {CUDA}: no clock")
+        return open_gpu(here)
+
+
+def bed_of(device: str, is_quick: bool = False) -> Bed:
+    """Returns the device by its word. Raises DeviceError where there is none, or one of an unknown chip."""
+    from tuner.core.chips import CHIPS
+
+    here = Bed(device, STAND_IN_CHIP).here() if device == CUDA else None
+    chip = here.facts.chip if here is not None else STAND_IN_CHIP
+    if chip not in CHIPS:
+        raise DeviceError(
+            f"GPU: found {here.facts.name if here else chip}, {chip}, allowed {', '.join(CHIPS)}"
+        )
+    return Bed(device, chip, is_quick)

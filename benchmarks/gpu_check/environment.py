@@ -1,0 +1,127 @@
+"""The GPU check, first part: what this machine has."""
+
+import importlib
+import importlib.metadata
+import platform
+import shutil
+from dataclasses import asdict
+from pathlib import Path
+
+from benchmarks.gpu_check.checks import Check, CheckOutcome, judged, passed, skipped
+from benchmarks.gpu_check.device_under_test import Bed
+from tuner.core.chips import chip_of
+from tuner.targets.gpu.cuda_tools import locate
+
+PACKAGES = (
+    *("numba-cuda-mlir", "torch-mlir", "numpy", "ml_dtypes", "optuna", "cuda-bindings", "cuda-core"),
+    *("cuda-pathfinder", "nvidia-cuda-nvcc", "nvidia-ml-py", "nvidia-cublas", "nvidia-cublas-cu12"),
+    "nvidia-cuda-sanitizer-api",
+    *("torch", "cupy-cuda12x", "cupy-cuda13x"),
+)
+SANITIZER = "compute-sanitizer"
+# Where CUDA installs it beside what is on PATH
+SANITIZER_PLACES = (Path("/usr/local/cuda/bin"), Path("/usr/local/cuda/compute-sanitizer"))
+
+
+def checks(bed: Bed) -> tuple[Check, ...]:
+    """Returns the questions about the machine."""
+    return (
+        Check("gpu", lambda: ask_gpu(bed)),
+        Check("packages", ask_packages),
+        Check("ptxas", lambda: ask_ptxas(bed)),
+        Check("sensors", lambda: ask_sensors(bed)),
+        Check("cublas", lambda: ask_cublas(bed)),
+        Check("sanitizer", ask_sanitizer),
+    )
+
+
+def ask_gpu(bed: Bed) -> CheckOutcome:
+    """Tells the GPU and its driver; the driver's memory is asked for a few bytes."""
+    here, device = bed.here(), bed.open()
+    stream = device.create_stream()
+    device.free(device.allocate(256, stream), stream)
+    device.synchronize_stream(stream)
+    device.destroy_stream(stream)
+    if here is None:
+        return passed(f"{device.name}, {device.chip}")
+    facts = here.facts
+    words = (
+        f"{facts.name}, {facts.chip}, {facts.multiprocessors} multiprocessors, driver {facts.driver_version}"
+    )
+    return passed(words, gpu=asdict(facts), bus=here.bus)
+
+
+def ask_packages() -> CheckOutcome:
+    """Tells versions; the MLIR bindings must load."""
+    importlib.import_module("tuner.mlir.bindings")
+    from tuner.mlir.wheels import llvm_version
+
+    versions = {name: version for name in PACKAGES if (version := _version(name)) is not None}
+    llvm = llvm_version()
+    words = f"Python {platform.python_version()}, LLVM {llvm}, {len(versions)} packages"
+    return passed(words, packages=versions, llvm=llvm)
+
+
+def ask_ptxas(bed: Bed) -> CheckOutcome:
+    """Tells the assembler, which must know the chip."""
+    from tuner.targets.gpu.ptxas import find_ptxas
+
+    ptxas = find_ptxas()
+    if ptxas is None:
+        return skipped("no ptxas: the driver assembles PTX when it loads it")
+    ptxas.require(chip_of(bed.chip))
+    return passed(f"ptxas {ptxas.version} of {ptxas.tool.origin}", ptxas=ptxas.version)
+
+
+def ask_sensors(bed: Bed) -> CheckOutcome:
+    """Reads clocks, temperature and power."""
+    from tuner.runtime.cuda.nvml_sensors import GpuSensors, SensorsError
+
+    here = bed.here()
+    if here is None or not bed.is_hardware:
+        return skipped(f"no sensors on the {bed.device}")
+    try:
+        state = GpuSensors(here.bus).read()
+    except SensorsError as error:
+        return skipped(str(error))
+    known = {name: value for name, value in asdict(state).items() if value is not None}
+    return judged(bool(known), f"{state.temperature_c} C, {state.power_w} W", sensors=known)
+
+
+def ask_cublas(bed: Bed) -> CheckOutcome:
+    """Tells which vendor library times are compared with."""
+    from tuner.core.errors import TunerError
+    from tuner.runtime.cuda.cublas import find_cublas
+
+    if not bed.is_hardware:
+        return skipped(f"no cuBLAS on the {bed.device}")
+    try:
+        return passed(find_cublas())
+    except TunerError as error:
+        return skipped(str(error))
+
+
+def ask_sanitizer() -> CheckOutcome:
+    """Tells where the tool is that looks for wrong accesses and races."""
+    path = find_sanitizer()
+    return (
+        skipped(f"no {SANITIZER} (pip install nvidia-cuda-sanitizer-api)")
+        if path is None
+        else passed(str(path))
+    )
+
+
+def find_sanitizer() -> Path | None:
+    """Returns the tool of its wheel, on PATH, or where CUDA installs it."""
+    tool = locate(SANITIZER)
+    if tool is not None:
+        return tool.path
+    places = (shutil.which(SANITIZER, path=place) for place in SANITIZER_PLACES)
+    return next((Path(place) for place in places if place), None)
+
+
+def _version(name: str) -> str | None:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None

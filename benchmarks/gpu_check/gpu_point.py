@@ -1,0 +1,72 @@
+"""Points of the strategies for GPUs: bound, compiled, and run on the PTX simulator."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tuner.core.candidate import Candidate, Value
+from tuner.core.chips import chip_of
+from tuner.core.kernel_program import KernelProgram, buffers_of
+from tuner.core.machine import gpu_machine
+from tuner.core.problem import Problem
+from tuner.core.record import Verdict
+from tuner.mlir import interpreter
+from tuner.mlir.bindings import ir
+from tuner.mlir.gpu.lowering import lower_to_program
+from tuner.payload.gpu import gpu_payload_mlir, views_in
+from tuner.payload.reference import compare, draw, draw_base, output_dtype
+from tuner.ptx.launch import run_program
+from tuner.ptx.simulation import Simulation
+from tuner.scripts.strategy import Binder, load_strategy
+from tuner.space.feasible_set import FeasibleSet
+from tuner.space_file.reading import default_space_file, load_space_file, spaces_for
+
+
+@dataclass(frozen=True)
+class GpuPoint:
+    """One kernel program to check, for one chip."""
+
+    problem: Problem
+    candidate: Candidate
+    chip: str = "sm_90"
+
+    @property
+    def variables(self) -> tuple[tuple[str, Value], ...]:
+        """Returns what constraints and templates may name beside the knobs."""
+        return gpu_variables(self.problem, self.chip)
+
+    def script(self) -> str:
+        """Returns the bound script."""
+        strategy = load_strategy(self.candidate.strategy)
+        return Binder((strategy,), self.problem, self.variables, 1).bind(self.candidate).text
+
+    def program(self, script: str | None = None) -> KernelProgram:
+        """Compiles to PTX, perhaps by a script that was changed. Raises CandidateError."""
+        text = self.script() if script is None else script
+        with interpreter.new_context(), ir.Location.unknown():
+            views = views_in(text, self.problem)
+            module = interpreter.parse(gpu_payload_mlir(self.problem, views), "payload")
+            interpreter.apply_script(module, interpreter.parse(text, "script"))
+            return lower_to_program(module, chip_of(self.chip), buffers_of(self.problem))
+
+    def run(self, program: KernelProgram, seed: int = 0) -> tuple[Verdict, str, tuple[Simulation, ...]]:
+        """Simulates every block on random inputs; C starts as NaN."""
+        rng = np.random.default_rng(seed)
+        inputs = draw(self.problem, draw_base(self.problem, rng), rng)
+        c = np.full(self.problem.sizes[:2], np.nan, output_dtype(self.problem))
+        arrays = dict(zip(("a", "b", "bias"), inputs.arrays, strict=False)) | {"c": c}
+        simulations = run_program(program, arrays)
+        return *compare(inputs, c), simulations
+
+
+def gpu_variables(problem: Problem, chip: str) -> tuple[tuple[str, Value], ...]:
+    """Returns the variables of a problem on a chip."""
+    machine = gpu_machine("simulator", chip_of(chip), "PTX simulator")
+    return (*problem.variables(), *machine.limits(), ("threads", 1))
+
+
+def feasible_set(problem: Problem, strategy: str, chip: str = "sm_90") -> FeasibleSet:
+    """Returns what the default search space allows."""
+    variables = gpu_variables(problem, chip)
+    space_file = load_space_file(default_space_file())
+    return FeasibleSet.of(spaces_for(space_file, problem, "ptx", variables, (strategy,)))

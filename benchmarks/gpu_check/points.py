@@ -1,0 +1,106 @@
+"""Small points of every GPU strategy of the default search space, for a GPU and its simulator to agree on."""
+
+import itertools
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchmarks.gpu_check.gpu_point import GpuPoint, feasible_set
+from tuner.core.errors import CandidateError
+from tuner.core.kernel_program import KernelProgram
+from tuner.core.problem import Matmul, Problem, narrow_output, output_words
+from tuner.core.target_name import TargetName
+from tuner.programs.support import program_support
+from tuner.space.feasible_set import FeasibleSet
+from tuner.space_file.entries import StrategyEntry
+from tuner.space_file.reading import default_space_file, load_space_file
+from tuner.targets.gpu.compiler import refusal_of
+from tuner.targets.gpu.ptxas import find_ptxas
+
+# (m, n, k): whole tiles, none, more than one block of each kind, one row, long K
+SIZES = ((128, 128, 64), (67, 130, 91), (193, 66, 160), (1, 97, 33), (64, 72, 264), (136, 40, 24))
+ROUNDS = 3  # of sizes, for each dtype and layout
+DRAWS = 8  # points that are tried until one can be launched
+
+
+@dataclass(frozen=True)
+class Case:
+    """One problem for one strategy; its point is drawn when it is needed."""
+
+    strategy: str
+    problem: Problem
+
+    @property
+    def name(self) -> str:
+        """Returns what tells it apart."""
+        return f"{self.strategy} {self.problem.key}"
+
+
+def gpu_strategies() -> tuple[StrategyEntry, ...]:
+    """Returns the strategies of the default search space that make PTX."""
+    entries = load_space_file(default_space_file()).strategies
+    return tuple(entry for entry in entries if "ptx" in entry.isas)
+
+
+def cases(rounds: int = ROUNDS) -> tuple[Case, ...]:
+    """Returns cases of all strategies in turns, so that a list cut short still has each of them."""
+    columns = [list(_cases_of(entry, rounds)) for entry in gpu_strategies()]
+    rows = itertools.zip_longest(*columns)
+    return tuple(case for row in rows for case in row if case is not None)
+
+
+def _cases_of(entry: StrategyEntry, rounds: int) -> Iterator[Case]:
+    kinds = [(dtype, layout) for layout in entry.layouts for dtype in entry.dtypes]
+    for number in range(rounds):
+        for place, (dtype, layout) in enumerate(kinds):
+            sizes = SIZES[(number * len(kinds) + place) % len(SIZES)]
+            epilogue = entry.epilogues[(number + place) % len(entry.epilogues)]
+            outputs = output_words(dtype)
+            output = narrow_output(dtype, outputs[(number + place) % len(outputs)])
+            yield Case(entry.name, Matmul(*sizes, dtype, layout, epilogue, output))
+
+
+def built(case: Case, target: TargetName) -> tuple[GpuPoint, KernelProgram]:
+    """Draws and compiles a preferred point that can be launched: to machine code where there is ptxas.
+
+    Raises CandidateError for the last of several that could not, UsageError where the space has none.
+    """
+    allowed = _preferred(case, target)
+    rng = np.random.default_rng(zlib.crc32(case.name.encode()))
+    for _ in range(DRAWS):
+        point = GpuPoint(case.problem, allowed.candidate(int(rng.integers(allowed.rows))), target.detail)
+        try:
+            return point, compiled(point, target)
+        except CandidateError as error:
+            last = error
+    raise last
+
+
+def first_built(case: Case, target: TargetName) -> tuple[GpuPoint, KernelProgram]:
+    """Compiles the point of the search space that is tried first. Raises CandidateError, UsageError."""
+    allowed = _preferred(case, target)
+    entry = next(entry for entry in gpu_strategies() if entry.name == case.strategy)
+    wanted = next((point for point in entry.first if allowed.row_of(point) is not None), None)
+    point = GpuPoint(case.problem, wanted or allowed.candidate(0), target.detail)
+    return point, compiled(point, target)
+
+
+def _preferred(case: Case, target: TargetName) -> FeasibleSet:
+    allowed = feasible_set(case.problem, case.strategy, target.detail)
+    return allowed.part(allowed.is_preferred) if allowed.is_preferred.any() else allowed
+
+
+def compiled(point: GpuPoint, target: TargetName) -> KernelProgram:
+    """Compiles one point. Raises CandidateError, for what cannot be launched too."""
+    program = point.program()
+    if program_support(target).is_simulated:
+        return program
+    ptxas = find_ptxas()
+    if ptxas is not None:
+        program = ptxas.assemble(program)
+    refusal = refusal_of(program)
+    if refusal is not None:
+        raise CandidateError(refusal.stage, refusal.reason)
+    return program

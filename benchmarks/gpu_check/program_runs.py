@@ -1,0 +1,103 @@
+"""The example programs of the GPU check, and how each is called and judged."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.gpu_check.checks import CheckOutcome, judged, passed
+from tuner.core.device import AbstractDevice
+from tuner.core.device_program import DeviceProgram
+from tuner.core.target_name import TargetName
+from tuner.mlir.programs.device_options import FORMS, DeviceOptions, Form
+from tuner.programs.arguments import make_arguments
+from tuner.programs.comparison import outputs
+from tuner.programs.execution import copies
+from tuner.programs.request import Comparison
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+SEED = 3
+
+CALLS = 3
+
+
+@dataclass(frozen=True)
+class Seed:
+    """A program of the examples, and the forms that it can take."""
+
+    name: str
+    forms: tuple[Form, ...] = FORMS
+
+    @property
+    def text(self) -> str:
+        """Returns its MLIR."""
+        return (EXAMPLES / f"{self.name}.mlir").read_text()
+
+
+TWO_MATMULS = Seed("two_matmuls")
+
+SEEDS = (
+    Seed("async_matmul"),
+    TWO_MATMULS,
+    Seed("gpux_own_streams", ("streams",)),  # which names its streams itself
+    Seed("gpux_users_stream", ("streams",)),
+)
+
+
+def program_of(text: str, target: TargetName, options: DeviceOptions) -> DeviceProgram:
+    """Compiles a payload with the scripts that its matmuls get where nobody tuned them. Raises TunerError."""
+    from tuner.programs.compiler import ProgramCompiler
+
+    return ProgramCompiler.of(target).compile(text, options=options).code
+
+
+def arguments_of(code: DeviceProgram) -> tuple[Any, ...]:
+    """Returns random arguments, the same each time."""
+    return make_arguments(code.arguments, (), np.random.default_rng(SEED))
+
+
+def called(
+    device: AbstractDevice, code: DeviceProgram, arguments: tuple[Any, ...], calls: int
+) -> tuple[Any, ...]:
+    """Loads a program, calls it so often, each time on fresh arguments; returns what the last call gave."""
+    from tuner.runtime.programs.device_function import DeviceFunction
+
+    program = DeviceFunction(code, device)
+    try:
+        for _ in range(calls):
+            own = copies(arguments)
+            found = outputs(code, program(*own), own)
+    finally:
+        program.close()
+    return found
+
+
+def judged_by(
+    comparisons: list[Comparison], reports: tuple[str, ...], words: str, **more: Any
+) -> CheckOutcome:
+    """Returns an outcome by numbers and by what a simulated device reported."""
+    if not comparisons:
+        return judged(not reports, reports[0] if reports else f"{words}, nothing to compare", **more)
+    worst = max(
+        comparisons, key=lambda one: one.max_error / one.tolerance if one.tolerance else one.max_error
+    )
+    facts = {"max_error": worst.max_error, "tolerance": worst.tolerance, "reports": list(reports), **more}
+    if reports:
+        return judged(False, f"{reports[0]}, and {len(reports) - 1} more", **facts)
+    differs = f"{worst.name} differs by {worst.max_error:.3g}, allowed {worst.tolerance:.3g}"
+    return passed(words, **facts) if worst.is_equal else judged(False, differs, **facts)
+
+
+def uploaded(device: AbstractDevice, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Returns views of copies in device memory."""
+    from tuner.runtime.programs.device_arrays import DeviceArray
+
+    views = []
+    for array in arrays:
+        address = device.allocate(array.nbytes, 0)
+        device.copy(address, array.ctypes.data, array.nbytes, 0)
+        views.append(DeviceArray(address, array.shape, None, array.dtype, None))
+    device.synchronize_stream(0)
+    return tuple(views)

@@ -1,0 +1,73 @@
+"""Programs drawn at random, for the GPU check: on the device against the same as loops on the host.
+
+Needs hypothesis.
+"""
+
+from typing import Any
+
+import hypothesis
+
+from benchmarks.fuzzing.host_program_writer import ProgramFeatures
+from benchmarks.fuzzing.host_programs import RandomProgram, host_programs
+from benchmarks.gpu_check.checks import CheckOutcome, failed
+from benchmarks.gpu_check.device_under_test import Bed
+from benchmarks.gpu_check.program_runs import SEED, called, judged_by
+from tuner.core.device import AbstractDevice
+from tuner.core.errors import TunerError
+from tuner.core.target_name import TargetName
+from tuner.mlir.programs.device_options import FORMS, DeviceOptions, Form
+from tuner.programs.comparison import compare, outputs
+from tuner.programs.compiler import ProgramCompiler
+from tuner.programs.execution import copies, reports_of
+from tuner.programs.request import Comparison
+
+FEATURES = ProgramFeatures(strided_arguments=False)  # arrays come from Python without gaps
+MANY, FEW = 40, 2  # on hardware, and on what stands for it
+
+
+def random_programs(bed: Bed) -> CheckOutcome:
+    """Runs programs in all forms in turns, up to the first that is wrong. Raises DeviceError."""
+    count = MANY if bed.is_hardware else FEW
+    device, comparisons = bed.open(), list[Comparison]()
+    for number, program in enumerate(draw_programs(count, SEED)):
+        form = FORMS[number % len(FORMS)]
+        told: dict[str, Any] = {"form": form, "program": program.text}
+        try:
+            comparisons += on_host_too(bed, device, program, form)
+        except TunerError as error:
+            return failed(str(error), **told)
+        if reports_of(device) or not all(one.is_equal for one in comparisons):
+            return judged_by(comparisons, reports_of(device), "", **told)
+    return judged_by(comparisons, (), f"{count} programs")
+
+
+def on_host_too(
+    bed: Bed, device: AbstractDevice, program: RandomProgram, form: Form
+) -> tuple[Comparison, ...]:
+    """Compares one program without scripts with the same on the host. Raises TunerError."""
+    from tuner.runtime.programs.host_function import HostFunction
+
+    code = ProgramCompiler.of(bed.target).compile(program.text, "main", None, DeviceOptions(form=form)).code
+    plain = HostFunction(ProgramCompiler.of(TargetName("cpu")).compile(program.text, "main", None).code)
+    own = copies(program.arguments)
+    return compare(code, called(device, code, program.arguments, 1), outputs(code, plain(*own), own))
+
+
+def draw_programs(count: int, seed: int) -> tuple[RandomProgram, ...]:
+    """Returns so many programs, the same for the same seed."""
+    drawn: list[RandomProgram] = []
+
+    @hypothesis.seed(seed)
+    @hypothesis.settings(
+        max_examples=count,
+        deadline=None,
+        database=None,
+        phases=[hypothesis.Phase.generate],
+        suppress_health_check=list(hypothesis.HealthCheck),
+    )
+    @hypothesis.given(host_programs(FEATURES))
+    def draw(program: RandomProgram) -> None:
+        drawn.append(program)
+
+    draw()
+    return tuple(drawn[:count])

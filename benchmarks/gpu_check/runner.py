@@ -1,0 +1,142 @@
+"""Runs the parts of the GPU check in child processes: what crashes, hangs or raises there costs one check."""
+
+import json
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+from benchmarks.gpu_check.checks import CheckOutcome, PartResult, Row, failed
+from benchmarks.gpu_check.device_under_test import Bed
+
+ROOT = Path(__file__).parents[2]
+ENDING_S = 10.0  # for a child that has told everything: contexts are destroyed
+
+
+@dataclass
+class _Told:
+    """What the child of a part has told so far."""
+
+    names: list[str] = field(default_factory=list)
+    rows: list[Row] = field(default_factory=list)
+    next: int = 0  # check to go on with
+    begun: int | None = None  # that has no outcome yet
+    begun_s: float = 0.0  # on this process's clock
+    limit_s: float = 0.0  # of the check that was begun
+
+    def hear(self, line: dict[str, Any]) -> None:
+        """Takes one line."""
+        if "checks" in line:
+            self.names = line["checks"]
+        elif "begin" in line:
+            self.begun, self.begun_s, self.limit_s = line["begin"], time.monotonic(), line["limit_s"]
+        else:
+            outcome = CheckOutcome(line["status"], line["words"], line["facts"])
+            self.rows.append(Row(self.names[line["done"]], outcome, line["seconds"]))
+            self.next, self.begun = line["done"] + 1, None
+
+    def give_up(self, words: str) -> None:
+        """Ends the check that was begun as a failure."""
+        assert self.begun is not None
+        seconds = time.monotonic() - self.begun_s
+        self.rows.append(Row(self.names[self.begun], failed(words), seconds))
+        self.next, self.begun = self.begun + 1, None
+
+
+def run_part(part: str, bed: Bed, limit_s: float, python: tuple[str, ...] = (sys.executable,)) -> PartResult:
+    """Runs a part until it is done or its seconds are over; a child that ends early has a successor."""
+    began_s = time.monotonic()
+    told = _Told()
+    while (left_s := limit_s - (time.monotonic() - began_s)) > 0:
+        before = told.next
+        error = _run_child(_command(part, bed, told.next, left_s, python), told, left_s)
+        if told.begun is not None:
+            if not error:
+                break  # the part's seconds were over in the middle of a check
+            told.give_up(error)
+        elif error:
+            told.rows.append(Row("end" if told.names else "start", failed(error), 0.0))
+        if told.next in (before, len(told.names)):
+            break
+    seconds = time.monotonic() - began_s
+    if not told.names and not told.rows:
+        told.rows.append(Row("start", failed(f"nothing was asked within {limit_s:g} s"), seconds))
+    return PartResult(part, tuple(told.rows), tuple(told.names[told.next :]), seconds, limit_s)
+
+
+def _command(part: str, bed: Bed, start: int, left_s: float, python: tuple[str, ...]) -> list[str]:
+    words = [*python, "-m", "benchmarks.gpu_check.child", part, "--device", bed.device, "--chip", bed.chip]
+    words += ["--start", str(start), "--limit", f"{left_s:.1f}"]
+    return words + (["--quick"] if bed.is_quick else [])
+
+
+def _run_child(command: list[str], told: _Told, left_s: float) -> str:
+    """Hears a child out; returns why it ended early, "" where it did not or the part's seconds were over."""
+    reading, writing = os.pipe()
+    with tempfile.TemporaryFile() as complaints:
+        child = subprocess.Popen(
+            [*command, "--pipe", str(writing)],
+            cwd=ROOT,
+            pass_fds=(writing,),
+            stdin=subprocess.DEVNULL,
+            stdout=complaints,
+            stderr=complaints,
+            start_new_session=True,
+        )
+        os.close(writing)
+        late: str | None = ""
+        try:
+            with os.fdopen(reading, "rb", buffering=0) as pipe:
+                late = _hear(pipe, told, left_s)
+        finally:
+            code = _end(child, 0.0 if late is not None else ENDING_S)
+        if late is not None:
+            return late
+        return "" if code == 0 else f"{_ended(code)}: {_last_line(complaints)}"
+
+
+def _hear(pipe: IO[bytes], told: _Told, left_s: float) -> str | None:
+    """Takes lines to the end; returns why it stopped before: "" for the part's seconds; None at the end."""
+    start_s, rest = time.monotonic(), b""
+    with selectors.DefaultSelector() as selector:
+        selector.register(pipe, selectors.EVENT_READ)
+        while True:
+            now_s = time.monotonic()
+            part_s, check_s = start_s + left_s - now_s, told.begun_s + told.limit_s - now_s
+            if part_s <= 0:
+                return ""
+            if told.begun is not None and check_s <= 0:
+                return f"no result within {told.limit_s:g} s"
+            if not selector.select(part_s if told.begun is None else min(part_s, check_s)):
+                continue
+            taken = pipe.read(65536)
+            if not taken:
+                return None
+            *lines, rest = (rest + taken).split(b"\n")
+            for line in lines:
+                told.hear(json.loads(line))
+
+
+def _end(child: "subprocess.Popen[bytes]", patience_s: float) -> int:
+    """Waits for the child, then kills it with what it started; returns its exit code."""
+    try:
+        return child.wait(patience_s)
+    except subprocess.TimeoutExpired:
+        os.killpg(child.pid, signal.SIGKILL)
+        return child.wait()
+
+
+def _ended(code: int) -> str:
+    return f"ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
+
+
+def _last_line(complaints: IO[bytes]) -> str:
+    complaints.seek(0)
+    lines = [line.strip() for line in complaints.read().decode(errors="replace").splitlines() if line.strip()]
+    return lines[-1] if lines else "no message"

@@ -1,0 +1,146 @@
+"""The stand-in for libcuda: built once, its kernels run by the PTX simulator.
+
+stub = StubDriver()            # raises NoCompilerError where there is no C compiler
+device = stub.open()           # a CudaDevice on it, by ctypes
+stub.fail("cuMemAllocAsync", 2)
+"""
+
+import atexit
+import ctypes
+import functools
+import itertools
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tuner.core.chips import chip_of
+from tuner.core.device import DeviceError, Extent, KernelLaunch
+from tuner.runtime.cuda.cuda_device import CudaDevice
+from tuner.runtime.cuda.opening import open_device
+from tuner.runtime.simulated.kernels import SimulatedKernels
+from tuner.runtime.simulated.memory import MemoryKind, MemoryRegion
+
+SOURCE = Path(__file__).with_name("stub_driver.c")
+DESCRIBE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p, ctypes.POINTER(ctypes.c_int))
+LAUNCH = ctypes.CFUNCTYPE(
+    ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p, ctypes.POINTER(ctypes.c_uint), ctypes.c_void_p
+)
+OnLaunch = Callable[[str, tuple[int, ...]], None]  # kernel; grid, block, dynamic shared bytes
+FAILED = 1
+CURRENT: list["StubDriver"] = []  # keeps the callbacks that the library has alive
+
+
+class NoCompilerError(Exception):
+    """There is no C compiler to build the stand-in with."""
+
+
+@functools.cache
+def stub_library() -> Path:
+    """Returns the library, named as the real one is. Raises NoCompilerError."""
+    given = os.environ.get("STUB_DRIVER")  # of a test that starts a process
+    if given is not None:
+        return Path(given)
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if compiler is None:
+        raise NoCompilerError("stand-in for libcuda: found no C compiler, allowed cc or gcc on PATH")
+    folder = Path(tempfile.mkdtemp(prefix="stub-driver-"))
+    atexit.register(shutil.rmtree, folder)
+    library = folder / "libcuda.so.1"
+    flags = ["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-O1", "-shared", "-fPIC", "-fvisibility=hidden"]
+    subprocess.run([compiler, *flags, "-o", library, SOURCE, "-ldl"], check=True)
+    return library
+
+
+class StubDriver:
+    """The stand-in, as new. One at a time: its state is the process's."""
+
+    def __init__(self, on_launch: OnLaunch | None = None, library: str | None = None) -> None:
+        """Starts anew. ``on_launch`` is told of launches beside the simulator that runs PTX.
+
+        Takes the ``library`` that another process has built. Raises NoCompilerError.
+        """
+        self.path = library or str(stub_library())
+        self.errors: list[DeviceError] = []  # of kernels; the driver says LAUNCH_FAILED
+        self.launches: list[tuple[str, tuple[int, ...]]] = []
+        self._library = ctypes.CDLL(self.path)
+        self._library.stub_reset()
+        self._kernels = SimulatedKernels(chip_of("sm_90"))
+        self._handles = itertools.count(1)
+        self._on_launch = on_launch
+        self._callbacks = (DESCRIBE(self._describe), LAUNCH(self._launch))
+        self._library.stub_on_launch(*self._callbacks)
+        CURRENT[:] = [self]
+
+    def open(self, ordinal: int = 0) -> CudaDevice:
+        """Opens the GPU by ctypes."""
+        return open_device(ordinal, library=self.path)
+
+    def machine(self, gpus: int = 1, has_pools: bool = True) -> None:
+        """Says what there is."""
+        self._library.stub_machine(gpus, int(has_pools))
+
+    def fail(self, name: str, result: int, after: int = 0) -> None:
+        """Lets a call fail once, after some that do not."""
+        self._library.stub_fail(name.encode(), result, after)
+
+    def calls(self, name: str) -> int:
+        """Returns how often a function was called."""
+        return int(self._library.stub_calls(name.encode()))
+
+    @property
+    def live_blocks(self) -> int:
+        """Returns how many allocations were not freed."""
+        return int(self._library.stub_live_blocks())
+
+    def variable(self, name: str, type_: Any) -> Any:
+        """Returns a variable of the library."""
+        return type_.in_dll(self._library, name)
+
+    def _describe(self, image: bytes, name: bytes, sizes: Any) -> int:
+        """Tells the parameters of a kernel; -1 where there is none. Code that is no PTX has none."""
+        if not image.lstrip().startswith((b"//", b".version")):
+            return 0
+        try:
+            kernel = self._kernels.kernel(self._function(image, name))
+        except DeviceError:
+            return -1
+        for number, parameter in enumerate(kernel.parameters):
+            sizes[number] = parameter.bytes
+        return len(kernel.parameters)
+
+    def _launch(self, image: bytes, name: bytes, sizes: Any, parameters: int) -> int:
+        numbers = tuple(sizes[:7])
+        self.launches.append((name.decode(), numbers))
+        if self._on_launch is not None:
+            self._on_launch(name.decode(), numbers)
+        if not image.lstrip().startswith((b"//", b".version")):
+            return 0
+        try:
+            function = self._function(image, name)
+            count = len(self._kernels.kernel(function).parameters)
+            grid, block = Extent(*numbers[:3]), Extent(*numbers[3:6])
+            launch = KernelLaunch(function, grid, block, numbers[6], parameters or 0, count)
+            self._kernels.prepare(launch).run(self._near, None)
+        except DeviceError as error:
+            self.errors.append(error)
+            return FAILED
+        return 0
+
+    def _function(self, image: bytes, name: bytes) -> int:
+        module, _ = self._kernels.load(image, lambda: next(self._handles))
+        return self._kernels.function(module, name.decode(), lambda: next(self._handles))
+
+    def _near(self, address: int) -> MemoryRegion | None:
+        """Returns the allocation that holds an address."""
+        start, size = ctypes.c_uint64(), ctypes.c_size_t()
+        where = ctypes.byref(start), ctypes.byref(size)
+        if not self._library.stub_find(ctypes.c_uint64(address), *where):
+            return None
+        memory = (ctypes.c_uint8 * size.value).from_address(start.value)
+        return MemoryRegion(f"{start.value:#x}", MemoryKind.DEVICE, np.ctypeslib.as_array(memory))

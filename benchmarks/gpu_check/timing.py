@@ -1,0 +1,202 @@
+"""The GPU check, fifth part: whether times mean what they say.
+
+The same code timed twice in turns must give the same, events must agree with the host's clock, nothing may be
+faster than the chip's documented peak, and cuBLAS is timed in turns with a strategy's first point.
+"""
+
+import functools
+import math
+import time
+from collections.abc import Callable
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from benchmarks.gpu_check.checks import Check, CheckOutcome, judged, passed, skipped
+from benchmarks.gpu_check.device_under_test import Bed
+from tuner.core.errors import TunerError
+from tuner.core.kernel_program import KernelProgram
+from tuner.core.problem import Matmul, Problem
+from tuner.core.record import Measurement
+from tuner.core.target import Effort
+from tuner.runtime.cuda.cublas import Cublas, find_cublas
+from tuner.targets.gpu.event_timing import Enqueue, GpuTimer, GraphStopwatch
+from tuner.tuning.finals import FINAL_EFFORT, noise_of
+
+if TYPE_CHECKING:
+    from tuner.targets.gpu.local_gpu import LocalGpu
+
+SIZE = 2048
+NOISE_LIMIT = 0.05  # of two timings of the same code
+HOST_S = 0.2  # of work that both clocks time: launching it does not count there
+RUNS_LIMIT = 4000  # nodes of a graph
+HOST_RATIO = (0.97, 1.05)  # host over events; the host sees the launch as well
+PEAK_SHARE = 1.02  # the highest clock is told in whole MHz
+STRATEGIES = {"f16": "matmul_gpu_mma_sync", "f32": "matmul_gpu_simt"}
+
+
+def checks(bed: Bed) -> tuple[Check, ...]:
+    """Returns the checks of times; one that is skipped where there is no clock."""
+    if not bed.is_hardware:
+        return (Check("clock", lambda: skipped(f"no clock on the {bed.device}")),)
+    found = []
+    for dtype in STRATEGIES:
+        for name, ask in (
+            ("A/A", twice),
+            ("host against events", host_against_events),
+            ("against cuBLAS", vendor),
+        ):
+            found.append(Check(f"{name}, {dtype}", functools.partial(ask, bed, dtype)))
+    return tuple(found)
+
+
+def twice(bed: Bed, dtype: str) -> CheckOutcome:
+    """Times one program twice in turns, and compares it with the peak. Raises TunerError."""
+    gpu, problem = bed.gpu(), Matmul(SIZE, SIZE, SIZE, dtype)
+    bench = Bench(gpu, problem, first_program(bed, problem))
+    with closing(GpuTimer(gpu.device, gpu.cache_bytes)) as timer:
+        one, again = timer.measure_together((bench.work, bench.work), FINAL_EFFORT, np.random.default_rng(0))
+    peak = peak_of(bed, dtype)
+    return same(one, again, problem.flop, peak)
+
+
+def same(one: Measurement, again: Measurement, flop: float, peak_flop_per_s: float | None) -> CheckOutcome:
+    """Judges two timings of the same code."""
+    noise, speed = noise_of(one, again), flop / min(one.median_s, again.median_s)
+    words = f"{one.median_s * 1e6:.1f} and {again.median_s * 1e6:.1f} us, noise {100 * noise:.2f} %"
+    facts: dict[str, Any] = {"median_s": [one.median_s, again.median_s], "noise": noise, "flop_per_s": speed}
+    if peak_flop_per_s is not None:
+        facts["peak_share"] = speed / peak_flop_per_s
+        if speed > PEAK_SHARE * peak_flop_per_s:
+            impossible = f"{speed / 1e12:.1f} TFLOP/s, documented {peak_flop_per_s / 1e12:.1f}"
+            return judged(False, f"faster than the chip: {impossible}", **facts)
+    return judged(noise <= NOISE_LIMIT, words, **facts)
+
+
+def host_against_events(bed: Bed, dtype: str) -> CheckOutcome:
+    """Times the same work by events and by the host. Raises TunerError."""
+    gpu, problem = bed.gpu(), Matmul(SIZE, SIZE, SIZE, dtype)
+    bench = Bench(gpu, problem, first_program(bed, problem))
+    with closing(GpuTimer(gpu.device, gpu.cache_bytes)) as timer:
+        return clocks_agree(timer, bench.work)
+
+
+def clocks_agree(
+    timer: GpuTimer, work: Enqueue, clock: Callable[[], float] = time.perf_counter
+) -> CheckOutcome:
+    """Runs a graph of the work long enough for both clocks, and compares them."""
+    with closing(GraphStopwatch(timer, work)) as take:
+        take(1)
+        runs = max(1, min(RUNS_LIMIT, math.ceil(HOST_S / take(1))))
+        take(runs)  # builds the graph, and raises the clocks
+        start_s = clock()
+        by_events_s = take(runs) * runs
+        by_host_s = clock() - start_s
+    ratio = by_host_s / by_events_s
+    words = f"{runs} runs: {by_host_s * 1e3:.2f} ms by the host, {by_events_s * 1e3:.2f} by events"
+    low, high = HOST_RATIO
+    return judged(low <= ratio <= high, words, ratio=ratio, host_s=by_host_s, events_s=by_events_s)
+
+
+def vendor(bed: Bed, dtype: str) -> CheckOutcome:
+    """Times cuBLAS in turns with a strategy's first point. Raises TunerError."""
+    problem = Matmul(SIZE, SIZE, SIZE, dtype)
+    return versus(bed.gpu(), problem, first_program(bed, problem))
+
+
+def versus(
+    gpu: "LocalGpu",
+    problem: Problem,
+    program: KernelProgram,
+    find: Callable[[], str] = find_cublas,
+    effort: Effort = FINAL_EFFORT,
+) -> CheckOutcome:
+    """Times a program and cuBLAS in turns on the same arrays, both checked first. Raises TunerError."""
+    bench, rng = Bench(gpu, problem, program), np.random.default_rng(0)
+    before = gpu.read_sensors()
+    with closing(GpuTimer(gpu.device, gpu.cache_bytes)) as timer:
+        try:
+            library = Cublas(gpu.device, find())
+        except TunerError as error:
+            own = timer.measure(bench.work, effort, rng)
+            facts = times_document(problem, own, None, "")
+            return passed(f"{words_of(facts)}; {error}", **facts)
+        by_library = bench.checked(lambda stream: bench.multiply(library, stream))
+        own, theirs = timer.measure_together((bench.work, by_library), effort, rng)
+    library.close()
+    conditions = gpu.conditions_since(before)
+    facts = times_document(problem, own, theirs, library.name)
+    facts["slowdowns"] = [] if conditions is None else list(conditions.slowdowns)
+    return passed(words_of(facts), **facts)
+
+
+class Bench:
+    """One problem's arrays on the GPU and one program that was found right there."""
+
+    def __init__(self, gpu: "LocalGpu", problem: Problem, program: KernelProgram) -> None:
+        """Draws, uploads, runs once and compares. Raises CandidateError, DeviceError."""
+        from tuner.targets.gpu.loaded_kernels import LoadedKernels
+        from tuner.targets.gpu.problem_arrays import GpuProblemArrays
+
+        self._problem = problem
+        self._arrays = GpuProblemArrays(gpu.device, problem, np.random.default_rng(0))
+        self._loaded = LoadedKernels(gpu.device, program)
+        self._loaded.poison()
+        self.work = self.checked(self._loaded.work(self._arrays.addresses))
+
+    def checked(self, work: Enqueue) -> Enqueue:
+        """Returns the work, once it has given the right C. Raises CandidateError."""
+        self._arrays.fill(np.random.default_rng(1))
+        work(0)
+        self._arrays.judge()
+        return work
+
+    def multiply(self, library: Cublas, stream: int) -> None:
+        """Lets the vendor library multiply the same arrays."""
+        at = self._arrays.addresses
+        library.multiply(self._problem, at["a"], at["b"], at["c"], stream)
+
+
+def times_document(
+    problem: Problem, own: Measurement, theirs: Measurement | None, name: str
+) -> dict[str, Any]:
+    """Returns both times; ``ratio`` above 1 means that ours is faster."""
+    facts: dict[str, Any] = {
+        "problem": problem.key,
+        "median_s": own.median_s,
+        "cold_median_s": own.cold_median_s,
+        "interval_s": list(own.interval_s),
+        "tflop_per_s": problem.flop / own.median_s / 1e12,
+    }
+    if theirs is None:
+        return facts
+    found = {"name": name, "median_s": theirs.median_s, "cold_median_s": theirs.cold_median_s}
+    return facts | {"vendor": found, "ratio": theirs.median_s / own.median_s}
+
+
+def words_of(facts: dict[str, Any]) -> str:
+    """Returns times for a line."""
+    words = f"{facts['median_s'] * 1e6:.1f} us, {facts['tflop_per_s']:.1f} TFLOP/s"
+    return (
+        words if "ratio" not in facts else f"{words}, {facts['vendor']['name']} / ours {facts['ratio']:.3f}"
+    )
+
+
+def first_program(bed: Bed, problem: Problem) -> KernelProgram:
+    """Compiles the point that a search would try first. Raises TunerError."""
+    from benchmarks.gpu_check.points import Case, first_built
+
+    return first_built(Case(STRATEGIES[problem.dtype], problem), bed.target)[1]
+
+
+def peak_of(bed: Bed, dtype: str) -> float | None:
+    """Returns the documented peak; None for chips without one."""
+    from tuner.runtime.cuda.roofline import documented_flop_per_s
+
+    here = bed.here()
+    assert here is not None
+    try:
+        return documented_flop_per_s(here.facts, dtype)
+    except TunerError:
+        return None

@@ -1,0 +1,117 @@
+"""The GPU check, last part: short runs of the tuner, their best timed in turns with cuBLAS."""
+
+import functools
+import tempfile
+import time
+from typing import TYPE_CHECKING
+
+from benchmarks.gpu_check.checks import Check, CheckOutcome, failed, judged, skipped
+from benchmarks.gpu_check.device_under_test import SIMULATOR, Bed
+from tuner.core.chips import chip_of
+from tuner.core.kernel_program import KernelProgram
+from tuner.core.problem import Matmul, Problem
+from tuner.core.runs import record_of
+
+if TYPE_CHECKING:
+    from tuner.tuning.tuned_run import TunedRun
+
+SQUARE = (4096, 4096, 4096)
+PROBLEMS = (
+    *(Matmul(*SQUARE, dtype) for dtype in ("f16", "bf16", "tf32", "f32")),
+    Matmul(5376, 2048, 5376),
+)
+SEARCH_SHARE = (
+    0.5  # of a problem's seconds; the rest: cuBLAS twice, finals, the roofline, the float64 reference
+)
+LEAST_SEARCH_S = 3.0
+GRACE_S = 60.0  # beyond its share that a run may take before it counts as hanging
+SMALL = Matmul(48, 40, 32, "f16")  # for the simulator
+SMALL_TRIALS = 2
+
+
+def checks(bed: Bed) -> tuple[Check, ...]:
+    """Returns one run for each problem; on the simulator a small one without times."""
+    if bed.device == SIMULATOR:
+        return (Check(SMALL.key, lambda: tune_untimed(bed)),)
+    if not bed.is_hardware:
+        return (Check("runs", lambda: skipped(f"no clock on the {bed.device}")),)
+    end_s = time.monotonic() + bed.limit_s
+    count = len(PROBLEMS)
+    return tuple(
+        Check(
+            problem.key,
+            functools.partial(tune_timed, bed, problem, end_s, count - number),
+            bed.limit_s / count + GRACE_S,
+        )
+        for number, problem in enumerate(PROBLEMS)
+    )
+
+
+def share_s(end_s: float, now_s: float, runs: int) -> float:
+    """Returns the seconds to search in, for the first of several runs that share what is left."""
+    return max(LEAST_SEARCH_S, SEARCH_SHARE * (end_s - now_s) / runs)
+
+
+def tune_timed(bed: Bed, problem: Problem, end_s: float, runs: int) -> CheckOutcome:
+    """Tunes, then times the best in turns with cuBLAS. Raises TunerError."""
+    import tuner
+    from benchmarks.gpu_check.timing import versus
+
+    with tempfile.TemporaryDirectory() as folder:
+        budget_s = share_s(end_s, time.monotonic(), runs)
+        tuned = tuner.tune(problem, bed.target.text, budget_s=budget_s, db=f"{folder}/check.db")
+    if tuned.best is None:
+        return failed(f"no candidate worked: {counts_words(tuned)}")
+    program = recompiled(bed.chip, problem, tuned.best.script_text)
+    return joined(tuned, versus(bed.gpu(), problem, program))
+
+
+def recompiled(chip: str, problem: Problem, script_text: str) -> KernelProgram:
+    """Compiles the best script as the run did. Raises CandidateError."""
+    from tuner.core.target import Script
+    from tuner.targets.gpu.compiler import GpuCompiler
+    from tuner.targets.gpu.ptxas import find_ptxas
+
+    artifact = GpuCompiler(chip_of(chip), find_ptxas).compile(problem, Script.of(script_text))
+    assert artifact.program is not None
+    return artifact.program
+
+
+def joined(tuned: "TunedRun", timed: CheckOutcome) -> CheckOutcome:
+    """Returns the times in turns with what the run tells."""
+    assert tuned.best is not None
+    candidate, vendor = record_of(tuned.best).candidate, tuned.run.vendor
+    facts = {
+        "strategy": candidate.strategy,
+        "knobs": dict(candidate.choices),
+        "seconds_of_run": tuned.seconds,
+        "noise": tuned.run.noise,
+        "vendor_of_run_s": None if vendor is None else vendor.measurement.median_s,
+        **count_facts(tuned),
+        **timed.facts,
+    }
+    return CheckOutcome(timed.status, f"{timed.words}; {counts_words(tuned)}; {candidate.text}", facts)
+
+
+def tune_untimed(bed: Bed) -> CheckOutcome:
+    """Runs the tuner on the simulator: candidates are verified. Raises TunerError."""
+    import tuner
+
+    with tempfile.TemporaryDirectory() as folder:
+        database = f"{folder}/check.db"
+        tuned = tuner.tune(SMALL, bed.target.text, SMALL_TRIALS, workers=1, db=database)
+    return judged(tuned.counts.verified > 0, counts_words(tuned), **count_facts(tuned))
+
+
+def counts_words(tuned: "TunedRun") -> str:
+    """Returns what became of the trials."""
+    counts = tuned.counts
+    right = counts.measured + counts.verified
+    return f"{counts.proposed} tried, {right} right, {counts.failed} failed"
+
+
+def count_facts(tuned: "TunedRun") -> dict[str, int]:
+    """Returns the same for the results file."""
+    counts = tuned.counts
+    names = ("proposed", "measured", "verified", "failed", "reused")
+    return {name: int(getattr(counts, name)) for name in names}

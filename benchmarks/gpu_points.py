@@ -1,0 +1,119 @@
+"""Points of the GPU strategies that benchmarks compile, and the instructions they must end in."""
+
+import time
+from dataclasses import dataclass
+
+from tuner.core.candidate import Candidate
+from tuner.core.chips import chip_of
+from tuner.core.errors import CandidateError
+from tuner.core.kernel_program import KernelProgram
+from tuner.core.problem import Matmul, Problem
+from tuner.scripts.strategy import Binder, load_strategy
+from tuner.targets.gpu.compiler import GpuCompiler
+from tuner.targets.gpu.ptxas import require_ptxas
+
+TENSOR_CORES, CUDA_CORES = "matmul_gpu_mma_sync", "matmul_gpu_simt"
+Knob = int | str
+USUAL: dict[str, dict[str, Knob]] = {  # where a point says nothing else
+    TENSOR_CORES: {
+        **dict.fromkeys(("block_m", "block_n"), 128),
+        **dict.fromkeys(("warps_m", "warps_n"), 2),
+        **dict.fromkeys(("group", "splits"), 1),
+        "block_k": 32,
+        "depth": 3,
+        "split_by": "atomic",
+        "shared": "swizzle",
+        "pack": 0,
+    },
+    CUDA_CORES: {
+        **dict.fromkeys(("block_m", "block_n"), 128),
+        **dict.fromkeys(("thread_m", "thread_n", "unroll_k", "vector_a", "vector_b"), 4),
+        **dict.fromkeys(("split_m", "split_n", "depth"), 2),
+        "block_k": 16,
+        "group": 1,
+        "pad_bytes": 0,
+    },
+}
+
+
+@dataclass(frozen=True)
+class Point:
+    """A candidate of one problem, and the instructions that its machine code must be made of."""
+
+    problem: Problem
+    candidate: Candidate
+    mnemonics: tuple[str, ...]  # prefixes, as nvdisasm spells them
+
+    @property
+    def text(self) -> str:
+        """Returns one line that names it."""
+        return f"{self.problem.key} {self.candidate.text}"
+
+
+def point(strategy: str, problem: Problem, mnemonics: tuple[str, ...] = (), **knobs: Knob) -> Point:
+    """Returns a point with the strategy's usual knobs, changed."""
+    return Point(problem, Candidate.of(strategy, USUAL[strategy] | knobs), mnemonics)
+
+
+# LDGSTS is cp.async, LDSM ldmatrix; HMMA.16816 multiplies f16 and bf16, HMMA.1688 tf32.
+F16 = ("HMMA.16816.F32", "LDSM.16", "LDGSTS.E.BYPASS.128")
+BF16 = ("HMMA.16816.F32.BF16", "LDSM.16", "LDGSTS.E.BYPASS.128")
+TF32 = ("HMMA.1688.F32.TF32", "LDSM.16", "LDGSTS.E.BYPASS.128")
+F32 = ("FFMA", "LDS.128", "LDGSTS.E.BYPASS.128")
+F64 = ("DFMA", "LDS.128", "LDGSTS.E.BYPASS.128")
+SQUARE = (4096, 4096, 4096)
+DEEP = (5376, 2048, 5376)
+POINTS = (
+    point(TENSOR_CORES, Matmul(*SQUARE, "f16"), F16),
+    point(TENSOR_CORES, Matmul(*SQUARE, "bf16"), BF16),
+    point(TENSOR_CORES, Matmul(*SQUARE, "f16", "nt"), F16),
+    point(TENSOR_CORES, Matmul(*SQUARE, "f16", "tn"), F16),
+    point(TENSOR_CORES, Matmul(1000, 1000, 1000, "f16"), F16),
+    point(TENSOR_CORES, Matmul(*DEEP, "f16"), F16, block_n=256, warps_n=4, block_k=64, depth=2),
+    point(TENSOR_CORES, Matmul(*SQUARE, "tf32", "nt"), TF32, block_k=16),
+    point(CUDA_CORES, Matmul(*SQUARE), F32),
+    point(CUDA_CORES, Matmul(*DEEP), F32, depth=4),
+    point(CUDA_CORES, Matmul(2048, 2048, 2048, "f64"), F64, block_m=64, block_n=64, vector_a=2, vector_b=2),
+)
+
+
+@dataclass(frozen=True)
+class Built:
+    """A compiled point."""
+
+    program: KernelProgram
+    stage_s: tuple[tuple[str, float], ...]  # (stage, seconds)
+
+    @property
+    def compile_s(self) -> float:
+        """Returns the seconds of all stages."""
+        return sum(seconds for _, seconds in self.stage_s)
+
+
+class Builder:
+    """Compiles points for one chip, in one process and one MLIR context."""
+
+    def __init__(self, chip: str) -> None:
+        """Asks ptxas who it is, which is no part of any point's time."""
+        ptxas = require_ptxas()
+        self._compiler = GpuCompiler(chip_of(chip), lambda: ptxas)
+        self._binders: dict[tuple[str, Problem], Binder] = {}
+
+    def build(self, wanted: Point) -> Built:
+        """Compiles one point. Raises CandidateError, for what could not be launched too."""
+        start = time.perf_counter()
+        script = self._binder(wanted).bind(wanted.candidate)
+        bind_s = time.perf_counter() - start
+        artifact = self._compiler.compile(wanted.problem, script)
+        if artifact.refusal is not None:
+            raise CandidateError(artifact.refusal.stage, artifact.refusal.reason)
+        assert artifact.program is not None
+        return Built(artifact.program, (("bind", bind_s), *artifact.stage_s))
+
+    def _binder(self, wanted: Point) -> Binder:
+        """Returns the binder that a run would use for all candidates: templates are compiled once."""
+        key = (wanted.candidate.strategy, wanted.problem)
+        if key not in self._binders:
+            strategies = (load_strategy(wanted.candidate.strategy),)
+            self._binders[key] = Binder(strategies, wanted.problem, wanted.problem.variables(), 1)
+        return self._binders[key]

@@ -1,0 +1,120 @@
+"""Two processes that take turns on one problem: the tuned kernel in one, the vendor library in the other.
+
+Separate processes, because the library's threads spin after a call; turns, because clocks drift.
+"""
+
+import os
+import statistics
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from tuner.core.errors import Failure, Stage, TunerError
+from tuner.core.problem import Problem
+from tuner.core.record import Measurement
+from tuner.core.target import Effort, Script
+from tuner.payload.reference import reference_bytes
+from tuner.runtime.cpu.describe_host import processors
+from tuner.targets.cpu.target import CpuTarget
+from tuner.targets.cpu.vendor import VendorService
+from tuner.tuning.parts.vendor import library_environment
+from tuner.workers.protocol import Factory, Reply, ServiceSpec
+from tuner.workers.worker import Worker
+
+TURN = Effort(budget_s=0.04, min_samples=3, max_samples=40)
+ROUNDS = 15
+TIMEOUT_S = 300.0
+MEMORY_BYTES = 6 << 30  # beside the arrays
+
+
+@dataclass(frozen=True)
+class Contest:
+    """Medians over the turns, and the median of the ratios of neighbouring turns."""
+
+    kernel_s: float
+    vendor_s: float
+    ratio: float  # vendor time / kernel time: above 1 the kernel is faster
+    low: float  # quartiles of the ratios
+    high: float
+
+
+class KernelRival:
+    """Serves samples of one kernel, in a child process."""
+
+    def __init__(
+        self,
+        announce: Callable[[str], None],
+        problem: Problem,
+        script: str,
+        threads: int,
+        pin_to: tuple[int, ...],
+    ) -> None:
+        self._problem = problem
+        self._target = CpuTarget(threads, pin_to)
+        self._loaded = self._target.load(problem, self._target.compile(problem, Script.of(script)))
+        self._rng = np.random.default_rng(0)
+        self._target.verify(problem, self._loaded, self._rng)
+
+    def sample(self, effort: Effort) -> Measurement:
+        """Times one turn."""
+        return self._target.measure(self._problem, self._loaded, effort, self._rng)
+
+
+class VendorRival:
+    """Serves samples of the vendor library, in a child process."""
+
+    def __init__(self, announce: Callable[[str], None], problem: Problem, threads: int) -> None:
+        self._service = VendorService(problem, threads, 0)
+
+    def sample(self, effort: Effort) -> Measurement:
+        """Times one turn."""
+        return self._service.sample(effort)
+
+
+def contest(problem: Problem, script: str, threads: int) -> Contest:
+    """Runs the turns. Raises TunerError when one of the two cannot run."""
+    kernel = Factory("benchmarks.paired_timing:KernelRival", (problem, script, threads, processors(threads)))
+    vendor = Factory("benchmarks.paired_timing:VendorRival", (problem, threads))
+    limit = MEMORY_BYTES + 2 * reference_bytes(problem)
+    # the kernel's process wants the library for its reference only: no threads that spin beside the kernel
+    specs = (
+        ServiceSpec("kernel", kernel, library_environment(1)),
+        ServiceSpec("vendor", vendor, library_environment(threads)),
+    )
+    workers = [Worker(spec, limit) for spec in specs]
+    try:
+        turns = [tuple(_turn(worker, workers) for worker in workers) for _ in range(ROUNDS)]
+    finally:
+        for worker in workers:
+            worker.kill()
+    ratios = [vendor_s / kernel_s for kernel_s, vendor_s in turns]
+    low, middle, high = statistics.quantiles(ratios, n=4)
+    kernel_s, vendor_s = (statistics.median(column) for column in zip(*turns, strict=True))
+    return Contest(kernel_s, vendor_s, middle, low, high)
+
+
+def load() -> float:
+    """Returns the load average of the last minute: two threads mean nothing on a busy machine."""
+    return os.getloadavg()[0]
+
+
+def _turn(worker: Worker, workers: list[Worker]) -> float:
+    """Samples one while the others stand still: a library's threads spin for long after its call."""
+    others = [other for other in workers if other is not worker]
+    for other in others:
+        other.pause()
+    median_s = _sample(worker).median_s
+    for other in others:
+        other.resume()
+    return median_s
+
+
+def _sample(worker: Worker) -> Measurement:
+    worker.submit("sample", TURN, stage=Stage.MEASURE, timeout_s=TIMEOUT_S)
+    while not isinstance(news := worker.wait(), Reply):
+        worker.go_ahead()
+    if isinstance(news.value, Failure):
+        raise TunerError(f"{news.value.stage.value}: {news.value.reason}")
+    assert isinstance(news.value, Measurement)
+    return news.value

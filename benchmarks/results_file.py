@@ -1,0 +1,58 @@
+"""The form of every results file: what was run, on which machine, when, and the rows."""
+
+import argparse
+import datetime
+import json
+import os
+import platform
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from tuner.runtime.cpu.describe_host import describe_machine
+from tuner.version import __version__
+
+RESULTS = Path(__file__).parent / "results"
+
+
+def report(
+    benchmark: str, settings: dict[str, Any], rows: list[dict[str, Any]], summary: dict[str, Any]
+) -> dict[str, Any]:
+    """Returns one JSON document."""
+    return {
+        "benchmark": benchmark,
+        "settings": settings,
+        "summary": summary,
+        "rows": rows,
+        "machine": asdict(describe_machine()),
+        "system": {
+            "kernel": platform.release(),
+            "python": platform.python_version(),
+            "load": os.getloadavg(),
+        },
+        "tuner": __version__,
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+    }
+
+
+def add_report_options(parser: argparse.ArgumentParser) -> None:
+    """Adds where the document goes: what ``emit`` is told."""
+    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
+    parser.add_argument("--output", type=_results_file, help="write the document to this file too")
+
+
+def emit(document: dict[str, Any], is_json: bool, output: Path | None) -> None:
+    """Prints the document, and writes it where asked."""
+    text = json.dumps(document, indent=1)
+    if output is not None:
+        output.write_text(text + "\n")
+    if is_json:
+        print(text)
+
+
+def _results_file(word: str) -> Path:
+    """Returns a file to write to. Raises ArgumentTypeError before hours are spent for one that cannot be."""
+    file = Path(word)
+    if not file.absolute().parent.is_dir() or file.is_dir():
+        raise argparse.ArgumentTypeError(f"found {word!r}, allowed a file in a folder that is there")
+    return file

@@ -1,0 +1,1 @@
+"""How good searches and spaces are: replays of recorded spaces, warm starts, mining."""

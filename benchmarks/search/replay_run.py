@@ -1,0 +1,38 @@
+"""One search through a space whose times are known."""
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from benchmarks.search.replay_space import ReplaySpace
+from tuner.samplers import make_sampler
+
+
+@dataclass(frozen=True, eq=False)
+class ReplayedSearch:
+    """What one search found, and what that cost."""
+
+    found_s: npt.NDArray[np.float64]  # best time by number of evaluations; inf before the first
+    evaluations: int  # of different rows: fewer than steps where a search ended before
+    asks: int
+    ask_s: float  # all of them
+
+
+def replay(space: ReplaySpace, sampler: str, seed: int, evaluations: int) -> ReplayedSearch:
+    """Searches with one of our samplers. A failure is an evaluation too."""
+    method = make_sampler(sampler, space.feasible, seed)
+    best, found = np.inf, []
+    spent_s = 0.0
+    for number in range(min(evaluations, space.feasible.rows)):
+        start = time.perf_counter()
+        row = method.ask(number)
+        spent_s += time.perf_counter() - start
+        if row is None:
+            raise AssertionError(f"{sampler}: no row as trial {number} of {space.feasible.rows}")
+        time_s = float(space.times_s[row])
+        method.tell(row, None if np.isnan(time_s) else time_s)
+        best = min(best, np.inf if np.isnan(time_s) else time_s)
+        found.append(best)
+    return ReplayedSearch(np.array(found), len(found), len(found), spent_s)

@@ -1,0 +1,71 @@
+"""What a database says when it cannot do its work, as one line for people."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sqlalchemy.exc import DBAPIError, OperationalError
+
+from tuner.core.errors import UsageError
+
+BUSY_LIMIT_S = 30.0  # how long a writer waits for another one
+BEYOND_64_BITS = "found a number beyond 64 bits, allowed -2^63 to 2^63 - 1"
+
+# https://www.sqlite.org/rescode.html: extended codes begin with the name of their primary code
+SQLITE_SENTENCES = (
+    ("SQLITE_NOTADB", "found a file that is not a database, allowed a SQLite file or a path that is free"),
+    ("SQLITE_CORRUPT", "found a damaged database; restore a copy, or choose another file with --db"),
+    ("SQLITE_FULL", "the disk is full; what was stored before is kept"),
+    ("SQLITE_READONLY", "is read-only: it can be queried, not written"),
+    (
+        "SQLITE_CANTOPEN",
+        "cannot be opened; allowed a file that may be read, in a directory that may be written",
+    ),
+    ("SQLITE_BUSY", f"is locked by another process for more than {BUSY_LIMIT_S:.0f} s"),
+    (
+        "SQLITE_IOERR",
+        "the disk refused to read or write (quota, size limit or defect); what was stored is kept",
+    ),
+)
+# https://www.postgresql.org/docs/current/errcodes-appendix.html: classes, and single codes
+POSTGRES_SENTENCES = (
+    ("22003", BEYOND_64_BITS),
+    ("53100", "the server's disk is full; what was stored before is kept"),
+    ("25006", "is read-only: it can be queried, not written"),
+    ("42501", "this user lacks a permission"),
+    ("3D000", "does not exist on the server"),
+    ("08", "the connection was lost"),
+    ("28", "the server refused the user or password"),
+    ("53", "the server is short of resources"),
+    ("57", "the server stopped or cancelled the work"),
+    ("58", "the server's system failed"),
+)
+
+
+@contextmanager
+def told_plainly(shown: str) -> Iterator[None]:
+    """Turns what the machine or the server refuses into UsageError; our own mistakes pass as they are."""
+    try:
+        yield
+    except DBAPIError as error:
+        sentence = _sentence(error)
+        if sentence is None:
+            raise
+        raise UsageError(f"database {shown}: {sentence}") from error
+    except OverflowError as error:
+        raise UsageError(f"database {shown}: {BEYOND_64_BITS}") from error
+
+
+def _sentence(error: DBAPIError) -> str | None:
+    if isinstance(error.orig, sqlite3.Error):
+        return _matching(getattr(error.orig, "sqlite_errorname", ""), SQLITE_SENTENCES)
+    state = getattr(error.orig, "sqlstate", None)
+    if state is not None:
+        return _matching(state, POSTGRES_SENTENCES)
+    if isinstance(error, OperationalError):  # no answer from a server: libpq's words are all there is
+        return " ".join(str(error.orig).split())
+    return None
+
+
+def _matching(code: str, sentences: tuple[tuple[str, str], ...]) -> str | None:
+    return next((sentence for prefix, sentence in sentences if code.startswith(prefix)), None)

@@ -1,0 +1,45 @@
+"""Columns of JSON: the conditions of a measurement, and the first points of a run."""
+
+from dataclasses import asdict
+from typing import Any
+
+from tuner.core.candidate import Candidate
+from tuner.core.gpu_conditions import Conditions, GpuState, Span
+from tuner.core.runs import FirstPoint
+
+
+def stored_conditions(conditions: Conditions | None) -> dict[str, Any] | None:
+    """Returns the fields of all readings."""
+    return None if conditions is None else asdict(conditions)
+
+
+def conditions_of(stored: dict[str, Any] | None) -> Conditions | None:
+    """Reads conditions back."""
+    if stored is None:
+        return None
+    between = stored.get("between")  # older ones have none
+    return Conditions(
+        GpuState(**_with_reasons(stored["before"])),
+        GpuState(**_with_reasons(stored["after"])),
+        None if between is None else Span(**_with_reasons(between)),
+    )
+
+
+def _with_reasons(stored: dict[str, Any]) -> dict[str, Any]:
+    return stored | {"slowdowns": tuple(stored["slowdowns"])}
+
+
+def stored_point(point: FirstPoint) -> dict[str, Any]:
+    """Returns the fields of a point."""
+    return {
+        "strategy": point.candidate.strategy,
+        "knobs": dict(point.candidate.choices),
+        "origin": point.origin,
+        "source": point.source,
+    }
+
+
+def point_of(stored: dict[str, Any]) -> FirstPoint:
+    """Reads a point back."""
+    candidate = Candidate.of(stored["strategy"], stored["knobs"])
+    return FirstPoint(candidate, stored["origin"], stored["source"])

@@ -1,0 +1,164 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tuner.analysis.constraint_mining import Observation, mine
+from tuner.core.candidate import Value
+from tuner.core.errors import Failure, Stage
+from tuner.space.expression import parse
+
+KNOBS: dict[str, tuple[Value, ...]] = {
+    "tile_m": (4, 8, 16, 32),
+    "tile_n": (8, 16, 32, 64),
+    "unroll": (1, 2, 4),
+    "order": ("mn", "nm"),
+    "split": ("none", "m", "n"),
+}
+SHAPES = ((64, 64, 64), (10, 30, 7), (512, 16, 16), (24, 48, 9))
+RULES = (
+    "tile_m * tile_n <= 256",
+    "tile_m < 32",
+    "split != 'n'",
+    "tile_m <= tile_n",
+    "tile_m <= m",
+    "n % tile_n == 0",
+    "n % (tile_m * unroll) == 0",
+    "tile_m * unroll <= tile_n",
+    "tile_m * tile_n * unroll < 900",
+    "split != 'm' or unroll > 1",
+    "order == 'mn' or tile_n >= 32",
+    "order == 'mn' or split != 'm' or tile_m < 16",
+)
+
+
+def drawn(seed: int, count: int, shapes: tuple[tuple[int, int, int], ...] = SHAPES) -> list[dict[str, Value]]:
+    rng = np.random.default_rng(seed)
+    points: dict[str, dict[str, Value]] = {}
+    while len(points) < count:
+        sizes = dict(zip("mnk", shapes[rng.integers(len(shapes))], strict=True))
+        knobs = {name: choices[rng.integers(len(choices))] for name, choices in KNOBS.items()}
+        points[str((sizes, knobs))] = {**knobs, **sizes, "vector_registers": 32}
+    return list(points.values())
+
+
+def observed(
+    points: list[dict[str, Value]], rule: str, reason: str = "spills 5 registers"
+) -> tuple[Observation, ...]:
+    holds = parse(rule, "f")
+    return tuple(
+        Observation(
+            tuple(point.items()),
+            None if holds.evaluate(point) else Failure(Stage.COMPILE, reason.replace("5", str(number))),
+            trials=1 + number % 2,
+            problem=f"{point['m']}",
+        )
+        for number, point in enumerate(points)
+    )
+
+
+def truth(text: str, observations: tuple[Observation, ...]) -> list[bool]:
+    return [bool(parse(text, "f").evaluate(dict(each.values))) for each in observations]
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_planted_rule_is_found(rule: str) -> None:
+    observations = observed(drawn(3, 250), rule)
+    (found,) = mine(observations, tuple(KNOBS))
+    assert truth(found.constraint, observations) == truth(rule, observations)
+    assert found.constraint.count(" or ") == rule.count(" or ")
+    assert found.trials == sum(each.trials for each in observations if each.failure is not None)
+    assert found.stage is Stage.COMPILE
+    assert found.reason.startswith("spills ")
+    assert found.chance < 1e-6
+
+
+@pytest.mark.parametrize(
+    ("rule", "wanted"),
+    [
+        ("tile_m < 32", "tile_m < 32"),
+        ("split != 'n'", "split != 'n'"),
+        ("tile_m <= m", "tile_m <= m"),
+        ("tile_m * tile_n <= 256", "tile_m * tile_n < 512"),  # nothing between was tried
+    ],
+)
+def test_a_rule_reads_as_one_would_write_it(rule: str, wanted: str) -> None:
+    shapes = tuple((m, 64, 64) for m in (5, 10, 20, 40))
+    (found,) = mine(observed(drawn(1, 300, shapes), rule), tuple(KNOBS))
+    assert found.constraint == wanted
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.integers(0, 2**32), st.sampled_from(RULES), st.floats(0, 0.3), st.integers(2, 8))
+def test_no_suggestion_excludes_a_success(seed: int, rule: str, noise: float, min_support: int) -> None:
+    rng = np.random.default_rng(seed)
+    observations = tuple(
+        each
+        if rng.random() > noise
+        else Observation(each.values, Failure(Stage.RUN, "crashed") if rng.random() < 0.5 else None, 1, "p")
+        for each in observed(drawn(seed, 120), rule)
+    )
+    explained = np.zeros(len(observations), bool)
+    for found in mine(observations, tuple(KNOBS), min_support):
+        holds = np.array(truth(found.constraint, observations))
+        assert all(holds[n] for n, each in enumerate(observations) if each.failure is None)
+        assert np.count_nonzero(~holds) >= min_support
+        explained |= ~holds
+        assert found.trials == sum(trials for _, trials in found.problems)
+        assert found.trials == sum(each.trials for no, each in zip(~holds, observations, strict=True) if no)
+
+
+# The limit of 1 in 100 is a bound that counts every rule as an independent one; far fewer are found
+@pytest.mark.parametrize("seed", range(25))
+def test_failures_without_a_cause_give_no_suggestion(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    share = rng.uniform(0.1, 0.9)
+    observations = tuple(
+        Observation(
+            tuple(point.items()), Failure(Stage.RUN, "crashed") if rng.random() < share else None, 1, "p"
+        )
+        for point in drawn(seed, 100)
+    )
+    assert mine(observations, tuple(KNOBS)) == ()
+
+
+def test_two_causes_are_told_apart() -> None:
+    points = drawn(5, 400)
+    wide = observed(points, "tile_m < 32", "spills 5 registers")
+    split = observed(points, "split != 'n'", "is not supported")
+    both = tuple(a if a.failure is not None else b for a, b in zip(wide, split, strict=True))
+    assert {each.constraint: each.reason.split()[0] for each in mine(both, tuple(KNOBS))} == {
+        "tile_m < 32": "spills",
+        "split != 'n'": "is",
+    }
+
+
+def test_fewer_failures_than_asked_for_are_not_explained() -> None:
+    observations = observed(drawn(2, 200), "tile_m < 32")
+    failed = sum(each.failure is not None for each in observations)
+    assert len(mine(observations, tuple(KNOBS), failed)) == 1
+    assert mine(observations, tuple(KNOBS), failed + 1) == ()
+
+
+@pytest.mark.parametrize("rule", ["1 == 0", "1 == 1"])
+def test_where_all_fail_or_none_does_nothing_can_be_said(rule: str) -> None:
+    assert mine(observed(drawn(0, 50), rule), tuple(KNOBS)) == ()
+
+
+def test_nothing_observed_gives_nothing() -> None:
+    assert mine((), ()) == ()
+
+
+def test_a_zero_knob_counts_as_a_divisor_that_a_constraint_refuses() -> None:
+    points: list[dict[str, Value]] = [
+        {"block": b, "tile": t, "m": 48} for b in (0, 32, 48, 96) for t in range(1, 33)
+    ]
+    observations = observed(points, "block % tile == 0")
+    (found,) = mine(observations, ("block", "tile"))
+    assert truth(found.constraint, observations) == truth("block % tile == 0", observations)
+
+
+def test_a_name_that_some_points_lack_is_not_used() -> None:
+    observations = observed(drawn(4, 200), "tile_m < 32")
+    cut = Observation(observations[0].values[1:], None, 1, "p")
+    assert all("tile_m" not in each.constraint for each in mine((*observations[1:], cut), tuple(KNOBS)))

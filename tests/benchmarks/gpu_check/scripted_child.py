@@ -1,0 +1,63 @@
+"""A child of the GPU check whose checks go wrong in every way there is."""
+
+import argparse
+import os
+import signal
+import time
+
+from benchmarks.gpu_check.checks import Check, CheckOutcome, passed, skipped
+from benchmarks.gpu_check.child import ask
+from tuner.core.errors import UsageError
+
+HANG_LIMIT_S = 0.5
+
+
+def refuse() -> CheckOutcome:
+    raise UsageError("words: found none, allowed some")
+
+
+def crash() -> CheckOutcome:
+    os.kill(os.getpid(), signal.SIGSEGV)
+    return passed()
+
+
+def defect() -> CheckOutcome:
+    raise LookupError("a defect of ours")
+
+
+def hang() -> CheckOutcome:
+    time.sleep(60)
+    return passed()
+
+
+CHECKS = {
+    "mixed": (
+        Check("right", lambda: passed("fine", number=7)),
+        Check("refused", refuse),
+        Check("crashing", crash),
+        Check("broken", defect),
+        Check("hanging", hang, HANG_LIMIT_S),
+        Check("last", lambda: skipped("no reason")),
+    ),
+    "slow": (Check("right", passed), Check("long", hang, 60.0), Check("late", passed)),
+    "right": (Check("right", passed),),
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("checks", choices=[*CHECKS, "none", "nothing"])
+    parser.add_argument("--start", type=int)
+    parser.add_argument("--limit", type=float)
+    parser.add_argument("--pipe", type=int)
+    words, _ = parser.parse_known_args()
+    if words.checks == "none":
+        raise SystemExit("no checks here")
+    if words.checks == "nothing":
+        time.sleep(60)
+    with os.fdopen(words.pipe, "w") as pipe:
+        ask(CHECKS[words.checks], words.start, words.limit, pipe)
+
+
+if __name__ == "__main__":
+    main()

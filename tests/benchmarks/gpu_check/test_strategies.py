@@ -1,0 +1,104 @@
+"""The GPU against its simulator: agreement on stand-ins, and each kind of disagreement found."""
+
+import numpy as np
+import pytest
+
+from benchmarks.gpu_check.device_under_test import CUDA, SIMULATOR, STUB, Bed
+from benchmarks.gpu_check.points import Case, built, cases, gpu_strategies
+from benchmarks.gpu_check.strategies import agree, checks, compared, run_on
+from tuner.core.problem import Matmul, Problem
+from tuner.payload.reference import Inputs, draw, draw_base
+from tuner.runtime.simulated.device import SimulatedDevice
+
+NAIVE = Case("matmul_gpu_naive", Matmul(9, 33, 5))
+
+
+def inputs(problem: Problem) -> Inputs:
+    rng = np.random.default_rng(0)
+    return draw(problem, draw_base(problem, rng), rng)
+
+
+PROBLEM = Matmul(4, 6, 8)
+INPUTS = inputs(PROBLEM)
+RIGHT = INPUTS.expected.astype(np.float32)
+
+
+def test_every_strategy_has_every_dtype_and_layout_and_odd_sizes() -> None:
+    for entry in gpu_strategies():
+        problems = [case.problem for case in cases() if case.strategy == entry.name]
+        kinds = {(problem.dtype, problem.layout) for problem in problems}
+        assert kinds == {(dtype, layout) for dtype in entry.dtypes for layout in entry.layouts}
+        assert {problem.epilogue for problem in problems} == set(entry.epilogues)
+        assert any(size % 8 for problem in problems for size in problem.sizes)
+        assert len(problems) >= 3
+
+
+def test_a_list_cut_short_still_has_each_strategy() -> None:
+    names = [entry.name for entry in gpu_strategies()]
+    assert [case.strategy for case in cases()[: len(names)]] == names
+    quick = checks(Bed(SIMULATOR, "sm_90", is_quick=True))
+    assert len(quick) == len(names) < len(checks(Bed(SIMULATOR, "sm_90"))) < len(checks(Bed(CUDA, "sm_90")))
+
+
+def test_equal_results_agree() -> None:
+    outcome = compared(INPUTS, RIGHT, RIGHT.copy(), {})
+    assert outcome.status == "passed"
+    assert (outcome.facts["other_bits"], outcome.facts["difference"]) == (0, 0.0)
+
+
+def test_other_bits_within_rounding_are_counted_but_right() -> None:
+    found = RIGHT.copy()
+    found[1, 2] = np.nextafter(found[1, 2], np.float32(np.inf))
+    outcome = compared(INPUTS, found, RIGHT, {})
+    assert (outcome.status, outcome.facts["other_bits"]) == ("passed", 1)
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, 100.0])
+def test_a_wrong_element_of_the_gpu_is_told_with_its_place(wrong: float) -> None:
+    found = RIGHT.copy()
+    found[3, 5] = wrong
+    outcome = compared(INPUTS, found, RIGHT, {})
+    assert outcome.status == "failed"
+    assert outcome.words.startswith("the GPU is wrong: 1 of 24 elements are wrong; worst at [3, 5]")
+    (place,) = outcome.facts["disagreements"]
+    assert (place["row"], place["column"], place["gpu"]) == (3, 5, str(np.float32(wrong)))
+
+
+def test_a_wrong_simulator_is_told() -> None:
+    simulated = RIGHT.copy()
+    simulated[0, 0] += 100.0
+    assert compared(INPUTS, RIGHT, simulated, {}).words.startswith("the simulator is wrong: 1 of 24")
+
+
+def test_results_that_are_right_but_too_far_apart_disagree() -> None:
+    off = (0.9 * INPUTS.tolerance).astype(np.float32)
+    outcome = compared(INPUTS, RIGHT + off, RIGHT - off, {})
+    assert outcome.status == "failed"
+    assert outcome.facts["difference"] == pytest.approx(1.8, rel=0.1)
+    assert len(outcome.facts["disagreements"]) == 5
+
+
+@pytest.mark.mlir
+@pytest.mark.parametrize("device", [SIMULATOR, STUB])
+def test_a_point_agrees_on_what_stands_for_a_gpu(device: str) -> None:
+    bed = Bed(device, "sm_90")
+    outcome = agree(bed, NAIVE, bed.open())
+    assert (outcome.status, outcome.facts["other_bits"], outcome.facts["elements"]) == ("passed", 0, 9 * 33)
+
+
+@pytest.mark.mlir
+def test_a_kernel_that_leaves_elements_out_is_found() -> None:
+    bed = Bed(SIMULATOR, "sm_90")
+    _, program = built(Case(NAIVE.strategy, Matmul(9, 33, 4)), bed.target)
+    wanted = inputs(NAIVE.problem)
+    found, stray_bytes = run_on(SimulatedDevice("sm_90"), program, wanted)
+    assert stray_bytes == 0
+    assert compared(wanted, found, wanted.expected.astype(np.float32), {}).status == "failed"
+
+
+@pytest.mark.mlir
+def test_writes_beyond_c_are_counted() -> None:
+    bed = Bed(SIMULATOR, "sm_90")
+    _, program = built(Case("matmul_gpu_mma_sync", Matmul(8, 8, 8, "f16")), bed.target)
+    narrow = inputs(Matmul(8, 8, 8, "f16", output="f16"))
+    assert run_on(SimulatedDevice("sm_90"), program, narrow)[1] == 8 * 8 * 2

@@ -1,0 +1,62 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.search import kernel_tuner, search_replay
+from tests.benchmarks.search.test_replay_space import SHIPPED
+
+RUN = ("--evaluations", "30", "--seeds", "2", "--json")
+
+
+def run(monkeypatch: pytest.MonkeyPatch, *words: str) -> None:
+    monkeypatch.setattr("sys.argv", ["search_replay", *words])
+    monkeypatch.setattr(kernel_tuner, "is_installed", lambda: False)
+    monkeypatch.setattr(search_replay, "is_installed", lambda: False)
+    search_replay.main()
+
+
+def test_searches_are_compared_on_a_recording(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    written = tmp_path / "out.json"
+    run(monkeypatch, str(SHIPPED), "--sampler", "random", "evolution", *RUN, "--output", str(written))
+    out = capsys.readouterr().out
+    document: dict[str, Any] = json.loads(out)
+    assert json.loads(written.read_text()) == document
+    assert [row["search"] for row in document["rows"]] == ["random", "evolution"]
+    for row in document["rows"]:
+        assert row["asks_per_evaluation"] == 1
+        assert set(row["share_of_optimum"]) == {"25"}
+        assert 0 < row["share_of_optimum"]["25"] <= 1
+        assert row["p"] <= 1
+        assert row["p_standard_error"] > 0
+    assert set(document["summary"]["mean_p"]) == {"random", "evolution"}
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((), "found no space, allowed files and --synthetic N"),
+        (("none.json",), "none.json: found no readable file"),
+        ((str(SHIPPED), "--sampler", "guess"), "sampler: found 'guess', allowed tpe, "),
+        ((str(SHIPPED), "--seeds", "0"), "--seeds: found 0, allowed 1 or more"),
+        (
+            (str(SHIPPED), "--output", "none/x"),
+            "--output: found 'none/x', allowed a file in a folder that is",
+        ),
+        ((str(SHIPPED), "--kernel-tuner", "guess"), "--kernel-tuner: found 'guess', allowed random_sample, "),
+        ((str(SHIPPED), "--kernel-tuner"), "--kernel-tuner: found no package kernel_tuner"),
+    ],
+)
+def test_wrong_words_are_told_in_a_line(
+    words: tuple[str, ...],
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        run(monkeypatch, *words)
+    assert message in f"{ended.value.code} {capsys.readouterr().err}"
+    assert ended.value.code not in (0, None)

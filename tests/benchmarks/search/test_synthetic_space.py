@@ -1,0 +1,36 @@
+import numpy as np
+import pytest
+
+from benchmarks.search.replay_space import ReplaySpace
+from benchmarks.search.synthetic_space import NOISE, ROWS, SPREAD, STEPS_MIN, synthetic_space
+
+
+@pytest.fixture(scope="module")
+def spaces() -> list[ReplaySpace]:
+    return [synthetic_space(seed) for seed in range(12)]
+
+
+def test_spaces_have_interactions_and_a_time_for_most_rows(spaces: list[ReplaySpace]) -> None:
+    for space in spaces:
+        assert ROWS[0] <= space.feasible.rows <= ROWS[1]
+        assert space.feasible.rows < 0.9 * space.feasible.cartesian
+        assert np.isnan(space.times_s).mean() < 0.25
+        assert space.steps >= STEPS_MIN
+
+
+def test_they_reach_from_nearly_flat_to_steep(spaces: list[ReplaySpace]) -> None:
+    spreads = [float(np.log(np.median(space.ordered_s) / space.ordered_s[0])) for space in spaces]
+    assert all(SPREAD[0] < spread < SPREAD[1] + 5 * NOISE[1] for spread in spreads)
+    assert min(spreads) < 0.3 < 0.7 < max(spreads)
+
+
+def test_the_best_of_most_have_twins(spaces: list[ReplaySpace]) -> None:
+    near = [float(space.ordered_s[4] / space.ordered_s[0]) for space in spaces]
+    assert sum(share < 1.03 for share in near) > len(near) / 2
+    assert max(near) > 1.03  # and a few are alone
+
+
+def test_equal_seeds_give_equal_spaces_and_others_do_not(spaces: list[ReplaySpace]) -> None:
+    one, again, other = spaces[3], synthetic_space(3), spaces[5]
+    assert one.feasible.spaces == again.feasible.spaces != other.feasible.spaces
+    assert np.array_equal(one.times_s, again.times_s, equal_nan=True)

@@ -1,0 +1,39 @@
+"""A GPU made of the stand-in for libcuda and the PTX simulator, which takes PTX only."""
+
+from typing import Any
+
+from benchmarks.gpu_check.stub_driver import StubDriver, stub_library
+from tuner.bundle.measure.session import Gpu as Here
+from tuner.payload.sampled_reference import compare_sampled
+from tuner.runtime.cuda.probe import describe_gpu
+from tuner.targets.gpu import event_timing
+from tuner.targets.gpu.judge import GpuJudge
+from tuner.targets.gpu.local_gpu import LocalGpu
+from tuner.workers.protocol import Factory
+
+FEW = 2  # samples: simulated runs are slow, and what they take is not looked at
+CACHE_BYTES = 4096
+
+
+class PtxDriver(StubDriver):
+    """A driver that finds no kernel in machine code."""
+
+    def _describe(self, image: bytes, name: bytes, sizes: Any) -> int:
+        return -1 if image.startswith(b"\x7fELF") else super()._describe(image, name, sizes)
+
+
+def judge(chip: str, library: str) -> GpuJudge:
+    """Returns the judge on it, in a child process."""
+    event_timing.MIN_SAMPLES = event_timing.COLD_SAMPLES = FEW
+    stub = PtxDriver(library=library)
+    describe = lambda: describe_gpu(stub.path)  # noqa: E731
+    return GpuJudge(chip, describe, lambda here: LocalGpu(stub.open(), CACHE_BYTES), compare_sampled)
+
+
+def here(vendor: Any) -> Here:
+    """Returns what the command is given in place of the GPU of this machine. Skips without a C compiler."""
+    library = str(stub_library())
+    facts = describe_gpu(library).facts
+    return Here(
+        facts, lambda chip: Factory("tests.bundle.measure.simulated_gpu:judge", (chip, library)), vendor
+    )

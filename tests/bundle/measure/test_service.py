@@ -1,0 +1,94 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.bundle.values import PROBLEM, program, timed
+from tuner.bundle.measure.service import MeasuringService, measuring_spec
+from tuner.core.bench import FinalTimes
+from tuner.core.errors import CandidateError, Stage
+from tuner.core.measured_elsewhere import CUBIN, PTX
+from tuner.core.problem import Problem
+from tuner.core.record import Measurement, Verdict
+from tuner.core.target import AbstractJudge, Artifact, Effort
+from tuner.workers.group_timing import Group
+from tuner.workers.protocol import Factory
+
+CUBIN_CODE = b"\x7fELF"
+
+
+class PickyJudge(AbstractJudge):
+    """Refuses some code at some stage."""
+
+    def __init__(self, refused: dict[str, Stage]) -> None:
+        self._refused = refused
+
+    def load(self, problem: Problem, artifact: Artifact) -> object:
+        assert artifact.program is not None
+        code = CUBIN if artifact.program.cubin else PTX
+        if code in self._refused:
+            raise CandidateError(self._refused[code], f"no {code} here")
+        return code
+
+    def verify(self, problem: Problem, loaded: object, rng: np.random.Generator) -> Verdict:
+        return Verdict(0.0, 1)
+
+    def measure(
+        self, problem: Problem, loaded: object, effort: Effort, rng: np.random.Generator
+    ) -> Measurement:
+        return timed()
+
+    def measure_together(
+        self, problem: Problem, loaded: tuple[object, ...], effort: Effort, rng: np.random.Generator
+    ) -> tuple[Measurement, ...]:
+        return tuple(timed() for _ in loaded)
+
+
+def service(announced: list[str], **refused: Stage) -> MeasuringService:
+    return MeasuringService(
+        announced.append, Factory("tests.bundle.measure.test_service:PickyJudge", (refused,))
+    )
+
+
+def artifact(cubin: bytes = CUBIN_CODE) -> Artifact:
+    return Artifact("", "", (), program=program(cubin=cubin))
+
+
+def test_cublas_in_the_child_chooses_for_itself() -> None:
+    assert ("NVIDIA_TF32_OVERRIDE", None) in measuring_spec(Factory("of:anything")).environment
+
+
+def test_machine_code_runs_where_it_is_taken() -> None:
+    announced: list[str] = []
+    assert service(announced).judge(PROBLEM, artifact(), Effort(), 0).code == CUBIN
+    assert announced == ["timing"]
+
+
+def test_ptx_runs_where_there_is_nothing_else() -> None:
+    assert service([]).judge(PROBLEM, artifact(b""), Effort(), 0).code == PTX
+
+
+def test_ptx_runs_where_machine_code_is_not_taken() -> None:
+    assert service([], cubin=Stage.LOAD).judge(PROBLEM, artifact(), Effort(), 0).code == PTX
+
+
+def test_where_neither_is_taken_the_reason_is_that_of_the_machine_code() -> None:
+    with pytest.raises(CandidateError, match="no cubin here"):
+        service([], cubin=Stage.LOAD, ptx=Stage.LOAD).judge(PROBLEM, artifact(), Effort(), 0)
+
+
+def test_ptx_that_loses_the_context_is_the_reason() -> None:
+    with pytest.raises(CandidateError, match="no ptx here"):
+        service([], cubin=Stage.LOAD, ptx=Stage.RUN).judge(PROBLEM, artifact(), Effort(), 0)
+
+
+@pytest.mark.parametrize("stage", [Stage.RUN, Stage.VERIFY, Stage.MEASURE])
+def test_what_failed_later_is_not_tried_again_as_ptx(stage: Stage) -> None:
+    with pytest.raises(CandidateError, match="no cubin here"):
+        service([], cubin=stage).judge(PROBLEM, artifact(), Effort(), 0)
+
+
+def test_finals_leave_out_what_does_not_load() -> None:
+    refusing = service([], cubin=Stage.LOAD)
+    bare = replace(artifact(), program=program())
+    assert refusing.finals(PROBLEM, Group((artifact(), bare)), Effort(), 0) == FinalTimes((None, timed()))

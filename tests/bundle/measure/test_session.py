@@ -1,0 +1,201 @@
+"""The loop of a measuring session: a child that answers from a table, a clock that the test turns."""
+
+import datetime
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+
+from tests.bundle.measure.test_command import no_vendor
+from tests.bundle.values import PROBLEM, PROVENANCE, measured, pending, program, timed
+from tests.targets.gpu.simulated_cuda import FACTS
+from tuner.bundle.archive import Bundle
+from tuner.bundle.measure import session
+from tuner.bundle.measure.service import Judged
+from tuner.bundle.measure.session import Gpu, MeasuringCounts, MeasuringOrder, MeasuringSession
+from tuner.bundle.results import Line
+from tuner.core.bench import FinalTimes
+from tuner.core.errors import Failure, Stage
+from tuner.core.measured_elsewhere import ElsewhereResults, FinalTime, MeasuredTrial, NoiseFloor, VendorTime
+from tuner.core.pending_trial import PendingTrial
+from tuner.core.problem import Matmul, Problem
+from tuner.core.record import Verdict
+from tuner.core.runs import Vendor
+from tuner.core.target import Effort
+from tuner.workers.judge import Judgement
+
+OTHER = Matmul(32, 8, 8)
+NOTHING = ElsewhereResults(PROVENANCE, ())
+CUT = "cut"
+Answer = float | Failure | str  # seconds of a median, a failure, or CUT
+
+
+@dataclass
+class World:
+    """What the children answer, and what they were asked."""
+
+    answers: dict[int, Answer] = field(default_factory=dict)  # by number; others take 1 ms
+    now_s: float = 0.0
+    takes_s: float = 1.0  # by the clock, of one candidate
+    asked: list[tuple[int, float | None, float]] = field(default_factory=list)  # number, stop above, within
+    lines: list[Line] = field(default_factory=list)
+    told: list[str] = field(default_factory=list)
+    library: Vendor | None = None  # takes turns with the best
+
+    def child(self, problem: Problem, judge: Any) -> "Child":
+        return Child(self)
+
+    def measure(self, order: MeasuringOrder, gpu: Gpu) -> MeasuringCounts:
+        return MeasuringSession(order, gpu, self.lines.append, self.told.append, lambda: self.now_s).run()
+
+    def of(self, kind: type[Any]) -> list[Any]:
+        return [line for line in self.lines if isinstance(line, kind)]
+
+
+@dataclass
+class Child:
+    """Answers for the process that owns the GPU."""
+
+    world: World
+
+    def judge(self, trial: PendingTrial, effort: Effort, seed: int, within_s: float) -> Any:
+        world, number = self.world, trial.origin.number
+        world.asked.append((number, effort.stop_above_s, within_s))
+        world.now_s += world.takes_s
+        answer = world.answers.get(number, 1e-3)
+        if answer == CUT:
+            return None
+        if isinstance(answer, Failure):
+            return answer
+        assert isinstance(answer, float)
+        is_complete = effort.stop_above_s is None or answer <= effort.stop_above_s
+        time = replace(timed(answer), is_complete=is_complete)
+        return Judged(Judgement(Verdict(0.1, 128), time, (("load", 0.1),)), "ptx")
+
+    def finals(self, artifacts: Any, effort: Effort, seed: int, within_s: float) -> Any:
+        times = tuple(timed(1e-3 * (1 + number)) for number in range(len(artifacts)))
+        return FinalTimes(times, self.world.library)
+
+    def close(self) -> None:
+        self.world.told.append("closed")
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> World:
+    made = World()
+    monkeypatch.setattr(session, "GpuChild", made.child)
+    return made
+
+
+def order(
+    *trials: PendingTrial, seconds: float = 1000.0, known: ElsewhereResults = NOTHING
+) -> MeasuringOrder:
+    bundle = Bundle("ab", datetime.datetime.now(datetime.UTC), "0.1.0", 0, trials)
+    return MeasuringOrder(bundle, seconds, known)
+
+
+HERE = Gpu(FACTS, lambda chip: None, no_vendor)  # type: ignore[arg-type, return-value]
+WRONG = Failure(Stage.VERIFY, "3 of 128 elements are wrong")
+
+
+def test_the_most_promising_is_first_and_every_outcome_is_kept(world: World) -> None:
+    spilling = pending(0, code=program(spills=8))
+    world.answers = {2: WRONG}
+    counts = world.measure(order(spilling, pending(1), pending(2)), HERE)
+    assert [trial.origin.number for trial in world.of(MeasuredTrial)] == [1, 2, 0]
+    assert [trial.outcome == WRONG for trial in world.of(MeasuredTrial)] == [False, True, False]
+    assert counts == MeasuringCounts(measured=2, failed=1, left=0)
+
+
+def test_what_is_far_slower_than_the_best_is_given_up_early(world: World) -> None:
+    world.answers = {0: 2e-3, 1: 1e-3, 2: 9e-3}
+    world.measure(order(*map(pending, range(4))), HERE)
+    assert [stop for _, stop, _ in world.asked] == [None, 4e-3, 2e-3, 2e-3]
+    assert [trial.outcome.is_complete for trial in world.of(MeasuredTrial)] == [True, True, False, True]
+
+
+def test_nothing_is_begun_when_the_time_is_over(world: World) -> None:
+    world.takes_s = 4.0
+    counts = world.measure(order(*map(pending, range(9)), seconds=20.0), HERE)
+    assert len(world.asked) == 5  # 18 s, less what finals are kept
+    assert counts == MeasuringCounts(measured=5, failed=0, left=4)
+    assert all(within_s <= 18.0 for _, _, within_s in world.asked)
+
+
+def test_problems_share_the_time_and_what_one_leaves_the_others_get(world: World) -> None:
+    world.takes_s = 4.0
+    first = [pending(number) for number in range(9)]
+    world.measure(order(*first, pending(20, OTHER), seconds=40.0), HERE)
+    numbers = [number for number, _, _ in world.asked]
+    assert numbers[-1] == 20
+    assert len(numbers) == 6  # 20 s of candidates of the first problem
+    world.asked.clear()
+    world.now_s = 0.0
+    world.measure(order(pending(20, OTHER), *first, seconds=40.0), HERE)
+    assert len(world.asked) == 1 + 8  # of 36 s, less what finals are kept
+
+
+def test_a_candidate_that_was_cut_off_stays_pending(world: World) -> None:
+    world.answers = {1: CUT}
+    counts = world.measure(order(*map(pending, range(3))), HERE)
+    assert counts == MeasuringCounts(measured=1, failed=0, left=2)
+
+
+def test_the_best_are_timed_again_and_the_fastest_twice(world: World) -> None:
+    world.answers = {number: 1e-3 * (number + 1) for number in range(2)}
+    world.measure(order(*map(pending, range(2))), HERE)
+    assert [line.origin.number for line in world.of(FinalTime)] == [0, 1]
+    (floor,) = world.of(NoiseFloor)
+    assert floor.noise == pytest.approx(2.0)  # 1 ms, then 3 ms
+
+
+def test_the_library_that_took_turns_is_kept_and_not_measured_alone(world: World) -> None:
+    alone, between = (Vendor("cuBLAS", 0, timed(each)) for each in (1e-3, 2e-3))
+    world.library = between
+    world.measure(order(pending(0), pending(1)), replace(HERE, vendor=lambda *_: alone))
+    assert world.of(VendorTime) == [VendorTime(PROBLEM, between)]
+    world.library = None
+    world.measure(order(pending(0), pending(1)), replace(HERE, vendor=lambda *_: alone))
+    assert world.of(VendorTime)[1:] == [VendorTime(PROBLEM, alone)]
+
+
+def test_a_lone_candidate_is_not_timed_again(world: World) -> None:
+    world.measure(order(pending(0)), HERE)
+    assert world.of(FinalTime) == []
+
+
+def test_what_is_known_is_not_measured_again_and_counts_for_the_rest(world: World) -> None:
+    known = replace(NOTHING, trials=(measured(0, timed(1e-4)), measured(1, WRONG)))
+    counts = world.measure(order(*map(pending, range(3)), known=known), HERE)
+    assert [(number, stop) for number, stop, _ in world.asked] == [(2, 2e-4)]
+    assert counts == MeasuringCounts(measured=1)
+
+
+def test_code_for_other_chips_is_left_out_and_counted(world: World) -> None:
+    other = pending(1, code=replace(program(), chip="sm_80"))
+    assert world.measure(order(pending(0), other), HERE) == MeasuringCounts(measured=1, other_chips=1)
+
+
+def test_the_vendor_is_timed_once_for_a_problem_and_only_where_something_is_right(world: World) -> None:
+    def vendor(problem: Problem, effort: Effort, seed: int) -> Vendor:
+        return Vendor("cuBLAS", 0, timed())
+
+    here = replace(HERE, vendor=vendor)
+    world.measure(order(pending(0)), here)
+    assert [line.problem for line in world.of(VendorTime)] == [PROBLEM]
+    known = replace(NOTHING, vendors=(VendorTime(PROBLEM, Vendor("cuBLAS", 0, timed())),))
+    world.lines.clear()
+    world.measure(order(pending(0), known=known), here)
+    world.answers = {0: WRONG}
+    world.measure(order(pending(0)), here)
+    assert world.of(VendorTime) == []
+
+
+def test_the_process_is_ended_whatever_happens(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*words: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Child, "judge", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        world.measure(order(pending(0)), HERE)
+    assert world.told[-1] == "closed"

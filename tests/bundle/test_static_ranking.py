@@ -1,0 +1,44 @@
+import pytest
+
+from tests.bundle.values import PROBLEM, pending, program
+from tuner.bundle.static_ranking import best_first, promise
+from tuner.core.kernel_program import KernelProgram
+from tuner.core.problem import Matmul, Problem
+
+LARGE = Matmul(4096, 4096, 4096)
+HALF = Matmul(4096, 4096, 4096, dtype="f16")
+
+
+@pytest.mark.parametrize(
+    ("problem", "better", "worse"),
+    [
+        (HALF, program("mma.sync.aligned", blocks=4096), program("fma.rn.f32", blocks=264)),
+        (HALF, program("wgmma.mma_async.sync", blocks=4096), program("fma.rn.f32", blocks=264)),
+        (LARGE, program(blocks=4096), program(blocks=264, spills=4)),
+        (LARGE, program(blocks=4096, spills=8), program(blocks=264, spills=400)),
+        (LARGE, program(blocks=264), program(blocks=528)),  # whole waves both: larger tiles read less
+        (LARGE, program(blocks=528), program(blocks=265)),  # a wave for one block
+        (LARGE, program(blocks=1024), program(blocks=4)),  # four blocks leave most of the GPU idle
+    ],
+)
+def test_what_promises_more_comes_first(
+    problem: Problem, better: KernelProgram, worse: KernelProgram
+) -> None:
+    assert promise(problem, better, 132) < promise(problem, worse, 132)
+    ordered = best_first((pending(0, problem, worse), pending(1, problem, better)))
+    assert [trial.origin.number for trial in ordered] == [1, 0]
+
+
+def test_problems_stay_together_in_the_order_they_came() -> None:
+    trials = (pending(0, LARGE), pending(1, PROBLEM), pending(2, LARGE), pending(3, PROBLEM))
+    assert [trial.origin.number for trial in best_first(trials)] == [0, 2, 1, 3]
+
+
+def test_equal_promises_keep_their_numbers_order() -> None:
+    assert [trial.origin.number for trial in best_first((pending(5), pending(3)))] == [3, 5]
+
+
+def test_the_order_depends_on_how_many_multiprocessors_there_are() -> None:
+    many, few = program(blocks=264), program(blocks=200)
+    assert promise(LARGE, many, 132) < promise(LARGE, few, 132)
+    assert promise(LARGE, few, 100) < promise(LARGE, many, 100)

@@ -1,0 +1,89 @@
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Tuner
+from tests.tuning import fakes
+from tuner.tuning.parts import strategy_space
+
+SPACE = """
+strategies:
+  matmul_cpu_packed:
+    ops: [matmul]
+    dtypes: [f32]
+    description: Packs both operands.
+    knobs:
+      tile_m: [4, 8, 16]
+      tile_n: [16, 32]
+    constraints:
+      - "tile_m * tile_n <= 256"
+      - "tile_m < 16"
+"""
+
+
+@pytest.fixture
+def space(tuner: Tuner, tmp_path: Path) -> str:
+    tuner.composition = fakes.composition(plan=strategy_space.plan)
+    path = tmp_path / "space.yaml"
+    path.write_text(SPACE)
+    return str(path)
+
+
+def test_space_counts_what_each_constraint_rejects(tuner: Tuner, space: str) -> None:
+    document = tuner("space", "matmul", "64x64x64", "--space", space, "--json").json
+    assert document.keys() >= {"cartesian", "feasible", "rejected"}
+    assert (document["cartesian"], document["feasible"]) == (6, 4)
+    assert document["rejected"] == {"tile_m * tile_n <= 256": 1, "tile_m < 16": 1}
+
+
+def test_space_in_lines(tuner: Tuner, space: str) -> None:
+    done = tuner("space", "matmul", "64x64x64", "--space", space)
+    assert "matmul 64x64x64 f32 nn none: 4 of 6 combinations are feasible" in done.out
+    assert "  1 rejected by tile_m < 16" in done.out
+
+
+def test_space_tells_what_comes_last(tuner: Tuner, space: str) -> None:
+    text = Path(space).read_text() + "    preferences: ['tile_n == 32', 'tile_m == 4']\n"
+    Path(space).write_text(text)
+    done = tuner("space", "matmul", "64x64x64", "--space", space)
+    assert "4 of 6 combinations are feasible\n  1 meet all preferences; the other 3 are tried" in done.out
+    assert "  2 come last by tile_n == 32\n  1 come last by tile_m == 4\n" in done.out
+    document = tuner("space", "matmul", "64x64x64", "--space", space, "--json").json
+    assert (document["feasible"], document["preferred"]) == (4, 1)
+    assert document["demoted"] == {"tile_n == 32": 2, "tile_m == 4": 1}
+    (entry,) = tuner("strategies", "--space", space, "--json").json
+    assert entry["preferences"] == ["tile_n == 32", "tile_m == 4"]
+
+
+def test_a_strategy_that_cannot_do_the_dtype_says_why(tuner: Tuner, space: str) -> None:
+    done = tuner("space", "matmul", "64x64x64", "--dtype", "f64", "--space", space)
+    assert done.code == 2
+    assert "no strategy can do matmul 64x64x64 f64" in done.err
+    assert "dtype: found f64, allowed f32" in done.err
+
+
+def test_strategies_are_listed_with_their_knobs(tuner: Tuner, space: str) -> None:
+    done = tuner("strategies", "--space", space)
+    assert "matmul_cpu_packed: Packs both operands." in done.out
+    assert "knobs  tile_m, tile_n" in done.out
+    (document,) = tuner("strategies", "--space", space, "--json").json
+    assert document["knobs"] == ["tile_m", "tile_n"]
+    assert document["dtypes"] == ["f32"]
+
+
+def test_the_shipped_strategies_are_listed(tuner: Tuner) -> None:
+    assert "matmul_cpu_packed" in [one["name"] for one in tuner("strategies", "--json").json]
+
+
+def test_targets_tell_what_works_and_why_not(tuner: Tuner) -> None:
+    replay = "answers from a recorded space: --target replay:FILE"
+    assert tuner("targets").out.splitlines() == [
+        "fake: available: for tests",
+        "gpu: not available: no driver",
+        f"replay: not available: {replay}",
+    ]
+    assert tuner("targets", "--json").json == [
+        {"name": "fake", "available": True, "reason": "for tests"},
+        {"name": "gpu", "available": False, "reason": "no driver"},
+        {"name": "replay", "available": False, "reason": replay},
+    ]

@@ -1,0 +1,104 @@
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Tuner
+from tests.tuning import fakes
+from tuner.scripts.header import read_provenance
+
+
+def best(tuner: Tuner) -> int:
+    """Returns the trial that tune told to be the best."""
+    found = re.search(r"best +trial (\d+)", tuner("show", "run:1").out)
+    assert found is not None
+    return int(found[1])
+
+
+def test_the_best_of_a_shape_is_the_one_that_tune_told(tuned: Tuner) -> None:
+    script = tuned("export", "matmul", "8x8x8")
+    assert script.code == 0
+    provenance = read_provenance(script.out, "stdout")
+    assert provenance.trial == best(tuned)
+    assert dict(provenance.knobs)["x"] == 7
+    assert provenance.vendor == ("FakeBLAS 1.0", fakes.VENDOR_S)
+
+
+def test_a_script_has_its_source_beside_it(tuned: Tuner, tmp_path: Path) -> None:
+    path = tmp_path / "out.mlir"
+    done = tuned("export", "matmul", "8x8x8", "-o", str(path))
+    assert (done.code, done.out) == (0, "")
+    assert done.err == f"wrote {tmp_path / 'out.source.mlir'}\nwrote {path}\n"
+    assert (tmp_path / "out.source.mlir").read_text() == "// source of 8x8x8\n"
+    assert "// payload   out.source.mlir" in path.read_text()
+
+
+def test_a_trial_is_exported_by_its_id(tuned: Tuner) -> None:
+    assert read_provenance(tuned("export", "--trial", "3").out, "stdout").trial == 3
+
+
+def test_source_and_payload(tuned: Tuner, tmp_path: Path) -> None:
+    assert tuned("export", "matmul", "8x8x8", "--format", "source").out == "// source of 8x8x8\n"
+    path = tmp_path / "payload.mlir"
+    assert tuned("export", "matmul", "8x8x8", "--format", "payload", "-o", str(path)).code == 0
+    assert path.read_text() == "// applied\n// source of 8x8x8\n"
+    assert list(tmp_path.glob("*.source*")) == []
+
+
+def test_json_is_the_trial(tuned: Tuner) -> None:
+    by_format, by_flag = (
+        tuned("export", "--trial", "3", "--format", "json"),
+        tuned("export", "--trial", "3", "--json"),
+    )
+    assert json.loads(by_format.out) == by_flag.json
+    assert by_flag.json["trial"] == 3
+
+
+@pytest.mark.parametrize("form", ["script", "source", "payload"])
+def test_json_holds_the_text_of_the_format(tuned: Tuner, form: str) -> None:
+    words = ("export", "--trial", "3", "--format", form)
+    text = tuned(*words).out
+    assert tuned(*words, "--json").json == {"trial": 3, "format": form, "text": text}
+
+
+def test_json_names_the_files_written(tuned: Tuner, tmp_path: Path) -> None:
+    script, source = tmp_path / "out.mlir", tmp_path / "out.source.mlir"
+    words = ("export", "--trial", "3", "--json", "-o", str(script))
+    done = tuned(*words, "--format", "script")
+    assert done.json == {"trial": 3, "format": "script", "files": [str(source), str(script)]}
+    assert read_provenance(script.read_text(), "out.mlir").trial == 3
+    assert tuned(*words).json == {"trial": 3, "format": "json", "files": [str(script)]}
+    assert json.loads(script.read_text())["trial"] == 3
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((), "export: found neither a shape nor --trial ID"),
+        (("matmul",), "export: found neither a shape nor --trial ID"),
+        (
+            ("matmul", "9x9x9"),
+            "9x9x9 f32 nn none fake: nothing measured yet; begin with: tuner tune matmul 9x9x9",
+        ),
+        (("matmul", "8x8x8", "--machine", "mine"), "nothing measured on 'mine', only on fake (--machine)"),
+        (("matmul", "8x8x8", "--threads", "4"), "nothing measured yet"),
+        (("--trial", "99"), "trial: found 99, allowed 1 to 20"),
+        (("matmul", "8x8x8", "-o", "/proc/none/best.mlir"), "/proc/none/best.source.mlir: cannot be written"),
+        (("matmul", "8x8x8", "-o", "/dev/full"), "/dev/full: cannot be written: No space left on device"),
+        (("matmul", "8x8x8", "--format", "ptx"), "trial 15: has no GPU program, allowed a compiled trial"),
+        (("matmul", "8x8x8", "--format", "sass"), "'sass' is not one of"),
+    ],
+)
+def test_what_cannot_be_exported_is_one_line(tuned: Tuner, words: tuple[str, ...], message: str) -> None:
+    done = tuned("export", *words)
+    assert done.code == 2
+    assert message in done.err
+    assert done.err.count("\n") == 1
+
+
+def test_a_failed_trial_has_no_time_to_export(tuner: Tuner) -> None:
+    tuner.composition = fakes.composition(bind=lambda _settings, _machine: fakes.failing_bind)
+    tuner("tune", "matmul", "8x8x8", "--trials", "1")
+    assert "trial 1: failed, has no time" in tuner("export", "--trial", "1").err
+    assert tuner("export", "--trial", "1", "--format", "source").code == 0

@@ -1,0 +1,119 @@
+"""The real thing, small: a GPU matmul tuned, verified, shown and exported without a GPU."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks.gpu_check.stub_driver import stub_library
+from tests.cli.conftest import Done, Tuner
+from tuner.targets.gpu.ptxas import find_ptxas
+from tuner.tuning.parts.real import real_composition
+
+pytestmark = pytest.mark.mlir
+
+ROOT = Path(__file__).parents[3]
+NEEDS_PTXAS = pytest.mark.skipif(find_ptxas() is None, reason="needs ptxas")
+
+
+def run(database: Path, *words: str, **variables: str) -> Done:
+    """Runs a command in a process of its own, which looks for a driver anew."""
+    environment = os.environ | {"TUNER_DB": str(database)} | variables
+    command = [sys.executable, "-m", "tuner", *words]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    return Done(done.returncode, done.stdout, done.stderr)
+
+
+@pytest.fixture(scope="module")
+def tuned(tmp_path_factory: pytest.TempPathFactory) -> Tuner:
+    """Gives commands a database with a run of two verified trials."""
+    tuner = Tuner(tmp_path_factory.mktemp("gpu") / "results.db", real_composition())
+    words = ("--dtype", "f16", "--target", "simulator", "--chip", "sm_90", "--trials", "2", "--workers", "1")
+    done = tuner("tune", "matmul", "64x48x32", *words, "--json")
+    assert done.code == 0, done.err
+    assert done.json["counts"] == {"proposed": 2, "measured": 0, "verified": 2, "failed": 0, "reused": 0}
+    return tuner
+
+
+def test_verified_trials_are_told(tuned: Tuner) -> None:
+    first, second = tuned("history", "--status", "verified", "--json").json
+    assert first["target"] == second["target"] == "simulator:sm_90"
+    assert first["machine"] == "simulator sm_90"
+    assert (first["median_s"], first["gflop_per_s"]) == (None, None)
+
+
+@NEEDS_PTXAS
+def test_a_verified_trial_is_exported_as_ptx_and_cubin(tuned: Tuner, tmp_path: Path) -> None:
+    ptx = tuned("export", "--trial", "1", "--format", "ptx").out
+    assert ".target sm_90" in ptx
+    assert "mma.sync" in ptx
+    cubin = tmp_path / "k.cubin"
+    assert tuned("export", "--trial", "1", "--format", "cubin", "-o", str(cubin)).code == 0
+    assert cubin.read_bytes().startswith(b"\x7fELF")
+    (kernel, *_) = tuned("show", "1", "--json").json["resources"]
+    assert kernel["registers"] > 0
+
+
+def test_an_exported_script_is_verified_again_and_applied(tuned: Tuner, tmp_path: Path) -> None:
+    script = tmp_path / "verified.mlir"
+    assert tuned("export", "--trial", "1", "-o", str(script)).code == 0
+    checked = tuned("check", str(script), "--json")
+    assert (checked.code, checked.json["correct"], checked.json["median_s"]) == (0, True, None), checked.err
+    payload = tuned("apply", str(script), str(tmp_path / "verified.source.mlir"))
+    assert "gpu.launch" in payload.out, payload.err
+
+
+def test_cuda_without_a_driver_compiles_and_says_so(tmp_path: Path) -> None:
+    database = tmp_path / "results.db"
+    words = ("--dtype", "f16", "--target", "cuda:sm_80", "--trials", "1", "--workers", "1")
+    done = run(database, "tune", "matmul", "64x48x32", *words)
+    assert done.code == 1
+    assert "1 x load: compiled only: " in done.err
+    assert "verify with --target simulator, time elsewhere with tuner bundle export" in done.err
+    assert (
+        ".target sm_80"
+        in Tuner(database, real_composition())("export", "--trial", "1", "--format", "ptx").out
+    )
+
+
+def test_a_gpu_is_tuned_for_by_default_and_one_that_does_nothing_is_found_out(tmp_path: Path) -> None:
+    """The driver is a stand-in that launches nothing: all else is as on a machine with a GPU."""
+    gpu = {"LD_LIBRARY_PATH": str(stub_library().parent)}
+    database = tmp_path / "results.db"
+    (_, cuda, *_) = run(database, "targets", "--json", **gpu).json
+    assert (cuda["name"], cuda["available"]) == ("cuda", True)
+    assert cuda["reason"].startswith("stub GPU 0, sm_90, 132 multiprocessors, ")
+    done = run(
+        database, "tune", "matmul", "64x48x32", "--dtype", "f16", "--trials", "1", "--workers", "1", **gpu
+    )
+    assert done.code == 1
+    assert "1 x verify: 3072 of 3072 elements are wrong; worst at [0, 0]: found nan" in done.err
+    assert "vendor: not measured: " in done.err
+    (trial,) = Tuner(database, real_composition())("history", "--json").json
+    assert (trial["target"], trial["machine"], trial["stage"]) == ("cuda:sm_90", "stub GPU 0", "verify")
+    refused = run(database, "tune", "matmul", "64x48x32", "--target", "cuda:sm_80", "--trials", "1", **gpu)
+    assert refused.code == 2
+    assert "found cuda:sm_80, the GPU here is sm_90, allowed cuda:sm_90, or simulator:sm_80" in refused.err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            ("--dtype", "f16", "--target", "simulator", "--chip", "sm_70"),
+            "chip: found 'sm_70', allowed sm_80,",
+        ),
+        (("--dtype", "f16"), "dtype: found 'f16', allowed f32, f64, bf16 on target cpu"),
+        (
+            ("--dtype", "f16", "--target", "simulator", "--strategy", "matmul_gpu_simt"),
+            "matmul_gpu_simt: dtype: found f16, allowed f32, f64",
+        ),
+    ],
+)
+def test_words_that_fit_no_target_exit_with_2(tmp_path: Path, words: tuple[str, ...], message: str) -> None:
+    tuner = Tuner(tmp_path / "results.db", real_composition())
+    done = tuner("tune", "matmul", "64x48x32", *words)
+    assert done.code == 2
+    assert message in done.err

@@ -1,0 +1,186 @@
+import csv
+import io
+
+import pytest
+
+from tests.cli.conftest import Tuner
+from tests.tuning import fakes
+from tuner.core.candidate import Candidate
+from tuner.core.machine import Machine
+from tuner.core.runs import RunSettings
+from tuner.db.store import Store
+from tuner.tuning.target_kind import Bind, Plan
+
+
+def test_a_table_has_a_line_per_trial(tuned: Tuner) -> None:
+    done = tuned("history")
+    assert done.code == 0
+    assert len(done.out.splitlines()) == 21
+    assert "GFLOP/s" in done.out.splitlines()[0]
+
+
+def test_json_is_a_list(tuned: Tuner) -> None:
+    by_flag, by_format = tuned("history", "--json"), tuned("history", "--format", "json")
+    assert by_flag.json == by_format.json
+    assert len(by_flag.json) == 20
+    assert {trial["status"] for trial in by_flag.json} == {"measured"}
+
+
+@pytest.mark.parametrize("words", [("history",), ("export", "matmul", "8x8x8")])
+def test_t4_is_json_already(tuned: Tuner, words: tuple[str, ...]) -> None:
+    assert tuned(*words, "--format", "t4", "--json").json == tuned(*words, "--format", "t4").json
+
+
+def test_csv_has_a_header_and_a_line_per_trial(tuned: Tuner) -> None:
+    rows = list(csv.DictReader(io.StringIO(tuned("history", "--format", "csv").out)))
+    assert len(rows) == 20
+    assert rows[0]["shape"] == "8x8x8"
+
+
+def test_sort_and_limit(tuned: Tuner) -> None:
+    fastest = tuned("history", "--sort", "median", "--limit", "3", "--json").json
+    times = [trial["median_s"] for trial in fastest]
+    assert times == sorted(times)
+    assert len(times) == 3
+    assert fastest[0]["knobs"]["x"] == 7
+
+
+def test_best_is_one_per_problem(tuned: Tuner) -> None:
+    assert len(tuned("history", "--best", "--json").json) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "count"),
+    [
+        (("--op", "matmul", "--shape", "8x8x8", "--dtype", "f32", "--target", "fake"), 20),
+        (("--layout", "nn", "--epilogue", "none", "--threads", "1", "--machine", "fake"), 20),
+        (("--strategy", "fake", "--status", "measured", "--run", "1", "--since", "2020-01-01"), 20),
+        (("--shape", "9x9x9"), 0),
+        (("--status", "failed"), 0),
+        (("--since", "2999-12-31T23:59"), 0),
+    ],
+)
+def test_conditions_choose(tuned: Tuner, words: tuple[str, ...], count: int) -> None:
+    assert len(tuned("history", *words, "--json").json) == count
+
+
+def test_an_empty_history_says_how_to_begin(tuner: Tuner) -> None:
+    done = tuner("history")
+    assert done.code == 0
+    assert "tuner tune matmul" in done.out
+
+
+def test_show_tells_a_trial(tuned: Tuner) -> None:
+    best = tuned("history", "--best", "--json").json[0]["trial"]
+    done = tuned("show", str(best))
+    assert "strategy  fake" in done.out
+    assert "samples of 1 call" in done.out
+    assert "interleaved" in done.out
+    document = tuned("show", str(best), "--json").json
+    assert document["trial"] == best
+    assert document["script"]
+
+
+@pytest.mark.parametrize("words", [("run:1",), ("--run", "1")])
+def test_show_tells_a_run(tuned: Tuner, words: tuple[str, ...]) -> None:
+    done = tuned("show", *words)
+    assert "run       1: done" in done.out
+    assert "exhaustive, seed 0, budget 20 trials" in done.out
+    assert tuned("show", *words, "--json").json["counts"]["measured"] == 20
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("show",), "show: found none or both"),
+        (("show", "1", "--run", "1"), "show: found none or both"),
+        (("show", "one"), "ID: found 'one', allowed a number"),
+        (("show", "run:"), "ID: found '', allowed a number"),
+        (("show", "9" * 30), "ID: found '999"),
+        (("show", "999"), "trial: found 999, allowed 1 to 20"),
+        (("show", "run:2"), "run: found 2, allowed 1 to 1"),
+        (("explain", "-1"), "No such option"),
+        (("explain", "1", "2"), "explain: found 2 words"),
+        (("history", "--status", "broken"), "status: found 'broken', allowed measured, verified, failed"),
+        (("history", "--sort", "speed"), "sort: found 'speed', allowed"),
+        (("history", "--since", "yesterday"), "since: found 'yesterday', allowed such as 2026-01-31"),
+        (("history", "--limit", "-1"), "limit: found -1, allowed 0 or more"),
+        (("history", "--format", "xml"), "'xml' is not one of"),
+        (("history", "--format", "csv", "--json"), "found --format csv and --json, allowed one of them"),
+    ],
+)
+def test_wrong_words_are_one_line_and_exit_2(tuned: Tuner, words: tuple[str, ...], message: str) -> None:
+    done = tuned(*words)
+    assert done.code == 2
+    assert done.out == ""
+    assert message in done.err
+    assert done.err.count("\n") == 1
+
+
+def test_explain_tells_the_stage_and_reason_of_a_failure(tuner: Tuner) -> None:
+    tuner.composition = fakes.composition(bind=lambda _settings, _machine: fakes.failing_bind)
+    tuner("tune", "matmul", "8x8x8", "--trials", "1")
+    done = tuner("explain", "1")
+    assert "trial 1 failed at stage verify: element (0, 1): found 2, expected 1" in done.out
+    assert tuner("explain", "1", "--json").json["stage"] == "verify"
+
+
+def test_explain_tells_that_a_measured_trial_did_not_fail(tuned: Tuner) -> None:
+    assert "trial 1 did not fail: measured" in tuned("explain", "1").out
+
+
+def constrained(_settings: RunSettings, _machine: Machine) -> Plan:
+    from tuner.space.expression import parse
+    from tuner.space.feasible_set import FeasibleSet
+    from tuner.space.search_space import Knob, SearchSpace
+
+    rule = parse("x < 3", "space.yaml: fake.constraints[0]")
+    preference = parse("x != 1", "space.yaml: fake.preferences[0]")
+    space = SearchSpace("fake", (Knob("x", (1, 2, 3, 4)),), (rule,), preferences=(preference,))
+    return Plan(FeasibleSet.of((space,)))
+
+
+def test_explain_names_the_constraint_that_rejects_a_point(tuner: Tuner) -> None:
+    tuner.composition = fakes.composition(plan=constrained)
+    done = tuner("explain", "matmul", "8x8x8", "fake(x=4)")
+    assert (
+        "fake(x=4) is not feasible for matmul 8x8x8 f32 nn none: space.yaml: fake.constraints[0]: x < 3"
+        in done.out
+    )
+    assert tuner("explain", "matmul", "8x8x8", "fake(x=4)", "--json").json["constraint"] == "x < 3"
+    assert "is feasible" in tuner("explain", "matmul", "8x8x8", "fake(x=2)").out
+
+
+def test_explain_names_the_preference_by_which_a_point_comes_last(tuner: Tuner) -> None:
+    tuner.composition = fakes.composition(plan=constrained)
+    words = ("explain", "matmul", "8x8x8")
+    assert (
+        "fake(x=1) is feasible for matmul 8x8x8 f32 nn none, and comes last: "
+        "space.yaml: fake.preferences[0]: x != 1\n"
+    ) in tuner(*words, "fake(x=1)").out
+    assert tuner(*words, "fake(x=1)", "--json").json["preference"] == "x != 1"
+    assert tuner(*words, "fake(x=2)", "--json").json["preference"] is None
+
+
+def test_a_proposal_without_outcome_says_how_to_go_on(tuned: Tuner) -> None:
+    with Store.open(str(tuned.database)) as store:
+        trial = store.propose(1, 20, 0, Candidate.of("fake", {"x": 1}))
+    done = tuned("show", str(trial))
+    assert done.code == 2
+    assert "go on with: tuner tune --resume 1" in done.err
+    assert len(tuned("history", "--json").json) == 20
+
+
+def test_a_failure_to_bind_is_told_without_a_script(tuner: Tuner) -> None:
+    def bind(_settings: RunSettings, _machine: Machine) -> Bind:
+        from tests.fakes import bind as plain
+
+        return lambda chosen: plain(
+            Candidate.of("fake", dict(chosen.choices) | {"deed": "fail", "at": "bind"})
+        )
+
+    tuner.composition = fakes.composition(bind=bind)
+    tuner("tune", "matmul", "8x8x8", "--trials", "1")
+    assert "failed at stage bind" in tuner("explain", "1").out
+    assert "script" not in tuner("explain", "1").out
+    assert "has no script: it was never bound" in tuner("export", "--trial", "1").err

@@ -1,0 +1,84 @@
+"""``tuner lower`` in child processes as for users: text, files, documents, and one line for errors."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Tuner
+from tuner.tuning.parts.real import real_composition
+
+pytestmark = pytest.mark.mlir
+
+pytest.importorskip("tuner.mlir.programs.device_lowering")
+
+OWN_STREAM = str(Path(__file__).parents[3] / "examples" / "gpux_own_streams.mlir")
+COPY = """func.func @f(%a: memref<4xf32>, %b: memref<4xf32>) {
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  gpu.launch blocks(%bx, %by, %bz) in (%gx = %c1, %gy = %c1, %gz = %c1)
+             threads(%tx, %ty, %tz) in (%sx = %c4, %sy = %c1, %sz = %c1) {
+    %x = memref.load %a[%tx] : memref<4xf32>
+    memref.store %x, %b[%tx] : memref<4xf32>
+    gpu.terminator
+  }
+  return
+}"""
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Tuner:
+    return Tuner(tmp_path / "results.db", real_composition())
+
+
+def test_the_text_and_nothing_else_is_printed(run: Tuner) -> None:
+    done = run("lower", "-", "--to", "device-memory", stdin=COPY)
+    assert done.code == 0, done.err
+    assert done.out.startswith("module")
+    assert done.out.endswith("}\n")
+    assert "gpu.memcpy" in done.out
+    assert done.err == ""
+
+
+def test_a_file_and_a_document(run: Tuner, tmp_path: Path) -> None:
+    file = tmp_path / "out.ptx"
+    done = run("lower", "-", "--to", "ptx", "--chip", "sm_80", "-o", str(file), "--json", stdin=COPY)
+    assert done.code == 0, done.err
+    assert done.json == {"entry": "f", "chip": "sm_80", "to": "ptx", "file": str(file)}
+    assert ".target sm_80" in file.read_text()
+
+
+def test_a_document_holds_the_text(run: Tuner) -> None:
+    done = run("lower", "-", "--to", "gpux", "--json", stdin=COPY)
+    assert done.code == 0, done.err
+    assert '"gpux.create_stream"' in done.json["text"]
+    assert (done.json["to"], done.json["chip"]) == ("gpux", "sm_90")
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (("--to", "async", "--form", "sync"), "form: found 'sync' for --to async, allowed for llvm, ptx"),
+        (("--to", "llvm", "--form", "graph"), "form: found 'graph', allowed streams, tokens, sync"),
+        (("--to", "nvvm"), "'nvvm' is not one of"),
+        (("--to", "ptx", "--chip", "sm_1"), "chip: found 'sm_1', allowed sm_80"),
+        (("--to", "async", "--entry", "g"), "entry: found 'g', allowed f"),
+    ],
+)
+def test_a_wrong_word_is_one_line(run: Tuner, words: tuple[str, ...], line: str) -> None:
+    done = run("lower", "-", *words, stdin=COPY)
+    assert done.code == 2
+    assert line in done.err
+    assert done.err.count("\n") == 1
+    assert done.out == ""
+
+
+def test_a_form_without_meaning_is_refused(run: Tuner) -> None:
+    done = run("lower", OWN_STREAM, "--to", "llvm", "--form", "tokens")
+    assert done.code == 2
+    assert "found 'tokens' for a program that names its streams (GPUX), allowed streams" in done.err
+
+
+def test_a_place_that_cannot_be_written_is_named(run: Tuner, tmp_path: Path) -> None:
+    done = run("lower", "-", "--to", "device-memory", "-o", str(tmp_path / "none" / "out.mlir"), stdin=COPY)
+    assert done.code == 2
+    assert "out.mlir: cannot be written: No such file or directory" in done.err

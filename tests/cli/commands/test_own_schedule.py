@@ -1,0 +1,116 @@
+"""A user's own schedule through the commands: tuned, exported, applied, and refused when it is wrong."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Tuner
+from tuner.tuning.parts.real import real_composition
+
+pytestmark = pytest.mark.mlir
+
+EXAMPLE = Path(__file__).parents[3] / "examples" / "matmul_knobs.mlir"
+MLIR_OPT = shutil.which("mlir-opt-22")  # Debian: mlir-22-tools
+
+
+@pytest.fixture(scope="module")
+def real(tmp_path_factory: pytest.TempPathFactory) -> Tuner:
+    """Gives a database with a real run of the example, small, and with a tile that never compiles."""
+    folder = tmp_path_factory.mktemp("own")
+    script = folder / "own.mlir"
+    text = EXAMPLE.read_text().replace("{min = 2, max = 16, divides = 16}", "[8, 24]")
+    script.write_text(text.replace("[1, 2, 4]", "[2]"))
+    tuner = Tuner(folder / "results.db", real_composition())
+    words = ("--strategy", str(script), "--sampler", "exhaustive", "--trials", "20", "--workers", "1")
+    done = tuner("tune", "matmul", "128x128x128", *words)
+    assert done.code == 0, done.err
+    return tuner
+
+
+def test_every_feasible_choice_is_tried_and_those_that_compile_are_timed(real: Tuner) -> None:
+    trials = real("history", "--json").json
+    assert len(trials) == 2 * (2 + 1)  # the constraint leaves 8 rows 16 or 32 columns, 24 rows 16
+    for trial in trials:
+        assert trial["strategy"] == "own"
+        assert trial["status"] == ("measured" if trial["knobs"]["tile_m"] == 8 else "failed")
+
+
+def test_a_choice_that_does_not_compile_is_told_with_op_and_place(real: Tuner) -> None:
+    failed = real("history", "--status", "failed", "--json").json
+    assert {(trial["stage"], trial["reason"]) for trial in failed} == {
+        ("compile", "linalg.fill at payload:7:16: Attempted to vectorize, but failed")
+    }
+
+
+def test_the_exported_script_is_decided_and_applies_wherever_it_is_run(real: Tuner, tmp_path: Path) -> None:
+    path = tmp_path / "best.mlir"
+    assert real("export", "matmul", "128x128x128", "-o", str(path)).code == 0
+    assert '<"tile_m"> = 8 : i64 from options' in path.read_text()
+    assert "constrain_params" not in path.read_text()
+    applied = real("apply", str(path), str(tmp_path / "best.source.mlir"))
+    assert applied.code == 0, applied.err
+    assert "linalg.matmul" not in applied.out
+    assert "vector.fma" in applied.out or "vector.outerproduct" in applied.out
+    if MLIR_OPT is None:
+        pytest.skip("mlir-opt-22 is not installed (Debian: mlir-22-tools)")
+    preload = f"--transform-preload-library=transform-library-paths={path}"
+    words = [MLIR_OPT, str(tmp_path / "best.source.mlir"), preload, "--transform-interpreter"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "linalg.matmul" not in done.stdout
+
+
+def test_an_exported_script_is_a_strategy_of_one_candidate(real: Tuner, tmp_path: Path) -> None:
+    path = tmp_path / "best.mlir"
+    assert real("export", "matmul", "128x128x128", "-o", str(path)).code == 0
+    found = real("space", "matmul", "128x128x128", "--strategy", str(path), "--json").json
+    assert (found["cartesian"], found["feasible"]) == (1, 1)
+
+
+def test_what_a_script_asserts_rejects_points_before_they_are_tried(real: Tuner) -> None:
+    found = real("space", "matmul", "128x128x128", "--strategy", str(EXAMPLE), "--json").json
+    assert (found["cartesian"], found["feasible"]) == (72, 54)
+    assert found["rejected"] == {"(tile_m * tile_n) <= 384": 18}
+
+
+def test_a_space_file_may_restrict_a_script_that_keeps_its_knobs_and_constraints(
+    real: Tuner, tmp_path: Path
+) -> None:
+    shutil.copy(EXAMPLE, tmp_path / "own.mlir")
+    (tmp_path / "space.yaml").write_text(
+        "strategies:\n  mine:\n    template: own.mlir\n    ops: [matmul]\n    dtypes: [f32]\n"
+        "    knobs:\n      tile_n: [16, 32]\n    constraints:\n      - outer_loop == 0\n"
+    )
+    found = real("space", "matmul", "128x128x128", "--space", str(tmp_path / "space.yaml"), "--json").json
+    assert (found["cartesian"], found["feasible"]) == (4 * 2 * 3 * 2, (4 + 3) * 3)
+    assert found["rejected"] == {"outer_loop == 0": 24, "(tile_m * tile_n) <= 384": 3}
+
+
+def test_a_script_with_open_knobs_does_not_apply_and_says_which(real: Tuner, tmp_path: Path) -> None:
+    path = tmp_path / "payload.mlir"
+    path.write_text("func.func @f() { return }")
+    done = real("apply", str(EXAMPLE), str(path))
+    assert done.code == 1
+    assert "transform.tune.knob at script:" in done.err
+    assert 'non-deterministic choice "tile_m"' in done.err
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("transform.yield\n  }", "transform.bogus\n  }", "own.mlir: error: "),
+        ("[16, 32, 64]", "[]", "own.mlir:11:15: knob 'tile_n': options: found 0 values, allowed 1..4096"),
+        ("smt.int.constant 384", "smt.int.constant 3", "leaves strategy own no combination of 72"),
+    ],
+)
+def test_a_script_with_a_mistake_is_the_users_and_is_told_in_one_line(
+    real: Tuner, tmp_path: Path, old: str, new: str, message: str
+) -> None:
+    path = tmp_path / "own.mlir"
+    path.write_text(EXAMPLE.read_text().replace(old, new))
+    done = real("tune", "matmul", "64x64x64", "--strategy", str(path), "--trials", "1")
+    assert done.code == 2
+    assert message in done.err
+    assert len(done.err.splitlines()) == 1

@@ -1,0 +1,220 @@
+"""Recording a space, and everything that reads one: replays, T4 from history and export."""
+
+import dataclasses
+import gzip
+import json
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Tuner
+from tests.recorded import values
+from tests.tuning import fakes
+from tuner.analysis.run_difference import differences
+from tuner.core.bench import AbstractBench, BoundRecord
+from tuner.core.machine import Machine
+from tuner.core.runs import RunSettings, StoredTrial, TrialQuery
+from tuner.core.target import Effort
+from tuner.db.store import Store
+from tuner.recorded.reading import read_recorded
+from tuner.space.expression import parse
+from tuner.space.feasible_set import FeasibleSet
+from tuner.space.search_space import Knob, SearchSpace
+from tuner.tuning.target_kind import BenchSettings, Plan
+from tuner.workers.in_flight import BenchOrder
+
+
+@pytest.fixture
+def file(tuner: Tuner) -> Path:
+    return tuner.database.with_name("space.t4.json.gz")
+
+
+def trials_of(tuner: Tuner, run: int) -> Iterator[StoredTrial]:
+    """Yields a run's trials as if they were of one target, without finals."""
+    with Store.open(str(tuner.database)) as store:
+        for trial in store.trials(TrialQuery(run=run, sort="number")):
+            assert trial.record is not None
+            record = dataclasses.replace(trial.record, script_sha256="", artifact_sha256="")
+            yield dataclasses.replace(trial, record=record, final=None)
+
+
+def test_a_recorded_space_replays_to_the_same_run(tuner: Tuner, file: Path) -> None:
+    """Recorded on a target, read, replayed: every trial, and what it reused, is the same."""
+    done = tuner("record-space", "matmul", "8x8x8", "-o", str(file), "--json")
+    assert done.code == 0, done.err
+    assert done.json["counts"]["measured"] == 20
+    assert done.json["bytes"] == file.stat().st_size
+    again = tuner("tune", "matmul", "8x8x8", "--target", f"replay:{file}", "--sampler", "exhaustive")
+    assert again.code == 0, again.err
+    assert "best      trial" in again.out
+    assert "tuner show" in again.out  # a replay has no script to export
+    assert differences(tuple(trials_of(tuner, 1)), tuple(trials_of(tuner, 2))) == ()
+
+
+def test_the_knobs_keep_their_order_and_the_file_its_next_command(tuner: Tuner, file: Path) -> None:
+    done = tuner("record-space", "matmul", "8x8x8", "-o", str(file))
+    assert f"tuner tune matmul 8x8x8 --target replay:{file}" in done.out
+    space = read_recorded(file)
+    assert [(knob.name, len(knob.choices)) for knob in space.knobs] == [("x", 10), ("comment", 2)]
+    assert space.machine == fakes.MACHINE
+
+
+def preferring(_settings: RunSettings, _machine: Machine) -> Plan:
+    """Prefers 14 of the 20 points."""
+    knobs = (Knob("x", tuple(range(10))), Knob("comment", ("a", "b")))
+    return Plan(FeasibleSet.of((SearchSpace("fake", knobs, preferences=(parse("x < 7", "f"),)),)))
+
+
+def test_what_comes_last_is_not_recorded_and_the_file_says_why(tuner: Tuner, file: Path) -> None:
+    tuner.composition = fakes.composition(plan=preferring)
+    assert (
+        tuner("record-space", "matmul", "8x8x8", "-o", str(file), "--json").json["counts"]["measured"] == 14
+    )
+    space = read_recorded(file)
+    assert (space.rows, space.constraints) == (14, ("x < 7",))
+    assert {dict(space.feasible.candidate(row).choices)["x"] for row in range(14)} == set(range(7))
+
+
+def test_a_limit_draws_no_more_than_what_is_preferred(tuner: Tuner, file: Path) -> None:
+    tuner.composition = fakes.composition(plan=preferring)
+    assert tuner("record-space", "matmul", "8x8x8", "--limit", "17", "-o", str(file)).code == 0
+    assert read_recorded(file).rows == 14
+
+
+def test_a_limit_draws_from_the_whole_set(tuner: Tuner, file: Path) -> None:
+    assert tuner("record-space", "matmul", "8x8x8", "--limit", "7", "-o", str(file)).code == 0
+    rows = sorted(trial.row for trial in trials_of(tuner, 1))
+    assert len(rows) == 7
+    assert rows != list(range(7))
+    assert read_recorded(file).rows == 7
+
+
+def test_a_name_without_gz_is_plain_json(tuner: Tuner) -> None:
+    path = tuner.database.with_name("space.json")
+    assert tuner("record-space", "matmul", "8x8x8", "-o", str(path)).code == 0
+    assert len(json.loads(path.read_text())["results"]) == 20
+
+
+def test_an_interrupted_recording_goes_on(tuner: Tuner, file: Path) -> None:
+    def bench(order: BenchOrder, how: BenchSettings) -> AbstractBench:
+        local = fakes.local_bench(order, how)
+        finish, left = local.finish, iter(range(6))
+
+        def interrupted(effort: Effort) -> BoundRecord:
+            if next(left, None) is None:
+                signal.raise_signal(signal.SIGINT)
+            return finish(effort)
+
+        local.finish = interrupted  # type: ignore[method-assign]
+        return local
+
+    tuner.composition = fakes.composition(bench=bench)
+    broken = tuner("record-space", "matmul", "8x8x8", "-o", str(file))
+    assert broken.code == 130
+    assert f"tuner record-space --resume 1 -o {file}" in broken.err
+    assert not file.exists()
+    tuner.composition = fakes.composition()
+    assert tuner("record-space", "--resume", "1", "-o", str(file)).code == 0
+    assert read_recorded(file).rows == 20
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((), "found no operation and shape, allowed such as: tuner record-space matmul"),
+        (
+            ("matmul", "8x8x8", "--resume", "1"),
+            "--resume: goes on with the run's stored settings, found matmul",
+        ),
+        (
+            ("matmul", "8x8x8", "--target", "replay:x.json"),
+            "found 'replay:x.json', allowed one that measures",
+        ),
+        (
+            ("--resume", "1", "--limit", "5"),
+            "--resume: goes on with the run's stored settings, found --limit beside it",
+        ),
+        (("--resume", "1", "--dtype", "f64"), "found --dtype beside it"),
+        (("matmul", "8x8x8", "--limit", "0"), "limit: found 0, allowed 1 or more"),
+        (("matmul", "8x8"), "shape: found '8x8', allowed MxNxK"),
+    ],
+)
+def test_wrong_words_are_refused_in_one_line(tuner: Tuner, words: tuple[str, ...], message: str) -> None:
+    done = tuner("record-space", *words, "-o", str(tuner.database.with_name("space.json")))
+    assert (done.code, done.out) == (2, "")
+    assert message in done.err
+    assert len(done.err.splitlines()) == 1
+
+
+def test_a_folder_that_is_not_there_is_found_before_anything_is_measured(tuner: Tuner) -> None:
+    done = tuner("record-space", "matmul", "8x8x8", "-o", "/nowhere/at/all.json")
+    assert done.code == 2
+    assert "found no folder /nowhere/at, allowed one that is there" in done.err
+    folder = tuner("record-space", "matmul", "8x8x8", "-o", str(tuner.database.parent))
+    assert folder.code == 2
+    assert "found a folder, allowed a file to write" in folder.err
+    assert not tuner.database.exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ((), "a search by tpe on fake"),
+        (("--sampler", "exhaustive"), "a search by exhaustive on fake"),  # may reuse times of other sessions
+        (("--target", "replay:FILE", "--sampler", "random"), "a search by random on replay:space"),
+    ],
+)
+def test_a_search_is_no_recording_to_go_on_with(
+    tuner: Tuner, file: Path, words: tuple[str, ...], found: str
+) -> None:
+    tuner("record-space", "matmul", "8x8x8", "-o", str(file))
+    tuner("tune", "matmul", "8x8x8", "--trials", "5", *(word.replace("FILE", str(file)) for word in words))
+    other = file.with_name("other.json")
+    done = tuner("record-space", "--resume", "2", "-o", str(other))
+    assert (done.code, done.out) == (2, "")
+    assert f"found run 2, {found}, allowed one that record-space began" in done.err
+    assert not other.exists()
+
+
+def test_history_tells_a_run_as_t4(tuned: Tuner) -> None:
+    path = tuned.database.with_name("history.json")
+    path.write_text(tuned("history", "--run", "1", "--format", "t4").out)
+    space = read_recorded(path)
+    times = {trial["trial"]: trial["median_s"] for trial in tuned("history", "--json").json}
+    assert sorted(space.times_s.tolist()) == sorted(times.values())
+
+
+def test_history_of_nothing_or_of_two_machines_is_no_t4(tuned: Tuner) -> None:
+    assert "t4: found no trials" in tuned("history", "--shape", "9x9x9", "--format", "t4").err
+    tuned("tune", "matmul", "8x8x4", "--trials", "2")
+    done = tuned("history", "--format", "t4")
+    assert done.code == 2
+    assert "t4: found trials of 2 problems, targets, machines or compilers" in done.err
+
+
+def test_export_writes_one_trial_as_t4(tuned: Tuner) -> None:
+    path = tuned.database.with_name("best.t4.json.gz")
+    plain = tuned("export", "matmul", "8x8x8", "--format", "t4")
+    assert tuned("export", "matmul", "8x8x8", "--format", "t4", "-o", str(path)).code == 0
+    assert gzip.decompress(path.read_bytes()).decode() == plain.out
+    assert tuned("export", "matmul", "8x8x8", "--format", "t4", "--json").out == plain.out
+    (result,) = plain.json["results"]
+    assert result["configuration"]["x"] == 7
+
+
+@pytest.mark.parametrize("form", ["script", "source", "payload", "ptx", "cubin", "t4"])
+def test_a_replay_has_nothing_to_export_but_its_record(tuner: Tuner, form: str) -> None:
+    file = values.write_recording(tuner.database.parent)
+    tuner("tune", "matmul", "8x8x8", "--target", f"replay:{file}", "--trials", "2", "--sampler", "exhaustive")
+    done = tuner("export", "--trial", "1", "--format", form)
+    assert (done.code, done.out) == (2, "")
+    assert "replay" in done.err
+    assert tuner("export", "--trial", "1", "--format", "json").json["target"] == "replay:fabricated"
+
+
+def test_a_space_on_a_recording_is_its_points(tuner: Tuner) -> None:
+    file = values.write_recording(tuner.database.parent)
+    done = tuner("space", "matmul", "8x8x8", "--target", f"replay:{file}", "--json")
+    assert done.json["feasible"] == 120

@@ -1,0 +1,165 @@
+"""``tuner run`` on the examples and on programs that are wrong, in child processes as for users."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Done, Tuner
+from tuner.tuning.parts.real import real_composition
+
+pytestmark = pytest.mark.mlir
+
+pytest.importorskip("tuner.mlir.programs.device_lowering")
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+BARRIER = """func.func @f(%a: memref<8xf32>) {
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  gpu.launch blocks(%bx, %by, %bz) in (%gx = %c1, %gy = %c1, %gz = %c1)
+             threads(%tx, %ty, %tz) in (%sx = %c8, %sy = %c1, %sz = %c1) {
+    %x = memref.load %a[%tx] : memref<8xf32>
+    gpu.barrier
+    memref.store %x, %a[%tx] : memref<8xf32>
+    gpu.terminator
+  }
+  return
+}"""
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Tuner:
+    return Tuner(tmp_path / "results.db", real_composition())
+
+
+def on(run: Tuner, target: str, name: str, *words: str, stdin: str = "") -> Done:
+    path = "-" if stdin else str(EXAMPLES / f"{name}.mlir")
+    return run("run", path, "--target", target, *words, stdin=stdin)
+
+
+def test_a_program_on_the_simulator_is_traced_checked_and_compared(run: Tuner) -> None:
+    done = on(run, "simulator", "gpux_own_streams", "--trace", "--compare")
+    assert done.code == 0, done.err
+    lines = done.out.splitlines()
+    assert sum(line.startswith("call    launch scale grid 4x1x1 block 32x1x1") for line in lines) == 2
+    assert "ran     @main on simulator:sm_90, 3 streams" in lines
+    assert sum(line.startswith("equal   argument") for line in lines) >= 2
+    assert lines[-1] == "checked 0 defects; no times: the simulator has no clock"
+
+
+def test_the_same_as_json(run: Tuner) -> None:
+    done = on(run, "simulator", "gpux_users_stream", "--json", "--order", "lifo")
+    assert done.code == 0, done.err
+    assert (done.json["right"], done.json["streams"], done.json["reports"]) == (True, 1, [])
+    assert (done.json["times"], done.json["trace"], done.json["comparisons"]) == (None, None, None)
+
+
+def test_a_program_on_the_host_is_timed(run: Tuner) -> None:
+    done = on(run, "cpu", "async_matmul", "--compare", "--json")
+    assert done.code == 0, done.err
+    assert done.json["times"]["call_s"] > 0
+    assert done.json["problems"] == ["matmul 84x84x32 f32 nn none"]
+    (comparison,) = done.json["comparisons"]
+    assert (comparison["name"], comparison["equal"]) == ("argument 2", True)
+
+
+@pytest.mark.parametrize("target", ["simulator", "cpu"])
+@pytest.mark.parametrize("name", ["matmul_gelu", "rms_norm", "softmax"])
+def test_programs_with_math_give_the_same_as_loops_on_the_host(run: Tuner, name: str, target: str) -> None:
+    done = on(run, target, name, "--compare")
+    assert done.code == 0, done.err
+    assert "equal   result 0: error " in done.out
+
+
+def test_arguments_come_by_words(run: Tuner) -> None:
+    done = on(run, "cpu", "-", stdin="func.func @f(%x: f32, %n: index) -> index { return %n : index }")
+    assert done.code == 2
+    assert "argument 1: found no value of type index, allowed --arg 1=7" in done.err
+
+
+def test_work_that_nothing_orders_ends_with_1(run: Tuner) -> None:
+    text = (EXAMPLES / "gpux_own_streams.mlir").read_text()
+    raced = text.replace('"gpux.memcpy"(%s1, %x1, %b)', '"gpux.memcpy"(%s0, %x1, %b)')
+    assert raced != text
+    done = on(run, "simulator", "-", stdin=raced)
+    assert done.code == 1
+    assert "found   " in done.out
+    assert "checked 0 defects" not in done.out
+
+
+def test_a_kernel_with_a_barrier_is_compared_with_its_interpretation(run: Tuner) -> None:
+    done = on(run, "simulator", "-", "--compare", stdin=BARRIER)
+    assert done.code == 0
+    assert "equal   argument 0: error 0, allowed " in done.out
+
+
+def test_an_interpreted_program_on_the_host_has_no_times(run: Tuner) -> None:
+    done = on(run, "cpu", "-", stdin=BARRIER)
+    assert done.code == 0
+    assert "time    " not in done.out
+    assert "no times: kernels whose threads wait or share memory are interpreted" in done.out
+    assert json.loads(on(run, "cpu", "-", "--json", stdin=BARRIER).out)["times"] is None
+
+
+PRINT = """func.func @f() {
+  %c1 = arith.constant 1 : index %c2 = arith.constant 2 : index
+  gpu.launch blocks(%bx, %by, %bz) in (%gx = %c1, %gy = %c1, %gz = %c1)
+    threads(%tx, %ty, %tz) in (%sx = %c2, %sy = %c1, %sz = %c1) {
+    %i = arith.index_cast %tx : index to i32
+    gpu.printf "thread %d\\n", %i : i32
+    gpu.terminator
+  }
+  return
+}"""
+
+
+BIG = """func.func @f(%a: memref<32x256xf32>, %b: memref<32x256xf32>) {
+  linalg.exp ins(%a : memref<32x256xf32>) outs(%b : memref<32x256xf32>)
+  return
+}"""
+
+
+def test_a_sample_tells_its_share(run: Tuner) -> None:
+    done = on(run, "simulator", "-", "--sample", "4", stdin=BIG)
+    assert done.code == 0
+    line = r"equal   f_kernel: 6 of 32 blocks, 1536 elements against the interpreter: error \S+, allowed \S+"
+    assert re.search(line, done.out)
+    document = json.loads(on(run, "simulator", "-", "--sample", "4", "--json", stdin=BIG).out)
+    (sample,) = document["samples"]
+    assert (sample["blocks"], sample["simulated"], sample["elements"]) == (32, 6, 1536)
+    assert sample["comparison"]["equal"]
+    assert json.loads(on(run, "simulator", "-", "--json", stdin=BIG).out)["samples"] is None
+
+
+def test_what_an_interpreted_kernel_prints_comes_first(run: Tuner) -> None:
+    done = on(run, "cpu", "-", stdin=PRINT)
+    assert done.out.startswith("thread 0\nthread 1\nran     @f on cpu")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--form", "async"), "form: found 'async', allowed streams, tokens, sync"),
+        (("--order", "best"), "order: found 'best', allowed fifo, lifo, random"),
+        (("--seed", "-1"), "seed: found -1, allowed 0 or more"),
+        (("--sample", "-1"), "sample: found -1, allowed 1 or more, or 0 for all"),
+        (("--sample", "4"), "sample: found 4 for target cpu, allowed for simulator"),
+        (("--target", "tpu"), "target: found 'tpu', allowed auto, cpu"),
+        (("--entry", "g"), "payload: entry: found 'g', allowed main"),
+        (("--trace",), "trace: found True for target cpu, allowed for cuda, simulator"),
+        (("--pinned",), "pinned: found True for target cpu, allowed for cuda, simulator"),
+        (("--form", "sync"), "form: found 'sync' for target cpu, allowed for cuda, simulator"),
+        (("--order", "lifo"), "order: found 'lifo' for target cpu, allowed for simulator"),
+    ],
+)
+def test_words_that_are_wrong_end_with_2(run: Tuner, words: tuple[str, ...], message: str) -> None:
+    done = run("run", str(EXAMPLES / "two_matmuls.mlir"), "--target", "cpu", *words)
+    assert (done.code, done.out) == (2, "")
+    assert message in done.err
+
+
+def test_a_file_that_is_not_there_ends_with_2(run: Tuner) -> None:
+    done = run("run", "none.mlir", "--target", "cpu")
+    line = "none.mlir: found no readable file (No such file or directory), allowed MLIR text"
+    assert (done.code, done.err) == (2, f"tuner: {line}\n")

@@ -1,0 +1,100 @@
+"""``tuner tune payload.mlir`` through the real compiler, search and simulator."""
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Tuner
+from tests.tuning import fakes
+from tuner.tuning.parts.kinds import KINDS
+from tuner.tuning.parts.real import real_composition
+
+pytestmark = pytest.mark.mlir
+
+pytest.importorskip("tuner.mlir.programs.device_lowering")
+
+PAYLOAD = """func.func @main(%a: tensor<16x8xf32>, %b: tensor<8x16xf32>, %c: tensor<16x16xf32>)
+    -> tensor<16x16xf32> {
+  %first = linalg.matmul ins(%a, %b : tensor<16x8xf32>, tensor<8x16xf32>)
+    outs(%c : tensor<16x16xf32>) -> tensor<16x16xf32>
+  %second = linalg.matmul ins(%a, %b : tensor<16x8xf32>, tensor<8x16xf32>)
+    outs(%first : tensor<16x16xf32>) -> tensor<16x16xf32>
+  return %second : tensor<16x16xf32>
+}"""
+
+
+@pytest.fixture
+def tune(tmp_path: Path) -> Tuner:
+    """Gives the real thing, but for what is measured beside it and takes seconds."""
+    (tmp_path / "payload.mlir").write_text(PAYLOAD)
+    kinds = {
+        name: dataclasses.replace(kind, vendor=fakes.vendor, roofline=fakes.FAKE.roofline)
+        for name, kind in KINDS.items()
+    }
+    return Tuner(tmp_path / "results.db", dataclasses.replace(real_composition(), kinds=kinds))
+
+
+def test_equal_matmuls_are_tuned_once_and_the_program_checked(tune: Tuner) -> None:
+    payload = str(tune.database.parent / "payload.mlir")
+    words = ("--target", "simulator", "--strategy", "matmul_gpu_naive", "--trials", "1", "--workers", "1")
+    done = tune("tune", payload, *words, "--json")
+    assert done.code == 0, done.err
+    (problem,) = done.json["problems"]
+    assert problem["problem"]["shape"] == [16, 16, 8]
+    assert problem["run"]["counts"]["verified"] == 1
+    assert problem["used"]["strategy"] == "matmul_gpu_naive"
+    program = done.json["program"]
+    assert program["right"]
+    assert [one["equal"] for one in program["comparisons"]] == [True]
+    assert (done.json["plain"], done.json["speedup"]) == (None, None)
+
+
+def test_a_program_on_the_host_is_timed_with_and_without_scripts(tune: Tuner) -> None:
+    payload = str(tune.database.parent / "payload.mlir")
+    words = ("--target", "cpu", "--strategy", "matmul_cpu_direct", "--trials", "1", "--workers", "1")
+    done = tune("tune", payload, *words)
+    assert done.code == 0, done.err
+    lines = done.out.splitlines()
+    assert lines[0] == "matmul  matmul 16x16x8 f32 nn none"
+    assert [line.split()[0] for line in lines[-3:]] == ["time", "plain", "gain"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("8x8x8",), "tune: found 8x8x8 beside a payload, allowed none: the payload says it"),
+        (("--dtype", "f64"), "tune: found --dtype beside a payload"),
+        (("--output", "f16"), "tune: found --output beside a payload"),
+        (("--threads", "2"), "threads: found 2, allowed 1: a whole program runs in one thread"),
+        (("--entry", "f"), "payload: entry: found 'f', allowed main"),
+    ],
+)
+def test_words_that_do_not_suit_a_payload_are_refused(
+    tune: Tuner, words: tuple[str, ...], message: str
+) -> None:
+    done = tune("tune", str(tune.database.parent / "payload.mlir"), "--target", "cpu", *words)
+    assert (done.code, done.out) == (2, "")
+    assert message in done.err
+
+
+def test_arguments_come_by_words(tune: Tuner) -> None:
+    payload = tune.database.parent / "counted.mlir"
+    payload.write_text(PAYLOAD.replace("@main(", "@main(%turns: i32, "))
+    words = ("--target", "simulator", "--strategy", "matmul_gpu_naive", "--trials", "1", "--workers", "1")
+    done = tune("tune", str(payload), *words)
+    assert done.code == 1
+    assert done.out.splitlines()[-1].startswith("failed  program: argument 0: found no value of type i32")
+    assert tune("tune", str(payload), *words, "--arg", "0=7").code == 0
+
+
+def test_arguments_without_a_payload_are_refused(tune: Tuner) -> None:
+    done = tune("tune", "matmul", "8x8x8", "--arg", "0=7")
+    assert (done.code, done.out) == (2, "")
+    assert "--arg: found ('0=7',), allowed with a payload" in done.err
+
+
+def test_an_entry_without_a_payload_is_refused(tune: Tuner) -> None:
+    done = tune("tune", "matmul", "8x8x8", "--entry", "f")
+    assert (done.code, done.out) == (2, "")
+    assert "--entry: found 'f', allowed with a payload" in done.err

@@ -1,0 +1,135 @@
+"""Commands on results without a time: verified by a simulator, shown, exported, checked again."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Tuner
+from tests.tuning import fakes
+
+WORDS = ("tune", "matmul", "8x8x8", "--target", "simulator", "--dtype", "f16", "--sampler", "exhaustive")
+
+
+@pytest.fixture
+def untimed(tmp_path: Path) -> Tuner:
+    return Tuner(tmp_path / "results.db", fakes.untimed_composition())
+
+
+@pytest.fixture
+def verified(untimed: Tuner) -> Tuner:
+    done = untimed(*WORDS, "--trials", "20", "--chip", "sm_90")
+    assert done.code == 0, done.err
+    return untimed
+
+
+def test_a_run_without_times_tells_what_was_verified_and_what_to_do(untimed: Tuner) -> None:
+    done = untimed(*WORDS, "--trials", "20")
+    assert done.code == 0
+    assert "verified  18 of 20 trials of run 1" in done.out
+    assert "times     none: target simulator:sm_90 has no clock, nothing is ranked" in done.out
+    assert "18 verified, 2 failed, 9 of them reused" in done.out
+    assert "tuner history --run 1 --status verified" in done.out
+    assert "tuner export --trial 1 -o verified.mlir" in done.out
+    assert "vendor" not in done.err
+
+
+def test_json_has_no_best(untimed: Tuner) -> None:
+    document = untimed(*WORDS, "--trials", "20", "--json").json
+    assert (document["best"], document["target"]) == (None, "simulator:sm_90")
+    assert document["counts"] == {"proposed": 20, "measured": 0, "verified": 18, "failed": 2, "reused": 9}
+
+
+def test_a_run_in_which_nothing_is_right_fails(untimed: Tuner) -> None:
+    untimed.composition = fakes.composition(
+        untimed.composition.targets()[:1],
+        bench=fakes.untimed_bench,
+        bind=lambda _settings, _machine: fakes.failing_bind,
+    )
+    done = untimed(*WORDS, "--trials", "2")
+    assert done.code == 1
+    assert "no candidate worked: 2 trials: 0 measured, 2 failed" in done.err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--chip", "sm_1"), "chip: found 'sm_1', allowed sm_80, sm_86, sm_89, sm_90, "),
+        (("--sampler", "tpe"), "sampler: found 'tpe', allowed random, exhaustive: target simulator gives no"),
+        (("--output", "bf16"), "output: found 'bf16', allowed f32 or f16 for dtype f16"),
+        (("--target", "cpu"), "target: found 'cpu', allowed auto, simulator"),
+    ],
+)
+def test_words_that_do_not_fit_are_told(untimed: Tuner, words: tuple[str, ...], message: str) -> None:
+    done = untimed(*WORDS, "--trials", "1", *words)
+    assert done.code == 2
+    assert message in done.err
+
+
+def test_verified_trials_are_found_by_status_target_and_output(verified: Tuner) -> None:
+    assert len(verified("history", "--status", "verified", "--json").json) == 18
+    assert len(verified("history", "--target", "simulator", "--json").json) == 20
+    assert verified("history", "--target", "simulator:sm_80", "--json").json == []
+    assert len(verified("history", "--output", "f32", "--json").json) == 20
+    assert verified("history", "--output", "f16", "--json").json == []
+    verified(*WORDS, "--trials", "3", "--output", "f16")
+    found = verified("history", "--output", "f16", "--json").json
+    assert [trial["problem"]["output"] for trial in found] == ["f16"] * 3
+    assert "8x8x8 f16 -> f16" in verified("history", "--output", "f16").out
+
+
+def test_show_tells_resources_and_notes(verified: Tuner) -> None:
+    shown = verified("show", "1").out
+    assert "status    verified" in shown
+    assert "verified  64 elements, largest error 0.25 of the tolerance" in shown
+    assert "note      1 of 1 blocks" in shown
+    assert (
+        "kernel    k: 32 registers, 0 + 0 bytes spilled, 1024 + 0 shared bytes (dynamic + static), "
+        "occupancy 50%: 4 blocks" in shown
+    )
+    document = verified("show", "1", "--json").json
+    assert document["resources"][0]["registers"] == 32
+    assert document["verdict"]["notes"] == ["1 of 1 blocks"]
+
+
+def test_a_verified_trial_is_exported_in_every_form(verified: Tuner, tmp_path: Path) -> None:
+    script = verified("export", "--trial", "1").out
+    assert "// time      none: verified, not timed" in script
+    assert "// target    simulator:sm_90" in script
+    assert verified("export", "--trial", "1", "--format", "ptx").out == '{"x": 0}'
+    cubin = tmp_path / "k.cubin"
+    assert verified("export", "--trial", "1", "--format", "cubin", "-o", str(cubin)).code == 0
+    assert cubin.read_bytes() == b"elf"
+    as_json = verified("export", "--trial", "1", "--format", "ptx", "--json").json
+    assert as_json == {"trial": 1, "format": "ptx", "text": '{"x": 0}'}
+    refused = verified("export", "--trial", "1", "--format", "cubin", "--json")
+    assert (refused.code, refused.out, refused.err.count("\n")) == (2, "", 1)
+    assert "cubin: found --json without -o FILE" in refused.err
+    assert "source of 8x8x8" in verified("export", "--trial", "1", "--format", "source").out
+
+
+def test_an_exported_script_is_verified_again(verified: Tuner, tmp_path: Path) -> None:
+    script = tmp_path / "verified.mlir"
+    verified("export", "--trial", "1", "-o", str(script))
+    done = verified("check", str(script))
+    assert (done.code, done.out) == (0, "correct; 64 elements verified, nothing timed\n")
+    assert verified("check", str(script), "--json").json == {
+        "correct": True,
+        "median_s": None,
+        "recorded_s": None,
+        "ratio": None,
+        "passed": True,
+    }
+    script.write_text(
+        script.read_text().replace('{"comment": "a", "x": 0}', '{"x": 0, "deed": "wrong", "at": "verify"}')
+    )
+    assert verified("check", str(script)).code == 1
+
+
+def test_a_run_without_times_is_shown(verified: Tuner) -> None:
+    assert "best      none: nothing was timed" in verified("show", "run:1").out
+
+
+def test_a_best_of_what_was_not_timed_is_refused(verified: Tuner) -> None:
+    done = verified("export", "matmul", "8x8x8", "--dtype", "f16", "--target", "simulator")
+    assert done.code == 2
+    assert "nothing measured yet" in done.err

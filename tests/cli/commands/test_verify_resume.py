@@ -1,0 +1,119 @@
+"""Real processes, really killed."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Tuner
+from tests.fakes import children_of
+from tests.recorded import values
+from tests.trials import measurement, trial
+from tuner.analysis.run_difference import differences
+from tuner.core.errors import TunerError
+from tuner.db.store import Store
+from tuner.targets.replay import ReplayTarget
+from tuner.tuning import resume_check
+from tuner.tuning.resume_check import ResumeCheck
+
+
+def test_a_run_killed_by_the_kernel_resumes_exactly(tuner: Tuner) -> None:
+    """The shipped recording, the default sampler: kill -9 at random moments, then resumed to its end."""
+    done = tuner(
+        "verify-resume", "--runs", "1", "--sampler", "tpe", "--trials", "25", "--seed", "3", "--json"
+    )
+    assert done.code == 0, done.err
+    document = json.loads(done.out)
+    assert document["differences"] == 0
+    assert document["kills"] >= 1
+    assert (document["runs"], document["trials"], document["samplers"]) == (1, 25, ["tpe"])
+
+
+@pytest.mark.parametrize("sampler", ["random", "optuna:random"])
+def test_a_recording_of_ones_own_can_be_used(
+    tuner: Tuner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sampler: str
+) -> None:
+    """Unbroken and resumed runs are both of the file that is named."""
+    seen = []
+
+    def check(settings: object, file: Path, unbroken: tuple[object, ...], *_rest: object) -> ResumeCheck:
+        seen.append((settings, file, len(unbroken)))
+        return ResumeCheck("random", 2, len(unbroken), ())
+
+    monkeypatch.setattr(resume_check, "check_resume", check)
+    file = values.write_recording(tmp_path)
+    done = tuner("verify-resume", "--file", str(file), "--runs", "2", "--sampler", sampler, "--trials", "5")
+    assert done.code == 0, done.err
+    assert "differences  0" in done.out
+    assert "killed 4 times" in done.out
+    assert [(each, count) for _, each, count in seen] == [(file, 5)] * 2
+
+
+def test_any_difference_is_told_and_exits_with_1(tuner: Tuner, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = differences((trial(0, measurement(1.0)),), (trial(0, measurement(2.0)),))
+    check = ResumeCheck("tpe", 1, 1, found)
+    monkeypatch.setattr(resume_check, "check_resume", lambda *_words: check)
+    done = tuner("verify-resume", "--runs", "1", "--sampler", "tpe", "--trials", "2")
+    assert done.code == 1
+    assert "differences  1" in done.out
+    assert "trial 0: outcome: " in done.out
+    as_json = tuner("verify-resume", "--runs", "1", "--sampler", "tpe", "--trials", "2", "--json")
+    assert (as_json.code, as_json.json["differences"], len(as_json.json["found"])) == (1, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--runs", "0"), "runs: found 0, allowed 1 or more"),
+        (("--trials", "-3"), "trials: found -3, allowed 1 or more"),
+        (("--seed", "-1"), "seed: found -1, allowed 0 or more"),
+        (("--sampler", "guess"), "sampler: found 'guess', allowed"),
+        (("--file", "nowhere.json"), "nowhere.json: found no readable file"),
+    ],
+)
+def test_wrong_words_are_refused_in_one_line(tuner: Tuner, words: tuple[str, ...], message: str) -> None:
+    done = tuner("verify-resume", *words)
+    assert (done.code, done.out) == (2, "")
+    assert message in done.err
+    assert len(done.err.splitlines()) == 1
+
+
+def test_a_child_that_fails_is_told_with_its_last_words() -> None:
+    child = subprocess.Popen(
+        [sys.executable, "-c", "import sys; sys.exit('tuner: disk is full')"],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    with pytest.raises(TunerError, match=r"exited with 1 after .* s: tuner: disk is full"):
+        resume_check._finish(child)  # noqa: SLF001 - nothing else can make a child fail on purpose
+
+
+def test_ctrl_c_in_the_run_that_nobody_kills_is_no_difference(
+    tuner: Tuner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A session takes Ctrl-C for the end of its run, which must not be compared with whole ones."""
+
+    def interrupted(*_words: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ReplayTarget, "measure", interrupted)
+    done = tuner("verify-resume", "--runs", "1", "--sampler", "random", "--trials", "3")
+    assert (done.code, done.out) == (130, "")
+
+
+def test_ctrl_c_leaves_no_child_behind(tuner: Tuner, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = set(children_of(os.getpid()))
+    seen = []
+
+    def interrupted(_store: Store) -> int:
+        seen.append(set(children_of(os.getpid())) - before)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(resume_check, "_proposed", interrupted)
+    done = tuner("verify-resume", "--runs", "1", "--sampler", "random", "--trials", "30")
+    assert done.code == 130
+    assert len(seen[0]) == 1
+    assert set(children_of(os.getpid())) == before

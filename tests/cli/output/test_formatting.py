@@ -1,0 +1,62 @@
+import pytest
+
+from tuner.cli.output.formatting import (
+    count_text,
+    interval_text,
+    one_line,
+    seconds_text,
+    speed_text,
+    table_text,
+)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (12.3456, "12.35 s"),
+        (1.0, "1 s"),
+        (0.0123456, "12.35 ms"),
+        (1.5e-5, "15 us"),
+        (2e-8, "20 ns"),
+        (0.0, "0 ns"),
+    ],
+)
+def test_seconds_have_a_unit_that_suits_them(seconds: float, text: str) -> None:
+    assert seconds_text(seconds) == text
+
+
+def test_an_interval_has_two_ends() -> None:
+    assert interval_text((1e-3, 2e-3)) == "1 ms .. 2 ms"
+
+
+def test_a_speed_that_is_not_known_is_a_dash() -> None:
+    assert speed_text(None) == "-"
+    assert speed_text(123.456) == "123.5 GFLOP/s"
+
+
+def test_counts_agree_with_their_noun() -> None:
+    assert [count_text(count, "trial") for count in (0, 1, 2)] == ["0 trials", "1 trial", "2 trials"]
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("two\n  lines\tand a tab", "two lines and a tab"),
+        ("\x1b[31mred \u202eüber 核", "\\x1b[31mred \\u202eüber 核"),
+        ("x" * 2001, "x" * 2000 + "..."),
+    ],
+)
+def test_a_message_is_one_line_that_moves_no_terminal(text: str, line: str) -> None:
+    assert one_line(text) == line
+
+
+def test_columns_are_aligned_and_numbers_stand_right() -> None:
+    assert table_text(("id", "name"), [("1", "one"), ("10", "t")]).splitlines() == [
+        "id  name",
+        " 1  one",
+        "10  t",
+    ]
+
+
+def test_a_table_of_nothing_is_its_header() -> None:
+    assert table_text(("id", "name"), []) == "id  name"

@@ -1,0 +1,101 @@
+import re
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from tuner.cli import main
+from tuner.cli.main import Commands
+from tuner.core.errors import TunerError, UsageError
+from tuner.mlir.cpu.pipeline import cpu_compiler
+from tuner.version import __version__
+
+COMMANDS = [
+    *(
+        "tune",
+        "history",
+        "show",
+        "explain",
+        "export",
+        "check",
+        "apply",
+        "strategies",
+        "space",
+        "targets",
+        "db",
+        "bundle",
+        "measure",
+        "ptx",
+        "record-space",
+        "verify-resume",
+        "report",
+        "run",
+        "lower",
+    ),
+]
+GROUPS = {"db": ("upgrade", "info", "merge"), "bundle": ("export", "import"), "ptx": ("run",)}
+LEAVES = [(name,) for name in COMMANDS if name not in GROUPS] + [
+    (group, name) for group, names in GROUPS.items() for name in names
+]
+
+
+def raising(error: BaseException) -> Result:
+    """Runs a group whose only command raises."""
+
+    @click.group(cls=Commands)
+    def group() -> None:
+        pass
+
+    @group.command()
+    @click.option("--debug", is_flag=True, expose_value=False)
+    def work() -> None:
+        raise error
+
+    return CliRunner().invoke(group, ["work"])
+
+
+def test_every_command_of_the_contract_is_there() -> None:
+    assert set(main.commands) == set(COMMANDS)
+
+
+@pytest.mark.parametrize("words", LEAVES)
+def test_every_command_has_help_with_an_example_and_json(words: tuple[str, ...]) -> None:
+    done = CliRunner().invoke(main, [*words, "--help"])
+    assert done.exit_code == 0
+    assert re.search(rf"Example: tuner {' '.join(words)}\b", " ".join(done.output.split()))
+    assert "--json" in done.output
+    assert "--debug" in done.output
+
+
+def test_version_is_told_with_the_fingerprint_of_each_compiler() -> None:
+    done = CliRunner().invoke(main, ["--version"])
+    version, compiler, code = done.output.splitlines()
+    assert (done.exit_code, version) == (0, f"tuner {__version__}")
+    assert compiler == f"compiler: {cpu_compiler().mlir}"
+    assert re.fullmatch(r"code: cpu \w{12}, cuda \w{12}, simulator \w{12}", code)
+    fingerprint = cpu_compiler().fingerprint
+    assert fingerprint.endswith(f"pipeline:{code.split()[2].strip(',')}")
+
+
+def test_no_command_shows_the_help_on_stderr() -> None:
+    done = CliRunner().invoke(main, [])
+    assert done.exit_code == 2
+    assert done.stdout == ""
+    assert "Commands:" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "line"),
+    [
+        (UsageError("shape: found 'x'"), 2, "tuner: shape: found 'x'\n"),
+        (TunerError("worker did\nnot start"), 1, "tuner: worker did not start\n"),
+        (click.BadParameter("no"), 2, "tuner: Invalid value: no\n"),
+        (OSError(28, "No space left on device", "x.db"), 1, "tuner: x.db: No space left on device\n"),
+        (RuntimeError("odd"), 1, "tuner: defect: RuntimeError: odd (--debug shows where)\n"),
+        (KeyboardInterrupt(), 130, ""),
+        (click.Abort(), 130, ""),
+    ],
+)
+def test_an_error_is_one_line_and_a_code(error: BaseException, code: int, line: str) -> None:
+    done = raising(error)
+    assert (done.exit_code, done.stdout, done.stderr) == (code, "", line)

@@ -1,0 +1,123 @@
+"""The problem: words and sizes that are allowed, and what is counted."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tuner.core.errors import UsageError
+from tuner.core.problem import (
+    ELEMENT_BYTES,
+    EPILOGUES,
+    LAYOUTS,
+    NARROW_OUTPUTS,
+    SIZE_LIMIT,
+    Matmul,
+    Problem,
+    narrow_output,
+    natural_output,
+    output_words,
+    parse_shape,
+)
+
+SIZES = st.tuples(*[st.integers(1, SIZE_LIMIT)] * 3)
+TYPES = st.sampled_from(
+    [(dtype, "") for dtype in ELEMENT_BYTES] + [(dtype, dtype) for dtype in NARROW_OUTPUTS]
+)
+PROBLEMS = st.builds(
+    lambda sizes, types, layout, epilogue: Problem("matmul", sizes, types[0], layout, epilogue, types[1]),
+    SIZES,
+    TYPES,
+    st.sampled_from(LAYOUTS),
+    st.sampled_from(EPILOGUES),
+)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("conv", (1, 1, 1), "f32"), r"^operation: found 'conv', allowed matmul$"),
+        (("matmul", (1, 1, 1), "f8"), r"^dtype: found 'f8', allowed f32, f64, bf16"),
+        (
+            ("matmul", (1, 1, 1), "f16", "nn", "none", "bf16"),
+            r"^output: found 'bf16', allowed f32 or f16 for dtype f16$",
+        ),
+        (
+            ("matmul", (1, 1, 1), "tf32", "nn", "none", "tf32"),
+            r"^output: found 'tf32', allowed f32 for dtype tf32$",
+        ),
+        (("matmul", (1, 1, 1), "f32", "tt"), r"^layout: found 'tt', allowed nn, nt, tn$"),
+        (("matmul", (1, 1, 1), "f32", "nn", "gelu"), r"^epilogue: found 'gelu', allowed none, bias_relu"),
+        (("matmul", (1, 1), "f32"), r"^sizes: found \(1, 1\), allowed three numbers \(m, n, k\)$"),
+        (("matmul", (0, 1, 1), "f32"), r"^size m: found 0, allowed 1\.\.2147483647$"),
+        (("matmul", (1, 1.5, 1), "f32"), r"^size n: found 1\.5, allowed 1\.\.2147483647$"),
+        (("matmul", (1, 1, "2"), "f32"), r"^size k: found '2', allowed 1\.\.2147483647$"),
+        (("matmul", (1, -3, 1), "f32"), r"^size n: found -3, allowed"),
+        (("matmul", (1, 1, 2**31), "f32"), r"^size k: found 2147483648, allowed"),
+    ],
+)
+def test_a_word_or_size_that_is_not_allowed_is_named(arguments: tuple[object, ...], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        Problem(*arguments)  # type: ignore[arg-type]
+
+
+@given(SIZES)
+def test_a_shape_is_read_as_it_is_written(sizes: tuple[int, int, int]) -> None:
+    assert parse_shape(Problem("matmul", sizes, "f32").shape) == sizes
+
+
+@pytest.mark.parametrize(
+    "text", ["", "1x2", "1x2x3x4", "1x2x", "1x2x-3", "1 x2x3", "1x2x3\n", "axbxc", "1.0x2x3"]
+)
+def test_a_shape_that_is_none_is_quoted(text: str) -> None:
+    with pytest.raises(UsageError, match=r"^shape: found .*, allowed MxNxK such as 512x512x512$"):
+        parse_shape(text)
+
+
+@given(PROBLEMS, PROBLEMS)
+def test_only_equal_problems_share_a_key(one: Problem, other: Problem) -> None:
+    assert (one.key == other.key) == (one == other)
+
+
+def test_flop_and_bytes_count_each_element_once() -> None:
+    assert Matmul(2, 3, 5).flop == 2 * 2 * 3 * 5
+    assert Matmul(2, 3, 5).bytes == 4 * (10 + 15 + 6)
+    assert Matmul(2, 3, 5, "f64").bytes == 8 * (10 + 15 + 6)
+    assert Matmul(2, 3, 5, "bf16", epilogue="bias_relu").bytes == 2 * (10 + 15) + 4 * (6 + 3)
+
+
+def test_constraints_see_sizes_and_element_bytes() -> None:
+    variables = dict(Matmul(2, 3, 5, "bf16", "nt").variables())
+    sizes = {"m": 2, "n": 3, "k": 5}
+    words = {"input_bytes": 2, "output_bytes": 4, "layout": "nt", "epilogue": "none"}
+    words |= {"dtype": "bf16", "output": "f32"}
+    assert variables.items() >= (sizes | words).items()
+
+
+@pytest.mark.parametrize(
+    ("problem", "stored", "accumulator", "result", "bytes_of_both"),
+    [
+        (Matmul(1, 1, 1, "f32"), "f32", "f32", "f32", (4, 4)),
+        (Matmul(1, 1, 1, "f64"), "f64", "f64", "f64", (8, 8)),
+        (Matmul(1, 1, 1, "tf32"), "f32", "f32", "f32", (4, 4)),
+        (Matmul(1, 1, 1, "f16"), "f16", "f32", "f32", (2, 4)),
+        (Matmul(1, 1, 1, "f16", output="f16"), "f16", "f32", "f16", (2, 2)),
+        (Matmul(1, 1, 1, "bf16", output="bf16"), "bf16", "f32", "bf16", (2, 2)),
+    ],
+)
+def test_types_follow_from_dtype_and_output(
+    problem: Problem, stored: str, accumulator: str, result: str, bytes_of_both: tuple[int, int]
+) -> None:
+    assert (problem.stored_dtype, problem.accumulator, problem.result_dtype) == (stored, accumulator, result)
+    assert (problem.input_bytes, problem.output_bytes) == bytes_of_both
+
+
+@pytest.mark.parametrize("dtype", ELEMENT_BYTES)
+def test_the_natural_output_said_aloud_is_the_same_problem(dtype: str) -> None:
+    assert Matmul(8, 8, 8, dtype, output=natural_output(dtype)) == Matmul(8, 8, 8, dtype)
+    assert all(Matmul(8, 8, 8, dtype, output=word).result_dtype == word for word in output_words(dtype))
+    assert narrow_output(dtype, "f8") == "f8"
+
+
+def test_a_problem_without_a_narrow_output_keeps_its_key() -> None:
+    assert Matmul(2, 3, 5, "f16").key == "matmul 2x3x5 f16 nn none"
+    assert Matmul(2, 3, 5, "f16", output="f16").key == "matmul 2x3x5 f16->f16 nn none"

@@ -1,0 +1,72 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.tuning.fakes import MACHINE
+from tuner.core.problem import Matmul, Problem
+from tuner.cost_model.cpu import CpuTiles, cycles
+
+AVX512 = replace(MACHINE, isa="avx512", l1_bytes=32 * 1024, l2_bytes=1024 * 1024)
+PROBLEM = Matmul(480, 512, 512)
+EXTENTS = st.integers(1, 512)
+
+
+def tiles(problem: Problem = PROBLEM, **changes: float) -> CpuTiles:
+    """Returns one schedule: 12 x 32 tiles, nothing blocked, B packed."""
+    m, n, k = problem.sizes
+    plain = {"tile_m": 12, "tile_n": 32, "block_m": m, "block_n": n, "block_k": k, "m": m, "n": n}
+    columns = {name: np.array([float(value)]) for name, value in {**plain, **changes}.items()}
+    no = np.array([False])
+    return CpuTiles(**columns, is_row_major=no, packs_a=no, is_packed=True)
+
+
+def cost(problem: Problem = PROBLEM, **changes: float) -> float:
+    return float(cycles(tiles(problem, **changes), problem, AVX512)[0])
+
+
+def test_no_schedule_beats_the_multipliers() -> None:
+    assert cost() >= 480 * 512 * 512 / 16 / 2
+
+
+@pytest.mark.parametrize(
+    ("better", "worse"),
+    [
+        ({"tile_m": 12, "tile_n": 32}, {"tile_m": 2, "tile_n": 16}),  # too few sums to hide the latency
+        ({"tile_m": 12, "tile_n": 32}, {"tile_m": 12, "tile_n": 16}),  # a load for each product
+        ({"block_k": 256}, {"block_k": 8}),  # C is read and written 64 times
+    ],
+)
+def test_what_wastes_the_core_costs_more(better: dict[str, float], worse: dict[str, float]) -> None:
+    assert cost(PROBLEM, **better) < cost(PROBLEM, **worse)
+
+
+def test_rows_beyond_the_edge_are_paid_for() -> None:
+    thin = Matmul(15, 512, 512)
+    assert cost(thin, tile_m=8) < cost(thin, tile_m=14)  # 16 rows and 28
+
+
+def test_a_panel_that_leaves_the_first_cache_costs_more() -> None:
+    deep = Matmul(480, 512, 8192)
+    assert cost(deep, block_k=128) < cost(deep)
+
+
+def test_packing_is_paid_for() -> None:
+    plain = tiles()
+    packed = replace(plain, packs_a=np.array([True]))
+    assert cycles(packed, PROBLEM, AVX512) > cycles(plain, PROBLEM, AVX512)
+
+
+@given(EXTENTS, EXTENTS, EXTENTS, st.integers(1, 14), st.integers(1, 64))
+def test_every_cost_is_a_positive_number(m: int, n: int, k: int, tile_m: int, tile_n: int) -> None:
+    problem = Matmul(m, n, k)
+    found = cost(problem, tile_m=tile_m, tile_n=tile_n)
+    assert np.isfinite(found)
+    assert found > 0
+
+
+def test_an_unknown_cache_is_taken_for_a_usual_one() -> None:
+    unknown = replace(AVX512, l1_bytes=0, l2_bytes=0)
+    assert cycles(tiles(), PROBLEM, unknown) == cycles(tiles(), PROBLEM, AVX512)

@@ -1,0 +1,124 @@
+"""Follows a page of instructions in a copy of the repository: its blocks are written, applied and run."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+COPIED = ("tuner", "db", "strategies", "search_space.yaml", "pyproject.toml")
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+SECTION = re.compile(r"^## (.+)$", re.MULTILINE)
+FILE_NAME = re.compile(r"(?:#|//|\{#-) ([\w/]+(?:\.\w+)+)")  # in the comment that a file's block begins with
+STEP_TIMEOUT_S = 300.0
+# The copy is what is imported, and compiled once for all processes.
+KEPT_OUT = ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE")
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block of a page."""
+
+    language: str
+    text: str
+
+    @property
+    def file(self) -> str | None:
+        """Returns the path that a block which is a whole file begins with."""
+        found = FILE_NAME.match(self.text)
+        return None if found is None else found.group(1)
+
+
+def sections(page: str) -> dict[str, tuple[Block, ...]]:
+    """Returns the blocks of each section by its title."""
+    titles = [*SECTION.finditer(page)]
+    ends = [*(title.start() for title in titles), len(page)][1:]
+    parts = {title.group(1): page[title.end() : end] for title, end in zip(titles, ends, strict=True)}
+    return {name: tuple(Block(*found) for found in BLOCK.findall(part)) for name, part in parts.items()}
+
+
+class Copy:
+    """A copy of what a contributor edits, with commands of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.bring(*COPIED)
+        commands = folder / "bin"
+        commands.mkdir()
+        for name, words in (("python", ""), ("tuner", " -m tuner")):
+            (commands / name).write_text(f'#!/bin/sh\nexec {sys.executable}{words} "$@"\n')
+            (commands / name).chmod(0o755)
+
+    def bring(self, *paths: str) -> None:
+        """Copies more files or folders of the repository."""
+        for path in paths:
+            self._bring(ROOT / path, self.folder / path)
+
+    def follow(self, blocks: tuple[Block, ...]) -> str:
+        """Does what the blocks say in their order; returns what the last commands printed."""
+        printed = ""
+        for block in blocks:
+            if block.language == "diff":
+                self._change(block.text)
+            elif block.language == "sh":
+                printed = self._run(block.text)
+            elif block.language == "text":
+                missing = [line for line in block.text.splitlines() if line not in printed.splitlines()]
+                assert not missing, f"not printed: {missing}\n{printed}"
+            else:
+                assert block.file is not None, f"a block of {block.language} without a file's name"
+                (self.folder / block.file).write_text(block.text)
+        return printed
+
+    def _bring(self, source: Path, target: Path) -> None:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if source.is_dir():
+            shutil.copytree(source, target, symlinks=True)
+        else:
+            shutil.copy2(source, target)
+
+    def _run(self, commands: str) -> str:
+        """Runs commands up to the first that fails; both outputs together."""
+        variables = {name: value for name, value in os.environ.items() if name not in KEPT_OUT}
+        environment = {
+            **variables,
+            "PATH": f"{self.folder / 'bin'}:{variables['PATH']}",
+            "PYTHONPATH": str(self.folder),
+            "TUNER_DB": f"sqlite:///{self.folder / 'guide.db'}",
+        }
+        done = subprocess.run(
+            ["bash", "-ec", commands],
+            cwd=self.folder,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=STEP_TIMEOUT_S,
+            check=False,
+        )
+        assert done.returncode == 0, f"{commands}\n{done.stdout}"
+        return done.stdout
+
+    def _change(self, diff: str) -> None:
+        """Applies a diff whose context is whole lines: ``--- file``, then runs of lines with ' ', - and +."""
+        name, *lines = diff.splitlines()
+        path = self.folder / name.removeprefix("--- ")
+        text = path.read_text()
+        for before, after in hunks(lines):
+            assert text.count(before) == 1, f"{path.name}: found {text.count(before)} times:\n{before}"
+            text = text.replace(before, after)
+        path.write_text(text)
+
+
+def hunks(lines: list[str]) -> Iterator[tuple[str, str]]:
+    """Yields (before, after) of the hunks of a diff, which ``@@`` divides."""
+    for hunk in "\n".join(lines).split("\n@@\n"):
+        kept = hunk.split("\n")
+        yield (
+            "".join(f"{line[1:]}\n" for line in kept if line[0] in " -"),
+            "".join(f"{line[1:]}\n" for line in kept if line[0] in " +"),
+        )

@@ -1,0 +1,55 @@
+"""The map for newcomers shows every room, on the floor where the table of imports puts it.
+
+That its files exist is tested with those of all pages, in ``test_names.py``.
+"""
+
+import re
+from functools import cache
+from pathlib import Path
+from xml.etree import ElementTree
+
+from tests.test_layers import ROOMS
+
+DOCS = Path(__file__).parents[2] / "docs"
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@cache
+def floor(room: str) -> int:
+    """Returns the number of rooms in the longest chain of imports below and with a room."""
+    return 1 + max((floor(other) for other in ROOMS[room]), default=0)
+
+
+FLOORS = {room: floor(room) for room in ROOMS}
+
+
+def test_the_page_has_every_room_on_its_floor() -> None:
+    text = (DOCS / "architecture.md").read_text()
+    rows = re.findall(r"^\| (\d) \| `tuner/(\w+)(?:/|\.py)` \|", text, re.MULTILINE)
+    assert {room: int(number) for number, room in rows} == FLOORS
+    assert len(rows) == len(FLOORS)
+    assert [int(number) for number, _ in rows] == sorted(FLOORS.values(), reverse=True)
+
+
+def test_the_picture_has_every_room_on_its_floor() -> None:
+    picture = ElementTree.parse(DOCS / "architecture.svg")
+    drawn = {
+        str(name.text): int(group.attrib["id"].removeprefix("floor-"))
+        for group in picture.iter(f"{SVG}g")
+        for name in group.iter(f"{SVG}text")
+        if name.attrib["class"] == "room"
+    }
+    assert drawn == FLOORS
+
+
+def test_every_step_of_the_picture_is_a_row_of_the_page() -> None:
+    picture = (DOCS / "architecture.svg").read_text()
+    text = (DOCS / "architecture.md").read_text()
+    steps = re.findall(r"^\| (\d+c?) \| [^`]", text, re.MULTILINE)
+    trial, program = steps[:13], steps[13:]
+    assert trial == [str(number) for number in range(1, 14)]
+    numbers = re.findall(r'class="nt">(\w+)<', picture)
+    assert sorted(numbers[:13]) == sorted(trial)
+    assert set(numbers[13:]) == set(program)
+    assert "(architecture.svg)" in text
+    assert "(docs/architecture.md)" in (DOCS.parent / "README.md").read_text()

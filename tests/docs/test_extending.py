@@ -1,0 +1,66 @@
+"""``docs/extending.md`` is followed literally, in a copy of the repository."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.docs.guide import ROOT, Block, Copy, sections
+from tuner.api import history
+from tuner.core.candidate import Candidate
+from tuner.core.problem import Matmul
+from tuner.scripts.header import read_provenance
+from tuner.scripts.strategy import Binder, load_strategy
+
+pytestmark = pytest.mark.mlir
+
+TESTS = ("tests/__init__.py", "tests/conftest.py", "benchmarks/__init__.py", "benchmarks/gpu_check")
+GUIDES = sections((ROOT / "docs" / "extending.md").read_text())
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Copy:
+    return Copy(tmp_path)
+
+
+def files_of(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+    return tuple(block for block in blocks if block.language not in ("sh", "text"))
+
+
+def test_a_strategy_is_found_tuned_and_exported(copy: Copy) -> None:
+    copy.follow(GUIDES["A strategy"])
+    records = [trial.record for trial in history(f"sqlite:///{copy.folder / 'guide.db'}") if trial.record]
+    assert [(record.candidate.strategy, record.status) for record in records] == [
+        ("my_tiles", "measured")
+    ] * 2
+    script = (copy.folder / "best.mlir").read_text()
+    assert read_provenance(script, "best.mlir").strategy == "my_tiles"
+
+
+def test_a_knob_is_searched_and_bound(copy: Copy) -> None:
+    shipped = copy.follow((Block("sh", "tuner space matmul 96x96x96 --json"),))
+    copy.follow(files_of(GUIDES["A strategy"]))
+    wider = copy.follow(GUIDES["A knob"])
+    assert json.loads(wider)["cartesian"] > json.loads(shipped)["cartesian"]
+    strategy = load_strategy("my_tiles", copy.folder / "my_tiles.mlir.j2")
+    binder = Binder((strategy,), Matmul(64, 64, 64), (), threads=1)
+    script = binder.bind(Candidate.of("my_tiles", {"tile_m": 2, "tile_n": 16, "unroll_k": 4}))
+    assert "tile_sizes [0, 0, 4]" in script.text
+
+
+def test_a_transform_op_is_called_by_a_script(copy: Copy) -> None:
+    copy.follow(GUIDES["A transform op"])
+
+
+def test_a_sampler_is_found_and_keeps_the_contract(copy: Copy) -> None:
+    copy.bring(*TESTS, "tests/samplers")
+    printed = copy.follow(GUIDES["A sampler"])
+    assert " passed" in printed
+
+
+def test_a_target_verifies_candidates_and_is_asked_for_by_name_alone(copy: Copy) -> None:
+    copy.bring(*TESTS, "tests/source_files.py", "tests/test_target_kinds.py")
+    printed = copy.follow(GUIDES["A target"])
+    assert " passed" in printed
+    records = [trial.record for trial in history(f"sqlite:///{copy.folder / 'guide.db'}") if trial.record]
+    assert [(record.target.text, record.status) for record in records] == [("busy", "verified")] * 2

@@ -1,0 +1,87 @@
+"""What the pages name exists: files, modules, other pages. Pages about past decisions are read today."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.docs.guide import ROOT, sections
+
+PAGES = (
+    *sorted(ROOT.glob("*.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
+    *sorted((ROOT / ".github").rglob("*.md")),
+)
+FOLDERS = ("tuner", "tests", "benchmarks", "db", "docs", "strategies", "examples")
+
+PATH = re.compile(rf"(?<![\w./-])(?:{'|'.join(FOLDERS)})/(?:[\w./*-]*[\w*])?")
+FILE_NAME = re.compile(r"`([\w-]+(?:\.[\w-]+)*\.(?:py|yaml|mlir|j2|csv|gz))`")
+MODULE = re.compile(r"\b(?:tuner|benchmarks|tests)(?:\.[a-z_0-9]+)+")
+MODULE_MARKS = ("`", "-m ")  # before a module; anything else with dots is an op, an attribute or a sentence
+LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
+
+
+def missing(page: Path, text: str) -> list[str]:
+    """Tells what a page names that does not exist, and that none of its blocks makes."""
+    made = {block.file for blocks in sections(text).values() for block in blocks}
+    found = (
+        *_missing_paths(text),
+        *_missing_files(text),
+        *_missing_modules(text),
+        *_missing_links(page, text),
+    )
+    return [name for name in found if name not in made]
+
+
+def _missing_paths(text: str) -> Iterator[str]:
+    return (path for path in PATH.findall(text) if not any(ROOT.glob(path.rstrip("/"))))
+
+
+def _missing_files(text: str) -> Iterator[str]:
+    """Yields names of files without a folder: one of that name must be somewhere."""
+    return (
+        name
+        for name in FILE_NAME.findall(text)
+        if not any(any((ROOT / folder).rglob(name)) for folder in FOLDERS) and not (ROOT / name).exists()
+    )
+
+
+def _missing_modules(text: str) -> Iterator[str]:
+    """Yields modules; ``tuner.name`` is none, but an op, an attribute or the Python API's."""
+    for found in MODULE.finditer(text):
+        name = found.group()
+        path = ROOT / name.replace(".", "/")
+        is_module = text[: found.start()].endswith(MODULE_MARKS) and not re.fullmatch(r"tuner\.\w+", name)
+        if is_module and not (path.is_dir() or path.with_suffix(".py").exists()):
+            yield name
+
+
+def _missing_links(page: Path, text: str) -> Iterator[str]:
+    return (link for link in LINK.findall(text) if not (page.parent / link).exists())
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_what_a_page_names_exists(page: Path) -> None:
+    assert missing(page, page.read_text()) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("see `tuner/mlir/passes/` for it", ["tuner/mlir/passes"]),
+        ("in tuner/core/chips.py, tests/ and benchmarks/results/cpu_matmul_*.json.", []),
+        ("no benchmarks/results/nothing_*.json", ["benchmarks/results/nothing_*.json"]),
+        ("`coherence.py`, `search_space.yaml` and `families.py`", ["families.py"]),
+        ("`tuner.cost_model.launch_limits`, `python -m benchmarks.gpu_check`", []),
+        ("the attribute `tuner.device`, tuner.load_best, benchmarks.none", []),
+        (
+            "`tuner.launchable.limits`, python -m benchmarks.none",
+            ["tuner.launchable.limits", "benchmarks.none"],
+        ),
+        ("[page](decisions/0001-mlir-bindings.md#price), [site](https://mlir.llvm.org)", []),
+        ("[page](decisions/0000-nothing.md)", ["decisions/0000-nothing.md"]),
+    ],
+)
+def test_a_name_of_nothing_is_found(text: str, found: list[str]) -> None:
+    assert missing(ROOT / "docs" / "page.md", text) == found

@@ -1,0 +1,96 @@
+"""From transformed payload to LLVM-dialect text."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.mlir.documented_ir import missing
+from tuner.core.errors import CandidateError, Stage
+from tuner.core.problem import ELEMENT_BYTES, EPILOGUES, LAYOUTS, Matmul, Problem
+from tuner.mlir import interpreter
+from tuner.mlir.bindings import ir
+from tuner.mlir.cpu import lowering
+from tuner.mlir.cpu.jit_guards import reject_what_crashes_the_jit
+from tuner.mlir.cpu.pipeline import NO_BUILTINS, cpu_compiler
+from tuner.mlir.fingerprint import CPU_SOURCES, sources_sha256
+from tuner.mlir.jit import JittedModule
+from tuner.mlir.wheels import llvm_version, packages
+from tuner.payload.cpu import partition, payload_mlir
+
+pytestmark = pytest.mark.mlir
+
+
+@pytest.fixture(autouse=True)
+def context() -> Iterator[None]:
+    with interpreter.new_context(), ir.Location.unknown():
+        yield
+
+
+BUFFERS = """
+module {
+  func.func @scale(%a: memref<4x4xf32>, %b: memref<4x4xf32, strided<[16, 1]>>) {
+    linalg.copy ins(%a : memref<4x4xf32>) outs(%b : memref<4x4xf32, strided<[16, 1]>>)
+    return
+  }
+}
+"""
+STORE = """
+func.func @f(%c: memref<4x8xf32, strided<[9, 1]>>, %i: index, %j: index) {
+  %x = arith.constant 1.0 : f32
+  memref.store %x, %c[%i, %j] : memref<4x8xf32, strided<[9, 1]>>
+  return
+}
+"""
+
+
+def test_lowered_code_takes_bare_pointers_and_can_be_loaded() -> None:
+    text = lowering.lower_to_llvm(interpreter.parse(BUFFERS, "payload"))
+    assert "llvm.func @scale(%arg0: !llvm.ptr, %arg1: !llvm.ptr)" in text
+    assert text.count(NO_BUILTINS) == 1
+    reject_what_crashes_the_jit(text)
+    assert JittedModule(text, ("scale",)).addresses["scale"]
+
+
+def test_the_ir_of_the_docstring_is_real() -> None:
+    module = interpreter.parse(STORE, "payload")
+    before = str(module)
+    assert missing(lowering.__doc__ or "", before, lowering.lower_to_llvm(module)) == []
+
+
+def test_every_function_of_a_payload_is_an_entry() -> None:
+    both = BUFFERS.replace(
+        "return\n  }\n", "return\n  }\n  func.func @other(%a: memref<4xf32>) {\n return\n  }\n"
+    )
+    text = lowering.lower_to_llvm(interpreter.parse(both, "payload"))
+    assert set(JittedModule(text, ("scale", "other")).addresses) == {"scale", "other"}
+    assert text.count(NO_BUILTINS) == 2
+
+
+def test_what_cannot_be_lowered_is_a_failure_to_compile() -> None:
+    payload = interpreter.parse(
+        payload_mlir(Matmul(4, 4, 4), partition(Matmul(4, 4, 4), 1, "none", 1)), "payload"
+    )
+    with pytest.raises(CandidateError, match=r".") as caught:  # tensors: no script was applied
+        lowering.lower_to_llvm(payload)
+    assert caught.value.stage == Stage.COMPILE
+    assert "\n" not in caught.value.reason
+
+
+@pytest.mark.parametrize("dtype", ELEMENT_BYTES)
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("epilogue", EPILOGUES)
+@pytest.mark.parametrize("split", ["none", "m", "n"])
+def test_every_payload_is_legal(dtype: str, layout: str, epilogue: str, split: str) -> None:
+    problem = Problem("matmul", (9, 33, 17), dtype, layout, epilogue)
+    panels = partition(problem, 2, split, 2)
+    module = interpreter.parse(payload_mlir(problem, panels), "payload")
+    assert module.operation.verify()
+    names = {op.attributes["sym_name"].value for op in module.body.operations}
+    assert names == {panel.entry for panel in panels}
+
+
+def test_the_compiler_is_named_with_its_versions() -> None:
+    assert [name for name, _ in packages()] == ["numba-cuda-mlir", "torch-mlir"]
+    assert all(version in llvm_version() for _, version in packages())
+    assert cpu_compiler().packages == packages()
+    assert cpu_compiler().pipeline_sha256 == sources_sha256(CPU_SOURCES)

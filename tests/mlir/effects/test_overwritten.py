@@ -1,0 +1,88 @@
+import pytest
+
+from tests.mlir.kernels import parsed
+
+pytestmark = pytest.mark.mlir
+
+overwritten = pytest.importorskip("tuner.mlir.effects.overwritten")
+walking = pytest.importorskip("tuner.mlir.rewrite.walking")
+
+IDS = """%bx = gpu.block_id x
+      %by = gpu.block_id y
+      %tx = gpu.thread_id x
+      %size = gpu.block_dim x
+      %c0 = arith.constant 0 : index
+      %c4 = arith.constant 4 : index
+      %c8 = arith.constant 8 : index
+      %c32 = arith.constant 32 : index
+      %base = arith.muli %bx, %size : index
+      %n = arith.addi %base, %tx : index
+      %given = arith.muli %bx, %k : index
+      %m = arith.addi %given, %tx : index
+      %last = arith.subi %n, %c4 : index
+      %row = arith.divui %n, %c8 : index
+      %column = arith.remui %n, %c8 : index
+      %in = arith.cmpi slt, %n, %c32 : index
+      %out = arith.cmpi slt, %n, %c8 : index"""
+
+
+def proved(body: str, shape: str, grid: int = 4, block: int = 8) -> bool:
+    """Tells what is said of a kernel on ``grid`` blocks of ``block`` threads."""
+    kind = f"memref<{shape}xf32>"
+    text = f"""module attributes {{gpu.container_module}} {{
+    gpu.module @m {{ gpu.func @k(%a: {kind}, %v: f32, %k: index) kernel {{ {IDS}
+      {body.replace("KIND", kind)}
+      gpu.return }} }}
+    func.func @f(%a: {kind}, %v: f32) {{
+      %c1 = arith.constant 1 : index
+      %g = arith.constant {grid} : index
+      %b = arith.constant {block} : index
+      gpu.launch_func @m::@k blocks in (%g, %c1, %c1) threads in (%b, %c1, %c1)
+        args(%a : {kind}, %v : f32, %b : index)
+      return
+    }} }}"""
+    with parsed(text) as module:
+        (launch,), (kernel,) = walking.walk(module, "gpu.launch_func"), walking.walk(module, "gpu.func")
+        return bool(overwritten.overwrites(launch, kernel, 0))
+
+
+@pytest.mark.parametrize(
+    ("index", "shape", "is_proved"),
+    [
+        ("%bx, %tx", "4x8", True),
+        ("%tx, %bx", "8x4", True),
+        ("%n", "32", True),
+        ("%m", "32", True),
+        ("%n, %c0", "32x1", True),
+        ("%by, %n", "1x32", True),
+        ("%n", "33", False),  # the last is left
+        ("%bx, %bx", "4x4", False),  # the diagonal
+        ("%last", "32", False),
+        ("%row, %column", "4x8", False),  # right, but not linear and without a guard
+    ],
+)
+def test_a_store_of_every_thread(index: str, shape: str, is_proved: bool) -> None:
+    assert proved(f"memref.store %v, %a[{index}] : KIND", shape) is is_proved
+
+
+@pytest.mark.parametrize(
+    ("condition", "index", "shape", "is_proved"),
+    [
+        ("%in", "%n", "32", True),
+        ("%in", "%row, %column", "4x8", True),
+        ("%in", "%column, %row", "8x4", False),
+        ("%in", "%n", "33", False),
+        ("%out", "%n", "32", False),  # too few threads store
+        ("%in", "%row, %c0", "4x8", False),
+    ],
+)
+def test_a_store_behind_a_guard(condition: str, index: str, shape: str, is_proved: bool) -> None:
+    body = f"scf.if {condition} {{ memref.store %v, %a[{index}] : KIND }}"
+    assert proved(body, shape) is is_proved
+    assert proved(body, shape, grid=5) is is_proved  # more threads than elements
+    assert not proved(body, shape, grid=3)
+
+
+def test_a_store_in_a_loop_is_not_proved() -> None:
+    loop = "scf.for %i = %c0 to %k step %c4 { memref.store %v, %a[%n] : KIND }"
+    assert not proved(loop, "32")

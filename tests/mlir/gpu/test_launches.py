@@ -1,0 +1,154 @@
+from typing import Any
+
+import pytest
+
+from tests.mlir.kernels import parsed
+from tuner.core.errors import CandidateError, Stage
+from tuner.core.kernel_program import KernelBuffer, Launch
+
+pytestmark = pytest.mark.mlir
+
+launches = pytest.importorskip("tuner.mlir.gpu.launches")
+
+A, C = KernelBuffer("a", 16, "input"), KernelBuffer("c", 32, "output")
+ONE = "blocks in (%c1, %c1, %c1) threads in (%c2, %c1, %c1)"
+KERNELS = """gpu.module @m {
+    gpu.func @pack(%a: memref<4xf32>, %p: memref<9xf32>) kernel { gpu.return }
+    gpu.func @matmul(%c: memref<8xf32>, %p: memref<9xf32>) kernel { gpu.return }
+  }"""
+
+
+def module(*functions: str) -> str:
+    return "module attributes {gpu.container_module} {\n" + "\n".join(functions) + f"\n  {KERNELS}\n}}\n"
+
+
+def host(*body: str, arguments: str = "%a: memref<4xf32>, %c: memref<8xf32>", name: str = "host") -> str:
+    constants = "%c1 = arith.constant 1 : index\n    %c2 = arith.constant 2 : index"
+    lines = "\n    ".join(body)
+    return f"  func.func @{name}({arguments}) {{\n    {constants}\n    {lines}\n    return\n  }}"
+
+
+PACK = f"gpu.launch_func @m::@pack {ONE} args(%a : memref<4xf32>, %p : memref<9xf32>)"
+MATMUL = f"gpu.launch_func @m::@matmul {ONE} args(%c : memref<8xf32>, %p : memref<9xf32>)"
+
+
+def read(text: str) -> Any:
+    with parsed(text) as parsed_module:
+        return launches.read_launches(parsed_module, (A, C))
+
+
+def refusal(text: str) -> str:
+    with parsed(text) as parsed_module, pytest.raises(CandidateError, match=r"found|constant") as failure:
+        launches.read_launches(parsed_module, (A, C))
+    assert failure.value.stage is Stage.COMPILE
+    return failure.value.reason
+
+
+def test_launches_come_in_host_order_with_buffers_in_parameter_order() -> None:
+    program = read(module(host("%p = memref.alloc() : memref<9xf32>", PACK, MATMUL)))
+    assert program.launches == (
+        Launch("pack", (1, 1, 1), (2, 1, 1), 0, ("a", "scratch0")),
+        Launch("matmul", (1, 1, 1), (2, 1, 1), 0, ("c", "scratch0")),
+    )
+    assert program.buffers == (A, C, KernelBuffer("scratch0", 36, "scratch"))
+
+
+def test_an_allocation_may_have_a_name_and_ask_for_zeros() -> None:
+    alloc = '%p = memref.alloc() {tuner.buffer = "packed_a", tuner.zeroed} : memref<9xf32>'
+    program = read(module(host(alloc, PACK)))
+    assert program.launches[0].arguments == ("a", "packed_a")
+    assert program.buffers[2] == KernelBuffer("packed_a", 36, "scratch", is_zeroed=True)
+
+
+def test_functions_share_buffers_by_name() -> None:
+    first = host(
+        PACK, name="first", arguments='%a: memref<4xf32>, %p: memref<9xf32> {tuner.buffer = "packed"}'
+    )
+    named = (
+        '%c: memref<8xf32> {tuner.buffer = "c", tuner.zeroed}, %p: memref<9xf32> {tuner.buffer = "packed"}'
+    )
+    program = read(module(first, host(MATMUL, name="second", arguments=named)))
+    assert [launch.arguments for launch in program.launches] == [("a", "packed"), ("c", "packed")]
+    zeroed_c = KernelBuffer("c", 32, "output", is_zeroed=True)
+    assert program.buffers == (A, zeroed_c, KernelBuffer("packed", 36, "scratch"))
+
+
+def test_scratch_that_is_seen_in_two_sizes_has_the_larger() -> None:
+    first = host(PACK, name="first", arguments='%a: memref<4xf32>, %p: memref<9xf32> {tuner.buffer = "w"}')
+    larger = '%w: memref<50xf32> {tuner.buffer = "w"}'
+    program = read(module(first, host(name="second", arguments=larger)))
+    assert program.buffers[2] == KernelBuffer("w", 200, "scratch")
+
+
+def test_scratch_is_as_large_as_its_true_sizes() -> None:
+    padded = '%w: memref<8x64xf16, strided<[24, 1]>> {{tuner.buffer = "w"{bounds}}}'
+    sizes = []
+    for bounds in ("", ", tuner.bounds = array<i64: 5, 24>", ", tuner.bounds = array<i64: 1, 5, 24>"):
+        first = host(name="first", arguments=padded.format(bounds=bounds))
+        second = host("%p = memref.alloc() : memref<9xf32>", PACK, name="second")
+        sizes.append(next(each.bytes for each in read(module(first, second)).buffers if each.name == "w"))
+    whole = (7 * 24 + 64) * 2
+    assert sizes == [whole, (4 * 24 + 24) * 2, whole]  # bounds of another rank are not of this view
+
+
+def test_a_padded_view_does_not_change_the_size_of_the_problems_buffer() -> None:
+    padded = "%a: memref<4xf32>, %c: memref<800xf32>"
+    assert read(module(host("%p = memref.alloc() : memref<9xf32>", PACK, arguments=padded))).buffers[1] == C
+
+
+def test_a_cast_is_the_same_buffer() -> None:
+    cast = "%p = memref.cast %q : memref<9xf32> to memref<9xf32>"
+    program = read(module(host("%q = memref.alloc() : memref<9xf32>", cast, PACK)))
+    assert program.launches[0].arguments == ("a", "scratch0")
+
+
+def test_work_that_no_kernel_does_is_refused() -> None:
+    fill = "%zero = arith.constant 0.0 : f32 linalg.fill ins(%zero : f32) outs(%a : memref<4xf32>)"
+    assert refusal(module(host(fill))) == "host: found linalg.fill outside of every gpu.launch"
+    loop = "scf.for %i = %c1 to %c2 step %c1 { }"
+    assert refusal(module(host(loop))) == "host: found scf.for outside of every gpu.launch"
+
+
+def test_control_flow_of_the_host_is_refused() -> None:
+    assert (
+        refusal(module(host("cf.br ^next", "^next:")))
+        == "host: found control flow outside of every gpu.launch"
+    )
+
+
+def test_private_functions_are_not_run_and_not_called() -> None:
+    helper = (
+        "  func.func private @helper(%x: f32) -> f32 { return %x : f32 }\n  func.func private @declared(f32)"
+    )
+    body = ("%p = memref.alloc() : memref<9xf32>", PACK)
+    assert read(module(helper, host(*body))) == read(module(host(*body)))
+    call = "%x = arith.constant 1.0 : f32 %y = func.call @helper(%x) : (f32) -> f32"
+    assert refusal(module(helper, host(*body, call))) == "host: found func.call outside of every gpu.launch"
+
+
+def test_a_module_without_a_launch_is_refused() -> None:
+    assert refusal(module(host())) == "the script made no kernel: found no gpu.launch"
+
+
+def test_a_size_that_only_the_run_knows_is_refused() -> None:
+    sized = "%a: memref<4xf32>, %n: index"
+    assert refusal(module(host(arguments=sized))) == "host: found argument 1 of type index, allowed memrefs"
+    grown = "%p = memref.alloc() : memref<9xf32> %n = arith.addi %c1, %c1 : index"
+    text = module(host(grown, PACK.replace("threads in (%c2", "threads in (%n")))
+    assert refusal(text) == "host: found arith.addi outside of every gpu.launch"
+
+
+def test_an_argument_that_is_no_buffer_is_refused() -> None:
+    view = (
+        "%q = memref.alloc() : memref<9xf32>",
+        "%p = memref.get_global @table : memref<9xf32>",
+    )
+    text = module("  memref.global @table : memref<9xf32>", host(*view, PACK))
+    assert refusal(text) == "module: found memref.global, allowed functions"
+
+
+def test_more_arguments_than_the_problem_has_need_names() -> None:
+    text = module(host(arguments="%a: memref<4xf32>, %c: memref<8xf32>, %p: memref<9xf32>"))
+    assert refusal(text) == (
+        "host: found argument 2 without a name, allowed 2 of the problem, or with tuner.buffer"
+    )

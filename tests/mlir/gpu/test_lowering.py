@@ -1,0 +1,159 @@
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.mlir.gpu_matmul import gpu_payload, gpu_script
+from tests.mlir.kernels import parsed
+from tuner.core.chips import CHIPS, chip_of
+from tuner.core.errors import CandidateError, Stage
+from tuner.core.kernel_program import KernelBuffer, KernelProgram, Launch, buffers_of
+from tuner.core.problem import Matmul, Problem
+from tuner.cost_model.launch_limits import require_launchable
+from tuner.targets.gpu.ptxas import find_ptxas
+
+pytestmark = pytest.mark.mlir
+
+gpu_lowering = pytest.importorskip("tuner.mlir.gpu.lowering")
+interpreter = pytest.importorskip("tuner.mlir.interpreter")
+
+PROBLEM = Matmul(64, 96, 48)
+ENTRY = re.compile(r"\.visible \.entry (\w+)\(")
+TWO_KERNELS = """func.func @twice(%a: memref<64xf32>, %c: memref<64xf32>) {
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c32 = arith.constant 32 : index
+  %w = memref.alloc() {tuner.buffer = "workspace"} : memref<64xf32>
+  gpu.launch blocks(%bx, %by, %bz) in (%gx = %c2, %gy = %c1, %gz = %c1)
+             threads(%tx, %ty, %tz) in (%sx = %c32, %sy = %c1, %sz = %c1) {
+    %start = arith.muli %bx, %c32 : index
+    %i = arith.addi %start, %tx : index
+    %x = memref.load %a[%i] : memref<64xf32>
+    memref.store %x, %w[%i] : memref<64xf32>
+    gpu.terminator
+  }
+  gpu.launch blocks(%bx, %by, %bz) in (%gx = %c1, %gy = %c1, %gz = %c1)
+             threads(%tx, %ty, %tz) in (%sx = %c32, %sy = %c2, %sz = %c1) {
+    %start = arith.muli %ty, %c32 : index
+    %i = arith.addi %start, %tx : index
+    %x = memref.load %w[%i] : memref<64xf32>
+    %sum = memref.atomic_rmw addf %x, %c[%i] : (f32, memref<64xf32>) -> f32
+    gpu.terminator
+  }
+  return
+}
+"""
+AB = (KernelBuffer("a", 256, "input"), KernelBuffer("c", 256, "output"))
+
+
+def transformed(problem: Problem, script: str) -> Any:
+    module = interpreter.parse(gpu_payload(problem), "payload")
+    interpreter.apply_script(module, interpreter.parse(script, "script"))
+    return module
+
+
+def lower_matmul(chip: str = "sm_90", script: str = "") -> KernelProgram:
+    with parsed(""):
+        module = transformed(PROBLEM, script or gpu_script())
+        program = gpu_lowering.lower_to_program(module, chip_of(chip), buffers_of(PROBLEM))
+    assert isinstance(program, KernelProgram)
+    return program
+
+
+def lower(text: str, buffers: tuple[KernelBuffer, ...] = AB, chip: str = "sm_90") -> KernelProgram:
+    with parsed(text) as module:
+        program = gpu_lowering.lower_to_program(module, chip_of(chip), buffers)
+    assert isinstance(program, KernelProgram)
+    return program
+
+
+def test_a_script_becomes_a_program_that_can_be_launched() -> None:
+    program = lower_matmul()
+    assert program.launches == (Launch("matmul_kernel", (3, 2, 1), (8, 8, 1), 4096, ("a", "b", "c")),)
+    assert program.buffers == buffers_of(PROBLEM)
+    assert (program.chip, program.cubin, program.resources) == ("sm_90", b"", ())
+    assert ENTRY.findall(program.ptx) == ["matmul_kernel"]
+    require_launchable(program)
+
+
+def test_the_same_script_gives_the_same_ptx() -> None:
+    assert lower_matmul() == lower_matmul()
+
+
+def test_shared_memory_is_one_external_block_that_tells_its_alignment() -> None:
+    ptx = lower_matmul().ptx
+    assert ".extern .shared .align 128 .b8 __dynamic_shmem__0[];" in ptx
+    assert len(re.findall(r"\.shared \.align", ptx)) == 1  # nothing static beside it
+
+
+def test_the_launch_of_the_module_tells_its_shared_memory() -> None:
+    with parsed(""):
+        module = transformed(PROBLEM, gpu_script())
+        gpu_lowering.outline(module, chip_of("sm_90"), buffers_of(PROBLEM))
+        text = str(module)
+    assert "dynamic_shared_memory_size %c4096_i32" in text
+    assert "gpu.dynamic_shared_memory" in text
+    assert "memref.alloc" not in text
+
+
+@pytest.mark.parametrize("chip", CHIPS)
+def test_every_chip_gets_its_own_ptx_which_its_ptxas_takes(chip: str) -> None:
+    program = lower_matmul(chip)
+    assert f".target {chip}\n" in program.ptx
+    ptxas = find_ptxas()
+    if ptxas is None or chip not in ptxas.chips:
+        pytest.skip("no ptxas for this chip: extra cuda, or one on PATH")
+    assembled = ptxas.assemble(program)
+    require_launchable(assembled)
+    assert assembled.cubin.startswith(b"\x7fELF")
+    assert assembled.resources[0].blocks_per_multiprocessor > 0
+
+
+def test_buffers_above_the_limit_of_the_chip_are_refused() -> None:
+    # two tiles of 128 x 256 f32 are 256 KiB: neither MLIR nor ptxas would mind
+    problem = Matmul(128, 128, 512)
+    with parsed(""):
+        module = transformed(problem, gpu_script(block=128, depth=256))
+        with pytest.raises(
+            CandidateError, match=r"^shared memory of matmul_kernel: found 262144 bytes, allowed 232448$"
+        ) as failure:
+            gpu_lowering.lower_to_program(module, chip_of("sm_90"), buffers_of(problem))
+    assert failure.value.stage is Stage.RESOURCES
+
+
+def test_several_kernels_are_one_ptx_text_and_launched_in_order() -> None:
+    program = lower(TWO_KERNELS)
+    assert program.launches == (
+        Launch("twice_kernel", (2, 1, 1), (32, 1, 1), 0, ("a", "workspace")),
+        Launch("twice_kernel_1", (1, 1, 1), (32, 2, 1), 0, ("workspace", "c")),
+    )
+    assert program.buffers == (*AB, KernelBuffer("workspace", 256, "scratch"))
+    assert sorted(ENTRY.findall(program.ptx)) == ["twice_kernel", "twice_kernel_1"]
+
+
+def test_an_unread_atomic_is_relaxed_and_within_the_device() -> None:
+    assert re.search(r"(atom|red)(\.relaxed)?(\.gpu)?\.global(\.gpu)?\.add\.f32", lower(TWO_KERNELS).ptx)
+    assert "acq_rel" not in lower(TWO_KERNELS).ptx
+    assert "fence" not in lower(TWO_KERNELS).ptx
+
+
+def test_what_no_pass_can_lower_is_the_candidates_failure_in_one_line() -> None:
+    left = "linalg.fill ins(%x : f32) outs(%w : memref<64xf32>)\n    gpu.terminator"
+    message = r"^kernel: found linalg\.fill, allowed what lowers to NVVM$"
+    with pytest.raises(CandidateError, match=message) as failure:
+        lower(TWO_KERNELS.replace("gpu.terminator", left, 1))
+    assert failure.value.stage is Stage.COMPILE
+
+
+def test_code_outside_of_the_kernels_is_refused() -> None:
+    with parsed(""):
+        module = interpreter.parse(gpu_payload(PROBLEM), "payload")
+        with pytest.raises(CandidateError, match=r"^matmul: found \S+ outside of every gpu\.launch$"):
+            gpu_lowering.lower_to_program(module, chip_of("sm_90"), buffers_of(PROBLEM))
+
+
+def test_outlined_kernels_stay_as_they_are(golden: Callable[[str, str], None]) -> None:
+    with parsed(TWO_KERNELS) as module:
+        gpu_lowering.outline(module, chip_of("sm_90"), AB)
+        golden("gpu_lowering_two_kernels.mlir", str(module))

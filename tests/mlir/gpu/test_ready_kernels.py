@@ -1,0 +1,93 @@
+"""What is tuned is what runs: the PTX of a kernel in a program is that of its trial, but for its name."""
+
+import re
+
+import numpy as np
+import pytest
+
+from benchmarks.fuzzing.program_check import SIMULATOR
+from benchmarks.gpu_check.gpu_point import GpuPoint
+from tests.mlir.programs.matmuls.test_insert_gpu_kernels import MMA
+from tests.targets.gpu.test_simt import point as simt_point
+from tuner.core.candidate import Candidate
+from tuner.core.problem import Matmul, Problem
+from tuner.core.target import Script
+from tuner.programs.compiler import ProgramCompiler
+
+pytestmark = pytest.mark.mlir
+
+pytest.importorskip("tuner.mlir.gpu.ready_kernels")
+
+POINTS = {
+    "naive": GpuPoint(Matmul(40, 24, 64), Candidate.of("matmul_gpu_naive", {"block_m": 4, "block_n": 32})),
+    "simt": simt_point(Matmul(64, 64, 40)),
+    "mma_sync": GpuPoint(Matmul(40, 24, 64, "f16"), Candidate.of("matmul_gpu_mma_sync", MMA)),
+}
+# Beside the matmul: nothing, work of static size, work of a size that is known at run time alone.
+STATIC = """linalg.fill ins(%zero : f32) outs(%e : memref<8xf32>)"""
+DYNAMIC = """%n = memref.dim %d, %c0 : memref<?xf32>
+    gpu.launch blocks(%bx, %by, %bz) in (%gx = %n, %gy = %c1, %gz = %c1)
+               threads(%tx, %ty, %tz) in (%sx = %c1, %sy = %c1, %sz = %c1) {
+      %x = memref.load %d[%bx] : memref<?xf32>
+      %y = arith.addf %x, %x : f32
+      memref.store %y, %d[%bx] : memref<?xf32>
+      gpu.terminator
+    }"""
+
+
+def payload(problem: Problem, beside: str) -> str:
+    m, n, k = problem.sizes
+    a, b, c = f"memref<{m}x{k}x{problem.dtype}>", f"memref<{k}x{n}x{problem.dtype}>", f"memref<{m}x{n}xf32>"
+    return f"""func.func @f(%a: {a}, %b: {b}, %c: {c}, %d: memref<?xf32>, %e: memref<8xf32>) {{
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %zero = arith.constant 0.0 : f32
+    linalg.fill ins(%zero : f32) outs(%c : {c})
+    linalg.matmul ins(%a, %b : {a}, {b}) outs(%c : {c})
+    {beside}
+    return
+  }}"""
+
+
+def texts_of(llvm: str) -> list[str]:
+    """Returns the PTX of each binary of a program."""
+    from tuner.mlir.bindings import gpu, ir
+    from tuner.mlir.interpreter import new_context, parse
+    from tuner.mlir.rewrite.walking import walk
+
+    with new_context(), ir.Location.unknown():
+        binaries = walk(parse(llvm, "program"), "gpu.binary")
+        objects = [gpu.ObjectAttr(ir.ArrayAttr(each.attributes["objects"])[0]) for each in binaries]
+        return [bytes(each.object).rstrip(b"\0").decode() for each in objects]
+
+
+@pytest.mark.parametrize("beside", ["", STATIC, DYNAMIC], ids=["alone", "static", "dynamic"])
+@pytest.mark.parametrize("strategy", POINTS)
+def test_the_ptx_in_a_program_is_that_of_the_trial(strategy: str, beside: str) -> None:
+    point = POINTS[strategy]
+    script = {point.problem: Script.of(point.script())}
+    code = ProgramCompiler.of(SIMULATOR).compile(payload(point.problem, beside), "f", script).code
+    expected = point.program().ptx
+    (name,) = set(re.findall(r"\.entry (\w+)\(", expected))
+    found = [re.sub(rf"\b{name}_\w+?(?=_param|\b)", name, text) for text in texts_of(code.llvm)]
+    assert expected in found
+    assert len(found) == 1 + bool(beside)
+
+
+@pytest.mark.parametrize("strategy", POINTS)
+def test_a_tuned_kernel_runs_beside_one_that_takes_descriptors(strategy: str) -> None:
+    from tuner.runtime.programs.device_function import DeviceFunction
+    from tuner.runtime.simulated.device import SimulatedDevice
+
+    point = POINTS[strategy]
+    script = {point.problem: Script.of(point.script())}
+    code = ProgramCompiler.of(SIMULATOR).compile(payload(point.problem, DYNAMIC), "f", script).code
+    m, n, k = point.problem.sizes
+    rng, dtype = np.random.default_rng(0), np.float16 if point.problem.dtype == "f16" else np.float32
+    a, b = (rng.integers(-3, 4, shape).astype(dtype) for shape in ((m, k), (k, n)))
+    c, d, e = np.full((m, n), np.nan, np.float32), np.arange(5, dtype=np.float32), np.zeros(8, np.float32)
+    device = SimulatedDevice(order="lifo")
+    DeviceFunction(code, device)(a, b, c, d, e)
+    assert np.array_equal(c, a.astype(np.float32) @ b.astype(np.float32))
+    assert d.tolist() == [0, 2, 4, 6, 8]
+    assert not device.reports

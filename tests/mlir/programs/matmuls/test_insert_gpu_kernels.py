@@ -1,0 +1,100 @@
+"""Scripts of several kernels instead of a matmul: scratch, zeros and packing, on the simulated GPU."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmarks.fuzzing.program_check import SIMULATOR
+from benchmarks.gpu_check.gpu_point import GpuPoint
+from tuner.core.candidate import Candidate
+from tuner.core.errors import CandidateError, Stage
+from tuner.core.problem import Matmul, Problem
+from tuner.core.target import Script
+from tuner.payload.reference import NUMPY_DTYPES
+from tuner.programs.compiler import ProgramCompiler
+
+pytestmark = pytest.mark.mlir
+
+pytest.importorskip("tuner.mlir.programs.device_lowering")
+
+MMA: dict[str, int | str] = {
+    "block_m": 32,
+    "block_n": 32,
+    "block_k": 16,
+    "warps_m": 1,
+    "warps_n": 1,
+    "depth": 2,
+    "shared": "pad",
+    "group": 1,
+    "splits": 1,
+    "split_by": "atomic",
+    "pack": 0,
+}
+
+
+def script(problem: Problem, **knobs: Any) -> Script:
+    return Script.of(GpuPoint(problem, Candidate.of("matmul_gpu_mma_sync", MMA | knobs)).script())
+
+
+def payload(problem: Problem, is_filled: bool) -> str:
+    m, n, k = problem.sizes
+    a, b, c = f"memref<{m}x{k}x{problem.dtype}>", f"memref<{k}x{n}x{problem.dtype}>", f"memref<{m}x{n}xf32>"
+    fill = f"linalg.fill ins(%zero : f32) outs(%c : {c})" if is_filled else ""
+    return f"""func.func @f(%a: {a}, %b: {b}, %c: {c}) {{
+      %zero = arith.constant 0.0 : f32
+      {fill}
+      linalg.matmul ins(%a, %b : {a}, {b}) outs(%c : {c})
+      return
+    }}"""
+
+
+@pytest.mark.parametrize("is_filled", [True, False])
+@pytest.mark.parametrize(
+    ("sizes", "knobs", "kernels"),
+    [
+        ((40, 24, 64), {}, 1),
+        ((40, 24, 64), {"splits": 2, "split_by": "atomic"}, 2),  # zeros first
+        ((40, 24, 64), {"splits": 2, "split_by": "workspace"}, 2),
+        ((40, 24, 61), {"pack": 1}, 2),  # A has rows of odd length
+    ],
+)
+def test_kernels_with_scratch_give_what_numpy_gives(
+    sizes: tuple[int, int, int], knobs: dict[str, Any], kernels: int, is_filled: bool
+) -> None:
+    from tuner.runtime.programs.device_function import DeviceFunction
+    from tuner.runtime.simulated.device import SimulatedDevice
+
+    problem = Matmul(*sizes, dtype="f16")
+    bound = {problem: script(problem, **knobs)}
+    code = ProgramCompiler.of(SIMULATOR).compile(payload(problem, is_filled), None, bound).code
+    device = SimulatedDevice("sm_90", "lifo")
+    program = DeviceFunction(code, device)
+    m, n, k = sizes
+    rng = np.random.default_rng(0)
+    a, b = (rng.standard_normal(shape).astype(NUMPY_DTYPES["f16"]) for shape in ((m, k), (k, n)))
+    c = rng.standard_normal((m, n)).astype(np.float32)
+    expected = a.astype(np.float64) @ b.astype(np.float64) + (0 if is_filled else c)
+    program(a, b, c)
+    program.close()
+    np.testing.assert_allclose(c, expected, rtol=0, atol=1e-4)
+    assert device.reports == ()
+    assert device.counts.allocations == device.counts.frees
+    assert device.counts.launches == kernels + (not is_filled)
+
+
+def test_a_script_for_larger_sizes_is_refused() -> None:
+    problem = Matmul(40, 24, 64, dtype="f16")
+    other = {problem: script(Matmul(16, 8, 16, dtype="f16"))}
+    with pytest.raises(CandidateError, match="script: padding m: found 32, allowed 40") as caught:
+        ProgramCompiler.of(SIMULATOR).compile(payload(problem, True), None, other)
+    assert caught.value.stage is Stage.BIND
+
+
+def test_a_script_that_makes_no_kernel_is_refused() -> None:
+    problem = Matmul(40, 24, 64, dtype="f16")
+    nothing = Script.of("""module attributes {transform.with_named_sequence} {
+      transform.named_sequence @__transform_main(%root: !transform.any_op) { transform.yield }
+    }""")
+    with pytest.raises(CandidateError, match=r"outside of every gpu\.launch"):
+        ProgramCompiler.of(SIMULATOR).compile(payload(problem, True), None, {problem: nothing})

@@ -1,0 +1,87 @@
+import re
+from typing import Any
+
+import pytest
+
+from tests.mlir.documented_ir import missing
+from tests.mlir.kernels import parsed
+from tuner.core.errors import CandidateError
+
+pytestmark = pytest.mark.mlir
+
+memory_spaces = pytest.importorskip("tuner.mlir.rewrite.memory_spaces")
+
+WORKGROUP, PRIVATE = "#gpu.address_space<workgroup>", "#gpu.address_space<private>"
+MODULE = """module attributes {gpu.container_module} {
+  memref.global "private" @tile : memref<4xf32, 3>
+  gpu.module @m {
+    gpu.func @k(%g: memref<16xf32, 1>, %i: index, %x: f32)
+        workgroup(%s: memref<4x4xf16, strided<[8, 1], offset: 3>, 3>) private(%p: memref<3xf32, 5>) kernel {
+      %t = memref.alloc() : memref<16xf32, 3>
+      %w = memref.alloc() : memref<2xvector<4xf32>, affine_map<(d0) -> (d0)>, 3 : i32>
+      %v = memref.subview %t[3] [3] [1] : memref<16xf32, 3> to memref<3xf32, strided<[1], offset: 3>, 3>
+      memref.store %x, %g[%i] : memref<16xf32, 1>
+      %plain = memref.memory_space_cast %g : memref<16xf32, 1> to memref<16xf32>
+      memref.store %x, %plain[%i] : memref<16xf32>
+      %any = memref.cast %t : memref<16xf32, 3> to memref<*xf32, 3>
+      %m = memref.memory_space_cast %t : memref<16xf32, 3> to memref<16xf32>
+      cf.br ^next(%v : memref<3xf32, strided<[1], offset: 3>, 3>)
+    ^next(%later: memref<3xf32, strided<[1], offset: 3>, 3>):
+      gpu.return
+    }
+  }
+  func.func private @f(memref<4xf32, #gpu.memory_space<private>>, tensor<4xf32>) -> memref<?xf32, 3>
+  func.func private @tma(!nvgpu.tensormap.descriptor<tensor = memref<64x64xf16, 3>, swizzle = none,
+    l2promo = none, oob = zero, interleave = none>)
+}"""
+
+
+def renamed(text: str) -> str:
+    with parsed(text) as module:
+        memory_spaces.name_memory_spaces(module)
+        assert module.operation.verify()
+        return str(module)
+
+
+def test_every_number_becomes_a_word_and_global_memory_the_default() -> None:
+    text = renamed(MODULE)
+    assert not re.search(r", \d+( : i32)?>(?!>)", text.replace("affine_map<(d0) -> (d0)>", ""))
+    for expected in (
+        f'memref.global "private" @tile : memref<4xf32, {WORKGROUP}>',
+        "@k(%arg0: memref<16xf32>, ",
+        f"workgroup(%arg3 : memref<4x4xf16, strided<[8, 1], offset: 3>, {WORKGROUP}>)",
+        f"private(%arg4 : memref<3xf32, {PRIVATE}>)",
+        f"memref<16xf32, {WORKGROUP}> to memref<3xf32, strided<[1], offset: 3>, {WORKGROUP}>",
+        f"memref<*xf32, {WORKGROUP}>",
+        f"(memref<4xf32, {PRIVATE}>, tensor<4xf32>) -> memref<?xf32, {WORKGROUP}>",
+        f"tensor = memref<64x64xf16, {WORKGROUP}>",
+    ):
+        assert expected in text
+
+
+def test_a_cast_of_a_space_to_itself_goes_and_others_stay() -> None:
+    assert renamed(MODULE).count("memref.memory_space_cast") == 1
+
+
+def test_a_module_without_numbers_stays_as_it_is() -> None:
+    text = renamed(MODULE)
+    assert renamed(text) == text
+
+
+def test_a_space_that_a_gpu_does_not_have_is_refused() -> None:
+    allowed = re.escape("allowed 0 or 1 (global), 3 (workgroup), 5 (private)")
+    with pytest.raises(CandidateError, match=f"^memref.alloc at .*: found memory space 7, {allowed}$"):
+        renamed("func.func @f() { %x = memref.alloc() : memref<4xf32, 7> return }")
+
+
+def test_the_attribute_of_an_allocated_tensor_changes_too() -> None:
+    tensor = "bufferization.alloc_tensor() {memory_space = 3 : i64} : tensor<4xf32>"
+    assert f"memory_space = {WORKGROUP}" in renamed(f"func.func @f() {{ %t = {tensor} return }}")
+
+
+def test_the_ir_of_the_docstring_is_real() -> None:
+    with parsed(MODULE) as module:
+        before = str(module)
+        memory_spaces.name_memory_spaces(module)
+        after: Any = str(module)
+    assert missing(memory_spaces.__doc__ or "", before, after) == []

@@ -1,0 +1,157 @@
+"""Which files a stored outcome depends on: all that make its code, and nothing that does not."""
+
+import ast
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tuner.mlir.fingerprint import (
+    CPU_SOURCES,
+    GPU_SOURCES,
+    PACKAGE,
+    SIMULATOR_SOURCES,
+    Sources,
+    files_of,
+    sources_sha256,
+)
+
+ALL = {"cpu": CPU_SOURCES, "gpu": GPU_SOURCES, "simulator": SIMULATOR_SOURCES}
+# Where each begins: what a target calls to compile, or to judge.
+ENTRIES = {
+    "cpu": ("targets/cpu/compiler.py", "mlir/jit.py"),
+    "gpu": ("targets/gpu/compiler.py",),
+    "simulator": ("targets/gpu/simulator.py",),
+}
+# Imported by what makes code, and makes none.
+MAKES_NO_CODE = {
+    *("core/errors.py", "core/machine.py", "core/record.py", "core/target.py"),  # outcomes and ports
+    "mlir/fingerprint.py",
+    "mlir/wheels.py",  # whose versions the fingerprint names
+    "targets/gpu/cuda_tools.py",  # finds ptxas, whose version the fingerprint names
+}
+
+
+def imported_by(path: str) -> Iterator[str]:
+    """Yields the files that a file imports of this package, wherever in it."""
+    for node in ast.walk(ast.parse((PACKAGE / path).read_text())):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        else:
+            continue
+        yield from (file_of(name) for name in names if name.startswith("tuner."))
+
+
+def file_of(name: str) -> str:
+    """Returns the file that is a module, or that defines a name: ``tuner.mlir.ops.load_own_ops``."""
+    parts = name.split(".")[1:]
+    for length in range(len(parts), 0, -1):
+        for path in ("/".join(parts[:length]) + ".py", "/".join(parts[:length]) + "/__init__.py"):
+            if (PACKAGE / path).exists():
+                return path
+    raise LookupError(name)
+
+
+def needed_by(entries: tuple[str, ...]) -> set[str]:
+    """Returns all files that some files import, with themselves; what makes no code needs no other file."""
+    needed: set[str] = set()
+    left = list(entries)
+    while left:
+        path = left.pop()
+        if path not in needed:
+            needed.add(path)
+            left.extend(() if path in MAKES_NO_CODE else imported_by(path))
+    return needed
+
+
+def hashed(sources: Sources, package: Path = PACKAGE) -> set[str]:
+    return {path.relative_to(package).as_posix() for path in files_of(sources, package)}
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """Returns a copy of the package that may be changed."""
+    folder = tmp_path / "tuner"
+    links = (PACKAGE / "db", PACKAGE / "strategies", PACKAGE / "recorded")
+    shutil.copytree(
+        PACKAGE, folder, ignore=lambda at, names: [name for name in names if Path(at, name) in links]
+    )
+    return folder
+
+
+def read_anew(sources: Sources, package: Path) -> str:
+    """Returns the hash of files that may have changed since it was asked for."""
+    sources_sha256.cache_clear()
+    return sources_sha256(sources, package)
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_whatever_the_compile_step_imports_is_in_the_fingerprint(kind: str) -> None:
+    assert needed_by(ENTRIES[kind]) - hashed(ALL[kind]) - MAKES_NO_CODE == set()
+
+
+def test_nothing_is_excused_that_is_not_imported() -> None:
+    needed = set().union(*map(needed_by, ENTRIES.values()))
+    assert needed >= MAKES_NO_CODE
+    assert MAKES_NO_CODE.isdisjoint(hashed(SIMULATOR_SOURCES) | hashed(CPU_SOURCES))
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_one_byte_of_any_file_that_makes_code_changes_the_fingerprint(kind: str, copy: Path) -> None:
+    before = read_anew(ALL[kind], copy)
+    assert before == sources_sha256(ALL[kind])
+    for path in files_of(ALL[kind], copy):
+        content = path.read_bytes()
+        path.write_bytes(content + b"\n")
+        assert read_anew(ALL[kind], copy) != before, path
+        path.write_bytes(content)
+    assert read_anew(ALL[kind], copy) == before
+
+
+@pytest.mark.parametrize("path", ["mlir/ops/split_k.py", "mlir/rewrite/padded_views.py", "payload/cpu.py"])
+def test_what_targets_share_is_in_the_fingerprint_of_each(path: str) -> None:
+    assert all(path in hashed(sources) for sources in ALL.values())
+
+
+@pytest.mark.parametrize("folder", ["mlir/programs", "runtime/programs", "programs", "mlir/schedule"])
+def test_host_programs_are_in_no_fingerprint(folder: str, copy: Path) -> None:
+    before = {kind: read_anew(sources, copy) for kind, sources in ALL.items()}
+    for path in (copy / folder).rglob("*.py"):
+        path.write_bytes(path.read_bytes() + b"\n")
+    assert {kind: read_anew(sources, copy) for kind, sources in ALL.items()} == before
+
+
+@pytest.mark.parametrize("path", ["mlir/cpu/lowering.py", "targets/cpu/compiler.py"])
+def test_a_lowering_of_processors_is_none_of_gpus(path: str) -> None:
+    assert path in hashed(CPU_SOURCES)
+    assert path not in hashed(SIMULATOR_SOURCES)
+
+
+def test_a_changed_simulator_changes_the_simulators_fingerprint_only() -> None:
+    added = hashed(SIMULATOR_SOURCES) - hashed(GPU_SOURCES)
+    assert {"ptx/engine.py", "ptx/races/shared_races.py", "targets/gpu/simulator.py"} <= added
+
+
+def test_a_new_file_and_a_renamed_one_change_the_fingerprint(copy: Path) -> None:
+    before = read_anew(CPU_SOURCES, copy)
+    new = copy / "mlir" / "ops" / "new.py"
+    new.touch()
+    added = read_anew(CPU_SOURCES, copy)
+    new.rename(new.with_name("renamed.py"))
+    assert len({before, added, read_anew(CPU_SOURCES, copy)}) == 3
+
+
+def test_what_python_caches_is_not_hashed(copy: Path) -> None:
+    before = read_anew(CPU_SOURCES, copy)
+    cached = copy / "mlir" / "ops" / "__pycache__" / "any.pyc"
+    cached.parent.mkdir(exist_ok=True)
+    cached.write_bytes(b"any")
+    assert read_anew(CPU_SOURCES, copy) == before
+
+
+def test_a_source_that_is_gone_is_an_error() -> None:
+    with pytest.raises(FileNotFoundError, match=r"gone\.py"):
+        sources_sha256(("mlir/gone.py",))

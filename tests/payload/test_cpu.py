@@ -1,0 +1,112 @@
+"""The payload's text and the panels that threads share it by."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tuner.core.errors import UsageError
+from tuner.core.problem import ELEMENT_BYTES, EPILOGUES, LAYOUTS, Matmul, Problem
+from tuner.core.target import Panel
+from tuner.payload.cpu import (
+    ENTRY,
+    PANELS_COMMENT,
+    element_offsets,
+    panels_comment,
+    panels_in,
+    partition,
+    payload_mlir,
+)
+
+SIZE = st.integers(1, 300)
+SPLITS = st.sampled_from(("none", "m", "n"))
+KINDS = list(itertools.product(ELEMENT_BYTES, LAYOUTS, EPILOGUES))
+
+
+@given(SIZE, SIZE, st.integers(1, 8), SPLITS, st.integers(1, 70))
+def test_panels_cover_c_exactly_once(m: int, n: int, parts: int, split: str, multiple: int) -> None:
+    panels = partition(Matmul(m, n, 3), parts, split, multiple)
+    count = np.zeros((m, n), int)
+    for panel in panels:
+        assert min(panel.m, panel.n) >= 1
+        count[panel.row : panel.row + panel.m, panel.column : panel.column + panel.n] += 1
+    assert (count == 1).all()
+    assert sum(panel.m * panel.n for panel in panels) == m * n  # none reaches outside
+    assert len(panels) <= parts
+
+
+@given(SIZE, SIZE, st.integers(1, 8), SPLITS, st.integers(1, 70))
+def test_all_panels_but_the_last_are_whole_tiles(
+    m: int, n: int, parts: int, split: str, multiple: int
+) -> None:
+    panels = partition(Matmul(m, n, 3), parts, split, multiple)
+    extents = [panel.m if split == "m" else panel.n for panel in panels[:-1]]
+    assert all(extent % multiple == 0 for extent in extents)
+
+
+@given(SIZE, SIZE, st.integers(1, 8), SPLITS, st.integers(1, 70))
+def test_panels_share_a_function_exactly_when_they_are_equal(
+    m: int, n: int, parts: int, split: str, multiple: int
+) -> None:
+    panels = partition(Matmul(m, n, 3), parts, split, multiple)
+    assert len({panel.entry for panel in panels}) == len({(panel.m, panel.n) for panel in panels})
+
+
+@given(SIZE, SIZE, st.integers(1, 8), SPLITS, st.integers(1, 70))
+def test_a_script_tells_the_panels_it_is_written_for(
+    m: int, n: int, parts: int, split: str, multiple: int
+) -> None:
+    problem = Matmul(m, n, 3)
+    panels = partition(problem, parts, split, multiple)
+    assert panels_in(f"// first\n{panels_comment(panels)}\nmodule {{}}\n", problem) == panels
+
+
+def test_a_script_without_panels_is_for_the_whole_problem() -> None:
+    assert panels_in("module {}\n", Matmul(5, 7, 3)) == (Panel(ENTRY, 0, 0, 5, 7),)
+
+
+@pytest.mark.parametrize(
+    ("comment", "message"),
+    [
+        ("matmul 0 0 5", r"found 'matmul 0 0 5', allowed 'entry row column m n'"),
+        ("matmul 0 0 -5 7", r"found 'matmul 0 0 -5 7', allowed 'entry row column m n'"),
+        ("", r"found '', allowed 'entry row column m n'"),
+        ("matmul 0 0 6 7", r"allowed within C, 5 x 7"),  # would be written out of bounds
+        ("matmul 0 1 5 7", r"allowed within C, 5 x 7"),
+        ("matmul 0 0 0 7", r"allowed within C, 5 x 7"),
+        ("a 0 0 3 7; b 2 0 3 7", r"found two that overlap, allowed each element of C once"),
+        ("a 0 0 3 7; b 3 0 1 7", r"found 28 elements covered, allowed all 35 of C"),
+        ("a 0 0 3 7; b 1 2 2 5; c 3 0 1 4", r"found two that overlap"),  # 35 elements all the same
+        ("a 0 0 3 7; a 3 0 2 7", r"found 'a' with two sizes, allowed one"),
+        ("; ".join(["a 0 0 1 1"] * 1025), r"found 1025, allowed 1024"),
+    ],
+)
+def test_panels_that_are_none_of_the_problem_are_refused(comment: str, message: str) -> None:
+    with pytest.raises(UsageError, match=rf"^script: panels: .*{message}"):
+        panels_in(f"{PANELS_COMMENT}{comment}\nmodule {{}}\n", Matmul(5, 7, 3))
+
+
+@pytest.mark.parametrize(("dtype", "layout", "epilogue"), KINDS)
+@given(SIZE, SIZE, SIZE, st.sampled_from(("m", "n")), st.integers(2, 4))
+def test_offsets_lead_to_the_panels_part_of_each_array(
+    dtype: str, layout: str, epilogue: str, m: int, n: int, k: int, split: str, parts: int
+) -> None:
+    problem = Problem("matmul", (m, n, k), dtype, layout, epilogue)
+    a = np.arange(m * k).reshape((k, m) if layout == "tn" else (m, k))
+    b = np.arange(k * n).reshape((n, k) if layout == "nt" else (k, n))
+    bias, c = np.arange(n), np.arange(m * n).reshape(m, n)
+    for panel in partition(problem, parts, split, 8):
+        of_a = (a.T if layout == "tn" else a)[panel.row, 0]
+        of_b = (b.T if layout == "nt" else b)[0, panel.column]
+        of_bias = (bias[panel.column],) if epilogue == "bias_relu" else ()
+        assert element_offsets(problem, panel) == (of_a, of_b, *of_bias, c[panel.row, panel.column])
+
+
+def test_a_panel_walks_by_the_strides_of_the_whole() -> None:
+    text = payload_mlir(Matmul(8, 64, 16), partition(Matmul(8, 64, 16), 2, "n", 32))
+    assert text.count("func.func") == 1  # equal panels
+    assert "%a: memref<8x16xf32>," in text
+    assert "%b: memref<16x32xf32, strided<[64, 1]>>," in text
+    assert "%c: memref<8x32xf32, strided<[64, 1]>>)" in text

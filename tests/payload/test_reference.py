@@ -1,0 +1,303 @@
+"""Inputs and the answer: what is right is never refused, what is wrong is always seen."""
+
+import tracemalloc
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tuner.core.problem import ELEMENT_BYTES, EPILOGUES, LAYOUTS, NARROW_OUTPUTS, Problem
+from tuner.payload.reference import (
+    BLOCK_ELEMENTS,
+    NUMPY_DTYPES,
+    Array,
+    Inputs,
+    compare,
+    draw,
+    draw_base,
+    output_dtype,
+    reference_bytes,
+    round_inputs,
+    rounding,
+)
+
+FEW = settings(max_examples=40)
+SEED = st.integers(0, 2**32)
+LARGEST_K = 4096
+SIZES = st.tuples(
+    st.integers(1, 24), st.integers(1, 24), st.sampled_from((1, 2, 5, 64, 333, 1024, LARGEST_K))
+)
+PROBLEMS = st.builds(
+    Problem,
+    st.just("matmul"),
+    SIZES,
+    st.sampled_from(tuple(ELEMENT_BYTES)),
+    st.sampled_from(LAYOUTS),
+    st.sampled_from(EPILOGUES),
+)
+NARROW_PROBLEMS = st.builds(
+    lambda sizes, dtype, layout, epilogue: Problem("matmul", sizes, dtype, layout, epilogue, dtype),
+    st.tuples(st.integers(1, 24), st.integers(1, 24), st.sampled_from((1, 2, 5, 64))),
+    st.sampled_from(NARROW_OUTPUTS),
+    st.sampled_from(LAYOUTS),
+    st.sampled_from(EPILOGUES),
+)
+# In tolerances. The worst over 1,500 random shapes, K up to 20,000, any order of sums, is 0.21.
+RIGHT = 0.5
+
+
+def inputs_of(problem: Problem, seed: int) -> Inputs:
+    rng = np.random.default_rng(seed)
+    return draw(problem, draw_base(problem, rng), rng)
+
+
+def operands(inputs: Inputs) -> tuple[Array, Array]:
+    """Returns A (m, k) and B (k, n) in the type that the kernel adds up in."""
+    layout, dtype = inputs.problem.layout, NUMPY_DTYPES[inputs.problem.accumulator]
+    a = inputs.a.T if layout == "tn" else inputs.a
+    b = inputs.b.T if layout == "nt" else inputs.b
+    return a.astype(dtype), b.astype(dtype)
+
+
+def finish(inputs: Inputs, product: Array) -> Array:
+    if inputs.bias is not None:
+        bias = inputs.bias.astype(product.dtype)
+        product = np.maximum(product + bias, np.zeros((), product.dtype))
+    finished: Array = product.astype(output_dtype(inputs.problem)) if inputs.problem.output else product
+    return finished
+
+
+def right_answer(inputs: Inputs) -> Array:
+    a, b = operands(inputs)
+    return finish(inputs, a @ b)
+
+
+def blocked_answer(inputs: Inputs, rng: np.random.Generator) -> Array:
+    """Adds up in the kernel's type, K in random blocks in a random order, term by term within a block."""
+    a, b = operands(inputs)
+    order = rng.permutation(a.shape[1]) if rng.random() < 0.5 else np.arange(a.shape[1])
+    cuts = np.sort(rng.integers(0, len(order) + 1, int(rng.integers(0, 5))))
+    total = np.zeros((a.shape[0], b.shape[1]), a.dtype)
+    for block in np.split(order, cuts):
+        part = np.zeros_like(total)
+        for term in block:
+            part += a[:, term, None] * b[term]
+        total += part
+    return finish(inputs, total)
+
+
+@FEW
+@given(PROBLEMS, SEED)
+def test_inputs_are_stored_as_the_payload_takes_them(problem: Problem, seed: int) -> None:
+    inputs = inputs_of(problem, seed)
+    m, n, k = problem.sizes
+    assert inputs.a.shape == ((k, m) if problem.layout == "tn" else (m, k))
+    assert inputs.b.shape == ((n, k) if problem.layout == "nt" else (k, n))
+    assert {inputs.a.dtype, inputs.b.dtype} == {NUMPY_DTYPES[problem.dtype]}
+    assert all(array.flags.c_contiguous for array in inputs.arrays)
+    assert len(inputs.arrays) == (3 if problem.epilogue == "bias_relu" else 2)
+
+
+@FEW
+@given(PROBLEMS, SEED)
+def test_the_answer_is_the_float64_product_of_the_inputs(problem: Problem, seed: int) -> None:
+    """The answer follows from an earlier product by exact factors: it must fit the inputs that are there."""
+    inputs = inputs_of(problem, seed)
+    a, b = (array.astype(np.float64) for array in operands(inputs))
+    fresh = finish(inputs, a @ b)
+    assert np.abs(inputs.expected - fresh).max() <= 1e-12 * np.linalg.norm(a) * np.linalg.norm(b)
+
+
+@FEW
+@given(PROBLEMS, SEED)
+def test_each_draw_is_fresh(problem: Problem, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    base = draw_base(replace(problem, sizes=(24, 24, problem.sizes[2])), rng)
+    one, other = (draw(replace(problem, sizes=(24, 24, problem.sizes[2])), base, rng) for _ in range(2))
+    assert np.mean(one.a == other.a) < 0.5  # a factor of six is the same by chance
+    assert np.mean(one.b == other.b) < 0.5
+    assert compare(other, right_answer(one))[0].max_error > 1.0  # the answer of an earlier draw is wrong
+
+
+@FEW
+@given(PROBLEMS, SEED)
+def test_a_draw_into_given_arrays_leaves_the_base_alone(problem: Problem, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    base = draw_base(problem, rng)
+    before = base.a.copy(), base.b.copy()
+    into = np.empty_like(base.a), np.empty_like(base.b)
+    inputs = draw(problem, base, rng, into)
+    assert (inputs.a, inputs.b) == into or (inputs.a is into[0] and inputs.b is into[1])
+    assert np.array_equal(base.a, before[0])
+    assert np.array_equal(base.b, before[1])
+    assert compare(inputs, right_answer(inputs))[0].max_error <= RIGHT
+
+
+@FEW
+@given(PROBLEMS, SEED)
+def test_a_right_answer_is_never_refused_whatever_the_order_of_its_sums(problem: Problem, seed: int) -> None:
+    inputs = inputs_of(problem, seed)
+    rng = np.random.default_rng(seed)
+    for answer in (right_answer(inputs), blocked_answer(inputs, rng), blocked_answer(inputs, rng)):
+        verdict, _ = compare(inputs, answer)
+        assert verdict.max_error <= RIGHT
+        assert verdict.elements == answer.size
+
+
+@FEW
+@given(PROBLEMS, SEED, st.data())
+def test_one_wrong_element_is_seen_and_named(problem: Problem, seed: int, data: st.DataObject) -> None:
+    """Wrong by a typical term of its sum: the least that a lost or doubled product does to it."""
+    inputs = inputs_of(problem, seed)
+    answer = right_answer(inputs)
+    place = tuple(data.draw(st.integers(0, extent - 1)) for extent in answer.shape)
+    a, b = operands(inputs)
+    term = np.linalg.norm(a[place[0]]) * np.linalg.norm(b[:, place[1]]) / problem.sizes[2]
+    answer[place] += term
+    verdict, text = compare(inputs, answer)
+    assert verdict.max_error > 1.0
+    assert text.startswith(
+        f"1 of {answer.size} elements are wrong; worst at [{place[0]}, {place[1]}]: found "
+    )
+
+
+@pytest.mark.parametrize("poison", [np.nan, np.inf, -np.inf])
+@FEW
+@given(problem=PROBLEMS, seed=SEED, data=st.data())
+def test_one_element_that_is_no_number_is_seen(
+    poison: float, problem: Problem, seed: int, data: st.DataObject
+) -> None:
+    inputs = inputs_of(problem, seed)
+    answer = right_answer(inputs)
+    place = tuple(data.draw(st.integers(0, extent - 1)) for extent in answer.shape)
+    answer[place] = poison
+    verdict, text = compare(inputs, answer)
+    assert verdict.max_error == np.inf
+    assert f"worst at [{place[0]}, {place[1]}]" in text
+
+
+@FEW
+@given(PROBLEMS, SEED, st.data())
+def test_a_product_left_out_of_every_sum_is_seen(problem: Problem, seed: int, data: st.DataObject) -> None:
+    problem = replace(problem, sizes=(16, 16, problem.sizes[2]))
+    inputs = inputs_of(problem, seed)
+    lost = data.draw(st.integers(0, problem.sizes[2] - 1))
+    a, b = operands(inputs)
+    a[:, lost] = 0
+    assert compare(inputs, finish(inputs, a @ b))[0].max_error > 1.0
+
+
+@FEW
+@given(PROBLEMS, SEED, st.data())
+def test_two_rows_that_changed_places_are_seen(problem: Problem, seed: int, data: st.DataObject) -> None:
+    problem = replace(problem, sizes=(max(2, problem.sizes[0]), 16, problem.sizes[2]))
+    inputs = inputs_of(problem, seed)
+    one, other = data.draw(st.permutations(range(problem.sizes[0])))[:2]
+    answer = right_answer(inputs)
+    swapped = answer.copy()
+    swapped[[one, other]] = answer[[other, one]]
+    if np.array_equal(answer, swapped):  # relu may leave two rows of zeros
+        assert problem.epilogue == "bias_relu"
+        return
+    assert compare(inputs, swapped)[0].max_error > 1.0
+
+
+@FEW
+@given(PROBLEMS, SEED)
+def test_an_epilogue_left_out_is_seen(problem: Problem, seed: int) -> None:
+    inputs = inputs_of(replace(problem, sizes=(16, 16, problem.sizes[2]), epilogue="bias_relu"), seed)
+    a, b = operands(inputs)
+    assert inputs.bias is not None
+    assert compare(inputs, a @ b)[0].max_error > 1.0
+    assert compare(inputs, np.maximum(a @ b, 0))[0].max_error > 1.0
+    assert compare(inputs, a @ b + inputs.bias)[0].max_error > 1.0
+
+
+def test_a_wrong_element_is_found_in_whichever_block_of_rows_it_lies() -> None:
+    n = 1000
+    m = 3 * (BLOCK_ELEMENTS // n)  # compared in three blocks
+    inputs = inputs_of(Problem("matmul", (m, n, 2), "f32"), 0)
+    for row in (0, m // 2, m - 1):
+        answer = right_answer(inputs)
+        answer[row, n - 1] += 1.0
+        assert f"1 of {m * n} elements are wrong; worst at [{row}, {n - 1}]" in compare(inputs, answer)[1]
+
+
+def test_a_library_that_stores_less_precisely_gets_that_much_more_room() -> None:
+    inputs = inputs_of(Problem("matmul", (16, 16, 64), "bf16"), 0)
+    rounded = right_answer(inputs).astype(NUMPY_DTYPES["bf16"]).astype(np.float32)
+    assert compare(inputs, rounded)[0].max_error > 1.0
+    assert compare(replace(inputs, result_rounding=2.0**-8), rounded)[0].max_error <= 1.0
+
+
+@pytest.mark.parametrize("sizes", [(300, 300, 300), (1, 1000, 1000), (1000, 1, 1000), (1000, 1000, 1)])
+@pytest.mark.parametrize("dtype", ELEMENT_BYTES)
+def test_the_memory_that_is_asked_for_beforehand_suffices(sizes: tuple[int, int, int], dtype: str) -> None:
+    problem = Problem("matmul", sizes, dtype)
+    tracemalloc.start()
+    inputs = inputs_of(problem, 0)
+    compare(inputs, np.zeros(sizes[:2], output_dtype(problem)))
+    peak_bytes = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    blocks_bytes = 8 * 8 * BLOCK_ELEMENTS  # of ``compare``, whatever the problem
+    assert peak_bytes <= reference_bytes(problem) + blocks_bytes
+
+
+@FEW
+@given(PROBLEMS | NARROW_PROBLEMS, SEED, st.data())
+def test_a_tile_is_the_part_of_the_whole_answer(problem: Problem, seed: int, data: st.DataObject) -> None:
+    inputs = inputs_of(problem, seed)
+    cuts = [sorted(data.draw(st.tuples(*[st.integers(0, size)] * 2))) for size in problem.sizes[:2]]
+    rows, columns = (slice(*cut) for cut in cuts)
+    expected, tolerance = inputs.tile(rows, columns)
+    near = 1e-12 * np.outer(inputs.base.row_norm, inputs.base.column_norm)[rows, columns] * 4
+    assert (np.abs(expected - inputs.expected[rows, columns]) <= near).all()
+    assert tolerance == pytest.approx(inputs.tolerance[rows, columns], rel=1e-9)
+
+
+@FEW
+@given(NARROW_PROBLEMS, SEED)
+def test_a_narrow_output_may_be_off_by_its_rounding_and_no_more(problem: Problem, seed: int) -> None:
+    inputs = inputs_of(problem, seed)
+    rng = np.random.default_rng(seed)
+    for answer in (right_answer(inputs), blocked_answer(inputs, rng)):
+        assert answer.dtype == NUMPY_DTYPES[problem.dtype]
+        assert compare(inputs, answer)[0].max_error <= 1.0
+    two_steps = right_answer(inputs).astype(np.float64) * (1 + 4 * rounding(problem.output))
+    wrong = two_steps.astype(output_dtype(problem))
+    if np.abs(right_answer(inputs).astype(np.float64)).max() > 0.1:  # relu may leave zeros only
+        assert compare(inputs, wrong)[0].max_error > 1.0
+
+
+@FEW
+@given(SEED)
+def test_a_term_lost_before_a_narrow_output_is_seen(seed: int) -> None:
+    inputs = inputs_of(Problem("matmul", (16, 16, 32), "f16", output="f16"), seed)
+    a, b = operands(inputs)
+    a[:, 7] = 0
+    assert compare(inputs, finish(inputs, a @ b))[0].max_error > 1.0
+
+
+@FEW
+@given(SEED)
+def test_tf32_inputs_have_ten_bits_of_mantissa(seed: int) -> None:
+    inputs = inputs_of(Problem("matmul", (24, 24, 64), "tf32"), seed)
+    for array in inputs.arrays:
+        assert not (array.view(np.uint32) & 0x1FFF).any()
+        assert (array.view(np.uint32) & 0x2000).any()  # and not fewer
+
+
+def test_tf32_inputs_are_rounded_to_the_nearest_ties_to_even() -> None:
+    step = np.float32(2.0**-10)
+    numbers = np.array([1 + step / 2, 1 + 3 * step / 2, 1 + step * 0.51, -1 - step * 0.49], np.float32)
+    assert round_inputs(numbers, "tf32").tolist() == [1.0, 1 + 2 * step, 1 + step, -1.0]
+
+
+@FEW
+@given(SEED)
+def test_f16_inputs_times_their_factors_are_exact(seed: int) -> None:
+    inputs = inputs_of(Problem("matmul", (200, 200, 200), "f16"), seed)
+    factors = inputs.rows[:, None]
+    assert np.array_equal(inputs.a.astype(np.float64), inputs.base.a.astype(np.float64) * factors)

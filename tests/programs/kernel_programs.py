@@ -1,0 +1,66 @@
+"""Programs of one ``gpu.launch`` for tests: two blocks of 64 threads on two buffers, run on the simulator."""
+
+from typing import Any
+
+import numpy as np
+
+from benchmarks.fuzzing.program_check import SIMULATOR
+from tuner.mlir.programs.device_options import DEFAULTS, DeviceOptions
+from tuner.programs.compiler import ProgramCompiler
+
+ARRAY = "memref<2x64xf32>"
+CONSTANTS = "\n".join(f"  %c{n} = arith.constant {n} : index" for n in (0, 1, 2, 3, 4, 63, 64))
+
+
+def program(
+    body: str,
+    attributions: str = "",
+    more: str = "",
+    before: str = "",
+    element: str = "f32",
+    outside: str = "",
+) -> str:
+    """Returns a module whose @main launches ``body``; %v is the thread's element of %x, %y the result.
+
+    ``more`` are arguments of @main, ``before`` its ops, ``outside`` other functions.
+    """
+    array = ARRAY.replace("f32", element)
+    arguments = ", ".join([f"%x: {array}", f"%y: {array}", *filter(None, [more])])
+    return f"""{outside}
+func.func @main({arguments}) {{
+{CONSTANTS}
+  {before}
+  gpu.launch blocks(%bx, %by, %bz) in (%gx = %c2, %gy = %c1, %gz = %c1)
+      threads(%tx, %ty, %tz) in (%sx = %c64, %sy = %c1, %sz = %c1) {attributions} {{
+    %v = memref.load %x[%bx, %tx] : {array}
+    {body}
+    gpu.terminator
+  }}
+  return
+}}"""
+
+
+def store(value: str, element: str = "f32") -> str:
+    """Returns a write of the thread's element of %y."""
+    return f"memref.store {value}, %y[%bx, %tx] : {ARRAY.replace('f32', element)}"
+
+
+def ran(text: str, *arguments: Any, order: str = "fifo", options: DeviceOptions = DEFAULTS) -> Any:
+    """Runs on the simulator, which must find nothing wrong; returns what the program returns."""
+    from tuner.runtime.programs.device_function import DeviceFunction
+    from tuner.runtime.simulated.device import SimulatedDevice
+
+    device = SimulatedDevice("sm_90", order, seed=0)  # type: ignore[arg-type] # one of its words
+    loaded = DeviceFunction(ProgramCompiler.of(SIMULATOR).compile(text, None, None, options).code, device)
+    try:
+        result = loaded(*arguments)
+    finally:
+        loaded.close()
+    assert device.reports == ()
+    return result
+
+
+def arrays(dtype: Any = np.float32) -> tuple[Any, Any]:
+    """Returns the two buffers: small whole numbers, and zeros."""
+    rng = np.random.default_rng(0)
+    return rng.integers(-8, 8, (2, 64)).astype(dtype), np.zeros((2, 64), dtype)

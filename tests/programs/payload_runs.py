@@ -1,0 +1,91 @@
+"""Runs payloads on the simulated GPU, and holds that they end as on the host, with nothing left over."""
+
+from typing import Any
+
+import numpy as np
+
+from tests.mlir.programs.device_programs import BUFFER, KERNELS, ONE_BLOCK
+from tuner.core.target_name import TargetName
+from tuner.mlir.programs.device_options import DEFAULTS, DeviceOptions
+from tuner.programs.compiler import ProgramCompiler
+from tuner.programs.request import ORDERS
+
+__all__ = ["BUFFER", "KERNELS", "ONE_BLOCK", "A", "B", "ended", "launched", "payload", "trace_of"]
+
+A = np.arange(16, dtype=np.float32)
+B = 10 + 2 * A
+SIMULATOR, CPU = TargetName.parse("simulator:sm_90"), TargetName("cpu")
+
+
+def payload(*lines: str, results: str = "", arguments: str = "", kernels: str = KERNELS) -> str:
+    """Returns a module whose @main takes %a and %b of 16 floats; %c0, %c1, %c3, %c16 are indices."""
+    constants = [f"%c{number} = arith.constant {number} : index" for number in (0, 1, 3, 16)]
+    signature = ", ".join(filter(None, [f"%a: {BUFFER}, %b: {BUFFER}", arguments]))
+    body = "\n".join([*constants, "%one = arith.constant 1.0 : f32", *lines])
+    return f"""module attributes {{gpu.container_module}} {{
+  func.func private @printMemrefF32(memref<*xf32>)
+  func.func @main({signature}) {f"-> ({results})" if results else ""} {{
+    {body}
+    {"" if "return" in lines[-1] else "return"}
+  }}
+{kernels}}}"""
+
+
+def launched(kernel: str, *names: str) -> str:
+    """Returns a synchronous launch of one block of 16 threads."""
+    arguments = ", ".join(f"%{name} : {BUFFER}" for name in names)
+    return f"gpu.launch_func @m::@{kernel} {ONE_BLOCK} args({arguments})"
+
+
+def ended(text: str, *arguments: Any, options: DeviceOptions = DEFAULTS) -> tuple[Any, ...]:
+    """Returns results, then arguments, of a run on the simulator: under each order what the host gives.
+
+    Nothing is reported, nothing leaks on either side, and device memory is freed once.
+    """
+    from tuner.runtime.programs.device_function import DeviceFunction
+    from tuner.runtime.programs.host_function import HostFunction
+    from tuner.runtime.simulated.device import SimulatedDevice
+
+    plain = HostFunction(ProgramCompiler.of(CPU).compile(text, "main", None).code, lambda _: None)
+    own = _copies(arguments)
+    expected = (*_listed(plain(*own)), *own)
+    assert plain.allocations == 0
+    code = ProgramCompiler.of(SIMULATOR).compile(text, "main", None, options).code
+    for order in ORDERS:
+        device = SimulatedDevice("sm_90", order, seed=1)  # type: ignore[arg-type] # one of its words
+        program = DeviceFunction(code, device, lambda _: None)
+        own = _copies(arguments)
+        try:
+            found = (*_listed(program(*own)), *own)
+        finally:
+            program.close()
+        assert not device.reports, [str(report) for report in device.reports]
+        assert device.counts.allocations == device.counts.frees
+        assert program.host_allocations == 0
+        for one, other in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(one, other)
+    return expected
+
+
+def trace_of(text: str, *arguments: Any, options: DeviceOptions = DEFAULTS) -> list[str]:
+    """Returns what a program asks of a device in one call, one line each."""
+    from tuner.runtime.programs.device_function import DeviceFunction
+    from tuner.runtime.programs.recording_device import RecordingDevice
+    from tuner.runtime.simulated.device import SimulatedDevice
+
+    recorder = RecordingDevice(SimulatedDevice("sm_90"))
+    code = ProgramCompiler.of(SIMULATOR).compile(text, "main", None, options).code
+    program = DeviceFunction(code, recorder, lambda _: None)
+    before = len(recorder.trace)
+    program(*_copies(arguments))
+    trace = list(recorder.trace[before:])
+    program.close()
+    return trace
+
+
+def _copies(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(each.copy() if isinstance(each, np.ndarray) else each for each in arguments)
+
+
+def _listed(results: Any) -> tuple[Any, ...]:
+    return () if results is None else results if isinstance(results, tuple) else (results,)

@@ -1,0 +1,75 @@
+// A is loaded as its transpose.
+// CHECK: data =
+// CHECK-NEXT: [[44,   42,   44,   50,   44,   42,   44,   50,   44,   42,   44,   50,   44,   42,   44,   50],
+// CHECK-NEXT: [47,   55,   47,   43,   47,   55,   47,   43,   47,   55,   47,   43,   47,   55,   47,   43],
+// CHECK-NEXT: [50,   48,   50,   56,   50,   48,   50,   56,   50,   48,   50,   56,   50,   48,   50,   56],
+// CHECK-NEXT: [43,   46,   53,   44,   43,   46,   53,   44,   43,   46,   53,   44,   43,   46,   53,   44],
+// CHECK-NEXT: [56,   49,   46,   47,   56,   49,   46,   47,   56,   49,   46,   47,   56,   49,   46,   47],
+// CHECK-NEXT: [44,   42,   44,   50,   44,   42,   44,   50,   44,   42,   44,   50,   44,   42,   44,   50],
+// CHECK-NEXT: [47,   55,   47,   43,   47,   55,   47,   43,   47,   55,   47,   43,   47,   55,   47,   43],
+// CHECK-NEXT: [50,   48,   50,   56,   50,   48,   50,   56,   50,   48,   50,   56,   50,   48,   50,   56],
+// CHECK-NEXT: [43,   46,   53,   44,   43,   46,   53,   44,   43,   46,   53,   44,   43,   46,   53,   44],
+// CHECK-NEXT: [56,   49,   46,   47,   56,   49,   46,   47,   56,   49,   46,   47,   56,   49,   46,   47],
+// CHECK-NEXT: [44,   42,   44,   50,   44,   42,   44,   50,   44,   42,   44,   50,   44,   42,   44,   50],
+// CHECK-NEXT: [47,   55,   47,   43,   47,   55,   47,   43,   47,   55,   47,   43,   47,   55,   47,   43],
+// CHECK-NEXT: [50,   48,   50,   56,   50,   48,   50,   56,   50,   48,   50,   56,   50,   48,   50,   56],
+// CHECK-NEXT: [43,   46,   53,   44,   43,   46,   53,   44,   43,   46,   53,   44,   43,   46,   53,   44],
+// CHECK-NEXT: [56,   49,   46,   47,   56,   49,   46,   47,   56,   49,   46,   47,   56,   49,   46,   47],
+// CHECK-NEXT: [44,   42,   44,   50,   44,   42,   44,   50,   44,   42,   44,   50,   44,   42,   44,   50]]
+func.func @main() {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c16 = arith.constant 16 : index
+  %c32 = arith.constant 32 : index
+  %zero = arith.constant 0.0 : f32
+  %a = memref.alloc() : memref<16x16xf16>
+  %b = memref.alloc() : memref<16x16xf16>
+  %c = memref.alloc() : memref<16x16xf32>
+  scf.for %i = %c0 to %c16 step %c1 {
+    scf.for %j = %c0 to %c16 step %c1 {
+      %ap = arith.constant 1 : index
+      %aq = arith.constant 2 : index
+      %am = arith.constant 5 : index
+      %ai = arith.muli %i, %ap : index
+      %aj = arith.muli %j, %aq : index
+      %as = arith.addi %ai, %aj : index
+      %ar = arith.remui %as, %am : index
+      %an = arith.index_cast %ar : index to i32
+      %av = arith.sitofp %an : i32 to f16
+      memref.store %av, %a[%i, %j] : memref<16x16xf16>
+    }
+  }
+  scf.for %i = %c0 to %c16 step %c1 {
+    scf.for %j = %c0 to %c16 step %c1 {
+      %bp = arith.constant 3 : index
+      %bq = arith.constant 1 : index
+      %bm = arith.constant 4 : index
+      %bi = arith.muli %i, %bp : index
+      %bj = arith.muli %j, %bq : index
+      %bs = arith.addi %bi, %bj : index
+      %br = arith.remui %bs, %bm : index
+      %bn = arith.index_cast %br : index to i32
+      %bv = arith.sitofp %bn : i32 to f16
+      memref.store %bv, %b[%i, %j] : memref<16x16xf16>
+    }
+  }
+  linalg.fill ins(%zero : f32) outs(%c : memref<16x16xf32>)
+  %a_any = memref.cast %a : memref<16x16xf16> to memref<*xf16>
+  gpu.host_register %a_any : memref<*xf16>
+  %b_any = memref.cast %b : memref<16x16xf16> to memref<*xf16>
+  gpu.host_register %b_any : memref<*xf16>
+  %c_any = memref.cast %c : memref<16x16xf32> to memref<*xf32>
+  gpu.host_register %c_any : memref<*xf32>
+  gpu.launch blocks(%bx, %by, %bz) in (%gx = %c1, %gy = %c1, %gz = %c1)
+             threads(%tx, %ty, %tz) in (%sx = %c32, %sy = %c1, %sz = %c1) {
+    %fa = gpu.subgroup_mma_load_matrix %a[%c0, %c0] {leadDimension = 16 : index, transpose} : memref<16x16xf16> -> !gpu.mma_matrix<16x16xf16, "AOp">
+    %fb = gpu.subgroup_mma_load_matrix %b[%c0, %c0] {leadDimension = 16 : index} : memref<16x16xf16> -> !gpu.mma_matrix<16x16xf16, "BOp">
+    %fc = gpu.subgroup_mma_load_matrix %c[%c0, %c0] {leadDimension = 16 : index} : memref<16x16xf32> -> !gpu.mma_matrix<16x16xf32, "COp">
+    %fd = gpu.subgroup_mma_compute %fa, %fb, %fc {a_transpose} : !gpu.mma_matrix<16x16xf16, "AOp">, !gpu.mma_matrix<16x16xf16, "BOp"> -> !gpu.mma_matrix<16x16xf32, "COp">
+    gpu.subgroup_mma_store_matrix %fd, %c[%c0, %c0] {leadDimension = 16 : index} : !gpu.mma_matrix<16x16xf32, "COp">, memref<16x16xf32>
+    gpu.terminator
+  }
+  call @printMemrefF32(%c_any) : (memref<*xf32>) -> ()
+  return
+}
+func.func private @printMemrefF32(memref<*xf32>)

@@ -1,0 +1,122 @@
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tuner.core.device_program import BufferType, ScalarType, ValueType
+from tuner.core.errors import UsageError
+from tuner.programs.arguments import make_arguments, spelled
+
+TYPES = (BufferType("f32", (2, 3)), BufferType("bf16", (None, 4)), ScalarType("index"), ScalarType("f32"))
+ENOUGH = ("1=[5,4]random", "2=7")
+
+
+def made(*words: str, types: tuple[ValueType, ...] = TYPES, seed: int = 0) -> tuple[Any, ...]:
+    return make_arguments(types, words, np.random.default_rng(seed))
+
+
+def test_what_no_word_names_is_random_and_follows_the_seed() -> None:
+    first, again, other = made(*ENOUGH), made(*ENOUGH), made(*ENOUGH, seed=1)
+    assert (first[0].shape, first[0].dtype) == ((2, 3), np.float32)
+    np.testing.assert_array_equal(first[0], again[0])
+    assert (first[0] != other[0]).any()
+    assert first[3] == again[3] != other[3]
+
+
+def test_words_give_sizes_and_numbers() -> None:
+    _, second, third, fourth = made(*ENOUGH, "3=0.5")
+    assert (second.shape, str(second.dtype), third, fourth) == ((5, 4), "bfloat16", 7, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"), [("zeros", 0), ("ones", 1), ("2.5", 2.5), ("nan", np.nan), ("-1e3", -1000)]
+)
+def test_contents_fill_an_array(content: str, expected: float) -> None:
+    np.testing.assert_array_equal(made(*ENOUGH, f"0={content}")[0], np.full((2, 3), expected, np.float32))
+
+
+def test_range_numbers_the_elements() -> None:
+    np.testing.assert_array_equal(made(*ENOUGH, "0=range")[0], np.arange(6).reshape(2, 3))
+
+
+def test_a_file_gives_an_array(tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", np.arange(6.0).reshape(2, 3))
+    found = made(*ENOUGH, f"0=@{tmp_path / 'a.npy'}")[0]
+    assert found.dtype == np.float32
+    np.testing.assert_array_equal(found, np.arange(6).reshape(2, 3))
+
+
+def test_integers_are_random_whole_numbers() -> None:
+    (found,) = made(types=(BufferType("i32", (50,)),))
+    assert found.dtype == np.int32
+    assert 0 <= found.min() <= found.max() < 100
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("x",), r"argument: found 'x', allowed NUMBER=\[SIZES\]CONTENT, such as 0=zeros"),
+        (("4=7",), r"argument: found '4=7', allowed NUMBER=\[SIZES\]CONTENT with NUMBER below 4"),
+        (("2=7",), r"argument 1: found no sizes for \?x4xbf16, allowed such as --arg 1=\[64,4\]random"),
+        (("1=[5,4]random",), "argument 2: found no value of type index, allowed --arg 2=7"),
+        ((*ENOUGH, "0=[3,3]ones"), r"argument 0: found sizes \[3, 3\], allowed those of 2x3xf32"),
+        (("1=[5,5]ones", "2=7"), r"argument 1: found sizes \[5, 5\], allowed those of \?x4xbf16"),
+        (("1=[999999999,4]ones", "2=7"), "argument 1: found .*, allowed 2147483648 elements"),
+        ((*ENOUGH, "3=[2]ones"), r"argument 3: found sizes \[2\], allowed a number: it is f32"),
+        ((*ENOUGH, "0=many"), "argument 0: found 'many', allowed random, range, zeros, .* of type float32"),
+        ((*ENOUGH, "0=ones", "0=zeros"), "argument 0: found '0=zeros' beside an earlier one, allowed one"),
+        (("1=[5,4]random", "2=7.5"), "argument 2: found '7.5', allowed a number of type int64"),
+        ((*ENOUGH, "0=[2,-3]ones"), r"argument 0: found '0=\[2,-3\]ones', allowed sizes such as \[64,64\]"),
+        ((*ENOUGH, "0=@/dev/null"), "argument 0: /dev/null: cannot be read as .npy: No data left in file"),
+        ((*ENOUGH, "0=@none.npy"), r"argument 0: none\.npy: cannot be read as \.npy"),
+    ],
+)  # fmt: skip
+def test_a_word_that_does_not_fit_is_refused(words: tuple[str, ...], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        made(*words)
+
+
+def test_a_file_of_another_shape_is_refused(tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", np.zeros(6))
+    with pytest.raises(UsageError, match=r"found shape \(6,\), allowed \(2, 3\)"):
+        made(*ENOUGH, f"0=@{tmp_path / 'a.npy'}")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (np.full((2, 3), 300), r"found int64, allowed numbers that int8 has"),
+        (np.full((2, 3), 0.5), r"found float64, allowed numbers that int8 has"),
+        (np.full((2, 3), 1j), r"found complex128, allowed numbers that int8 has"),
+        (np.full((2, 3), "x"), r"found <U1, allowed numbers that int8 has"),
+    ],
+)
+def test_a_file_of_numbers_that_the_type_has_not_is_refused(
+    tmp_path: Path, content: Any, message: str
+) -> None:
+    np.save(tmp_path / "a.npy", content)
+    with pytest.raises(UsageError, match=message):
+        made(f"0=@{tmp_path / 'a.npy'}", types=(BufferType("i8", (2, 3)),))
+
+
+def test_a_file_of_several_arrays_is_refused(tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", one=np.zeros((2, 3)))
+    with pytest.raises(UsageError, match=r"a\.npz: found several arrays, allowed one: \.npy"):
+        made(*ENOUGH, f"0=@{tmp_path / 'a.npz'}")
+
+
+def test_a_file_of_a_type_that_numpy_has_no_name_for_is_read(tmp_path: Path) -> None:
+    array = np.arange(20).reshape(5, 4).astype(made(*ENOUGH)[1].dtype)
+    np.save(tmp_path / "a.npy", array)
+    np.testing.assert_array_equal(made("2=7", f"1=[5,4]@{tmp_path / 'a.npy'}")[1], array)
+
+
+@pytest.mark.parametrize(("element", "number"), [("i8", "300"), ("i8", str(10**30)), ("i1", "5")])
+def test_a_number_that_an_array_cannot_hold_is_refused(element: str, number: str) -> None:
+    with pytest.raises(UsageError, match=f"argument 0: found {number}, allowed numbers that"):
+        made(f"0={number}", types=(BufferType(element, (2, 3)),))
+
+
+def test_types_are_spelled_as_mlir_spells_them() -> None:
+    assert [spelled(kind) for kind in TYPES] == ["2x3xf32", "?x4xbf16", "index", "f32"]

@@ -1,0 +1,82 @@
+"""``--compare`` of programs whose threads work together: PTX on the simulator against interpreted IR."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.programs.shared_memory_programs import PROGRAMS, SharedProgram
+from tuner.core.target_name import TargetName
+from tuner.programs.comparison import compare, outputs
+from tuner.programs.compiler import ProgramCompiler
+from tuner.programs.execution import copies
+
+pytestmark = pytest.mark.mlir
+
+pytest.importorskip("tuner.mlir.lanes.kernels")
+
+SIMULATOR = TargetName.parse("simulator:sm_90")
+MUTATIONS = [(program, change) for program in PROGRAMS for change in program.mutations]
+
+
+def interpreted(text: str, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Returns what a program leaves on the host."""
+    from tuner.runtime.programs.host_function import HostFunction
+
+    code = ProgramCompiler.of(TargetName("cpu")).compile(text, None, None).code
+    assert code.interpreted
+    own = copies(arguments)
+    return outputs(code, HostFunction(code)(*own), own)
+
+
+def simulated(text: str, arguments: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+    """Returns a program's code and what it leaves on the simulator."""
+    from tuner.runtime.programs.device_function import DeviceFunction
+    from tuner.runtime.simulated.device import SimulatedDevice
+
+    code = ProgramCompiler.of(SIMULATOR).compile(text, None, None).code
+    own, device = copies(arguments), SimulatedDevice("sm_90")
+    program = DeviceFunction(code, device)
+    try:
+        found = outputs(code, program(*own), own)
+    finally:
+        program.close()
+    return code, found
+
+
+def arguments_of(program: SharedProgram) -> tuple[Any, ...]:
+    arrays = program.arrays()
+    if "xi32>) {" in program.text:  # of the last argument
+        return (*arrays[:-1], arrays[-1].astype(np.int32))
+    return arrays
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
+def test_the_interpretation_gives_what_numpy_gives_and_so_does_the_simulator(program: SharedProgram) -> None:
+    arguments = arguments_of(program)
+    (on_host,) = interpreted(program.text, arguments)
+    np.testing.assert_array_equal(on_host, program.expected(*arguments))
+    code, found = simulated(program.text, arguments)
+    assert [one.verdict for one in compare(code, found, (on_host,))] == ["equal"]
+
+
+@pytest.mark.parametrize(
+    ("program", "change"), MUTATIONS, ids=[f"{program.name}, {change[1]}" for program, change in MUTATIONS]
+)
+def test_a_wrong_index_or_operation_on_the_device_is_noticed(
+    program: SharedProgram, change: tuple[str, str]
+) -> None:
+    assert program.text.count(change[0]) == 1
+    arguments = arguments_of(program)
+    code, found = simulated(program.text.replace(*change), arguments)
+    assert [one.verdict for one in compare(code, found, interpreted(program.text, arguments))] == ["WRONG"]
+
+
+@pytest.mark.parametrize(
+    ("program", "change"), MUTATIONS, ids=[f"{program.name}, {change[1]}" for program, change in MUTATIONS]
+)
+def test_the_interpretation_follows_each_change(program: SharedProgram, change: tuple[str, str]) -> None:
+    arguments = arguments_of(program)
+    text = program.text.replace(*change)
+    code, found = simulated(text, arguments)
+    assert [one.verdict for one in compare(code, found, interpreted(text, arguments))] == ["equal"]

@@ -1,0 +1,129 @@
+import math
+from dataclasses import replace
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from tuner.core.device_program import BufferType, DeviceProgram, ScalarType
+from tuner.programs.comparison import compare, compare_printed, max_error, outputs, tolerance
+
+F32 = BufferType("f32", (2, 3))
+
+
+def program(results: tuple[Any, ...] = (F32,), written: tuple[bool, ...] = (False, True)) -> DeviceProgram:
+    return DeviceProgram("", "f", (BufferType("f32", (2, 100)), BufferType("i32", (2,))), results, written)
+
+
+def array(*numbers: float) -> Any:
+    return np.array(numbers, np.float32)
+
+
+def test_results_come_before_arguments_that_may_be_written() -> None:
+    first, second = array(1), array(2)
+    assert outputs(program(), "result", (first, second)) == ("result", second)
+    assert outputs(program((F32, ScalarType("f32"))), (1, 2), (first, second)) == (1, 2, second)
+    assert outputs(program((), (False, False)), None, (first, second)) == ()
+
+
+def test_rounding_is_no_difference_and_a_wrong_element_is_one() -> None:
+    expected = np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3)
+    wrong = expected.copy()
+    wrong[1, 1] += 1e-3
+    near = expected * np.float32(1 + 2**-23)
+    whole = np.arange(2, dtype=np.int32)
+    right, unchanged = compare(program(), (near, whole), (expected, whole))
+    assert right.is_equal
+    assert unchanged.is_equal
+    assert (right.name, unchanged.name) == ("result 0", "argument 1")
+    assert not compare(program(), (wrong, whole), (expected, whole))[0].is_equal
+
+
+def test_whole_numbers_must_be_the_same() -> None:
+    result = np.zeros((2, 3), np.float32)
+    _, argument = compare(program(), (result, np.array([1, 2])), (result, np.array([1, 3])))
+    assert argument.tolerance == 0.0
+    assert not argument.is_equal
+
+
+def test_whole_numbers_that_are_no_floats_must_be_the_same() -> None:
+    large = np.array([2**60], np.int64)
+    assert max_error(large, large) == 0.0
+    assert 0 < max_error(large + 1, large) < 1e-9
+
+
+@pytest.mark.parametrize("scale", [1e-8, 1.0])
+def test_what_zeros_are_within_as_well_is_told_and_is_not_equal(scale: float) -> None:
+    kind, terms = ("bf16", 5000) if scale == 1 else ("f32", 100)
+    code = DeviceProgram("", "f", (BufferType(kind, (2, terms)),), (F32,), (False,))
+    expected = scale * np.ones((2, 3), np.float32)
+    (same,), (zeros,) = (compare(code, (found,), (expected,)) for found in (expected, 0 * expected))
+    assert same.is_equal
+    assert (zeros.is_equal, zeros.verdict) == (False, "unclear")
+
+
+def test_zeros_are_equal_to_rounding_around_zero() -> None:
+    (result, _) = compare(
+        program(), (np.full((2, 3), 1e-8, np.float32), array()), (np.zeros((2, 3)), array())
+    )
+    assert result.is_equal
+
+
+def test_more_terms_may_differ_by_more() -> None:
+    assert tolerance("f32", 10_000) > tolerance("f32", 100) > tolerance("f64", 100)
+
+
+def test_the_coarsest_type_decides_what_rounding_may_do() -> None:
+    half = DeviceProgram("", "f", (BufferType("f16", (2, 100)),), (F32,), (False,))
+    whole = DeviceProgram("", "f", (BufferType("f32", (2, 100)),), (F32,), (False,))
+    result = np.zeros((2, 3), np.float32)
+    (coarse,), (fine,) = (compare(each, (result,), (result,)) for each in (half, whole))
+    assert coarse.tolerance == tolerance("f16", 100) > fine.tolerance == tolerance("f32", 100)
+
+
+@pytest.mark.parametrize(
+    ("found", "expected", "error"),
+    [
+        (array(1, 2), array(1, 2), 0.0),
+        (array(1, 3), array(1, 2), 0.5),
+        (array(0.25), array(0.5), 0.25),  # of 1 at least: small numbers are no rounding's yardstick
+        (array(math.nan), array(1), math.inf),
+        (array(1), array(math.nan), math.inf),
+        (array(math.nan), array(math.nan), 0.0),
+        (array(math.inf), array(math.inf), 0.0),
+        (array(-math.inf), array(math.inf), math.inf),
+        (array(1), array(1, 2), math.inf),
+        (array(), array(), 0.0),
+    ],
+)  # fmt: skip
+def test_the_largest_difference_is_told(found: Any, expected: Any, error: float) -> None:
+    assert max_error(found, expected) == error
+
+
+def test_narrow_types_are_compared_as_numbers() -> None:
+    one = np.array([1, 2], ml_dtypes.bfloat16)
+    assert max_error(one, one) == 0.0
+
+
+PRINTING = DeviceProgram("", "main", (), (), ())
+
+
+@pytest.mark.parametrize(
+    ("llvm", "found", "expected", "verdicts"),
+    [
+        ("", "", "", []),
+        ("", "base@ = 0x10 rank = 1\n[1, 2]\n", "base@ = 0x7f rank = 1\n[1, 2]\n", ["equal"]),
+        ("", "[1, 2]\n", "[1, 3]\n", ["WRONG"]),
+        ("", "1\n2\n", "2\n1\n", ["WRONG"]),
+        ("call vprintf", "1\n2\n", "2\n1\n", ["equal"]),
+        ("call vprintf", "1\n2\n", "2\n2\n", ["WRONG"]),
+        ("llvm.func @rtclock()", "0.1 s\n", "0.2 s\n", []),
+        ("", "[1]\n", "", ["WRONG"]),
+    ],
+)
+def test_what_was_printed_is_the_same_but_for_addresses_times_and_the_order_of_threads(
+    llvm: str, found: str, expected: str, verdicts: list[str]
+) -> None:
+    compared = compare_printed(replace(PRINTING, llvm=llvm), found, expected)
+    assert [one.verdict for one in compared] == verdicts

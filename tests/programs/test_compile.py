@@ -1,0 +1,116 @@
+"""``tuner.compile_program``: words, files, scripts and graphs."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tuner
+from tests.mlir.programs.compiled import first_script
+from tuner.core.errors import CandidateError, UsageError
+from tuner.core.problem import Matmul
+
+pytestmark = pytest.mark.mlir
+
+pytest.importorskip("tuner.mlir.programs.device_lowering")
+
+A, B, C = "memref<16x8xf32>", "memref<8x16xf32>", "memref<16x16xf32>"
+PROBLEM = Matmul(16, 16, 8)
+TEXT = f"""func.func @f(%a: {A}, %b: {B}, %c: {C}) {{
+  %zero = arith.constant 0.0 : f32
+  linalg.fill ins(%zero : f32) outs(%c : {C})
+  linalg.matmul ins(%a, %b : {A}, {B}) outs(%c : {C})
+  return
+}}"""
+
+
+def arrays() -> tuple[Any, ...]:
+    rng = np.random.default_rng(0)
+    return tuple(rng.standard_normal(shape).astype(np.float32) for shape in ((16, 8), (8, 16), (16, 16)))
+
+
+def test_a_script_does_its_matmul() -> None:
+    script = first_script(PROBLEM).text
+    program = tuner.compile_program(TEXT, "simulator", scripts={PROBLEM: script})
+    assert "matmul_kernel_16x16x8_f32_nn" in program.program.llvm
+    a, b, c = arrays()
+    program(a, b, c)
+    np.testing.assert_allclose(c, a @ b, rtol=0, atol=1e-5)
+    program.close()
+
+
+def test_a_file_on_the_host_does_the_same(tmp_path: Path) -> None:
+    (tmp_path / "f.mlir").write_text(TEXT)
+    a, b, c = arrays()
+    tuner.compile_program(tmp_path / "f.mlir", "cpu")(a, b, c)
+    np.testing.assert_allclose(c, a @ b, rtol=0, atol=1e-5)
+
+
+def test_a_graph_reads_its_arguments_anew() -> None:
+    program: Any = tuner.compile_program(TEXT, "simulator", scripts={PROBLEM: first_script(PROBLEM).text})
+    a, b, c = arrays()
+    graph = program.as_graph(a, b, c)
+    graph.launch()
+    a *= 2
+    graph.launch()
+    np.testing.assert_allclose(c, a @ b, rtol=0, atol=1e-5)
+    graph.close()
+    program.close()
+    assert program.device.reports == ()
+
+
+def test_page_locked_host_memory_gives_the_same() -> None:
+    program: Any = tuner.compile_program(TEXT, "simulator", pinned=True, order="random", seed=3)
+    a, b, c = arrays()
+    program(a, b, c)
+    np.testing.assert_allclose(c, a @ b, rtol=0, atol=1e-5)
+    program.close()
+    assert program.device.reports == ()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ({"form": "async"}, "form: found 'async', allowed streams, tokens, sync"),
+        (
+            {"target": "cpu", "device_arguments": True},
+            "device_arguments: found True for target cpu",
+        ),
+        ({"target": "cpu", "pinned": True}, "pinned: found True for target cpu, allowed for cuda, simulator"),
+        ({"target": "cpu", "form": "sync"}, "form: found 'sync' for target cpu, allowed for cuda, simulator"),
+        ({"target": "cpu", "order": "lifo"}, "order: found 'lifo' for target cpu, allowed for simulator"),
+        ({"seed": -1}, "seed: found -1, allowed 0 or more"),
+        ({"target": "tpu"}, "target: found 'tpu'"),
+        ({"order": "best"}, "order: found 'best', allowed fifo, lifo, random"),
+        (
+            {"scripts": {Matmul(8, 8, 8): ""}},
+            "scripts: found matmul 8x8x8 .*, allowed .*: matmul 16x16x8 f32",
+        ),
+        ({"scripts": {"matmul": "text"}}, "scripts: found str, allowed the text of a script by its Problem"),
+        ({"scripts": {PROBLEM: 5}}, "scripts: found int, allowed the text"),
+        ({"payload": " "}, "payload: found no text, allowed MLIR or the path of a file"),
+        ({"payload": "none.mlir"}, r"none\.mlir: found no readable file \(No such file"),
+        ({"payload": "func.func @f() {"}, r"payload:1:15: expected operation name"),
+        ({"entry": "g"}, "payload: entry: found 'g', allowed f"),
+    ],
+)
+def test_words_that_are_wrong_are_told(words: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        tuner.compile_program(**{"payload": TEXT, "target": "simulator"} | words)
+
+
+def test_a_payload_that_is_no_text_is_told(tmp_path: Path) -> None:
+    (tmp_path / "f.mlir").write_bytes(b"\xff\xfe")
+    with pytest.raises(UsageError, match=r"f\.mlir: found a byte that is no UTF-8"):
+        tuner.compile_program(tmp_path / "f.mlir", "cpu")
+
+
+@pytest.mark.parametrize("target", ["simulator", "cpu"])
+def test_what_does_not_lower_is_the_candidates_failure(target: str) -> None:
+    text = """func.func @f(%x: memref<4x8xf32>, %y: memref<4x8xf32>) {
+      linalg.softmax dimension(1) ins(%x : memref<4x8xf32>) outs(%y : memref<4x8xf32>)
+      return
+    }"""
+    with pytest.raises(CandidateError, match=r"found linalg\.softmax"):
+        tuner.compile_program(text, target)

@@ -1,0 +1,45 @@
+"""A compiler that crashes or hangs ends its child, and nothing of the user's."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+import tuner
+from tuner.core.errors import CandidateError, Stage
+from tuner.workers.protocol import Factory, ServiceSpec
+
+pytestmark = pytest.mark.mlir
+
+compile_child = pytest.importorskip("tuner.programs.compile_child")
+
+RIGHT = "func.func @f(%a: memref<4xf32>) { return }"
+
+
+@pytest.mark.parametrize(
+    ("payload", "reason"),
+    [("{segfault", "killed by SIGSEGV"), ("{abort", "killed by SIGABRT"), ("{hang", "timed out")],
+)
+def test_a_crash_or_hang_of_the_compiler_is_an_error(
+    payload: str, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crashing = ServiceSpec("program", Factory("tests.programs.crashing_compiler:CrashingCompiler"))
+    monkeypatch.setattr(compile_child, "program_spec", lambda: crashing)
+    monkeypatch.setattr(compile_child, "TIMEOUT_S", 1.0)
+
+    def compiled_twice() -> list[CandidateError]:
+        found = []
+        for _ in range(2):  # the second finds the thread's child gone
+            with pytest.raises(CandidateError, match=f"payload: compiler: .*{reason}") as caught:
+                tuner.compile_program(payload, "simulator")
+            found.append(caught.value)
+        return found
+
+    with ThreadPoolExecutor(1) as fresh:  # a thread that has no child yet
+        assert [error.stage for error in fresh.submit(compiled_twice).result()] == [Stage.COMPILE] * 2
+
+
+def test_programs_of_a_thread_share_a_child() -> None:
+    tuner.compile_program(RIGHT, "simulator").close()
+    child = compile_child.CHILDREN.of_this_thread().child
+    tuner.compile_program(RIGHT, "cpu").close()
+    assert compile_child.CHILDREN.of_this_thread().child is child is not None

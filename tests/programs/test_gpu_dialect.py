@@ -1,0 +1,250 @@
+"""The GPU dialect's ops among threads, for every type that they take, compared with numpy."""
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from benchmarks.fuzzing.program_check import SIMULATOR
+from tests.programs.kernel_programs import arrays, program, ran, store
+from tuner.programs.compiler import ProgramCompiler
+from tuner.programs.request import ORDERS
+from tuner.runtime.programs.device_function import DeviceFunction
+from tuner.runtime.simulated.device import SimulatedDevice
+
+pytestmark = pytest.mark.mlir
+
+pytest.importorskip("tuner.mlir.gpu.reductions")
+
+DTYPES: dict[str, Any] = {
+    "i8": np.int8,
+    "i16": np.int16,
+    "i32": np.int32,
+    "i64": np.int64,
+    "f16": np.float16,
+    "bf16": ml_dtypes.bfloat16,
+    "f32": np.float32,
+    "f64": np.float64,
+}
+FLOATS = [name for name in DTYPES if "f" in name]
+INTEGERS = [name for name in DTYPES if "f" not in name]
+OF_FLOATS: dict[str, Any] = {
+    "add": np.add,
+    "minnumf": np.minimum,
+    "maxnumf": np.maximum,
+    "minimumf": np.minimum,
+    "maximumf": np.maximum,
+}
+OF_INTEGERS: dict[str, Any] = {
+    "add": np.add,
+    "mul": np.multiply,
+    "minsi": np.minimum,
+    "maxsi": np.maximum,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+}
+CASES = [
+    *((element, name, ufunc) for element in FLOATS for name, ufunc in OF_FLOATS.items()),
+    *((element, name, ufunc) for element in INTEGERS for name, ufunc in OF_INTEGERS.items()),
+]
+
+
+def result(body: str, element: str, **more: Any) -> tuple[Any, Any]:
+    """Returns x and y of a program whose %r is the thread's result."""
+    x, y = arrays(DTYPES[element])
+    order = more.pop("order", "fifo")
+    ran(program(f"{body} {store('%r', element)}", element=element, **more), x, y, order=order)
+    return x, y
+
+
+def reduced(ufunc: Any, x: Any, size: int) -> Any:
+    """Returns every element's row of ``size`` neighbours reduced."""
+    rows = x.reshape(-1, size)
+    total = rows[:, 0]
+    for column in rows.T[1:]:
+        total = ufunc(total, column)
+    return np.repeat(total, size).reshape(x.shape).astype(x.dtype)
+
+
+@pytest.mark.parametrize(("element", "name", "ufunc"), CASES)
+def test_reductions_of_a_block(element: str, name: str, ufunc: Any) -> None:
+    x, y = result(f"%r = gpu.all_reduce {name} %v uniform {{}} : ({element}) -> ({element})", element)
+    np.testing.assert_array_equal(y, reduced(ufunc, x, 64))
+
+
+@pytest.mark.parametrize("element", DTYPES)
+@pytest.mark.parametrize("size", [32, 8, 4])
+def test_reductions_of_a_subgroup_and_of_clusters(element: str, size: int) -> None:
+    cluster = "" if size == 32 else f"cluster(size = {size})"
+    x, y = result(f"%r = gpu.subgroup_reduce add %v {cluster} : ({element}) -> ({element})", element)
+    np.testing.assert_array_equal(y, reduced(np.add, x, size))
+
+
+def test_clusters_of_threads_that_are_apart() -> None:
+    body = "%r = gpu.subgroup_reduce add %v uniform cluster(size = 8, stride = 4) : (i32) -> (i32)"
+    x, y = result(body, "i32")
+    expected = x.reshape(2, 2, 8, 4).sum(2, keepdims=True)
+    np.testing.assert_array_equal(y, np.broadcast_to(expected, (2, 2, 8, 4)).reshape(2, 64))
+
+
+def test_a_vector_is_reduced_by_its_elements() -> None:
+    body = """%two = vector.broadcast %v : f32 to vector<2xf32>
+    %s = gpu.subgroup_reduce add %two : (vector<2xf32>) -> (vector<2xf32>)
+    %r = vector.extract %s[1] : f32 from vector<2xf32>"""
+    x, y = result(body, "f32")
+    np.testing.assert_array_equal(y, reduced(np.add, x, 32))
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_reductions_in_loops_and_branches(order: str) -> None:
+    body = """%zero = arith.constant 0.0 : f32 %is_second = arith.cmpi eq, %bx, %c1 : index
+    %all = scf.for %i = %c0 to %c3 step %c1 iter_args(%sum = %zero) -> (f32) {
+      %own = arith.addf %v, %sum : f32
+      %q = gpu.all_reduce maximumf %own uniform {} : (f32) -> (f32)
+      scf.yield %q : f32
+    }
+    %r = scf.if %is_second -> (f32) {
+      %q = gpu.all_reduce %all uniform {
+      ^bb(%a: f32, %b: f32):
+        %m = arith.maximumf %a, %b : f32
+        gpu.yield %m : f32
+      } : (f32) -> (f32)
+      %n = gpu.all_reduce add %q uniform {} : (f32) -> (f32)
+      scf.yield %n : f32
+    } else {
+      scf.yield %all : f32
+    }"""
+    x, y = result(body, "f32", order=order)
+    largest = 3 * x.max(axis=1)
+    np.testing.assert_array_equal(y, np.repeat([[largest[0]], [64 * largest[1]]], 64, 1))
+
+
+@pytest.mark.parametrize("threads", [1, 5, 31, 33, 40, 64])
+def test_blocks_whose_last_warp_is_not_whole(threads: int) -> None:
+    body = f"%r = gpu.all_reduce add %v uniform {{}} : (i32) -> (i32) {store('%r', 'i32')}"
+    x, y = arrays(np.int32)
+    text = program(body, element="i32", more="%threads: index").replace("%sx = %c64", "%sx = %threads")
+    ran(text, x, y, threads)
+    np.testing.assert_array_equal(y[:, :threads], np.repeat(x[:, :threads].sum(1, keepdims=True), threads, 1))
+
+
+@pytest.mark.parametrize("element", DTYPES)
+@pytest.mark.parametrize(("mode", "distance"), [("xor", 1), ("up", 3), ("down", 3), ("idx", 7)])
+def test_shuffles_of_every_size(element: str, mode: str, distance: int) -> None:
+    body = f"""%d = arith.constant {distance} : i32 %w = arith.constant 32 : i32
+    %moved, %ok = gpu.shuffle {mode} %v, %d, %w : {element}
+    %r = arith.select %ok, %moved, %v : {element}"""
+    x, y = result(body, element)
+    lane = np.arange(32)
+    source = {"xor": lane ^ 1, "up": lane - 3, "down": lane + 3, "idx": 0 * lane + 7}[mode]
+    source = np.where((source < 0) | (source > 31), lane, source)
+    np.testing.assert_array_equal(y, x.reshape(2, 2, 32)[:, :, source].reshape(2, 64))
+
+
+LOOPS = """func.func @main(%x: memref<8x4xf32>, %y: memref<8x4xf32>, %n: index) {{
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %c8 = arith.constant 8 : index
+  scf.parallel (%i, %j) = (%c0, %c0) to ({high}, %c4) step (%c1, %c1) {{
+    %v = memref.load %x[%i, %j] : memref<8x4xf32>
+    memref.store %v, %y[%i, %j] : memref<8x4xf32>
+    scf.reduce
+  }} {{mapping = [
+    #gpu.loop_dim_map<processor = {first}, map = (d0) -> (d0), bound = (d0) -> (d0)>,
+    #gpu.loop_dim_map<processor = {second}, map = (d0) -> (d0), bound = (d0) -> (d0)>]}}
+  return
+}}"""
+PROCESSORS = [
+    ("block_x", "thread_x"),
+    ("block_y", "thread_x"),
+    ("thread_y", "thread_x"),
+    ("sequential", "thread_x"),
+]
+
+
+@pytest.mark.parametrize("high", ["%c8", "%n"])
+@pytest.mark.parametrize(("first", "second"), PROCESSORS)
+def test_loops_that_are_mapped_to_processors(first: str, second: str, high: str) -> None:
+    x, y = np.arange(32, dtype=np.float32).reshape(8, 4), np.zeros((8, 4), np.float32)
+    ran(LOOPS.format(first=first, second=second, high=high), x, y, 8)
+    np.testing.assert_array_equal(y, x)
+
+
+LAUNCHES_IN_A_LOOP = """func.func @main(%x: memref<8x4xf32>, %y: memref<8x4xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %c8 = arith.constant 8 : index
+  scf.parallel (%i) = (%c0) to (%c8) step (%c1) {
+    gpu.launch blocks(%bx, %by, %bz) in (%gx = %c1, %gy = %c1, %gz = %c1)
+        threads(%tx, %ty, %tz) in (%sx = %c4, %sy = %c1, %sz = %c1) {
+      %v = memref.load %x[%i, %tx] : memref<8x4xf32>
+      memref.store %v, %y[%i, %tx] : memref<8x4xf32>
+      gpu.terminator
+    }
+    scf.reduce
+  }
+  return
+}"""
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_launches_in_a_parallel_loop(order: str) -> None:
+    x, y = np.arange(32, dtype=np.float32).reshape(8, 4), np.zeros((8, 4), np.float32)
+    ran(LAUNCHES_IN_A_LOOP, x, y, order=order)
+    np.testing.assert_array_equal(y, x)
+
+
+TWO_MODULES = """module attributes {gpu.container_module} {
+  gpu.module @m {
+    func.func @more(%a: f32) -> f32 { %b = arith.addf %a, %a : f32 return %b : f32 }
+    gpu.func @k(%x: memref<64xf32>, %y: memref<64xf32>) kernel {
+      %i = gpu.thread_id x
+      %v = memref.load %x[%i] : memref<64xf32>
+      %r = func.call @more(%v) : (f32) -> f32
+      memref.store %r, %y[%i] : memref<64xf32>
+      gpu.return
+    }
+  }
+  gpu.module @n {
+    func.func @more(%a: f32) -> f32 { %b = arith.mulf %a, %a : f32 return %b : f32 }
+    gpu.func @k(%y: memref<64xf32>) kernel {
+      %i = gpu.thread_id x
+      %v = memref.load %y[%i] : memref<64xf32>
+      %r = func.call @more(%v) : (f32) -> f32
+      memref.store %r, %y[%i] : memref<64xf32>
+      gpu.return
+    }
+  }
+  func.func @main(%x: memref<64xf32>, %y: memref<64xf32>) {
+    %c1 = arith.constant 1 : index %c64 = arith.constant 64 : index
+    gpu.launch_func @m::@k blocks in (%c1, %c1, %c1) threads in (%c64, %c1, %c1)
+      args(%x : memref<64xf32>, %y : memref<64xf32>)
+    gpu.launch_func @n::@k blocks in (%c1, %c1, %c1) threads in (%c64, %c1, %c1) args(%y : memref<64xf32>)
+    return
+  }
+}"""
+
+
+def test_functions_that_kernels_of_two_modules_call() -> None:
+    x, y = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
+    ran(TWO_MODULES, x, y)
+    np.testing.assert_array_equal(y, 4 * x * x)
+
+
+def test_what_kernels_print_is_shown() -> None:
+    body = f"""%is_first = arith.cmpi eq, %tx, %c0 : index
+    scf.if %is_first {{
+      gpu.printf "block %lld: %f\\0A", %bx, %v : index, f32
+    }}
+    {store("%v")}"""
+    x, y = arrays()
+    shown: list[str] = []
+    device = SimulatedDevice("sm_90", write=shown.append)
+    loaded = DeviceFunction(ProgramCompiler.of(SIMULATOR).compile(program(body)).code, device)
+    loaded(x, y)
+    loaded.close()
+    assert "".join(shown) == "".join(f"block {block}: {x[block, 0]:f}\n" for block in range(2))

@@ -1,0 +1,78 @@
+"""What no GPU can do faults on the simulator: programs whose mixed memory the compiler leaves as it is."""
+
+from typing import Any
+
+import pytest
+
+from tests.programs.payload_runs import BUFFER, SIMULATOR, A, B, launched, payload
+from tuner.core.device import DeviceError
+from tuner.programs.compiler import ProgramCompiler
+from tuner.programs.request import ORDERS
+
+pytestmark = pytest.mark.mlir
+
+device_lowering = pytest.importorskip("tuner.mlir.programs.device_lowering")
+
+BEGIN = (f"%d = gpu.alloc () : {BUFFER}", f"gpu.memcpy %d, %a : {BUFFER}, {BUFFER}", launched("inc", "d"))
+END = f"gpu.dealloc %d : {BUFFER}"
+OF_DEVICE = (
+    r"of byte {} of d0 \(64 bytes\), which is device memory, allowed host memory, gpu.alloc host_shared"
+)
+FAULTS = {
+    "load": (
+        (f"%x = memref.load %d[%c3] : {BUFFER}", f"memref.store %x, %b[%c0] : {BUFFER}"),
+        "host: found a load or store " + OF_DEVICE.format(12),
+    ),
+    "store": (
+        (f"memref.store %one, %d[%c1] : {BUFFER}",),
+        "host: found a load or store " + OF_DEVICE.format(4),
+    ),
+    "copy": (
+        (f"memref.copy %d, %b : {BUFFER} to {BUFFER}",),
+        "host: found a load or store " + OF_DEVICE.format(0),
+    ),
+    "print": (
+        (
+            f"%u = memref.cast %d : {BUFFER} to memref<*xf32>",
+            "call @printMemrefF32(%u) : (memref<*xf32>) -> ()",
+        ),
+        "host: found a print " + OF_DEVICE.format(0),
+    ),
+    "kernel": (
+        (launched("add", "d", "b", "d"),),
+        "kernel add: .*found global address .*; host memory that is not registered is in parameter 1",
+    ),
+}
+
+
+def loaded(text: str, order: Any, written: list[str]) -> Any:
+    from tuner.runtime.programs.device_function import DeviceFunction
+    from tuner.runtime.simulated.device import SimulatedDevice
+
+    code = ProgramCompiler.of(SIMULATOR).compile(text, "main", None).code
+    return DeviceFunction(code, SimulatedDevice("sm_90", order), written.append)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("name", FAULTS)
+def test_memory_out_of_reach_is_a_fault(name: str, order: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device_lowering, "mixes_memory", lambda *_, **__: False)
+    lines, fault = FAULTS[name]
+    written: list[str] = []
+    program = loaded(payload(*BEGIN, *lines, END), order, written)
+    with pytest.raises(DeviceError, match=fault):
+        program(A.copy(), B.copy())
+    assert not written
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_shared_and_registered_memory_are_in_reach_of_both(order: str) -> None:
+    shared = (f"%d = gpu.alloc host_shared () : {BUFFER}", f"memref.copy %a, %d : {BUFFER} to {BUFFER}")
+    register = (f"%u = memref.cast %b : {BUFFER} to memref<*xf32>", "gpu.host_register %u : memref<*xf32>")
+    unregister = "gpu.host_unregister %u : memref<*xf32>"
+    text = payload(*shared, *register, launched("add", "d", "b", "b"), unregister, END)
+    program = loaded(text, order, [])
+    first, second = A.copy(), B.copy()
+    program(first, second)
+    assert not program.device.reports
+    assert list(second) == list(A + B)

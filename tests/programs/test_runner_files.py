@@ -1,0 +1,27 @@
+"""Programs in the style of upstream's integration tests: they print what their CHECK lines say."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.programs.file_check import require
+from tuner.core.target_name import TargetName
+from tuner.programs.request import ORDERS, ProgramRequest
+
+pytestmark = pytest.mark.mlir
+
+pytest.importorskip("tuner.mlir.bindings")
+
+PROGRAMS = sorted((Path(__file__).parent / "runner").glob("*.mlir"))
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
+def test_a_program_prints_what_it_says(path: Path, order: str) -> None:
+    from tuner.programs.service import ProgramService
+
+    source = path.read_text()
+    request = ProgramRequest(source, TargetName.parse("simulator:sm_90"), order=order, seed=3)
+    report = ProgramService(print).run(request)
+    require(source, report.printed)
+    assert report.is_right, report.reports

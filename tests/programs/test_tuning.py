@@ -1,0 +1,180 @@
+"""Tuning programs, with fakes for compiler, clock and the program's runs."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.tuning import fakes
+from tuner.cli.commands.tune_program import program_lines
+from tuner.cli.output.program_documents import program_document
+from tuner.core.errors import TunerError, UsageError
+from tuner.core.problem import Matmul, Problem
+from tuner.core.runs import RunSettings
+from tuner.core.target_name import TargetName
+from tuner.db.store import Store
+from tuner.programs.request import Comparison, ProgramReport, ProgramRequest
+from tuner.programs.times import ProgramTimes
+from tuner.programs.tuning import ProgramParts, ProgramTuning, TunedProgram
+from tuner.tuning.events import ignore
+from tuner.tuning.interruption import Interruption
+
+ONE, TWO = Matmul(8, 8, 8), Matmul(16, 8, 8)
+REQUEST = ProgramRequest("module {}", TargetName("fake"))
+REPORT = ProgramReport("main", (), (), (), 2, times=ProgramTimes(2e-6))
+WRONG = replace(REPORT, comparisons=(Comparison("result 0", 1.0, 1e-6),))
+
+
+class Programs:
+    """Stands for the processes that run programs: hands out reports, keeps what was asked."""
+
+    def __init__(self, problems: tuple[Problem, ...], report: ProgramReport = REPORT) -> None:
+        self.problems = problems
+        self.report = report
+        self.asked: list[ProgramRequest] = []
+
+    def run(self, request: ProgramRequest) -> ProgramReport:
+        self.asked.append(request)
+        is_slower = request.is_plain and self.report.times is not None
+        return replace(self.report, times=ProgramTimes(8e-6)) if is_slower else self.report
+
+    @property
+    def parts(self) -> ProgramParts:
+        return ProgramParts(lambda _text, _entry: self.problems, self.run)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store.open(str(tmp_path / "results.db")) as opened:
+        yield opened
+
+
+def settings(problem: Problem, **changes: object) -> RunSettings:
+    return fakes.settings(**{"trials": 3, "problem": problem} | changes)  # type: ignore[arg-type]
+
+
+def tuned(
+    programs: Programs, store: Store, composition: Any = None, settings_of: Any = settings
+) -> TunedProgram:
+    tuning = ProgramTuning(composition or fakes.composition(), programs.parts, store, Interruption(), ignore)
+    return tuning.tune(REQUEST, settings_of)
+
+
+def test_each_problem_is_tuned_and_its_best_script_used(store: Store) -> None:
+    programs = Programs((ONE, TWO))
+    found = tuned(programs, store)
+    assert [each.problem for each in found.problems] == [ONE, TWO]
+    best = programs.asked[0].scripts
+    for (problem, script), each in zip(best, found.problems, strict=True):
+        assert problem == each.problem
+        assert each.tuned is not None
+        assert each.tuned.best is not None
+        assert script == each.tuned.best.script_text
+    assert found.has_worked
+
+
+def test_the_best_of_earlier_runs_is_used(store: Store) -> None:
+    first = tuned(Programs((ONE,)), store, settings_of=lambda problem: settings(problem, trials=20))
+    again = tuned(Programs((ONE,)), store, settings_of=lambda problem: settings(problem, trials=1, seed=9))
+    assert first.problems[0].trial is not None
+    assert again.problems[0].trial is not None
+    assert again.problems[0].trial.best_s <= first.problems[0].trial.best_s  # type: ignore[operator]
+
+
+def test_the_program_is_timed_against_itself_without_scripts(store: Store) -> None:
+    programs = Programs((ONE,))
+    found = tuned(programs, store)
+    assert [request.is_plain for request in programs.asked] == [False, True]
+    assert found.speedup == 4.0
+
+
+def test_without_times_it_runs_once(store: Store) -> None:
+    programs = Programs((ONE,), replace(REPORT, times=None))
+    found = tuned(
+        programs,
+        store,
+        fakes.untimed_composition(),
+        lambda problem: settings(problem, target=TargetName("simulator")),
+    )
+    assert len(programs.asked) == 1
+    assert found.speedup is None
+    assert found.has_worked
+    assert found.problems[0].trial is not None  # the first that was right
+
+
+def test_a_wrong_program_has_not_worked(store: Store) -> None:
+    assert not tuned(Programs((ONE,), WRONG), store).has_worked
+
+
+def test_a_problem_that_no_strategy_can_do_is_left_to_loops(store: Store) -> None:
+    def only_one(problem: Problem) -> RunSettings:
+        if problem == TWO:
+            raise UsageError("no strategy can do it")
+        return settings(problem)
+
+    programs = Programs((ONE, TWO))
+    found = tuned(programs, store, settings_of=only_one)
+    assert [problem for problem, _ in programs.asked[0].scripts] == [ONE]
+    assert found.problems[1].reason == "no strategy can do it"
+    assert found.has_worked
+
+
+def test_a_mistake_that_spoils_every_problem_is_told(store: Store) -> None:
+    def refuse(problem: Problem) -> RunSettings:
+        raise UsageError("sampler: found 'x'")
+
+    with pytest.raises(UsageError, match="sampler: found 'x'"):
+        tuned(Programs((ONE, TWO)), store, settings_of=refuse)
+
+
+def test_a_program_without_matmuls_is_refused(store: Store) -> None:
+    with pytest.raises(UsageError, match="payload: found no matmul of static sizes"):
+        tuned(Programs(()), store)
+
+
+def test_candidates_that_all_fail_are_told(store: Store) -> None:
+    composition = fakes.composition(bind=lambda _settings, _machine: fakes.ALL_FAIL)
+    programs = Programs((ONE,))
+    found = tuned(programs, store, composition)
+    assert programs.asked[0].scripts == ()
+    assert found.problems[0].reason == "no candidate worked"
+    assert not found.has_worked
+
+
+def test_a_program_that_fails_to_run_leaves_what_was_tuned(store: Store) -> None:
+    class Failing(Programs):
+        def run(self, request: ProgramRequest) -> ProgramReport:
+            if request.is_plain or self.report.times is None:
+                raise TunerError("program: killed by SIGSEGV")
+            return super().run(request)
+
+    for report in (REPORT, replace(REPORT, times=None)):
+        found = tuned(Failing((ONE,), report), store)
+        assert found.problems[0].trial is not None
+        assert (found.report, found.plain) == (report if report.times else None, None)
+        assert program_document(found)["failure"] == "program: killed by SIGSEGV"
+        assert program_lines(found)[-1] == "failed  program: killed by SIGSEGV"
+        assert not found.has_worked
+
+
+def test_an_interruption_ends_it_before_the_program_runs(store: Store) -> None:
+    programs, interruption = Programs((ONE, TWO)), Interruption()
+    tuning = ProgramTuning(
+        fakes.composition(), programs.parts, store, interruption, lambda _: interruption.ask()
+    )
+    found = tuning.tune(REQUEST, settings)
+    assert found.is_interrupted
+    assert len(found.problems) == 1
+    assert programs.asked == []
+    assert program_document(found)["program"] is None
+
+
+def test_the_document_tells_all_of_it(store: Store) -> None:
+    found = program_document(tuned(Programs((ONE, TWO)), store))
+    assert [each["problem"]["shape"] for each in found["problems"]] == [[8, 8, 8], [16, 8, 8]]
+    assert found["problems"][0]["run"]["counts"]["proposed"] == 3
+    assert found["problems"][0]["used"]["trial"] > 0
+    assert (found["program"]["times"], found["plain"]) == ({"call_s": 2e-6}, {"call_s": 8e-6})
+    assert found["speedup"] == 4.0

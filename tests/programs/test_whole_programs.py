@@ -1,0 +1,265 @@
+"""Whole programs on the simulated GPU: the examples against numpy, random ones against loops on the host."""
+
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import hypothesis
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+from benchmarks.fuzzing.host_program_writer import ProgramFeatures
+from benchmarks.fuzzing.host_programs import RandomProgram, host_programs
+from benchmarks.fuzzing.program_check import SIMULATOR, check_program
+from tuner.mlir.programs.device_options import FORMS, DeviceOptions
+from tuner.programs.compiler import ProgramCompiler
+from tuner.programs.request import ORDERS
+
+pytestmark = pytest.mark.mlir
+
+pytest.importorskip("tuner.mlir.programs.device_lowering")
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+HEALTH = list(hypothesis.HealthCheck)
+
+
+def compiled(name: str, **options: Any) -> Any:
+    import tuner
+
+    return tuner.compile_program(EXAMPLES / f"{name}.mlir", "simulator", **options)
+
+
+def arrays(*shapes: tuple[int, ...]) -> tuple[Any, ...]:
+    rng = np.random.default_rng(0)
+    return tuple(rng.standard_normal(shape).astype(np.float32) for shape in shapes)
+
+
+def traced(code: Any, *arguments: Any) -> list[str]:
+    """Calls a program on a device that writes down what is asked of it."""
+    from tuner.runtime.programs.device_function import DeviceFunction
+    from tuner.runtime.programs.recording_device import RecordingDevice
+    from tuner.runtime.simulated.device import SimulatedDevice
+
+    recorder = RecordingDevice(SimulatedDevice("sm_90"))
+    program = DeviceFunction(code, recorder)
+    before = len(recorder.trace)
+    program(*arguments)
+    trace = recorder.trace[before:]
+    program.close()
+    return trace
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_asynchronous_matmul_gives_what_numpy_gives(form: str) -> None:
+    program = compiled("async_matmul", form=form, order="lifo")
+    a, b, c = arrays((84, 32), (32, 84), (84, 84))
+    program(a, b, c)
+    np.testing.assert_allclose(c, a @ b, rtol=0, atol=1e-5)
+    program.close()
+    assert program.device.reports == ()
+
+
+def gelu(a: Any, b: Any) -> Any:
+    product = a.astype(np.float64) @ b
+    return product / 2 * (1 + np.vectorize(math.erf)(product / math.sqrt(2)))
+
+
+def softmax(x: Any) -> Any:
+    powers = np.exp(x - x.max(1, keepdims=True).astype(np.float64))
+    return powers / powers.sum(1, keepdims=True)
+
+
+def rms_norm(x: Any) -> Any:
+    wide = x.astype(np.float64)
+    return wide / np.sqrt(np.mean(wide**2, 1, keepdims=True) + 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "function", "dtype", "shapes", "rtol"),
+    [
+        ("matmul_gelu", gelu, np.float32, [(64, 32), (32, 48)], 1e-5),
+        ("softmax", softmax, np.float32, [(40, 96)], 2e-6),
+        ("rms_norm", rms_norm, np.float16, [(40, 96)], 2**-10),  # an f16 has 11 bits
+    ],
+)
+def test_programs_with_math_give_what_numpy_gives(
+    name: str, function: Any, dtype: Any, shapes: list[tuple[int, int]], rtol: float
+) -> None:
+    program = compiled(name)
+    inputs = [4 * array.astype(dtype) for array in arrays(*shapes)]
+    np.testing.assert_allclose(program(*inputs), function(*inputs), rtol=rtol, atol=1e-5)
+    program.close()
+    assert program.device.reports == ()
+
+
+@pytest.fixture(scope="module")
+def two_matmuls() -> Any:
+    """Gives the code of two matmuls and their sum."""
+    program = compiled("two_matmuls")
+    program.close()
+    return program.program
+
+
+def loaded(code: Any, order: str = "fifo") -> Any:
+    from tuner.runtime.programs.device_function import DeviceFunction
+    from tuner.runtime.simulated.device import SimulatedDevice
+
+    return DeviceFunction(code, SimulatedDevice("sm_90", order))  # type: ignore[arg-type] # one of its words
+
+
+INPUTS = arrays((64, 128), (128, 64), (64, 96), (96, 64))
+
+
+@pytest.mark.parametrize("order", ["lifo", "random"])
+def test_two_matmuls_and_their_sum_give_what_numpy_gives(two_matmuls: Any, order: str) -> None:
+    program = loaded(two_matmuls, order)
+    a, b, c, d = INPUTS
+    np.testing.assert_allclose(program(a, b, c, d), a @ b + c @ d, rtol=0, atol=2e-5)
+    program.close()
+    assert program.device.reports == ()
+
+
+def test_two_matmuls_run_on_two_streams_that_join_before_the_sum(two_matmuls: Any) -> None:
+    trace = traced(two_matmuls, *INPUTS)
+    launches = [number for number, line in enumerate(trace) if line.startswith("launch")]
+    assert len(launches) == 3
+    first, second, last = (_stream(trace[number]) for number in launches)
+    assert first != second
+    assert last in (first, second)
+    other = launches[0] if last == second else launches[1]
+    behind = trace[other : launches[2]]
+    pattern = rf"record e\d+ on {_stream(trace[other])}"
+    recorded = [line.split()[1] for line in behind if re.fullmatch(pattern, line)]
+    assert any(f"wait for {event} on {last}" in behind for event in recorded)
+
+
+def test_without_copies_two_streams_are_enough() -> None:
+    text = """func.func @main(%a: memref<16x8xf32>, %b: memref<8x16xf32>, %c: memref<16x16xf32>,
+                            %d: memref<16x16xf32>, %e: memref<16x16xf32>) {
+      linalg.matmul ins(%a, %b : memref<16x8xf32>, memref<8x16xf32>) outs(%c : memref<16x16xf32>)
+      linalg.matmul ins(%a, %b : memref<16x8xf32>, memref<8x16xf32>) outs(%d : memref<16x16xf32>)
+      linalg.add ins(%c, %d : memref<16x16xf32>, memref<16x16xf32>) outs(%e : memref<16x16xf32>)
+      return
+    }"""
+    options = DeviceOptions(device_arguments=True)
+    assert ProgramCompiler.of(SIMULATOR).compile(text, None, None, options).code.stream_slots == 2
+
+
+def two_products(first: int, second: int) -> str:
+    """Returns a program that adds a product to 8 rows of %c from ``first`` on, and one from ``second`` on."""
+    views, adds = [], []
+    for name, row, factors in (("lo", first, "%a, %b"), ("hi", second, "%d, %e")):
+        kind = f"memref<8x16xf32, strided<[16, 1]{f', offset: {16 * row}' if row else ''}>>"
+        views.append(f"%{name} = memref.subview %c[{row}, 0] [8, 16] [1, 1] : memref<16x16xf32> to {kind}")
+        adds.append(
+            f"linalg.matmul ins({factors} : memref<8x4xf32>, memref<4x16xf32>) outs(%{name} : {kind})"
+        )
+    lines = "\n".join([*views, *adds])
+    return f"""func.func @main(%a: memref<8x4xf32>, %b: memref<4x16xf32>,
+                      %d: memref<8x4xf32>, %e: memref<4x16xf32>, %c: memref<16x16xf32>) {{
+      {lines}
+      return
+    }}"""
+
+
+FACTORS = arrays((8, 4), (4, 16), (8, 4), (4, 16))
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("second", [8, 5])
+def test_products_in_parts_of_one_buffer_give_what_numpy_gives(second: int, order: str) -> None:
+    program = loaded(ProgramCompiler.of(SIMULATOR).compile(two_products(0, second), None, None).code, order)
+    a, b, d, e = FACTORS
+    (c,) = arrays((16, 16))
+    expected = c.copy()
+    expected[:8] += a @ b
+    expected[second : second + 8] += d @ e
+    program(*FACTORS, c)
+    np.testing.assert_allclose(c, expected, rtol=0, atol=1e-5)
+    program.close()
+    assert program.device.reports == ()
+
+
+def test_products_in_the_halves_of_one_buffer_are_on_two_streams() -> None:
+    options = DeviceOptions(device_arguments=True)
+    assert (
+        ProgramCompiler.of(SIMULATOR).compile(two_products(0, 8), None, None, options).code.stream_slots == 2
+    )
+    code = ProgramCompiler.of(SIMULATOR).compile(two_products(0, 8), None, None).code
+    trace = traced(code, *FACTORS, *arrays((16, 16)))
+    launches = [number for number, line in enumerate(trace) if line.startswith("launch")]
+    first, second = (_stream(trace[number]) for number in launches)
+    assert first != second
+    between = trace[launches[0] : launches[1]]
+    recorded = [line.split()[1] for line in between if line.startswith("record") and _stream(line) == first]
+    assert not any(f"wait for {event} on {second}" in between for event in recorded)
+
+
+def test_products_in_overlapping_parts_of_one_buffer_are_in_order() -> None:
+    options = DeviceOptions(device_arguments=True)
+    assert (
+        ProgramCompiler.of(SIMULATOR).compile(two_products(0, 7), None, None, options).code.stream_slots == 1
+    )
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_products_in_overlapping_parts_that_nothing_orders_are_a_race(
+    order: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tuner.mlir.effects import buffer_regions
+
+    monkeypatch.setattr(buffer_regions.StridedRegion, "overlaps", lambda *_: False)
+    program = loaded(ProgramCompiler.of(SIMULATOR).compile(two_products(0, 7), None, None).code, order)
+    program(*FACTORS, *arrays((16, 16)))
+    program.close()
+    assert any("race" in str(report) for report in program.device.reports), program.device.reports
+
+
+def _stream(line: str) -> str:
+    return line.rsplit(" ", 1)[1]
+
+
+def test_calls_again_create_no_stream_and_load_no_module() -> None:
+    program = compiled("gpux_own_streams")
+    counts = []
+    for _ in range(3):
+        program(*arrays((128,), (128,), (128,), (128,)))
+        counts.append((program.device.counts.streams_created, program.device.counts.modules_loaded))
+    assert counts == [(3, 1)] * 3
+    program.close()
+    assert program.device.reports == ()
+
+
+def test_gpux_on_streams_of_its_own_gives_what_numpy_gives() -> None:
+    program = compiled("gpux_own_streams", order="lifo")
+    a, b, c, d = arrays((128,), (128,), (128,), (128,))
+    program(a, b, c, d)
+    np.testing.assert_array_equal(c, 2 * a)
+    np.testing.assert_array_equal(d, 3 * b)
+    assert program.program.stream_slots == 3  # the caller's and two of its own
+    program.close()
+    assert program.device.reports == ()
+
+
+def test_gpux_on_the_callers_stream_gives_what_numpy_gives() -> None:
+    program = compiled("gpux_users_stream")
+    stream = program.device.create_stream()
+    a, b = arrays((128,), (128,))
+    program(a, b, stream=stream)
+    np.testing.assert_array_equal(b, 2 * a)
+    trace = traced(program.program, a, b)
+    assert set(re.findall(r" on (\w+)", "\n".join(trace))) == {"s0"}
+    program.close()
+    assert program.device.reports == ()
+
+
+@hypothesis.settings(max_examples=20, suppress_health_check=HEALTH, derandomize=True)
+@hypothesis.given(
+    host_programs(ProgramFeatures(strided_arguments=False)), st.sampled_from(FORMS), st.sampled_from(ORDERS)
+)
+def test_random_programs_do_the_same_on_the_device_and_on_the_host(
+    program: RandomProgram, form: str, order: str
+) -> None:
+    check_program(program, form, order)

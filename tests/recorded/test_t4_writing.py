@@ -1,0 +1,55 @@
+"""What is written in the format that autotuners share, and what is refused."""
+
+import dataclasses
+import gzip
+
+import pytest
+
+from tests.recorded import values
+from tests.tuning import fakes
+from tuner.core.errors import UsageError
+from tuner.core.target_name import TargetName
+from tuner.recorded.t4_writing import Recording, t4_bytes, t4_document
+
+
+def test_equal_recordings_are_equal_bytes() -> None:
+    recording = values.recording()
+    assert t4_bytes(recording, is_compressed=True) == t4_bytes(recording, is_compressed=True)
+    assert gzip.decompress(t4_bytes(recording, is_compressed=True)) == t4_bytes(recording)
+
+
+def test_every_result_has_what_the_schema_requires() -> None:
+    """https://github.com/AutoTuningAssociation/autotuning_methodology, schemas/T4.json"""
+    document = t4_document(values.recording())
+    assert document["metadata"]["timeunit"] == "seconds"
+    words = {"timeout", "compile", "runtime", "correctness", "constraints", "correct"}
+    for result in document["results"]:
+        assert {"configuration", "times", "invalidity", "correctness"} <= result.keys()
+        assert result["invalidity"] in words
+        assert result["correctness"] == int(result["invalidity"] == "correct")
+        assert isinstance(result["times"]["compilation_time"], float)
+        assert all(isinstance(each["unit"], str) for each in result["measurements"])
+    assert {result["invalidity"] for result in document["results"]} == words - {"constraints"}
+
+
+def test_without_spaces_the_knobs_are_what_was_tried() -> None:
+    recording = dataclasses.replace(values.recording(), spaces=())
+    knobs = t4_document(recording)["metadata"]["tuner"]["knobs"]
+    assert knobs == {
+        "fabricated": {k.name: sorted(k.choices, key=str if k.is_text else None) for k in values.KNOBS}
+    }
+
+
+def test_trials_that_do_not_compare_are_refused() -> None:
+    other = dataclasses.replace(values.RUN, machine=fakes.OTHER_MACHINE)
+    with pytest.raises(UsageError, match="t4: found trials of 2 problems, targets, machines or compilers"):
+        Recording((values.RUN, other), ())
+    with pytest.raises(UsageError, match="t4: found no trials, allowed one"):
+        Recording((), ())
+
+
+def test_a_replay_is_never_written_as_a_recording() -> None:
+    settings = dataclasses.replace(values.RUN.settings, target=TargetName.parse("replay:space"))
+    replay = dataclasses.replace(values.RUN, settings=settings)
+    with pytest.raises(UsageError, match="t4: run 3: found a replay, allowed runs that measured"):
+        Recording((replay,), ())

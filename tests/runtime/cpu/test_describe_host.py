@@ -1,0 +1,120 @@
+"""What Linux tells of a machine, read from a tree of files like its own."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tuner.runtime.cpu import describe_host
+
+CPUINFO = """processor\t: 0
+vendor_id\t: AuthenticAMD
+cpu family\t: 26
+model\t\t: 2
+model name\t: AMD EPYC 9575F 64-Core Processor
+physical id\t: 0
+core id\t\t: {core}
+flags\t\t: fpu sse2 fma avx2 {flags}
+
+"""
+AVX512 = "avx512f avx512dq avx512bw avx512vl"
+
+
+@pytest.fixture
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two cores of two threads each: 0 with 2, 1 with 3."""
+    text = "".join(CPUINFO.format(core=core, flags=f"{AVX512} avx512_bf16") for core in (0, 1, 0, 1))
+    (tmp_path / "cpuinfo").write_text(text)
+    for cpu, siblings in enumerate(("0,2", "1,3", "0,2", "1,3")):
+        topology = tmp_path / f"cpu{cpu}" / "topology"
+        topology.mkdir(parents=True)
+        (topology / "thread_siblings_list").write_text(siblings + "\n")
+    caches = (
+        ("1", "Data", "48K"),
+        ("1", "Instruction", "32K"),
+        ("2", "Unified", "1024K"),
+        ("3", "Unified", "256M"),
+    )
+    for index, (level, kind, size) in enumerate(caches):
+        cache = tmp_path / "cpu0" / "cache" / f"index{index}"
+        cache.mkdir(parents=True)
+        for name, word in (("level", level), ("type", kind), ("size", size)):
+            (cache / name).write_text(word + "\n")
+    monkeypatch.setattr(describe_host, "CPUINFO", tmp_path / "cpuinfo")
+    monkeypatch.setattr(describe_host, "PROCESSORS", tmp_path)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 2, 3})
+    return tmp_path
+
+
+def test_a_machine_is_described_by_what_linux_tells(tree: Path) -> None:
+    machine = describe_host.describe_machine()
+    assert machine.name == "AMD EPYC 9575F 64-Core Processor (family 26 model 2, avx512)"
+    assert (machine.physical_cores, machine.logical_cores) == (2, 4)
+    assert (machine.l1_bytes, machine.l2_bytes, machine.l3_bytes) == (48 << 10, 1 << 20, 256 << 20)
+    assert machine.has_bf16
+    assert machine.memory_bytes > 1 << 20
+
+
+@pytest.mark.parametrize(
+    ("flags", "isa", "has_bf16"),
+    [
+        (f"fma avx2 {AVX512} avx512_bf16", "avx512", True),
+        (f"fma avx2 {AVX512}", "avx512", False),
+        ("fma avx2 avx512f avx512dq", "avx2", False),  # Xeon Phi: half of AVX-512
+        ("fma avx2", "avx2", False),
+        ("avx2", "none", False),
+        ("avx512_fp16 avx2x", "none", False),
+    ],
+)
+def test_an_instruction_set_counts_only_when_it_is_whole(
+    tree: Path, flags: str, isa: str, has_bf16: bool
+) -> None:
+    (tree / "cpuinfo").write_text(f"model name : any\nflags : {flags}\n")
+    assert (describe_host.describe_machine().isa, describe_host.describe_machine().has_bf16) == (
+        isa,
+        has_bf16,
+    )
+
+
+def test_what_is_not_told_is_unknown(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a machine of another make, in a container without /sys."""
+    monkeypatch.setattr(describe_host, "CPUINFO", tree / "none")
+    monkeypatch.setattr(describe_host, "PROCESSORS", tree / "none")
+    machine = describe_host.describe_machine()
+    assert (machine.processor, machine.isa) == ("unknown processor", "none")
+    assert (machine.l1_bytes, machine.l2_bytes, machine.l3_bytes) == (0, 0, 0)
+    assert (machine.physical_cores, machine.logical_cores) == (4, 4)
+    assert describe_host.processors(2) == (0, 1)
+
+
+def test_a_container_has_no_more_cores_than_processors_it_may_use(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {3})
+    assert describe_host.describe_machine().physical_cores == 1
+    assert describe_host.processors(3) == (3, 3, 3)
+
+
+@pytest.mark.parametrize(
+    ("siblings", "ordered"),
+    [
+        (("0,2", "1,3", "0,2", "1,3"), (0, 1, 2, 3, 0)),
+        (("0-1", "0-1", "2-3", "2-3"), (0, 2, 1, 3, 0)),
+        (("0", "1", "2", "3"), (0, 1, 2, 3, 0)),
+        (("0-1,3", "0-1,3", "2", "0-1,3"), (0, 2, 1, 3, 0)),
+    ],
+)
+def test_threads_take_a_core_each_before_they_share_one(
+    tree: Path, siblings: tuple[str, ...], ordered: tuple[int, ...]
+) -> None:
+    for cpu, text in enumerate(siblings):
+        (tree / f"cpu{cpu}" / "topology" / "thread_siblings_list").write_text(text + "\n")
+    assert describe_host.processors(5) == ordered
+
+
+def test_this_machine_can_be_described() -> None:
+    machine = describe_host.describe_machine()
+    assert machine.isa in ("avx512", "avx2", "none")
+    assert 1 <= machine.physical_cores <= machine.logical_cores == len(os.sched_getaffinity(0))
+    assert set(describe_host.processors(machine.logical_cores)) == os.sched_getaffinity(0)
+    assert describe_host.load_average() >= 0.0

@@ -1,0 +1,172 @@
+"""Small host programs in GPU dialect with explicit streams, compiled by stock passes to device programs."""
+
+from typing import Any
+
+from tuner.core.device_program import BufferType, DeviceProgram, ValueType
+
+N = 64
+BUFFER = BufferType("f32", (N,))
+M = f"memref<{N}xf32>"
+TO_NVVM = (
+    "builtin.module(nvvm-attach-target{chip=sm_90 features=+ptx80 O=3},"
+    "gpu.module(convert-scf-to-cf,convert-gpu-to-nvvm{use-bare-ptr-memref-call-conv=false},"
+    "canonicalize,cse,reconcile-unrealized-casts))"
+)
+TO_LLVM = (
+    "builtin.module(convert-scf-to-cf,convert-cf-to-llvm,expand-strided-metadata,lower-affine,"
+    "convert-arith-to-llvm,gpu-to-llvm,convert-func-to-llvm,finalize-memref-to-llvm,"
+    "gpu-module-to-binary{format=isa},reconcile-unrealized-casts,canonicalize,cse)"
+)
+DECLARATIONS = """
+  func.func private @mgpuEventCreate() -> !llvm.ptr
+  func.func private @mgpuEventDestroy(!llvm.ptr)
+  func.func private @mgpuEventRecord(!llvm.ptr, !llvm.ptr)
+  func.func private @mgpuStreamWaitEvent(!llvm.ptr, !llvm.ptr)
+  func.func private @mgpuStreamSynchronize(!llvm.ptr)
+"""
+KERNELS = f"""
+  gpu.module @kernels {{
+    gpu.func @twice(%x: {M}, %y: {M}) kernel {{
+      %i = gpu.thread_id x
+      %v = memref.load %x[%i] : {M}
+      %w = arith.addf %v, %v : f32
+      memref.store %w, %y[%i] : {M}
+      gpu.return
+    }}
+    gpu.func @add(%x: {M}, %y: {M}, %z: {M}) kernel {{
+      %i = gpu.thread_id x
+      %v = memref.load %x[%i] : {M}
+      %w = memref.load %y[%i] : {M}
+      %s = arith.addf %v, %w : f32
+      memref.store %s, %z[%i] : {M}
+      gpu.return
+    }}
+  }}
+"""
+# 2 a + 2 b: each product on a stream of its own, the sum behind both.
+TWO_CHAINS = f"""
+    %fork = func.call @mgpuEventCreate() : () -> !llvm.ptr
+    func.call @mgpuEventRecord(%fork, %s0) : (!llvm.ptr, !llvm.ptr) -> ()
+    func.call @mgpuStreamWaitEvent(%s1, %fork) : (!llvm.ptr, !llvm.ptr) -> () // fork
+    func.call @mgpuEventDestroy(%fork) : (!llvm.ptr) -> ()
+    %c = memref.alloc() : {M}
+    %da, %t0 = gpu.alloc async [%t_s0] () : {M}
+    %t1 = gpu.memcpy async [%t_s0] %da, %a : {M}, {M} // copy in
+    %dx, %t2 = gpu.alloc async [%t_s0] () : {M}
+    %t3 = gpu.launch_func async [%t_s0] @kernels::@twice blocks in (%c1, %c1, %c1) threads in (%c64, %c1, %c1)
+      args(%da : {M}, %dx : {M})
+    %t4 = gpu.dealloc async [%t_s0] %da : {M}
+    %db, %t5 = gpu.alloc async [%t_s1] () : {M}
+    %t6 = gpu.memcpy async [%t_s1] %db, %b : {M}, {M} // copy in
+    %dy, %t7 = gpu.alloc async [%t_s1] () : {M}
+    %t8 = gpu.launch_func async [%t_s1] @kernels::@twice blocks in (%c1, %c1, %c1) threads in (%c64, %c1, %c1)
+      args(%db : {M}, %dy : {M})
+    %t9 = gpu.dealloc async [%t_s1] %db : {M}
+    %join = func.call @mgpuEventCreate() : () -> !llvm.ptr
+    func.call @mgpuEventRecord(%join, %s1) : (!llvm.ptr, !llvm.ptr) -> ()
+    func.call @mgpuStreamWaitEvent(%s0, %join) : (!llvm.ptr, !llvm.ptr) -> () // join
+    func.call @mgpuEventDestroy(%join) : (!llvm.ptr) -> ()
+    %dz, %t10 = gpu.alloc async [%t_s0] () : {M}
+    %t11 = gpu.launch_func async [%t_s0] @kernels::@add blocks in (%c1, %c1, %c1) threads in (%c64, %c1, %c1)
+      args(%dx : {M}, %dy : {M}, %dz : {M})
+    %t12 = gpu.memcpy async [%t_s0] %c, %dz : {M}, {M} // copy out
+    %t13 = gpu.dealloc async [%t_s0] %dx : {M}
+    %t14 = gpu.dealloc async [%t_s0] %dy : {M}
+    %t15 = gpu.dealloc async [%t_s0] %dz : {M}
+    return %c : {M}
+"""
+
+
+# The same by upstream's tokens: gpu-to-llvm makes the streams.
+TOKENS = f"""
+    %c = memref.alloc() : {M}
+    %t0 = gpu.wait async
+    %da, %t1 = gpu.alloc async [%t0] () : {M}
+    %t2 = gpu.memcpy async [%t1] %da, %a : {M}, {M}
+    %dx, %t3 = gpu.alloc async [%t2] () : {M}
+    %t4 = gpu.launch_func async [%t3] @kernels::@twice blocks in (%c1, %c1, %c1) threads in (%c64, %c1, %c1)
+      args(%da : {M}, %dx : {M})
+    %t5 = gpu.memcpy async [%t4] %c, %dx : {M}, {M}
+    %t6 = gpu.dealloc async [%t5] %da : {M}
+    %t7 = gpu.dealloc async [%t6] %dx : {M}
+    gpu.wait [%t7] // finish
+    return %c : {M}
+"""
+# b = 2 a in device memory
+IN_PLACE = f"""
+    %t0 = gpu.launch_func async [%t_s0] @kernels::@twice blocks in (%c1, %c1, %c1) threads in (%c64, %c1, %c1)
+      args(%a : {M}, %b : {M})
+    return
+"""
+
+
+def two_chains(body: str = TWO_CHAINS) -> DeviceProgram:
+    """Returns the program; ``body`` may be a changed one."""
+    return compiled(body, (BUFFER, BUFFER), (BUFFER,), streams=2)
+
+
+def compiled(
+    body: str,
+    arguments: tuple[ValueType, ...],
+    results: tuple[ValueType, ...],
+    streams: int,
+    written: tuple[bool, ...] | None = None,
+    device_arguments: bool = False,
+) -> DeviceProgram:
+    """Compiles a function of %a, %b, ... and streams %s0, %s1, ...; tokens of the streams are %t_s0, ..."""
+    names = [*(f"%{name}: {spelled(type_)}" for name, type_ in zip("abcdefgh", arguments, strict=False))]
+    names += [f"%s{number}: !llvm.ptr" for number in range(streams)]
+    outs = ", ".join(spelled(result) for result in results)
+    tokens = "\n".join(
+        f"    %t_s{number} = builtin.unrealized_conversion_cast %s{number} : !llvm.ptr to !gpu.async.token"
+        for number in range(streams)
+    )
+    text = f"""module attributes {{gpu.container_module}} {{
+  memref.global "private" constant @half : {M} = dense<0.5>
+  {DECLARATIONS}{KERNELS}
+  func.func @main({", ".join(names)}) -> ({outs}) attributes {{llvm.emit_c_interface}} {{
+    %c1 = arith.constant 1 : index
+    %c64 = arith.constant {N} : index
+{tokens}
+{body}
+  }}
+}}
+"""
+    changed = written if written is not None else (False,) * len(arguments)
+    return DeviceProgram(to_llvm(text), "main", arguments, results, changed, device_arguments, streams)
+
+
+def to_llvm(text: str) -> str:
+    """Lowers a module with GPU modules to LLVM dialect with PTX inside."""
+    from tuner.mlir import interpreter
+    from tuner.mlir.bindings import ir, passmanager
+    from tuner.mlir.gpu.external_shared_memory import make_shared_memory_external
+
+    with interpreter.new_context(), ir.Location.unknown():
+        module: Any = interpreter.parse(text, "test")
+        passmanager.PassManager.parse(TO_NVVM).run(module.operation)
+        make_shared_memory_external(module, 16)
+        passmanager.PassManager.parse(TO_LLVM).run(module.operation)
+        return str(module)
+
+
+def spelled(type_: ValueType) -> str:
+    """Returns a type as MLIR spells it."""
+    if not isinstance(type_, BufferType):
+        return type_.element
+    sizes = "".join("?x" if size is None else f"{size}x" for size in type_.shape)
+    return f"memref<{sizes}{type_.element}>"
+
+
+def host_only(types: tuple[ValueType, ...]) -> DeviceProgram:
+    """Compiles a function without kernels that returns its arguments."""
+    names = [f"%v{number}" for number in range(len(types))]
+    listed = ", ".join(f"{name}: {spelled(type_)}" for name, type_ in zip(names, types, strict=True))
+    spellings = ", ".join(map(spelled, types))
+    text = f"""module {{
+  func.func @main({listed}) -> ({spellings}) attributes {{llvm.emit_c_interface}} {{
+    return {", ".join(names)} : {spellings}
+  }}
+}}
+"""
+    return DeviceProgram(to_llvm(text), "main", types, types, (False,) * len(types))

@@ -1,0 +1,102 @@
+from pathlib import Path
+
+import pytest
+
+from tuner.core.errors import UsageError
+from tuner.core.problem import Matmul
+from tuner.scripts.chosen import Chosen, choose, spaces
+from tuner.space_file.reading import SpaceFile, load_space_file, parse_space
+
+TEXT = """
+strategies:
+  first: {ops: [matmul], dtypes: [f32], knobs: {x: [1, 2]}}
+  mine: {ops: [matmul], dtypes: [f32], knobs: {y: [1, 2, 3]}, template: mine.mlir.j2}
+"""
+
+
+@pytest.fixture
+def space_file(tmp_path: Path) -> SpaceFile:
+    (tmp_path / "space.yaml").write_text(TEXT)
+    (tmp_path / "mine.mlir.j2").write_text("module {}")
+    return load_space_file(tmp_path / "space.yaml")
+
+
+def test_no_word_chooses_the_whole_file(space_file: SpaceFile, tmp_path: Path) -> None:
+    assert choose((), space_file) == (Chosen("first"), Chosen("mine", tmp_path / "mine.mlir.j2"))
+
+
+def test_a_name_chooses_one_and_repeating_it_changes_nothing(space_file: SpaceFile) -> None:
+    assert choose(("first", "first"), space_file) == (Chosen("first"),)
+
+
+def test_a_path_chooses_a_script(space_file: SpaceFile, tmp_path: Path) -> None:
+    path = tmp_path / "my schedule.mlir"
+    path.write_text("module {}")
+    (chosen,) = choose((str(path),), space_file)
+    assert chosen == Chosen("my_schedule", path)
+    assert chosen.load().text == "module {}"
+
+
+def test_a_template_needs_knobs_in_the_file(space_file: SpaceFile, tmp_path: Path) -> None:
+    path = tmp_path / "other.mlir.j2"
+    path.write_text("module {}")
+    with pytest.raises(UsageError, match=r"found no knobs for it in space\.yaml, allowed a template that"):
+        choose((str(path),), space_file)
+
+
+def test_a_word_that_is_neither_is_refused(space_file: SpaceFile) -> None:
+    with pytest.raises(UsageError, match=r"strategy: found 'magic', allowed first, mine, or the path of"):
+        choose(("magic",), space_file)
+
+
+def test_a_script_that_is_not_there_is_refused(space_file: SpaceFile, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"none\.mlir: found no readable file .*strategy none"):
+        choose((str(tmp_path / "none.mlir"),), space_file)
+
+
+@pytest.mark.parametrize("chosen", [Chosen("first"), Chosen("mine", Path("/a=b/mine.mlir"))])
+def test_what_is_stored_reads_back(chosen: Chosen) -> None:
+    assert Chosen.parse(chosen.text) == chosen
+
+
+def test_spaces_are_those_of_the_chosen(space_file: SpaceFile) -> None:
+    problem = Matmul(8, 8, 8)
+    found = spaces((Chosen("mine", Path("/x.mlir.j2")),), space_file, problem, "avx2", problem.variables())
+    assert [(space.strategy, space.cartesian) for space in found] == [("mine", 3)]
+
+
+def test_nothing_chosen_can_do_another_dtype() -> None:
+    problem = Matmul(8, 8, 8, "f64")
+    space_file = parse_space(TEXT, "run 3")
+    with pytest.raises(UsageError, match="run 3: no strategy can do matmul 8x8x8 f64"):
+        spaces((Chosen("first"),), space_file, problem, "avx2", problem.variables())
+
+
+SCHEDULE = """
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op) {
+    %tile = transform.tune.knob<"tile"> options = [4, 8, 16] -> !transform.param<i64>
+    transform.yield
+  }
+}
+"""
+
+
+@pytest.mark.mlir
+def test_the_knobs_of_a_plain_script_are_read_from_it(space_file: SpaceFile, tmp_path: Path) -> None:
+    path = tmp_path / "schedule.mlir"
+    path.write_text(SCHEDULE)
+    problem = Matmul(8, 8, 8)
+    chosen = choose((str(path), "first"), space_file)
+    found = spaces(chosen, space_file, problem, "avx2", problem.variables())
+    assert {space.strategy: space.names for space in found} == {"first": ("x",), "schedule": ("tile",)}
+    assert found[1].knobs[0].choices == (4, 8, 16)
+
+
+@pytest.mark.mlir
+def test_a_file_that_is_no_script_is_refused(space_file: SpaceFile, tmp_path: Path) -> None:
+    path = tmp_path / "broken.mlir"
+    path.write_text("module {")
+    problem = Matmul(8, 8, 8)
+    with pytest.raises(UsageError, match=r"broken\.mlir: "):
+        spaces(choose((str(path),), space_file), space_file, problem, "avx2", problem.variables())

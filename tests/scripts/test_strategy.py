@@ -1,0 +1,154 @@
+"""Templates: how candidates become scripts, and what a broken or hostile template gives."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.fuzzing.cpu_points import CpuPoints
+from tuner.core.candidate import Candidate
+from tuner.core.errors import CandidateError, Stage, UsageError
+from tuner.core.machine import Machine
+from tuner.core.problem import Matmul
+from tuner.payload.cpu import panels_in
+from tuner.scripts.strategy import Binder, Strategy, load_strategy, strategy_folder
+from tuner.space_file.reading import default_space_file, load_space_file
+
+MACHINE = Machine("any", "any", "avx512", True, 2, 2, 49152, 1 << 20, 1 << 25, 1 << 34)
+SHIPPED = [entry.name for entry in load_space_file(default_space_file()).strategies]
+
+
+def bind(text: str, threads: int = 1, folder: Path = Path("nowhere"), **knobs: int | str) -> str:
+    """Binds a template given as text."""
+    strategy = Strategy("mine", folder / "mine.mlir.j2", text)
+    binder = Binder((strategy,), Matmul(100, 200, 30), (("vector_bytes", 64), ("l2_bytes", 7)), threads)
+    return binder.bind(Candidate.of("mine", dict(knobs))).text
+
+
+def test_a_template_sees_knobs_sizes_limits_and_element_words() -> None:
+    text = (
+        "{{ tile }} {{ l2_bytes }} {{ dtype }} {{ accumulator }} {{ lanes }} {{ zero_in }} {{ panels[0].m }}"
+    )
+    assert bind(text, tile=8) == "8 7 f32 f32 16 0.0 : f32 100\n"
+
+
+def test_panels_of_one_size_are_scheduled_once_and_named_in_the_first_line() -> None:
+    text = "{% for panel in panels %}{{ panel.name }} {{ panel.m }}x{{ panel.n }};{% endfor %}"
+    script = bind(text, threads=2, split="n", tile_n=20, tile_m=1)
+    assert script.splitlines()[1] == "matmul_100x100 100x100;"
+    panels = panels_in(script, Matmul(100, 200, 30))
+    assert [(panel.row, panel.column) for panel in panels] == [(0, 0), (0, 100)]
+
+
+@pytest.mark.parametrize(
+    ("split", "extents"), [("n", [(100, 112), (100, 88)]), ("m", [(52, 200), (48, 200)])]
+)
+def test_panels_are_whole_register_tiles(split: str, extents: list[tuple[int, int]]) -> None:
+    script = bind("", threads=2, split=split, tile_n=16, tile_m=4)
+    assert [(panel.m, panel.n) for panel in panels_in(script, Matmul(100, 200, 30))] == extents
+
+
+def test_a_strategy_that_the_run_does_not_have_is_named() -> None:
+    binder = Binder((), Matmul(1, 1, 1), (), 1)
+    with pytest.raises(CandidateError, match=r"^no strategy 'matmul_cpu_packed' in this run$") as caught:
+        binder.bind(Candidate.of("matmul_cpu_packed", {}))
+    assert caught.value.stage == Stage.BIND
+
+
+@pytest.mark.parametrize(
+    ("template", "reason"),
+    [
+        ("{{ tile_k }}", r"'tile_k' is undefined$"),
+        ("{% for %}", r"Expected "),
+        ("{{ 1 // 0 }}", r"zero"),
+        ("{{ 'a' + 1 }}", r"can only concatenate str"),
+        ("{{ [].pop() }}", r"pop from empty list$"),
+        ("{{ {}.popitem() }}", r"dictionary is empty"),
+        ("{{ 'x' * 10 ** 14 }}", r"MemoryError$"),
+        ("{% macro again() %}{{ again() }}{% endmacro %}{{ again() }}", r"maximum recursion depth exceeded"),
+        ("{% for i in range(10 ** 9) %}{% endfor %}", r"Range too big"),
+        (
+            "{% for i in range(99999) %}" + "x" * 99 + "{% endfor %}",
+            r"script of more than 4194304 characters",
+        ),
+        ("{% include '/etc/passwd' %}", r"/etc/passwd"),
+        ("{% include '../../etc/passwd' %}", r"etc/passwd"),
+        ("{{ ''.__class__.__mro__ }}", r"access to attribute '__class__' of 'str' object is unsafe"),
+        ("{{ cycler.__init__.__globals__ }}", r"access to attribute '__init__' of 'type' object is unsafe"),
+        ("{{ self._TemplateReference__context.environment }}", r"unsafe"),
+    ],
+)
+def test_a_broken_or_hostile_template_is_a_failure_to_bind(template: str, reason: str) -> None:
+    with pytest.raises(CandidateError, match=rf"^mine\.mlir\.j2: .*{reason}") as caught:
+        bind(template)
+    assert caught.value.stage == Stage.BIND
+    assert "\n" not in caught.value.reason
+
+
+def test_a_template_includes_from_its_own_folder_first_and_then_from_the_shipped(tmp_path: Path) -> None:
+    (tmp_path / "part.j2").write_text("mine")
+    assert bind("{% include 'part.j2' %}", folder=tmp_path) == "mine\n"
+    shipped = "{% from '_matmul_cpu.mlir.j2' import op with context %}{{ op }}"
+    assert bind(shipped, folder=tmp_path) == "!transform.any_op\n"
+
+
+def test_an_included_part_is_in_the_hash_of_the_script(tmp_path: Path) -> None:
+    part = tmp_path / "part.j2"
+    strategy = Strategy("mine", tmp_path / "mine.mlir.j2", "{% from 'part.j2' import op %}{{ op }}")
+    hashes = set()
+    for text in ("first", "second"):
+        part.write_text(f"{{% set op = '{text}' %}}")
+        binder = Binder((strategy,), Matmul(100, 200, 30), (), 1)
+        hashes.add(binder.bind(Candidate.of("mine", {})).sha256)
+    assert len(hashes) == 2
+
+
+def test_a_strategy_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"none\.mlir\.j2: found no readable file .*strategy none$"):
+        load_strategy("none")
+    binary = tmp_path / "binary.mlir"
+    binary.write_bytes(b"\xff\xfe")
+    with pytest.raises(UsageError, match=r"binary\.mlir: found a byte that is no UTF-8.*strategy binary$"):
+        load_strategy("binary", binary)
+
+
+def test_a_template_is_told_by_its_suffix() -> None:
+    assert Strategy("one", Path("a.mlir.j2"), "text").is_template
+    assert not Strategy("other", Path("b.mlir"), "text").is_template
+
+
+def test_every_shipped_template_is_a_strategy_that_begins_with_a_description() -> None:
+    names = {path.name.removesuffix(".mlir.j2") for path in strategy_folder().glob("*.mlir.j2")}
+    assert {name for name in names if not name.startswith("_")} == set(SHIPPED)
+    for name in SHIPPED:
+        assert re.match(r"\{#- (\S+\s+){3}", load_strategy(name).text)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_binding_depends_on_the_candidate_alone(threads: int) -> None:
+    """A binder keeps compiled templates: nothing of one rendering may reach the next."""
+    points, rng = CpuPoints(MACHINE), np.random.default_rng(0)
+    for kind in points.kinds(threads)[::5]:
+        drawn = [points.draw(kind, rng) for _ in range(2)]
+        point = drawn[0]
+        candidates = [one.candidate for one in drawn if one.problem == point.problem]
+        candidates += [points.draw_again(kind, point.problem, rng) for _ in range(5)]
+        binder = points.binder(point.problem, threads, point.candidate.strategy)
+        once = [binder.bind(candidate) for candidate in candidates]
+        again = [binder.bind(candidate) for candidate in reversed(candidates)]
+        assert again[::-1] == once
+        assert points.bind(point) == once[0]  # a binder of its own
+        assert not any("{{" in script.text or "{%" in script.text for script in once)
+
+
+@pytest.mark.parametrize(
+    "module", ["tuner.scripts.strategy", "tuner.payload.reference", "tuner.payload.cpu", "tuner.core.problem"]
+)
+def test_importing_a_value_or_a_template_imports_no_compiler(module: str) -> None:
+    program = f"import {module}, sys; print(*sorted({{name.split('.')[0] for name in sys.modules}}))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    heavy = {"numba_cuda_mlir", "torch_mlir", "optuna", "sqlalchemy", "pydantic", "torch", "cuda"}
+    assert not set(done.stdout.split()) & heavy

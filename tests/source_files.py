@@ -1,0 +1,46 @@
+"""The files of the package as trees of syntax, for tests of what stands in them."""
+
+import ast
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+
+def modules() -> Iterator[tuple[str, Path]]:
+    """Yields (name below tuner, file), the folders behind links included."""
+    for folder, prefix in ((ROOT / "tuner", ""), (ROOT / "db", "db.")):
+        for path in sorted(folder.rglob("*.py")):
+            parts = path.relative_to(folder).with_suffix("").parts
+            if prefix or parts[0] != "db":
+                yield prefix + ".".join(parts), path
+
+
+MODULES = dict(modules())
+
+
+@cache
+def tree_of(path: Path) -> ast.Module:
+    """Returns a file of the repository, parsed once for all tests."""
+    return ast.parse(path.read_text())
+
+
+def imports(tree: ast.AST) -> set[str]:
+    """Returns every module imported anywhere in the tree; ``from tuner import x`` gives ``tuner.x``."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            module = "." * node.level + (node.module or "")
+            found.update(f"{module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("import_module", "__import__")):
+            found.update(str(name.value) for name in node.args[:1] if isinstance(name, ast.Constant))
+    return found
+
+
+def found_in(modules: Iterable[str], check: Callable[[ast.AST], list[str]]) -> dict[str, list[str]]:
+    """Returns what a check finds, by module."""
+    found = {name: check(tree_of(MODULES[name])) for name in modules}
+    return {name: complaints for name, complaints in found.items() if complaints}

@@ -1,0 +1,253 @@
+import itertools
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from tuner.core.candidate import Candidate, Value
+from tuner.core.errors import UsageError
+from tuner.space import feasible_set as feasible_module
+from tuner.space import row_sample
+from tuner.space.expression import parse
+from tuner.space.feasible_set import FeasibleSet
+from tuner.space.search_space import Knob, SearchSpace
+
+
+def space(
+    knobs: dict[str, tuple[Value, ...]],
+    constraints: tuple[str, ...] = (),
+    strategy: str = "s",
+    **variables: Value,
+) -> SearchSpace:
+    return SearchSpace(
+        strategy,
+        tuple(Knob(name, choices) for name, choices in knobs.items()),
+        tuple(
+            parse(text, f"f.yaml: {strategy}.constraints[{place}]") for place, text in enumerate(constraints)
+        ),
+        tuple(variables.items()),
+    )
+
+
+def brute_force(one: SearchSpace) -> list[Candidate]:
+    every = itertools.product(*(knob.choices for knob in one.knobs))
+    candidates = [Candidate.of(one.strategy, dict(zip(one.names, values, strict=True))) for values in every]
+    return [each for each in candidates if one.violated(each) is None]
+
+
+def all_candidates(feasible: FeasibleSet) -> list[Candidate]:
+    return [feasible.candidate(row) for row in range(feasible.rows)]
+
+
+CONSTRAINTS = (
+    "a < 16",
+    "a <= b",
+    "a % b == 0",
+    "b == 0 or a % b == 0",
+    "a * b * c < 200",
+    "m % a == 0",
+    "c in (1, 3, 8) or d == 'x'",
+    "8 <= a + b // 2 <= 28",
+    "not (a == b and d == 'y')",
+    "(a if d == 'x' else c) > 2",
+    "max(a, b, c) <= 4 * min(a, b, c)",
+    "ceil_div(m, a) >= b",
+)
+CHOICES = st.lists(
+    st.sampled_from([0, 1, 2, 3, 4, 6, 8, 15, 16, 17, 32]), min_size=1, max_size=6, unique=True
+)
+
+
+@settings(deadline=None)  # of a shared machine
+@given(
+    st.fixed_dictionaries({"a": CHOICES, "b": CHOICES, "c": CHOICES}),
+    st.lists(st.sampled_from(["x", "y", "z"]), min_size=1, unique=True),
+    st.lists(st.sampled_from(CONSTRAINTS), max_size=5),
+    st.integers(1, 100),
+)
+def test_backtracking_finds_what_brute_force_finds_in_the_same_order(
+    numbers: dict[str, list[int]], texts: list[str], constraints: list[str], m: int
+) -> None:
+    knobs: dict[str, tuple[Value, ...]] = {name: tuple(values) for name, values in numbers.items()}
+    one = space({**knobs, "d": tuple(texts)}, tuple(constraints), m=m)
+    wanted = brute_force(one)
+    if not wanted:
+        with pytest.raises(UsageError, match="leaves strategy s no combination"):
+            FeasibleSet.of((one,))
+        return
+    feasible = FeasibleSet.of((one,))
+    assert all_candidates(feasible) == wanted
+    assert [feasible.row_of(each) for each in wanted] == list(range(feasible.rows))
+    assert sum(feasible.rejected().values()) == feasible.cartesian - feasible.rows
+
+
+@settings(deadline=None)
+@given(
+    st.fixed_dictionaries({"a": CHOICES, "b": CHOICES, "c": CHOICES}),
+    st.lists(st.sampled_from(CONSTRAINTS), max_size=2),
+    st.lists(st.sampled_from(CONSTRAINTS), max_size=4),
+)
+def test_preferences_reject_no_row_and_demote_those_that_break_one(
+    numbers: dict[str, list[int]], constraints: list[str], preferences: list[str]
+) -> None:
+    knobs: dict[str, tuple[Value, ...]] = {name: tuple(values) for name, values in numbers.items()}
+    bare = space({**knobs, "d": ("x", "y")}, tuple(constraints), m=12)
+    one = replace(bare, preferences=tuple(parse(text, "p") for text in preferences))
+    wanted = brute_force(bare)
+    assume(wanted)
+    feasible = FeasibleSet.of((one,))
+    assert all_candidates(feasible) == wanted
+    broken = [one.demoted_by(each) for each in wanted]
+    assert feasible.is_preferred.tolist() == [each is None for each in broken]
+    told = Counter(each.text for each in broken if each is not None)
+    assert {text: count for text, count in feasible.demoted().items() if count} == told
+    preferred = [each for each, preference in zip(wanted, broken, strict=True) if preference is None]
+    assert all_candidates(feasible.part(feasible.is_preferred)) == preferred
+
+
+def test_a_part_keeps_the_order_of_rows_over_strategies() -> None:
+    feasible = FeasibleSet.of((space({"a": (1, 2, 3)}), space({"a": (4, 5)}, strategy="t")))
+    part = feasible.part(np.array([False, True, True, False, True]))
+    assert [each.text for each in all_candidates(part)] == ["s(a=2)", "s(a=3)", "t(a=5)"]
+    assert [part.row_of(feasible.candidate(row)) for row in range(5)] == [None, 0, 1, None, 2]
+
+
+@pytest.mark.parametrize(("text", "wanted"), [("a < 16", [15]), ("a <= 16", [15, 16]), ("16 < a", [17])])
+def test_a_bound_admits_exactly_what_it_says(text: str, wanted: list[int]) -> None:
+    feasible = FeasibleSet.of((space({"a": (15, 16, 17)}, (text,)),))
+    assert [value for each in all_candidates(feasible) for _, value in each.choices] == wanted
+
+
+def test_the_last_knob_varies_fastest_in_the_order_of_the_file() -> None:
+    feasible = FeasibleSet.of((space({"b": (2, 1), "a": ("q", "p")}),))
+    assert [each.text for each in all_candidates(feasible)] == [
+        "s(a=q, b=2)",
+        "s(a=p, b=2)",
+        "s(a=q, b=1)",
+        "s(a=p, b=1)",
+    ]
+
+
+def test_strategies_follow_one_another_and_one_may_be_empty() -> None:
+    feasible = FeasibleSet.of(
+        (
+            space({"a": (1, 2)}, strategy="s"),
+            space({"a": (1,)}, ("a > 1",), strategy="t"),
+            space({"c": (7,)}, strategy="u"),
+        )
+    )
+    assert [each.text for each in all_candidates(feasible)] == ["s(a=1)", "s(a=2)", "u(c=7)"]
+    assert feasible.row_of(Candidate.of("u", {"c": 7})) == 2
+    assert feasible.row_of(Candidate.of("t", {"a": 1})) is None
+
+
+def test_a_strategy_without_knobs_is_one_row() -> None:
+    feasible = FeasibleSet.of((space({}, ("m > 1",), m=2),))
+    assert all_candidates(feasible) == [Candidate("s", ())]
+    assert feasible.row_of(Candidate("s", ())) == 0
+
+
+def test_an_empty_set_names_the_constraint_that_empties_it() -> None:
+    one = space({"a": (1, 2), "b": (1, 2)}, ("a < b", "a + b > 3", "a > 0"))
+    with pytest.raises(
+        UsageError, match=r"f.yaml: s.constraints\[1\]: 'a \+ b > 3' leaves strategy s no combination of 4"
+    ):
+        FeasibleSet.of((one,))
+
+
+def test_a_constraint_over_sizes_alone_can_empty_the_set() -> None:
+    with pytest.raises(UsageError, match="'m >= 64' leaves strategy s"):
+        FeasibleSet.of((space({"a": (1, 2)}, ("m >= 64",), m=3),))
+
+
+def test_no_strategy_is_refused() -> None:
+    with pytest.raises(UsageError, match="no strategy is given"):
+        FeasibleSet.of(())
+
+
+def test_a_point_is_counted_for_the_first_constraint_that_rejects_it() -> None:
+    feasible = FeasibleSet.of((space({"a": (1, 2, 3), "b": (1, 2, 3)}, ("a <= b", "a + b < 5")),))
+    assert feasible.rejected() == {"a <= b": 3, "a + b < 5": 2}
+    assert not feasible.is_estimate
+
+
+def test_a_large_set_is_enumerated_without_its_cartesian_product_and_its_counts_estimated() -> None:
+    hundred = tuple(range(100))
+    knobs: dict[str, tuple[Value, ...]] = dict.fromkeys("abcdef", hundred)
+    feasible = FeasibleSet.of((space(knobs, ("a == b", "c == d", "e + f == 7", "a + c + e < 20")),))
+    wanted = sum(1 for a in hundred for c in hundred for e in range(8) if a + c + e < 20)
+    assert feasible.cartesian == 100**6
+    assert feasible.rows == wanted
+    assert feasible.is_estimate
+    rejected = feasible.rejected()
+    assert rejected == feasible.rejected()
+    assert rejected["a == b"] == pytest.approx(0.99 * 100**6, rel=0.01)
+
+
+def test_of_a_set_too_large_to_hold_rows_are_a_sample_with_the_points_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(row_sample, "PILOT_ROWS", 100)
+    monkeypatch.setattr(row_sample, "SAMPLE_ROWS", 500)
+    monkeypatch.setattr(feasible_module, "SAMPLE_ROWS", 500)
+    monkeypatch.setattr(feasible_module, "ROWS_LIMIT", 2_000)
+    ten: tuple[Value, ...] = tuple(range(10))
+    wanted = Candidate.of("s", dict.fromkeys("abcd", 7))
+    refused = Candidate.of("s", dict.fromkeys("abcd", 3))
+    spaces = (space(dict.fromkeys("abcd", ten), ("a != 3",)), space({"x": ten}, strategy="t"))
+    feasible = FeasibleSet.of(spaces, (wanted, refused))
+    assert feasible.is_sample
+    assert feasible.is_estimate
+    assert 510 <= feasible.rows <= 511
+    assert feasible.total == 9_010
+    assert sum(feasible.rejected().values()) == feasible.cartesian - feasible.total
+    assert feasible.row_of(refused) is None
+    row = feasible.row_of(wanted)
+    assert row is not None
+    assert feasible.candidate(row) == wanted
+    assert [feasible.row_of(each) for each in all_candidates(feasible)] == list(range(feasible.rows))
+    assert all(feasible.violated(each) is None for each in all_candidates(feasible))
+    assert all_candidates(FeasibleSet.of(spaces, (wanted, refused))) == all_candidates(feasible)
+    assert feasible.matrix().rows.shape == (feasible.rows, 6)
+
+
+def test_the_violated_constraint_of_a_point_is_named() -> None:
+    feasible = FeasibleSet.of((space({"a": (1, 2, 3)}, ("a < 3", "a < 2")),))
+    violated = feasible.violated(Candidate.of("s", {"a": 2}))
+    assert violated is not None
+    assert violated.text == "a < 2"
+    assert feasible.violated(Candidate.of("s", {"a": 1})) is None
+
+
+@pytest.mark.parametrize(
+    "stranger", [Candidate.of("t", {"a": 1}), Candidate.of("s", {"a": 9}), Candidate("s", ())]
+)
+def test_a_point_outside_the_knobs_is_refused(stranger: Candidate) -> None:
+    feasible = FeasibleSet.of((space({"a": (1, 2)}),))
+    assert feasible.row_of(stranger) is None
+    with pytest.raises(UsageError, match=r"allowed the choices of s\(a\)"):
+        feasible.violated(stranger)
+
+
+@pytest.mark.parametrize("row", [-1, 2])
+def test_a_row_outside_the_set_is_refused(row: int) -> None:
+    with pytest.raises(IndexError, match="of 2"):
+        FeasibleSet.of((space({"a": (1, 2)}),)).candidate(row)
+
+
+def test_the_matrix_ranks_numbers_codes_texts_and_marks_missing_knobs() -> None:
+    feasible = FeasibleSet.of(
+        (
+            space({"a": (8, 2), "order": ("mn", "nm")}, strategy="s"),
+            space({"a": (4,), "b": (1,)}, strategy="t"),
+        )
+    )
+    matrix = feasible.matrix()
+    assert matrix.names == ("strategy", "a", "order", "b")
+    assert matrix.is_ordinal == (False, True, False, True)
+    assert matrix.levels == (2, 3, 2, 1)
+    assert matrix.rows.tolist() == [[0, 2, 0, -1], [0, 2, 1, -1], [0, 0, 0, -1], [0, 0, 1, -1], [1, 1, -1, 0]]
+    assert matrix.rows.dtype == np.int16

@@ -1,0 +1,131 @@
+"""Kernels written by hand that do harm, and a target that takes them as they are."""
+
+import hashlib
+
+from tests.forwarding import ForwardingTarget
+from tuner.core.problem import Matmul, Problem
+from tuner.core.target import Artifact, Script
+from tuner.mlir import interpreter
+from tuner.mlir.bindings import ir
+from tuner.mlir.cpu import lowering
+from tuner.payload.cpu import partition
+from tuner.targets.cpu.target import CpuTarget
+
+PROBLEM = Matmul(4, 16, 8)
+# A right kernel with a place for a deed behind it. %calls counts the calls of this process.
+KERNEL = """
+module {{
+  llvm.mlir.global internal @calls(0 : i64) : i64
+  {declarations}
+  func.func @matmul(%a: memref<4x8xf32>, %b: memref<8x16xf32>, %c: memref<4x16xf32>) {{
+    %zero = arith.constant 0.0 : f32
+    %one = arith.constant 1 : i64
+    linalg.fill ins(%zero : f32) outs(%c : memref<4x16xf32>)
+    linalg.matmul ins(%a, %b : memref<4x8xf32>, memref<8x16xf32>) outs(%c : memref<4x16xf32>)
+    %counter = llvm.mlir.addressof @calls : !llvm.ptr
+    %before = llvm.load %counter : !llvm.ptr -> i64
+    %calls = arith.addi %before, %one : i64
+    llvm.store %calls, %counter : i64, !llvm.ptr
+    {deed}
+    return
+  }}
+}}
+"""
+STORE_NULL = "%null = llvm.mlir.zero : !llvm.ptr\n llvm.store volatile %one, %null : i64, !llvm.ptr"
+CHANGE_ONE = """%i = arith.constant 2 : index
+    %j = arith.constant 5 : index
+    %old = memref.load %c[%i, %j] : memref<4x16xf32>
+    %less = arith.constant 1.0e-3 : f32
+    %new = arith.addf %old, %less : f32
+    memref.store %new, %c[%i, %j] : memref<4x16xf32>"""
+
+
+def _store(row: int, column: int, value: str) -> str:
+    return f"""%i = arith.constant {row} : index
+    %j = arith.constant {column} : index
+    %x = arith.constant {value} : f32
+    memref.store %x, %c[%i, %j] : memref<4x16xf32>"""
+
+
+def _from_call(number: int, deed: str) -> str:
+    return f"""%limit = arith.constant {number} : i64
+    %is_late = arith.cmpi sge, %calls, %limit : i64
+    scf.if %is_late {{ {deed} }}"""
+
+
+CHANGE_A = """%i = arith.constant 1 : index
+    %x = arith.constant 0.5 : f32
+    memref.store %x, %a[%i, %i] : memref<4x8xf32>"""
+EXIT = """%status = arith.constant 3 : i32
+    llvm.call @_exit(%status) : (i32) -> ()"""
+HANG = """%true = arith.constant true
+    scf.while : () -> () {
+      %seen = llvm.load volatile %counter : !llvm.ptr -> i64
+      scf.condition(%true)
+    } do {
+      scf.yield
+    }"""
+HOG = """%true = arith.constant true
+    %mib = arith.constant 16777216 : i64
+    %low = arith.constant 0 : index
+    %high = arith.constant 16777216 : index
+    %page = arith.constant 4096 : index
+    scf.while : () -> () {
+      %block = llvm.call @malloc(%mib) : (i64) -> !llvm.ptr
+      scf.for %at = %low to %high step %page {
+        %offset = arith.index_cast %at : index to i64
+        %place = llvm.getelementptr %block[%offset] : (!llvm.ptr, i64) -> !llvm.ptr, i8
+        llvm.store volatile %one, %place : i64, !llvm.ptr
+      }
+      scf.condition(%true)
+    } do {
+      scf.yield
+    }"""
+
+DEEDS = {  # name -> what the kernel does beside its work, and what it declares
+    "honest": ("", ""),
+    "nan": (_store(3, 15, "0x7FC00000"), ""),
+    "infinite": (_store(0, 0, "0x7F800000"), ""),
+    "one_element": (CHANGE_ONE, ""),
+    "after_c": (_store(4, 0, "1.0"), ""),
+    "before_c": (_store(0, -1, "1.0"), ""),
+    "null": (STORE_NULL, ""),
+    "abort": ("llvm.call @abort() : () -> ()", "llvm.func @abort()"),
+    "exit": (EXIT, "llvm.func @_exit(i32)"),
+    "late_crash": (_from_call(3, STORE_NULL), ""),
+    "late_wrong": (_from_call(2, CHANGE_ONE), ""),
+    "changes_a": (CHANGE_A, ""),
+    "hang": (HANG, ""),
+    "hog": (HOG, "llvm.func @malloc(i64) -> !llvm.ptr"),
+    "unresolved": ("llvm.call @nowhere() : () -> ()", "llvm.func @nowhere()"),
+}
+
+
+def code_of(deed: str) -> str:
+    """Returns the kernel as LLVM-dialect text."""
+    if deed == "not_written":  # returns at once
+        head = "llvm.func @matmul(%a: !llvm.ptr, %b: !llvm.ptr, %c: !llvm.ptr)"
+        return f"module {{\n  {head} attributes {{llvm.emit_c_interface}} {{\n    llvm.return\n  }}\n}}\n"
+    if deed == "no_entry":
+        return code_of("not_written").replace("@matmul", "@other")
+    text, declarations = DEEDS[deed]
+    with interpreter.new_context(), ir.Location.unknown():
+        module = interpreter.parse(KERNEL.format(deed=text, declarations=declarations), deed)
+        return lowering.lower_to_llvm(module)
+
+
+class DrillTarget(ForwardingTarget):
+    """The CPU target, given finished code in the place of scripts."""
+
+    name = "drill"
+
+    def __init__(self, threads: int) -> None:
+        super().__init__(CpuTarget(threads))
+
+    def compile(self, problem: Problem, script: Script) -> Artifact:
+        """Takes LLVM-dialect text as it is; what else there is goes the way of a script."""
+        if "llvm.func @" not in script.text:
+            return super().compile(problem, script)
+        return Artifact(
+            script.text, hashlib.sha256(script.text.encode()).hexdigest(), partition(problem, 1, "none", 1)
+        )

@@ -1,0 +1,92 @@
+"""Stock ``mlir-opt`` runs the scripts of every strategy that calls no op of this project's own.
+
+tests/cli/commands/test_mlir_opt.py does it with one exported file; here it is every kind of problem.
+"""
+
+import hashlib
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.fuzzing.cpu_points import CpuPoint, CpuPoints, KernelKind
+from tuner.core.machine import Machine
+from tuner.core.target import Artifact, Script
+from tuner.mlir import interpreter
+from tuner.mlir.bindings import ir
+from tuner.mlir.cpu import lowering
+from tuner.payload.cpu import panels_in, payload_mlir
+from tuner.runtime.cpu.describe_host import describe_machine
+from tuner.scripts.header import own_ops
+from tuner.scripts.strategy import OWN_DIALECT
+from tuner.targets.cpu.target import CpuTarget
+
+MLIR_OPT = shutil.which("mlir-opt-22")  # Debian: mlir-22-tools
+pytestmark = [
+    pytest.mark.mlir,
+    pytest.mark.skipif(MLIR_OPT is None, reason="mlir-opt-22 is not installed (Debian: mlir-22-tools)"),
+]
+AVX512 = Machine("any", "any", "avx512", True, 2, 2, 49152, 1 << 20, 1 << 25, 1 << 34)
+ANYWHERE, HERE = CpuPoints(AVX512), CpuPoints(describe_machine())
+STOCK = ("matmul_cpu_packed", "matmul_cpu_direct", "matmul_cpu_dot")
+TRIES = 50  # until a point calls no op of our own
+
+
+def stock_point(points: CpuPoints, kind: KernelKind) -> tuple[CpuPoint, Script]:
+    rng = np.random.default_rng(0)
+    for _ in range(TRIES):
+        point = points.draw(kind, rng)
+        script = points.bind(point)
+        if not own_ops(script.text, OWN_DIALECT):
+            return point, script
+    raise LookupError(f"{kind}: every point calls an op of our own")
+
+
+def run_mlir_opt(point: CpuPoint, script: Script, folder: Path) -> str:
+    """Returns the payload after the script, as mlir-opt prints it."""
+    (folder / "best.mlir").write_text(script.text)
+    payload = payload_mlir(point.problem, panels_in(script.text, point.problem))
+    (folder / "best.source.mlir").write_text(payload)
+    library = f"--transform-preload-library=transform-library-paths={folder / 'best.mlir'}"
+    command = [str(MLIR_OPT), str(folder / "best.source.mlir"), library, "--transform-interpreter"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{point.text}\n{done.stderr}"
+    return done.stdout
+
+
+@pytest.mark.parametrize("strategy", STOCK)
+@pytest.mark.parametrize("threads", [1, 2])
+def test_mlir_opt_vectorizes_every_kind_of_problem(strategy: str, threads: int, tmp_path: Path) -> None:
+    kinds = [kind for kind in ANYWHERE.kinds(threads) if kind.strategy == strategy]
+    assert kinds
+    for kind in kinds:
+        text = run_mlir_opt(*stock_point(ANYWHERE, kind), tmp_path)
+        assert "linalg.matmul" not in text
+        assert "vector." in text
+
+
+@pytest.mark.skipif(not HERE.kinds(1), reason="this processor has neither AVX-512 nor AVX2")
+@pytest.mark.parametrize("strategy", STOCK)
+@pytest.mark.parametrize("threads", [1, 2])
+def test_what_mlir_opt_makes_is_right(strategy: str, threads: int, tmp_path: Path) -> None:
+    """Lowered and run here: the other compiler's transforms give the right numbers."""
+    target = CpuTarget(threads)
+    for kind in [kind for kind in HERE.kinds(threads) if kind.strategy == strategy][::4]:
+        point, script = stock_point(HERE, kind)
+        text = run_mlir_opt(point, script, tmp_path)
+        with interpreter.new_context(), ir.Location.unknown():
+            code = lowering.lower_to_llvm(interpreter.parse(text, "mlir-opt"))
+        panels = panels_in(script.text, point.problem)
+        loaded = target.load(point.problem, Artifact(code, hashlib.sha256(code.encode()).hexdigest(), panels))
+        assert target.verify(point.problem, loaded, np.random.default_rng(0)).max_error <= 1.0
+
+
+def test_mlir_opt_does_not_know_this_projects_ops(tmp_path: Path) -> None:
+    """So the header of such a script must say how to run it."""
+    point = ANYWHERE.draw(KernelKind("matmul_cpu_bf16", "bf16", "nn", "none", 1), np.random.default_rng(0))
+    script = ANYWHERE.bind(point)
+    assert own_ops(script.text, OWN_DIALECT) == ("tuner.bf16_dot",)
+    with pytest.raises(AssertionError, match=r"tuner\.bf16_dot"):
+        run_mlir_opt(point, script, tmp_path)

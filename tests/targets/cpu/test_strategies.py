@@ -1,0 +1,97 @@
+"""Every shipped strategy for everything the default search space allows here: compiled, run, right.
+
+Kernels run in a child process, on arrays with guard bands and on arrays beside memory that cannot be touched.
+``python -m benchmarks.fuzz_cpu`` does the same for as many points as one wants.
+"""
+
+import contextlib
+import ctypes
+import re
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.fuzzing.cpu_points import CpuPoint, CpuPoints, KernelKind
+from benchmarks.fuzzing.kernel_check import KernelCheck, fenced
+from tuner.core.problem import Problem
+from tuner.core.record import Verdict
+from tuner.runtime.cpu.describe_host import describe_machine
+
+pytestmark = pytest.mark.mlir
+
+POINTS = CpuPoints(describe_machine())
+KINDS = [kind for threads in (1, 2) for kind in POINTS.kinds(threads)]
+THIN = ((1, 1, 1), (1, 97, 64), (97, 1, 64), (97, 64, 1), (1, 1, 130), (130, 1, 1), (1, 130, 1), (2, 17, 3))
+
+
+@pytest.fixture(scope="module")
+def checks() -> Iterator[dict[int, KernelCheck]]:
+    made = {threads: KernelCheck(threads) for threads in (1, 2)}
+    yield made
+    for check in made.values():
+        check.close()
+
+
+def rng_of(kind: KernelKind, number: int = 0) -> np.random.Generator:
+    """Seeded by the kind: another kind in the file changes no point of this one."""
+    return np.random.default_rng((zlib.crc32(repr(kind).encode()), number))
+
+
+def require_right(point: CpuPoint, checks: dict[int, KernelCheck]) -> None:
+    outcome, _ = checks[point.threads].check(point.problem, POINTS.bind(point), seed=7)
+    assert isinstance(outcome, Verdict), f"{point.text}: {outcome}"
+    assert outcome.elements == point.problem.sizes[0] * point.problem.sizes[1]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: "-".join(map(str, vars(kind).values())))
+def test_random_points_on_random_shapes_are_right(kind: KernelKind, checks: dict[int, KernelCheck]) -> None:
+    require_right(POINTS.draw(kind, rng_of(kind)), checks)
+
+
+@pytest.mark.parametrize(
+    "kind", [kind for kind in KINDS if kind.threads == 1 and kind.layout == "nn"], ids=repr
+)
+def test_the_thinnest_shapes_are_right_or_not_allowed(
+    kind: KernelKind, checks: dict[int, KernelCheck]
+) -> None:
+    for number, sizes in enumerate(THIN):
+        problem = Problem("matmul", sizes, kind.dtype, kind.layout, kind.epilogue)
+        try:
+            candidate = POINTS.draw_again(kind, problem, rng_of(kind, number))
+        except LookupError:
+            continue
+        require_right(CpuPoint(problem, kind.threads, candidate), checks)
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64", "bf16"])
+@pytest.mark.parametrize("layout", ["nn", "nt", "tn"])
+@pytest.mark.parametrize("epilogue", ["none", "bias_relu"])
+def test_odd_sizes_of_every_kind_are_done_by_some_strategy(dtype: str, layout: str, epilogue: str) -> None:
+    problem = Problem("matmul", (33, 77, 41), dtype, layout, epilogue)
+    able = []
+    for strategy in {kind.strategy for kind in KINDS}:
+        kind = KernelKind(strategy, dtype, layout, epilogue, 1)
+        if kind in KINDS:
+            with contextlib.suppress(LookupError):  # thin shapes only, say
+                able.append(POINTS.draw_again(kind, problem, rng_of(kind)))
+    assert able
+
+
+@pytest.mark.parametrize("is_at_end", [True, False])
+def test_the_fence_beside_an_array_is_really_there(is_at_end: bool) -> None:
+    """Else a kernel that reads beside its arrays would pass: the kernel itself tells of what it may touch."""
+    array = fenced(np.arange(10, dtype=np.float32), is_at_end)
+    assert np.array_equal(array, np.arange(10))
+    beside = array.ctypes.data + (array.nbytes if is_at_end else -1)
+    lines = [line for line in Path("/proc/self/maps").read_text().splitlines() if _covers(line, beside)]
+    assert [line.split()[1] for line in lines] == ["---s"]
+    inside = ctypes.c_float.from_address(array.ctypes.data)
+    assert inside.value == 0.0
+
+
+def _covers(line: str, address: int) -> bool:
+    bounds = re.match(r"([0-9a-f]+)-([0-9a-f]+)", line)
+    return bounds is not None and int(bounds[1], 16) <= address < int(bounds[2], 16)

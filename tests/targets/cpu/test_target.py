@@ -1,0 +1,159 @@
+"""The CPU target on small problems: panels, artifacts, verdicts and times."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from benchmarks.fuzzing.cpu_points import CpuPoint, CpuPoints, KernelKind
+from tuner.core.errors import CandidateError, Stage
+from tuner.core.problem import EPILOGUES, LAYOUTS, Matmul, Problem
+from tuner.core.record import Measurement
+from tuner.core.target import Artifact, Effort, Panel, Script
+from tuner.payload.cpu import ENTRY
+from tuner.runtime.cpu.describe_host import describe_machine
+from tuner.targets.cpu.target import CpuTarget, LoadedKernel
+
+pytestmark = pytest.mark.mlir
+
+POINTS = CpuPoints(describe_machine())
+QUICK = Effort(budget_s=0.005, min_samples=3, max_samples=6)
+CPU = CpuTarget(3)
+
+
+def rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+def point_of(problem: Problem, threads: int = 1, split: str = "none") -> CpuPoint:
+    """Returns some allowed point of the packed strategy that splits C as asked."""
+    kind = KernelKind("matmul_cpu_packed", problem.dtype, problem.layout, problem.epilogue, threads)
+    source = rng()
+    for _ in range(200):
+        candidate = POINTS.draw_again(kind, problem, source)
+        if dict(candidate.choices)["split"] == split:
+            return CpuPoint(problem, threads, candidate)
+    raise LookupError(f"no point splits {problem.key} by {split}")
+
+
+def artifact_of(problem: Problem, threads: int = 1, split: str = "none") -> Artifact:
+    return CPU.compile(problem, POINTS.bind(point_of(problem, threads, split)))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("epilogue", EPILOGUES)
+@pytest.mark.parametrize(("split", "threads"), [("m", 2), ("n", 2), ("n", 3)])
+def test_panels_of_several_threads_make_up_the_whole(
+    layout: str, epilogue: str, split: str, threads: int
+) -> None:
+    problem = Problem("matmul", (67, 331, 23), "f32", layout, epilogue)
+    artifact = artifact_of(problem, threads, split)
+    assert len(artifact.panels) == threads
+    loaded = CPU.load(problem, artifact)
+    for _ in range(3):
+        assert CPU.verify(problem, loaded, rng()).elements == 67 * 331
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_panel_in_the_wrong_place_is_seen(layout: str) -> None:
+    problem = Problem("matmul", (64, 384, 23), "f32", layout)
+    artifact = artifact_of(problem, 2, "n")
+    first, second = artifact.panels
+    assert first.entry == second.entry  # so that places can be swapped without leaving C
+    loaded = CPU.load(problem, artifact)
+    assert isinstance(loaded, LoadedKernel)
+    once_more = replace(loaded, panels=(first, first))
+    with pytest.raises(CandidateError, match=r"of 24576 elements are wrong; .*found nan") as caught:
+        CPU.verify(problem, once_more, rng())
+    assert caught.value.stage == Stage.VERIFY
+
+
+def test_a_panel_that_reaches_beyond_c_is_seen() -> None:
+    problem = Matmul(16, 64, 8)
+    artifact = artifact_of(problem)
+    loaded = CPU.load(problem, artifact)
+    assert isinstance(loaded, LoadedKernel)
+    shifted = replace(loaded, panels=(replace(artifact.panels[0], column=3),))
+    with pytest.raises(CandidateError, match=r"^wrote \d+ bytes outside of C$"):
+        CPU.verify(problem, shifted, rng())
+
+
+def test_an_artifact_tells_its_panels_its_stages_and_its_hash() -> None:
+    problem = Matmul(16, 64, 8)
+    script = POINTS.bind(point_of(problem))
+    one, again = CPU.compile(problem, script), CpuTarget(1).compile(problem, script)
+    assert one.sha256 == again.sha256
+    assert one.panels == (Panel(ENTRY, 0, 0, 16, 64),)
+    assert [stage for stage, _ in one.stage_s] == ["transform", "lower"]
+    assert all(seconds > 0 for _, seconds in one.stage_s)
+    other = CPU.compile(replace(problem, sizes=(16, 64, 9)), POINTS.bind(point_of(Matmul(16, 64, 9))))
+    assert other.sha256 != one.sha256
+
+
+def test_a_script_for_more_threads_than_there_are_is_not_loaded() -> None:
+    problem = Matmul(67, 331, 23)
+    artifact = artifact_of(problem, 3, "n")
+    with pytest.raises(CandidateError, match=r"^script wants 3 threads, allowed 2$") as caught:
+        CpuTarget(2).load(problem, artifact)
+    assert caught.value.stage == Stage.LOAD
+
+
+def test_panels_that_reach_outside_are_refused_before_anything_is_compiled() -> None:
+    script = Script.of("// panels: matmul 0 0 999 999\nmodule {}\n")
+    with pytest.raises(CandidateError, match=r"allowed within C, 16 x 64") as caught:
+        CPU.compile(Matmul(16, 64, 8), script)
+    assert caught.value.stage == Stage.BIND
+
+
+def test_a_vector_as_wide_as_the_matrix_is_refused_before_it_is_loaded() -> None:
+    script = """module attributes {transform.with_named_sequence} {
+      transform.named_sequence @__transform_main(%root: !transform.any_op) {
+        %product = transform.structured.match ops{["linalg.matmul"]} in %root
+          : (!transform.any_op) -> !transform.any_op
+        transform.structured.vectorize %product : !transform.any_op
+        %func = transform.structured.match ops{["func.func"]} in %root
+          : (!transform.any_op) -> !transform.any_op
+        %buffers = transform.bufferization.one_shot_bufferize %func
+          : (!transform.any_op) -> !transform.any_op
+        transform.yield
+      }
+    }"""
+    reason = r"^vector<(1400|700)xf32> is (5600|2800) bytes wide, allowed 2048$"
+    with pytest.raises(CandidateError, match=reason) as caught:
+        CPU.compile(Matmul(1, 700, 2), Script.of(script))
+    assert caught.value.stage == Stage.RESOURCES
+
+
+def test_what_is_measured_is_a_time_of_this_machine() -> None:
+    problem = Matmul(64, 64, 64)
+    loaded = CPU.load(problem, artifact_of(problem))
+    result = CPU.measure(problem, loaded, QUICK, rng())
+    assert isinstance(result, Measurement)
+    assert problem.flop / 2e12 < result.median_s < 1e-2  # no core does 2 TFLOP/s
+    assert result.interval_s[0] <= result.median_s <= result.interval_s[1]
+
+
+def test_kernels_timed_together_keep_their_order() -> None:
+    small, large = Matmul(8, 64, 8), Matmul(128, 128, 128)
+    slow, quick = (CPU.load(problem, artifact_of(problem)) for problem in (large, small))
+    times = CPU.measure_together(large, (slow, quick, slow), QUICK, rng())  # the quick one does a corner
+    assert len(times) == 3
+    assert times[1].median_s < min(times[0].median_s, times[2].median_s)
+
+
+def test_a_hopeless_kernel_is_given_up_early() -> None:
+    problem = Matmul(64, 64, 64)
+    loaded = CPU.load(problem, artifact_of(problem))
+    result = CPU.measure(problem, loaded, replace(QUICK, stop_above_s=1e-9), rng())
+    assert (result.is_complete, len(result.samples_s)) == (False, 1)
+
+
+def test_problems_may_take_turns_on_one_target() -> None:
+    for problem in (
+        Matmul(16, 64, 8),
+        Matmul(8, 32, 8, "f64"),
+        Matmul(16, 64, 8),
+        Matmul(16, 64, 8, "f32", "nt"),
+    ):
+        loaded = CPU.load(problem, artifact_of(problem))
+        assert CPU.verify(problem, loaded, rng()).max_error <= 1.0

@@ -1,0 +1,104 @@
+"""The vendor library beside: it answers right for every problem it is asked, and is timed for real."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+
+from tuner.core.errors import Stage, TunerError
+from tuner.core.problem import LAYOUTS, Matmul, Problem
+from tuner.core.runs import Vendor
+from tuner.core.target import Effort
+from tuner.payload.reference import compare, draw, draw_base
+from tuner.targets.cpu.openblas import OpenBlasMatmul
+from tuner.targets.cpu.vendor import VendorService
+from tuner.tuning.parts.vendor import vendor_spec
+from tuner.workers.protocol import Reply
+from tuner.workers.worker import Worker
+
+pytestmark = pytest.mark.mlir
+
+QUICK = Effort(budget_s=0.005, min_samples=3, max_samples=6)
+SIZES = ((1, 1, 1), (1, 97, 33), (97, 1, 33), (5, 7, 1), (64, 64, 64), (33, 77, 41))
+NEEDS_TORCH = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed: no oneDNN")
+
+
+@pytest.fixture(autouse=True)
+def affinity() -> Iterator[None]:
+    """A library of one thread pins its caller, which is a process of its own but here."""
+    allowed = os.sched_getaffinity(0)
+    yield
+    os.sched_setaffinity(0, allowed)
+
+
+@pytest.mark.parametrize("sizes", SIZES)
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dtype", ["f32", "f64"])
+def test_openblas_answers_right(sizes: tuple[int, int, int], layout: str, dtype: str) -> None:
+    problem = Problem("matmul", sizes, dtype, layout)
+    rng = np.random.default_rng(0)
+    inputs = draw(problem, draw_base(problem, rng), rng)
+    matmul = OpenBlasMatmul(problem, inputs, 1)
+    matmul.result.fill(np.nan)
+    matmul.repeat(2)
+    assert compare(inputs, matmul.result)[0].max_error <= 1.0
+
+
+@NEEDS_TORCH
+@pytest.mark.parametrize("sizes", SIZES)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_onednn_answers_right(sizes: tuple[int, int, int], layout: str) -> None:
+    service = VendorService(Problem("matmul", sizes, "bf16", layout), 1, seed=0)  # refuses a wrong answer
+    assert service.measure(QUICK).name.startswith("oneDNN (torch ")
+
+
+@pytest.mark.skipif(find_spec("torch") is not None, reason="torch is installed")
+def test_bf16_without_torch_says_what_is_missing() -> None:
+    with pytest.raises(TunerError, match=r"bf16 wants oneDNN through torch, which is not installed$"):
+        VendorService(Matmul(8, 8, 8, "bf16"), 1, seed=0)
+
+
+def test_the_vendor_is_measured_without_an_epilogue_and_named_with_its_kernel() -> None:
+    vendor = VendorService(Matmul(64, 64, 64, epilogue="bias_relu"), 1, seed=0).measure(QUICK)
+    name, version, kernel = vendor.name.split()
+    assert name == "openblas"
+    assert version[0].isdigit()
+    assert kernel.isalnum()
+    assert vendor.threads == 1
+    assert 0 < vendor.measurement.median_s < 1e-2
+
+
+def test_a_wrong_answer_of_the_library_is_no_baseline(monkeypatch: pytest.MonkeyPatch) -> None:
+    def spoil(self: OpenBlasMatmul, times: int) -> None:
+        self.result.fill(1e9)
+
+    monkeypatch.setattr(OpenBlasMatmul, "repeat", spoil)
+    with pytest.raises(
+        TunerError, match=r"^vendor library openblas .*: 64 of 64 elements are wrong; worst at"
+    ):
+        VendorService(Matmul(8, 8, 8), 1, seed=0)
+
+
+def vendor_of(threads: int) -> Vendor:
+    """Measures in a child of its own, as a run does."""
+    worker = Worker(vendor_spec(threads), 2 << 30)
+    try:
+        worker.submit("measure", Matmul(64, 64, 64), QUICK, 0, stage=Stage.RUN, timeout_s=60.0)
+        reply = worker.wait()
+    finally:
+        worker.kill()
+    assert isinstance(reply, Reply)
+    assert isinstance(reply.value, Vendor), reply.value
+    return reply.value
+
+
+def test_an_environment_that_slows_the_library_down_does_not_reach_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plain = vendor_of(1)
+    monkeypatch.setenv("OPENBLAS_CORETYPE", "Prescott")
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "64")
+    assert replace(vendor_of(1), measurement=plain.measurement) == plain

@@ -1,0 +1,139 @@
+"""A device that does nothing but keep time: work takes the seconds that a test says."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from tuner.core.device import AbstractDevice, DeviceError, KernelLaunch, TensorMapLayout
+
+FILL_S = 40e-6
+
+
+@dataclass(eq=False)
+class ScriptedDevice(AbstractDevice):
+    """One stream in effect; a graph is a list of works, an event is a moment of the device's clock."""
+
+    name = "scripted"
+    chip = "sm_90"
+
+    now_s: float = 0.0
+    log: list[str] = field(default_factory=list)
+    alive: set[int] = field(default_factory=set)  # handles that were not given back
+    is_flushed: bool = False  # since the last work
+    fail_after: int | None = None  # works until the device refuses
+    runs: int = 0
+    copy_bytes_per_s: float = 1e12
+    _handles: int = 0
+    _capture: list[Callable[[], None]] | None = None
+    _graphs: dict[int, list[Callable[[], None]]] = field(default_factory=dict)
+    _moments: dict[int, float] = field(default_factory=dict)
+
+    def work(self, call_s: float, cold_s: float = 0.0, drift_s: float = 0.0) -> Callable[[int], None]:
+        """Returns work that takes ``call_s``, ``cold_s`` more after a flush, ``drift_s`` per run so far."""
+
+        def run() -> None:
+            self.runs += 1
+            if self.fail_after is not None and self.runs > self.fail_after:
+                raise DeviceError("cuGraphLaunch: CUDA_ERROR_LAUNCH_FAILED", "CUDA_ERROR_LAUNCH_FAILED")
+            self.now_s += call_s + (cold_s if self.is_flushed else 0.0) + drift_s * self.runs
+            self.is_flushed = False
+
+        def enqueue(stream: int) -> None:
+            run() if self._capture is None else self._capture.append(run)
+
+        return enqueue
+
+    def create_stream(self) -> int:
+        return self._new("stream")
+
+    def destroy_stream(self, stream: int) -> None:
+        self.alive.remove(stream)
+
+    def synchronize_stream(self, stream: int) -> None:
+        pass
+
+    def create_event(self, *, is_timed: bool = False) -> int:
+        assert is_timed
+        return self._new("event")
+
+    def destroy_event(self, event: int) -> None:
+        self.alive.remove(event)
+
+    def record_event(self, event: int, stream: int) -> None:
+        self._moments[event] = self.now_s
+
+    def synchronize_event(self, event: int) -> None:
+        pass
+
+    def elapsed_s(self, start: int, stop: int) -> float:
+        return self._moments[stop] - self._moments[start]
+
+    def allocate(self, size_bytes: int, stream: int) -> int:
+        return self._new(f"allocate {size_bytes}")
+
+    def free(self, address: int, stream: int) -> None:
+        self.alive.remove(address)
+
+    def fill(self, address: int, value: int, item_bytes: int, count: int, stream: int) -> None:
+        self.log.append(f"fill {item_bytes * count}")
+        self.now_s += FILL_S
+        self.is_flushed = True
+
+    def copy(self, target: int, source: int, size_bytes: int, stream: int) -> None:
+        self.log.append(f"copy {size_bytes}")
+        self.now_s += size_bytes / self.copy_bytes_per_s
+
+    def begin_capture(self, stream: int) -> None:
+        assert self._capture is None
+        self._capture = []
+
+    def end_capture(self, stream: int) -> int:
+        assert self._capture is not None
+        graph = self._new("graph")
+        self._graphs[graph], self._capture = self._capture, None
+        return graph
+
+    def launch_graph(self, graph: int, stream: int) -> None:
+        self.log.append(f"launch {len(self._graphs[graph])}")
+        for run in self._graphs[graph]:
+            run()
+
+    def destroy_graph(self, graph: int) -> None:
+        self.alive.remove(graph)
+
+    def _new(self, what: str) -> int:
+        self.log.append(what)
+        self._handles += 1
+        self.alive.add(self._handles)
+        return self._handles
+
+    # Timing needs none of these
+
+    def load_module(self, image: bytes) -> int:
+        raise NotImplementedError
+
+    def unload_module(self, module: int) -> None:
+        raise NotImplementedError
+
+    def function(self, module: int, name: str) -> int:
+        raise NotImplementedError
+
+    def launch(self, launch: KernelLaunch, stream: int) -> None:
+        raise NotImplementedError
+
+    def wait_event(self, stream: int, event: int) -> None:
+        raise NotImplementedError
+
+    def allocate_host(self, size_bytes: int) -> int:
+        raise NotImplementedError
+
+    def free_host(self, address: int) -> None:
+        raise NotImplementedError
+
+    def register_host(self, address: int, size_bytes: int) -> None:
+        raise NotImplementedError
+
+    def unregister_host(self, address: int) -> None:
+        raise NotImplementedError
+
+    def tensor_map(self, address: int, layout: TensorMapLayout) -> bytes:
+        raise NotImplementedError

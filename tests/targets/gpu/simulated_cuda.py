@@ -1,0 +1,37 @@
+"""The CUDA target on a simulated GPU: everything is real but the hardware and its clock."""
+
+from tuner.core.gpu_conditions import GpuState
+from tuner.runtime.cuda.facts import CudaFacts
+from tuner.runtime.cuda.probe import GpuHere
+from tuner.runtime.simulated.device import SimulatedDevice
+from tuner.targets.gpu.cuda import CudaTarget
+from tuner.targets.gpu.local_gpu import LocalGpu
+
+FACTS = CudaFacts(
+    name="Simulated GPU",
+    chip="sm_90",
+    multiprocessors=4,
+    memory_bytes=2**30,
+    l2_bytes=4096,
+    max_shared_bytes=227 << 10,
+    clock_hz=1.98e9,
+    memory_clock_hz=2.6e9,
+    driver_version="13.0",
+    has_memory_pools=True,
+)
+HERE = GpuHere(FACTS, "00000000:3b:00.0")
+SAMPLE_S = 0.02  # that every sample seems to take
+COOL = GpuState(1.98e9, 2.6e9, 40.0, 100.0)
+
+
+def device_with_a_clock() -> SimulatedDevice:
+    """Returns a device on which any work seems to take SAMPLE_S; such times are never kept."""
+    device = SimulatedDevice(FACTS.chip, order="random")
+    setattr(device, "elapsed_s", lambda start, stop: SAMPLE_S)  # noqa: B010 - mypy: methods are not assigned
+    return device
+
+
+def target_on(device: SimulatedDevice, chip: str = "sm_90") -> CudaTarget:
+    """Returns a target that finds this device; without ptxas, since PTX is what is simulated."""
+    gpu = LocalGpu(device, FACTS.l2_bytes, lambda: COOL)
+    return CudaTarget(chip, lambda: None, lambda: HERE, lambda here: gpu)

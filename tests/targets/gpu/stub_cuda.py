@@ -1,0 +1,74 @@
+"""The CUDA target on the stand-in for libcuda, with scripts that misbehave; built in child processes.
+
+A script's first line may say what happens: ``// deed: beyond`` launches more blocks than there are tiles.
+"""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+
+from benchmarks.gpu_check.stub_driver import StubDriver, stub_library
+from tests.forwarding import ForwardingTarget
+from tests.runtime.cuda.stub_cublas import stub_cublas
+from tuner.core.problem import Problem
+from tuner.core.target import AbstractVendorSource, Artifact, Script
+from tuner.runtime.cuda.probe import describe_gpu
+from tuner.targets.gpu import event_timing
+from tuner.targets.gpu.cuda import CudaTarget
+from tuner.targets.gpu.local_gpu import LocalGpu
+from tuner.workers.protocol import Factory
+
+FEW = 2  # samples: simulated runs are slow, and what they take is not looked at
+CACHE_BYTES = 4096
+ILLEGAL_ADDRESS, OUT_OF_MEMORY = 700, 2
+REFUSALS = {  # deed -> call of the driver, its result
+    "lost at load": ("cuModuleLoadData", ILLEGAL_ADDRESS),
+    "lost while timed": ("cuGraphLaunch", ILLEGAL_ADDRESS),
+    "no memory": ("cuMemAllocAsync", OUT_OF_MEMORY),
+}
+
+
+class StubTarget(ForwardingTarget, AbstractVendorSource):
+    """A CudaTarget whose driver refuses where the script says so."""
+
+    name = "cuda"
+
+    def __init__(self, library: str, cublas: str) -> None:
+        """Takes the stand-ins for the driver and for cuBLAS as the parent has built them."""
+        event_timing.MIN_SAMPLES = event_timing.COLD_SAMPLES = FEW
+        self._stub = StubDriver(library=library)
+        self._cuda = CudaTarget(
+            "sm_90",
+            find=lambda: None,  # PTX is what is simulated
+            describe=lambda: describe_gpu(self._stub.path),
+            open_=lambda here: LocalGpu(self._stub.open(), CACHE_BYTES),
+            find_library=lambda: cublas,
+        )
+        super().__init__(self._cuda)
+
+    def compile(self, problem: Problem, script: Script) -> Artifact:
+        artifact = super().compile(problem, script)
+        deed = re.match("// deed: (.*)", script.text)
+        program = artifact.program
+        assert program is not None
+        if deed is None:
+            return artifact
+        if deed[1] == "beyond":
+            (launch,) = program.launches
+            return replace(artifact, program=replace(program, launches=(replace(launch, grid=(9, 9, 1)),)))
+        return replace(artifact, code=deed[1])
+
+    def load(self, problem: Problem, artifact: Artifact) -> object:
+        if artifact.code in REFUSALS:
+            self._stub.fail(*REFUSALS[artifact.code])
+        return super().load(problem, artifact)
+
+    def load_vendor(self, problem: Problem, rng: np.random.Generator) -> tuple[str, object]:
+        return self._cuda.load_vendor(problem, rng)
+
+
+def stub_factory() -> Factory:
+    """Describes the target. Skips without a C compiler."""
+    libraries = (str(stub_library()), stub_cublas())
+    return Factory("tests.targets.gpu.stub_cuda:StubTarget", libraries)

@@ -1,0 +1,231 @@
+"""The CUDA target: on a simulated GPU all of it, without one code and a clear word instead of a result."""
+
+import gc
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.mlir.gpu_matmul import gpu_script
+from tests.targets.gpu.simulated_cuda import COOL, SAMPLE_S, device_with_a_clock, target_on
+from tuner.core.device import DeviceError
+from tuner.core.errors import CandidateError, Stage, UsageError
+from tuner.core.gpu_conditions import Conditions, Span
+from tuner.core.kernel_program import KernelProgram
+from tuner.core.problem import Matmul
+from tuner.core.record import Verdict
+from tuner.core.target import Artifact, Effort, Script
+from tuner.runtime.simulated.device import SimulatedDevice
+from tuner.targets.gpu import event_timing
+from tuner.targets.gpu.cuda import CudaTarget
+from tuner.targets.gpu.problem_arrays import GpuProblemArrays
+
+pytestmark = pytest.mark.mlir
+
+PROBLEM = Matmul(16, 8, 8)
+SCRIPT = gpu_script(block=8, depth=8, tile=2)
+BRIEF = Effort(budget_s=0.0, min_samples=2)
+
+
+def nothing_here() -> None:
+    raise DeviceError("no CUDA driver: libcuda.so.1 cannot be loaded")
+
+
+def rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+@pytest.fixture(scope="module")
+def artifact() -> Artifact:
+    return CudaTarget("sm_90", lambda: None).compile(PROBLEM, Script.of(SCRIPT))
+
+
+@pytest.fixture
+def few_samples(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Simulated runs are slow, and what they take is not looked at."""
+    monkeypatch.setattr(event_timing, "MIN_SAMPLES", 2)
+    monkeypatch.setattr(event_timing, "COLD_SAMPLES", 2)
+
+
+@pytest.fixture
+def device() -> SimulatedDevice:
+    return device_with_a_clock()
+
+
+def edited(artifact: Artifact, old: str, new: str) -> Artifact:
+    """Returns the artifact with its PTX broken."""
+    program = artifact.program
+    assert program is not None
+    assert re.search(old, program.ptx), old
+    return replace(artifact, program=replace(program, ptx=re.sub(old, new, program.ptx, count=1)))
+
+
+def program_of(artifact: Artifact) -> KernelProgram:
+    assert artifact.program is not None
+    return artifact.program
+
+
+def test_a_right_program_is_verified_on_every_element_and_timed(
+    device: SimulatedDevice, artifact: Artifact, few_samples: None
+) -> None:
+    target = target_on(device)
+    loaded = target.load(PROBLEM, artifact)
+    verdict = target.verify(PROBLEM, loaded, rng())
+    assert verdict.max_error <= 1.0
+    assert verdict.elements == 16 * 8
+    found = target.measure(PROBLEM, loaded, BRIEF, rng())
+    assert (found.median_s, found.cold_median_s, found.inner_calls) == (SAMPLE_S, SAMPLE_S, 1)
+    assert found.conditions == Conditions(COOL, COOL)
+    assert device.reports == ()  # nothing that only luck had ordered
+
+
+def test_finalists_are_timed_on_the_same_arrays(
+    device: SimulatedDevice, artifact: Artifact, few_samples: None
+) -> None:
+    target = target_on(device)
+    loaded = (target.load(PROBLEM, artifact), target.load(PROBLEM, artifact))
+    times = target.measure_together(PROBLEM, loaded, BRIEF, rng())
+    assert [len(each.samples_s) for each in times] == [2, 2]
+    between = Span(4, COOL.sm_clock_hz, COOL.sm_clock_hz)  # two rounds warm, two cold
+    assert {each.conditions for each in times} == {Conditions(COOL, COOL, between)}
+    assert device.counts.modules_loaded == 1
+    assert device.counts.allocations == 3 + 1  # A, B, C, and what a flush fills
+    assert device.reports == ()  # nothing was verified here before: inputs are uploaded all the same
+
+
+def test_what_a_program_holds_is_given_back_when_it_is_forgotten(
+    device: SimulatedDevice, artifact: Artifact
+) -> None:
+    target = target_on(device)
+    program = program_of(artifact)
+    scratch = replace(program.buffers[0], name="workspace", role="scratch")
+    own = replace(artifact, program=replace(program, buffers=(*program.buffers, scratch)))
+    loaded = target.load(PROBLEM, own)
+    target.verify(PROBLEM, loaded, rng())
+    kept = device.counts.allocations - device.counts.frees
+    del loaded
+    gc.collect()
+    assert device.counts.allocations - device.counts.frees == kept - 1
+    assert device.counts.modules_unloaded == 1
+
+
+def test_another_problem_takes_the_memory_of_the_one_before(
+    device: SimulatedDevice, artifact: Artifact
+) -> None:
+    target = target_on(device)
+    target.verify(PROBLEM, target.load(PROBLEM, artifact), rng())
+    other = Matmul(8, 8, 8)
+    script = Script.of(SCRIPT)
+    target.verify(other, target.load(other, target.compile(other, script)), rng())
+    assert device.counts.allocations - device.counts.frees == 3
+
+
+def test_a_wrong_program_fails_with_an_element(device: SimulatedDevice, artifact: Artifact) -> None:
+    target = target_on(device)
+    loaded = target.load(PROBLEM, edited(artifact, r"mul\.rn\.f32", "add.rn.f32"))
+    with pytest.raises(CandidateError, match=r"^\d+ of 128 elements are wrong; worst at") as caught:
+        target.verify(PROBLEM, loaded, rng())
+    assert caught.value.stage is Stage.VERIFY
+
+
+def test_blocks_that_are_not_launched_leave_poison(device: SimulatedDevice, artifact: Artifact) -> None:
+    program = program_of(artifact)
+    half = replace(program, launches=(replace(program.launches[0], grid=(1, 1, 1)),))
+    target = target_on(device)
+    loaded = target.load(PROBLEM, replace(artifact, program=half))
+    with pytest.raises(CandidateError, match=r"^64 of 128 elements are wrong; .*: found nan"):
+        target.verify(PROBLEM, loaded, rng())
+
+
+def test_a_run_that_leaves_other_bits_is_judged_element_by_element(
+    device: SimulatedDevice, artifact: Artifact, few_samples: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked_at: list[GpuProblemArrays] = []
+    judge = GpuProblemArrays.judge
+
+    def watched(arrays: GpuProblemArrays) -> Verdict:
+        looked_at.append(arrays)
+        return judge(arrays)
+
+    monkeypatch.setattr(GpuProblemArrays, "judge", watched)
+    target = target_on(device)
+    loaded = target.load(PROBLEM, artifact)
+    target.verify(PROBLEM, loaded, rng())
+    target.measure(PROBLEM, loaded, BRIEF, rng())
+    assert len(looked_at) == 1  # the bits are those that were right
+    wrong = target.load(PROBLEM, edited(artifact, r"mul\.rn\.f32", "add.rn.f32"))
+    with pytest.raises(CandidateError, match="elements are wrong"):
+        target.measure(PROBLEM, wrong, BRIEF, rng())
+    assert len(looked_at) == 2
+
+
+def test_what_the_last_timed_run_left_is_judged(
+    device: SimulatedDevice, artifact: Artifact, few_samples: None
+) -> None:
+    target = target_on(device)
+    loaded = target.load(PROBLEM, edited(artifact, r"mul\.rn\.f32", "add.rn.f32"))
+    with pytest.raises(CandidateError, match="elements are wrong") as caught:
+        target.measure(PROBLEM, loaded, BRIEF, rng())
+    assert caught.value.stage is Stage.VERIFY
+
+
+def test_code_that_the_driver_refuses_fails_to_load(device: SimulatedDevice, artifact: Artifact) -> None:
+    other = replace(artifact, program=replace(program_of(artifact), cubin=b"\x7fELF of another GPU"))
+    with pytest.raises(CandidateError, match="CUDA_ERROR_NO_BINARY_FOR_GPU") as caught:
+        target_on(device).load(PROBLEM, other)
+    assert caught.value.stage is Stage.LOAD
+
+
+def test_a_lost_context_fails_the_run_at_whatever_stage_it_shows(
+    device: SimulatedDevice, artifact: Artifact, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lost(image: bytes) -> int:
+        raise DeviceError("cuModuleLoadData: CUDA_ERROR_ILLEGAL_ADDRESS", "CUDA_ERROR_ILLEGAL_ADDRESS")
+
+    monkeypatch.setattr(device, "load_module", lost)
+    with pytest.raises(CandidateError, match="CUDA_ERROR_ILLEGAL_ADDRESS") as caught:
+        target_on(device).load(PROBLEM, artifact)
+    assert caught.value.stage is Stage.RUN
+
+
+@pytest.mark.parametrize(("role", "stage"), [("scratch", Stage.LOAD), ("input", Stage.RUN)])
+def test_a_lack_of_memory_tells_how_much_was_wanted(
+    device: SimulatedDevice, artifact: Artifact, monkeypatch: pytest.MonkeyPatch, role: str, stage: Stage
+) -> None:
+    def full(size_bytes: int, stream: int) -> int:
+        raise DeviceError("cuMemAllocAsync: CUDA_ERROR_OUT_OF_MEMORY", "CUDA_ERROR_OUT_OF_MEMORY")
+
+    program = program_of(artifact)
+    workspace = replace(program.buffers[0], name="workspace", role=role)
+    own = replace(artifact, program=replace(program, buffers=(*program.buffers, workspace)))
+    monkeypatch.setattr(device, "allocate", full)
+    target = target_on(device)
+    with pytest.raises(
+        CandidateError, match=r"GiB of GPU memory for .* are not free: CUDA_ERROR_O"
+    ) as caught:
+        target.verify(PROBLEM, target.load(PROBLEM, own), rng())
+    assert caught.value.stage is stage
+
+
+def test_code_for_another_chip_is_not_loaded(device: SimulatedDevice, artifact: Artifact) -> None:
+    target = target_on(device, "sm_80")
+    with pytest.raises(CandidateError, match="code is for sm_80, the GPU here is Simulated GPU, sm_90; ver"):
+        target.load(PROBLEM, artifact)
+
+
+def test_without_a_gpu_code_is_made_and_nothing_is_run() -> None:
+    target = CudaTarget("sm_80", describe=nothing_here)  # type: ignore[arg-type]
+    artifact = target.compile(PROBLEM, Script.of(SCRIPT))
+    assert ".target sm_80" in artifact.code
+    with pytest.raises(
+        CandidateError,
+        match=r"^compiled only: no CUDA driver: libcuda\S+ cannot be loaded; verify with --target simulator",
+    ) as caught:
+        target.load(PROBLEM, artifact)
+    assert caught.value.stage is Stage.LOAD
+
+
+def test_a_chip_that_is_not_known_is_refused() -> None:
+    with pytest.raises(UsageError, match="chip: found 'sm_1', allowed sm_80"):
+        CudaTarget("sm_1")

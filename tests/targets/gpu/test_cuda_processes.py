@@ -1,0 +1,113 @@
+"""The CUDA target in its processes, on a stand-in for libcuda: one lost context takes only its candidate."""
+
+import re
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from tests.mlir.gpu_matmul import gpu_script
+from tests.targets.gpu.stub_cuda import FEW, stub_factory
+from tuner.core.bench import BoundRecord
+from tuner.core.candidate import Candidate
+from tuner.core.errors import Failure, Stage
+from tuner.core.problem import Matmul
+from tuner.core.record import Measurement, Record
+from tuner.core.target import Effort, Script
+from tuner.core.target_name import TargetName
+from tuner.workers.in_flight import BenchOrder
+from tuner.workers.limits import Limits
+from tuner.workers.services import compile_spec, judge_spec
+from tuner.workers.worker_bench import WorkerBench
+
+pytestmark = pytest.mark.mlir
+
+PROBLEM = Matmul(16, 8, 8)
+BRIEF = Effort(budget_s=0.0, min_samples=2)
+CUDA = TargetName("cuda", "sm_90")
+LIMITS = Limits(compile_timeout_s=60.0, judge_timeout_s=60.0, memory_bytes=2 << 30)
+
+
+def candidate(deed: str = "", number: int = 0) -> Candidate:
+    return Candidate.of("by_hand", {"deed": deed, "number": number})
+
+
+def bind(chosen: Candidate) -> Script:
+    knobs = dict(chosen.choices)
+    deed = f"// deed: {knobs['deed']}\n" * bool(knobs["deed"])
+    return Script.of(f"{deed}// number: {knobs['number']}\n{gpu_script(block=8, depth=8, tile=2)}")
+
+
+def bound(record: Record) -> BoundRecord:
+    return BoundRecord(record, bind(record.candidate))
+
+
+@pytest.fixture(scope="module")
+def bench() -> Iterator[WorkerBench]:
+    order = BenchOrder(PROBLEM, CUDA, bind, lambda _s, _c: None)
+    factory = stub_factory()
+    made = WorkerBench(order, compile_spec(factory), judge_spec(factory), 1, LIMITS, np.random.default_rng(0))
+    yield made
+    made.close()
+
+
+def run(bench: WorkerBench, *candidates: Candidate) -> list[Record]:
+    for chosen in candidates:
+        bench.start(chosen)
+    return [bench.finish(BRIEF).record for _ in candidates]
+
+
+def test_a_right_program_is_verified_and_timed_through_the_driver(bench: WorkerBench) -> None:
+    (record,) = run(bench, candidate())
+    assert isinstance(record.outcome, Measurement), record.outcome
+    assert record.verdict is not None
+    assert record.verdict.elements == 16 * 8
+    assert record.outcome.cold_median_s is not None
+    assert record.outcome.cold_median_s > 0
+    assert record.resources == ()
+
+
+@pytest.mark.parametrize(
+    ("deed", "stage", "reason"),
+    [
+        ("beyond", Stage.RUN, "CUDA_ERROR_LAUNCH_FAILED"),
+        ("lost at load", Stage.RUN, "cuModuleLoadData: .*CUDA_ERROR_ILLEGAL_ADDRESS"),
+        ("lost while timed", Stage.RUN, "CUDA_ERROR_ILLEGAL_ADDRESS"),
+    ],
+)
+def test_after_a_lost_context_the_next_candidate_has_a_new_one(
+    bench: WorkerBench, deed: str, stage: Stage, reason: str
+) -> None:
+    failed, honest = run(bench, candidate(deed), candidate(number=1))
+    assert isinstance(failed.outcome, Failure), failed.outcome
+    assert failed.outcome.stage is stage
+    assert re.search(reason, failed.outcome.reason), failed.outcome.reason
+    assert isinstance(honest.outcome, Measurement), honest.outcome
+
+
+def test_a_lack_of_memory_is_a_failure_of_its_own(bench: WorkerBench) -> None:
+    run(bench, candidate("beyond"))  # ends a process in which the problem has its memory
+    failed, honest = run(bench, candidate("no memory"), candidate(number=2))
+    assert isinstance(failed.outcome, Failure), failed.outcome
+    assert failed.outcome.stage is Stage.RUN
+    wanted = r"^0\.00 GiB of GPU memory for matmul 16x8x8 .* are not free: CUDA_ERROR_OUT_OF_MEMORY$"
+    assert re.search(wanted, failed.outcome.reason), failed.outcome.reason
+    assert isinstance(honest.outcome, Measurement), honest.outcome
+
+
+def test_finalists_take_turns_and_a_broken_one_takes_no_other_with_it(bench: WorkerBench) -> None:
+    (right,) = run(bench, candidate(number=2))
+    broken = Record(PROBLEM, candidate("beyond"), CUDA, right.outcome)
+    found = bench.finals((bound(right), bound(broken)), BRIEF)
+    assert [time is None for time in found.times] == [False, True]
+    assert found.vendor is None  # it did not take part again
+
+
+def test_cublas_takes_turns_with_the_finalists(bench: WorkerBench) -> None:
+    (right,) = run(bench, candidate(number=3))
+    found = bench.finals((bound(right), bound(right)), BRIEF)
+    assert found.vendor is not None
+    assert found.vendor.name == "cuBLAS 13.1.2"
+    times = [*found.times, found.vendor.measurement]
+    assert [time is not None and len(time.samples_s) == FEW for time in times] == [True] * 3
+    assert found.vendor.measurement.cold_median_s is not None

@@ -1,0 +1,135 @@
+import ctypes
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from benchmarks.gpu_check.stub_driver import StubDriver
+from tests.runtime.cuda.stub_cublas import stub_cublas
+from tests.targets.gpu.simulated_cuda import COOL, FACTS, HERE, device_with_a_clock
+from tuner.core.device import DeviceError
+from tuner.core.errors import CandidateError, Stage, TunerError, UsageError
+from tuner.core.gpu_conditions import Conditions, Span
+from tuner.core.kernel_program import KernelProgram, Launch, buffers_of
+from tuner.core.problem import Matmul
+from tuner.core.record import Verdict
+from tuner.core.target import Artifact, Effort
+from tuner.payload import reference
+from tuner.payload.reference import Array, Inputs
+from tuner.runtime.cuda.probe import GpuHere
+from tuner.targets.gpu import event_timing
+from tuner.targets.gpu.judge import GpuJudge
+from tuner.targets.gpu.local_gpu import LocalGpu
+from tuner.targets.problem_arrays import Compare
+
+PROBLEM = Matmul(4, 4, 4)
+PTX = """//
+.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry nothing(.param .u64 a, .param .u64 b, .param .u64 c) { ret; }
+"""
+LAUNCH = Launch("nothing", (1, 1, 1), (32, 1, 1), 0, ("a", "b", "c"))
+ARTIFACT = Artifact(PTX, "", (), program=KernelProgram("sm_90", PTX, b"", (LAUNCH,), buffers_of(PROBLEM)))
+
+
+def opened(here: GpuHere) -> LocalGpu:
+    return LocalGpu(device_with_a_clock(), FACTS.l2_bytes)
+
+
+def test_nothing_is_opened_before_the_first_program() -> None:
+    def refused(here: GpuHere) -> LocalGpu:
+        raise AssertionError("opened")
+
+    assert GpuJudge("sm_90", lambda: HERE, refused).usable() == HERE
+
+
+def test_code_for_another_chip_is_not_loaded() -> None:
+    judge = GpuJudge("sm_80", lambda: HERE, opened)
+    with pytest.raises(CandidateError, match=r"^compiled only: code is for sm_80, the GPU here is") as failed:
+        judge.load(PROBLEM, ARTIFACT)
+    assert failed.value.stage is Stage.LOAD
+    with pytest.raises(DeviceError, match="code is for sm_80"):
+        judge.usable()
+
+
+def test_a_chip_that_is_not_known_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"^chip: found 'sm_1', allowed sm_80"):
+        GpuJudge("sm_1")
+
+
+def test_clocks_held_down_between_the_rounds_mark_the_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(event_timing, "MIN_SAMPLES", 2)
+    monkeypatch.setattr(event_timing, "COLD_SAMPLES", 2)
+    hot = replace(COOL, sm_clock_hz=1.2e9, slowdowns=("power cap",))
+    states = iter([COOL, COOL, hot, COOL, COOL, COOL])  # before, two warm rounds, two cold ones, after
+    gpu = LocalGpu(device_with_a_clock(), FACTS.l2_bytes, lambda: next(states))
+    judge = GpuJudge("sm_90", lambda: HERE, lambda here: gpu)
+    loaded = (judge.load(PROBLEM, ARTIFACT), judge.load(PROBLEM, ARTIFACT))
+    times = judge.measure_together(PROBLEM, loaded, Effort(0.0, 2), np.random.default_rng(0))
+    expected = Conditions(COOL, COOL, Span(4, 1.2e9, COOL.sm_clock_hz, ("power cap",)))
+    assert [each.conditions for each in times] == [expected] * 2
+    assert expected.slowdowns == ("power cap",)
+
+
+def library_judge(compare: Compare = reference.compare) -> GpuJudge:
+    """Returns a judge on the stand-ins for the driver and for cuBLAS; every sample seems to take 20 ms."""
+    device = StubDriver().open()
+    setattr(device, "elapsed_s", lambda start, stop: 0.02)  # noqa: B010 - never kept
+    return GpuJudge("sm_90", lambda: HERE, lambda here: LocalGpu(device, 4096), compare, stub_cublas)
+
+
+@pytest.mark.parametrize("epilogue", ["none", "bias_relu"])
+def test_cublas_takes_turns_on_the_stream_and_the_arrays_of_the_programs(
+    monkeypatch: pytest.MonkeyPatch, epilogue: str
+) -> None:
+    monkeypatch.setattr(event_timing, "MIN_SAMPLES", 3)
+    monkeypatch.setattr(event_timing, "COLD_SAMPLES", 2)
+    problem = Matmul(4, 4, 4, epilogue=epilogue)
+    judge, rng = library_judge(), np.random.default_rng(0)
+    name, library = judge.load_vendor(problem, rng)
+    assert name == "cuBLAS 13.1.2"
+    stub = ctypes.CDLL(stub_cublas())
+    calls, stream = (ctypes.c_int.in_dll(stub, "stub_calls"), ctypes.c_void_p.in_dll(stub, "stub_stream"))
+    checked, calls.value = calls.value, 0
+    assert checked >= 1
+    assert not stream.value
+    loaded = judge.load(problem, ARTIFACT)
+    times = judge.measure_together(problem, (loaded, library), Effort(0.0, 3), rng)
+    assert [len(each.samples_s) for each in times] == [3, 3]
+    assert [each.cold_median_s for each in times] == [0.02, 0.02]
+    assert calls.value == 1 + 2  # captured once, run cold twice
+    assert stream.value  # the timer's
+
+
+def test_cublas_that_is_wrong_takes_no_turn() -> None:
+    def strict(inputs: Inputs, result: Array) -> tuple[Verdict, str]:
+        return Verdict(2.0, 16), "element (0, 0) is wrong"
+
+    with pytest.raises(CandidateError, match=r"^cuBLAS 13\.1\.2: element \(0, 0\) is wrong$") as failed:
+        library_judge(strict).load_vendor(PROBLEM, np.random.default_rng(0))
+    assert failed.value.stage is Stage.VERIFY
+
+
+def test_cublas_that_refuses_is_told_by_its_words() -> None:
+    result = ctypes.c_int.in_dll(ctypes.CDLL(stub_cublas()), "stub_multiply_result")
+    result.value = 15
+    try:
+        with pytest.raises(TunerError, match=r"^cuBLAS: cublasGemmEx: not supported$"):
+            library_judge().load_vendor(PROBLEM, np.random.default_rng(0))
+    finally:
+        result.value = 0
+
+
+def test_c_is_compared_as_the_judge_was_told() -> None:
+    def agreeable(inputs: Inputs, result: Array) -> tuple[Verdict, str]:
+        return Verdict(0.0, 7, ("not looked at",)), ""
+
+    rng = np.random.default_rng(0)
+    strict, blind = (
+        GpuJudge("sm_90", lambda: HERE, opened),
+        GpuJudge("sm_90", lambda: HERE, opened, agreeable),
+    )
+    with pytest.raises(CandidateError, match="16 of 16 elements are wrong"):
+        strict.verify(PROBLEM, strict.load(PROBLEM, ARTIFACT), rng)
+    assert blind.verify(PROBLEM, blind.load(PROBLEM, ARTIFACT), rng) == Verdict(0.0, 7, ("not looked at",))

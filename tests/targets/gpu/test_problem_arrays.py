@@ -1,0 +1,135 @@
+"""The arrays of a problem on a device: judged whole, guards and inputs as well."""
+
+import numpy as np
+import pytest
+
+from tests.targets.gpu.simulated_cuda import device_with_a_clock
+from tuner.core.device import DeviceError
+from tuner.core.errors import CandidateError, Stage
+from tuner.core.problem import Matmul, Problem
+from tuner.payload.reference import output_dtype
+from tuner.runtime.simulated.device import SimulatedDevice
+from tuner.targets.gpu.problem_arrays import GpuProblemArrays
+
+PROBLEM = Matmul(6, 5, 4, epilogue="bias_relu")
+
+
+@pytest.fixture
+def device() -> SimulatedDevice:
+    return device_with_a_clock()
+
+
+def rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+def arrays_of(device: SimulatedDevice, problem: Problem = PROBLEM) -> GpuProblemArrays:
+    arrays = GpuProblemArrays(device, problem, rng())
+    arrays.fill(rng())
+    return arrays
+
+
+def download(device: SimulatedDevice, address: int, like: np.ndarray) -> np.ndarray:
+    found = np.empty_like(like)
+    device.copy(found.ctypes.data, address, found.nbytes, 0)
+    device.synchronize_stream(0)
+    return found
+
+
+def upload(device: SimulatedDevice, address: int, array: np.ndarray) -> None:
+    device.copy(address, array.ctypes.data, array.nbytes, 0)
+    device.synchronize_stream(0)
+
+
+def answer(device: SimulatedDevice, arrays: GpuProblemArrays) -> None:
+    """Does what a kernel would: reads the inputs on the device, writes C there."""
+    m, n, k = PROBLEM.sizes
+    at = arrays.addresses
+    a = download(device, at["a"], np.empty((m, k), np.float32))
+    b = download(device, at["b"], np.empty((k, n), np.float32))
+    bias = download(device, at["bias"], np.empty(n, np.float32))
+    upload(device, at["c"], np.maximum(a @ b + bias, 0.0).astype(output_dtype(PROBLEM)))
+
+
+def test_a_right_answer_is_right(device: SimulatedDevice) -> None:
+    arrays = arrays_of(device)
+    answer(device, arrays)
+    assert arrays.judge().elements == 30
+    arrays.poison()
+    answer(device, arrays)
+    arrays.judge_again()
+
+
+def test_what_nobody_wrote_is_wrong(device: SimulatedDevice) -> None:
+    arrays = arrays_of(device)
+    with pytest.raises(CandidateError, match=r"30 of 30 elements are wrong.*found nan") as caught:
+        arrays.judge()
+    assert caught.value.stage is Stage.VERIFY
+
+
+def test_what_was_right_once_is_not_taken_for_right_when_nothing_is_written_again(
+    device: SimulatedDevice,
+) -> None:
+    arrays = arrays_of(device)
+    answer(device, arrays)
+    arrays.judge()
+    arrays.poison()
+    with pytest.raises(CandidateError, match="30 of 30 elements are wrong"):
+        arrays.judge_again()
+
+
+def test_fresh_inputs_want_a_fresh_answer(device: SimulatedDevice) -> None:
+    arrays = arrays_of(device)
+    answer(device, arrays)
+    arrays.judge()
+    old = download(device, arrays.addresses["c"], np.empty((6, 5), np.float32))
+    arrays.fill(np.random.default_rng(7))
+    upload(device, arrays.addresses["c"], old)
+    with pytest.raises(CandidateError, match="elements are wrong"):
+        arrays.judge_again()
+
+
+@pytest.mark.parametrize("offset", [-1, 6 * 5 * 4])
+@pytest.mark.parametrize("again", [False, True])
+def test_a_write_outside_of_c_is_seen(device: SimulatedDevice, offset: int, again: bool) -> None:
+    arrays = arrays_of(device)
+    answer(device, arrays)
+    if again:
+        arrays.judge()
+    upload(device, arrays.addresses["c"] + offset, np.zeros(1, np.uint8))
+    with pytest.raises(CandidateError, match="wrote 1 bytes outside of C"):
+        arrays.judge_again() if again else arrays.judge()
+
+
+@pytest.mark.parametrize("name", ["a", "b", "bias"])
+@pytest.mark.parametrize("again", [False, True])
+def test_an_input_that_was_written_is_seen(device: SimulatedDevice, name: str, again: bool) -> None:
+    arrays = arrays_of(device)
+    answer(device, arrays)
+    if again:
+        arrays.judge()
+    upload(device, arrays.addresses[name], np.full(1, 77.0, np.float32))
+    with pytest.raises(
+        CandidateError, match=f"changed its input {'bias' if name == 'bias' else name.upper()}"
+    ):
+        arrays.judge_again() if again else arrays.judge()
+
+
+def test_everything_is_freed_even_if_half_of_it_was_had(
+    device: SimulatedDevice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arrays_of(device).close()
+    assert device.counts.allocations == device.counts.frees == 4
+    allocate = device.allocate
+
+    def scarce(size_bytes: int, stream: int) -> int:
+        if device.counts.allocations == 6:
+            raise DeviceError("cuMemAllocAsync: CUDA_ERROR_OUT_OF_MEMORY", "CUDA_ERROR_OUT_OF_MEMORY")
+        return allocate(size_bytes, stream)
+
+    monkeypatch.setattr(device, "allocate", scarce)
+    with pytest.raises(
+        CandidateError, match=r"GiB of GPU memory for matmul 6x5x4 f32 nn bias_relu are not free"
+    ):
+        GpuProblemArrays(device, PROBLEM, rng())
+    assert device.counts.allocations == device.counts.frees == 6

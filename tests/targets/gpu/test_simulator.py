@@ -1,0 +1,213 @@
+"""The simulator target: right kernels are verified, broken ones fail with what is wrong."""
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmarks.gpu_check.gpu_point import GpuPoint
+from tests.mlir.gpu_matmul import gpu_script
+from tuner.core.candidate import Candidate
+from tuner.core.errors import CandidateError, Failure, Stage, UsageError
+from tuner.core.kernel_program import KernelProgram
+from tuner.core.problem import Matmul, Problem
+from tuner.core.record import Verdict
+from tuner.core.target import Artifact, Effort, Script
+from tuner.targets.gpu import simulator
+from tuner.targets.gpu.ptxas import find_ptxas
+from tuner.targets.gpu.simulator import NO_RESOURCES, SimulatorTarget
+
+pytestmark = pytest.mark.mlir
+
+SMALL = Matmul(64, 64, 32)
+WIDE = Matmul(64 * 4 - 9, 64 * 6 - 1, 40, "f16")
+TILES: dict[str, Any] = {
+    **dict.fromkeys(("block_m", "block_n"), 64),
+    **dict.fromkeys(("warps_m", "warps_n", "depth"), 2),
+    **dict.fromkeys(("group", "splits"), 1),
+    "block_k": 16,
+    "pack": 0,
+    "shared": "swizzle",
+    "split_by": "atomic",
+}
+
+
+@pytest.fixture(scope="module")
+def target() -> SimulatorTarget:
+    return SimulatorTarget("sm_90")
+
+
+@pytest.fixture(scope="module")
+def artifact(target: SimulatorTarget) -> Artifact:
+    return target.compile(SMALL, Script.of(gpu_script()))
+
+
+@pytest.fixture
+def sampling(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes small problems large ones, of which as few blocks run as can."""
+    monkeypatch.setattr(simulator, "WHOLE_S", 0.0)
+    monkeypatch.setattr(simulator, "SAMPLE_S", 0.0)
+
+
+def judged(target: SimulatorTarget, problem: Problem, program: KernelProgram, seed: int = 0) -> Verdict:
+    return target.verify(problem, program, np.random.default_rng(seed))
+
+
+def tensor_cores(target: SimulatorTarget, problem: Problem, **knobs: Any) -> KernelProgram:
+    point = GpuPoint(problem, Candidate.of("matmul_gpu_mma_sync", TILES | knobs))
+    program = target.compile(problem, Script.of(point.script())).program
+    assert program is not None
+    return program
+
+
+def edited(program: KernelProgram, old: str, new: str, count: int = 1) -> KernelProgram:
+    """Returns the program with its PTX broken."""
+    assert re.search(old, program.ptx), old
+    return replace(program, ptx=re.sub(old, new, program.ptx, count=count))
+
+
+def test_a_right_kernel_is_verified_on_every_element(target: SimulatorTarget, artifact: Artifact) -> None:
+    loaded = target.load(SMALL, artifact)
+    verdict = target.verify(SMALL, loaded, np.random.default_rng(1))
+    assert verdict.max_error <= 1.0
+    assert verdict.elements == 64 * 64
+    assert verdict.notes[0] == "matmul_kernel: 4 of 4 blocks simulated"
+    assert "times as long as without bank conflicts, most at line" in verdict.notes[1]
+
+
+def test_a_wrong_kernel_fails_with_an_element(target: SimulatorTarget, artifact: Artifact) -> None:
+    assert artifact.program is not None
+    wrong = edited(artifact.program, r"mul\.rn\.f32", "add.rn.f32")
+    with pytest.raises(
+        CandidateError, match=r"^\d+ of 4096 elements are wrong; worst at \[\d+, \d+\]: found .*, expected"
+    ) as caught:
+        judged(target, SMALL, wrong)
+    assert caught.value.stage is Stage.VERIFY
+
+
+def test_a_racy_kernel_fails_with_the_race(target: SimulatorTarget, artifact: Artifact) -> None:
+    assert artifact.program is not None
+    racy = edited(artifact.program, r"bar\.sync\s+0;", "", count=0)
+    with pytest.raises(CandidateError, match=r"^matmul_kernel: line \d+: .*race in shared memory") as caught:
+        judged(target, SMALL, racy)
+    assert caught.value.stage is Stage.VERIFY
+
+
+def test_blocks_that_are_not_launched_leave_elements_that_are_no_numbers(
+    target: SimulatorTarget, artifact: Artifact
+) -> None:
+    program = artifact.program
+    assert program is not None
+    half = replace(program, launches=(replace(program.launches[0], grid=(2, 1, 1)),))
+    with pytest.raises(CandidateError, match=r"^2048 of 4096 elements are wrong; worst at .*: found nan"):
+        judged(target, SMALL, half)
+
+
+def test_a_block_too_many_writes_out_of_bounds(target: SimulatorTarget, artifact: Artifact) -> None:
+    program = artifact.program
+    assert program is not None
+    beyond = replace(program, launches=(replace(program.launches[0], grid=(2, 3, 1)),))
+    with pytest.raises(CandidateError, match="out of bounds") as caught:
+        judged(target, SMALL, beyond)
+    assert caught.value.stage is Stage.VERIFY
+
+
+def test_what_the_simulator_does_not_know_is_no_wrong_result(
+    target: SimulatorTarget, artifact: Artifact
+) -> None:
+    assert artifact.program is not None
+    odd = edited(artifact.program, r"\bret;", "brkpt;\nret;")
+    with pytest.raises(CandidateError, match="the simulator does not know") as caught:
+        judged(target, SMALL, odd)
+    assert caught.value.stage is Stage.RUN
+
+
+@pytest.mark.parametrize(
+    ("problem", "knobs"),
+    [
+        (WIDE, {}),
+        (replace(WIDE, layout="nt"), {"group": 4}),
+        (replace(WIDE, epilogue="bias_relu", output="f16"), {"depth": 0}),
+        (replace(WIDE, sizes=(240, 376, 64)), {"splits": 2}),  # C begins as zeros
+        (replace(WIDE, sizes=(240, 376, 64), epilogue="bias_relu"), {"splits": 2, "split_by": "workspace"}),
+        (replace(WIDE, sizes=(247, 383, 41)), {"pack": 1}),
+    ],
+    ids=["plain", "grouped", "epilogue", "atomic", "workspace", "packed"],
+)
+def test_of_a_large_problem_sampled_blocks_are_verified(
+    target: SimulatorTarget, problem: Problem, knobs: dict[str, Any], sampling: None
+) -> None:
+    program = tensor_cores(target, problem, **knobs)
+    verdict = judged(target, problem, program)
+    assert verdict.max_error <= 1.0
+    splits = knobs.get("splits", 1)
+    assert f"matmul_kernel: {9 * splits} of {24 * splits} blocks simulated" in verdict.notes
+    assert "C: 4 of its 4 corners are in the tiles that were compared" in verdict.notes
+    assert 6 * 64 * 55 <= verdict.elements <= 9 * 64 * 64
+
+
+def test_a_wrong_element_of_a_sampled_tile_is_named(target: SimulatorTarget, sampling: None) -> None:
+    program = tensor_cores(target, WIDE)
+    wrong = edited(program, r"(mma\.sync\S+\s+\{[^}]*\},\s*\{)([^,]*), ([^,]*),", r"\1\3, \2,")
+    with pytest.raises(CandidateError, match=r"elements are wrong; worst at \[\d+, \d+\]: found"):
+        judged(target, WIDE, wrong)
+
+
+def test_a_store_left_out_of_a_sampled_tile_is_seen(target: SimulatorTarget, sampling: None) -> None:
+    program = tensor_cores(target, WIDE)
+    lost = edited(program, r"(?m)^.*st\.global\S*\s.*;$", "")
+    with pytest.raises(CandidateError, match=r"of a tile were not written, first \[\d+, \d+\]"):
+        judged(target, WIDE, lost)
+
+
+def test_without_ptxas_there_is_ptx_and_a_note_instead_of_resources(artifact: Artifact) -> None:
+    target = SimulatorTarget("sm_90", lambda: None)
+    bare = target.compile(SMALL, Script.of(gpu_script()))
+    assert bare.program is not None
+    assert (bare.program.cubin, bare.program.resources, bare.refusal) == (b"", (), None)
+    assert bare.code == artifact.code
+    assert judged(target, SMALL, bare.program).notes[-1] == NO_RESOURCES
+
+
+@pytest.mark.skipif(find_ptxas() is None, reason="needs ptxas")
+def test_with_ptxas_the_artifact_has_machine_code_and_resources(artifact: Artifact) -> None:
+    program = artifact.program
+    assert program is not None
+    assert program.cubin.startswith(b"\x7fELF")
+    (resources,) = program.resources
+    assert resources.kernel == "matmul_kernel"
+    assert 0 < resources.registers <= 255
+    assert resources.dynamic_shared_bytes == program.launches[0].dynamic_shared_bytes == 4096
+    assert 0 < resources.occupancy <= 1
+    assert [stage for stage, _ in artifact.stage_s] == ["transform", "lower", "assemble"]
+
+
+def test_a_chip_that_is_not_known_is_refused() -> None:
+    with pytest.raises(UsageError, match="chip: found 'sm_70', allowed sm_80"):
+        SimulatorTarget("sm_70")
+
+
+def test_more_shared_memory_than_the_chip_has_is_a_failure_of_resources() -> None:
+    script = Script.of(gpu_script(block=64, depth=256))  # 128 KiB
+    problem = Matmul(64, 64, 512)
+    assert SimulatorTarget("sm_90").compile(problem, script).refusal is None
+    with pytest.raises(CandidateError, match="131072") as caught:
+        SimulatorTarget("sm_86").compile(problem, script)
+    assert caught.value.failure.stage is Stage.RESOURCES
+
+
+def test_a_comment_that_is_wrong_is_a_failure_to_bind(target: SimulatorTarget) -> None:
+    with pytest.raises(CandidateError, match="script: padding m: found 8, allowed 64") as caught:
+        target.compile(SMALL, Script.of("// padding: 8 64 32\n" + gpu_script()))
+    assert caught.value.failure == Failure(Stage.BIND, caught.value.reason)
+
+
+def test_there_is_no_clock(target: SimulatorTarget) -> None:
+    assert not target.is_timed
+    rng = np.random.default_rng(0)
+    with pytest.raises(CandidateError, match="the simulator has no clock"):
+        target.measure(SMALL, None, Effort(), rng)
+    with pytest.raises(CandidateError, match="the simulator has no clock"):
+        target.measure_together(SMALL, (None,), Effort(), rng)

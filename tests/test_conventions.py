@@ -1,0 +1,150 @@
+"""What no file does: print, read the environment, swallow an exception, name a test, repeat a class name."""
+
+import ast
+import re
+from collections import defaultdict
+from collections.abc import Mapping
+
+import pytest
+
+from tests.source_files import MODULES, ROOT, found_in, imports, tree_of
+
+PRINTERS = {"bundle.measure.command"}  # beside the command line: it runs where click is not installed
+# Who may read the environment, beside the command line.
+ENVIRONMENT_READERS = {
+    "workers.child_process",  # a child gets its parent's environment, changed
+    "tuning.which_database",  # TUNER_DB means the same on the command line and in the Python API
+}
+BELOW_CLI = [name for name in MODULES if name.split(".")[0] != "cli"]
+
+
+def named_tests(tree: ast.AST) -> list[str]:
+    """Tells which modules of tests are imported, or named in a text for a child process to import."""
+    texts = (
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    )
+    in_texts = {name for text in texts for name in re.findall(r"\btests\.\w[\w.:]*", text)}
+    return sorted(in_texts | {name for name in imports(tree) if name.split(".")[0] == "tests"})
+
+
+def used_twice(trees: Mapping[str, ast.Module]) -> dict[str, list[str]]:
+    """Tells which public classes of files have one name: name -> files."""
+    homes: dict[str, list[str]] = defaultdict(list)
+    for file, tree in trees.items():
+        for node in tree.body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                homes[node.name].append(file)
+    return {name: files for name, files in homes.items() if len(files) > 1}
+
+
+def trees_beside_tests() -> dict[str, ast.Module]:
+    """Returns the files of product and benchmarks, parsed, by their paths."""
+    paths = (*MODULES.values(), *sorted((ROOT / "benchmarks").rglob("*.py")))
+    return {str(path.relative_to(ROOT)): tree_of(path) for path in paths}
+
+
+def environment_reads(tree: ast.AST) -> list[str]:
+    """Tells where a module reads or changes the environment."""
+    names = ("os.environ", "os.environb", "os.getenv", "environ", "getenv")
+    nodes = (node for node in ast.walk(tree) if isinstance(node, ast.Attribute | ast.Name))
+    return [f"line {node.lineno}" for node in nodes if ast.unparse(node) in names]
+
+
+def prints(tree: ast.AST) -> list[str]:
+    """Tells where a module prints."""
+    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+    return [f"line {node.lineno}" for node in calls if ast.unparse(node.func) == "print"]
+
+
+def swallowed(tree: ast.AST) -> list[str]:
+    """Tells where any exception at all is caught and forgotten: neither raised again nor looked at."""
+    return [
+        f"line {node.lineno}"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ExceptHandler) and _is_broad(node) and not _is_used(node)
+    ]
+
+
+def _is_broad(handler: ast.ExceptHandler) -> bool:
+    if handler.type is None:
+        return True
+    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    return any(ast.unparse(kind) in ("Exception", "BaseException") for kind in kinds)
+
+
+def _is_used(handler: ast.ExceptHandler) -> bool:
+    nodes = [node for statement in handler.body for node in ast.walk(statement)]
+    return any(
+        isinstance(node, ast.Raise) or (isinstance(node, ast.Name) and node.id == handler.name)
+        for node in nodes
+    )
+
+
+def test_neither_product_nor_benchmarks_name_a_test() -> None:
+    found = {name: named_tests(tree) for name, tree in trees_beside_tests().items()}
+    assert {name: names for name, names in found.items() if names} == {}
+
+
+def test_no_public_class_name_is_used_twice() -> None:
+    assert used_twice(trees_beside_tests()) == {}
+
+
+def test_only_the_command_line_prints() -> None:
+    assert found_in((name for name in BELOW_CLI if name not in PRINTERS), prints) == {}
+
+
+def test_only_the_command_line_reads_the_environment() -> None:
+    assert found_in((name for name in BELOW_CLI if name not in ENVIRONMENT_READERS), environment_reads) == {}
+
+
+def test_no_exception_is_swallowed() -> None:
+    assert found_in(MODULES, swallowed) == {}
+
+
+@pytest.mark.parametrize(
+    ("source", "names"),
+    [
+        ("def f():\n    from tests.fakes import FakeTarget", ["tests.fakes.FakeTarget"]),
+        ("Factory('tests.fakes:FakeTarget')", ["tests.fakes:FakeTarget"]),
+        ("'the largest that tests/mlir/test_jit.py allows, as in all tests.'", []),
+    ],
+)
+def test_a_name_of_a_test_is_found(source: str, names: list[str]) -> None:
+    assert named_tests(ast.parse(source)) == names
+
+
+def test_a_class_name_of_two_files_is_found() -> None:
+    sources = {
+        "a.py": "class Table: ...",
+        "b.py": "class _Row: ...",
+        "c.py": "class Table: ...\nclass _Row: ...",
+    }
+    found = used_twice({file: ast.parse(source) for file, source in sources.items()})
+    assert found == {"Table": ["a.py", "c.py"]}
+
+
+@pytest.mark.parametrize("source", ["os.environ['A']", "os.getenv('A')", "environ['A'] = '1'"])
+def test_a_look_at_the_environment_is_found(source: str) -> None:
+    assert environment_reads(ast.parse(source)) == ["line 1"]
+
+
+def test_a_print_is_found() -> None:
+    assert prints(ast.parse("def f():\n    print()")) == ["line 2"]
+
+
+@pytest.mark.parametrize(
+    ("clause", "is_swallowed"),
+    [
+        ("except Exception:\n    result = ()", True),
+        ("except:\n    pass", True),
+        ("except (ValueError, BaseException) as error:\n    pass", True),
+        ("except Exception as error:\n    result = str(error)", False),
+        ("except BaseException:\n    stop()\n    raise", False),
+        ("except ValueError:\n    pass", False),
+    ],
+)
+def test_a_swallowed_exception_is_found(clause: str, is_swallowed: bool) -> None:
+    tree = ast.parse(f"try:\n    work()\n{clause}")
+    assert bool(swallowed(tree)) == is_swallowed

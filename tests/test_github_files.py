@@ -1,0 +1,68 @@
+"""What a hosting site and pre-commit read: it parses, and calls what ``make`` and CI call anywhere else."""
+
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[1]
+GITHUB = ROOT / ".github"
+TEMPLATES = sorted((GITHUB / "ISSUE_TEMPLATE").glob("*.md"))
+CHANGES = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}  # keepachangelog.com, 1.1.0
+
+
+def yaml_of(path: Path) -> Any:
+    return yaml.safe_load(path.read_text())
+
+
+def test_the_workflow_only_calls_what_ci_is_anywhere() -> None:
+    (job,) = yaml_of(GITHUB / "workflows" / "ci.yml")["jobs"].values()
+    assert [step["run"] for step in job["steps"] if "run" in step] == [".ci/run"]
+
+
+def test_the_workflow_tests_every_python_that_the_readme_promises() -> None:
+    (job,) = yaml_of(GITHUB / "workflows" / "ci.yml")["jobs"].values()
+    (promise,) = re.findall(r"^- CPython (.+):", (ROOT / "README.md").read_text(), re.MULTILINE)
+    assert job["strategy"]["matrix"]["python"] == re.findall(r"3\.\d+", promise)
+
+
+def test_ci_uses_the_python_that_it_is_given() -> None:
+    assert "PYTHON ?= python3\n" in (ROOT / "Makefile").read_text()
+    script = (ROOT / ".ci" / "run").read_text()
+    assert re.findall(r"\S+ -m venv", script) == ['"${PYTHON:-python3}" -m venv']
+
+
+def test_ci_is_a_shell_script_that_can_be_started() -> None:
+    script = ROOT / ".ci" / "run"
+    assert script.stat().st_mode & 0o111
+    subprocess.run(["bash", "-n", script], check=True)
+
+
+def test_pre_commit_runs_what_make_lint_runs() -> None:
+    (repository,) = yaml_of(ROOT / ".pre-commit-config.yaml")["repos"]
+    (rule,) = re.findall(r"^lint:.*\n((?:\t.+\n)+)", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    hooks = {_command(hook["entry"].removeprefix(".venv/bin/")) for hook in repository["hooks"]}
+    assert hooks == {_command(line) for line in re.findall(r"\$\(BIN\)/(.+)", rule)}
+
+
+def _command(line: str) -> str:
+    """Returns a command without its options and paths."""
+    return " ".join(word for word in line.split() if word.isalpha())
+
+
+@pytest.mark.parametrize("template", TEMPLATES, ids=lambda path: path.stem)
+def test_an_issue_template_says_what_it_is_for(template: Path) -> None:
+    _, head, body = template.read_text().split("---\n", 2)
+    assert set(yaml.safe_load(head)) == {"name", "about"}
+    assert body.strip()
+
+
+def test_the_changelog_has_the_usual_form() -> None:
+    text = (ROOT / "CHANGELOG.md").read_text()
+    versions = re.findall(r"^## (.+)$", text, re.MULTILINE)
+    assert versions[0] == "[Unreleased]"
+    assert all(re.fullmatch(r"\[\d+\.\d+\.\d+\] - \d{4}-\d\d-\d\d", version) for version in versions[1:])
+    assert set(re.findall(r"^### (.+)$", text, re.MULTILINE)) <= CHANGES

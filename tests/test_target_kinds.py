@@ -1,0 +1,90 @@
+"""Who may ask which kind a target is: the kinds' own files. Others ask a field of its value."""
+
+import ast
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from tests.source_files import MODULES, ROOT, found_in
+from tuner.tuning.parts.kinds import KINDS
+
+OWN_ROOM = "tuning.parts"
+NAMES_THEM = "core.target_name"  # a property of a TargetName is asked in its own file
+CONSTANTS = {name.upper() for name in KINDS}
+OF_A_TARGET = re.compile(r"target|settings|resolved|asked|meant", re.IGNORECASE)
+
+
+def kind_questions(tree: ast.AST) -> list[str]:
+    """Tells where a kind of target is compared: with its word, or by ``target.kind``."""
+    return [f"line {asked.lineno}" for node in ast.walk(tree) for asked in _questions(node)]
+
+
+def _questions(node: ast.AST) -> Iterator[ast.expr]:
+    match node:
+        case ast.Compare(left, _, others):
+            yield from (each for each in (left, *others) if _is_kind(each))
+        case ast.Call(ast.Attribute(_, "startswith" | "removeprefix"), words):
+            yield from (each for each in words if _is_word(each))
+        case ast.Dict(keys):
+            yield from (each for each in keys if each is not None and _is_word(each))
+        case ast.match_case(ast.MatchValue(value)) if _is_word(value):
+            yield value
+
+
+def _is_kind(node: ast.AST) -> bool:
+    match node:
+        case ast.Tuple(items) | ast.List(items) | ast.Set(items):
+            return any(_is_word(item) for item in items)
+        case ast.Attribute(value, "kind"):
+            return OF_A_TARGET.search(ast.unparse(value)) is not None
+    return _is_word(node)
+
+
+def _is_word(node: ast.AST) -> bool:
+    match node:
+        case ast.Constant(str(text)):
+            return text.partition(":")[0] in KINDS
+        case ast.Name(name) | ast.Attribute(_, name):
+            return name in CONSTANTS
+        case ast.JoinedStr([ast.FormattedValue(value), *_]):
+            return _is_word(value)
+    return False
+
+
+def test_the_kind_of_a_target_is_compared_in_its_own_room_alone() -> None:
+    others = [name for name in MODULES if name != NAMES_THEM and not name.startswith(f"{OWN_ROOM}.")]
+    assert found_in(others, kind_questions) == {}
+
+
+def test_each_kind_is_one_file_and_one_line() -> None:
+    folder = ROOT / "tuner" / OWN_ROOM.replace(".", "/")
+    files = {path.stem for path in folder.glob("*.py") if "\nKIND = " in path.read_text()}
+    lines = [line for line in (folder / "kinds.py").read_text().splitlines() if ".KIND," in line]
+    assert len(lines) == len(files) == len(KINDS)
+    assert {name: kind.name for name, kind in KINDS.items()} == {name: name for name in KINDS}
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        'settings.target.kind == "cpu"',
+        "record_of(trial).target.kind in kinds",
+        "word == SIMULATOR",
+        'name in ("cuda", "simulator")',
+        'word.startswith("replay:")',
+        'word.startswith(f"{REPLAY}:")',
+        '{"cpu": 1, "cuda": 2}[target.kind]',
+        'match word:\n    case "cuda":\n        pass',
+    ],
+)
+def test_a_planted_question_is_found(source: str) -> None:
+    assert kind_questions(ast.parse(source)) != []
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["kind.programs is None", "KINDS[target.kind].machine(target)", 'dtype.kind == "f"', "target == other"],
+)
+def test_a_question_of_another_sort_is_none(source: str) -> None:
+    assert kind_questions(ast.parse(source)) == []

@@ -1,0 +1,71 @@
+"""The processor of this machine as a kind of target."""
+
+import subprocess
+import sys
+
+import pytest
+
+from tuner.core.errors import UsageError
+from tuner.core.problem import Matmul, Problem
+from tuner.core.target_name import TargetName
+from tuner.tuning.parts.cpu import KIND, host_machine
+
+PROBLEM = Matmul(16, 16, 16)
+TARGET = TargetName("cpu")
+
+
+def test_the_cpu_is_a_target() -> None:
+    status = KIND.status()
+    assert (status.name, status.is_timed) == ("cpu", True)
+
+
+def test_its_machine_is_this_one() -> None:
+    assert KIND.machine(TARGET) == host_machine()
+
+
+def test_the_source_of_a_problem_is_a_payload() -> None:
+    assert "linalg.matmul" in KIND.source(PROBLEM, "module {}")
+
+
+@pytest.mark.mlir
+def test_the_compiler_tells_its_packages() -> None:
+    assert dict(KIND.compiler(TARGET).packages).keys() == {"numba-cuda-mlir", "torch-mlir"}
+
+
+def test_the_compiler_of_the_cpu_is_told_without_importing_it() -> None:
+    program = (
+        "import sys; from tuner.tuning.parts.cpu import KIND; from tuner.core.target_name import TargetName;"
+        "print(KIND.compiler(TargetName('cpu')).fingerprint); sys.exit('numba_cuda_mlir' in sys.modules)"
+    )
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert "numba-cuda-mlir==" in told.stdout
+
+
+@pytest.mark.mlir
+def test_the_vendor_is_measured_in_a_child_with_a_clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENBLAS_CORETYPE", "Prescott")
+    vendor = KIND.vendor(PROBLEM, 1, 0)
+    assert "Prescott" not in vendor.name
+    assert vendor.threads == 1
+    assert vendor.measurement.median_s > 0
+
+
+@pytest.mark.parametrize(
+    ("problem", "message"),
+    [
+        (
+            Matmul(8, 8, 8, "f16"),
+            "^dtype: found 'f16', allowed f32, f64, bf16 on target cpu; cuda and simulator",
+        ),
+        (Matmul(8, 8, 8, "tf32"), "^dtype: found 'tf32', allowed"),
+        (Matmul(8, 8, 8, "bf16", output="bf16"), "^output: found 'bf16', allowed f32 on target cpu; cuda"),
+    ],
+)
+def test_what_only_gpus_take_is_refused(problem: Problem, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        KIND.require_types(problem)
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64", "bf16"])
+def test_processors_take_their_types(dtype: str) -> None:
+    KIND.require_types(Matmul(8, 8, 8, dtype))

@@ -1,0 +1,62 @@
+"""The real parts, each as little as shows that it is wired."""
+
+import pytest
+
+from tuner.core.errors import TunerError, UsageError
+from tuner.core.target_name import TargetName
+from tuner.tuning.parts.real import real_composition, target_machine
+
+SOURCE = "func.func @f() {\n  return\n}\n"
+RENAME = """
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op) {
+    %func = transform.structured.match ops{["func.func"]} in %root : (!transform.any_op) -> !transform.any_op
+    transform.annotate %func "seen" : !transform.any_op
+    transform.yield
+  }
+}
+"""
+
+
+def test_the_machine_is_this_one() -> None:
+    machine = real_composition().machine()
+    assert machine.physical_cores >= 1
+    assert machine.memory_bytes > 2**20
+
+
+def test_processors_come_first_and_simulations_give_no_times() -> None:
+    statuses = real_composition().targets()
+    assert [status.name for status in statuses] == ["cpu", "cuda", "simulator", "replay"]
+    assert [status.is_timed for status in statuses if status.name in ("cpu", "simulator")] == [True, False]
+
+
+def test_each_target_has_a_machine_of_its_own() -> None:
+    assert target_machine(TargetName("simulator", "sm_80")).name == "simulator sm_80"
+    assert target_machine(TargetName("cuda", "sm_90a")).chip == "sm_90a"
+    assert target_machine(TargetName("cpu")) == real_composition().machine()
+
+
+def test_a_target_of_no_kind_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"^target 'tpu:v5': not known here$"):
+        real_composition().kind(TargetName("tpu", "v5"))
+
+
+@pytest.mark.mlir
+def test_a_script_is_applied_in_a_child() -> None:
+    assert "func.func @f() attributes {seen}" in real_composition().apply(RENAME, SOURCE)
+
+
+@pytest.mark.mlir
+@pytest.mark.parametrize(
+    ("script", "payload"), [("module {", SOURCE), (RENAME, "nonsense"), (SOURCE, SOURCE)]
+)
+def test_text_that_is_no_script_or_payload_is_the_users_mistake(script: str, payload: str) -> None:
+    with pytest.raises(UsageError, match=r"apply: (script|payload): "):
+        real_composition().apply(script, payload)
+
+
+@pytest.mark.mlir
+def test_a_script_that_fails_is_told() -> None:
+    broken = RENAME.replace('transform.annotate %func "seen"', "transform.loop.unroll %func { factor = 4 }")
+    with pytest.raises(TunerError, match="apply: "):
+        real_composition().apply(broken, SOURCE)

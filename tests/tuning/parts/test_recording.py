@@ -1,0 +1,136 @@
+"""Runs on a recorded space: the real loop and store, nothing run on this machine."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.recorded import values
+from tests.tuning import fakes
+from tests.tuning.test_run import trials_of
+from tuner.core.errors import UsageError
+from tuner.core.problem import Matmul
+from tuner.core.record import Measurement
+from tuner.core.runs import ReuseKey, TrialQuery
+from tuner.core.target_name import TargetName
+from tuner.db.store import Store
+from tuner.recorded.t4_writing import Recording, t4_bytes
+from tuner.tuning.best_known import best_answer
+from tuner.tuning.interruption import Interruption
+from tuner.tuning.parts.recording import KIND
+from tuner.tuning.run import begin, resume
+from tuner.tuning.run_request import RunRequest
+from tuner.tuning.settings import run_settings
+from tuner.tuning.tuned_run import TunedRun
+
+PROBLEM = values.RUN.settings.problem
+
+
+def replay(store: Store, file: Path, **words: object) -> TunedRun:
+    given = {"target": f"replay:{file}", "sampler": "exhaustive", "trials": 15, **words}
+    settings = run_settings(RunRequest(PROBLEM, **given), fakes.composition())  # type: ignore[arg-type]
+    return begin(settings, fakes.composition(), store, Interruption())
+
+
+def test_a_replay_of_everything_gives_every_recorded_outcome(store: Store, tmp_path: Path) -> None:
+    tuned = replay(store, values.write_recording(tmp_path), trials=120)
+    for trial in trials_of(store, tuned.run.id):
+        recorded = values.trial(trial.number).record
+        assert trial.record is not None
+        assert recorded is not None
+        assert (trial.record.candidate, trial.record.outcome) == (recorded.candidate, recorded.outcome)
+        assert trial.record.verdict == recorded.verdict
+    assert tuned.run.vendor == values.RUN.vendor
+    assert (tuned.run.status, tuned.run.settings.target) == ("done", TargetName.parse("replay:fabricated"))
+
+
+def test_a_replay_reuses_nothing_of_earlier_ones(store: Store, tmp_path: Path) -> None:
+    file = values.write_recording(tmp_path)
+    first, second = replay(store, file), replay(store, file)
+    assert first.counts == second.counts
+    origins = {trial.record.reused_from for trial in trials_of(store, second.run.id) if trial.record}
+    ours = {trial.id for trial in trials_of(store, second.run.id)}
+    assert origins - {None} <= ours
+
+
+def test_a_replay_is_never_the_best_of_a_machine_nor_known_to_it(store: Store, tmp_path: Path) -> None:
+    tuned = replay(store, values.write_recording(tmp_path))
+    name = tuned.run.machine.name
+    assert name == "replay of fake"
+    for machine in ("fake", name):
+        with pytest.raises(UsageError, match=r"nothing measured yet"):
+            best_answer(store, PROBLEM, machine)
+    (trial, *_) = store.trials(TrialQuery(run=tuned.run.id, status="measured"))
+    assert trial.record is not None
+    key = ReuseKey(PROBLEM, TargetName("cpu"), 1, "fake", values.RUN.compiler.fingerprint)
+    assert store.recall(key, trial.record.script_sha256) is None
+    assert store.recall(key, artifact_sha256=trial.record.artifact_sha256) is None
+
+
+def test_a_stored_replay_resumes_from_its_file(store: Store, tmp_path: Path) -> None:
+    tuned = replay(store, values.write_recording(tmp_path), trials=5)
+    again = resume(tuned.run.id, fakes.composition(), store, Interruption())
+    assert again.counts == tuned.counts
+
+
+def test_a_file_that_changed_or_went_cannot_be_resumed(store: Store, tmp_path: Path) -> None:
+    file = values.write_recording(tmp_path)
+    run = replay(store, file, trials=5).run.id
+    shorter = Recording((values.RUN,), values.recording().trials[:60], (values.SPACE,))
+    file.write_bytes(t4_bytes(shorter))
+    with pytest.raises(UsageError, match=r"run 1: was made by compiler .*recording==.*start a new run"):
+        resume(run, fakes.composition(), store, Interruption())
+    file.unlink()
+    with pytest.raises(UsageError, match="found no readable file"):
+        resume(run, fakes.composition(), store, Interruption())
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ({"strategies": ("fabricated",)}, "strategy: found 'fabricated', allowed none with replay:FILE"),
+        ({"space": Path("s.yaml")}, r"space: found 's\.yaml', allowed none with replay:FILE"),
+        ({"chip": "sm_90"}, "chip: found 'sm_90', allowed none with replay:FILE"),
+        ({"threads": 2}, "threads: found 2, recorded 1"),
+        ({"sampler": "guess"}, "sampler: found 'guess', allowed"),
+        ({"target": "replay:"}, "target replay: found no recording, allowed replay:FILE"),
+        ({"target": "replay"}, "target replay: found no recording, allowed replay:FILE"),
+        ({"target": "replay:none.json"}, r"none\.json: found no readable file"),
+    ],
+)
+def test_what_a_recording_decides_cannot_be_asked_for(
+    store: Store, tmp_path: Path, words: dict[str, object], message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        replay(store, values.write_recording(tmp_path), **words)
+    assert store.runs() == ()
+
+
+def test_a_recording_of_another_problem_is_refused(tmp_path: Path) -> None:
+    file = values.write_recording(tmp_path)
+    with pytest.raises(UsageError, match=r"found problem matmul 8x8x16 .*, recorded matmul 8x8x8 "):
+        run_settings(RunRequest(Matmul(8, 8, 16), f"replay:{file}"), fakes.composition())
+
+
+def test_other_targets_keep_their_parts() -> None:
+    parts = fakes.composition()
+    settings = fakes.settings()
+    assert parts.kind_of_run(settings) is parts.kind(settings.target)
+
+
+def test_a_replay_is_no_target_that_auto_chooses() -> None:
+    status = KIND.status()
+    assert not status.is_available
+    assert "replay:FILE" in status.reason
+
+
+def test_without_a_run_nothing_is_known_of_a_recording() -> None:
+    with pytest.raises(UsageError, match="target replay: found no run, allowed in one"):
+        KIND.source(PROBLEM, "")
+
+
+def test_a_time_is_the_recorded_one_bit_by_bit(store: Store, tmp_path: Path) -> None:
+    tuned = replay(store, values.write_recording(tmp_path), sampler="tpe", trials=14)
+    assert tuned.best is not None
+    assert tuned.best.record is not None
+    assert isinstance(tuned.best.final, Measurement)
+    assert tuned.best.final == tuned.best.record.outcome

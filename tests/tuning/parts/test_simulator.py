@@ -1,0 +1,48 @@
+"""The simulated GPU as a kind of target."""
+
+import pytest
+
+from tuner.core.chips import chip_of
+from tuner.core.errors import TunerError
+from tuner.core.problem import Matmul
+from tuner.core.target_name import TargetName
+from tuner.mlir.fingerprint import SIMULATOR_SOURCES, sources_sha256
+from tuner.tuning.parts.simulator import KIND
+
+PROBLEM = Matmul(16, 16, 16)
+TARGET = TargetName("simulator", "sm_90")
+
+
+def test_it_is_always_there_and_gives_no_times() -> None:
+    status = KIND.status()
+    assert (status.name, status.is_available, status.is_timed) == ("simulator", True, False)
+    assert status.chip == ""
+    assert "ptxas" in status.reason
+
+
+def test_its_machine_is_its_chip() -> None:
+    machine = KIND.machine(TARGET)
+    assert machine.name == "simulator sm_90"
+    assert dict(machine.limits())["max_shared_bytes"] == chip_of("sm_90").max_shared_bytes
+
+
+@pytest.mark.mlir
+def test_a_verdict_is_of_this_simulator() -> None:
+    assert KIND.compiler(TARGET).pipeline_sha256 == sources_sha256(SIMULATOR_SOURCES)
+
+
+def test_the_source_for_a_gpu_has_the_sizes_that_the_script_pads_to() -> None:
+    source = KIND.source(PROBLEM, "// padding: 32 64 16\nmodule {}")
+    assert "memref<32x16xf32" in source
+    assert "tuner.bounds = array<i64: 16, 16>" in source
+
+
+@pytest.mark.mlir
+def test_the_compiler_for_gpus_tells_its_assembler() -> None:
+    assert dict(KIND.compiler(TARGET).packages).keys() == {"numba-cuda-mlir", "ptxas"}
+
+
+@pytest.mark.parametrize("work", [lambda: KIND.vendor(PROBLEM, 1, 0), lambda: KIND.roofline(PROBLEM, 1)])
+def test_without_a_clock_nothing_is_compared_with(work: object) -> None:
+    with pytest.raises(TunerError, match="the simulator has no clock"):
+        work()  # type: ignore[operator]

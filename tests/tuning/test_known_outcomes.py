@@ -1,0 +1,53 @@
+"""What a run recalls, by script or code."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.db import values
+from tuner.core.record import Measurement, Record
+from tuner.db.store import Store
+from tuner.tuning.known_outcomes import KnownOutcomes
+
+SCRIPT, CODE = "1" * 64, "2" * 64
+CUT_OFF = Measurement((1.0,), 1, 1.0, (1.0, 1.0), is_complete=False)
+
+
+def outcome(measured: Measurement) -> Record:
+    return replace(values.outcome(measured), script_sha256=SCRIPT, artifact_sha256=CODE)
+
+
+def known(store: Store, fresh: bool = False) -> KnownOutcomes:
+    return KnownOutcomes(store, store.run(values.begin(store, replace(values.SETTINGS, fresh=fresh))))
+
+
+@pytest.mark.parametrize(("script", "code"), [(values.sha256(values.SCRIPT), ""), ("", "a" * 64)])
+@pytest.mark.parametrize("fresh", [False, True])
+def test_an_earlier_run_is_known_unless_the_run_is_a_fresh_one(
+    store: Store, script: str, code: str, fresh: bool
+) -> None:
+    trial = values.add(store, values.begin(store), 0, values.outcome(values.timed(1e-3), artifact="a" * 64))
+    found = known(store, fresh).recall(script, code)
+    assert (None if found is None else found.reused_from) == (None if fresh else trial)
+
+
+def test_a_fresh_run_repeats_nothing_of_its_own(store: Store) -> None:
+    outcomes = known(store, fresh=True)
+    outcomes.add(7, outcome(values.timed(1e-3)))
+    for script, code in ((SCRIPT, ""), ("", CODE)):
+        found = outcomes.recall(script, code)
+        assert found is not None
+        assert found.reused_from == 7
+
+
+@pytest.mark.parametrize("fresh", [False, True])
+def test_what_was_hopeless_is_not_tried_again(store: Store, fresh: bool) -> None:
+    outcomes = known(store, fresh)
+    outcomes.add(7, outcome(CUT_OFF))
+    found = outcomes.recall(SCRIPT, "")
+    assert found is not None
+    assert (found.outcome, found.reused_from) == (CUT_OFF, 7)
+
+
+def test_what_nobody_knows_is_not_recalled(store: Store) -> None:
+    assert known(store).recall(SCRIPT, "") is None

@@ -1,0 +1,43 @@
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from tests.tuning import fakes
+from tests.tuning.fakes import MACHINE
+from tuner.core.errors import UsageError
+from tuner.core.problem import Matmul
+from tuner.db.store import Store
+from tuner.tuning.interruption import Interruption
+from tuner.tuning.memory_check import GIB, require_memory, require_workers
+from tuner.tuning.run import begin
+
+
+def test_a_problem_that_fits_passes() -> None:
+    require_memory(Matmul(512, 512, 512), MACHINE)
+
+
+@pytest.mark.parametrize("sizes", [(2**31 - 1, 2**31 - 1, 2**31 - 1), (50_000, 50_000, 1), (1, 1, 2**31 - 1)])
+def test_an_enormous_problem_is_refused_with_both_sizes(sizes: tuple[int, int, int]) -> None:
+    with pytest.raises(UsageError, match=r"reference need [\d.]+ GiB, available 8\.0 GiB"):
+        require_memory(Matmul(*sizes), dataclasses.replace(MACHINE, memory_bytes=8 * GIB))
+
+
+def test_a_machine_whose_memory_is_unknown_refuses_nothing() -> None:
+    """That of another tuner's recording, where nothing is allocated."""
+    require_memory(Matmul(100_000, 100_000, 100_000), dataclasses.replace(MACHINE, memory_bytes=0))
+
+
+def test_more_workers_than_the_memory_holds_are_refused() -> None:
+    machine = dataclasses.replace(MACHINE, memory_bytes=2 * GIB)
+    require_workers(10, machine)
+    require_workers(10**6, dataclasses.replace(machine, memory_bytes=0))
+    with pytest.raises(UsageError, match="workers: found 11, allowed 1 to 10: each is a process"):
+        require_workers(11, machine)
+
+
+def test_a_run_with_a_million_processes_does_not_begin(tmp_path: Path) -> None:
+    with Store.open(str(tmp_path / "results.db")) as store:
+        with pytest.raises(UsageError, match="workers: found 1000000, allowed 1 to"):
+            begin(fakes.settings(workers=10**6), fakes.composition(), store, Interruption())
+        assert store.runs() == ()

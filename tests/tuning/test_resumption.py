@@ -1,0 +1,54 @@
+import numpy as np
+
+from tests.fakes import FakeTarget, candidate, order
+from tests.trials import measurement, trial
+from tuner.core.sampler import AbstractSampler
+from tuner.core.target import Effort
+from tuner.tuning.finals import bound_record
+from tuner.tuning.interruption import Interruption
+from tuner.tuning.resumption import ReplayingBench, ReplayingSampler
+from tuner.workers.local_bench import LocalBench
+
+
+class NotingSampler(AbstractSampler):
+    """Proposes 100, 101, ... and writes down what it hears."""
+
+    def __init__(self) -> None:
+        self.heard: list[tuple[object, ...]] = []
+
+    def ask(self, number: int) -> int | None:
+        self.heard.append(("ask", number))
+        return 100 + number
+
+    def tell(self, row: int, value: float | None) -> None:
+        self.heard.append(("tell", row, value))
+
+    def replay(self, number: int, row: int) -> None:
+        self.heard.append(("replay", number, row))
+
+
+def test_stored_rows_come_first_and_the_method_hears_of_them() -> None:
+    method = NotingSampler()
+    sampler = ReplayingSampler(method, (5, 9))
+    assert [sampler.ask(number) for number in range(3)] == [5, 9, 102]
+    sampler.tell(5, 1.0)
+    sampler.replay(7, 3)
+    assert method.heard == [
+        ("replay", 0, 5),
+        ("replay", 1, 9),
+        ("ask", 2),
+        ("tell", 5, 1.0),
+        ("replay", 7, 3),
+    ]
+
+
+def test_stored_outcomes_are_given_without_work() -> None:
+    known = bound_record(trial(0, measurement(5.0)))
+    inner = LocalBench(order(), FakeTarget(), np.random.default_rng(0))
+    bench = ReplayingBench(inner, (known, None), Interruption())
+    for x in (1, 7, 7):
+        bench.start(candidate(x))
+    assert bench.finish(Effort()) is known
+    assert bench.finish(Effort()).record.median_s == 1e-3
+    assert bench.finish(Effort()).record.median_s == 1e-3
+    bench.close()

@@ -1,0 +1,105 @@
+"""Which target a word means: its kind and chip, and what works on a machine."""
+
+import re
+
+import pytest
+
+from tests.tuning import fakes
+from tuner.core.errors import UsageError
+from tuner.core.target_name import TargetName
+from tuner.tuning.parts.real import real_composition
+from tuner.tuning.target_choice import named_target, resolve_target
+from tuner.tuning.target_kind import TargetStatus
+
+NO_GPU = TargetStatus("cuda", False, "no driver")
+
+
+@pytest.mark.parametrize(
+    ("words", "target"),
+    [
+        (("cpu",), TargetName("cpu")),
+        (("simulator",), TargetName("simulator", "sm_90")),
+        (("simulator", "sm_80"), TargetName("simulator", "sm_80")),
+        (("cuda:sm_90a",), TargetName("cuda", "sm_90a")),
+        (("cuda:sm_90a", "sm_90a"), TargetName("cuda", "sm_90a")),
+        (("replay:/data/a:b.t4.json",), TargetName("replay", "/data/a:b.t4.json")),
+    ],
+)
+def test_a_word_names_a_kind_and_its_chip(words: tuple[str, ...], target: TargetName) -> None:
+    word, *chip = words
+    assert named_target(word, real_composition(), *chip) == target
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("simulator", "sm_1"), "^chip: found 'sm_1', allowed sm_80, sm_86, "),
+        (("simulator:",), "^chip: found '', allowed sm_80, "),
+        (("cuda:sm_90", "sm_80"), "^chip: found 'sm_80' beside target 'cuda:sm_90', allowed one of both$"),
+        (("cpu", "sm_80"), "^chip: found 'sm_80' for target cpu, allowed for cuda, simulator$"),
+        (("cpu:avx2",), "^chip: found 'avx2' for target cpu, allowed for cuda, simulator$"),
+        (("replay", "sm_90"), "^chip: found 'sm_90' for target replay, allowed for cuda"),
+        (("teapot",), "^target: found 'teapot', allowed auto, cpu, cuda, simulator, replay$"),
+    ],
+)
+def test_a_word_that_is_wrong_is_named(words: tuple[str, ...], message: str) -> None:
+    word, *chip = words
+    with pytest.raises(UsageError, match=message):
+        named_target(word, real_composition(), *chip)
+
+
+def test_auto_is_the_first_target_that_works() -> None:
+    statuses = (TargetStatus("gpu", False, "no driver"), TargetStatus("cpu", True, "here"))
+    assert resolve_target("auto", fakes.composition(statuses)) == TargetName("cpu")
+
+
+def test_auto_is_never_a_target_without_times() -> None:
+    untimed = TargetStatus("simulator", True, "no clock", is_timed=False)
+    parts = fakes.composition((untimed, NO_GPU, TargetStatus("cpu", True, "here")))
+    assert resolve_target("auto", parts) == TargetName("cpu")
+    with pytest.raises(UsageError, match="chip: found 'sm_80' for target cpu, allowed for simulator, cuda"):
+        resolve_target("auto", parts, "sm_80")
+    with pytest.raises(UsageError, match="found none that works here: simulator: no clock"):
+        resolve_target("auto", fakes.composition((untimed,)))
+
+
+def test_a_target_that_only_compiles_may_be_asked_for() -> None:
+    cuda = TargetStatus("cuda", False, "no driver", is_timed=False, can_compile=True)
+    parts = fakes.composition((cuda,))
+    assert resolve_target("cuda", parts, "sm_80") == TargetName("cuda", "sm_80")
+    with pytest.raises(UsageError, match="chip: found 'sm_1', allowed sm_80, "):
+        resolve_target("cuda:sm_1", parts)
+
+
+def test_auto_prefers_a_gpu_and_takes_its_chip() -> None:
+    statuses = (TargetStatus("cpu", True, "here"), TargetStatus("cuda", True, "NVIDIA H200", chip="sm_90"))
+    parts = fakes.composition(statuses)
+    assert resolve_target("auto", parts) == TargetName("cuda", "sm_90")
+    assert resolve_target("cuda", parts) == TargetName("cuda", "sm_90")
+    assert resolve_target("cpu", parts) == TargetName("cpu")
+    assert resolve_target("cuda", parts, "sm_90a") == TargetName("cuda", "sm_90a")
+
+
+@pytest.mark.parametrize(("word", "chip"), [("cuda:sm_80", ""), ("cuda", "sm_80"), ("auto", "sm_80")])
+def test_code_for_another_chip_than_the_gpu_here_is_refused(word: str, chip: str) -> None:
+    here = TargetStatus("cuda", True, "NVIDIA H200", chip="sm_90")
+    parts = fakes.composition((here,))
+    message = "found cuda:sm_80, the GPU here is sm_90, allowed cuda:sm_90, or simulator:sm_80"
+    with pytest.raises(UsageError, match=message):
+        resolve_target(word, parts, chip)
+
+
+def test_the_default_chip_is_that_of_the_gpu_here() -> None:
+    parts = fakes.composition((TargetStatus("cuda", True, "an A100", chip="sm_80"),))
+    assert resolve_target("cuda", parts) == TargetName("cuda", "sm_80")
+
+
+def test_no_target_that_works_tells_every_reason() -> None:
+    statuses = (TargetStatus("gpu", False, "no driver"), TargetStatus("cpu", False, "no AVX2"))
+    parts = fakes.composition(statuses)
+    with pytest.raises(UsageError, match="found none that works here: gpu: no driver; cpu: no AVX2"):
+        resolve_target("auto", parts)
+    with pytest.raises(UsageError, match="target cpu: not available here: no AVX2"):
+        resolve_target("cpu", parts)
+    with pytest.raises(UsageError, match=re.escape("target: found 'tpu', allowed auto, gpu, cpu")):
+        resolve_target("tpu", parts)

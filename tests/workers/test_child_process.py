@@ -1,0 +1,112 @@
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.fakes import await_death, state_of
+from tuner.workers.child_process import OUTPUT_LIMIT_BYTES, ChildProcess, sleep_until_news, telling_line
+from tuner.workers.protocol import CallRequest, Factory, Message, Ready, Reply, ServiceSpec
+
+
+def spec_of(environment: tuple[tuple[str, str | None], ...] = ()) -> ServiceSpec:
+    return ServiceSpec("echo", Factory("tests.workers.test_worker:Echo"), environment)
+
+
+def hear(child: ChildProcess) -> Message:
+    give_up = time.monotonic() + 10
+    while (message := child.receive()) is None:
+        assert time.monotonic() < give_up
+        sleep_until_news([child], 0.1)
+    return message
+
+
+def ask(child: ChildProcess, method: str, *args: object) -> object:
+    child.send(CallRequest(method, args))
+    reply = hear(child)
+    assert isinstance(reply, Reply)
+    return reply.value
+
+
+@pytest.mark.parametrize(
+    ("output", "line"),
+    [
+        ("", ""),
+        ("one\n  two  \n\n", "two"),
+        (
+            "LLVM ERROR: Cannot select: t5\n  t4: f32 = undef\nIn function: f\n",
+            "LLVM ERROR: Cannot select: t5",
+        ),
+        (
+            "a.cpp:7: void f(): Assertion `x' failed.\n #0 0x1234\n",
+            "a.cpp:7: void f(): Assertion `x' failed.",
+        ),
+        ("<stdin>:1:2: error: no such op\nnote: see\n", "<stdin>:1:2: error: no such op"),
+        ("bell \x07 here", "bell ? here"),
+        ("x" * 1000, "x" * 300),
+    ],
+)
+def test_the_line_that_tells_is_found(output: str, line: str) -> None:
+    assert telling_line(output) == line
+
+
+def test_the_environment_is_the_parents_with_the_specs_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENBLAS_CORETYPE", "Haswell")
+    monkeypatch.setenv("KEPT", "yes")
+    child = ChildProcess(spec_of((("OPENBLAS_CORETYPE", None), ("OMP_NUM_THREADS", "3"))))
+    assert isinstance(hear(child), Ready)
+    names = ("OPENBLAS_CORETYPE", "OMP_NUM_THREADS", "KEPT")
+    assert ask(child, "environment", names) == (None, "3", "yes")
+    child.destroy()
+
+
+def test_a_message_larger_than_the_pipe_crosses_in_both_directions() -> None:
+    child = ChildProcess(spec_of())
+    large = os.urandom(5 << 20)
+    child.send(CallRequest("echo", (large,)))  # before the child reads: must not block
+    assert isinstance(hear(child), Ready)
+    assert hear(child) == Reply(large)
+    child.destroy()
+
+
+def test_a_stopped_group_stands_still_and_goes_on() -> None:
+    child = ChildProcess(spec_of())
+    hear(child)
+    for _ in range(3):
+        child.stop()
+        assert state_of(child.pid) == "T"
+        child.go_on()
+    assert ask(child, "echo", 1) == 1
+    child.stop()
+    assert child.destroy() == "killed by SIGKILL"
+
+
+def test_endless_output_is_cut() -> None:
+    child = ChildProcess(spec_of())
+    hear(child)
+    ask(child, "shout", OUTPUT_LIMIT_BYTES // (1 << 20) + 1)
+    child.cut_output()
+    ask(child, "shout", 1)
+    child.send(CallRequest("die", (signal.SIGTERM,)))
+    while not child.has_ended:
+        sleep_until_news([child], 0.1)
+    assert child.destroy() == "killed by SIGTERM: " + "y" * 300
+
+
+def test_an_unnamed_signal_is_told_by_its_number() -> None:
+    child = ChildProcess(spec_of())
+    hear(child)
+    os.kill(child.pid, 40)
+    assert await_death([child.pid]) == []
+    assert child.destroy() == "killed by signal 40"
+
+
+def test_destroying_reaps_and_closes_everything() -> None:
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    child = ChildProcess(spec_of())
+    assert child.resident_bytes > 0
+    child.destroy()
+    assert state_of(child.pid) == ""
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
+    assert child.resident_bytes == 0

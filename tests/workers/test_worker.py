@@ -1,0 +1,228 @@
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.fakes import BrokenTarget
+from tuner.core.errors import CandidateError, Failure, Stage, TunerError
+from tuner.workers.protocol import Event, Factory, Reply, ServiceSpec
+from tuner.workers.worker import Worker
+
+
+class Echo:
+    """A service for these tests."""
+
+    def __init__(self, announce: Callable[[str], None]) -> None:
+        self._announce = announce
+
+    def echo(self, value: object) -> object:
+        return value
+
+    def environment(self, names: tuple[str, ...]) -> tuple[str | None, ...]:
+        return tuple(os.environ.get(name) for name in names)
+
+    def announce_twice(self) -> str:
+        self._announce("first")
+        self._announce("second")
+        return "done"
+
+    def nap(self, seconds: float) -> float:
+        time.sleep(seconds)
+        return seconds
+
+    def refuse(self) -> None:
+        raise CandidateError(Stage.RESOURCES, "too many registers")
+
+    def lock(self) -> object:
+        return threading.Lock()  # does not pickle
+
+    def shout(self, mebibytes: int) -> None:
+        for _ in range(mebibytes):
+            os.write(2, b"y" * (1 << 20))
+
+    def die(self, number: int) -> None:
+        os.kill(os.getpid(), number)
+        time.sleep(10)
+
+    def slam(self) -> None:
+        """Closes every pipe, as code that turns itself into a daemon does."""
+        os.closerange(3, 256)
+        time.sleep(1000)
+
+    def babble(self) -> None:
+        """Writes garbage where messages go, as a wild pointer may."""
+        for fd in range(3, 256):
+            try:
+                os.write(fd, (7).to_bytes(8, "little") + b"garbage")
+            except OSError:
+                continue
+        time.sleep(1000)
+
+    def die_later(self) -> None:
+        threading.Timer(0.05, os._exit, (4,)).start()
+
+
+class Refusing:
+    """A factory whose process dies."""
+
+    def __init__(self, announce: Callable[[str], None]) -> None:
+        os.write(2, b"LLVM ERROR: no such processor\n")
+        os.abort()
+
+
+class Broken:
+    """A factory that raises."""
+
+    def __init__(self, announce: Callable[[str], None]) -> None:
+        BrokenTarget()
+
+
+def spec_of(name: str) -> ServiceSpec:
+    return ServiceSpec("echo", Factory(f"tests.workers.test_worker:{name}"))
+
+
+@pytest.fixture
+def worker() -> Iterator[Worker]:
+    made = Worker(spec_of("Echo"), memory_bytes=1 << 30)
+    yield made
+    made.kill()
+
+
+def call(worker: Worker, method: str, *args: object, timeout_s: float = 5.0) -> Reply:
+    worker.submit(method, *args, stage=Stage.LOAD, timeout_s=timeout_s)
+    reply = worker.wait()
+    assert isinstance(reply, Reply)
+    return reply
+
+
+def pid_of(worker: Worker) -> int:
+    assert worker.child is not None
+    return worker.child.pid
+
+
+def test_one_child_serves_many_calls(worker: Worker) -> None:
+    assert call(worker, "echo", (1, "two")).value == (1, "two")
+    pid = pid_of(worker)
+    assert call(worker, "echo", None).value is None
+    assert pid_of(worker) == pid
+
+
+def test_a_candidates_error_crosses_as_its_failure(worker: Worker) -> None:
+    assert call(worker, "refuse").value == Failure(Stage.RESOURCES, "too many registers")
+
+
+def test_a_result_that_does_not_pickle_is_a_failure_and_the_child_lives(worker: Worker) -> None:
+    failure = call(worker, "lock").value
+    assert failure == Failure(Stage.LOAD, "TypeError: cannot pickle '_thread.lock' object")
+    assert call(worker, "echo", 1).value == 1
+
+
+def test_an_unknown_method_is_a_failure(worker: Worker) -> None:
+    failure = call(worker, "sing").value
+    assert failure == Failure(Stage.LOAD, "AttributeError: 'Echo' object has no attribute 'sing'")
+
+
+def test_events_wait_for_the_go_ahead(worker: Worker) -> None:
+    worker.submit("announce_twice", stage=Stage.RUN, timeout_s=5.0)
+    assert worker.wait() == Event("first")
+    assert worker.poll() is None
+    worker.go_ahead()
+    assert worker.wait() == Event("second")
+    worker.go_ahead()
+    reply = worker.wait()
+    assert isinstance(reply, Reply)
+    assert reply.value == "done"
+
+
+def test_a_child_that_died_is_replaced(worker: Worker) -> None:
+    first = call(worker, "die", signal.SIGFPE)
+    assert first == Reply(Failure(Stage.LOAD, "killed by SIGFPE"), first.seconds, is_doubtful=False)
+    assert call(worker, "echo", 1).value == 1
+
+
+def test_a_death_after_other_calls_is_doubtful(worker: Worker) -> None:
+    call(worker, "echo", 1)
+    assert call(worker, "die", signal.SIGFPE).is_doubtful
+
+
+def test_a_time_out_after_other_calls_is_not_doubtful(worker: Worker) -> None:
+    call(worker, "echo", 1)
+    reply = call(worker, "nap", 100.0, timeout_s=0.25)
+    assert reply.value == Failure(Stage.LOAD, "timed out after 0.2 s")
+    assert not reply.is_doubtful
+
+
+def test_a_death_between_calls_is_nobodys_failure(worker: Worker) -> None:
+    call(worker, "die_later")
+    first = pid_of(worker)
+    time.sleep(0.3)
+    assert call(worker, "echo", 1).value == 1
+    assert pid_of(worker) != first
+
+
+def test_the_start_of_the_child_does_not_count_against_the_call(worker: Worker) -> None:
+    assert call(worker, "echo", 1, timeout_s=0.02).value == 1  # a child takes longer to start
+
+
+def test_paused_time_does_not_count(worker: Worker) -> None:
+    call(worker, "echo", 1)
+    worker.submit("nap", 0.2, stage=Stage.RUN, timeout_s=0.5)
+    worker.pause()
+    time.sleep(0.6)
+    assert worker.poll() is None
+    worker.resume()
+    reply = worker.wait()
+    assert isinstance(reply, Reply)
+    assert reply.value == 0.2
+    assert reply.seconds < 0.5
+
+
+def test_a_child_that_closed_its_pipes_is_ended(worker: Worker) -> None:
+    assert call(worker, "slam").value == Failure(Stage.LOAD, "killed by SIGKILL")
+
+
+def test_garbage_in_place_of_a_message_ends_the_child(worker: Worker) -> None:
+    failure = call(worker, "babble").value
+    assert isinstance(failure, Failure)
+    assert failure.reason.startswith("sent no message but UnpicklingError: ")
+    assert call(worker, "echo", 1).value == 1
+
+
+@pytest.mark.parametrize(
+    ("service", "reason"),
+    [
+        ("Broken", r"^echo worker did not start: ImportError: no module named 'mlir'$"),
+        ("Refusing", r"^echo worker did not start: killed by SIGABRT: LLVM ERROR: no such processor$"),
+        ("Missing", r"^echo worker did not start: AttributeError: module .* has no attribute 'Missing'$"),
+    ],
+)
+def test_a_child_that_cannot_start_is_no_candidates_failure(service: str, reason: str) -> None:
+    worker = Worker(spec_of(service), 1 << 30)
+    worker.submit("echo", 1, stage=Stage.RUN, timeout_s=5.0)
+    with pytest.raises(TunerError, match=reason):
+        worker.wait()
+    assert worker.child is None
+
+
+def test_a_child_that_starts_for_ever_is_given_up() -> None:
+    now = [0.0]
+    worker = Worker(ServiceSpec("slow", Factory("tests.fakes:_sleep")), 1 << 30, clock=lambda: now[0])
+    worker.start()
+    assert worker.poll() is None
+    now[0] = 61.0
+    with pytest.raises(TunerError, match=r"^slow worker did not start: timed out after 60 s$"):
+        worker.poll()
+
+
+def test_a_busy_worker_takes_no_second_call(worker: Worker) -> None:
+    worker.submit("nap", 1.0, stage=Stage.RUN, timeout_s=5.0)
+    with pytest.raises(RuntimeError, match="echo worker is busy"):
+        worker.submit("echo", 1, stage=Stage.RUN, timeout_s=5.0)
+
+
+def test_an_idle_worker_is_not_waited_for(worker: Worker) -> None:
+    with pytest.raises(RuntimeError, match="echo worker has nothing to wait for"):
+        worker.wait()

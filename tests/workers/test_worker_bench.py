@@ -1,0 +1,238 @@
+"""Drills: candidates that crash, hang, eat memory or lie, in real processes."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.fakes import (
+    BEST_X,
+    await_death,
+    bound,
+    candidate,
+    children_of,
+    fake_factory,
+    is_alive,
+    order,
+    state_of,
+    time_of,
+)
+from tuner.core.bench import AbstractBench
+from tuner.core.candidate import Candidate
+from tuner.core.errors import Failure, Stage, TunerError
+from tuner.core.record import Record
+from tuner.core.target import Effort
+from tuner.workers.limits import Limits
+from tuner.workers.protocol import Factory
+from tuner.workers.services import compile_spec, judge_spec
+from tuner.workers.worker_bench import WorkerBench
+
+# No deed meets another's limit: memory that a machine hands out for the first time can take seconds to touch.
+PATIENT = Limits(compile_timeout_s=60.0, judge_timeout_s=60.0, memory_bytes=300 << 20)
+HURRIED = Limits(compile_timeout_s=0.7, judge_timeout_s=1.0)
+NO_BUDGET = Effort(budget_s=0.0)
+
+DRILLS = {  # (deed, at): stage, reason
+    ("segfault", "compile"): (Stage.COMPILE, r"killed by SIGSEGV$"),
+    ("abort", "compile"): (Stage.COMPILE, r"killed by SIGABRT: LLVM ERROR: Cannot select: t5: f32 = fancy$"),
+    ("loop", "compile"): (Stage.COMPILE, r"timed out after 0.7 s$"),
+    ("hog", "compile"): (Stage.COMPILE, r"exceeded 300 MiB of memory$"),
+    ("exit", "compile"): (Stage.COMPILE, r"exited with status 3$"),
+    ("polite_exit", "compile"): (Stage.COMPILE, r"SystemExit: enough$"),
+    ("unprintable", "compile"): (Stage.COMPILE, r"tests.fakes.UnprintableError: "),
+    ("segfault", "load"): (Stage.RUN, r"killed by SIGSEGV$"),
+    ("loop", "verify"): (Stage.RUN, r"timed out after 1 s$"),
+    ("wrong", "verify"): (Stage.VERIFY, r"element \(0, 1\): found 2, expected 1$"),
+    ("abort", "measure"): (Stage.RUN, r"killed by SIGABRT: LLVM ERROR: Cannot select: t5: f32 = fancy$"),
+    ("sleep", "measure"): (Stage.RUN, r"timed out after 1 s$"),
+    ("hog", "measure"): (Stage.RUN, r"exceeded 300 MiB of memory$"),
+    ("exit", "measure"): (Stage.RUN, r"exited with status 3$"),
+}
+ENDLESS = frozenset({"loop", "sleep"})
+
+
+def bench_of(factory: Factory | None = None, workers: int = 2, limits: Limits = PATIENT) -> WorkerBench:
+    target = factory or fake_factory()
+    specs = compile_spec(target), judge_spec(target)
+    return WorkerBench(order(), *specs, workers, limits, np.random.default_rng(0))
+
+
+@pytest.fixture
+def bench() -> Iterator[AbstractBench]:
+    made = bench_of()
+    yield made
+    made.close()
+
+
+def run(bench: AbstractBench, *candidates: Candidate) -> list[Record]:
+    for chosen in candidates:
+        bench.start(chosen)
+    return [bench.finish(NO_BUDGET).record for _ in candidates]
+
+
+@pytest.fixture(scope="module")
+def drilled() -> dict[tuple[str, str], tuple[Record, Record]]:
+    """Every drill, each followed by an honest candidate that is slower than all of them."""
+    found: dict[tuple[str, str], tuple[Record, Record]] = {}
+    for limits, is_endless in ((PATIENT, False), (HURRIED, True)):
+        drills = [(deed, at) for deed, at in DRILLS if (deed in ENDLESS) == is_endless]
+        bench = bench_of(limits=limits)
+        chosen = [made for deed, at in drills for made in (candidate(BEST_X, deed, at), candidate(3))]
+        records = run(bench, *chosen)
+        bench.close()
+        found |= dict(zip(drills, zip(records[::2], records[1::2], strict=True), strict=True))
+    return found
+
+
+@pytest.mark.parametrize(("deed", "at"), DRILLS)
+def test_a_hostile_candidate_is_a_failure_and_the_run_goes_on(
+    deed: str, at: str, drilled: dict[tuple[str, str], tuple[Record, Record]]
+) -> None:
+    stage, reason = DRILLS[deed, at]
+    hostile, honest = drilled[deed, at]
+    assert isinstance(hostile.outcome, Failure)
+    assert hostile.outcome.stage == stage
+    assert re.search(reason, hostile.outcome.reason), hostile.outcome.reason
+    assert honest.median_s == time_of(3)
+
+
+def test_no_hostile_candidate_wins(drilled: dict[tuple[str, str], tuple[Record, Record]]) -> None:
+    records = [record for pair in drilled.values() for record in pair]
+    assert {record.candidate for record in records if record.median_s is not None} == {candidate(3)}
+
+
+def test_garbage_on_stdout_and_stderr_does_no_harm(bench: AbstractBench) -> None:
+    records = run(bench, candidate(3, "babble", "compile"), candidate(4, "babble", "measure"))
+    assert [record.median_s for record in records] == [time_of(3), time_of(4)]
+
+
+def test_a_crash_that_an_earlier_candidate_caused_is_not_blamed_on_the_next(bench: AbstractBench) -> None:
+    records = run(bench, candidate(3, "scar", "load"), candidate(4, "crash_if_used", "load"))
+    assert [record.median_s for record in records] == [time_of(3), time_of(4)]
+
+
+def test_the_process_of_a_wrong_candidate_judges_no_other(bench: AbstractBench) -> None:
+    run(bench, candidate(2), candidate(3, "scar", "load"))
+    before = set(children_of(os.getpid()))
+    run(bench, candidate(3, "wrong", "verify"))
+    assert len(before - set(children_of(os.getpid()))) == 1
+
+
+def test_a_grandchild_ends_with_a_candidate_that_hangs(tmp_path: Path) -> None:
+    note = tmp_path / "pid"
+    bench = bench_of(limits=HURRIED)
+    (record,) = run(bench, candidate(3, "grandchild", "verify", note=str(note)))
+    bench.close()
+    assert record.outcome == Failure(Stage.RUN, "timed out after 1 s")
+    assert await_death([int(note.read_text())]) == []
+
+
+def test_a_time_out_grows_with_the_incumbent() -> None:
+    bench = bench_of(limits=Limits(judge_timeout_s=0.2))
+    try:
+        bench.start(candidate(3, "sleep", "measure"))
+        record = bench.finish(Effort(budget_s=0.0, stop_above_s=0.02)).record
+    finally:
+        bench.close()
+    assert record.outcome == Failure(Stage.RUN, "timed out after 0.6 s")  # 0.2 + 20 calls
+
+
+def test_nothing_compiles_while_a_candidate_is_timed(tmp_path: Path) -> None:
+    factory = Factory("tests.fakes:ClockedTarget", (str(tmp_path), 0.25, 0.1))
+    bench = bench_of(factory, limits=Limits())
+    records = run(bench, *(candidate(x) for x in range(8)))
+    bench.finals(tuple(map(bound, records[:2])), NO_BUDGET)
+    bench.close()
+    timings = [json.loads(path.read_text()) for path in tmp_path.glob("timing-*")]
+    compiles = [json.loads(path.read_text()) for path in tmp_path.glob("compile-*")]
+    assert (len(timings), len(compiles)) == (9, 10)
+    inside = [tick for ticks in compiles for tick in ticks for start, end in timings if start < tick < end]
+    spanned = [1 for ticks in compiles for start, end in timings if ticks[0] < start and end < ticks[-1]]
+    assert inside == []
+    assert spanned  # else the test would show nothing
+
+
+def test_pauses_do_not_count_against_the_time_limit_of_a_compile(tmp_path: Path) -> None:
+    factory = Factory("tests.fakes:ClockedTarget", (str(tmp_path), 0.3, 0.6))
+    bench = bench_of(factory, limits=Limits(compile_timeout_s=0.6))
+    records = run(bench, *(candidate(x) for x in range(3)))
+    bench.close()
+    assert [record.status for record in records] == ["measured"] * 3
+
+
+def test_closing_leaves_no_process_and_no_zombie() -> None:
+    before = set(children_of(os.getpid()))
+    bench = bench_of()
+    run(bench, candidate(3), candidate(3, "segfault", "load"))
+    bench.start(candidate(4, "loop", "compile"))
+    started = set(children_of(os.getpid())) - before
+    bench.close()
+    assert len(started) == 3
+    assert set(children_of(os.getpid())) <= before
+
+
+def test_an_interrupted_bench_can_be_closed() -> None:
+    before = set(children_of(os.getpid()))
+    bench = bench_of(limits=Limits())
+    bench.start(candidate(3, "sleep", "measure"))
+    bench.start(candidate(4, "sleep", "compile"))
+    timer = threading.Timer(0.6, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        bench.finish(NO_BUDGET)
+    bench.close()
+    timer.join()
+    assert set(children_of(os.getpid())) <= before
+
+
+PARENT = """
+import time
+from tests.fakes import candidate
+from tests.workers.test_worker_bench import bench_of, NO_BUDGET
+from tuner.workers.limits import Limits
+bench = bench_of(limits=Limits())
+bench.start(candidate(1))
+bench.finish(NO_BUDGET)
+bench.start(candidate(3, "loop", "{at}"))
+bench.start(candidate(4, "loop", "compile"))
+print("at work", flush=True)
+bench.finish(NO_BUDGET)
+"""
+
+
+@pytest.mark.parametrize("at", ["compile", "measure"])
+def test_kill_9_of_the_tuner_leaves_no_child(at: str) -> None:
+    """At ``measure`` the compile children are stopped: they must die as well."""
+    parent = subprocess.Popen([sys.executable, "-c", PARENT.format(at=at)], stdout=subprocess.PIPE)
+    with parent:
+        assert parent.stdout is not None
+        assert parent.stdout.readline() == b"at work\n"
+        time.sleep(0.3)
+        children = children_of(parent.pid)
+        stopped = [pid for pid in children if state_of(pid) == "T"]
+        parent.kill()
+    assert len(children) == 3
+    assert len(stopped) == (2 if at == "measure" else 0)
+    assert await_death(children) == []
+
+
+def test_a_compiler_that_cannot_start_ends_the_run_with_the_reason() -> None:
+    bench = bench_of(Factory("tests.fakes:BrokenTarget"))
+    with pytest.raises(TunerError, match=r"worker did not start: ImportError: no module named 'mlir'"):
+        run(bench, candidate(3))
+    bench.close()
+    assert not any(is_alive(pid) for pid in children_of(os.getpid()))
+
+
+def test_a_bench_needs_a_worker() -> None:
+    with pytest.raises(ValueError, match=r"workers: found 0, allowed 1 or more"):
+        bench_of(workers=0)

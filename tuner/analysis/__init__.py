@@ -1,0 +1,1 @@
+"""Pure functions over finished trials: the answer, ablation, mining, the nearest tasks."""

@@ -1,0 +1,184 @@
+"""What each knob and each strategy gave a run: the best time with the choice free, and with it held.
+
+A knob is held at its value in the first measured trial of the strategy, where the search began; and it is
+kept from its best value. The best of few trials is slower than the best of many: ``chance`` says how likely a
+knob without any effect is to show as much.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import exp
+
+from tuner.analysis.hypergeometric import log_chance_of_one_kind
+from tuner.analysis.ped_anova import importances
+from tuner.core.candidate import Value
+from tuner.core.record import Measurement, Record
+from tuner.core.runs import StoredTrial
+
+MEASURED_MIN = 20  # trials of a strategy: with fewer, nearly any knob looks important
+HELD_MIN = 3  # trials that hold a value, for a figure
+
+
+@dataclass(frozen=True)
+class Gain:
+    """How much slower the best of some trials is than the best of all."""
+
+    slower: float  # 0.2: 20 % more time
+    interval: tuple[float, float]  # from the 95 % intervals of both times
+    trials: int  # measured, of which it is the best
+    chance: float  # that as many trials drawn from all would be as slow or slower
+
+
+@dataclass(frozen=True)
+class KnobAblation:
+    """What it gave to leave one knob free."""
+
+    knob: str
+    is_structural: bool  # its values are texts: other code, not other numbers
+    best: Value
+    held: Value
+    gain: Gain | None  # of leaving it free, over holding it; None: too few trials hold it
+    without_best: Gain | None  # of its best value, over all others; None: too few trials have another
+    importance: float  # share of PED-ANOVA over the knobs
+
+
+@dataclass(frozen=True)
+class StrategyAblation:
+    """What became of one strategy."""
+
+    strategy: str
+    trials: int
+    failed: int
+    best_s: float | None  # None: none was timed
+    gain: Gain | None  # of the best strategy over this one; None: too few timed
+
+
+@dataclass(frozen=True)
+class Ablation:
+    """What the choices of a run gave."""
+
+    strategy: str  # of the best trial
+    measured: int  # trials of it
+    knobs: tuple[KnobAblation, ...]  # those that took more than one value, the largest gain first
+    strategies: tuple[StrategyAblation, ...]  # fastest first
+
+
+@dataclass(frozen=True)
+class TooFew:
+    """Why there is no ablation."""
+
+    strategy: str  # of the best trial; "" where none was measured
+    measured: int
+
+    @property
+    def reason(self) -> str:
+        """Returns what was found and what is allowed."""
+        of = f" of {self.strategy}" if self.strategy else ""
+        return f"ablation: found {self.measured} measured trials{of}, allowed {MEASURED_MIN} or more"
+
+
+@dataclass(frozen=True)
+class _Timed:
+    number: int
+    record: Record
+    time: Measurement
+
+    @property
+    def strategy(self) -> str:
+        return self.record.candidate.strategy
+
+    @property
+    def knobs(self) -> dict[str, Value]:
+        return dict(self.record.candidate.choices)
+
+
+def ablate(trials: tuple[StoredTrial, ...]) -> Ablation | TooFew:
+    """Returns what the choices of a run's trials gave, by first timings: finals are of other minutes."""
+    timed = sorted(_timed(trials), key=lambda each: each.time.median_s)
+    if not timed:
+        return TooFew("", 0)
+    best = timed[0]
+    own = [each for each in timed if each.strategy == best.strategy]
+    if len(own) < MEASURED_MIN:
+        return TooFew(best.strategy, len(own))
+    return Ablation(best.strategy, len(own), _knobs(own), _strategies(trials, timed))
+
+
+def _timed(trials: Iterable[StoredTrial]) -> Iterable[_Timed]:
+    for trial in trials:
+        if trial.record is not None and isinstance(trial.record.outcome, Measurement):
+            yield _Timed(trial.number, trial.record, trial.record.outcome)
+
+
+def _knobs(own: list[_Timed]) -> tuple[KnobAblation, ...]:
+    """Returns the ablation of each knob; ``own`` are the trials of one strategy, fastest first."""
+    importance = importances([each.knobs for each in own], [each.time.median_s for each in own])
+    names = [name for name in own[0].knobs if len({each.knobs[name] for each in own}) > 1]
+    found = [_knob(name, own, importance[name]) for name in names]
+    return tuple(sorted(found, key=_rank))
+
+
+def _rank(knob: KnobAblation) -> tuple[float, float]:
+    """Sorts by the larger of both gains, the largest first."""
+    gains = [gain.slower for gain in (knob.gain, knob.without_best) if gain is not None]
+    return -max(gains, default=0.0), -knob.importance
+
+
+def _knob(name: str, own: list[_Timed], importance: float) -> KnobAblation:
+    held = min(own, key=lambda each: each.number).knobs[name]
+    best = own[0].knobs[name]
+    return KnobAblation(
+        knob=name,
+        is_structural=isinstance(best, str),
+        best=best,
+        held=held,
+        gain=_gain(own, [place for place, each in enumerate(own) if each.knobs[name] == held]),
+        without_best=_gain(own, [place for place, each in enumerate(own) if each.knobs[name] != best], 1),
+        importance=importance,
+    )
+
+
+def _strategies(trials: tuple[StoredTrial, ...], timed: list[_Timed]) -> tuple[StrategyAblation, ...]:
+    """Returns what became of each strategy; ``timed`` are the trials of all, fastest first."""
+    records = [trial.record for trial in trials if trial.record is not None]
+    every = (*(each.record for each in timed), *records)
+    names = dict.fromkeys(record.candidate.strategy for record in every)
+    return tuple(_strategy(name, records, timed) for name in names)
+
+
+def _strategy(name: str, records: list[Record], timed: list[_Timed]) -> StrategyAblation:
+    statuses = [record.status for record in records if record.candidate.strategy == name]
+    places = [place for place, each in enumerate(timed) if each.strategy == name]
+    return StrategyAblation(
+        strategy=name,
+        trials=len(statuses),
+        failed=statuses.count("failed"),
+        best_s=timed[places[0]].time.median_s if places else None,
+        gain=_gain(timed, places),
+    )
+
+
+def _gain(every: list[_Timed], places: list[int], never: int = 0) -> Gain | None:
+    """Compares the best of some trials with the best of all; ``every`` is sorted, fastest first.
+
+    ``never`` of the fastest cannot be among them, by how they were chosen.
+    """
+    if len(places) < HELD_MIN:
+        return None
+    some, best = every[places[0]].time, every[0].time
+    faster = sum(
+        each.time.median_s < some.median_s for each in every
+    )  # trials of equal code are equally fast
+    chance = _chance(faster=max(0, faster - never), held=len(places), every=len(every) - never)
+    if places[0] == 0:
+        return Gain(0.0, (0.0, 0.0), len(places), chance)
+    low = some.interval_s[0] / best.interval_s[1] - 1
+    high = some.interval_s[1] / best.interval_s[0] - 1
+    return Gain(some.median_s / best.median_s - 1, (low, high), len(places), chance)
+
+
+def _chance(faster: int, held: int, every: int) -> float:
+    """Returns how likely ``held`` trials drawn from all have none among the ``faster`` fastest."""
+    if held + faster > every:
+        return 0.0
+    return exp(log_chance_of_one_kind(held, every - faster, every))

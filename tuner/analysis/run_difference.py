@@ -1,0 +1,61 @@
+"""What two runs with the same settings did differently, trial by trial. Clocks and ids do not count."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tuner.core.runs import StoredTrial
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One thing about one trial that is not the same in both runs."""
+
+    number: int  # of the trial
+    what: str
+    first: str
+    second: str
+
+    @property
+    def text(self) -> str:
+        """Returns one line for people."""
+        return f"trial {self.number}: {self.what}: {self.first} in the first run, {self.second} in the second"
+
+
+def differences(first: tuple[StoredTrial, ...], second: tuple[StoredTrial, ...]) -> tuple[Difference, ...]:
+    """Returns what differs: at most one thing per trial, the first of proposal, outcome, origin, final."""
+    ours, theirs = _facts(first), _facts(second)
+    return tuple(
+        Difference(number, name, a, b)
+        for number in sorted({*ours, *theirs})
+        for name, a, b in list(_unequal(ours.get(number, {}), theirs.get(number, {})))[:1]
+    )
+
+
+def _unequal(first: dict[str, object], second: dict[str, object]) -> Iterator[tuple[str, str, str]]:
+    for name in {**first, **second}:
+        a, b = first.get(name), second.get(name)
+        if a != b:
+            yield name, str(a), str(b)
+
+
+def _facts(trials: tuple[StoredTrial, ...]) -> dict[int, dict[str, object]]:
+    """Returns by number what must be the same however often a run was interrupted."""
+    numbers = {trial.id: trial.number for trial in trials}
+    return {trial.number: dict(_facts_of(trial, numbers)) for trial in trials}
+
+
+def _facts_of(trial: StoredTrial, numbers: dict[int, int]) -> Iterator[tuple[str, object]]:
+    yield "row", trial.row
+    record = trial.record
+    yield "outcome", None if record is None else record.outcome
+    if record is not None:
+        yield "knobs", record.candidate.text
+        yield "verdict", record.verdict
+        yield "script", record.script_sha256
+        yield "code", record.artifact_sha256
+        origin = record.reused_from
+        yield (
+            "reused from",
+            origin if origin is None else numbers.get(origin, f"trial {origin} of another run"),
+        )
+    yield "final", trial.final

@@ -1,0 +1,171 @@
+"""``python -m tuner measure --bundle FILE``: the one command that runs where only numpy and a driver are."""
+
+import argparse
+import datetime
+import json
+import sys
+import time
+import traceback
+import uuid
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NoReturn
+
+from tuner.bundle.archive import Bundle, read_bundle
+from tuner.bundle.measure.service import gpu_judge_factory
+from tuner.bundle.measure.session import Gpu, MeasuringCounts, MeasuringOrder, MeasuringSession, runnable
+from tuner.bundle.measure.summary import best_lines, summary_document
+from tuner.bundle.results import ResultsFile, read_results
+from tuner.core.chips import Chip, chip_of
+from tuner.core.errors import TunerError, UsageError
+from tuner.core.measured_elsewhere import ElsewhereResults, MeasuringProvenance
+from tuner.core.problem import Problem
+from tuner.core.runs import Vendor
+from tuner.core.target import Effort
+from tuner.runtime.cuda.probe import describe_gpu, machine_of
+from tuner.version import __version__
+
+DEFAULT_SECONDS = 300.0
+DONE, FAILED, MISUSED, INTERRUPTED = 0, 1, 2, 130
+EXAMPLE = "Example: tuner measure --pending --bundle pending.bundle --seconds 300"
+NO_BUNDLE = "measure: found no --bundle FILE, allowed without one where the whole of tuner is installed"
+
+
+@dataclass(frozen=True)
+class MeasuringRequest:
+    """What the user asked for."""
+
+    bundle: Path
+    seconds: float = DEFAULT_SECONDS
+    results: Path | None = None  # None: beside the bundle
+    as_json: bool = False
+    is_local: bool = False  # the results go into a database by themselves
+
+    def __post_init__(self) -> None:
+        """Raises UsageError for a time that is none."""
+        if not 0 < self.seconds < 1e9:
+            raise UsageError(f"seconds: found {self.seconds:g}, allowed more than 0")
+
+    @property
+    def results_file(self) -> Path:
+        """Returns where the results go."""
+        return self.results or self.bundle.with_name(f"{self.bundle.name}.results.jsonl")
+
+
+def main(words: list[str]) -> int:
+    """Runs the command; returns its exit code. Errors are one line."""
+    try:
+        return measure(_request(words), gpu_here)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except Exception as error:  # noqa: BLE001 - the last frame: users get a line, --debug the rest
+        if "--debug" in words:
+            traceback.print_exc()
+        return _told(error)
+
+
+def measure(request: MeasuringRequest, find_gpu: Callable[[], Gpu]) -> int:
+    """Measures a bundle, tells what came of it, returns the exit code. Raises TunerError.
+
+    The bundle is read before a GPU is looked for: what is wrong with a file can be told on any machine.
+    """
+    began_s = time.monotonic()
+    bundle = read_bundle(request.bundle)
+    gpu = find_gpu()
+    runnable(bundle.trials, gpu.facts)  # before a file is begun
+    path = request.results_file
+    known = _known(path, bundle, gpu)
+    order = MeasuringOrder(bundle, request.seconds, known)
+    with closing(ResultsFile(path, known.provenance)) as file:
+        counts = MeasuringSession(order, gpu, file.append, _tell).run()
+    results = read_results(path)
+    _tell_end(request, counts, results, time.monotonic() - began_s)
+    return FAILED if counts.failed and not counts.measured else DONE
+
+
+def gpu_here() -> Gpu:
+    """Returns the GPU of this machine, with the real ways to judge and to compare. Raises DeviceError."""
+    return Gpu(describe_gpu().facts, gpu_judge_factory, _vendor)
+
+
+def _vendor(problem: Problem, effort: Effort, seed: int) -> Vendor:
+    from tuner.tuning.parts.cuda import gpu_vendor
+
+    return gpu_vendor(problem, effort, seed)
+
+
+def _known(path: Path, bundle: Bundle, gpu: Gpu) -> ElsewhereResults:
+    """Returns what the results file holds already, of the same bundle and machine."""
+    provenance = MeasuringProvenance(
+        session=str(uuid.uuid4()),
+        bundle=bundle.sha256,
+        tuner=__version__,
+        started=datetime.datetime.now(datetime.UTC),
+        machine=machine_of(_chip(gpu), gpu.facts),
+        driver=gpu.facts.driver_version,
+    )
+    if not path.exists() or path.stat().st_size == 0:
+        return ElsewhereResults(provenance, ())
+    known = read_results(path)
+    theirs = known.provenance
+    if replace(theirs, session=provenance.session, started=provenance.started) != provenance:
+        what = f"of bundle {theirs.bundle[:12]} on {theirs.machine.name}, tuner {theirs.tuner}"
+        raise UsageError(
+            f"{path}: found results {what}; allowed those of this bundle here, or --results FILE"
+        )
+    return known
+
+
+def _chip(gpu: Gpu) -> Chip:
+    return chip_of(gpu.facts.chip)
+
+
+def _tell_end(
+    request: MeasuringRequest, counts: MeasuringCounts, results: ElsewhereResults, seconds: float
+) -> None:
+    path = request.results_file
+    if request.as_json:
+        print(json.dumps(summary_document(str(path), counts, results, seconds), indent=2, allow_nan=False))
+        return
+    for line in best_lines(results):
+        print(line)
+    print(f"{counts.measured} measured, {counts.failed} failed, {counts.left} left for want of time", end="")
+    print(f", {counts.other_chips} for other chips" if counts.other_chips else "")
+    if not request.is_local:
+        print(f"next, where the bundle was made: tuner bundle import {path}")
+
+
+def _tell(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def _request(words: list[str]) -> MeasuringRequest:
+    parser = _Parser(prog="tuner measure", description=__doc__, epilog=EXAMPLE, allow_abbrev=False)
+    parser.add_argument("--pending", action="store_true", help="measure what has no time (always so)")
+    parser.add_argument("--bundle", type=Path, metavar="FILE", help="made by: tuner bundle export")
+    parser.add_argument("--seconds", type=float, default=DEFAULT_SECONDS, help="begin nothing after so long")
+    parser.add_argument("--results", type=Path, metavar="FILE", help="default: beside the bundle")
+    parser.add_argument("--json", action="store_true", help="print one JSON document on stdout")
+    parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
+    found: Any = parser.parse_args(words)
+    if found.bundle is None:
+        raise UsageError(NO_BUNDLE)
+    return MeasuringRequest(found.bundle, found.seconds, found.results, found.json)
+
+
+class _Parser(argparse.ArgumentParser):
+    """Raises what is wrong instead of printing its usage."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raises UsageError."""
+        raise UsageError(f"measure: {message}")
+
+
+def _told(error: Exception) -> int:
+    """Prints the error as one line; returns the exit code."""
+    is_ours = isinstance(error, TunerError | OSError)
+    line = str(error) if is_ours else f"defect: {type(error).__name__}: {error} (--debug shows where)"
+    _tell(f"tuner: {' '.join(line.split())}")
+    return MISUSED if isinstance(error, UsageError) else FAILED

@@ -1,0 +1,95 @@
+"""The child process that owns the GPU, as its parent sees it: one candidate's loss is no other's."""
+
+from dataclasses import replace
+from typing import final
+
+from tuner.bundle.measure.service import Judged, measuring_spec
+from tuner.core.bench import FinalTimes
+from tuner.core.errors import RAN, Failure, Stage
+from tuner.core.measured_elsewhere import CUBIN
+from tuner.core.pending_trial import PendingTrial
+from tuner.core.problem import Problem
+from tuner.core.target import Artifact, Effort
+from tuner.payload.sampled_reference import WHOLE_FLOP
+from tuner.tuning.parts.child_call import memory_beside
+from tuner.workers.group_timing import Group
+from tuner.workers.limits import GPU_CALLS, REFERENCE_FLOP_PER_S, Limits
+from tuner.workers.protocol import Factory, Reply
+from tuner.workers.worker import Worker
+
+COLD_S = 40.0  # for a process, a context, inputs to draw and to upload, on a busy machine
+WARM_S = 15.0  # for code to load, fresh inputs and comparing, where the rest is there
+SLOWEST_FLOP_PER_S = 2e11  # 0.3 % of what an H200 does in f32 without tensor cores; what is slower hangs
+LIMITS = Limits(slowest_flop_per_s=SLOWEST_FLOP_PER_S, calls=GPU_CALLS)
+
+
+@final
+class GpuChild:
+    """Judges the programs of one problem; a process that was lost or had to be ended is replaced."""
+
+    def __init__(self, problem: Problem, judge: Factory) -> None:
+        self._problem = problem
+        self._worker = Worker(measuring_spec(judge), memory_beside(problem))
+        self._is_warm = False
+
+    def judge(
+        self, trial: PendingTrial, effort: Effort, seed: int, within_s: float
+    ) -> Judged | Failure | None:
+        """Returns what became of a candidate; None where ``within_s`` was over before that was known."""
+        limit_s = allowed_s(self._problem, effort, 1, self._is_warm)
+        judged = self._asked("judge", artifact_of(trial, CUBIN), effort, seed, within_s, limit_s)
+        assert not isinstance(judged, FinalTimes)
+        return judged
+
+    def finals(
+        self, artifacts: tuple[Artifact, ...], effort: Effort, seed: int, within_s: float
+    ) -> FinalTimes:
+        """Times programs again, interleaved with cuBLAS; none where that failed or took too long."""
+        group = Group(artifacts, has_vendor=True)
+        limit_s = allowed_s(self._problem, effort, group.size, is_warm=False)  # to compare the library's C
+        found = self._asked("finals", group, effort, seed, within_s, limit_s)
+        return found if isinstance(found, FinalTimes) else FinalTimes(())
+
+    def close(self) -> None:
+        """Ends the process, whatever it is doing."""
+        self._worker.kill()
+
+    def _asked(
+        self, method: str, work: object, effort: Effort, seed: int, within_s: float, limit_s: float
+    ) -> Judged | Failure | FinalTimes | None:
+        self._worker.submit(
+            method,
+            *(self._problem, work, effort, seed),
+            stage=Stage.RUN,
+            timeout_s=min(limit_s, max(within_s, 0.1)),
+        )
+        while not isinstance(news := self._worker.wait(), Reply):
+            self._worker.go_ahead()
+        if news.is_doubtful:  # an earlier candidate may be to blame: again in a fresh process
+            self._is_warm = False
+            limit_s += COLD_S + compared_s(self._problem)
+            return self._asked(method, work, effort, seed, within_s - news.seconds, limit_s)
+        has_run = isinstance(news.value, Failure) and news.value.stage in RAN
+        if has_run:
+            self._worker.kill()
+        self._is_warm = not has_run and (self._is_warm or not isinstance(news.value, Failure))
+        is_cut = has_run and within_s < limit_s and news.seconds >= within_s  # too early to call it a hang
+        value: Judged | Failure | FinalTimes = news.value
+        return None if is_cut else value
+
+
+def allowed_s(problem: Problem, effort: Effort, programs: int, is_warm: bool) -> float:
+    """Returns how long programs may take until they count as hanging."""
+    start_s = WARM_S if is_warm else COLD_S + compared_s(problem)
+    return start_s + programs * LIMITS.timing_s(problem, effort, effort.stop_above_s)
+
+
+def compared_s(problem: Problem) -> float:
+    """Returns how long the float64 product that C is compared with may take."""
+    return min(problem.flop, WHOLE_FLOP) / REFERENCE_FLOP_PER_S
+
+
+def artifact_of(trial: PendingTrial, code: str) -> Artifact:
+    """Returns a candidate's program as a judge takes it, with its machine code or without."""
+    program = trial.program if code == CUBIN else replace(trial.program, cubin=b"")
+    return Artifact(program.ptx, trial.artifact_sha256, (), program=program)

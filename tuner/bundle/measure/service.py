@@ -1,0 +1,68 @@
+"""What the child process of a measuring serves: it owns the GPU, and may be lost with a candidate."""
+
+from dataclasses import dataclass, replace
+
+from tuner.core.bench import FinalTimes
+from tuner.core.errors import CandidateError, Stage
+from tuner.core.measured_elsewhere import CUBIN, PTX
+from tuner.core.problem import Problem
+from tuner.core.target import Artifact, Effort
+from tuner.payload.sampled_reference import compare_sampled
+from tuner.targets.gpu.judge import GpuJudge
+from tuner.tuning.parts.vendor import gpu_library_environment
+from tuner.workers.group_timing import Group
+from tuner.workers.judge import Judgement
+from tuner.workers.protocol import Factory, ServiceSpec
+from tuner.workers.services import Announce, JudgeService
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A verdict with its time, and which code ran."""
+
+    judgement: Judgement
+    code: str  # CUBIN or PTX
+
+
+class MeasuringService:
+    """Verifies and times programs; machine code that the driver does not take is replaced by its PTX."""
+
+    def __init__(self, announce: Announce, judge: Factory) -> None:
+        self._service = JudgeService(announce, judge)
+
+    def judge(self, problem: Problem, artifact: Artifact, effort: Effort, seed: int) -> Judged:
+        """Returns verdict and time. Raises CandidateError; that of the machine code if neither is taken."""
+        program = artifact.program
+        assert program is not None
+        try:
+            judgement = self._service.judge(problem, artifact, effort, seed)
+            return Judged(judgement, CUBIN if program.cubin else PTX)
+        except CandidateError as error:
+            if error.stage is not Stage.LOAD or not program.cubin or not program.ptx:
+                raise
+            refused = error
+        try:
+            bare = replace(artifact, program=replace(program, cubin=b""))
+            return Judged(self._service.judge(problem, bare, effort, seed), PTX)
+        except CandidateError as error:
+            raise (refused if error.stage is Stage.LOAD else error) from error
+
+    def finals(self, problem: Problem, group: Group, effort: Effort, seed: int) -> FinalTimes:
+        """Times a group interleaved; None for a program that does not load."""
+        return self._service.finals(problem, group, effort, seed)
+
+
+def gpu_judge(chip: str) -> GpuJudge:
+    """Returns the judge of the GPU here; problems too large for that are compared by rows."""
+    return GpuJudge(chip, compare=compare_sampled)
+
+
+def gpu_judge_factory(chip: str) -> Factory:
+    """Describes that judge."""
+    return Factory("tuner.bundle.measure.service:gpu_judge", (chip,))
+
+
+def measuring_spec(judge: Factory) -> ServiceSpec:
+    """Describes a child that measures with the judge that the factory builds."""
+    factory = Factory("tuner.bundle.measure.service:MeasuringService", (judge,))
+    return ServiceSpec("measure", factory, gpu_library_environment())

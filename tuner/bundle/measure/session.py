@@ -1,0 +1,249 @@
+"""One measuring: problem by problem, the most promising candidate first, everything written down at once."""
+
+import contextlib
+import datetime
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from tuner.bundle.archive import Bundle
+from tuner.bundle.measure.gpu_child import GpuChild, artifact_of
+from tuner.bundle.measure.service import Judged
+from tuner.bundle.results import Line
+from tuner.bundle.static_ranking import best_first
+from tuner.core.chips import chip_of
+from tuner.core.device import DeviceError
+from tuner.core.errors import Failure, TunerError, UsageError
+from tuner.core.measured_elsewhere import (
+    CUBIN,
+    PTX,
+    ElsewhereResults,
+    FinalTime,
+    MeasuredTrial,
+    NoiseFloor,
+    VendorTime,
+)
+from tuner.core.pending_trial import PendingTrial
+from tuner.core.problem import Problem
+from tuner.core.record import Measurement
+from tuner.core.runs import Vendor
+from tuner.core.target import Effort
+from tuner.runtime.cuda.facts import CudaFacts
+from tuner.runtime.cuda.probe import require_chip
+from tuner.tuning.ask_tell import HOPELESS
+from tuner.tuning.finals import FINAL_EFFORT, FINALISTS, noise_of
+from tuner.workers.protocol import Factory
+
+FINALS_SHARE = 0.1  # of a problem's time, kept for timing the best again
+LEAST_S = 1.0  # no candidate is begun with less
+
+Clock = Callable[[], float]
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """How to measure: the real parts, or those of a test."""
+
+    facts: CudaFacts
+    judge: Callable[[str], Factory]  # of a chip
+    vendor: Callable[[Problem, Effort, int], Vendor]  # (problem, effort, seed); raises TunerError
+
+
+@dataclass(frozen=True)
+class MeasuringOrder:
+    """What to measure, and how long."""
+
+    bundle: Bundle
+    seconds: float
+    known: ElsewhereResults  # of an earlier part of the same measuring
+
+
+@dataclass(frozen=True)
+class MeasuringCounts:
+    """What a measuring came to."""
+
+    measured: int = 0
+    failed: int = 0
+    left: int = 0  # for want of time
+    other_chips: int = 0  # whose code this GPU does not run
+
+
+class MeasuringSession:
+    """Measures what is pending. ``keep`` is given every line when it is known, ``tell`` what people read."""
+
+    def __init__(
+        self,
+        order: MeasuringOrder,
+        gpu: Gpu,
+        keep: Callable[[Line], None],
+        tell: Callable[[str], None],
+        clock: Clock = time.monotonic,
+    ) -> None:
+        self._order = order
+        self._gpu = gpu
+        self._keep = keep
+        self._tell = tell
+        self._clock = clock
+        self._end_s = clock() + order.seconds
+        self._counts = MeasuringCounts()
+        self._seeds = {trial.origin: place for place, trial in enumerate(order.bundle.trials)}
+
+    def run(self) -> MeasuringCounts:
+        """Measures until all is done or the time is over."""
+        groups = self._groups()
+        for number, group in enumerate(groups):
+            left_s = self._end_s - self._clock()
+            self._measure(group, self._clock() + left_s / (len(groups) - number))
+        return self._counts
+
+    def _groups(self) -> list[tuple[PendingTrial, ...]]:
+        """Returns what is to be measured, by problem."""
+        trials = self._order.bundle.trials
+        here = runnable(trials, self._gpu.facts)
+        known = {trial.origin for trial in self._order.known.trials}
+        todo = [trial for trial in here if trial.origin not in known]
+        self._counts = MeasuringCounts(left=len(todo), other_chips=len(trials) - len(here))
+        groups: dict[Problem, list[PendingTrial]] = {}
+        for trial in best_first(todo, self._gpu.facts.multiprocessors):
+            groups.setdefault(trial.problem, []).append(trial)
+        return [tuple(group) for group in groups.values()]
+
+    def _measure(self, group: tuple[PendingTrial, ...], end_s: float) -> None:
+        """Measures the candidates of one problem, the best of them again, and the vendor library."""
+        problem = group[0].problem
+        self._tell(f"{problem.key}: {len(group)} candidates, {end_s - self._clock():.0f} s")
+        child = GpuChild(problem, self._gpu.judge(group[0].program.chip))
+        stop_s = end_s - FINALS_SHARE * (end_s - self._clock())
+        timed = self._timed_before(problem)
+        with contextlib.closing(child):
+            for trial in group:
+                best_s = min((median_s for median_s, _, _ in timed), default=None)
+                found = self._candidate(child, trial, best_s, stop_s)
+                if found is None:
+                    break
+                if isinstance(found.outcome, Measurement) and found.outcome.is_complete:
+                    timed.append((found.outcome.median_s, trial, found.code))
+            best = sorted(timed, key=lambda each: each[0])[:FINALISTS]
+            vendor = self._finals(child, problem, best, end_s)
+        if vendor is not None:
+            self._keep_vendor(problem, vendor)
+        elif timed:
+            self._vendor(problem, end_s)
+
+    def _timed_before(self, problem: Problem) -> list[tuple[float, PendingTrial, str]]:
+        """Returns what an earlier part of this measuring timed."""
+        by_origin = {trial.origin: trial for trial in self._order.bundle.trials}
+        return [
+            (known.outcome.median_s, by_origin[known.origin], known.code)
+            for known in self._order.known.trials
+            if isinstance(known.outcome, Measurement) and known.outcome.is_complete
+            if known.problem == problem and known.origin in by_origin
+        ]
+
+    def _candidate(
+        self, child: GpuChild, trial: PendingTrial, best_s: float | None, stop_s: float
+    ) -> MeasuredTrial | None:
+        """Judges one candidate; None where the time is over."""
+        left_s = stop_s - self._clock()
+        if left_s < LEAST_S:
+            return None
+        effort = Effort(stop_above_s=None if best_s is None else HOPELESS * best_s)
+        judged = child.judge(trial, effort, self._seed(trial), left_s)
+        if judged is None:
+            return None
+        found = measured_trial(trial, judged)
+        self._keep(found)
+        self._count(found)
+        return found
+
+    def _count(self, found: MeasuredTrial) -> None:
+        counts = self._counts
+        is_measured = isinstance(found.outcome, Measurement)
+        self._counts = replace(
+            counts,
+            measured=counts.measured + is_measured,
+            failed=counts.failed + (not is_measured),
+            left=counts.left - 1,
+        )
+        self._tell(f"  trial {found.id}: {outcome_words(found)}")
+
+    def _finals(
+        self, child: GpuChild, problem: Problem, best: list[tuple[float, PendingTrial, str]], end_s: float
+    ) -> Vendor | None:
+        """Times the best of a problem again; returns the vendor library if it took turns with them."""
+        if len(best) < 2 or end_s - self._clock() < LEAST_S:
+            return None
+        artifacts = tuple(artifact_of(trial, code) for _, trial, code in (*best, best[0]))  # A/A: noise
+        found = child.finals(artifacts, FINAL_EFFORT, self._seed(best[0][1]), end_s - self._clock())
+        times = found.times
+        for (_, trial, _), measurement in zip(best, times, strict=False):
+            if measurement is not None:
+                self._keep(FinalTime(trial.origin, problem, measurement))
+        if times and times[0] is not None and times[-1] is not None:
+            self._keep(NoiseFloor(problem, noise_of(times[0], times[-1])))
+        return found.vendor
+
+    def _vendor(self, problem: Problem, end_s: float) -> None:
+        """Times the vendor library alone, unless an earlier part of this measuring did."""
+        known = {each.problem for each in self._order.known.vendors}
+        if problem in known or end_s - self._clock() < LEAST_S:
+            return
+        try:
+            vendor = self._gpu.vendor(problem, Effort(), self._order.bundle.seed)
+        except TunerError as error:
+            self._tell(f"  no vendor library: {error}")
+            return
+        self._keep_vendor(problem, vendor)
+
+    def _keep_vendor(self, problem: Problem, vendor: Vendor) -> None:
+        self._keep(VendorTime(problem, vendor))
+        self._tell(f"  {vendor.name}: {vendor.measurement.median_s * 1e6:.2f} us")
+
+    def _seed(self, trial: PendingTrial) -> int:
+        return self._order.bundle.seed + self._seeds[trial.origin]
+
+
+def runnable(trials: tuple[PendingTrial, ...], facts: CudaFacts) -> tuple[PendingTrial, ...]:
+    """Returns the trials whose code is for this GPU. Raises UsageError where there are others only."""
+    here = tuple(trial for trial in trials if _runs(trial, facts))
+    if not here and trials:
+        chips = ", ".join(sorted({trial.program.chip for trial in trials}))
+        raise UsageError(f"bundle: found code for {chips}, allowed {facts.chip}: this GPU is {facts.name}")
+    return here
+
+
+def _runs(trial: PendingTrial, facts: CudaFacts) -> bool:
+    try:
+        require_chip(chip_of(trial.program.chip), facts)
+    except DeviceError:
+        return False
+    return True
+
+
+def measured_trial(trial: PendingTrial, judged: Judged | Failure) -> MeasuredTrial:
+    """Returns what is written down of one candidate."""
+    code = CUBIN if trial.program.cubin else PTX
+    judgement = None if isinstance(judged, Failure) else judged.judgement
+    outcome = judged if isinstance(judged, Failure) else judged.judgement.measurement
+    assert outcome is not None  # GPUs have a clock
+    return MeasuredTrial(
+        origin=trial.origin,
+        id=trial.id,
+        problem=trial.problem,
+        candidate=trial.candidate,
+        chip=trial.program.chip,
+        script_sha256=trial.script_sha256,
+        artifact_sha256=trial.artifact_sha256,
+        code=code if isinstance(judged, Failure) else judged.code,
+        finished=datetime.datetime.now(datetime.UTC),
+        outcome=outcome,
+        verdict=None if judgement is None else judgement.verdict,
+        stage_s=() if judgement is None else judgement.stage_s,
+    )
+
+
+def outcome_words(found: MeasuredTrial) -> str:
+    """Returns a time, or the stage and reason of a failure."""
+    if isinstance(found.outcome, Failure):
+        return f"{found.outcome.stage.value}: {found.outcome.reason}"
+    return f"{found.outcome.median_s * 1e6:.2f} us"

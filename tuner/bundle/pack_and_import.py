@@ -1,0 +1,66 @@
+"""Compiled trials that wait for a GPU: into a bundle, or through the GPU that is here."""
+
+import datetime
+import itertools
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tuner.bundle.archive import pack
+from tuner.bundle.results import read_results
+from tuner.bundle.static_ranking import best_first
+from tuner.core.errors import TunerError
+from tuner.core.pending_trial import PendingTrial
+from tuner.core.runs import Imported, TrialQuery
+from tuner.version import __version__
+
+if TYPE_CHECKING:
+    from tuner.db.store import Store
+
+NOTHING = (
+    "found no compiled trial without a time, allowed after such as: "
+    "tuner tune matmul 4096x4096x4096 --dtype f16 --target simulator"
+)
+
+
+def choose_pending(
+    store: "Store", query: TrialQuery, chip: str = "", limit: int | None = None
+) -> tuple[PendingTrial, ...]:
+    """Returns what is pending, the most promising of each problem first, of each at most ``limit``.
+
+    Raises TunerError when nothing is.
+    """
+    found = (trial for trial in store.pending(query) if chip in ("", trial.program.chip))
+    by_problem = itertools.groupby(best_first(found), key=lambda trial: trial.problem)
+    chosen = tuple(trial for _, group in by_problem for trial in itertools.islice(group, limit))
+    if not chosen:
+        raise TunerError(f"pending: {NOTHING}")
+    return chosen
+
+
+def packed(trials: tuple[PendingTrial, ...], seed: int) -> bytes:
+    """Returns a bundle of them."""
+    return pack(trials, seed, __version__, datetime.datetime.now(datetime.UTC))
+
+
+def import_file(store: "Store", path: Path) -> Imported:
+    """Stores what a results file holds. Raises UsageError."""
+    return store.import_results(read_results(path))
+
+
+@contextmanager
+def passing_bundle(
+    store: "Store", trials: tuple[PendingTrial, ...], seed: int, done: Callable[[Imported], None]
+) -> Iterator[Path]:
+    """Gives a bundle that lasts as long as the block; results beside it are imported when that ends."""
+    with tempfile.TemporaryDirectory(prefix="tuner-") as folder:
+        path = Path(folder) / "pending.bundle"
+        path.write_bytes(packed(trials, seed))
+        try:
+            yield path
+        finally:
+            results = path.with_name(f"{path.name}.results.jsonl")
+            if results.exists():
+                done(import_file(store, results))

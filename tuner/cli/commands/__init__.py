@@ -1,0 +1,1 @@
+"""The commands: flags in, lines out, one file per command."""

@@ -1,0 +1,134 @@
+"""``tuner bundle``: candidates to a machine with a GPU, and what it found out back."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tuner.cli.options import (
+    database_option,
+    debug_option,
+    json_option,
+    open_store,
+    print_json,
+)
+from tuner.cli.output.formatting import count_text
+from tuner.core.errors import UsageError
+from tuner.core.moments import parse_moment
+from tuner.core.problem import OPERATIONS, parse_shape
+
+if TYPE_CHECKING:
+    from tuner.core.pending_trial import PendingTrial
+    from tuner.core.runs import TrialQuery
+
+
+@click.group()
+def bundle() -> None:
+    """Compile here, measure there: carries candidates to a machine with a GPU, and results back.
+
+    Example: tuner bundle export matmul 4096x4096x4096 -o pending.bundle
+    """
+
+
+@bundle.command("export")
+@click.argument("operation", required=False)
+@click.argument("shape", required=False, metavar="MxNxK")
+@click.option("--dtype", help="Only problems of this dtype, as all of the following.")
+@click.option("--layout")
+@click.option("--epilogue")
+@click.option("--strategy")
+@click.option("--chip", default="", help="Only code for this chip: sm_90, ...")
+@click.option("--run", type=int, help="Only the trials of this run.")
+@click.option("--since", metavar="DATE", help="Proposed since then, UTC: 2026-01-31 or 2026-01-31T12:00.")
+@click.option("--limit", type=int, help="At most so many of each problem, the most promising.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the inputs they are checked on.")
+@click.option("-o", "--file", "output", required=True, type=click.Path(path_type=Path), help="Write here.")
+@database_option
+@json_option
+@debug_option
+def export_(
+    operation: str | None,
+    shape: str | None,
+    since: str | None,
+    chip: str,
+    limit: int | None,
+    seed: int,
+    output: Path,
+    database: str | None,
+    as_json: bool,
+    **conditions: Any,
+) -> None:
+    """Writes candidates that were verified or compiled, and never timed, to one file.
+
+    Example: tuner bundle export matmul 4096x4096x4096 --limit 50 -o pending.bundle
+    """
+    from tuner.bundle.pack_and_import import choose_pending, packed
+    from tuner.cli.atomic_write import write_atomically
+
+    query = _query(operation, shape, since, conditions)
+    for name, number, least in (("limit", limit, 1), ("seed", seed, 0)):
+        if number is not None and number < least:
+            raise UsageError(f"{name}: found {number}, allowed {least} or more")
+    with open_store(database) as store:
+        trials = choose_pending(store, query, chip, limit)
+    content = packed(trials, seed)
+    write_atomically(output, content)
+    if as_json:
+        print_json(_document(output, trials, len(content)))
+        return
+    chips = ", ".join(sorted({trial.program.chip for trial in trials}))
+    problems = count_text(len({trial.problem for trial in trials}), "problem")
+    print(
+        f"wrote {output}: {count_text(len(trials), 'candidate')} of {problems} for {chips}, "
+        f"{len(content) / 1024:.0f} KiB"
+    )
+    print(f"next, where the GPU is: python -m tuner measure --pending --bundle {output}", file=sys.stderr)
+
+
+@bundle.command("import")
+@click.argument("results", metavar="FILE", type=click.Path(path_type=Path))
+@database_option
+@json_option
+@debug_option
+def import_(results: Path, database: str | None, as_json: bool) -> None:
+    """Stores what a machine with a GPU found out, under that machine; again adds nothing.
+
+    Example: tuner bundle import pending.bundle.results.jsonl
+    """
+    from tuner.bundle.pack_and_import import import_file
+
+    with open_store(database) as store:
+        found = import_file(store, results)
+    if as_json:
+        print_json({"runs": found.runs, "trials": found.trials, "known": found.known})
+        return
+    print(f"added {count_text(found.trials, 'trial')} in {count_text(found.runs, 'new run')}", end="")
+    print(f"; {found.known} were here already" if found.known else "")
+
+
+def _query(
+    operation: str | None, shape: str | None, since: str | None, conditions: dict[str, Any]
+) -> "TrialQuery":
+    from tuner.core.runs import TrialQuery
+
+    if operation is not None and operation not in OPERATIONS:
+        raise UsageError(f"operation: found {operation!r}, allowed {', '.join(OPERATIONS)}")
+    if shape is not None:
+        parse_shape(shape)
+    moment = None if since is None else parse_moment(since)
+    return TrialQuery(operation=operation, shape=shape, since=moment, sort="number", **conditions)
+
+
+def _document(output: Path, trials: "tuple[PendingTrial, ...]", size_bytes: int) -> Any:
+    problems: dict[str, int] = {}
+    for trial in trials:
+        problems[trial.problem.key] = problems.get(trial.problem.key, 0) + 1
+    return {
+        "file": str(output),
+        "bytes": size_bytes,
+        "candidates": len(trials),
+        "problems": problems,
+        "chips": sorted({trial.program.chip for trial in trials}),
+        "trials": [trial.id for trial in trials],
+    }

@@ -1,0 +1,207 @@
+"""``tuner strategies``, ``space`` and ``targets``: what there is to try, and where."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from click.core import ParameterSource
+
+from tuner.cli.options import (
+    composition_of,
+    database_option,
+    debug_option,
+    json_option,
+    print_json,
+    problem_of,
+    problem_options,
+    run_request,
+    target_options,
+)
+from tuner.core.errors import UsageError
+from tuner.core.target_name import TargetName
+
+if TYPE_CHECKING:
+    from tuner.space.feasible_set import FeasibleSet
+    from tuner.tuning.composition import Composition
+    from tuner.tuning.run_request import RunRequest
+    from tuner.tuning.target_kind import Plan
+
+space_option = click.option(
+    "--space", type=click.Path(path_type=Path), help="Search space file. Default: the one shipped."
+)
+
+
+@click.command()
+@space_option
+@json_option
+@debug_option
+def strategies(space: Path | None, as_json: bool) -> None:
+    """Lists the strategies with what they can do and their knobs.
+
+    Example: tuner strategies --json
+    """
+    from tuner.space_file.reading import default_space_file, load_space_file
+
+    entries = load_space_file(space or default_space_file()).strategies
+    if as_json:
+        print_json(
+            [
+                {
+                    "name": entry.name,
+                    "description": entry.description,
+                    "ops": list(entry.operations),
+                    "dtypes": list(entry.dtypes),
+                    "layouts": list(entry.layouts),
+                    "epilogues": list(entry.epilogues),
+                    "isas": list(entry.isas),
+                    "knobs": [knob.name for knob in entry.knobs],
+                    "constraints": [constraint.text for constraint in entry.constraints],
+                    "preferences": [preference.text for preference in entry.preferences],
+                }
+                for entry in entries
+            ]
+        )
+        return
+    for entry in entries:
+        print(f"{entry.name}: {entry.description}" if entry.description else entry.name)
+        print(
+            f"  for    {', '.join(entry.operations)}: {', '.join(entry.dtypes)}; {', '.join(entry.layouts)}"
+        )
+        print(f"  needs  {' or '.join(entry.isas)}")
+        print(f"  knobs  {', '.join(knob.name for knob in entry.knobs)}")
+
+
+@click.command()
+@click.argument("operation")
+@click.argument("shape", metavar="MxNxK")
+@problem_options
+@click.option("--strategy", multiple=True, help="Only this strategy; may be repeated.")
+@target_options
+@click.option("--threads", type=int, default=1, show_default=True)
+@space_option
+@click.option(
+    "--suggest",
+    is_flag=True,
+    help="Constraints that would have saved failed trials, as lines of such a file.",
+)
+@click.option(
+    "--min-support", type=int, default=5, show_default=True, help="Failed points that a suggestion explains."
+)
+@click.option("--since", metavar="DATE", help="Suggest from trials since then, UTC: 2026-01-31.")
+@database_option
+@json_option
+@debug_option
+@click.pass_context
+def space(
+    context: click.Context,
+    operation: str,
+    shape: str,
+    dtype: str,
+    layout: str,
+    epilogue: str,
+    output_dtype: str,
+    strategy: tuple[str, ...],
+    target: str,
+    chip: str,
+    threads: int,
+    space: Path | None,
+    suggest: bool,
+    min_support: int,
+    since: str | None,
+    database: str | None,
+    as_json: bool,
+) -> None:
+    """Tells how many combinations of knobs are feasible, which come last, and what rejects the others.
+
+    Example: tuner space matmul 512x512x512 --dtype f32, or with --suggest: which constraints it lacks
+    """
+    if not suggest:
+        _refuse_words_of_suggest(context)
+    elif TargetName.parse(target).is_replay:
+        raise UsageError(f"space --suggest: found target {target}, allowed one that runs candidates")
+    problem = problem_of(operation, shape, dtype, layout, epilogue, output_dtype)
+    request = run_request(
+        problem, target=target, chip=chip, threads=threads, strategies=strategy, space=space
+    )
+    feasible = plan_of(composition_of(context), request).feasible
+    if suggest:
+        from tuner.cli.commands.suggest import suggest_constraints
+        from tuner.tuning.target_choice import resolve_target
+
+        resolved = resolve_target(target, composition_of(context), chip)
+        suggest_constraints(feasible.spaces, problem, resolved, database, min_support, since, as_json)
+        return
+    if as_json:
+        print_json(_space_document(feasible))
+    else:
+        print("\n".join((f"{problem.key}: {_feasible_words(feasible)}", *_space_lines(feasible))))
+
+
+def _space_document(feasible: "FeasibleSet") -> dict[str, object]:
+    return {
+        "cartesian": feasible.cartesian,
+        "feasible": feasible.total,
+        "rejected": feasible.rejected(),
+        "is_estimate": feasible.is_estimate,
+        "rows": feasible.rows,
+        "preferred": int(feasible.is_preferred.sum()),
+        "demoted": feasible.demoted(),
+    }
+
+
+def _feasible_words(feasible: "FeasibleSet") -> str:
+    about = "about " if feasible.is_sample else ""
+    return f"{about}{feasible.total} of {feasible.cartesian} combinations are feasible"
+
+
+def _space_lines(feasible: "FeasibleSet") -> Iterator[str]:
+    """Yields what is searched of the feasible combinations, and why the others are late, or out."""
+    if feasible.is_sample:
+        yield f"  a search chooses among {feasible.rows} of them, a fixed sample"
+    preferred = int(feasible.is_preferred.sum())
+    if preferred < feasible.rows:
+        late = feasible.rows - preferred
+        yield f"  {preferred} meet all preferences; the other {late} are tried after them"
+    for preference, count in sorted(feasible.demoted().items(), key=lambda pair: -pair[1]):
+        yield f"  {count} come last by {preference}"
+    about = "about " if feasible.is_estimate else ""
+    for constraint, count in sorted(feasible.rejected().items(), key=lambda pair: -pair[1]):
+        yield f"  {about}{count} rejected by {constraint}"
+
+
+def _refuse_words_of_suggest(context: click.Context) -> None:
+    for name in ("min_support", "since"):
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise UsageError(f"space: found --{name.replace('_', '-')}, allowed with --suggest only")
+
+
+@click.command()
+@json_option
+@debug_option
+@click.pass_context
+def targets(context: click.Context, as_json: bool) -> None:
+    """Tells what this machine can compile for and run on, and why not.
+
+    Example: tuner targets
+    """
+    known = composition_of(context).targets()
+    if as_json:
+        print_json(
+            [
+                {"name": status.name, "available": status.is_available, "reason": status.reason}
+                for status in known
+            ]
+        )
+        return
+    for status in known:
+        print(f"{status.name}: {'available' if status.is_available else 'not available'}: {status.reason}")
+
+
+def plan_of(composition: "Composition", request: "RunRequest") -> "Plan":
+    """Returns what a run would try. Raises UsageError."""
+    from tuner.tuning.settings import run_settings
+
+    settings = run_settings(request, composition)
+    kind = composition.kind_of_run(settings)
+    return kind.plan(settings, kind.machine(settings.target))

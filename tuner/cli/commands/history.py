@@ -1,0 +1,225 @@
+"""``tuner history``, ``show`` and ``explain``: what was tried, and what became of it."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from tuner.cli.options import (
+    composition_of,
+    database_option,
+    debug_option,
+    json_option,
+    open_store,
+    print_json,
+    problem_of,
+    problem_options,
+    run_request,
+    target_options,
+)
+from tuner.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from tuner.core.candidate import Candidate
+    from tuner.core.problem import Problem
+    from tuner.space.feasible_set import FeasibleSet
+
+FORMATS = ("table", "json", "csv", "t4")
+
+
+@click.command()
+@click.option("--op", help="Operation, such as matmul.")
+@click.option("--shape", metavar="MxNxK")
+@click.option("--dtype")
+@click.option("--layout")
+@click.option("--epilogue")
+@click.option("--output", "output_dtype", metavar="DTYPE", help="Type of C: f16, bf16, f32 or f64.")
+@click.option("--target", help="Such as cpu, simulator, simulator:sm_90.")
+@click.option("--machine", help="Class of machine, as the table names it.")
+@click.option("--threads", type=int)
+@click.option("--strategy")
+@click.option("--status", help="measured, verified or failed.")
+@click.option("--run", type=int, help="Only the trials of this run.")
+@click.option("--since", metavar="DATE", help="Proposed since then, UTC: 2026-01-31 or 2026-01-31T12:00.")
+@click.option("--best", is_flag=True, help="Only the fastest per problem, target, threads and machine.")
+@click.option("--limit", type=int, default=None, help="At most so many.")
+@click.option(
+    "--sort", default="created", show_default=True, help="created, median or number; -median reverses."
+)
+@click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True)
+@database_option
+@json_option
+@debug_option
+def history(
+    op: str | None,
+    output_dtype: str | None,
+    since: str | None,
+    form: str,
+    as_json: bool,
+    database: str | None,
+    **conditions: object,
+) -> None:
+    """Queries past trials.
+
+    Example: tuner history --shape 512x512x512 --dtype f32 --sort median --limit 10
+    """
+    from tuner.tuning.history import asked_query, past_trials
+
+    if as_json and form == "csv":
+        raise UsageError("history: found --format csv and --json, allowed one of them")
+    query = asked_query(operation=op, output=output_dtype, since=since, **conditions)
+    with open_store(database) as store:
+        trials = past_trials(store, query)
+        runs = tuple(store.run(run) for run in {trial.run: None for trial in trials} if form == "t4")
+    from tuner.cli.output.json_documents import history_csv, history_document
+    from tuner.cli.output.tables import history_table
+
+    match "json" if as_json and form != "t4" else form:  # T4 is one JSON document, too
+        case "json":
+            print_json([history_document(trial) for trial in trials])
+        case "csv":
+            print(history_csv(trials), end="")
+        case "t4":
+            from tuner.recorded.t4_writing import Recording, t4_bytes
+
+            print(t4_bytes(Recording(runs, trials)).decode(), end="")
+        case _:
+            print(history_table(trials))
+
+
+@click.command()
+@click.argument("name", required=False, metavar="[ID|run:ID]")
+@click.option("--run", type=int, help="Show this run.")
+@click.option(
+    "--ablation", is_flag=True, help="Show what each knob and strategy gave a run; a number is a run then."
+)
+@database_option
+@json_option
+@debug_option
+def show(name: str | None, run: int | None, ablation: bool, database: str | None, as_json: bool) -> None:
+    """Shows one trial or one run whole.
+
+    Example: tuner show 42, or tuner show run:3, or tuner show run:3 --ablation
+    """
+    trial, run = _trial_or_run(name, run)
+    if ablation:
+        from tuner.cli.commands.ablation import show_ablation
+
+        with open_store(database) as store:
+            show_ablation(store, trial if run is None else run, as_json)  # type: ignore[arg-type]
+        return
+    from tuner.cli.output.json_documents import run_document, trial_document
+    from tuner.cli.output.tables import run_lines, trial_lines
+
+    with open_store(database) as store:
+        if trial is not None:
+            stored = store.trial(trial)
+            _require_outcome(stored.record is not None, trial, stored.run)
+            print_json(trial_document(stored)) if as_json else print("\n".join(trial_lines(stored)))
+            return
+        from tuner.tuning.tuned_run import tuned_run
+
+        assert run is not None
+        tuned = tuned_run(store, run)
+    if as_json:
+        print_json(run_document(tuned.run, tuned.counts, tuned.answer))
+    else:
+        print("\n".join(run_lines(tuned)))
+
+
+@click.command()
+@click.argument("words", nargs=-1, required=True, metavar="ID | matmul MxNxK 'STRATEGY(KNOB=VALUE, ...)'")
+@problem_options
+@target_options
+@click.option("--threads", type=int, default=1, show_default=True)
+@database_option
+@json_option
+@debug_option
+@click.pass_context
+def explain(
+    context: click.Context,
+    words: tuple[str, ...],
+    dtype: str,
+    layout: str,
+    epilogue: str,
+    output_dtype: str,
+    target: str,
+    chip: str,
+    threads: int,
+    database: str | None,
+    as_json: bool,
+) -> None:
+    """Tells why a trial failed, or which constraint rejects a combination of knobs.
+
+    Example: tuner explain 42, or tuner explain matmul 64x64x64 'matmul_cpu_packed(tile_m=4, tile_n=16)'
+    """
+    if len(words) == 1:
+        _explain_trial(words[0], database, as_json)
+        return
+    if len(words) != 3:
+        raise UsageError(
+            f"explain: found {len(words)} words, allowed a trial's ID, "
+            "or operation, shape and 'STRATEGY(KNOB=VALUE, ...)'"
+        )
+    from tuner.cli.commands.catalogue import plan_of
+    from tuner.cli.options import parse_candidate
+
+    candidate = parse_candidate(words[2])
+    problem = problem_of(words[0], words[1], dtype, layout, epilogue, output_dtype)
+    request = run_request(problem, target=target, chip=chip, threads=threads)
+    _explain_candidate(plan_of(composition_of(context), request).feasible, candidate, problem, as_json)
+
+
+def _explain_candidate(
+    feasible: "FeasibleSet", candidate: "Candidate", problem: "Problem", as_json: bool
+) -> None:
+    """Prints the constraint that rejects a combination of knobs, or the preference that it breaks."""
+    violated, demoted_by = feasible.violated(candidate), feasible.demoted_by(candidate)
+    constraint = None if violated is None else violated.text
+    preference = None if demoted_by is None else demoted_by.text
+    if as_json:
+        document = {"candidate": candidate.text, "feasible": violated is None, "constraint": constraint}
+        print_json({**document, "preference": preference})
+    elif violated is not None:
+        print(f"{candidate.text} is not feasible for {problem.key}: {violated.where}: {violated.text}")
+    elif demoted_by is not None:
+        print(f"{candidate.text} is feasible for {problem.key}, and comes last: ", end="")
+        print(f"{demoted_by.where}: {demoted_by.text}")
+    else:
+        print(f"{candidate.text} is feasible for {problem.key}")
+
+
+def _explain_trial(word: str, database: str | None, as_json: bool) -> None:
+    from tuner.cli.output.json_documents import history_document
+    from tuner.cli.output.tables import explain_lines
+
+    number = _number(word)
+    with open_store(database) as store:
+        trial = store.trial(number)
+    _require_outcome(trial.record is not None, number, trial.run)
+    if as_json:
+        print_json(history_document(trial))
+    else:
+        print("\n".join(explain_lines(trial)))
+
+
+def _trial_or_run(name: str | None, run: int | None) -> tuple[int | None, int | None]:
+    if (name is None) == (run is None):
+        raise UsageError("show: found none or both, allowed a trial's ID, run:ID or --run ID")
+    if name is None:
+        return None, run
+    if name.startswith("run:"):
+        return None, _number(name.removeprefix("run:"))
+    return _number(name), None
+
+
+def _number(word: str) -> int:
+    if not word.isascii() or not word.isdigit() or len(word) > 18:
+        raise UsageError(f"ID: found {word!r}, allowed a number such as 42 (tuner history lists them)")
+    return int(word)
+
+
+def _require_outcome(has_outcome: bool, trial: int, run: int) -> None:
+    if not has_outcome:
+        raise UsageError(
+            f"trial {trial}: was proposed, its outcome never arrived; go on with: tuner tune --resume {run}"
+        )

@@ -1,0 +1,67 @@
+"""``tuner measure``: times candidates that were compiled where no GPU was."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from tuner.cli.options import database_option, debug_option, json_option, open_store
+
+
+@click.command()
+@click.option("--pending", is_flag=True, expose_value=False, help="Measure what has no time (always so).")
+@click.option(
+    "--bundle", type=click.Path(path_type=Path), metavar="FILE", help="Made by: tuner bundle export."
+)
+@click.option("--seconds", type=float, default=300.0, show_default=True, help="Begin nothing after so long.")
+@click.option(
+    "--results", type=click.Path(path_type=Path), metavar="FILE", help="Default: beside the bundle."
+)
+@database_option
+@json_option
+@debug_option
+@click.pass_context
+def measure(
+    context: click.Context,
+    bundle: Path | None,
+    seconds: float,
+    results: Path | None,
+    database: str | None,
+    as_json: bool,
+) -> None:
+    """Verifies and times candidates on the GPU here, the most promising first.
+
+    Those of a bundle go to a results file, for tuner bundle import. Without a bundle: those of the database,
+    and back into it. With a bundle, python -m tuner measure needs nothing but numpy and a CUDA driver.
+
+    Example: tuner measure --pending --bundle pending.bundle --seconds 300
+    """
+    from tuner.bundle.measure import command
+
+    # refuses before anything is done
+    request = command.MeasuringRequest(bundle or Path(), seconds, results, as_json)
+    if bundle is not None:
+        context.exit(command.measure(request, command.gpu_here))
+    if results is not None:
+        from tuner.core.errors import UsageError
+
+        raise UsageError("results: found a file without --bundle, allowed with one: the database takes them")
+    context.exit(_of_database(database, seconds, as_json))
+
+
+def _of_database(database: str | None, seconds: float, as_json: bool) -> int:
+    """Measures what is pending in the database; whatever is known when it ends is stored."""
+    from tuner.bundle.measure import command
+    from tuner.bundle.pack_and_import import choose_pending, passing_bundle
+    from tuner.core.runs import Imported, TrialQuery
+
+    def tell(found: Imported) -> None:
+        print(f"stored {found.trials} trials in {found.runs} runs", file=sys.stderr)
+
+    gpu = command.gpu_here()
+    with open_store(database) as store:
+        trials = choose_pending(store, TrialQuery(sort="number"))
+        with passing_bundle(store, trials, 0, tell) as path:
+            return command.measure(
+                command.MeasuringRequest(path, seconds, None, as_json, is_local=True), lambda: gpu
+            )

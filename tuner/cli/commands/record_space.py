@@ -1,0 +1,183 @@
+"""``tuner record-space``: tries every preferred point of a shape and writes what became of them as T4."""
+
+import shlex
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tuner.cli.main import DONE, FAILED, INTERRUPTED
+from tuner.cli.options import (
+    composition_of,
+    database_option,
+    debug_option,
+    json_option,
+    open_store,
+    popped_problem,
+    print_json,
+    problem_options,
+    run_request,
+    target_options,
+)
+from tuner.cli.run_session import require_no_words, run_session
+from tuner.core.errors import UsageError
+from tuner.core.target_name import TargetName
+
+if TYPE_CHECKING:
+    from tuner.core.runs import RunSettings
+    from tuner.db.store import Store
+    from tuner.tuning.composition import Composition
+    from tuner.tuning.tuned_run import TunedRun
+
+EXAMPLE = "tuner record-space matmul 64x64x64 -o space.t4.json.gz"
+ALL, DRAWN = "exhaustive", "random"  # samplers: of every point, and of --limit
+
+
+@click.command("record-space")
+@click.argument("operation", required=False)
+@click.argument("shape", required=False, metavar="MxNxK")
+@problem_options
+@target_options
+@click.option(
+    "--strategy",
+    "strategies",
+    multiple=True,
+    help="Strategy to record; may be repeated. Default: all that fit.",
+)
+@click.option("--space", type=click.Path(path_type=Path), help="Search space file. Default: the one shipped.")
+@click.option("--limit", type=int, help="Record only so many points, drawn evenly. Default: all.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the draw and the inputs.")
+@click.option("--threads", type=int, default=1, show_default=True, help="Threads of the kernel.")
+@click.option("--workers", type=int, help="Candidates compiled at once. Default: the cores, at most 4.")
+@click.option("--resume", type=int, metavar="RUN", help="Go on with an interrupted recording.")
+@click.option(
+    "-o",
+    "--file",
+    "output",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="Write to this file; compressed when it ends in .gz.",
+)
+@database_option
+@json_option
+@debug_option
+@click.pass_context
+def record_space(
+    context: click.Context,
+    /,
+    resume: int | None,
+    output: Path,
+    database: str | None,
+    as_json: bool,
+    **words: Any,
+) -> None:
+    """Measures every preferred point of a shape and writes them as T4, for replays without hardware.
+
+    Preferred is what breaks no preference of the search space file. Every trial is stored as in any
+    run; an interrupted recording can be gone on with.
+
+    Example: tuner record-space matmul 64x64x64 --strategy matmul_cpu_packed -o space.t4.json.gz
+    """
+    composition = composition_of(context)
+    _require_folder(output)
+    if resume is None:
+        settings = _settings(composition, **words)
+    else:
+        require_no_words(context, words)
+        settings = None
+    with open_store(database) as store:
+        if resume is not None:
+            _require_recording(store, resume)
+        tuned = run_session(composition, store, settings, resume)
+        if tuned.is_interrupted:
+            _tell_how_to_go_on(tuned.run.id, output, database)
+            context.exit(INTERRUPTED)
+        _write(composition, store, tuned, output)
+        _print(tuned, output, as_json)
+    context.exit(DONE if tuned.has_worked else FAILED)
+
+
+def _tell_how_to_go_on(run: int, output: Path, database: str | None) -> None:
+    from tuner.tuning.which_database import database_words
+
+    words = f"{run} -o {shlex.quote(str(output))}{database_words(database)}"
+    print("interrupted; everything measured is stored. Go on with:", file=sys.stderr)
+    print(f"  tuner record-space --resume {words}", file=sys.stderr)
+
+
+def _settings(composition: "Composition", limit: int | None, **words: Any) -> "RunSettings":
+    """Returns settings of a run over all preferred points, or an even draw from them."""
+    from tuner.tuning.settings import run_settings
+
+    problem = popped_problem(words, EXAMPLE)
+    if limit is not None and limit < 1:
+        raise UsageError(f"limit: found {limit}, allowed 1 or more")
+    if TargetName.parse(words["target"]).is_replay:
+        raise UsageError(
+            f"target: found {words['target']!r}, allowed one that measures: a replay is a recording already"
+        )
+    sampler, trials = (ALL, 1) if limit is None else (DRAWN, limit)
+    # fresh: times of other sessions do not compare
+    request = run_request(problem, sampler=sampler, trials=trials, fresh=True, **words)
+    settings = run_settings(request, composition)
+    kind = composition.kind(settings.target)
+    feasible = kind.plan(settings, kind.machine(settings.target)).feasible
+    points = int(feasible.is_preferred.sum()) or feasible.rows
+    if limit is not None:  # what is proposed first would not be drawn evenly
+        return replace(settings, first=(), trials=min(limit, points))
+    return replace(settings, trials=points)
+
+
+def _require_folder(output: Path) -> None:
+    """Raises UsageError for a place that cannot be written to, before hours are spent."""
+    if not output.absolute().parent.is_dir():
+        raise UsageError(f"{output}: found no folder {output.absolute().parent}, allowed one that is there")
+    if output.is_dir():
+        raise UsageError(f"{output}: found a folder, allowed a file to write")
+
+
+def _require_recording(store: "Store", run: int) -> None:
+    """Raises UsageError for a run that chose its points or reused times: its file would be no whole space."""
+    settings = store.run(run).settings
+    if settings.sampler not in (ALL, DRAWN) or not settings.fresh or settings.target.is_replay:
+        raise UsageError(
+            f"--resume: found run {run}, a search by {settings.sampler} on {settings.target}, "
+            "allowed one that record-space began"
+        )
+
+
+def _write(composition: "Composition", store: "Store", tuned: "TunedRun", output: Path) -> None:
+    from tuner.cli.atomic_write import write_atomically
+    from tuner.core.runs import TrialQuery
+    from tuner.recorded.t4_writing import Recording, t4_bytes
+
+    run = tuned.run
+    spaces = composition.kind(run.settings.target).plan(run.settings, run.machine).feasible.spaces
+    trials = store.trials(TrialQuery(run=run.id, sort="number"))
+    write_atomically(output, t4_bytes(Recording((run,), trials, spaces), output.suffix == ".gz"))
+
+
+def _print(tuned: "TunedRun", output: Path, as_json: bool) -> None:
+    from tuner.cli.output.json_documents import counts_document, problem_document
+    from tuner.cli.output.result import counts_words
+
+    run = tuned.run
+    if as_json:
+        print_json(
+            {
+                "run": run.id,
+                "file": str(output),
+                "problem": problem_document(run.settings.problem),
+                "target": run.settings.target.text,
+                "counts": counts_document(tuned.counts),
+                "bytes": output.stat().st_size,
+                "seconds": tuned.seconds,
+            }
+        )
+        return
+    print(f"recorded  {counts_words(tuned.counts)} in {tuned.seconds:.0f} s")
+    print(f"file      {output}, {output.stat().st_size} bytes")
+    print(f"next      tuner tune {run.settings.problem.operation} {run.settings.problem.shape}", end="")
+    print(f" --target replay:{shlex.quote(str(output))}")

@@ -1,0 +1,163 @@
+"""``tuner run``: a whole MLIR function on a GPU, on the simulated one, or on the host."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tuner.cli.main import DONE, FAILED
+from tuner.cli.options import composition_of, debug_option, json_option, print_json, target_options
+from tuner.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from tuner.core.target_name import TargetName
+    from tuner.mlir.programs.device_options import Form
+    from tuner.programs.request import KernelSample, ProgramReport, ProgramRequest
+
+RUN_TIMEOUT_S = 600.0
+
+
+@click.command()
+@click.argument("payload", type=click.Path(path_type=Path, allow_dash=True))
+@target_options
+@click.option("--entry", metavar="NAME", help="Function to run. Default: main, or the only public one.")
+@click.option(
+    "--arg",
+    "arguments",
+    multiple=True,
+    metavar="N=[SIZES]CONTENT",
+    help="An argument, such as 0=[64,64]zeros; others are random.",
+)
+@click.option("--form", default="streams", show_default=True, help="streams, tokens or sync.")
+@click.option("--order", default="fifo", show_default=True, help="Of the simulator: fifo, lifo or random.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of random arguments and order.")
+@click.option("--pinned", is_flag=True, help="Page-lock the host memory that is copied.")
+@click.option("--trace", is_flag=True, help="Print what the program asks of the device, one line per call.")
+@click.option("--compare", is_flag=True, help="Compare with the same payload on the host.")
+@click.option(
+    "--sample",
+    type=int,
+    default=0,
+    metavar="N",
+    help="Simulate about N blocks of each launch; a reference does the rest.  [default: all]",
+)
+@json_option
+@debug_option
+@click.pass_context
+def run(context: click.Context, /, payload: Path, as_json: bool, **words: Any) -> None:
+    """Compiles and runs a program of several operations; - is stdin.
+
+    Exits with 1 when results differ, or the simulator finds work that nothing orders, a leak or the like.
+    Contents of arrays are random, range, zeros, ones, nan, a number or @FILE.npy.
+
+    Example: tuner run payload.mlir --target simulator --trace --compare
+    """
+    from tuner.programs.positions import named_in_errors
+    from tuner.programs.service import run_in_child
+    from tuner.text_file import read_text_or_stdin
+
+    request = _request(context, read_text_or_stdin(payload, "MLIR text"), **words)
+    with named_in_errors(str(payload)):
+        report = run_in_child(request, RUN_TIMEOUT_S)
+    if as_json:
+        from tuner.cli.output.program_documents import run_document
+
+        print_json(run_document(request, report))
+    else:
+        matmuls = [f"matmul  {problem.key}" for problem in report.problems]
+        print(report.printed, end="")
+        print("\n".join([*matmuls, *report_lines(request.target, report)]))
+    context.exit(DONE if report.is_right else FAILED)
+
+
+def report_lines(target: "TargetName", report: "ProgramReport") -> list[str]:
+    """Returns what was run and found, for people."""
+    from tuner.cli.output.formatting import count_text
+
+    lines = [f"call    {line}" for line in report.trace]
+    lines.append(f"ran     @{report.entry} on {target}, {_streams(report)}")
+    lines += [f"result  {result}" for result in report.results]
+    for one in report.comparisons:
+        blind = ", which zeros are within as well" if one.verdict == "unclear" else ""
+        lines.append(
+            f"{one.verdict:8}{one.name}: error {one.max_error:.3g}, allowed {one.tolerance:.3g}{blind}"
+        )
+    lines += [sample_line(sample) for sample in report.samples]
+    lines += [f"found   {text}" for text in report.reports]
+    if report.times is not None:
+        lines += time_lines(report)
+    if report.is_interpreted:
+        lines.append("no times: kernels whose threads wait or share memory are interpreted, for comparison")
+    if report.is_simulated:
+        lines.append(
+            f"checked {count_text(len(report.reports), 'defect')}; no times: the simulator has no clock"
+        )
+    return lines
+
+
+def sample_line(sample: "KernelSample") -> str:
+    """Returns how much of a kernel was simulated, and what that was compared with."""
+    share = f"{sample.kernel}: {sample.simulated} of {sample.blocks} blocks"
+    if not sample.reference:
+        return f"whole   {share}"
+    one = sample.comparison
+    if one is None:
+        return f"NOTHING {share}, which wrote nothing that could be compared with {sample.reference}"
+    words = f"error {one.max_error:.3g}, allowed {one.tolerance:.3g}"
+    return f"{one.verdict:8}{share}, {sample.elements} elements against {sample.reference}: {words}"
+
+
+def time_lines(report: "ProgramReport") -> list[str]:
+    """Returns the times of a program on hardware."""
+    from tuner.cli.output.formatting import seconds_text
+
+    assert report.times is not None
+    lines = [f"time    {seconds_text(report.times.call_s)} a call, host to host"]
+    if report.times.overlap is not None:
+        kernels = f"{seconds_text(report.times.kernel_s)} in kernels"
+        warning = ": streams, but kernels run one after another" if report.times.is_serialized else ""
+        lines.append(f"kernels {kernels}, overlap {report.times.overlap:.2f}{warning}")
+    return lines
+
+
+def _streams(report: "ProgramReport") -> str:
+    from tuner.cli.output.formatting import count_text
+
+    return count_text(report.streams, "stream") if report.streams else "no streams of its own"
+
+
+def _request(
+    context: click.Context,
+    text: str,
+    target: str,
+    chip: str,
+    entry: str | None,
+    arguments: tuple[str, ...],
+    form: "Form",
+    pinned: bool,
+    compare: bool,
+    **words: Any,
+) -> "ProgramRequest":
+    from tuner.mlir.programs.device_options import DeviceOptions
+    from tuner.programs.request import ProgramRequest
+    from tuner.programs.words import ProgramWords
+    from tuner.tuning.target_choice import resolve_target
+
+    said = ProgramWords(DeviceOptions(form, pinned=pinned), **words)
+    resolved = resolve_target(target, composition_of(context), chip)
+    said.require_suiting(resolved)
+    if compare and said.sample:
+        raise UsageError("--compare: found beside --sample, allowed one: sampled blocks are compared already")
+    return ProgramRequest(
+        text=text,
+        target=resolved,
+        entry=entry,
+        form=form,
+        arguments=arguments,
+        seed=said.seed,
+        order=said.order,
+        is_traced=said.trace,
+        is_compared=compare,
+        is_pinned=pinned,
+        sample=said.sample,
+    )

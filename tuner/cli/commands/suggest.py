@@ -1,0 +1,79 @@
+"""``tuner space --suggest``: what failed trials say should hold, as lines of a search space file."""
+
+from typing import TYPE_CHECKING, Any
+
+from tuner.cli.options import open_store, print_json
+from tuner.cli.output.formatting import count_text
+from tuner.core.errors import UsageError
+from tuner.core.moments import parse_moment
+
+if TYPE_CHECKING:
+    from tuner.analysis.constraint_mining import Suggestion
+    from tuner.core.problem import Problem
+    from tuner.core.target_name import TargetName
+    from tuner.space.search_space import SearchSpace
+
+
+def suggest_constraints(
+    spaces: "tuple[SearchSpace, ...]",
+    problem: "Problem",
+    target: "TargetName",
+    database: str | None,
+    min_support: int,
+    since: str | None,
+    as_json: bool,
+) -> None:
+    """Prints constraints for the strategies, from the trials of the database. Raises UsageError."""
+    from tuner.tuning.suggest_constraints import place, suggestions
+
+    if min_support < 1:
+        raise UsageError(f"min-support: found {min_support}, allowed 1 or more")
+    moment = None if since is None else parse_moment(since)
+    here = place(problem, target)
+    with open_store(database) as store:
+        found = {
+            space.strategy: suggestions(store, space, problem, target, min_support, moment)
+            for space in spaces
+        }
+    if as_json:
+        print_json([_document(strategy, each, here) for strategy in found for each in found[strategy]])
+    else:
+        print("\n".join(_lines({name: each for name, each in found.items() if each}, here, min_support)))
+
+
+def _document(strategy: str, suggestion: "Suggestion", here: str) -> dict[str, Any]:
+    return {
+        "strategy": strategy,
+        "constraint": suggestion.constraint,
+        "stage": suggestion.stage.value,
+        "reason": suggestion.reason,
+        "trials": suggestion.trials,
+        "trials_here": dict(suggestion.problems)[here],
+        "problems": len(suggestion.problems),
+        "chance": suggestion.chance,
+    }
+
+
+def _lines(found: "dict[str, tuple[Suggestion, ...]]", here: str, min_support: int) -> list[str]:
+    if not found:
+        support = count_text(min_support, "failure")
+        return [f"# no constraint explains {support} of {here} and no success, beyond what chance would"]
+    lines = ["strategies:"]
+    for strategy, suggestions in found.items():
+        lines += [f"  {strategy}:", "    constraints:"]
+        for each in suggestions:
+            lines += _suggestion_lines(each, here)
+    return lines
+
+
+def _suggestion_lines(suggestion: "Suggestion", here: str) -> list[str]:
+    saved = f"would have saved {count_text(suggestion.trials, 'failed trial')}"
+    where = (
+        f"{dict(suggestion.problems)[here]} of them here, {count_text(len(suggestion.problems), 'problem')}"
+    )
+    reason = " ".join(suggestion.reason.split())
+    return [
+        f"      # {saved} ({where}); by chance: {suggestion.chance:.1g}",
+        f"      # {suggestion.stage.value}: {reason}",
+        f'      - "{suggestion.constraint}"',
+    ]

@@ -1,0 +1,155 @@
+"""``tuner tune``: searches for the best schedule of a problem."""
+
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tuner.cli.commands.tune_program import is_payload, tune_payload
+from tuner.cli.main import DONE, FAILED, INTERRUPTED
+from tuner.cli.options import (
+    composition_of,
+    database_option,
+    debug_option,
+    json_option,
+    open_store,
+    popped_problem,
+    print_json,
+    problem_options,
+    run_request,
+    target_options,
+)
+from tuner.cli.run_session import require_no_words, run_session
+from tuner.core.errors import Failure, UsageError
+from tuner.samplers import OPTUNA, SAMPLERS
+
+if TYPE_CHECKING:
+    from tuner.db.store import Store
+    from tuner.tuning.tuned_run import TunedRun
+
+REASONS_SHOWN = 3
+EXAMPLE = "tuner tune matmul 512x512x512"
+
+
+@click.command()
+@click.argument("operation", required=False)
+@click.argument("shape", required=False, metavar="MxNxK")
+@problem_options
+@target_options
+@click.option(
+    "--strategy", "strategies", multiple=True, help="Strategy to try; may be repeated. Default: all that fit."
+)
+@click.option("--space", type=click.Path(path_type=Path), help="Search space file. Default: the one shipped.")
+@click.option(
+    "--sampler",
+    help=f"How to choose: {', '.join(SAMPLERS)}, or {OPTUNA}NAME, one of Optuna's own. "
+    "Default: tpe; random where nothing is timed.",
+)
+@click.option("--trials", type=int, help="Ends after so many. Default: 100 without --budget.")
+@click.option("--budget", metavar="TIME", help="Ends the search after 60s, 5m or 1h; the finals come on top.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Equal seeds propose equal trials.")
+@click.option("--threads", type=int, default=1, show_default=True, help="Threads of the kernel.")
+@click.option("--workers", type=int, help="Candidates compiled at once. Default: the cores, at most 4.")
+@click.option("--fresh", is_flag=True, help="Measure again what earlier runs have measured.")
+@click.option(
+    "--no-warm-start",
+    "warm_start",
+    flag_value=False,
+    default=True,
+    help="Begin with nothing that was best for other problems.",
+)
+@click.option(
+    "--warm-start",
+    "warm_files",
+    multiple=True,
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Begin with the best of a space that record-space wrote, too; may be repeated.",
+)
+@click.option("--entry", metavar="NAME", help="Function of a payload. Default: the only public one.")
+@click.option(
+    "--arg",
+    "arguments",
+    multiple=True,
+    metavar="N=[SIZES]CONTENT",
+    help="An argument of a payload, as for tuner run; others are random.",
+)
+@click.option("--resume", type=int, metavar="RUN", help="Go on with a run, by its stored settings.")
+@database_option
+@json_option
+@debug_option
+@click.pass_context
+def tune(
+    context: click.Context, /, resume: int | None, database: str | None, as_json: bool, **words: Any
+) -> None:
+    """Tunes one operation at one size, or each matmul of a program; every trial is stored.
+
+    Ctrl-C ends the run without loss; a second one kills at once. A program is a .mlir file: its matmuls are
+    tuned one after another, then it runs as a whole.
+
+    Example: tuner tune matmul 512x512x512 --dtype f32 --budget 60s
+    """
+    from tuner.tuning.settings import run_settings
+
+    composition = composition_of(context)
+    if is_payload(words["operation"]) and resume is None:
+        context.exit(tune_payload(context, composition, database, as_json, **words))
+    _reject_words_of_programs(entry=words.pop("entry"), arg=words.pop("arguments"))
+    if resume is None:
+        problem = popped_problem(words, EXAMPLE)
+        settings = run_settings(run_request(problem, **words), composition)
+    else:
+        require_no_words(context, words)
+        settings = None
+    with open_store(database) as store:
+        tuned = run_session(composition, store, settings, resume)
+        code = INTERRUPTED if tuned.is_interrupted else DONE if tuned.has_worked else FAILED
+        _print(tuned, store, as_json, database)
+    context.exit(code)
+
+
+def _reject_words_of_programs(**words: object) -> None:
+    for name, found in words.items():
+        if found:
+            raise UsageError(
+                f"--{name}: found {found!r}, allowed with a payload, such as: tuner tune payload.mlir"
+            )
+
+
+def _print(tuned: "TunedRun", store: "Store", as_json: bool, database: str | None) -> None:
+    from tuner.cli.output.json_documents import tune_document
+    from tuner.cli.output.result import failure_lines, result_lines, verified_lines
+    from tuner.tuning.which_database import database_words
+
+    words = database_words(database)
+    if as_json:
+        print_json(tune_document(tuned.run, tuned.counts, tuned.answer, tuned.seconds, tuned.roofline))
+    elif tuned.answer is not None:
+        print("\n".join(result_lines(tuned, tuned.answer, words)))
+    elif tuned.has_worked:
+        print("\n".join(verified_lines(tuned, _first_verified(store, tuned.run.id), words)))
+    if tuned.is_interrupted:
+        print("interrupted; everything measured is stored. Go on with:", file=sys.stderr)
+        print(f"  tuner tune --resume {tuned.run.id}{words}", file=sys.stderr)
+    elif not tuned.has_worked:
+        reasons = _reasons(store, tuned.run.id)
+        print("\n".join(failure_lines(tuned, reasons, words)), file=sys.stderr)
+
+
+def _first_verified(store: "Store", run: int) -> int:
+    """Returns the first trial of a run that was verified, for the user to begin with."""
+    from tuner.core.runs import TrialQuery
+
+    return store.trials(TrialQuery(run=run, status="verified", sort="number", limit=1))[0].id
+
+
+def _reasons(store: "Store", run: int) -> list[tuple[str, int]]:
+    """Returns the commonest reasons of failure of a run with their counts."""
+    from tuner.core.runs import TrialQuery
+
+    records = [trial.record for trial in store.trials(TrialQuery(run=run, status="failed"))]
+    failures = [record.outcome for record in records if record and isinstance(record.outcome, Failure)]
+    counted = Counter(f"{failure.stage.value}: {failure.reason}" for failure in failures)
+    return counted.most_common(REASONS_SHOWN)

@@ -1,0 +1,124 @@
+"""``tuner tune payload.mlir``: every matmul of a program tuned, and the program run as a whole."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tuner.cli.main import DONE, FAILED, INTERRUPTED
+from tuner.cli.options import PROBLEM_WORDS, open_store, print_json, run_request
+from tuner.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from tuner.programs.request import ProgramReport
+    from tuner.programs.tuning import TunedProblem, TunedProgram
+    from tuner.tuning.composition import Composition
+
+SUFFIX = ".mlir"
+OF_PROGRAMS = ("entry", "arguments")
+OF_ONE_PROBLEM = ("dtype", "layout", "epilogue", "output_dtype")  # which a payload says itself
+
+
+def is_payload(operation: object) -> bool:
+    """Tells whether the word for an operation is a file."""
+    return isinstance(operation, str) and (operation.endswith(SUFFIX) or "/" in operation)
+
+
+def tune_payload(
+    context: click.Context, composition: "Composition", database: str | None, as_json: bool, **words: Any
+) -> int:
+    """Tunes and prints; returns the exit code. Raises UsageError."""
+    from tuner.cli.output.progress import progress
+    from tuner.cli.signals import ended_by_signals
+    from tuner.programs.request import ProgramRequest
+    from tuner.programs.support import program_support
+    from tuner.programs.tuning import ProgramTuning, real_parts
+    from tuner.text_file import read_text_or_stdin
+    from tuner.tuning.interruption import Interruption
+    from tuner.tuning.settings import run_settings
+    from tuner.tuning.target_choice import resolve_target
+
+    _require_words_of_programs(context, words)
+    of_runs = {name: word for name, word in words.items() if name not in (*PROBLEM_WORDS, *OF_PROGRAMS)}
+    resolved = resolve_target(words["target"], composition, words["chip"])
+    program_support(resolved)
+    request = ProgramRequest(
+        text=read_text_or_stdin(Path(words["operation"]), "MLIR text"),
+        target=resolved,
+        entry=words["entry"],
+        arguments=words["arguments"],
+        seed=words["seed"],
+        is_compared=True,
+    )
+    interruption = Interruption()
+    with open_store(database) as store, ended_by_signals(interruption), progress() as observe:
+        tuning = ProgramTuning(composition, real_parts(), store, interruption, observe)
+        tuned = tuning.tune(
+            request, lambda problem: run_settings(run_request(problem, **of_runs), composition)
+        )
+    _print(tuned, as_json)
+    return INTERRUPTED if tuned.is_interrupted else DONE if tuned.has_worked else FAILED
+
+
+def program_lines(tuned: "TunedProgram") -> list[str]:
+    """Returns what was found, for people."""
+    from tuner.cli.commands.run import report_lines
+
+    lines = [line for each in tuned.problems for line in _problem_lines(each)]
+    if tuned.report is not None:
+        lines += report_lines(tuned.target, tuned.report)
+    if tuned.failure:
+        lines.append(f"failed  {tuned.failure}")
+    if tuned.plain is not None and tuned.speedup is not None:
+        lines.append(f"plain   {_call_words(tuned.plain)}: the same without scripts")
+        lines.append(f"gain    {tuned.speedup:.2f} times")
+    return lines
+
+
+def _problem_lines(each: "TunedProblem") -> list[str]:
+    from tuner.analysis.answer import timed
+    from tuner.cli.output.formatting import knobs_text, seconds_text
+    from tuner.core.record import Measurement
+
+    lines = [f"matmul  {each.problem.key}"]
+    if each.trial is None or each.trial.record is None:
+        return [*lines, f"        stays loops, or by default: {each.reason}"]
+    record = each.trial.record
+    is_timed = each.trial.final is not None or isinstance(record.outcome, Measurement)
+    time = seconds_text(timed(each.trial).median_s) if is_timed else "verified, no time"
+    script = f"{record.candidate.strategy} {knobs_text(record.candidate.choices)}"
+    return [*lines, f"        trial {each.trial.id}: {time}, {script}"]
+
+
+def _call_words(report: "ProgramReport") -> str:
+    from tuner.cli.output.formatting import seconds_text
+
+    assert report.times is not None
+    return f"{seconds_text(report.times.call_s)} a call"
+
+
+def _require_words_of_programs(context: click.Context, words: dict[str, Any]) -> None:
+    """Raises UsageError for words beside a payload that only suit one operation."""
+    from click.core import ParameterSource
+
+    given = [
+        name for name in OF_ONE_PROBLEM if context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+    ]
+    if words["shape"] is not None or given:
+        found = words["shape"] or f"--{given[0].removesuffix('_dtype')}"
+        raise UsageError(f"tune: found {found} beside a payload, allowed none: the payload says it")
+    if words["threads"] != 1:
+        raise UsageError(f"threads: found {words['threads']}, allowed 1: a whole program runs in one thread")
+
+
+def _print(tuned: "TunedProgram", as_json: bool) -> None:
+    from tuner.cli.output.program_documents import program_document
+
+    if as_json:
+        print_json(program_document(tuned))
+    else:
+        print("\n".join(program_lines(tuned)))
+    if tuned.is_interrupted:
+        runs = [each.tuned.run.id for each in tuned.problems if each.tuned and each.tuned.is_interrupted]
+        print(f"interrupted; everything measured is stored: run {runs[0]}", file=sys.stderr)

@@ -1,0 +1,134 @@
+"""``tuner verify-resume``: kills real runs at random moments and compares what they end with."""
+
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tuner.cli.main import DONE, FAILED
+from tuner.cli.options import composition_of, debug_option, json_option, print_json
+from tuner.cli.output.formatting import count_text
+from tuner.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from tuner.core.runs import RunSettings
+    from tuner.tuning.composition import Composition
+    from tuner.tuning.resume_check import ResumeCheck
+
+SHIPPED = "matmul_48x64x40.t4.json.gz"
+WORKERS = 2  # several proposals are in flight when the kill comes
+SHOWN = 10  # differences
+
+
+@click.command("verify-resume")
+@click.option(
+    "--file", "recording", type=click.Path(path_type=Path), help="Recorded space. Default: a small one."
+)
+@click.option("--sampler", multiple=True, help="May be repeated. Default: every sampler of our own in turn.")
+@click.option("--runs", type=int, default=6, show_default=True, help="Runs that are killed and resumed.")
+@click.option("--trials", type=int, default=40, show_default=True, help="Of each run.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the search and of the kills.")
+@json_option
+@debug_option
+@click.pass_context
+def verify_resume(
+    context: click.Context,
+    recording: Path | None,
+    sampler: tuple[str, ...],
+    runs: int,
+    trials: int,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Proves that a run killed by kill -9 resumes to the trials of an unbroken one.
+
+    Each run is a real 'tuner tune' on a recorded space, in a database of its own, killed up to three times,
+    then resumed to its end. Exits with 1 on any difference.
+
+    Example: tuner verify-resume --runs 10
+    """
+    for name, number, low in (("runs", runs, 1), ("trials", trials, 1), ("seed", seed, 0)):
+        if number < low:
+            raise UsageError(f"{name}: found {number}, allowed {low} or more")
+    file = (recording or _shipped()).absolute()
+    started_s = time.monotonic()
+    settings = _settings(file, sampler, trials, seed)
+    checks = []
+    for number, check in enumerate(_checks(composition_of(context), file, settings, runs, seed), start=1):
+        checks.append(check)
+        click.echo(f"{number}/{runs} {_line(check)}", err=True)
+    _print(file, checks, time.monotonic() - started_s, as_json)
+    context.exit(FAILED if any(check.differences for check in checks) else DONE)
+
+
+def _shipped() -> Path:
+    import importlib.resources
+
+    return Path(str(importlib.resources.files("tuner") / "recorded" / SHIPPED))
+
+
+def _settings(file: Path, samplers: tuple[str, ...], trials: int, seed: int) -> "list[RunSettings]":
+    """Returns the settings of one run per sampler."""
+    from tuner.core.problem import Matmul
+    from tuner.core.target_name import REPLAY, TargetName
+    from tuner.recorded.reading import read_recorded
+    from tuner.samplers import SAMPLERS, require_sampler
+    from tuner.tuning.parts.recording import replay_settings
+    from tuner.tuning.run_request import RunRequest
+
+    for name in samplers:
+        require_sampler(name)
+    problem = read_recorded(file).problem or Matmul(1, 1, 1)  # another tuner's recording names none of ours
+    target = TargetName(REPLAY, str(file)).text
+    return [
+        replay_settings(RunRequest(problem, target, sampler=name, seed=seed, trials=trials), WORKERS)
+        for name in samplers or tuple(SAMPLERS)
+    ]
+
+
+def _checks(
+    composition: "Composition", file: Path, settings: "list[RunSettings]", runs: int, seed: int
+) -> "Iterator[ResumeCheck]":
+    import numpy as np
+
+    from tuner.tuning.resume_check import check_resume, unbroken_trials
+
+    rng = np.random.default_rng(seed)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        unbroken = [unbroken_trials(each, composition, folder) for each in settings[:runs]]
+        for number in range(runs):
+            place = number % len(settings)
+            database = folder / f"killed_{number}.db"
+            yield check_resume(settings[place], file, unbroken[place], database, rng)
+
+
+def _print(file: Path, checks: "list[ResumeCheck]", seconds: float, as_json: bool) -> None:
+    found = [difference for check in checks for difference in check.differences]
+    document = {
+        "recording": str(file),
+        "runs": len(checks),
+        "kills": sum(check.kills for check in checks),
+        "trials": sum(check.trials for check in checks),
+        "samplers": sorted({check.sampler for check in checks}),
+        "differences": len(found),
+        "seconds": seconds,
+    }
+    if as_json:
+        print_json({**document, "found": [difference.text for difference in found]})
+        return
+    print(f"recording    {file}")
+    kills = count_text(sum(check.kills for check in checks), "time")
+    print(f"runs         {len(checks)}, killed {kills} by SIGKILL in {seconds:.0f} s")
+    print(f"trials       {document['trials']}, each compared with that of a run nobody killed")
+    print(f"differences  {len(found)}")
+    for difference in found[:SHOWN]:
+        print(f"  {difference.text}")
+
+
+def _line(check: "ResumeCheck") -> str:
+    kills, differences = count_text(check.kills, "time"), count_text(len(check.differences), "difference")
+    return f"{check.sampler}: killed {kills}, {count_text(check.trials, 'trial')}, {differences}"

@@ -1,0 +1,114 @@
+"""The group of all commands, and what becomes of an error: one line on stderr and an exit code."""
+
+import contextlib
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import click
+
+from tuner.cli.output.formatting import one_line
+from tuner.core.errors import TunerError, UsageError
+from tuner.version import __version__
+
+DONE = 0
+FAILED = 1  # the work failed: no candidate worked, a check failed
+MISUSED = 2  # the user's words or files are wrong
+INTERRUPTED = 130  # 128 + SIGINT, as shells report it
+
+
+class Commands(click.Group):
+    """A group whose errors are one line, with a traceback only on --debug."""
+
+    def main(self, args: Sequence[str] | None = None, **options: Any) -> NoReturn:  # type: ignore[override]
+        """Runs a command and exits with its code."""
+        arguments = list(sys.argv[1:] if args is None else args)
+        try:
+            code = _run(self, arguments, options.get("obj"))
+        except Exception as error:  # noqa: BLE001 - the last frame: users get a line, --debug the rest
+            if "--debug" in arguments:
+                traceback.print_exc()
+            code = _told(error)
+        except KeyboardInterrupt:
+            code = INTERRUPTED
+        sys.exit(code)
+
+
+def _run(group: click.Group, arguments: list[str], obj: object) -> int:
+    """Runs a command; returns its exit code. Click's own ``main`` would turn a closed pipe into exit 1."""
+    try:
+        with group.make_context("tuner", arguments, obj=obj) as context:
+            group.invoke(context)
+    except click.exceptions.Exit as exit_:
+        return exit_.exit_code
+    finally:
+        print(end="", flush=True)  # a full disk or a closed pipe shows here and not when the interpreter ends
+    return DONE
+
+
+def _told(error: Exception) -> int:
+    """Prints the error as one line; returns the exit code."""
+    match error:
+        case BrokenPipeError():
+            _forget_stdout()
+            return DONE  # the reader has seen enough
+        case click.exceptions.NoArgsIsHelpError():
+            print(error.ctx.get_help() if error.ctx else error.format_message(), file=sys.stderr)
+            return MISUSED
+        case click.exceptions.Abort():
+            return INTERRUPTED
+        case click.ClickException():
+            line, code = error.format_message(), MISUSED
+        case UsageError():
+            line, code = str(error), MISUSED
+        case TunerError():
+            line, code = str(error), FAILED
+        case OSError():
+            _forget_stdout()
+            line, code = f"{error.filename or 'system'}: {error.strerror or error}", FAILED
+        case _:
+            line = f"defect: {type(error).__name__}: {error} (--debug shows where)"
+            code = FAILED
+    print(f"tuner: {one_line(line)}", file=sys.stderr)
+    return code
+
+
+def _forget_stdout() -> None:
+    """Points stdout nowhere, so that the interpreter's last flush does not fail as well."""
+    with contextlib.suppress(OSError):  # it may be no file at all
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _show_version(context: click.Context, _parameter: click.Parameter, is_asked: bool) -> None:
+    if is_asked:
+        print("\n".join(version_lines()))
+        context.exit()
+
+
+def version_lines() -> tuple[str, ...]:
+    """Returns the version, the compiler's wheels, and the fingerprint of the files that make code here."""
+    from tuner.mlir import wheels
+    from tuner.mlir.fingerprint import sources_sha256
+    from tuner.tuning.parts.kinds import KINDS
+
+    made = [kind for kind in KINDS.values() if kind.sources]
+    hashes = (f"{kind.name} {sources_sha256(kind.sources)[:12]}" for kind in made)
+    return (f"tuner {__version__}", f"compiler: {wheels.llvm_version()}", f"code: {', '.join(hashes)}")
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_version,
+    help="Show the version and what makes code.",
+)
+def main() -> None:
+    """Autotunes MLIR transform-dialect strategies: tries, verifies, times, remembers.
+
+    Example: tuner tune matmul 512x512x512 --budget 60s
+    """

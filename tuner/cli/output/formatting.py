@@ -1,0 +1,76 @@
+"""Values -> short text for people."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from tuner.core.candidate import Value
+from tuner.core.runs import SEED, SPACE_FILE, WARM_START, FirstPoint
+
+LINE_LIMIT = 2000  # characters of a message
+UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"))
+
+
+def seconds_text(seconds: float) -> str:
+    """Returns a time with four significant digits in a unit that suits it."""
+    scale, unit = next((pair for pair in UNITS if seconds >= pair[0]), (1e-9, "ns"))
+    return f"{seconds / scale:.4g} {unit}"
+
+
+def interval_text(interval_s: tuple[float, float]) -> str:
+    """Returns both ends of an interval."""
+    return f"{seconds_text(interval_s[0])} .. {seconds_text(interval_s[1])}"
+
+
+def speed_text(gflop_per_s: float | None) -> str:
+    """Returns a speed; '-' for what was not timed."""
+    return "-" if gflop_per_s is None else f"{gflop_per_s:.4g} GFLOP/s"
+
+
+def knobs_text(knobs: Sequence[tuple[str, Value]]) -> str:
+    """Returns ``name=value`` for every knob."""
+    return " ".join(f"{name}={value}" for name, value in knobs)
+
+
+def one_line(text: str) -> str:
+    """Returns a text as one line that moves no terminal: what prints, and of long ones the beginning."""
+    line = " ".join(text.split())
+    plain = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
+    return plain if len(plain) <= LINE_LIMIT else f"{plain[:LINE_LIMIT]}..."
+
+
+def count_text(count: int, noun: str) -> str:
+    """Returns a count with its noun."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def table_text(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
+    """Returns columns wide enough for their text, the last one unpadded; numbers to the right."""
+    cells = [header, *rows]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(header))]
+    is_right = [bool(rows) and all(_is_number(row[column]) for row in rows) for column in range(len(header))]
+    return "\n".join(_line(row, widths, is_right) for row in cells)
+
+
+def _line(row: tuple[str, ...], widths: list[int], is_right: list[bool]) -> str:
+    padded = (
+        cell.rjust(width) if right else cell.ljust(width)
+        for cell, width, right in zip(row, widths, is_right, strict=True)
+    )
+    return "  ".join(padded).rstrip()
+
+
+def _is_number(cell: str) -> bool:
+    return cell.replace(".", "").isdigit() or cell == "-"
+
+
+WORDS = {SPACE_FILE: "{} of the space file", SEED: "{} chosen by the machine's limits"}
+
+
+def first_words(points: tuple[FirstPoint, ...]) -> str:
+    """Returns where the first points come from: 'warm start from 512x512x512 (run 3), then 7 of ...'."""
+    counts = Counter(point.origin for point in points)
+    words = [text.format(counts[origin]) for origin, text in WORDS.items() if counts[origin]]
+    sources = tuple(dict.fromkeys(point.source for point in points if point.origin == WARM_START))
+    if sources:
+        words.insert(0, f"warm start from {', '.join(sources)}: {count_text(counts[WARM_START], 'point')}")
+    return ", then ".join(words)

@@ -1,0 +1,249 @@
+"""Values -> the JSON documents that other programs read. Keys may be added, none is renamed."""
+
+import csv
+import dataclasses
+import datetime
+import io
+import json
+from typing import Any
+
+from tuner.analysis.answer import Answer, Tied, timed
+from tuner.core.errors import Failure
+from tuner.core.gpu_conditions import Conditions
+from tuner.core.machine import Roofline
+from tuner.core.problem import Problem
+from tuner.core.record import Measurement
+from tuner.core.runs import Counts, DatabaseInfo, FirstPoint, Run, StoredTrial, Vendor, record_of
+
+Document = dict[str, Any]
+CSV_COLUMNS = (
+    *("trial", "run", "number", "op", "shape", "dtype", "output", "layout", "epilogue", "target", "threads"),
+    *("machine", "strategy", "knobs", "status", "stage", "reason", "median_s", "gflop_per_s", "created"),
+)
+
+
+def tune_document(
+    run: Run, counts: Counts, answer: Answer | None, seconds: float, roofline: Roofline | None = None
+) -> Document:
+    """Returns what ``tuner tune --json`` prints."""
+    return {
+        "run": run.id,
+        "status": run.status,
+        "problem": problem_document(run.settings.problem),
+        "target": run.settings.target.text,
+        "threads": run.settings.threads,
+        "machine": run.machine.name,
+        "counts": counts_document(counts),
+        "noise": run.noise,
+        "best": None if answer is None else _best_document(answer, run),
+        "tied": [] if answer is None else [trial.id for trial in answer.tied],
+        "tied_set": [] if answer is None else [tied_document(tie) for tie in answer.ties],
+        "roofline": None if roofline is None else dataclasses.asdict(roofline),
+        "idle_share": run.idle_share,
+        "first": first_document(run.settings.first or ()),
+        "seconds": seconds,
+    }
+
+
+def tied_document(tie: Tied) -> Document:
+    """Returns one trial of the tied set; ``slowdown`` is against the fastest, relative."""
+    record, measurement = record_of(tie.trial), timed(tie.trial)
+    return {
+        "trial": tie.trial.id,
+        "strategy": record.candidate.strategy,
+        "knobs": dict(record.candidate.choices),
+        "median_s": measurement.median_s,
+        "interval_s": list(measurement.interval_s),
+        "slowdown": tie.slowdown.median,
+        "slowdown_interval": list(tie.slowdown.interval),
+    }
+
+
+def first_document(points: tuple[FirstPoint, ...]) -> list[Document]:
+    """Returns what a run proposed before its sampler chose, in order."""
+    return [
+        {
+            "origin": point.origin,
+            "source": point.source,
+            "strategy": point.candidate.strategy,
+            "knobs": dict(point.candidate.choices),
+        }
+        for point in points
+    ]
+
+
+def problem_document(problem: Problem) -> Document:
+    """Returns the problem by the words of the command line."""
+    return {
+        "op": problem.operation,
+        "shape": list(problem.sizes),
+        "dtype": problem.dtype,
+        "layout": problem.layout,
+        "epilogue": problem.epilogue,
+        "output": problem.result_dtype,
+    }
+
+
+def counts_document(counts: Counts) -> Document:
+    """Returns what became of the trials of a run."""
+    return {
+        "proposed": counts.proposed,
+        "measured": counts.measured,
+        "verified": counts.verified,
+        "failed": counts.failed,
+        "reused": counts.reused,
+    }
+
+
+def vendor_document(vendor: Vendor | None, median_s: float) -> Document | None:
+    """Returns the vendor library's time; ``ratio`` above 1 means that ours is faster."""
+    if vendor is None:
+        return None
+    return {
+        "name": vendor.name,
+        "threads": vendor.threads,
+        "median_s": vendor.measurement.median_s,
+        "ratio": vendor.measurement.median_s / median_s,
+    }
+
+
+def history_document(trial: StoredTrial) -> Document:
+    """Returns one element of ``tuner history --format json``. Raises ValueError without an outcome."""
+    record = record_of(trial)
+    failure = record.outcome if isinstance(record.outcome, Failure) else None
+    return {
+        "trial": trial.id,
+        "run": trial.run,
+        "number": trial.number,
+        "problem": problem_document(record.problem),
+        "target": record.target.text,
+        "threads": trial.threads,
+        "machine": trial.machine.name,
+        "strategy": record.candidate.strategy,
+        "knobs": dict(record.candidate.choices),
+        "status": record.status,
+        "stage": failure and failure.stage.value,
+        "reason": failure and failure.reason,
+        "median_s": trial.best_s,
+        "gflop_per_s": gflop_per_s(record.problem, trial.best_s),
+        "reused_from": record.reused_from,
+        "created": utc_text(trial.created),
+    }
+
+
+def trial_document(trial: StoredTrial) -> Document:
+    """Returns one trial whole, as ``tuner show ID --json`` prints it."""
+    record = record_of(trial)
+    measured = record.outcome if isinstance(record.outcome, Measurement) else None
+    verdict = record.judged_right
+    return {
+        **history_document(trial),
+        "row": trial.row,
+        "stages_s": dict(record.stage_s),
+        "verdict": verdict
+        and {"max_error": verdict.max_error, "elements": verdict.elements, "notes": list(verdict.notes)},
+        "resources": [dataclasses.asdict(each) for each in record.resources],
+        "measurement": measured and measurement_document(measured),
+        "final": trial.final and measurement_document(trial.final),
+        "script_sha256": record.script_sha256,
+        "artifact_sha256": record.artifact_sha256,
+        "script": trial.script_text,
+    }
+
+
+def measurement_document(measurement: Measurement) -> Document:
+    """Returns a measurement with all its samples."""
+    return {
+        "median_s": measurement.median_s,
+        "interval_s": list(measurement.interval_s),
+        "inner_calls": measurement.inner_calls,
+        "is_complete": measurement.is_complete,
+        "cold_median_s": measurement.cold_median_s,
+        "conditions": conditions_document(measurement.conditions),
+        "samples_s": list(measurement.samples_s),
+    }
+
+
+def conditions_document(conditions: Conditions | None) -> Document | None:
+    """Returns what the sensors of a GPU said; ``slowdowns`` is empty where nothing held its clocks down."""
+    if conditions is None:
+        return None
+    return {**dataclasses.asdict(conditions), "slowdowns": list(conditions.slowdowns)}
+
+
+def run_document(run: Run, counts: Counts, answer: Answer | None) -> Document:
+    """Returns one run whole, as ``tuner show run:ID --json`` prints it."""
+    settings = run.settings
+    return {
+        **tune_document(run, counts, answer, run.seconds or 0.0),
+        "strategies": list(settings.strategies),
+        "sampler": settings.sampler,
+        "seed": settings.seed,
+        "trials": settings.trials,
+        "budget_s": settings.budget_s,
+        "workers": settings.workers,
+        "fresh": settings.fresh,
+        "warm_start": settings.warm_start,
+        "warm_files": list(settings.warm_files),
+        "mlir": run.compiler.mlir,
+        "compiler": run.compiler.fingerprint,
+        "tuner": run.tuner_version,
+        "load_average": run.load_average,
+        "created": utc_text(run.created),
+        "elsewhere": None if run.elsewhere is None else dataclasses.asdict(run.elsewhere),
+        "space": settings.space_yaml,
+    }
+
+
+def database_document(database: DatabaseInfo) -> Document:
+    """Returns what ``tuner db info --json`` prints."""
+    return {
+        "url": database.url,
+        "revision": database.revision,
+        "runs": database.runs,
+        "trials": database.trials,
+        "problems": list(database.problems),
+    }
+
+
+def history_csv(trials: tuple[StoredTrial, ...]) -> str:
+    """Returns the trials as CSV with a header line; knobs are a JSON object in one field."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, CSV_COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(_csv_row(trial) for trial in trials)
+    return text.getvalue()
+
+
+def gflop_per_s(problem: Problem, median_s: float | None) -> float | None:
+    """Returns the speed in 1e9 flop per second; None for what was not timed."""
+    return None if median_s is None else problem.flop / median_s / 1e9
+
+
+def utc_text(moment: datetime.datetime) -> str:
+    """Returns a moment as ISO 8601 in UTC, whole seconds."""
+    return moment.astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _best_document(answer: Answer, run: Run) -> Document:
+    record, measurement = record_of(answer.best), answer.measurement
+    return {
+        "trial": answer.best.id,
+        "strategy": record.candidate.strategy,
+        "knobs": dict(record.candidate.choices),
+        "median_s": measurement.median_s,
+        "interval_s": list(measurement.interval_s),
+        "cold_median_s": measurement.cold_median_s,
+        "conditions": conditions_document(measurement.conditions),
+        "gflop_per_s": gflop_per_s(record.problem, timed(answer.best).median_s),
+        "vendor": vendor_document(run.vendor, measurement.median_s),
+    }
+
+
+def _csv_row(trial: StoredTrial) -> dict[str, Any]:
+    row = history_document(trial)
+    problem = record_of(trial).problem
+    row |= {"op": problem.operation, "shape": problem.shape}
+    row |= {"dtype": problem.dtype, "output": problem.result_dtype}
+    row |= {"layout": problem.layout, "epilogue": problem.epilogue, "knobs": json.dumps(row["knobs"])}
+    return {column: row[column] for column in CSV_COLUMNS}

@@ -1,0 +1,144 @@
+"""Live progress on stderr: a moving line on a terminal, a plain line now and then elsewhere."""
+
+import contextlib
+import sys
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from tuner.cli.output.formatting import count_text, first_words, seconds_text, speed_text
+from tuner.cli.output.json_documents import gflop_per_s
+from tuner.cli.output.result import worked_words
+from tuner.core.runs import RunSettings
+from tuner.tuning.events import (
+    Event,
+    FinalsStarted,
+    NoiseMeasured,
+    Observer,
+    RunStarted,
+    TrialDone,
+    VendorFailed,
+    VendorMeasured,
+)
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress, TaskID
+
+PLAIN_EVERY_S = 5.0  # a line; a log of a long run stays readable
+
+
+@contextlib.contextmanager
+def progress() -> Iterator[Observer]:
+    """Gives an observer that suits stderr."""
+    if not sys.stderr.isatty():
+        yield PlainProgress()
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn
+
+    console = Console(stderr=True, highlight=False)
+    columns = (BarColumn(bar_width=24), TextColumn("{task.description}", markup=False))
+    with Progress(*columns, console=console, transient=True) as bar:
+        yield LiveProgress(console, bar)
+
+
+class PlainProgress:
+    """Prints lines: every new best at most once per PLAIN_EVERY_S, and otherwise how far it is."""
+
+    def __init__(self) -> None:
+        self._settings: RunSettings | None = None
+        self._printed_s = time.monotonic()
+
+    def __call__(self, event: Event) -> None:
+        """Prints the event, trials not too often."""
+        if isinstance(event, RunStarted):
+            self._settings = event.settings
+        if not isinstance(event, TrialDone):
+            print(event_line(event), file=sys.stderr, flush=True)
+            return
+        assert self._settings is not None
+        if time.monotonic() - self._printed_s >= PLAIN_EVERY_S:
+            self._printed_s = time.monotonic()
+            print(trial_line(event, self._settings), file=sys.stderr, flush=True)
+
+
+class LiveProgress:
+    """Moves one line; other events scroll above it."""
+
+    def __init__(self, console: "Console", bar: "Progress") -> None:
+        self._console = console
+        self._bar = bar
+        self._settings: RunSettings | None = None
+        self._task: TaskID | None = None
+
+    def __call__(self, event: Event) -> None:
+        """Shows the event."""
+        if isinstance(event, RunStarted):
+            self._settings = event.settings
+            self._task = self._bar.add_task("starting", total=1.0)
+        if not isinstance(event, TrialDone):
+            self._console.print(event_line(event), markup=False)
+            return
+        assert self._settings is not None
+        assert self._task is not None
+        done = share_done(event, self._settings)
+        self._bar.update(self._task, completed=done, description=trial_line(event, self._settings))
+
+
+def event_line(event: Event) -> str:
+    """Returns an event that is no trial as one line."""
+    match event:
+        case RunStarted():
+            words = f"run {event.run}: {event.settings.problem.key}, {event.settings.target}, "
+            words += f"{count_text(event.settings.threads, 'thread')} on {event.machine.name}; "
+            words += f"{event.feasible} of {event.cartesian} combinations are feasible"
+            if event.proposed_before:
+                return f"{words}; going on after {event.proposed_before} trials"
+            first = first_words(event.settings.first or ())
+            return f"{words}; {first}" if first else words
+        case VendorMeasured(vendor):
+            return f"vendor: {vendor.name} {seconds_text(vendor.measurement.median_s)}"
+        case VendorFailed(reason):
+            return f"vendor: not measured: {reason}"
+        case FinalsStarted(trials):
+            return f"finals: timing the best {trials} again, interleaved"
+        case NoiseMeasured(noise):
+            return f"noise floor: {noise:.2%}"
+        case TrialDone():
+            return f"trial {event.trial}: {event.record.status}"
+
+
+def trial_line(event: TrialDone, settings: RunSettings) -> str:
+    """Returns how far a run is and what is the best so far."""
+    counts, total = event.counts, settings.trials
+    done = event.number + 1
+    words = f"{done}{'' if total is None else f'/{total}'} trials: "
+    words += f"{worked_words(counts)}, {counts.failed} failed"
+    if counts.reused:
+        words += f", {counts.reused} reused"
+    if event.best is not None:
+        words += f"; best {speed_text(gflop_per_s(event.best.problem, event.best.median_s))}"
+    left_s = time_left_s(event, settings)
+    return words + ("" if left_s is None else f"; {left_s:.0f} s left")
+
+
+def time_left_s(event: TrialDone, settings: RunSettings) -> float | None:
+    """Returns the seconds until the nearer budget ends, by the pace so far."""
+    done = event.number + 1
+    left = []
+    if settings.trials is not None:
+        left.append((settings.trials - done) * event.elapsed_s / done)
+    if settings.budget_s is not None:
+        left.append(settings.budget_s - event.elapsed_s)
+    return max(0.0, min(left)) if left else None
+
+
+def share_done(event: TrialDone, settings: RunSettings) -> float:
+    """Returns the part of the nearer budget that is spent, 0 to 1."""
+    spent = [0.0]
+    if settings.trials is not None:
+        spent.append((event.number + 1) / settings.trials)
+    if settings.budget_s is not None:
+        spent.append(event.elapsed_s / settings.budget_s)
+    return min(1.0, max(spent))

@@ -1,0 +1,137 @@
+"""The end of a run, in lines for people."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from tuner.analysis.answer import Answer, timed
+from tuner.cli.output.formatting import (
+    count_text,
+    interval_text,
+    knobs_text,
+    one_line,
+    seconds_text,
+    speed_text,
+)
+from tuner.cli.output.gpu_conditions import gpu_lines
+from tuner.cli.output.json_documents import gflop_per_s
+from tuner.core.machine import Roofline
+from tuner.core.runs import Counts, Run, record_of
+
+if TYPE_CHECKING:
+    from tuner.tuning.tuned_run import TunedRun
+
+TIED_SHOWN = 8  # trials
+NOISY = 0.1  # noise floor above which a session is no measurement to rely on
+
+
+def result_lines(tuned: "TunedRun", answer: Answer, database_words: str = "") -> list[str]:
+    """Returns what was found, how sure it is, and what to type next."""
+    run, record, measurement = tuned.run, record_of(answer.best), answer.measurement
+    noise = "" if run.noise is None else f"; noise floor {run.noise:.1%}"
+    interval = f"(95 % interval {interval_text(measurement.interval_s)}{noise})"
+    speed = speed_text(gflop_per_s(record.problem, measurement.median_s))
+    lines = [
+        f"best      trial {answer.best.id} of run {run.id}: {record.candidate.strategy}",
+        f"knobs     {knobs_text(record.candidate.choices)}",
+        f"time      {seconds_text(measurement.median_s)} {interval}",
+        f"speed     {speed}{vendor_words(run, measurement.median_s)}",
+    ]
+    lines += gpu_lines(measurement)
+    if tuned.roofline is not None:
+        lines.append(f"roofline  {roofline_words(run, tuned.roofline, measurement.median_s)}")
+    lines += tied_lines(answer) + noise_lines(run)
+    lines.append(f"trials    {counts_words(tuned.counts)} in {tuned.seconds:.0f} s{idle_words(run)}")
+    lines.append(f"next      {_next_words(run, answer.best.id)}{database_words}")
+    return lines
+
+
+def tied_lines(answer: Answer) -> list[str]:
+    """Returns the other trials of the tied set, each with how its time differs from the best's."""
+    others = [trial for trial in answer.tied if trial is not answer.best]
+    if not others:
+        return []
+    best_s = answer.measurement.median_s
+    words = [f"{trial.id} ({timed(trial).median_s / best_s - 1:+.1%})" for trial in others[:TIED_SHOWN]]
+    more = f" and {len(others) - TIED_SHOWN} more" if len(others) > TIED_SHOWN else ""
+    why = "not shown to differ by more than noise; the simplest script is taken"
+    return [f"tied      with {', '.join(words)}{more}: {why}"]
+
+
+def noise_lines(run: Run) -> list[str]:
+    """Returns a warning where two timings of the same code differed by more than NOISY."""
+    if run.noise is None or run.noise <= NOISY:
+        return []
+    found = f"two timings of the same code differ by {run.noise:.0%}: something else was running"
+    return [f"noisy     {found}; on a quiet machine: tuner tune --resume {run.id}"]
+
+
+def verified_lines(tuned: "TunedRun", trial: int, database_words: str = "") -> list[str]:
+    """Returns what was verified by a run without times, and what to type next."""
+    run, counts = tuned.run, tuned.counts
+    return [
+        f"verified  {counts.verified} of {count_text(counts.proposed, 'trial')} of run {run.id}",
+        f"problem   {run.settings.problem.key}, for {run.machine.name}",
+        f"times     none: target {run.settings.target} has no clock, nothing is ranked",
+        f"trials    {counts_words(tuned.counts)} in {tuned.seconds:.0f} s{idle_words(run)}",
+        f"next      tuner history --run {run.id} --status verified{database_words}",
+        f"          tuner export --trial {trial} -o verified.mlir{database_words}",
+        f"          tuner bundle export --run {run.id} -o pending.bundle{database_words}",
+    ]
+
+
+def failure_lines(
+    tuned: "TunedRun", reasons: Sequence[tuple[str, int]], database_words: str = ""
+) -> list[str]:
+    """Returns why a run found nothing."""
+    if tuned.counts.proposed == 0:
+        return ["no candidate was tried: the budget was spent before the first"]
+    lines = [f"no candidate worked: {counts_words(tuned.counts)}"]
+    lines += [f"  {count} x {one_line(reason)}" for reason, count in reasons]
+    lines.append(f"  more: tuner history --run {tuned.run.id} --status failed{database_words}")
+    return lines
+
+
+def idle_words(run: Run) -> str:
+    """Returns how much of the search nothing was measured, since nothing was compiled yet; '' if not told."""
+    return "" if run.idle_share is None else f"; measuring worker idle {run.idle_share:.0%} of the search"
+
+
+def counts_words(counts: Counts) -> str:
+    """Returns what became of the trials."""
+    words = f"{count_text(counts.proposed, 'trial')}: {worked_words(counts)}, {counts.failed} failed"
+    return words + (f", {counts.reused} of them reused" if counts.reused else "")
+
+
+def worked_words(counts: Counts) -> str:
+    """Returns how many trials were right, by what is known of them."""
+    if not counts.verified:
+        return f"{counts.measured} measured"
+    return f"{counts.measured} measured, " * bool(counts.measured) + f"{counts.verified} verified"
+
+
+def _next_words(run: Run, trial: int) -> str:
+    """Returns the command to type after a run; a replay has no script to export."""
+    if run.settings.target.is_replay:
+        return f"tuner show {trial}"
+    return f"tuner export --trial {trial} -o best.mlir"
+
+
+def roofline_words(run: Run, roofline: Roofline, median_s: float) -> str:
+    """Returns how near a time is to what the machine was measured to do at most."""
+    problem = run.settings.problem
+    least_s = roofline.least_s(problem.flop, problem.bytes, run.machine.l3_bytes)
+    limits = f"{roofline.bytes_per_s / 1e9:.1f} GB/s, measured"
+    source = "" if roofline.flop_source == "measured" else f", {roofline.flop_source}"
+    limits = f"{speed_text(roofline.flop_per_s / 1e9)}{source} and {limits}"
+    who = "this GPU" if run.machine.chip else count_text(run.settings.threads, "thread")
+    return f"{least_s / median_s:.1%} of what {who} can do ({limits})"
+
+
+def vendor_words(run: Run, median_s: float) -> str:
+    """Returns how a time compares with the vendor library's; '' when that was not measured."""
+    if run.vendor is None:
+        return ""
+    vendor_s = run.vendor.measurement.median_s
+    speed = speed_text(gflop_per_s(run.settings.problem, vendor_s))
+    threads = f", {count_text(run.vendor.threads, 'thread')}" if run.vendor.threads else ""  # none on a GPU
+    return f", {vendor_s / median_s:.1%} of {run.vendor.name} ({speed}{threads})"

@@ -1,0 +1,176 @@
+"""Trials and runs as lines for people."""
+
+from typing import TYPE_CHECKING
+
+from tuner.cli.output.formatting import (
+    count_text,
+    first_words,
+    interval_text,
+    knobs_text,
+    one_line,
+    seconds_text,
+    speed_text,
+    table_text,
+)
+from tuner.cli.output.gpu_conditions import gpu_lines
+from tuner.cli.output.json_documents import gflop_per_s, utc_text
+from tuner.cli.output.result import counts_words, idle_words, result_lines
+from tuner.core.errors import Failure
+from tuner.core.kernel_program import Resources
+from tuner.core.record import Measurement
+from tuner.core.runs import Elsewhere, StoredTrial, record_of
+
+if TYPE_CHECKING:
+    from tuner.tuning.tuned_run import TunedRun
+
+HISTORY_HEADER = (
+    *("trial", "run", "problem", "target", "threads", "status", "time", "GFLOP/s", "strategy and knobs"),
+)
+REASON_LIMIT = 60  # characters of a failure in a table
+
+
+def history_table(trials: tuple[StoredTrial, ...]) -> str:
+    """Returns one line per trial."""
+    if not trials:
+        return "no trial matches; begin with: tuner tune matmul 512x512x512"
+    return table_text(HISTORY_HEADER, [_history_row(trial) for trial in trials])
+
+
+def trial_lines(trial: StoredTrial) -> list[str]:
+    """Returns one trial whole."""
+    record = record_of(trial)
+    lines = [
+        f"trial     {trial.id}: number {trial.number} of run {trial.run}, {utc_text(trial.created)}",
+        f"problem   {record.problem.key}",
+        f"target    {record.target}, {count_text(trial.threads, 'thread')} on {trial.machine.name}",
+        f"strategy  {record.candidate.strategy}",
+        f"knobs     {knobs_text(record.candidate.choices)}",
+        f"status    {record.status}{_reused_words(trial)}",
+    ]
+    lines += _outcome_lines(trial)
+    lines += resources_lines(record.resources)
+    lines += [f"stages    {', '.join(f'{name} {seconds_text(s)}' for name, s in record.stage_s)}"] * bool(
+        record.stage_s
+    )
+    lines.append(
+        f"script    sha256 {record.script_sha256 or '-'}; code sha256 {record.artifact_sha256 or '-'}"
+    )
+    return lines
+
+
+def resources_lines(resources: tuple[Resources, ...]) -> list[str]:
+    """Returns what ptxas told of each kernel, with its advice."""
+    lines = []
+    for each in resources:
+        shared = f"{each.dynamic_shared_bytes} + {each.static_shared_bytes} shared bytes"
+        spills = f"{each.spill_store_bytes} + {each.spill_load_bytes} bytes spilled"
+        lines.append(
+            f"kernel    {each.kernel}: {each.registers} registers, {spills}, {shared} (dynamic + static), "
+            f"occupancy {each.occupancy:.0%}: {count_text(each.blocks_per_multiprocessor, 'block')}"
+        )
+        lines += [f"ptxas     {note}" for note in each.notes]
+    return lines
+
+
+def run_lines(tuned: "TunedRun") -> list[str]:
+    """Returns one run whole."""
+    run, settings = tuned.run, tuned.run.settings
+    budget = [count_text(settings.trials, "trial")] if settings.trials is not None else []
+    budget += [f"{settings.budget_s:g} s"] if settings.budget_s is not None else []
+    workers = count_text(settings.workers, "worker")
+    load = "" if run.load_average is None else f", load {run.load_average:.2f}"
+    lines = [
+        f"run       {run.id}: {run.status}, {utc_text(run.created)}, tuner {run.tuner_version}",
+        f"problem   {settings.problem.key}",
+        f"target    {settings.target}, {count_text(settings.threads, 'thread')} on {run.machine.name}{load}",
+        f"search    {settings.sampler}, seed {settings.seed}, budget {' or '.join(budget)}, {workers}",
+        f"compiler  {run.compiler.mlir}",
+        *([f"first     {first_words(settings.first)}"] if settings.first else []),
+        *([f"elsewhere {elsewhere_words(run.elsewhere)}"] if run.elsewhere else []),
+    ]
+    if tuned.answer is None:
+        nothing = "best      none" if not tuned.has_worked else "best      none: nothing was timed"
+        return [*lines, f"trials    {counts_words(tuned.counts)}{idle_words(run)}", nothing]
+    return lines + result_lines(tuned, tuned.answer)
+
+
+def elsewhere_words(elsewhere: Elsewhere) -> str:
+    """Returns where the times of a run were taken."""
+    measuring = f"measuring {elsewhere.session}, tuner {elsewhere.tuner}, CUDA driver {elsewhere.driver}"
+    return f"{measuring}; bundle {elsewhere.bundle[:12]}, of run {elsewhere.source}"
+
+
+def explain_lines(trial: StoredTrial) -> list[str]:
+    """Returns why a trial has no time, or that it has one."""
+    record = record_of(trial)
+    if not isinstance(record.outcome, Failure):
+        return [f"trial {trial.id} did not fail: {record.status}, {_time_words(trial)}"]
+    return [
+        f"trial {trial.id} failed at stage {record.outcome.stage.value}: {record.outcome.reason}",
+        f"problem   {record.problem.key}",
+        f"strategy  {record.candidate.strategy}",
+        f"knobs     {knobs_text(record.candidate.choices)}",
+        *([f"script    tuner show {trial.id} --json"] if trial.script_text else []),
+    ]
+
+
+def _history_row(trial: StoredTrial) -> tuple[str, ...]:
+    record = record_of(trial)
+    problem = record.problem
+    words = [problem.operation, problem.shape, problem.dtype]
+    words += [f"-> {problem.output}"] * bool(problem.output)
+    words += [word for word in (problem.layout, problem.epilogue) if word not in ("nn", "none")]
+    speed = gflop_per_s(problem, trial.best_s)
+    what = f"{record.candidate.strategy} {knobs_text(record.candidate.choices)}"
+    if isinstance(record.outcome, Failure):
+        reason = one_line(record.outcome.reason)[:REASON_LIMIT]
+        what = f"{record.candidate.strategy} {record.outcome.stage.value}: {reason}"
+    return (
+        str(trial.id),
+        str(trial.run),
+        " ".join(words),
+        record.target.text,
+        str(trial.threads),
+        "reused" if record.reused_from is not None and record.status == "measured" else record.status,
+        "-" if trial.best_s is None else seconds_text(trial.best_s),
+        "-" if speed is None else f"{speed:.1f}",
+        what,
+    )
+
+
+def _outcome_lines(trial: StoredTrial) -> list[str]:
+    record = record_of(trial)
+    outcome = record.outcome
+    verdict = record.judged_right
+    lines = []
+    if isinstance(outcome, Failure):
+        lines.append(f"failure   stage {outcome.stage.value}: {outcome.reason}")
+    if verdict is not None:
+        lines.append(
+            f"verified  {verdict.elements} elements, largest error {verdict.max_error:.3g} of the tolerance"
+        )
+        lines += [f"note      {note}" for note in verdict.notes]
+    if isinstance(outcome, Measurement):
+        lines.append(f"time      {_measurement_words(outcome)}")
+        lines += gpu_lines(outcome)
+    if trial.final is not None:
+        lines.append(f"final     {_measurement_words(trial.final)}, interleaved")
+        lines += gpu_lines(trial.final)
+    if trial.best_s is not None:
+        lines.append(f"speed     {speed_text(gflop_per_s(record.problem, trial.best_s))}")
+    return lines
+
+
+def _measurement_words(measurement: Measurement) -> str:
+    words = f"{seconds_text(measurement.median_s)} (95 % interval {interval_text(measurement.interval_s)}; "
+    words += f"{len(measurement.samples_s)} samples of {count_text(measurement.inner_calls, 'call')})"
+    return words + ("" if measurement.is_complete else ", stopped early as hopeless")
+
+
+def _reused_words(trial: StoredTrial) -> str:
+    source = record_of(trial).reused_from
+    return "" if source is None else f", reused from trial {source}: same script or same code"
+
+
+def _time_words(trial: StoredTrial) -> str:
+    return "not timed" if trial.best_s is None else seconds_text(trial.best_s)

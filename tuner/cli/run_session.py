@@ -1,0 +1,49 @@
+"""A session of a run on the command line: progress on stderr, signals end it without loss."""
+
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+
+from tuner.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from tuner.core.runs import RunSettings
+    from tuner.db.store import Store
+    from tuner.tuning.composition import Composition
+    from tuner.tuning.tuned_run import TunedRun
+
+
+def run_session(
+    composition: "Composition", store: "Store", settings: "RunSettings | None", resumed: int | None
+) -> "TunedRun":
+    """Begins a run with the settings; with none, goes on with the stored one."""
+    from tuner.cli.output.progress import progress
+    from tuner.cli.signals import ended_by_signals
+    from tuner.tuning.interruption import Interruption
+    from tuner.tuning.run import begin, resume
+
+    interruption = Interruption()
+    with ended_by_signals(interruption), progress() as observe:
+        if settings is not None:
+            return begin(settings, composition, store, interruption, observe)
+        assert resumed is not None
+        return resume(resumed, composition, store, interruption, observe)
+
+
+def require_no_words(context: click.Context, words: Mapping[str, Any]) -> None:
+    """Raises UsageError for words beside --resume that the stored settings decide."""
+    found = ", ".join(settings_given(context, words)) or words["operation"]
+    if found is not None:
+        raise UsageError(f"--resume: goes on with the run's stored settings, found {found} beside it")
+
+
+def settings_given(context: click.Context, names: Collection[str]) -> list[str]:
+    """Returns the flags of the named options that were typed, as beside --resume none may be."""
+    options = (each for each in context.command.params if isinstance(each, click.Option))
+    return [
+        option.opts[0]
+        for option in options
+        if option.name in names and context.get_parameter_source(option.name) is ParameterSource.COMMANDLINE
+    ]

@@ -1,0 +1,1 @@
+"""Values and ports that every room shares. Imports nothing of ours."""

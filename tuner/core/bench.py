@@ -1,0 +1,64 @@
+"""The port of the place where candidates are compiled, judged and timed."""
+
+import abc
+from dataclasses import dataclass
+
+from tuner.core.candidate import Candidate
+from tuner.core.record import Measurement, Record
+from tuner.core.runs import Vendor
+from tuner.core.target import Effort, Script
+
+
+@dataclass(frozen=True)
+class BoundRecord:
+    """A record with the script that its candidate was bound to, so that nobody binds it again."""
+
+    record: Record
+    script: Script  # empty where binding failed
+
+
+@dataclass(frozen=True)
+class FinalTimes:
+    """Times of those that took turns."""
+
+    times: tuple[Measurement | None, ...]  # None: no longer works
+    vendor: Vendor | None = None  # the vendor library, where it took turns with them
+
+
+class AbstractBench(abc.ABC):
+    """Takes candidates in, gives records out, in the order they were started.
+
+    Each session of a run builds one in the tuner's own process, and ``tuner check`` one for its script. The
+    thread that built it makes all calls: child processes die with it. In the life of a session::
+
+        start(candidate)              # each trial without a stored outcome, once its proposal is stored
+        finish(effort)                # once for each start; up to workers + 1 are started and not finished
+        finals(finalists, effort)     # at most once, when every start is finished
+        close()                       # once, whatever happened before
+
+    A candidate that crashes, hangs, is wrong or does not compile gives a record with a Failure; nothing of
+    that is raised. ``start``, ``finish`` and ``finals`` raise TunerError where a child process cannot start,
+    ``finish`` and ``finals`` KeyboardInterrupt while they wait; after either only ``close`` is called.
+    """
+
+    @abc.abstractmethod
+    def start(self, candidate: Candidate) -> None:
+        """Binds a candidate to its script and queues that; does not wait for a compiler."""
+
+    @abc.abstractmethod
+    def finish(self, effort: Effort) -> BoundRecord:
+        """Waits for the candidate started first among those not finished; returns its record and script.
+
+        ``effort.stop_above_s`` follows from the best time so far, so it is known no sooner.
+        """
+
+    @abc.abstractmethod
+    def finals(self, finalists: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:
+        """Times earlier winners again, interleaved, with the vendor library where the target can.
+
+        Their scripts are compiled again; one that no longer works has None for a time.
+        """
+
+    @abc.abstractmethod
+    def close(self) -> None:
+        """Ends every process that the bench started."""

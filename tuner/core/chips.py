@@ -1,0 +1,82 @@
+"""The NVIDIA chips that code can be made for, and their limits."""
+
+from dataclasses import dataclass
+
+from tuner.core.errors import UsageError
+
+KIB = 1024
+WARP_THREADS = 32
+MAX_THREADS_PER_BLOCK = 1024  # CUDA programming guide, compute capabilities: the same for all of them
+MAX_REGISTERS_PER_THREAD = 255  # same table
+REGISTERS = 64 * KIB  # 32-bit, of a multiprocessor and of a block; same table
+RESERVED_SHARED_BYTES = KIB  # of each block, taken by the driver since sm_80; Ampere tuning guide, 1.4.5.1
+MAX_BLOCK = (1024, 1024, 64)  # threads along x, y, z; same table
+MAX_GRID = (2**31 - 1, 65535, 65535)  # blocks along x, y, z; same table
+
+
+@dataclass(frozen=True)
+class Chip:
+    """Limits of one compute capability.
+
+    Source: CUDA programming guide, technical specifications per compute capability; blocks and barriers as
+    in ``cuda_occupancy.h`` of CUDA 13.0.
+    """
+
+    name: str  # as ptxas and LLVM spell it: "sm_90"
+    features: str  # PTX version that LLVM writes, the oldest with all that our kernels use on the chip
+    shared_bytes: int  # of a multiprocessor, for blocks
+    max_threads: int  # resident on a multiprocessor
+    max_blocks: int  # resident on a multiprocessor
+    max_barriers: int  # named ones of all blocks of a multiprocessor; before sm_90 each block has its own 16
+
+    @property
+    def max_shared_bytes(self) -> int:
+        """Returns the most that one block may ask for, static and dynamic together."""
+        return self.shared_bytes - RESERVED_SHARED_BYTES
+
+    @property
+    def max_warps(self) -> int:
+        """Returns how many warps a multiprocessor holds."""
+        return self.max_threads // WARP_THREADS
+
+    @property
+    def capability(self) -> int:
+        """Returns the compute capability times ten: 90 for sm_90 and sm_90a."""
+        return int(self.name.removeprefix("sm_").rstrip("a"))
+
+    @property
+    def is_specific(self) -> bool:
+        """Tells whether code may use what only this very chip has (wgmma on sm_90a)."""
+        return self.name.endswith("a")
+
+
+CHIPS = {
+    chip.name: chip
+    for chip in (
+        Chip("sm_80", "+ptx80", 164 * KIB, max_threads=2048, max_blocks=32, max_barriers=32 * 16),
+        Chip("sm_86", "+ptx80", 100 * KIB, max_threads=1536, max_blocks=16, max_barriers=16 * 16),
+        Chip("sm_89", "+ptx80", 100 * KIB, max_threads=1536, max_blocks=24, max_barriers=24 * 16),
+        Chip("sm_90", "+ptx80", 228 * KIB, max_threads=2048, max_blocks=32, max_barriers=64),
+        Chip("sm_90a", "+ptx80", 228 * KIB, max_threads=2048, max_blocks=32, max_barriers=64),
+        Chip("sm_100", "+ptx86", 228 * KIB, max_threads=2048, max_blocks=32, max_barriers=64),
+        Chip("sm_120", "+ptx87", 100 * KIB, max_threads=1536, max_blocks=24, max_barriers=24),
+    )
+}
+# Of the largest product of each chip that is sold, where the machine does not tell; NVIDIA's data sheets:
+# A100, A40, L40S, H200, B200, RTX PRO 6000.
+USUAL_MULTIPROCESSORS = {
+    "sm_80": 108,
+    "sm_86": 84,
+    "sm_89": 142,
+    "sm_90": 132,
+    "sm_90a": 132,
+    "sm_100": 148,
+    "sm_120": 188,
+}
+
+
+def chip_of(name: str) -> Chip:
+    """Returns a chip by its name. Raises UsageError for others, on which LLVM would abort."""
+    if name not in CHIPS:
+        raise UsageError(f"chip: found {name!r}, allowed {', '.join(CHIPS)}")
+    return CHIPS[name]

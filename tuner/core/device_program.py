@@ -1,0 +1,49 @@
+"""A host program as compiled code: LLVM-dialect text that allocates, copies, launches by ``mgpu*`` calls."""
+
+from dataclasses import dataclass
+
+from tuner.core.problem import Problem
+
+
+@dataclass(frozen=True)
+class BufferType:
+    """A ranked memref of a function's signature, row-major unless the array says otherwise."""
+
+    element: str  # "f32", "f16", "bf16", "f64", "i32", ...
+    shape: tuple[int | None, ...]  # None: known when it is called
+
+
+@dataclass(frozen=True)
+class ScalarType:
+    """A number of a function's signature, passed by value."""
+
+    element: str  # "index", "f32", "i64", ...
+
+
+ValueType = BufferType | ScalarType
+
+
+@dataclass(frozen=True)
+class MatmulKernel:
+    """A kernel whose one launch does a whole matmul."""
+
+    name: str
+    problem: Problem
+    buffers: tuple[str, ...]  # "a", "b", "c", in the order of its parameters
+
+
+@dataclass(frozen=True)
+class DeviceProgram:
+    """One function of a module and how to call it."""
+
+    llvm: str  # LLVM-dialect text; kernels are inside, as binaries
+    entry: str  # function with llvm.emit_c_interface
+    arguments: tuple[ValueType, ...]
+    results: tuple[ValueType, ...]  # buffers are host memory that the caller frees
+    written: tuple[bool, ...]  # per argument: the function may change it
+    device_arguments: bool = False  # True: buffers of the arguments are device memory, nothing is copied
+    stream_slots: int = 0  # trailing !llvm.ptr arguments; slot 0 is the caller's stream. 0: token form
+    interpreted: str = ""  # MLIR of kernels that host code calls and nobody compiles: see tuner.mlir.lanes
+    # Where launches may be sampled: what tells what they should leave.
+    reference: str = ""  # MLIR of the kernels that can be interpreted
+    matmuls: tuple[MatmulKernel, ...] = ()

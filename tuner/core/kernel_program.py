@@ -1,0 +1,80 @@
+"""Compiled GPU code as values: the launches that do a problem, their buffers, and what ptxas says of them."""
+
+import hashlib
+from dataclasses import dataclass
+
+from tuner.core.problem import Problem
+
+
+@dataclass(frozen=True)
+class KernelBuffer:
+    """One buffer in global memory that launches take pointers to."""
+
+    name: str  # "a", "b", "bias", "c" of the problem; "workspace", "packed_a", ... of the program
+    bytes: int
+    role: str  # "input", "output" or "scratch"
+    is_zeroed: bool = False  # must hold zeros before the first launch (atomic split-K)
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One kernel launch, in the order of the program."""
+
+    kernel: str  # entry of the PTX
+    grid: tuple[int, int, int]  # blocks
+    block: tuple[int, int, int]  # threads
+    dynamic_shared_bytes: int
+    arguments: tuple[str, ...]  # names of buffers, in the order of the kernel's parameters
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What ptxas reports of one kernel, and how many of its blocks a multiprocessor can hold."""
+
+    kernel: str
+    registers: int  # of one thread
+    spill_store_bytes: int
+    spill_load_bytes: int
+    static_shared_bytes: int
+    dynamic_shared_bytes: int
+    stack_bytes: int
+    occupancy: float  # theoretical: resident warps over the most that a multiprocessor holds
+    blocks_per_multiprocessor: int
+    notes: tuple[str, ...] = ()  # warnings and advice of ptxas, one line each
+
+    @property
+    def spilled_bytes(self) -> int:
+        """Returns the bytes of registers that the code of one thread stores to memory and loads again."""
+        return self.spill_store_bytes + self.spill_load_bytes
+
+
+@dataclass(frozen=True)
+class KernelProgram:
+    """Everything that is needed to run a problem's kernels: code, launches, buffers."""
+
+    chip: str  # "sm_90"
+    ptx: str
+    cubin: bytes  # b"" where no ptxas is at hand
+    launches: tuple[Launch, ...]
+    buffers: tuple[KernelBuffer, ...]
+    resources: tuple[Resources, ...] = ()  # one per kernel; () where no ptxas is at hand
+
+
+def code_sha256(program: KernelProgram) -> str:
+    """Hashes what runs: machine code, or for want of it PTX, with its launches and buffers."""
+    launches = repr((program.launches, program.buffers)).encode()
+    return hashlib.sha256((program.cubin or program.ptx.encode()) + launches).hexdigest()
+
+
+def buffers_of(problem: Problem) -> tuple[KernelBuffer, ...]:
+    """Returns A, B[, bias] and C in the order of the payload function's arguments."""
+    m, n, k = problem.sizes
+    bias = (
+        (KernelBuffer("bias", n * problem.output_bytes, "input"),) if problem.epilogue == "bias_relu" else ()
+    )
+    return (
+        KernelBuffer("a", m * k * problem.input_bytes, "input"),
+        KernelBuffer("b", k * n * problem.input_bytes, "input"),
+        *bias,
+        KernelBuffer("c", m * n * problem.output_bytes, "output"),
+    )

@@ -1,0 +1,114 @@
+"""The machine a time belongs to, and the compiler that made the code."""
+
+from dataclasses import dataclass
+
+from tuner.core.candidate import Value
+from tuner.core.chips import MAX_THREADS_PER_BLOCK, REGISTERS, Chip, chip_of
+from tuner.core.problem import Problem
+
+BF16_CAPABILITY = 80  # tensor cores of sm_80 and later multiply bf16
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A description that travels with every measurement; equal ``name`` means comparable times."""
+
+    name: str  # class of machine: processor model and instruction set, no host name
+    processor: str  # as the system reports it
+    isa: str  # "avx512", "avx2" or "none" of a processor; "ptx" of a GPU
+    has_bf16: bool  # avx512_bf16, or tensor cores for it
+    physical_cores: int  # of a GPU: multiprocessors, 0 unknown
+    logical_cores: int
+    l1_bytes: int  # data cache of one core; 0 unknown
+    l2_bytes: int  # of one core; 0 unknown
+    l3_bytes: int  # shared: of a GPU its L2; 0 unknown
+    memory_bytes: int  # 0 unknown
+    chip: str = ""  # "sm_90"; "" of a processor
+
+    @property
+    def vector_bytes(self) -> int:
+        """Returns the width of one vector register in bytes."""
+        return {"avx512": 64, "avx2": 32}.get(self.isa, 16)
+
+    @property
+    def vector_registers(self) -> int:
+        """Returns the number of architectural vector registers."""
+        return 32 if self.isa == "avx512" else 16
+
+    def limits(self) -> tuple[tuple[str, int], ...]:
+        """Returns the device limits that constraints may name."""
+        if self.chip:
+            return _chip_limits(chip_of(self.chip), self.physical_cores)
+        return (
+            ("vector_bytes", self.vector_bytes),
+            ("vector_registers", self.vector_registers),
+            ("has_bf16", int(self.has_bf16)),
+            ("cores", self.physical_cores),
+            ("l1_bytes", self.l1_bytes),
+            ("l2_bytes", self.l2_bytes),
+            ("l3_bytes", self.l3_bytes),
+        )
+
+
+def gpu_machine(kind: str, chip: Chip, processor: str) -> Machine:
+    """Returns a GPU of which only the chip is known, named with the kind of target: "simulator sm_90"."""
+    return Machine(
+        name=f"{kind} {chip.name}",
+        processor=processor,
+        isa="ptx",
+        has_bf16=chip.capability >= BF16_CAPABILITY,
+        physical_cores=0,
+        logical_cores=0,
+        l1_bytes=0,
+        l2_bytes=0,
+        l3_bytes=0,
+        memory_bytes=0,
+        chip=chip.name,
+    )
+
+
+def _chip_limits(chip: Chip, multiprocessors: int) -> tuple[tuple[str, int], ...]:
+    return (
+        ("compute_capability", chip.capability),
+        ("max_shared_bytes", chip.max_shared_bytes),  # of one block, when the host asks for it
+        ("registers_per_block", REGISTERS),
+        ("max_threads", MAX_THREADS_PER_BLOCK),
+        ("sm_count", multiprocessors),
+    )
+
+
+@dataclass(frozen=True)
+class Roofline:
+    """Measured limits of some threads of a machine for one dtype.
+
+    Williams et al., 2009, https://doi.org/10.1145/1498765.1498785.
+    """
+
+    flop_per_s: float  # multiply-adds in registers, two each
+    bytes_per_s: float  # reading memory in order; of a GPU: copying within it
+    flop_source: str = "measured"  # or which document says so, at which clock
+
+    def least_s(self, flop: int, moved_bytes: int, cache_bytes: int) -> float:
+        """Returns the seconds that work cannot go below; memory counts only for what no cache holds."""
+        from_memory_s = moved_bytes / self.bytes_per_s if moved_bytes > cache_bytes else 0.0
+        return max(flop / self.flop_per_s, from_memory_s)
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """What turned a script into code. Its text is part of the key of reuse."""
+
+    mlir: str  # LLVM version string of the bindings
+    packages: tuple[tuple[str, str], ...]  # (distribution, version)
+    pipeline_sha256: str  # of the files that turn a script into code
+
+    @property
+    def fingerprint(self) -> str:
+        """Returns one line that changes whenever generated code may."""
+        versions = " ".join(f"{name}=={version}" for name, version in self.packages)
+        return f"{self.mlir} {versions} pipeline:{self.pipeline_sha256[:12]}"
+
+
+def variables_of(problem: Problem, machine: Machine, threads: int) -> tuple[tuple[str, Value], ...]:
+    """Returns the names that constraints and templates may use."""
+    return (*problem.variables(), *machine.limits(), ("threads", threads))

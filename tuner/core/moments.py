@@ -1,0 +1,18 @@
+"""Moments as people say them."""
+
+import datetime
+
+from tuner.core.errors import UsageError
+
+
+def parse_moment(text: str) -> datetime.datetime:
+    """Reads a date or a moment, in UTC unless it says otherwise. Raises UsageError."""
+    try:
+        return with_zone(datetime.datetime.fromisoformat(text))
+    except ValueError as error:
+        raise UsageError(f"since: found {text!r}, allowed such as 2026-01-31 or 2026-01-31T12:00") from error
+
+
+def with_zone(moment: datetime.datetime) -> datetime.datetime:
+    """Returns the moment, in UTC where it names no zone."""
+    return moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)

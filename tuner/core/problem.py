@@ -1,0 +1,148 @@
+"""What is computed: one operation at one size."""
+
+import re
+from dataclasses import dataclass
+
+from tuner.core.errors import UsageError
+
+OPERATIONS = ("matmul",)
+# dtype -> bytes of an element as it is stored; tf32 is f32 of which the last 13 bits of the mantissa are 0
+ELEMENT_BYTES = {"f32": 4, "f64": 8, "bf16": 2, "f16": 2, "tf32": 4}
+SUM_DTYPES = ("f32", "f64")  # that products are added up in
+NARROW_OUTPUTS = ("f16", "bf16")  # may be stored as they came in; all but f64 add up in f32
+LAYOUTS = ("nn", "nt", "tn")  # A then B: n as written (A is m x k, B is k x n), t transposed in memory
+EPILOGUES = ("none", "bias_relu")  # bias_relu: max(A B + bias[n], 0)
+SIZE_LIMIT = 2**31 - 1  # an extent; kernels index with 64 bits, BLAS interfaces with 32
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One operation at one size, e.g. ``matmul`` of (m, n, k) = (512, 512, 512)."""
+
+    operation: str
+    sizes: tuple[int, ...]  # (m, n, k)
+    dtype: str  # of the inputs, as MLIR spells it
+    layout: str = "nn"
+    epilogue: str = "none"
+    output: str = ""  # type of C where it is not the natural one: "f16" of f16 inputs, "bf16" of bf16
+
+    def __post_init__(self) -> None:
+        """Raises UsageError for a word that is not known or a size that is not positive."""
+        _require("operation", self.operation, OPERATIONS)
+        _require("dtype", self.dtype, tuple(ELEMENT_BYTES))
+        _require("layout", self.layout, LAYOUTS)
+        _require("epilogue", self.epilogue, EPILOGUES)
+        if self.output and (self.output != self.dtype or self.output not in NARROW_OUTPUTS):
+            allowed = " or ".join(output_words(self.dtype))
+            raise UsageError(f"output: found {self.output!r}, allowed {allowed} for dtype {self.dtype}")
+        if len(self.sizes) != 3:
+            raise UsageError(f"sizes: found {self.sizes}, allowed three numbers (m, n, k)")
+        for name, size in zip("mnk", self.sizes, strict=True):
+            if not isinstance(size, int) or not 1 <= size <= SIZE_LIMIT:
+                raise UsageError(f"size {name}: found {size!r}, allowed 1..{SIZE_LIMIT}")
+
+    @property
+    def shape(self) -> str:
+        """Returns the sizes as the command line spells them: 512x512x512."""
+        return "x".join(str(size) for size in self.sizes)
+
+    @property
+    def key(self) -> str:
+        """Returns one line that names the problem; equal for equal problems only."""
+        dtype = f"{self.dtype}->{self.output}" if self.output else self.dtype
+        return f"{self.operation} {self.shape} {dtype} {self.layout} {self.epilogue}"
+
+    @property
+    def flop(self) -> int:
+        """Returns multiplications and additions, two per (m, n, k) point; the epilogue is not counted."""
+        m, n, k = self.sizes
+        return 2 * m * n * k
+
+    @property
+    def stored_dtype(self) -> str:
+        """Returns the type of A and B in memory, as MLIR spells it."""
+        return "f32" if self.dtype == "tf32" else self.dtype
+
+    @property
+    def accumulator(self) -> str:
+        """Returns the type that products are added up in."""
+        return natural_output(self.dtype)
+
+    @property
+    def result_dtype(self) -> str:
+        """Returns the type of C and of the bias, as MLIR spells it."""
+        return self.output or self.accumulator
+
+    @property
+    def input_bytes(self) -> int:
+        """Returns the bytes of one input element."""
+        return ELEMENT_BYTES[self.dtype]
+
+    @property
+    def output_bytes(self) -> int:
+        """Returns the bytes of one output element."""
+        return ELEMENT_BYTES[self.result_dtype]
+
+    @property
+    def bytes(self) -> int:
+        """Returns the bytes that must move at least once: A, B, the bias and C."""
+        m, n, k = self.sizes
+        bias = n if self.epilogue == "bias_relu" else 0
+        return self.input_bytes * (m * k + k * n) + self.output_bytes * (m * n + bias)
+
+    def variables(self) -> tuple[tuple[str, int | str], ...]:
+        """Returns the names that constraints may use for this problem."""
+        m, n, k = self.sizes
+        return (
+            ("m", m),
+            ("n", n),
+            ("k", k),
+            ("input_bytes", self.input_bytes),
+            ("output_bytes", self.output_bytes),
+            ("dtype", self.dtype),
+            ("output", self.result_dtype),
+            ("layout", self.layout),
+            ("epilogue", self.epilogue),
+        )
+
+
+def Matmul(  # noqa: N802 - reads as the noun it builds: tuner.tune(tuner.Matmul(512, 512, 512))
+    m: int,
+    n: int,
+    k: int,
+    dtype: str = "f32",
+    layout: str = "nn",
+    epilogue: str = "none",
+    output: str = "",
+) -> Problem:
+    """Returns the matmul C[m, n] = A[m, k] B[k, n]. Raises UsageError for a bad word or size."""
+    return Problem("matmul", (m, n, k), dtype, layout, epilogue, narrow_output(dtype, output))
+
+
+def natural_output(dtype: str) -> str:
+    """Returns the type that C has where nothing else is said, the one that products are added up in."""
+    return "f64" if dtype == "f64" else "f32"
+
+
+def narrow_output(dtype: str, word: str) -> str:
+    """Returns a type of C as Problem takes it: the natural one, said or not, is the empty word."""
+    return "" if word == natural_output(dtype) else word
+
+
+def output_words(dtype: str) -> tuple[str, ...]:
+    """Returns the types that C may have, the natural one first."""
+    return (natural_output(dtype), dtype) if dtype in NARROW_OUTPUTS else (natural_output(dtype),)
+
+
+def parse_shape(text: str) -> tuple[int, int, int]:
+    """Reads ``MxNxK``. Raises UsageError with what was found."""
+    match = re.fullmatch("x".join(["([0-9]{1,18})"] * 3), text)  # int() refuses thousands of digits
+    if match is None:
+        raise UsageError(f"shape: found {text[:80]!r}, allowed MxNxK such as 512x512x512")
+    m, n, k = (int(size) for size in match.groups())
+    return m, n, k
+
+
+def _require(what: str, found: str, allowed: tuple[str, ...]) -> None:
+    if found not in allowed:
+        raise UsageError(f"{what}: found {found!r}, allowed {', '.join(allowed)}")

@@ -1,0 +1,45 @@
+"""The functions of MLIR's runner libraries that a program may declare and call: their names and arguments.
+
+They are those of ``mlir_c_runner_utils`` and ``mlir_runner_utils``, see
+<https://github.com/llvm/llvm-project/blob/main/mlir/lib/ExecutionEngine/RunnerUtils.cpp>. A function with
+``llvm.emit_c_interface`` is called as ``_mlir_ciface_NAME``, with the address of a memref's descriptor.
+"""
+
+C_INTERFACE = "_mlir_ciface_"
+# Name -> types of the arguments, as LLVM has them.
+PRINTED_SCALARS: dict[str, tuple[str, ...]] = {
+    "printI64": ("i64",),
+    "printU64": ("i64",),
+    "printF16": ("i16",),  # the bits
+    "printBF16": ("i16",),
+    "printF32": ("f32",),
+    "printF64": ("f64",),
+    "printString": ("ptr",),
+    "printOpen": (),
+    "printClose": (),
+    "printComma": (),
+    "printNewline": (),
+    "printFlops": ("f64",),
+}
+# Name -> type of what it returns; they take nothing.
+CLOCKS = {"rtclock": "f64", "nanoTime": "i64"}  # seconds, nanoseconds
+# Ending of a function's name -> element type of the memref that it prints.
+PRINTED_ELEMENTS = {
+    "I8": "i8",
+    "I16": "i16",
+    "I32": "i32",
+    "I64": "i64",
+    "F16": "f16",
+    "BF16": "bf16",
+    "F32": "f32",
+    "F64": "f64",
+    "Ind": "index",
+}
+MEMREFS = {f"printMemref{ending}": element for ending, element in PRINTED_ELEMENTS.items()}
+SHAPES = {f"printMemrefShape{ending}": element for ending, element in PRINTED_ELEMENTS.items()}
+RUNNER_FUNCTIONS = frozenset({*PRINTED_SCALARS, *CLOCKS, *MEMREFS, *SHAPES})
+
+
+def is_runner_function(symbol: str) -> bool:
+    """Tells whether a symbol is one of these functions, by itself or by its C interface."""
+    return symbol.removeprefix(C_INTERFACE) in RUNNER_FUNCTIONS

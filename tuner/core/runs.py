@@ -1,0 +1,205 @@
+"""What the results database gives and takes: runs, trials and queries, as values."""
+
+import datetime
+from dataclasses import dataclass, field
+from typing import Any
+
+from tuner.core.candidate import Candidate
+from tuner.core.machine import Compiler, Machine
+from tuner.core.problem import Problem
+from tuner.core.record import Measurement, Record
+from tuner.core.target_name import TargetName
+
+# Origins of a first point.
+WARM_START = "warm start"  # it was among the best of a problem like this one
+SPACE_FILE = "space file"  # the file lists it under ``first``
+SEED = "seed"  # a cost model of the machine ranks it high
+ORIGINS = (WARM_START, SPACE_FILE, SEED)
+
+
+@dataclass(frozen=True)
+class FirstPoint:
+    """A feasible candidate and where it comes from."""
+
+    candidate: Candidate
+    origin: str  # one of ORIGINS
+    source: str = ""  # of a warm start: "512x512x512 (run 3)"
+
+    def __post_init__(self) -> None:
+        """Raises ValueError for another origin."""
+        if self.origin not in ORIGINS:
+            raise ValueError(f"origin: found {self.origin!r}, allowed {', '.join(ORIGINS)}")
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """Everything that a resumed run must be given again."""
+
+    problem: Problem
+    target: TargetName
+    threads: int
+    strategies: tuple[str, ...]
+    space_yaml: str  # text of the search space in force
+    sampler: str
+    seed: int
+    trials: int | None  # budget; None: no limit
+    budget_s: float | None  # budget in seconds; None: no limit
+    workers: int
+    fresh: bool = False  # re-run what is known
+    warm_start: bool = False  # begin with what was best for the nearest problems
+    warm_files: tuple[str, ...] = ()  # recordings to learn from as well
+    first: tuple[FirstPoint, ...] | None = None  # proposed before any other; None: not chosen yet
+
+
+@dataclass(frozen=True)
+class Vendor:
+    """The vendor library measured beside: in a process of its own, or in turns with the finalists."""
+
+    name: str  # "OpenBLAS 0.3.30 SkylakeX", "oneDNN ..."
+    threads: int  # 0: on a GPU
+    measurement: Measurement
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """Where the times of a run were taken, when that was not by the tuner that has the run."""
+
+    session: str  # uuid of the measuring
+    bundle: str  # sha256 of the manifest that the candidates came in
+    tuner: str  # version that measured
+    driver: str  # the newest CUDA that the driver there knows
+    source: str  # uuid of the run whose candidates these are, under the same numbers
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of the tuner."""
+
+    id: int
+    settings: RunSettings
+    machine: Machine
+    compiler: Compiler
+    tuner_version: str
+    status: str  # "running", "done", "interrupted"
+    created: datetime.datetime  # UTC
+    seconds: float | None  # wall time of all sessions of the run
+    noise: float | None  # A/A noise floor: relative difference that means nothing
+    load_average: float | None  # at the start
+    vendor: Vendor | None
+    search_s: float | None = None  # of ``seconds``, those before the finals; None: not told
+    idle_s: float | None = None  # of ``search_s``, those in which nothing was loaded, verified or timed
+    elsewhere: Elsewhere | None = None  # None: measured by this tuner
+
+    @property
+    def idle_share(self) -> float | None:
+        """Returns the part of the search in which the measuring worker had nothing to do; None: not told."""
+        if not self.search_s or self.idle_s is None:
+            return None
+        return self.idle_s / self.search_s
+
+
+@dataclass(frozen=True)
+class StoredTrial:
+    """One trial as history tells it."""
+
+    id: int
+    run: int
+    number: int
+    row: int
+    record: Record | None  # None: proposed, its outcome never arrived
+    final: Measurement | None  # re-timed interleaved with the other finalists
+    script_text: str
+    created: datetime.datetime  # UTC, when it was proposed
+    machine: Machine
+    threads: int
+
+    @property
+    def best_s(self) -> float | None:
+        """Returns the final median if there is one, else the first; None when it was not timed."""
+        if self.final is not None:
+            return self.final.median_s
+        return None if self.record is None else self.record.median_s
+
+
+@dataclass(frozen=True)
+class TrialQuery:
+    """Which trials to tell; None means any."""
+
+    operation: str | None = None
+    shape: str | None = None  # "512x512x512"
+    dtype: str | None = None
+    layout: str | None = None
+    epilogue: str | None = None
+    output: str | None = None  # Problem.output: "" is the natural one
+    target: str | None = None  # "simulator" means every chip
+    machine: str | None = None  # Machine.name
+    threads: int | None = None
+    strategy: str | None = None
+    status: str | None = None  # measured, verified, failed
+    run: int | None = None
+    since: datetime.datetime | None = None
+    best: bool = False  # the fastest per problem, target, threads and machine
+    limit: int | None = None
+    sort: str = "created"  # created, median, number; "-" before it reverses
+
+    @classmethod
+    def of(cls, problem: Problem, **narrower: Any) -> "TrialQuery":
+        """Asks for the trials of one problem; ``narrower`` are further fields."""
+        return cls(
+            operation=problem.operation,
+            shape=problem.shape,
+            dtype=problem.dtype,
+            layout=problem.layout,
+            epilogue=problem.epilogue,
+            output=problem.output,
+            **narrower,
+        )
+
+
+@dataclass(frozen=True)
+class ReuseKey:
+    """Equal keys mean equal outcomes: same code on the same class of machine."""
+
+    problem: Problem
+    target: TargetName
+    threads: int
+    machine: str  # Machine.name
+    compiler: str  # Compiler.fingerprint
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What became of a run's trials."""
+
+    proposed: int = 0
+    measured: int = 0
+    verified: int = 0
+    failed: int = 0
+    reused: int = 0
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What came of results that another machine sent."""
+
+    runs: int  # that are new here
+    trials: int  # of them, or of runs that came before
+    known: int  # trials that were here already
+
+
+@dataclass(frozen=True)
+class DatabaseInfo:
+    """What ``tuner db info`` tells."""
+
+    url: str  # password hidden
+    revision: str
+    runs: int
+    trials: int
+    problems: tuple[str, ...] = field(default=())
+
+
+def record_of(trial: StoredTrial) -> Record:
+    """Returns what became of a trial. Raises ValueError when its outcome never arrived."""
+    if trial.record is None:
+        raise ValueError(f"trial {trial.id} was proposed, its outcome never arrived")
+    return trial.record

@@ -1,0 +1,38 @@
+"""Which target is meant: a kind of machine, and which one of it."""
+
+from dataclasses import dataclass
+
+CUDA = "cuda"
+SIMULATOR = "simulator"  # of the same PTX as CUDA's
+REPLAY = "replay"  # answers from a recording; nothing is compiled or run
+
+
+@dataclass(frozen=True)
+class TargetName:
+    """A target as records and the command line spell it: ``cpu``, ``simulator:sm_90``, ``replay:gemm``."""
+
+    kind: str  # a name of ``tuner.tuning.parts.kinds.KINDS``
+    detail: str = ""  # of a GPU the chip, of a replay the recording; "" where the kind has none
+
+    def __str__(self) -> str:
+        return self.text
+
+    @property
+    def text(self) -> str:
+        """Returns the form that is stored."""
+        return f"{self.kind}:{self.detail}" if self.detail else self.kind
+
+    @property
+    def is_replay(self) -> bool:
+        """Tells whether its times are told again from a recording, not measured."""
+        return self.kind == REPLAY
+
+    def is_like(self, other: "TargetName") -> bool:
+        """Tells whether both are of one kind that measures."""
+        return self.kind == other.kind and not self.is_replay
+
+    @classmethod
+    def parse(cls, text: str) -> "TargetName":
+        """Reads ``kind`` or ``kind:detail``. Whether there is such a one is not looked at."""
+        kind, _, detail = text.partition(":")
+        return cls(kind, detail)

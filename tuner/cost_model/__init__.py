@@ -1,0 +1,1 @@
+"""What hardware can hold and what a schedule would cost, by counting."""

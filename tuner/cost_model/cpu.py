@@ -1,0 +1,129 @@
+"""What a blocked matmul costs a processor core, by counting: cycles of a model, never a time.
+
+Loops, outermost first: blocks of n, of k, of m, then register tiles (see strategies/_matmul_cpu.mlir.j2).
+Arithmetic hides most of what comes from the caches meanwhile; packing is on top. The model ranks schedules of
+one strategy before any of them was run, and is for nothing else.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tuner.core.machine import Machine
+from tuner.core.problem import Problem
+
+Counts = npt.NDArray[np.float64]
+
+# Of one core; the same for Intel's and AMD's cores since 2017 as far as a rank is concerned.
+# https://www.agner.org/optimize/microarchitecture.pdf, https://uops.info
+FMA_PER_CYCLE = 2.0
+LOADS_PER_CYCLE = 2.0
+FMA_LATENCY = 4.0  # cycles until a sum can be added to again
+L2_BYTES_PER_CYCLE = 32.0
+L3_BYTES_PER_CYCLE = 12.0
+TLB_PAGES = 64  # that the first translation buffer holds
+PAGE_BYTES = 4096
+HALF = 0.5  # of a cache, for what is to stay there while the rest streams through
+SHOWING = 0.1  # of the traffic behind arithmetic, what is not hidden after all
+TILE_CYCLES = 20.0  # until the pipelines of a register tile are full, and drained
+USUAL_L1_BYTES, USUAL_L2_BYTES = 32 * 1024, 1024 * 1024  # where the machine does not tell
+
+
+@dataclass(frozen=True)
+class CpuTiles:
+    """Schedules, one per place; sizes count elements and are whole extents where nothing is cut."""
+
+    tile_m: Counts
+    tile_n: Counts
+    block_m: Counts
+    block_n: Counts
+    block_k: Counts
+    is_row_major: npt.NDArray[np.bool_]  # register tiles go along n first: a row of A stays in cache
+    m: Counts  # of one thread's share
+    n: Counts
+    packs_a: npt.NDArray[np.bool_]
+    is_packed: bool  # B is copied to panels first
+
+
+def cycles(tiles: CpuTiles, problem: Problem, machine: Machine) -> Counts:
+    """Returns the cycles of one call."""
+    l1 = HALF * (machine.l1_bytes or USUAL_L1_BYTES)
+    l2 = HALF * (machine.l2_bytes or USUAL_L2_BYTES)
+    arithmetic = _register_cycles(tiles, problem, machine.vector_bytes / problem.output_bytes)
+    traffic = _panel_cycles(tiles, problem, l1, l2) + _result_cycles(tiles, problem, l2)
+    return np.maximum(arithmetic, traffic) + SHOWING * traffic + _packing_cycles(tiles, problem)
+
+
+def _register_cycles(tiles: CpuTiles, problem: Problem, lanes: float) -> Counts:
+    """Counts the steps of all register tiles, and their beginnings and ends, where C is read and written.
+
+    A tile at an edge costs as much as a whole one.
+    """
+    k = problem.sizes[2]
+    vectors = np.ceil(tiles.tile_n / lanes)
+    sums = tiles.tile_m * vectors
+    step = np.maximum(sums / FMA_PER_CYCLE, (vectors + tiles.tile_m) / LOADS_PER_CYCLE)
+    ends = np.ceil(k / tiles.block_k) * (sums / LOADS_PER_CYCLE + sums + TILE_CYCLES)
+    registers: Counts = _tiles(tiles) * (k * np.maximum(step, FMA_LATENCY) + ends)
+    return registers
+
+
+def _panel_cycles(tiles: CpuTiles, problem: Problem, l1: float, l2: float) -> Counts:
+    """Counts what must come from beyond the first cache: the panel that stays, and the block that streams."""
+    a_row = tiles.tile_m * tiles.block_k * problem.input_bytes  # of one register tile
+    b_panel = tiles.tile_n * tiles.block_k * problem.input_bytes
+    a_block = tiles.block_m * tiles.block_k * problem.input_bytes
+    b_block = tiles.block_n * tiles.block_k * problem.input_bytes
+    held, stream = (np.where(tiles.is_row_major, *pair) for pair in ((a_row, b_panel), (b_panel, a_row)))
+    streamed = np.where(tiles.is_row_major, b_block, a_block)
+    held_block = np.where(tiles.is_row_major, a_block, b_block)
+    reuses = np.where(
+        tiles.is_row_major,
+        _pieces(tiles.n, tiles.block_n, tiles.tile_n),
+        _pieces(tiles.m, tiles.block_m, tiles.tile_m),
+    )
+    visits = _tiles(tiles) * np.ceil(problem.sizes[2] / tiles.block_k)
+    stays = (held <= l1) & (tiles.is_packed | (tiles.block_k <= TLB_PAGES) | _is_dense(tiles, problem))
+    held_visits = np.where(stays, visits / np.maximum(reuses, 1), visits)
+    stream_visits = np.where(streamed + held <= l1, 0.0, visits)
+    return held_visits * held / _rate(held_block, l2) + stream_visits * stream / _rate(streamed, l2)
+
+
+def _result_cycles(tiles: CpuTiles, problem: Problem, l2: float) -> Counts:
+    """Counts C, which is read and written again for each block of K."""
+    passes = np.ceil(problem.sizes[2] / tiles.block_k)
+    moved = (2 * passes - 1) * tiles.m * tiles.n * problem.output_bytes
+    return moved / _rate(tiles.m * tiles.block_n * problem.output_bytes, l2)
+
+
+def _packing_cycles(tiles: CpuTiles, problem: Problem) -> Counts:
+    """Counts the copies: B once in all, A once for each block of columns."""
+    copied = tiles.n * float(tiles.is_packed) + np.where(tiles.packs_a, tiles.m, 0.0) * np.ceil(
+        tiles.n / tiles.block_n
+    )
+    packing: Counts = 2 * problem.input_bytes * problem.sizes[2] * copied / L3_BYTES_PER_CYCLE
+    return packing
+
+
+def _is_dense(tiles: CpuTiles, problem: Problem) -> npt.NDArray[np.bool_]:
+    """Tells where several rows of B share a page."""
+    dense: npt.NDArray[np.bool_] = tiles.n * problem.input_bytes <= PAGE_BYTES / 4
+    return dense
+
+
+def _rate(block_bytes: Counts, l2: float) -> Counts:
+    """Returns the bytes per cycle at which a block is read again."""
+    return np.where(block_bytes <= l2, L2_BYTES_PER_CYCLE, L3_BYTES_PER_CYCLE)
+
+
+def _tiles(tiles: CpuTiles) -> Counts:
+    """Returns the register tiles of C."""
+    return _pieces(tiles.m, tiles.block_m, tiles.tile_m) * _pieces(tiles.n, tiles.block_n, tiles.tile_n)
+
+
+def _pieces(extent: Counts, block: Counts, tile: Counts) -> Counts:
+    """Returns the tiles along an extent that is cut into blocks first."""
+    whole = np.floor(extent / block)
+    pieces: Counts = whole * np.ceil(block / tile) + np.ceil((extent - whole * block) / tile)
+    return pieces

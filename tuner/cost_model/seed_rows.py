@@ -1,0 +1,93 @@
+"""Rows that speak for themselves: what a model of the machine ranks first, before anything was run.
+
+Processors: register tiles that keep the multipliers busy, panels that fit the caches (``cpu_cost``). GPUs:
+grids that fill whole waves of multiprocessors with enough warps, and the roofline of one (``gpu_cost``).
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from tuner.core.candidate import Candidate
+from tuner.core.kernel_program import Resources
+from tuner.core.machine import Machine
+from tuner.core.problem import Problem
+from tuner.cost_model.row_cost import AbstractModel, Counts, model_of
+from tuner.space.feasible_set import FeasibleSet
+from tuner.space.row_keys import Indices
+
+SEEDS = 4  # of each strategy, each of another shape
+WORTH = 1.5  # times the least cost: what costs more is no seed
+BLOCK_ROWS = 1 << 18  # looked at together
+KEPT_ROWS = 1 << 12  # of each block
+
+
+def seed_rows(
+    feasible: FeasibleSet,
+    problem: Problem,
+    machine: Machine,
+    threads: int,
+    resources: Mapping[Candidate, Resources] | None = None,  # of candidates that ptxas has seen
+) -> tuple[int, ...]:
+    """Returns the seeds: of each strategy in turn the best, then of each the second, and so on.
+
+    A row that comes last is none: the model does not count what speaks against it.
+    """
+    rows = np.flatnonzero(feasible.is_preferred)
+    part = feasible.part(feasible.is_preferred)
+    return tuple(int(rows[seed]) for seed in _seeds(part, problem, machine, threads, resources or {}))
+
+
+def _seeds(
+    feasible: FeasibleSet,
+    problem: Problem,
+    machine: Machine,
+    threads: int,
+    resources: Mapping[Candidate, Resources],
+) -> tuple[int, ...]:
+    found: list[list[int]] = []
+    start = 0
+    known = _known_rows(feasible, resources)
+    for space, index in zip(feasible.spaces, feasible.index, strict=True):
+        model = model_of(space, problem, machine, threads)
+        if model is not None and len(index):
+            own = {row - start: each for row, each in known.items() if start <= row < start + len(index)}
+            found.append([start + row for row in _chosen(model, index, own)])
+        start += len(index)
+    longest = max(map(len, found), default=0)
+    return tuple(rows[turn] for turn in range(longest) for rows in found if turn < len(rows))
+
+
+def _chosen(model: AbstractModel, index: Indices, known: Mapping[int, Resources]) -> list[int]:
+    """Returns the cheapest rows, each of another shape than those before."""
+    rows, cost = _cheapest(model, index, known)
+    chosen: dict[tuple[int, ...], int] = {}
+    for row in rows[cost <= WORTH * cost.min(initial=np.inf)]:
+        chosen.setdefault(model.shape_of(index[row]), int(row))
+        if len(chosen) == SEEDS:
+            break
+    return list(chosen.values())
+
+
+def _cheapest(
+    model: AbstractModel, index: Indices, known: Mapping[int, Resources]
+) -> tuple[npt.NDArray[np.int64], Counts]:
+    """Returns the rows that cost least, in order, with what they cost."""
+    kept_rows, kept_costs = [], []
+    for first in range(0, len(index), BLOCK_ROWS):
+        part = {row - first: each for row, each in known.items() if first <= row < first + BLOCK_ROWS}
+        cost = model.costs(index[first : first + BLOCK_ROWS], part)
+        cost[[row for row, each in part.items() if each.spilled_bytes]] = np.inf  # the model counts no spills
+        rows = np.argsort(cost, kind="stable")[:KEPT_ROWS]
+        rows = rows[np.isfinite(cost[rows])]
+        kept_rows.append(rows + first)
+        kept_costs.append(cost[rows])
+    rows, cost = np.concatenate(kept_rows), np.concatenate(kept_costs)
+    order = np.lexsort((rows, cost))
+    return rows[order], cost[order]
+
+
+def _known_rows(feasible: FeasibleSet, resources: Mapping[Candidate, Resources]) -> dict[int, Resources]:
+    rows = ((feasible.row_of(candidate), each) for candidate, each in resources.items())
+    return {row: each for row, each in rows if row is not None}

@@ -1,0 +1,1 @@
+"""A script's CPU kernel down to the LLVM dialect, ready for the JIT."""

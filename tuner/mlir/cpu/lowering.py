@@ -1,0 +1,36 @@
+"""Lowers a transformed payload to LLVM dialect for the JIT.
+
+Takes a module of functions on memrefs with static sizes, tiled and vectorized by a script; gives the text of
+LLVM dialect, each function an entry that takes bare pointers. Not handled: ops on tensors (a script
+bufferizes), GPU ops; they are errors.
+
+    func.func @f(%c: memref<4x8xf32, strided<[9, 1]>>, %i: index, %j: index) {
+      memref.store %x, %c[%i, %j] : memref<4x8xf32, strided<[9, 1]>>
+  becomes
+    llvm.func @f(%c: !llvm.ptr, %i: i64, %j: i64) attributes {llvm.emit_c_interface, ...["no-builtins"]} {
+      %row = llvm.mul %i, %c9 overflow<nsw, nuw> : i64
+      %at = llvm.add %row, %j overflow<nsw, nuw> : i64
+      %p = llvm.getelementptr inbounds|nuw %base[%at] : (!llvm.ptr, i64) -> !llvm.ptr, f32
+      llvm.store %x, %p : f32, !llvm.ptr
+"""
+
+from tuner.mlir.bindings import ir
+from tuner.mlir.cpu.pipeline import CPU_LLVM, NO_BUILTINS
+from tuner.mlir.pipeline import run_passes
+
+EXPORTED = "llvm.emit_c_interface"  # marks the entries: the JIT looks up their packed wrappers
+
+
+def lower_to_llvm(module: ir.Module) -> str:
+    """Lowers in place and returns LLVM-dialect text for the JIT. Raises CandidateError(COMPILE)."""
+    for op in module.body.operations:
+        if op.operation.name == "func.func":
+            op.attributes[EXPORTED] = ir.UnitAttr.get()
+    run_passes(module, CPU_LLVM)
+    return without_builtins(module)
+
+
+def without_builtins(module: ir.Module) -> str:
+    """Returns the module's text with ``no-builtins`` on exported functions, so that loops stay loops."""
+    marked = f"attributes {{{EXPORTED}}}"
+    return str(module).replace(marked, f"attributes {{{EXPORTED}, {NO_BUILTINS}}}")

@@ -1,0 +1,23 @@
+"""The textual pass pipeline from a transformed payload to LLVM dialect for the CPU."""
+
+from tuner.core.machine import Compiler
+from tuner.mlir.fingerprint import CPU_SOURCES, sources_sha256
+from tuner.mlir.wheels import llvm_version, packages
+
+# Bare pointers: a kernel takes addresses, sizes and strides are static. Outer products become fma intrinsics.
+CPU_LLVM = (
+    "builtin.module(buffer-deallocation-pipeline,convert-bufferization-to-memref,"
+    "func.func(convert-linalg-to-loops,lower-vector-multi-reduction{lowering-strategy=inner-reduction}),"
+    "convert-vector-to-scf,fold-memref-alias-ops,expand-strided-metadata,"
+    "lower-affine,cse,convert-scf-to-cf,"
+    "convert-vector-to-llvm{enable-x86 vector-contract-lowering=outerproduct},"
+    "convert-ub-to-llvm,finalize-memref-to-llvm,convert-func-to-llvm{use-bare-ptr-memref-call-conv=true},"
+    "convert-arith-to-llvm,convert-index-to-llvm,convert-cf-to-llvm,reconcile-unrealized-casts,cse)"
+)
+# LLVM's loop idiom pass would call a memset that the JIT's wheel names wrongly: keep loops loops.
+NO_BUILTINS = 'passthrough = ["no-builtins"]'
+
+
+def cpu_compiler() -> Compiler:
+    """Returns the pinned wheels and the hash of what makes code."""
+    return Compiler(llvm_version(), packages(), sources_sha256(CPU_SOURCES))

@@ -1,0 +1,1 @@
+"""Alias analysis and side effects: which buffers an operation reads and writes."""

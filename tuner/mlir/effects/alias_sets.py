@@ -1,0 +1,94 @@
+"""Alias sets of a function: buffers that control flow may exchange for one another are one set.
+
+Unification, as in Steensgaard, "Points-to Analysis in Almost Linear Time" (POPL 1996): flow-insensitive, and
+all buffers that one memref may be are unified by union-find. After a loop that swaps %a and %b::
+
+    %r:2 = scf.for ... iter_args(%x = %a, %y = %b) -> (...) { scf.yield %y, %x : ... }
+
+%a, %b, %x, %y, %r#0 and %r#1 are of one alias set.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from tuner.mlir.bindings import Block, Op, Value, ir
+from tuner.mlir.effects.buffer_roots import is_buffer, roots_of
+
+# Control flow whose regions are walked; any other op with regions counts as one op.
+STRUCTURED = frozenset({"scf.for", "scf.while", "scf.if", "scf.index_switch"})
+
+
+class AliasSets:
+    """A partition of the memrefs of a function, those inside of ops outside ``STRUCTURED`` left out."""
+
+    def __init__(self, function: Op) -> None:
+        """Unifies the roots of every memref. Raises CandidateError(COMPILE) for one of unknown origin."""
+        self._roots: dict[Value, tuple[Value, ...]] = {}
+        self._leader: dict[Value, Value] = {}
+        for value in buffers_of(function):
+            self._roots[value] = roots_of(value)
+            self._join(self._roots[value])
+        leaders = dict.fromkeys(self._find(root) for root in self._leader)
+        self._number = {leader: number for number, leader in enumerate(leaders)}
+
+    def of(self, value: Value) -> int:
+        """Returns the number of a memref's alias set, from 0 in the order of the function."""
+        return self._number[self._find(self._roots[value][0])]
+
+    def knows(self, value: Value) -> bool:
+        """Tells whether a memref is in the partition: it was in the function when this was made."""
+        return value in self._roots
+
+    def roots_of(self, value: Value) -> tuple[Value, ...]:
+        """Returns the buffers that a memref may be a view of."""
+        return self._roots[value]
+
+    def roots(self) -> list[Value]:
+        """Returns all buffers, in the order of the function."""
+        return list(self._leader)
+
+    def is_singleton(self, value: Value) -> bool:
+        """Tells whether the memref's alias set has one buffer, so that the memref can be no other."""
+        leader = self._find(self._roots[value][0])
+        return [self._find(root) == leader for root in self._leader].count(True) == 1
+
+    def _join(self, roots: tuple[Value, ...]) -> None:
+        """Unites the sets of several roots."""
+        for root in roots:
+            self._leader.setdefault(root, root)
+            self._leader[self._find(root)] = self._find(roots[0])
+
+    def _find(self, root: Value) -> Value:
+        """Returns the representative of a root's set."""
+        while self._leader[root] != root:
+            root = self._leader[root]
+        return root
+
+
+def structured_operations(block: Block) -> Iterator[Op]:
+    """Yields the ops of a block and of the structured control flow in it, in pre-order."""
+    for op in list(block.operations):
+        yield op.operation
+        if op.operation.name in STRUCTURED:
+            for region in op.operation.regions:
+                for inner in region.blocks:
+                    yield from structured_operations(inner)
+
+
+def buffers_of(function: Op) -> Iterator[Value]:
+    """Yields a function's memrefs (arguments, results, block arguments), definitions before uses."""
+    block = function.regions[0].blocks[0]
+    yield from (argument for argument in block.arguments if is_buffer(argument.type))
+    for op in structured_operations(block):
+        if op.name in STRUCTURED:
+            for region in op.regions:
+                yield from _buffers(argument for inner in region.blocks for argument in inner.arguments)
+        yield from _buffers(op.results)
+
+
+def _buffers(values: Iterable[Value]) -> Iterator[Value]:
+    return (value for value in values if is_buffer(value.type))
+
+
+def block_of(root: Value) -> Block:
+    """Returns the block at whose end a buffer goes out of scope."""
+    return root.owner if isinstance(root.owner, ir.Block) else root.owner.operation.block

@@ -1,0 +1,135 @@
+"""Which elements of buffers an op of a host function reads and writes: by the device, and by the host.
+
+Takes a host function whose copies and device memory are explicit (``gpu.memcpy``, ``gpu.alloc``); tells
+whether two ops are dependent (read after write, write after read, write after write), so that what is not may
+run at the same time. Pointers other than descriptors of memrefs may lead anywhere.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.effects.buffer_regions import BufferPart, region_of
+from tuner.mlir.effects.buffer_roots import SOURCES, VIEWS, is_buffer, roots_of
+from tuner.mlir.effects.kernel_effects import KernelEffects, effect_of_use
+from tuner.mlir.effects.op_effects import READS, WRITES, Effect
+
+DEVICE_OPS = frozenset({"gpu.alloc", "gpu.dealloc", "gpu.memcpy", "gpu.memset", "gpu.launch_func"})
+SHARED = "hostShared"  # of gpu.alloc: pinned memory
+DESCRIPTOR = "nvgpu.tma.create.descriptor"  # a kernel's view of a memref, its first operand
+# Forward memrefs or make views of them, and access no memory.
+FORWARDING = frozenset(
+    {
+        *VIEWS,
+        *SOURCES,
+        *("scf.for", "scf.while", "scf.if", "scf.yield", "scf.condition", "arith.select"),
+        *("func.return", "memref.extract_aligned_pointer_as_index", DESCRIPTOR),
+    }
+)
+
+
+@dataclass(frozen=True)
+class Accesses:
+    """What something reads and writes."""
+
+    reads: frozenset[BufferPart] = frozenset()
+    writes: frozenset[BufferPart] = frozenset()
+    is_unknown: bool = False  # it may touch any buffer
+
+    def __bool__(self) -> bool:
+        """Tells whether any memory is accessed."""
+        return bool(self.reads or self.writes or self.is_unknown)
+
+    def conflicts_with(self, other: "Accesses") -> bool:
+        """Tells whether the two are dependent: one writes what the other reads or writes (Bernstein 1966)."""
+        if self.is_unknown or other.is_unknown:
+            return bool(self) and bool(other)
+        return (
+            _overlap(self.writes, other.writes)
+            or _overlap(self.writes, other.reads)
+            or _overlap(self.reads, other.writes)
+        )
+
+
+NONE = Accesses()
+WRITES_WHOLE = Effect(reads=False, writes=True, is_bounded=False)
+
+
+def union(parts: Iterable[Accesses]) -> Accesses:
+    """Returns the union of accesses."""
+    reads: set[BufferPart] = set()
+    writes: set[BufferPart] = set()
+    is_unknown = False
+    for part in parts:
+        reads |= part.reads
+        writes |= part.writes
+        is_unknown = is_unknown or part.is_unknown
+    return Accesses(frozenset(reads), frozenset(writes), is_unknown)
+
+
+def is_device_work(op: Op) -> bool:
+    """Tells whether the device executes the op; pinned memory is allocated by the host."""
+    return op.name in DEVICE_OPS and SHARED not in op.attributes
+
+
+def has_device_work(op: Op) -> bool:
+    """Tells whether the device executes the op, or one in its regions."""
+    return any(map(is_device_work, inside(op)))
+
+
+def device_accesses(op: Op, effects: KernelEffects) -> Accesses:
+    """Returns the accesses of the device for this op and those in its regions."""
+    return union(_of_device_op(inner, effects) for inner in inside(op) if is_device_work(inner))
+
+
+def host_accesses(op: Op) -> Accesses:
+    """Returns the accesses of the host itself for this op and those in its regions."""
+    hosts = (inner for inner in inside(op) if inner.name not in DEVICE_OPS | FORWARDING)
+    return union(_of_host_op(inner) for inner in hosts)
+
+
+def inside(op: Op) -> Iterator[Op]:
+    """Yields the op, then those in its regions, in pre-order."""
+    yield op
+    for region in op.regions:
+        for block in region.blocks:
+            for inner in block.operations:
+                yield from inside(inner.operation)
+
+
+def _overlap(some: frozenset[BufferPart], others: frozenset[BufferPart]) -> bool:
+    return any(one.overlaps(other) for one in some for other in others)
+
+
+def _of_device_op(op: Op, effects: KernelEffects) -> Accesses:
+    if op.name == "gpu.alloc":
+        return _access(op.results[0], WRITES_WHOLE)
+    buffers = [operand for operand in op.operands if is_buffer(operand.type)]
+    if op.name == "gpu.memcpy":
+        return union((_access(buffers[0], WRITES), _access(buffers[1], READS)))
+    if op.name in ("gpu.dealloc", "gpu.memset"):
+        return _access(buffers[0], WRITES if op.name == "gpu.memset" else WRITES_WHOLE)
+    return union(_access(value, effect) for value, effect in effects.of_launch(op))
+
+
+def _of_host_op(op: Op) -> Accesses:
+    pairs = ((operand, effect_of_use(op, number)) for number, operand in enumerate(op.operands))
+    return union(_access(operand, effect) for operand, effect in pairs if is_buffer(operand.type))
+
+
+def _access(value: Value, effect: Effect) -> Accesses:
+    if not (effect.reads or effect.writes):
+        return NONE
+    if not is_buffer(value.type):
+        return _through_pointer(value, effect)
+    region = region_of(value) if effect.is_bounded else None
+    parts = frozenset(BufferPart(root, region) for root in roots_of(value))
+    return Accesses(parts if effect.reads else frozenset(), parts if effect.writes else frozenset())
+
+
+def _through_pointer(value: Value, effect: Effect) -> Accesses:
+    """Returns the accesses by a descriptor of a memref; any other pointer may lead anywhere."""
+    owner = value.owner
+    if not isinstance(owner, ir.Block) and owner.operation.name == DESCRIPTOR:
+        return _access(owner.operation.operands[0], effect)
+    return Accesses(is_unknown=True)

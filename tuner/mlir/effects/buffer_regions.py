@@ -1,0 +1,121 @@
+"""Which elements of its buffer a memref spans, read from its type: so halves of a buffer are told apart.
+
+A memref type with static offset, sizes and strides is a regular section of its buffer (Callahan and Kennedy,
+"Analysis of Interprocedural Side Effects in a Parallel Programming Environment", 1988). All views but
+``memref.view`` keep the base address: their offset counts elements from the start of the buffer, however many
+views there are in between. Dynamic offsets and strides are not known; the section is then that of the closest
+enclosing view whose type is static.
+"""
+
+from collections import Counter
+from dataclasses import dataclass
+
+from tuner.mlir.bindings import Op, Type, Value, ir
+from tuner.mlir.effects.buffer_roots import SOURCES, VIEWS
+from tuner.mlir.effects.region_dataflow import is_carried
+
+KEEP_THE_BASE = VIEWS - {"memref.view"}  # which moves the base address by bytes
+LEAVES_ITS_SOURCE = "memref.reinterpret_cast"  # may span elements that its source does not
+MAX_TERMS = 1000  # partial sums of one test; for row-major arrays a few are enough
+
+
+@dataclass(frozen=True)
+class StridedRegion:
+    """The elements ``offset + sum(index[d] * strides[d])`` for ``0 <= index[d] < sizes[d]``."""
+
+    offset: int
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]  # elements, of any sign
+
+    def overlaps(self, other: "StridedRegion") -> bool:
+        """Tells whether the two share an element; True also where MAX_TERMS are not enough to tell.
+
+        A dependence test: ``offset + sum(i[d] * strides[d])`` of both must be equal for some indices within
+        their sizes. That is a linear Diophantine equation in bounded variables, solved by search with
+        Banerjee's bounds (Banerjee, "Dependence Analysis for Supercomputing", 1988).
+        """
+        if 0 in self.sizes or 0 in other.sizes:
+            return False
+        counts: Counter[int] = Counter()  # |stride| -> how often it may be added, by both together
+        for region in (self, other):
+            for stride, size in zip(region.strides, region.sizes, strict=True):
+                counts[abs(stride)] += size - 1
+        del counts[0]
+        return _may_be_sum(other.last - self.first, sorted(counts.items(), reverse=True))
+
+    @property
+    def first(self) -> int:
+        """Returns the least element's position in the buffer; sizes must not be 0."""
+        return self.offset + sum(min(0, each) for each in self._spans())
+
+    @property
+    def last(self) -> int:
+        """Returns the greatest element's position in the buffer; sizes must not be 0."""
+        return self.offset + sum(max(0, each) for each in self._spans())
+
+    def _spans(self) -> list[int]:
+        return [(size - 1) * stride for size, stride in zip(self.sizes, self.strides, strict=True)]
+
+
+@dataclass(frozen=True)
+class BufferPart:
+    """Elements of one buffer that something reads or writes."""
+
+    root: Value
+    region: StridedRegion | None = None  # None: unknown, up to all of it
+
+    def overlaps(self, other: "BufferPart") -> bool:
+        """Tells whether the two may share memory."""
+        if self.root != other.root:
+            return False
+        return self.region is None or other.region is None or self.region.overlaps(other.region)
+
+
+def region_of(buffer: Value) -> StridedRegion | None:
+    """Returns elements of its buffer that contain all that a memref spans; None where that is not known.
+
+    A view with a dynamic offset lies within the view that it is made of; nothing is known of a memref that
+    control flow yields.
+    """
+    found = _of_type(buffer.type)
+    while (op := _op_of(buffer)) is not None and op.name in KEEP_THE_BASE:
+        if op.name == LEAVES_ITS_SOURCE and found is None:
+            return None
+        buffer = op.operands[0]
+        found = found or _of_type(buffer.type)
+    is_root = not is_carried(buffer) if op is None else op.name in SOURCES
+    return found if is_root else None
+
+
+def _may_be_sum(target: int, steps: list[tuple[int, int]]) -> bool:
+    """Tells whether ``target`` is a sum of the (step, how often at most), given in descending order of steps.
+
+    A bounded subset sum, level by level; what the rest of the steps cannot reach is cut off.
+    """
+    targets = {target}
+    for number, (step, count) in enumerate(steps):
+        rest = sum(each * times for each, times in steps[number + 1 :])
+        choices = [(t, range(max(0, -((rest - t) // step)), min(count, t // step) + 1)) for t in targets]
+        if sum(len(times) for _, times in choices) > MAX_TERMS:
+            return True
+        targets = {t - step * times for t, choice in choices for times in choice}
+    return 0 in targets
+
+
+def _op_of(value: Value) -> Op | None:
+    """Returns the operation that a value is a result of; None for an argument of a block."""
+    return None if isinstance(value.owner, ir.Block) else value.owner.operation
+
+
+def _of_type(kind: Type) -> StridedRegion | None:
+    """Returns the region of a memref type that is static in sizes, strides and offset."""
+    if not isinstance(kind, ir.MemRefType) or not kind.has_static_shape:
+        return None
+    try:
+        strides, offset = kind.get_strides_and_offset()
+    except RuntimeError:  # a layout without strides
+        return None
+    unknown = ir.ShapedType.get_dynamic_stride_or_offset()
+    if unknown in (offset, *strides):
+        return None
+    return StridedRegion(offset, tuple(kind.shape), tuple(strides))

@@ -1,0 +1,84 @@
+"""Which buffers a kernel reads and writes: side-effect (mod/ref) summaries of outlined kernels.
+
+One summary per ``gpu.func``: for each argument, what the uses of it and of its views may do (interprocedural
+side-effect analysis, Cooper and Kennedy 1988, of calls that nest no deeper than one). Takes kernels that are
+outlined and not lowered yet. What an op itself does is in ``op_effects.py``.
+"""
+
+from typing import NamedTuple
+
+from tuner.mlir.bindings import Op, Type, Value, ir
+from tuner.mlir.effects.buffer_roots import VIEWS
+from tuner.mlir.effects.op_effects import ANYTHING, NOTHING, UNBOUNDED, Effect, effect_on_operand
+from tuner.mlir.effects.overwritten import overwrites
+from tuner.mlir.rewrite.launch_operands import ARGUMENTS, operands
+from tuner.mlir.rewrite.symbols import function_type, name_of
+from tuner.mlir.rewrite.walking import walk
+
+
+class EffectInstance(NamedTuple):
+    """An effect on a memref: MLIR's ``MemoryEffects::EffectInstance``."""
+
+    value: Value
+    effect: Effect
+
+
+class KernelEffects:
+    """Summaries of all kernels of a module, as it is when this is made."""
+
+    def __init__(self, module: ir.Module) -> None:
+        """Summarizes every ``gpu.func``."""
+        self._kernels = {
+            f"@{name_of(holder)}::@{name_of(function)}": function
+            for holder in walk(module, "gpu.module")
+            for function in walk(holder, "gpu.func")
+        }
+        self._effects = {name: _effects_of_arguments(function) for name, function in self._kernels.items()}
+
+    def overwrites(self, launch: Op, value: Value) -> bool:
+        """Tells whether a launch is known to store each element of a memref that it reads nothing of."""
+        kernel = self._kernels.get(str(launch.attributes["kernel"]))
+        numbers = [number for number, each in enumerate(operands(launch, ARGUMENTS)) if each == value]
+        if kernel is None or len(numbers) != 1:
+            return False
+        effect = self._effects[str(launch.attributes["kernel"])][numbers[0]]
+        return not effect.reads and overwrites(launch, kernel, numbers[0])
+
+    def of_launch(self, launch: Op) -> tuple[EffectInstance, ...]:
+        """Returns the effects of a ``gpu.launch_func`` on its arguments in order, scalars left out.
+
+        A kernel that this module has no body of may read and write all of them.
+        """
+        values = operands(launch, ARGUMENTS)
+        effects = self._effects.get(str(launch.attributes["kernel"]), (ANYTHING,) * len(values))
+        pairs = zip(values, effects, strict=True)
+        return tuple(EffectInstance(value, effect) for value, effect in pairs if not is_number(value.type))
+
+
+def effect_of(buffer: Value) -> Effect:
+    """Returns the union of the effects of all uses of a memref, or of a TMA descriptor of one."""
+    effects = [effect_of_use(use.owner.operation, use.operand_number) for use in buffer.uses]
+    return Effect(
+        any(effect.reads for effect in effects),
+        any(effect.writes for effect in effects),
+        all(effect.is_bounded for effect in effects),
+    )
+
+
+def is_number(kind: Type) -> bool:
+    """Tells whether a type is a scalar or a vector, which is passed by value."""
+    return isinstance(kind, ir.IntegerType | ir.IndexType | ir.FloatType | ir.VectorType | ir.ComplexType)
+
+
+def _effects_of_arguments(function: Op) -> tuple[Effect, ...]:
+    inputs = function_type(function).inputs
+    arguments = list(function.regions[0].blocks[0].arguments)[: len(inputs)]  # attributions follow them
+    return tuple(NOTHING if is_number(argument.type) else effect_of(argument) for argument in arguments)
+
+
+def effect_of_use(op: Op, number: int) -> Effect:
+    """Returns the effect of an op on the memref that is its operand of that number, through views."""
+    if op.name not in VIEWS:
+        return effect_on_operand(op, number)
+    effect = effect_of(op.results[0])
+    return effect._replace(is_bounded=effect.is_bounded and op.name not in UNBOUNDED)

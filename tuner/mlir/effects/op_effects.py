@@ -1,0 +1,82 @@
+"""The memory effect of one op on one of its operands, as MLIR's ``MemoryEffectOpInterface`` would tell it.
+
+Python sees no interfaces, so the ops are listed here, on the device and on the host. An op that is not
+listed may read and write. Views are not followed and regions are not entered: ``kernel_effects.py`` and
+``host_accesses.py`` do that.
+"""
+
+from typing import NamedTuple
+
+from tuner.core.runner_names import is_runner_function
+from tuner.mlir.bindings import Op, ir
+
+READERS = frozenset(
+    {
+        *("memref.load", "affine.load", "affine.vector_load"),
+        *("vector.load", "vector.maskedload", "vector.expandload", "vector.gather", "vector.transfer_read"),
+        *("nvgpu.ldmatrix", "gpu.subgroup_mma_load_matrix"),
+    }
+)
+# Op -> number of the operand whose memory it writes; it reads that of the others.
+WRITERS = {
+    **dict.fromkeys(("memref.store", "affine.store", "affine.vector_store", "memref.copy"), 1),
+    **dict.fromkeys(("vector.store", "vector.transfer_write", "gpu.subgroup_mma_store_matrix"), 1),
+    **dict.fromkeys(("vector.maskedstore", "vector.compressstore", "vector.scatter"), 0),
+    **dict.fromkeys(("nvgpu.device_async_copy", "nvgpu.tma.async.load"), 0),
+    "nvgpu.tma.async.store": 1,
+}
+# Take a memref and read or write no memory: MLIR's NoMemoryEffect, and hints.
+NO_MEMORY_EFFECT = frozenset(
+    {"memref.dim", "memref.rank", "memref.prefetch", "nvgpu.tma.prefetch.descriptor"}
+)
+# Take the address of a memref, and may access what is outside of it.
+UNBOUNDED = frozenset(
+    {
+        *("memref.reinterpret_cast", "memref.extract_strided_metadata"),
+        *("gpu.subgroup_mma_load_matrix", "gpu.subgroup_mma_store_matrix"),  # by strides of their own
+    }
+)
+# Their first operand is stored: a memref there escapes.
+STORES = frozenset({"memref.store", "affine.store"})
+# Of a func.call: the numbers of the operands whose memory it writes; it reads that of all.
+WRITES_ATTRIBUTE = "writes"
+
+
+class Effect(NamedTuple):
+    """What an op may do to the contents of a memref."""
+
+    reads: bool
+    writes: bool
+    is_bounded: bool = True  # False: also to what is outside of the memref, where that is a view
+
+
+NOTHING, ANYTHING = Effect(False, False), Effect(True, True, is_bounded=False)
+READS, WRITES = Effect(reads=True, writes=False), Effect(reads=False, writes=True)
+
+
+def effect_on_operand(op: Op, number: int) -> Effect:
+    """Returns the effect of an op, which makes no view, on the memref that is its operand of that number."""
+    effect = _effect_on_operand(op, number)
+    return effect._replace(is_bounded=effect.is_bounded and op.name not in UNBOUNDED)
+
+
+def _effect_on_operand(op: Op, number: int) -> Effect:
+    if op.name in NO_MEMORY_EFFECT:
+        return NOTHING
+    if op.name in READERS or _prints(op):
+        return READS
+    if op.name in WRITERS and not (op.name in STORES and number == 0):
+        return WRITES if number == WRITERS[op.name] else READS
+    if op.name == "func.call" and WRITES_ATTRIBUTE in op.attributes:
+        return Effect(True, writes=number in list(ir.DenseI64ArrayAttr(op.attributes[WRITES_ATTRIBUTE])))
+    if op.name == "linalg.fill":
+        return WRITES
+    if op.name.startswith("linalg.") and "operandSegmentSizes" in op.attributes:
+        inputs = ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"])[0]
+        return READS if number < inputs else ANYTHING
+    return ANYTHING
+
+
+def _prints(op: Op) -> bool:
+    """Tells whether an op calls a function of MLIR's runner, all of which print what they are given."""
+    return op.name == "func.call" and is_runner_function(ir.FlatSymbolRefAttr(op.attributes["callee"]).value)

@@ -1,0 +1,53 @@
+"""Def-use edges through structured control flow: which values a result or block argument of scf ops may be.
+
+What MLIR's ``RegionBranchOpInterface`` tells in C++, for scf.for, scf.while, scf.if and scf.index_switch: an
+iter_arg is its initial value or what an iteration yields, a result of scf.if what either branch yields.
+"""
+
+from tuner.mlir.bindings import Block, Op, Value, ir
+
+FOR_BOUNDS = 3  # operands of scf.for before its initial values
+BRANCHES = frozenset({"scf.if", "scf.index_switch"})
+
+
+def is_carried(value: Value) -> bool:
+    """Tells whether a value is a result or a block argument that scf control flow forwards values to."""
+    if isinstance(value.owner, ir.Block):
+        op = value.owner.owner.operation
+        return bool(op.name == "scf.while" or (op.name == "scf.for" and value.arg_number > 0))
+    return value.owner.operation.name in {"scf.for", "scf.while", *BRANCHES}
+
+
+def sources_of(value: Value) -> list[Value]:
+    """Returns the values forwarded to a carried one, over one edge each."""
+    if not isinstance(value.owner, ir.Block):
+        return _sources_of_result(value.owner.operation, value.result_number)
+    op = value.owner.owner.operation
+    if op.name == "scf.for":
+        return _initial_and_yielded(op, value.arg_number - 1)
+    if value.owner == op.regions[0].blocks[0]:
+        return [op.operands[value.arg_number], terminator_of(op, 1).operands[value.arg_number]]
+    return [terminator_of(op, 0).operands[1 + value.arg_number]]
+
+
+def terminator_of(op: Op, region: int) -> Op:
+    """Returns the last operation of a region's only block."""
+    return last_of(op.regions[region].blocks[0])
+
+
+def last_of(block: Block) -> Op:
+    """Returns the last operation of a block."""
+    return block.operations[len(block.operations) - 1].operation
+
+
+def _sources_of_result(op: Op, number: int) -> list[Value]:
+    if op.name == "scf.for":
+        return _initial_and_yielded(op, number)
+    if op.name == "scf.while":
+        return [terminator_of(op, 0).operands[1 + number]]
+    return [terminator_of(op, region).operands[number] for region in range(len(op.regions))]
+
+
+def _initial_and_yielded(loop: Op, number: int) -> list[Value]:
+    """Returns what an iter_arg of scf.for is in the first iteration, and what in the next ones."""
+    return [loop.operands[FOR_BOUNDS + number], terminator_of(loop, 0).operands[number]]

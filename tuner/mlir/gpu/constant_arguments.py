@@ -1,0 +1,55 @@
+"""Brings constants that every launch passes into the kernel: its views of shared memory need them.
+
+Takes outlined kernels; in those that address dynamic shared memory themselves, uses of an argument which is
+one constant in all launches become that constant. The argument stays, without uses.
+
+    gpu.launch_func @m::@k blocks in (...) threads in (...) args(%c1024 : index)
+    gpu.func @k(%shift: index) kernel {
+      %tile = memref.view %block[%shift][] : ... to memref<256xf32, #gpu.address_space<workgroup>>
+  becomes
+    gpu.func @k(%shift: index) kernel {
+      %c1024 = arith.constant 1024 : index
+      %tile = memref.view %block[%c1024][] : ... to memref<256xf32, #gpu.address_space<workgroup>>
+"""
+
+from tuner.mlir.bindings import Attribute, Op, Value, ir
+from tuner.mlir.gpu.own_shared_views import DYNAMIC
+from tuner.mlir.rewrite.building import value
+from tuner.mlir.rewrite.launch_operands import ARGUMENTS, launches_of, operands
+from tuner.mlir.rewrite.symbols import name_of
+from tuner.mlir.rewrite.walking import walk
+
+
+def bring_constant_arguments(module: ir.Module) -> int:
+    """Rewrites kernels with dynamic shared memory of their own; returns how many arguments were constant."""
+    found = 0
+    for function in walk(module, "gpu.func"):
+        if walk(function, DYNAMIC):
+            constants = _constants(module, function)
+            found += len(constants)
+            for argument, number in constants:
+                _bring(function, argument, number)
+    return found
+
+
+def _constants(module: ir.Module, function: Op) -> list[tuple[Value, Attribute]]:
+    """Returns the arguments that are one constant in all launches, with that."""
+    launches = launches_of(module, name_of(function))
+    passed = zip(*(map(_constant, operands(launch, ARGUMENTS)) for launch in launches), strict=True)
+    arguments = function.regions[0].blocks[0].arguments
+    return [
+        (argument, numbers[0])
+        for argument, numbers in zip(arguments, passed, strict=False)  # attributions come behind
+        if numbers[0] is not None and len(set(numbers)) == 1
+    ]
+
+
+def _bring(function: Op, argument: Value, number: Attribute) -> None:
+    with function.location, ir.InsertionPoint.at_block_begin(function.regions[0].blocks[0]):
+        argument.replace_all_uses_with(value("arith.constant", argument.type, value=number))
+
+
+def _constant(passed: Value) -> Attribute | None:
+    owner = passed.owner
+    is_constant = not isinstance(owner, ir.Block) and owner.name == "arith.constant"
+    return owner.attributes["value"] if is_constant else None

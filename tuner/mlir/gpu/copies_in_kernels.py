@@ -1,0 +1,112 @@
+"""Makes loops of ``memref.copy`` in kernels; those of a whole block are shared out among its threads.
+
+Takes outlined kernels. ``transform.structured.promote`` puts a copy between two barriers, which every thread
+of the block reaches with the same operands: each then copies every n-th element, for n threads. A copy
+without the barriers, or of memory that depends on the thread, is the thread's own.
+
+    gpu.barrier
+    memref.copy %a, %t : memref<16x16xf32> to memref<16x16xf32, #gpu.address_space<workgroup>>
+    gpu.barrier
+  becomes, between the barriers
+    scf.for %i = %thread to %c256 step %threads {
+      %x = memref.load %a[%row, %column] : memref<16x16xf32>
+      memref.store %x, %t[%row, %column] : memref<16x16xf32, #gpu.address_space<workgroup>>
+    }
+"""
+
+from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.effects.buffer_roots import VIEWS
+from tuner.mlir.gpu.warp_ids import linear_thread, threads_of_block
+from tuner.mlir.rewrite import parallel_loops
+from tuner.mlir.rewrite.building import create, index, value
+from tuner.mlir.rewrite.type_sizes import is_workgroup
+from tuner.mlir.rewrite.walking import walk
+
+BARRIER, LOOP = "gpu.barrier", "scf.for"
+PURE = ("arith.", "affine.", "index.")
+# The same in all threads of a block, where the operands are.
+UNIFORM = VIEWS | {
+    *("gpu.block_id", "gpu.block_dim", "gpu.grid_dim", "gpu.dynamic_shared_memory"),
+    *("memref.alloc", "memref.get_global", "memref.dim"),
+}
+
+
+def expand_copies(module: ir.Module) -> int:
+    """Rewrites every kernel; returns how many copies it shared out."""
+    shared = 0
+    for function in walk(module, "gpu.func"):
+        for op in walk(function, "memref.copy"):
+            is_shared = _is_of_block(op)
+            shared += is_shared
+            with op.location, ir.InsertionPoint(op):
+                (_share_out if is_shared else parallel_loops.copy)(*op.operands)
+            op.erase()
+    return shared
+
+
+def _share_out(source: Value, target: Value) -> None:
+    sizes = [_size(target, number) for number in range(target.type.rank)]
+    total = index(1)
+    for size in sizes:
+        total = value("arith.muli", total.type, total, size)
+    loop = ir.Operation.create(LOOP, operands=[linear_thread(), total, threads_of_block()], regions=1)
+    body = loop.regions[0].blocks.append(total.type, arg_locs=[loop.location])
+    with loop.location, ir.InsertionPoint(body):
+        indices = _delinearized(body.arguments[0], sizes)
+        parallel_loops.store(parallel_loops.load(source, indices), target, indices)
+        create("scf.yield")
+
+
+def _delinearized(number: Value, sizes: list[Value]) -> list[Value]:
+    """Creates the indices of an element's number, the last one varying fastest."""
+    indices: list[Value] = []
+    for size in reversed(sizes[1:]):
+        indices.append(value("arith.remui", number.type, number, size))
+        number = value("arith.divui", number.type, number, size)
+    return [number, *reversed(indices)] if sizes else []
+
+
+def _is_of_block(op: Op) -> bool:
+    """Tells whether all threads do one copy together."""
+    ops = [each.operation for each in op.block.operations]
+    place = ops.index(op)
+    is_between = _first_effect(ops[:place][::-1]) and _first_effect(ops[place + 1 :])
+    if not is_between or not any(is_workgroup(each.type) for each in op.operands):
+        return False
+    return all(_is_uniform(each) for each in op.operands)
+
+
+def _first_effect(ops: list[Op]) -> bool:
+    """Tells whether the first op with an effect is a barrier."""
+    for op in ops:
+        if op.name not in UNIFORM and not op.name.startswith(PURE):
+            return bool(op.name == BARRIER)
+    return False
+
+
+def _is_uniform(root: Value) -> bool:
+    """Tells whether a value is known to be the same in all threads of a block."""
+    open_values, seen = [root], set[Value]()
+    while open_values:
+        each = open_values.pop()
+        if each in seen:
+            continue
+        seen.add(each)
+        if isinstance(each.owner, ir.Block):
+            holder = each.owner.owner.operation
+            if holder.name == LOOP and each == each.owner.arguments[0]:
+                open_values += list(holder.operands)[:3]  # its bounds and step
+            elif holder.name != "gpu.func":
+                return False
+            continue
+        owner = each.owner.operation
+        if owner.name not in UNIFORM and not owner.name.startswith(PURE):
+            return False
+        open_values += list(owner.operands)
+    return True
+
+
+def _size(buffer: Value, number: int) -> Value:
+    if not buffer.type.is_dynamic_dim(number):
+        return index(buffer.type.shape[number])
+    return value("memref.dim", ir.IndexType.get(), buffer, index(number))

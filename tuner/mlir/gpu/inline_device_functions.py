@@ -1,0 +1,67 @@
+"""Inlines the functions that kernels of a ``gpu.module`` call; upstream's inliner does so for the host alone.
+
+Takes a module before any pass looks at calls; gives kernels without ``func.call``, and drops the functions.
+Rejected, with the call: recursion, functions without a body, control flow by blocks in the callee.
+
+    gpu.module @m {
+      func.func @twice(%a: f32) -> f32 {
+      gpu.func @k(%x: f32, %p: memref<f32>) kernel {
+        %y = func.call @twice(%x) : (f32) -> f32
+  becomes
+    gpu.module @m {
+      gpu.func @k(%x: f32, %p: memref<f32>) kernel {
+        %y = arith.addf %x, %x : f32
+"""
+
+from tuner.mlir.bindings import Op, ir
+from tuner.mlir.rewrite.located_error import unsupported
+from tuner.mlir.rewrite.symbols import name_of
+from tuner.mlir.rewrite.walking import walk
+
+FUNCTION, CALL, KERNEL = "func.func", "func.call", "gpu.func"
+ALLOWED = "a function of its gpu.module with one block, which does not call itself"
+
+
+def inline_device_functions(module: ir.Module) -> None:
+    """Rewrites every ``gpu.module`` in place. Raises CandidateError(COMPILE)."""
+    for holder in walk(module, "gpu.module"):
+        functions = {name_of(op): op for op in walk(holder, FUNCTION)}
+        for caller in walk(holder, KERNEL):
+            while calls := walk(caller, CALL):
+                for call in calls:
+                    _inline(call, functions)
+        for function in functions.values():
+            function.erase()
+
+
+def _inline(call: Op, functions: dict[str, Op]) -> None:
+    name = str(ir.FlatSymbolRefAttr(call.attributes["callee"]).value)
+    callee = functions.get(name)
+    if callee is None or len(callee.regions[0].blocks) != 1 or _reaches(callee, name, functions):
+        raise unsupported(call, f"a call of @{name}", ALLOWED)
+    copy = callee.clone(ip=ir.InsertionPoint(callee))
+    block = copy.regions[0].blocks[0]
+    for argument, operand in zip(block.arguments, call.operands, strict=True):
+        argument.replace_all_uses_with(operand)
+    *body, end = [op.operation for op in block.operations]
+    for op in body:
+        op.move_before(call)
+    for old, new in zip(call.results, end.operands, strict=True):
+        old.replace_all_uses_with(new)
+    call.erase()
+    copy.erase()
+
+
+def _reaches(function: Op, name: str, functions: dict[str, Op]) -> bool:
+    """Tells whether a function calls one of that name, itself or through others."""
+    open_names, seen = [name_of(function)], set[str]()
+    while open_names:
+        caller = functions.get(open_names.pop())
+        for call in walk(caller, CALL) if caller is not None else []:
+            callee = str(ir.FlatSymbolRefAttr(call.attributes["callee"]).value)
+            if callee == name:
+                return True
+            if callee not in seen:
+                seen.add(callee)
+                open_names.append(callee)
+    return False

@@ -1,0 +1,159 @@
+"""Reads what the host does around the kernels: launches in order, and the buffers that they take pointers to.
+
+Takes a module after outlining and changes nothing. Host functions (public, straight-line) run in the order of
+the module. A buffer is an argument of one, named by its attribute ``tuner.buffer = "name"`` or else by its
+position among the problem's buffers, or a ``memref.alloc`` there (scratch, named by the same attribute). The
+unit attribute ``tuner.zeroed`` on either says that it must hold zeros before the first launch. Not handled:
+any other host code, and sizes that are not constant; they are errors.
+"""
+
+from dataclasses import dataclass, replace
+
+from tuner.core.errors import CandidateError, Stage
+from tuner.core.kernel_program import KernelBuffer, Launch
+from tuner.mlir.bindings import Attribute, Op, Value, ir
+from tuner.mlir.rewrite.launch_operands import (
+    ARGUMENTS,
+    BLOCK,
+    GRID,
+    constant,
+    kernel_of,
+    operands,
+    shared_bytes,
+)
+from tuner.mlir.rewrite.padded_views import BOUNDS, argument_attributes
+from tuner.mlir.rewrite.symbols import name_of
+from tuner.mlir.rewrite.type_sizes import memref_bytes
+
+NAME, ZEROED = "tuner.buffer", "tuner.zeroed"
+HARMLESS = frozenset({"arith.constant", "memref.dealloc", "func.return", "memref.assume_alignment"})
+
+
+@dataclass(frozen=True)
+class LaunchSequence:
+    """The launches of a module in order, and every buffer that they name."""
+
+    launches: tuple[Launch, ...]
+    buffers: tuple[KernelBuffer, ...]  # the problem's own first
+
+
+class _Reader:
+    """Collects launches and buffers, host function by host function."""
+
+    def __init__(self, buffers: tuple[KernelBuffer, ...]) -> None:
+        self._given = buffers
+        self.buffers = {buffer.name: buffer for buffer in buffers}
+        self.launches: list[Launch] = []
+        self._names: dict[Value, str] = {}
+
+    def read(self, function: Op) -> None:
+        """Reads one host function."""
+        blocks = list(function.regions[0].blocks)
+        if len(blocks) != 1:
+            raise _unsupported(function, "control flow")
+        for argument in blocks[0].arguments:
+            self._name_argument(function, argument)
+        for op in blocks[0].operations:
+            self._read_op(function, op.operation)
+
+    def _read_op(self, function: Op, op: Op) -> None:
+        if op.name == "memref.alloc":
+            self._add_scratch(op)
+        elif op.name == "memref.cast":
+            self._names[op.results[0]] = self._name_of(op, op.operands[0])
+        elif op.name == "gpu.launch_func":
+            self.launches.append(self._launch(op))
+        elif op.name not in HARMLESS:
+            raise _unsupported(function, op.name)
+
+    def _launch(self, op: Op) -> Launch:
+        sizes = [
+            constant(op, value, "its size") for value in _operands_of(op, GRID) + _operands_of(op, BLOCK)
+        ]
+        names = tuple(self._name_of(op, value) for value in operands(op, ARGUMENTS))
+        grid, block = (sizes[0], sizes[1], sizes[2]), (sizes[3], sizes[4], sizes[5])
+        return Launch(kernel_of(op), grid, block, shared_bytes(op), names)
+
+    def _name_of(self, op: Op, value: Value) -> str:
+        if value not in self._names:
+            what = kernel_of(op) if op.name == "gpu.launch_func" else op.name
+            found = value.owner if isinstance(value.owner, ir.Block) else value.owner.name
+            raise CandidateError(
+                Stage.COMPILE, f"{what}: found an argument from {found}, allowed arguments and allocations"
+            )
+        return self._names[value]
+
+    def _name_argument(self, function: Op, argument: Value) -> None:
+        if not isinstance(argument.type, ir.MemRefType):
+            found = f"found argument {argument.arg_number} of type {argument.type}"
+            raise CandidateError(Stage.COMPILE, f"{name_of(function)}: {found}, allowed memrefs")
+        attributes = argument_attributes(function, argument.arg_number)
+        if NAME in attributes:
+            name = str(ir.StringAttr(attributes[NAME]).value)
+        elif argument.arg_number < len(self._given):
+            name = self._given[argument.arg_number].name
+        else:
+            raise CandidateError(
+                Stage.COMPILE,
+                f"{name_of(function)}: found argument {argument.arg_number} without a name,"
+                f" allowed {len(self._given)} of the problem, or with {NAME}",
+            )
+        size = _true_bytes(argument, attributes.get(BOUNDS))
+        self._add(argument, name, size, ZEROED in attributes)
+
+    def _add_scratch(self, op: Op) -> None:
+        named = NAME in op.attributes
+        name = str(ir.StringAttr(op.attributes[NAME]).value) if named else self._next_scratch()
+        size = memref_bytes(ir.MemRefType(op.results[0].type))
+        self._add(op.results[0], name, size, ZEROED in op.attributes)
+
+    def _add(self, value: Value, name: str, size: int, is_zeroed: bool) -> None:
+        """Adds a buffer; one that is named twice is one buffer, as large as its largest use."""
+        self._names[value] = name
+        known = self.buffers.get(name, KernelBuffer(name, size, "scratch", is_zeroed))
+        if known.role == "scratch":
+            known = replace(known, bytes=max(known.bytes, size))
+        self.buffers[name] = replace(known, is_zeroed=known.is_zeroed or is_zeroed)
+
+    def _next_scratch(self) -> str:
+        return f"scratch{sum(name.startswith('scratch') for name in self.buffers)}"
+
+
+def read_launches(module: ir.Module, buffers: tuple[KernelBuffer, ...]) -> LaunchSequence:
+    """Reads the launch sequence of a module. Raises CandidateError(COMPILE) for work that is in no kernel."""
+    reader = _Reader(buffers)
+    for op in module.body.operations:
+        if op.operation.name == "func.func":
+            if _is_run(op.operation):
+                reader.read(op.operation)
+        elif op.operation.name != "gpu.module":
+            raise CandidateError(Stage.COMPILE, f"module: found {op.operation.name}, allowed functions")
+    if not reader.launches:
+        raise CandidateError(Stage.COMPILE, "the script made no kernel: found no gpu.launch")
+    return LaunchSequence(tuple(reader.launches), tuple(reader.buffers.values()))
+
+
+def _is_run(function: Op) -> bool:
+    """Tells whether a function is host code that runs: public, with a body. Calls of others are errors."""
+    visibility = function.attributes.get("sym_visibility")
+    is_private = visibility is not None and ir.StringAttr(visibility).value == "private"
+    return not is_private and len(function.regions[0].blocks) > 0
+
+
+def _operands_of(op: Op, segments: slice) -> list[Value]:
+    return [value for segment in range(segments.start, segments.stop) for value in operands(op, segment)]
+
+
+def _true_bytes(argument: Value, bounds: Attribute | None) -> int:
+    """Returns the bytes of an argument's memory: of its true sizes, where it is a padded view."""
+    view = ir.MemRefType(argument.type)
+    true = list(view.shape) if bounds is None else list(ir.DenseI64ArrayAttr(bounds))
+    if len(true) != view.rank:
+        return memref_bytes(view)
+    strides, offset = view.get_strides_and_offset()
+    layout = ir.StridedLayoutAttr.get(offset, strides)
+    return memref_bytes(ir.MemRefType.get(true, view.element_type, layout=layout))
+
+
+def _unsupported(function: Op, found: str) -> CandidateError:
+    return CandidateError(Stage.COMPILE, f"{name_of(function)}: found {found} outside of every gpu.launch")

@@ -1,0 +1,122 @@
+"""Expands math ops of kernels to formulas, for upstream would call libdevice; what LLVM selects itself stays.
+
+Takes outlined kernels; gives arith ops and the math ops of ``NATIVE``. f16 and bf16 are computed in float32.
+``math.exp2`` of float32 is one instruction, ``ex2.approx``, as in CUDA's own library. LLVM does not take
+``lg2.approx`` for a logarithm: it is off by 2**-22 near 1, where the logarithm is 0. Not handled: ops without
+a formula (sin, cos, ...), and functions of float64 but for the native ones and rsqrt; they are errors.
+
+    %y = math.rsqrt %x : f16
+  becomes
+    %wide = arith.extf %x : f16 to f32
+    %root = math.sqrt %wide : f32
+    %quotient = arith.divf %one, %root : f32
+    %y = arith.truncf %quotient : f32 to f16
+"""
+
+import math
+from collections.abc import Callable, Sequence
+
+from tuner.core.errors import CandidateError, Stage
+from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.gpu import math_formulas
+from tuner.mlir.gpu.op_expressions import Term
+from tuner.mlir.rewrite.walking import walk, walk_where
+
+DIALECT = "math."
+# What NVPTX selects: exact, or rounded once. Each was compiled for every type that it is allowed for.
+NATIVE = frozenset(
+    {
+        *("math.absf", "math.copysign", "math.sqrt", "math.fma", "math.trunc"),
+        *("math.ceil", "math.floor", "math.round", "math.roundeven"),
+    }
+)
+OF_INTEGERS = frozenset({"math.absi", "math.ctlz", "math.ctpop", "math.cttz"})
+FORMULAS: dict[str, Callable[[Term], Term]] = {
+    "math.erf": math_formulas.erf,
+    "math.exp": math_formulas.exp,
+    "math.exp2": lambda x: x.math("exp2"),
+    "math.expm1": math_formulas.expm1,
+    "math.log": math_formulas.log,
+    "math.log10": math_formulas.log10,
+    "math.log1p": math_formulas.log1p,
+    "math.log2": math_formulas.log2,
+    "math.rsqrt": math_formulas.rsqrt,
+    "math.tanh": math_formulas.tanh,
+}
+# Upstream's lowering takes no vectors of several dimensions.
+TESTS: dict[str, Callable[[Term], Term]] = {
+    "math.isfinite": lambda x: x.math("absf") < math.inf,
+    "math.isinf": lambda x: x.math("absf").equals(math.inf),
+    "math.isnan": Term.is_nan,
+}
+POWERS = {"math.powf": "extf", "math.fpowi": "sitofp"}  # and how the exponent becomes a float64
+SINGLE = ("f16", "bf16", "f32")
+FLOATS = (*SINGLE, "f64")
+EXPONENT_BITS = 32  # of an integer: a float64 holds it
+
+
+def lower_math(module: ir.Module) -> None:
+    """Rewrites kernels. Raises CandidateError(COMPILE) for an op, or a type of it, without a formula."""
+    for op in [op for kernel in walk(module, "gpu.func") for op in _math_ops(kernel)]:
+        _require(op)
+        if op.name not in NATIVE | OF_INTEGERS:
+            compute(op)
+
+
+def compute(op: Op) -> None:
+    """Replaces an op by its formula, which it must have."""
+    with op.location, ir.InsertionPoint(op):
+        op.results[0].replace_all_uses_with(_computed(op).value)
+    op.erase()
+
+
+def _math_ops(kernel: Op) -> list[Op]:
+    return walk_where(kernel, lambda op: op.name.startswith(DIALECT))
+
+
+def _computed(op: Op) -> Term:
+    x = Term(op.operands[0])
+    if op.name in TESTS:
+        return TESTS[op.name](x)
+    narrow, single = x.element, ir.F32Type.get()
+    if narrow.width >= single.width:
+        return _formula(op, x)
+    return _formula(op, x.converted("extf", single)).converted("truncf", narrow)
+
+
+def _formula(op: Op, x: Term) -> Term:
+    if op.name in FORMULAS:
+        return FORMULAS[op.name](x)
+    if _is_two(op.operands[1]):
+        return x * x
+    y = Term(op.operands[1]).converted(POWERS[op.name], ir.F64Type.get())
+    return math_formulas.power(x, y)
+
+
+def _is_two(exponent: Value) -> bool:
+    """Tells whether an exponent is the constant 2: x * x spares float64, which is slow on many devices."""
+    if isinstance(exponent.owner, ir.Block) or exponent.owner.name != "arith.constant":
+        return False
+    found = exponent.owner.attributes["value"]
+    if isinstance(found, ir.DenseElementsAttr):
+        found = found.get_splat_value() if found.is_splat else None
+    return isinstance(found, ir.FloatAttr | ir.IntegerAttr) and found.value == 2
+
+
+def _require(op: Op) -> None:
+    known = NATIVE | OF_INTEGERS | FORMULAS.keys() | TESTS.keys() | POWERS.keys()
+    if op.name not in known:
+        raise _unsupported(f"found {op.name}", sorted(known))
+    if op.name in OF_INTEGERS:
+        return
+    floats = FLOATS if op.name in NATIVE | TESTS.keys() | {"math.rsqrt"} else SINGLE
+    found = str(Term(op.operands[0]).element)
+    if found not in floats:
+        raise _unsupported(f"{op.name}: found {found}", floats)
+    exponent = Term(op.operands[1]).element if op.name == "math.fpowi" else None
+    if exponent is not None and exponent.width > EXPONENT_BITS:
+        raise _unsupported(f"{op.name}: found an exponent of {exponent}", ["up to 32 bits"])
+
+
+def _unsupported(found: str, allowed: Sequence[str]) -> CandidateError:
+    return CandidateError(Stage.COMPILE, f"kernel: {found}, allowed {', '.join(allowed)}")

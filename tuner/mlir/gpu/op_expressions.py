@@ -1,0 +1,132 @@
+"""Arithmetic on MLIR values in Python's syntax: an operator creates an op at the current insertion point."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tuner.mlir.bindings import Type, Value, ir
+from tuner.mlir.rewrite.building import value
+
+PREDICATE_BITS = 64  # of the attribute that says how arith.cmpf compares
+EQUAL, GREATER, LESS = 1, 2, 4  # arith's oeq, ogt, olt: false where one is NaN
+UNORDERED = 14  # arith's uno
+
+
+@dataclass(frozen=True)
+class Term:
+    """A value: an integer or a float, or a vector of them. Other operands may be Python's numbers."""
+
+    value: Value
+
+    @property
+    def is_float(self) -> bool:
+        """Tells whether an element is a floating-point number."""
+        return isinstance(self.element, ir.FloatType)
+
+    @property
+    def element(self) -> Type:
+        """Returns the type of one element."""
+        return self.value.type.element_type if self._is_vector else self.value.type
+
+    def __add__(self, other: "Term | float") -> "Term":
+        """Adds."""
+        return self._binary("add", other)
+
+    def __sub__(self, other: "Term | float") -> "Term":
+        """Subtracts."""
+        return self._binary("sub", other)
+
+    def __mul__(self, other: "Term | float") -> "Term":
+        """Multiplies."""
+        return self._binary("mul", other)
+
+    def __truediv__(self, other: "Term | float") -> "Term":
+        """Divides floats, rounded once."""
+        return self._binary("div", other)
+
+    def __lshift__(self, count: int) -> "Term":
+        """Shifts an integer to the left."""
+        return self._made("arith.shli", self, self.constant(count))
+
+    def __rshift__(self, count: int) -> "Term":
+        """Shifts an integer to the right, sign-extending."""
+        return self._made("arith.shrsi", self, self.constant(count))
+
+    def __and__(self, other: "Term | int") -> "Term":
+        """Creates the bitwise and; of i1, the conjunction."""
+        return self._made("arith.andi", self, self._of(other))
+
+    def __or__(self, other: "Term | int") -> "Term":
+        """Creates the bitwise or; of i1, the disjunction."""
+        return self._made("arith.ori", self, self._of(other))
+
+    def __lt__(self, other: "Term | float") -> "Term":
+        """Compares, ordered: false for NaN."""
+        return self._compared(LESS, other)
+
+    def __gt__(self, other: "Term | float") -> "Term":
+        """Compares, ordered: false for NaN."""
+        return self._compared(GREATER, other)
+
+    def equals(self, other: "Term | float") -> "Term":
+        """Compares for equality, ordered: false for NaN."""
+        return self._compared(EQUAL, other)
+
+    def is_nan(self) -> "Term":
+        """Compares with itself, unordered: true for NaN."""
+        return self._compared(UNORDERED, self)
+
+    def replaced(self, where: "Term", by: "Term | float") -> "Term":
+        """Selects, per element: ``by`` where the i1 ``where`` holds, else itself."""
+        return self._made("arith.select", where, self._of(by), self)
+
+    def math(self, name: str, *others: "Term") -> "Term":
+        """Applies an op of the math dialect."""
+        return self._made(f"math.{name}", self, *others)
+
+    def fma(self, factor: "Term | float", addend: "Term | float") -> "Term":
+        """Returns itself times ``factor`` plus ``addend``, rounded once."""
+        return self.math("fma", self._of(factor), self._of(addend))
+
+    def polynomial(self, coefficients: Sequence[float]) -> "Term":
+        """Evaluates a polynomial by Horner's scheme with fma; coefficients from that of x**0 on."""
+        result = self.constant(coefficients[-1])
+        for coefficient in coefficients[-2::-1]:
+            result = result.fma(self, coefficient)
+        return result
+
+    def constant(self, number: float) -> "Term":
+        """Returns a number in the term's own type, rounded to it."""
+        make = ir.FloatAttr.get if self.is_float else ir.IntegerAttr.get
+        attribute = make(self.element, number)
+        if self._is_vector:
+            attribute = ir.DenseElementsAttr.get_splat(self.value.type, attribute)
+        return Term(value("arith.constant", self.value.type, value=attribute))
+
+    def converted(self, op: str, element: Type) -> "Term":
+        """Applies one of arith's conversions of types."""
+        return Term(value(f"arith.{op}", self._with(element), self.value))
+
+    def bits(self) -> "Term":
+        """Returns a float's bits as an integer."""
+        return self.converted("bitcast", ir.IntegerType.get_signless(self.element.width))
+
+    def _binary(self, name: str, other: "Term | float") -> "Term":
+        return self._made(f"arith.{name}{'f' if self.is_float else 'i'}", self, self._of(other))
+
+    def _compared(self, predicate: int, other: "Term | float") -> "Term":
+        kind = self._with(ir.IntegerType.get_signless(1))
+        number = ir.IntegerAttr.get(ir.IntegerType.get_signless(PREDICATE_BITS), predicate)
+        return Term(value("arith.cmpf", kind, self.value, self._of(other).value, predicate=number))
+
+    def _made(self, op: str, *operands: "Term") -> "Term":
+        return Term(value(op, self.value.type, *(operand.value for operand in operands)))
+
+    def _of(self, other: "Term | float") -> "Term":
+        return other if isinstance(other, Term) else self.constant(other)
+
+    def _with(self, element: Type) -> Type:
+        return ir.VectorType.get(self.value.type.shape, element) if self._is_vector else element
+
+    @property
+    def _is_vector(self) -> bool:
+        return isinstance(self.value.type, ir.VectorType)

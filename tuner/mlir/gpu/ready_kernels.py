@@ -1,0 +1,77 @@
+"""Kernels of a program that are compiled before the rest of it, by the very pipeline of a trial.
+
+A tuned script's ``gpu.module`` keeps its body, from which its effects are read, and has its code beside it in
+the attribute ``tuner.objects``. No pass that the program needs can then change the code: what was tuned is
+what runs. Such kernels take addresses for memrefs, whatever other kernels of the program take.
+
+    gpu.module @kernels_64x64x64 attributes {tuner.objects = [#gpu.object<#nvvm.target, "...">]} {
+      gpu.func @matmul(%a: memref<64x64xf32>) kernel { ... }
+  becomes, once effects are known
+    gpu.binary @kernels_64x64x64 [#gpu.object<#nvvm.target, "...">]
+"""
+
+from tuner.core.chips import Chip
+from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.gpu.lowering import kernels_to_ptx
+from tuner.mlir.gpu.ready_modules import OBJECTS, is_ready
+from tuner.mlir.rewrite.building import create, value
+from tuner.mlir.rewrite.launch_operands import ARGUMENTS, SEGMENTS, module_of
+from tuner.mlir.rewrite.symbols import name_of
+from tuner.mlir.rewrite.walking import walk
+
+HANDLER = "#gpu.select_object"  # what gpu-module-to-binary writes: the first object is the one
+
+
+def make_ready(holder: Op, chip: Chip, alignment_bytes: int) -> None:
+    """Compiles a copy of a ``gpu.module`` and puts the code beside it. Raises CandidateError."""
+    alone = ir.Module.create()
+    alone.operation.attributes["gpu.container_module"] = ir.UnitAttr.get()
+    with ir.InsertionPoint(alone.body):
+        holder.clone()
+    kernels_to_ptx(alone, chip, alignment_bytes)
+    holder.attributes[OBJECTS] = walk(alone, "gpu.binary")[0].attributes["objects"]
+
+
+def use_code_of_ready_kernels(module: ir.Module) -> frozenset[str]:
+    """Replaces modules that are ready by their code; returns their names."""
+    ready = [holder for holder in walk(module, "gpu.module") if is_ready(holder)]
+    for holder in ready:
+        with holder.location, ir.InsertionPoint(holder):
+            create(
+                "gpu.binary",
+                sym_name=holder.attributes["sym_name"],
+                objects=holder.attributes[OBJECTS],
+                offloadingHandler=ir.Attribute.parse(HANDLER),
+            )
+    names = frozenset(map(name_of, ready))
+    for holder in ready:
+        holder.erase()
+    return names
+
+
+def forget_code(module: ir.Module) -> None:
+    """Leaves only the bodies of modules that are ready, for readers of the IR."""
+    for holder in walk(module, "gpu.module"):
+        if is_ready(holder):
+            del holder.attributes[OBJECTS]
+
+
+def pass_addresses(module: ir.Module, names: frozenset[str]) -> None:
+    """Lets launches of the named modules' kernels pass addresses for memrefs, as ``gpu-to-llvm`` would.
+
+    That pass knows one convention for all launches of a module.
+    """
+    for launch in walk(module, "gpu.launch_func"):
+        if module_of(launch) in names:
+            first = sum(list(ir.DenseI32ArrayAttr(launch.attributes[SEGMENTS]))[:ARGUMENTS])
+            for number in range(first, len(launch.operands)):
+                if isinstance(launch.operands[number].type, ir.MemRefType):
+                    launch.operands[number] = _address(launch, launch.operands[number])
+
+
+def _address(launch: Op, memref: Value) -> Value:
+    """Builds, in front of the launch, the aligned pointer of a memref."""
+    with launch.location, ir.InsertionPoint(launch):
+        number = value("memref.extract_aligned_pointer_as_index", ir.IndexType.get(), memref)
+        integer = value("arith.index_cast", ir.IntegerType.get_signless(64), number)
+        return value("llvm.inttoptr", ir.Type.parse("!llvm.ptr"), integer)

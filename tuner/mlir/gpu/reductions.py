@@ -1,0 +1,203 @@
+"""Expands ``gpu.all_reduce`` and ``gpu.subgroup_reduce`` into shuffles, in loops and branches too.
+
+Takes outlined kernels; gives structured ops alone, where upstream's pattern cuts the block, which no ``scf``
+op allows. A warp reduces by a butterfly of shuffles; threads that the last warp lacks are left out. For a
+block each warp's first thread stores the result of the warp, and the first warp reduces those: two barriers,
+and a place for the total beside the places of the warps, so that the next turn of a loop overwrites nothing
+that a thread still reads. Rejected: an all-reduce whose region has control flow.
+
+    %sum = gpu.all_reduce add %x uniform {
+  becomes, at its end
+    gpu.barrier
+    %sum = memref.load %partial[%c32] : memref<33xf32, #gpu.address_space<workgroup>>
+"""
+
+import math
+from collections.abc import Callable
+
+from tuner.core.chips import WARP_THREADS
+from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.gpu.warp_ids import linear_thread, threads_of_block
+from tuner.mlir.rewrite.building import branch, create, index, is_less, value
+from tuner.mlir.rewrite.located_error import unsupported
+from tuner.mlir.rewrite.walking import walk
+
+Combine = Callable[[Value, Value], Value]
+EQUAL = 0  # arith's predicate eq
+TOTAL = WARP_THREADS  # the place behind those of the warps, which are at most as many
+KNOWN_SIZE = "known_block_size"  # of a gpu.func: threads along x, y, z
+
+
+def expand_reductions(module: ir.Module) -> None:
+    """Rewrites every kernel. Raises CandidateError(COMPILE)."""
+    for function in walk(module, "gpu.func"):
+        for op in walk(function, "gpu.all_reduce"):
+            _replace(op, _of_block(op, _has_whole_warps(function)))
+        for op in walk(function, "gpu.subgroup_reduce"):
+            _replace(op, _of_subgroup(op, _has_whole_warps(function)))
+
+
+def _replace(op: Op, build: Callable[[], Value]) -> None:
+    with op.location, ir.InsertionPoint(op):
+        op.results[0].replace_all_uses_with(build())
+    op.erase()
+
+
+def _of_block(op: Op, is_whole: bool) -> Callable[[], Value]:
+    combine = _combination(op)
+    kind = op.results[0].type
+    places = ir.Type.parse(f"memref<{TOTAL + 1}x{kind}, #gpu.address_space<workgroup>>")
+
+    def build() -> Value:
+        thread, threads = linear_thread(), threads_of_block()
+        lane, warp = _divided("remui", thread, WARP_THREADS), _divided("divui", thread, WARP_THREADS)
+        partial = value("memref.alloc", places, operandSegmentSizes=ir.DenseI32ArrayAttr.get([0, 0]))
+        width = None if is_whole else _lanes(threads, warp)
+        of_warp = _butterfly(op.operands[0], combine, lane, width, WARP_THREADS)
+        _store_by_first_lane(lane, of_warp, partial, warp)
+        create("gpu.barrier")
+        warps = _divided("ceildivui", threads, WARP_THREADS)
+        branch(_is_equal(warp, 0), lambda: _reduce_partials(partial, combine, lane, warps))
+        create("gpu.barrier")
+        return value("memref.load", kind, partial, index(TOTAL))
+
+    return build
+
+
+def _reduce_partials(partial: Value, combine: Combine, lane: Value, warps: Value) -> None:
+    """Lets the first warp reduce what the warps stored; its first thread stores that."""
+    kind = partial.type.element_type
+    last = value("arith.subi", lane.type, warps, index(1))
+    own = value("memref.load", kind, partial, value("arith.minui", lane.type, lane, last))
+    total = _partners(own, combine, lane, warps, _distances(WARP_THREADS, 1))
+    _store_by_first_lane(lane, total, partial, index(TOTAL))
+
+
+def _store_by_first_lane(lane: Value, number: Value, partial: Value, place: Value) -> None:
+    def store() -> None:
+        create("memref.store", [], [number, partial, place])
+
+    branch(_is_equal(lane, 0), store)
+
+
+def _of_subgroup(op: Op, is_whole: bool) -> Callable[[], Value]:
+    combine = _combination(op)
+    size, stride = _integer(op, "cluster_size") or WARP_THREADS, _integer(op, "cluster_stride") or 1
+
+    def reduced(part: Value) -> Value:
+        thread = linear_thread()
+        lane, warp = _divided("remui", thread, WARP_THREADS), _divided("divui", thread, WARP_THREADS)
+        width = None if is_whole else _lanes(threads_of_block(), warp)
+        return _butterfly(part, combine, lane, width, size, stride)
+
+    def build() -> Value:
+        whole = op.operands[0]
+        if not isinstance(whole.type, ir.VectorType):
+            return reduced(whole)
+        kind, result = whole.type.element_type, whole
+        for number in range(math.prod(whole.type.shape)):
+            place = {"static_position": ir.DenseI64ArrayAttr.get([number])}
+            part = value("vector.extract", kind, whole, **place)
+            result = value("vector.insert", whole.type, reduced(part), result, **place)
+        return result
+
+    return build
+
+
+def _butterfly(
+    own: Value, combine: Combine, lane: Value, width: Value | None, size: int, stride: int = 1
+) -> Value:
+    """Reduces clusters of ``size`` lanes, ``stride`` apart; every lane gets the result of its cluster.
+
+    With ``width`` lanes from that on do not take part. The first lane of a cluster still gets all of it, and
+    hands it on.
+    """
+    result = _partners(own, combine, lane, width, _distances(size, stride))
+    if width is None or size == 1:
+        return result
+    first = value("arith.andi", lane.type, lane, index(~((size - 1) * stride) % WARP_THREADS))
+    return _shuffled(result, "idx", first)
+
+
+def _partners(own: Value, combine: Combine, lane: Value, width: Value | None, distances: list[int]) -> Value:
+    for distance in distances:
+        other = _shuffled(own, "xor", index(distance))
+        both = combine(own, other)
+        if width is not None:
+            partner = value("arith.xori", lane.type, lane, index(distance))
+            both = value("arith.select", own.type, is_less(partner, width), both, own)
+        own = both
+    return own
+
+
+def _shuffled(own: Value, mode: str, place: Value) -> Value:
+    number = ir.IntegerType.get_signless(32)
+    offset = value("arith.index_castui", number, place)
+    width = value("arith.constant", number, value=ir.IntegerAttr.get(number, WARP_THREADS))
+    bit = ir.IntegerType.get_signless(1)
+    kind = ir.Attribute.parse(f"#gpu<shuffle_mode {mode}>")
+    return create("gpu.shuffle", [own.type, bit], [own, offset, width], mode=kind).results[0]
+
+
+def _combination(op: Op) -> Combine:
+    """Returns what creates the combination of two values: of the op's region, or of its name."""
+    region = op.regions[0] if len(op.regions) else None
+    if region is None or len(region.blocks) == 0:
+        return _named(op)
+    if len(region.blocks) > 1:
+        raise unsupported(op, "control flow in its region", "a region of one block")
+
+    def by_region(left: Value, right: Value) -> Value:
+        block = op.clone().regions[0].blocks[0]
+        made = block.arguments[0].owner.owner
+        for argument, given in zip(block.arguments, (left, right), strict=True):
+            argument.replace_all_uses_with(given)
+        *inner, last = [each.operation for each in block.operations]
+        for each in inner:
+            each.move_before(made)
+        result = last.operands[0]
+        made.erase()
+        return result
+
+    return by_region
+
+
+def _named(op: Op) -> Combine:
+    word = str(op.attributes["op"]).rstrip(">").split()[-1]
+    kind = op.results[0].type
+    element = kind.element_type if isinstance(kind, ir.VectorType) else kind
+    if word in ("add", "mul", "and", "or", "xor"):  # others tell the type themselves: minsi, maxnumf
+        word += "f" if isinstance(element, ir.FloatType) else "i"
+    return lambda left, right: value(f"arith.{word}", left.type, left, right)
+
+
+def _distances(size: int, stride: int) -> list[int]:
+    return [stride << step for step in range(size.bit_length() - 1)]
+
+
+def _lanes(threads: Value, warp: Value) -> Value:
+    """Returns how many threads the warp has; more than 32 are all of it."""
+    before = value("arith.muli", warp.type, warp, index(WARP_THREADS))
+    return value("arith.subi", warp.type, threads, before)
+
+
+def _is_equal(number: Value, wanted: int) -> Value:
+    predicate = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), EQUAL)
+    bit = ir.IntegerType.get_signless(1)
+    return value("arith.cmpi", bit, number, index(wanted), predicate=predicate)
+
+
+def _divided(name: str, number: Value, size: int) -> Value:
+    return value(f"arith.{name}", number.type, number, index(size))
+
+
+def _integer(op: Op, name: str) -> int | None:
+    return int(ir.IntegerAttr(op.attributes[name]).value) if name in op.attributes else None
+
+
+def _has_whole_warps(function: Op) -> bool:
+    """Tells whether it is known that no warp lacks threads."""
+    if KNOWN_SIZE not in function.attributes:
+        return False
+    threads = math.prod(int(size) for size in ir.DenseI32ArrayAttr(function.attributes[KNOWN_SIZE]))
+    return threads % WARP_THREADS == 0

@@ -1,0 +1,1 @@
+"""GPU kernels interpreted on the host, all threads of some blocks in lockstep: a second opinion on PTX."""

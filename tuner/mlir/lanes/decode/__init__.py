@@ -1,0 +1,1 @@
+"""Operations -> steps over all lanes: one family of operations per file."""

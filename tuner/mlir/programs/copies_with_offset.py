@@ -1,0 +1,64 @@
+"""Moves the pointer of copied or filled memory to its first element: ``gpu-to-llvm`` forgets the offset.
+
+Takes a host function right before ``gpu-to-llvm``; the operand of a ``gpu.memcpy`` or ``gpu.memset`` that is
+contiguous memory behind an offset becomes a memref whose pointer is that of its first element.
+
+    gpu.memcpy %a, %view : memref<4xf32>, memref<4xf32, strided<[1], offset: 4>>
+  becomes, at its end
+    %5 = builtin.unrealized_conversion_cast %4 : !llvm.struct<(ptr, ptr, i64, ...)> to memref<4xf32>
+    gpu.memcpy %a, %5 : memref<4xf32>, memref<4xf32>
+"""
+
+from tuner.mlir.bindings import Value, ir
+from tuner.mlir.effects.buffer_roots import is_buffer
+from tuner.mlir.rewrite.building import create, index, value
+from tuner.mlir.rewrite.contiguity import begins_at_its_pointer, is_contiguous
+from tuner.mlir.rewrite.type_sizes import element_bytes
+from tuner.mlir.rewrite.walking import walk
+
+
+def move_pointers_of_copies(module: ir.Module) -> int:
+    """Rewrites in place; returns how many operands it replaced."""
+    moved = 0
+    for op in [*walk(module, "gpu.memcpy"), *walk(module, "gpu.memset")]:
+        for number, operand in enumerate(op.operands):
+            kind = operand.type
+            if is_buffer(kind) and is_contiguous(kind) and not begins_at_its_pointer(kind):
+                with op.location, ir.InsertionPoint(op):
+                    op.operands[number] = _moved(operand)
+                moved += 1
+    return moved
+
+
+def _moved(buffer: Value) -> Value:
+    kind, number = buffer.type, ir.IndexType.get()
+    base = ir.MemRefType.get([], kind.element_type, memory_space=kind.memory_space)
+    results = [base, *[number] * (1 + 2 * kind.rank)]
+    _, offset, *rest = create("memref.extract_strided_metadata", results, [buffer]).results
+    start = value("memref.extract_aligned_pointer_as_index", number, buffer)
+    distance = value("arith.muli", number, offset, index(element_bytes(kind.element_type)))
+    place = _i64(value("arith.addi", number, start, distance))
+    address = value("llvm.inttoptr", ir.Type.parse("!llvm.ptr"), place)
+    plain = ir.MemRefType.get(kind.shape, kind.element_type, memory_space=kind.memory_space)
+    described = _descriptor(address, rest[: kind.rank])
+    return value("builtin.unrealized_conversion_cast", plain, described)
+
+
+def _descriptor(address: Value, sizes: list[Value]) -> Value:
+    """Creates what LLVM has for a memref of these sizes in row-major order, without an offset."""
+    array = f"array<{len(sizes)} x i64>"
+    kind = f"!llvm.struct<(ptr, ptr, i64{f', {array}, {array}' if sizes else ''})>"
+    described = value("llvm.mlir.poison", ir.Type.parse(kind))
+    parts = [([0], address), ([1], address), ([2], _i64(index(0)))]
+    stride = index(1)
+    for number in reversed(range(len(sizes))):
+        parts += [([3, number], _i64(sizes[number])), ([4, number], _i64(stride))]
+        stride = value("arith.muli", stride.type, stride, sizes[number])
+    for place, part in parts:
+        position = ir.DenseI64ArrayAttr.get(place)
+        described = value("llvm.insertvalue", described.type, described, part, position=position)
+    return described
+
+
+def _i64(number: Value) -> Value:
+    return value("arith.index_cast", ir.IntegerType.get_signless(64), number)

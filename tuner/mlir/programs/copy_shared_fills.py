@@ -1,0 +1,40 @@
+"""Copies fills of tensors that several ops use, so that each has its own, before bufferization.
+
+Two matmuls often start from one fill with zeros. As buffers the second would start from a copy of that, and
+nothing would show any more that it starts from zeros. Fills of dynamic shape, or of another tensor than
+``tensor.empty``, stay shared.
+
+    %f = linalg.fill ins(%z : f32) outs(%e : tensor<4xf32>) -> tensor<4xf32>
+    %g = linalg.exp ins(%a : tensor<4xf32>) outs(%f : tensor<4xf32>) -> tensor<4xf32>
+    %h = linalg.exp ins(%b : tensor<4xf32>) outs(%f : tensor<4xf32>) -> tensor<4xf32>
+  becomes
+    %f = linalg.fill ins(%z : f32) outs(%e : tensor<4xf32>) -> tensor<4xf32>
+    %e2 = tensor.empty() : tensor<4xf32>
+    %f2 = linalg.fill ins(%z : f32) outs(%e2 : tensor<4xf32>) -> tensor<4xf32>
+    %g = linalg.exp ins(%a : tensor<4xf32>) outs(%f2 : tensor<4xf32>) -> tensor<4xf32>
+    %h = linalg.exp ins(%b : tensor<4xf32>) outs(%f : tensor<4xf32>) -> tensor<4xf32>
+"""
+
+from tuner.mlir.bindings import Op, ir
+from tuner.mlir.rewrite.building import create
+from tuner.mlir.rewrite.walking import walk
+
+
+def copy_shared_fills(function: Op) -> None:
+    """Rewrites in place; the last user keeps the old fill."""
+    for fill in walk(function, "linalg.fill"):
+        if not fill.results or not _is_of_empty(fill):
+            continue
+        for use in list(fill.results[0].uses)[1:]:
+            user, number = use.owner, use.operand_number
+            with user.location, ir.InsertionPoint(user):
+                empty = create("tensor.empty", [fill.results[0].type])
+                copy = fill.clone()
+                copy.operands[1] = empty.results[0]
+            user.operands[number] = copy.results[0]
+
+
+def _is_of_empty(fill: Op) -> bool:
+    target = fill.operands[1]
+    is_empty = not isinstance(target.owner, ir.Block) and target.owner.name == "tensor.empty"
+    return is_empty and bool(ir.RankedTensorType(target.type).has_static_shape)

@@ -1,0 +1,1 @@
+"""Which copies between host and device a function needs, and their insertion."""

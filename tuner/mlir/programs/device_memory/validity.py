@@ -1,0 +1,83 @@
+"""Where buffers hold their current contents: in host memory, in device memory, or in both.
+
+The states of a forward data-flow analysis, and its meet and loop rules; ``coherence.py`` has the transfer
+functions. An alias set, whose buffers control flow may exchange, has one state. A copy makes the other side
+valid too, a write leaves one side valid. Where control-flow paths join, valid is what is valid on all paths.
+"""
+
+import enum
+from collections.abc import Callable, Sequence
+
+# Iterations of the search for a fixed point. Any state is correct, since copies make it true; a fixed point
+# saves copies.
+ITERATIONS_LIMIT = 4
+
+
+class Side(enum.Enum):
+    """The two memories."""
+
+    HOST = "host"
+    DEVICE = "device"
+
+    @property
+    def other(self) -> "Side":
+        """Returns the side that a copy to this one comes from."""
+        return Side.DEVICE if self is Side.HOST else Side.HOST
+
+
+Location = tuple[int, Side]  # number of an alias set, and the memory in which it is valid
+Valid = frozenset[Location]
+
+
+def written(valid: Valid, alias_set: int, side: Side) -> Valid:
+    """Returns the state after a write on one side: the other side is out of date."""
+    return valid - {(alias_set, side.other)} | {(alias_set, side)}
+
+
+def sides_of(valid: Valid, alias_set: int) -> set[Side]:
+    """Returns the memories in which an alias set is valid."""
+    return {side for number, side in valid if number == alias_set}
+
+
+def meet(paths: Sequence[Valid], preferred: Callable[[int], set[Side]]) -> Valid:
+    """Returns the state where control-flow paths join: the intersection of theirs.
+
+    An alias set that is valid on every path, but nowhere on all of them, gets its preferred sides: a copy at
+    the end of the other paths makes that true.
+    """
+    common = frozenset.intersection(*paths)
+    known = frozenset.intersection(*(frozenset(alias_set for alias_set, _ in path) for path in paths))
+    lost = known - {alias_set for alias_set, _ in common}
+    return common | {(alias_set, side) for alias_set in lost for side in preferred(alias_set)}
+
+
+def after_branches(before: Valid, paths: Sequence[Valid]) -> Valid:
+    """Returns the state after a branch, given that of each path at its end.
+
+    Where no side is common, an alias set goes back to where it was before the branch, so that a path that
+    does not touch it copies nothing; to the device if it was in both.
+    """
+
+    def preferred(alias_set: int) -> set[Side]:
+        sides = sides_of(before, alias_set)
+        return sides if len(sides) == 1 else {Side.DEVICE}
+
+    return meet(paths, preferred)
+
+
+def at_loop(before: Valid, iteration: Callable[[Valid], tuple[Valid, Valid]]) -> Valid:
+    """Returns the state at the start of every iteration of a loop, by forward data flow to a fixed point.
+
+    ``iteration`` maps a state to the state after one iteration, and to the locations that were fetched in it.
+    The search begins with what the first iteration fetches: a copy in front of the loop serves them all.
+    """
+    _, fetched = iteration(before)
+    known = {alias_set for alias_set, _ in before}
+    state = before | {location for location in fetched if location[0] in known}
+    for _ in range(ITERATIONS_LIMIT):
+        after, _ = iteration(state)
+        following = meet([state, after], lambda alias_set, after=after: sides_of(after, alias_set))  # type: ignore[misc]
+        if following == state:
+            break
+        state = following
+    return state

@@ -1,0 +1,152 @@
+"""Turns every outermost ``scf.parallel`` of a host function into ``gpu.launch``, a thread for each iteration.
+
+Iterations are numbered in row-major order and cut into blocks, so neighbouring threads take neighbours along
+the last dimension: their accesses coalesce. Upstream's ``gpu-map-parallel-loops`` gives the first dimension
+to neighbouring threads, which then are a row apart. Loops that reduce to a value stay with the host.
+
+    scf.parallel (%i) = (%c0) to (%c1000) step (%c1) {
+      memref.store %v, %a[%i] : memref<1000xf32>
+      scf.reduce
+    }
+  becomes
+    gpu.launch blocks(%bx, %by, %bz) in (%gx = %c4, %gy = %c1, %gz = %c1)
+               threads(%tx, %ty, %tz) in (%sx = %c256, %sy = %c1, %sz = %c1) {
+      %0 = arith.muli %bx, %c256 : index
+      %1 = arith.addi %0, %tx : index
+      %2 = arith.cmpi slt, %1, %c1000 : index
+      scf.if %2 {
+        memref.store %v, %a[%1] : memref<1000xf32>
+      }
+      gpu.terminator
+    }
+"""
+
+import math
+
+from tuner.core.errors import CandidateError, Stage
+from tuner.mlir.bindings import Block, Op, Value, ir
+from tuner.mlir.rewrite.building import create, index, is_less, value
+from tuner.mlir.rewrite.launch_operands import SEGMENTS
+from tuner.mlir.rewrite.walking import walk
+
+BLOCK_THREADS = 256
+BLOCKS_LIMIT = 2**31 - 1  # of a grid's x: CUDA C programming guide, compute capabilities
+LAUNCH_SEGMENTS = [0, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0]  # grid and block; no tokens, clusters, dynamic memory
+
+
+def launch_parallel_loops(function: Op) -> None:
+    """Rewrites in place; loops inside of kernels stay as they are.
+
+    Raises CandidateError(COMPILE) for more iterations than a grid has threads.
+    """
+    for loop in [each for each in walk(function, "scf.parallel") if _is_outermost(each)]:
+        if not loop.results:
+            _launch(loop)
+
+
+def _is_outermost(loop: Op) -> bool:
+    parent = loop.parent
+    while parent is not None and parent.name not in ("scf.parallel", "gpu.launch"):
+        parent = parent.parent
+    return parent is None
+
+
+def _launch(loop: Op) -> None:
+    rank = len(loop.regions[0].blocks[0].arguments)
+    operands = list(loop.operands)
+    lows, highs, steps = operands[:rank], operands[rank : 2 * rank], operands[2 * rank : 3 * rank]
+    with loop.location, ir.InsertionPoint(loop):
+        counts = [_trip_count(*each) for each in zip(lows, highs, steps, strict=True)]
+        total = _product(counts)
+        one, threads, blocks = index(1), index(BLOCK_THREADS), _blocks(total)
+        launch = ir.Operation.create(
+            "gpu.launch",
+            operands=[blocks, one, one, threads, one, one],
+            attributes={SEGMENTS: ir.DenseI32ArrayAttr.get(LAUNCH_SEGMENTS)},
+            regions=1,
+        )
+    types = [ir.IndexType.get()] * 12  # indices and sizes of blocks and threads
+    body = launch.regions[0].blocks.append(*types, arg_locs=[loop.location] * 12)
+    with loop.location, ir.InsertionPoint(body):
+        number = value("arith.addi", types[0], _times(body.arguments[0], threads), body.arguments[3])
+        guard = ir.Operation.create("scf.if", operands=[is_less(number, total)], regions=2)
+        create("gpu.terminator")
+    inside = guard.regions[0].blocks.append()
+    with loop.location, ir.InsertionPoint(inside):
+        trips = _delinearized(number, counts)
+        for trip, low, step, variable in zip(
+            trips, lows, steps, loop.regions[0].blocks[0].arguments, strict=True
+        ):
+            distance = _times(trip, step)
+            is_from_zero = _constant(low) == 0
+            variable.replace_all_uses_with(
+                distance if is_from_zero else value("arith.addi", types[0], low, distance)
+            )
+    _move_body(loop, inside)
+    loop.erase()
+
+
+def _move_body(loop: Op, inside: Block) -> None:
+    operations = list(loop.regions[0].blocks[0].operations)
+    for op in operations[:-1]:  # all but scf.reduce
+        inside.append(op.operation)
+    with loop.location, ir.InsertionPoint(inside):
+        create("scf.yield")
+
+
+def _trip_count(low: Value, high: Value, step: Value) -> Value:
+    known = [_constant(each) for each in (low, high, step)]
+    if all(number is not None for number in known):
+        first, last, by = known
+        return index(max(0, -(-(last - first) // by)))  # type: ignore[operator]
+    distance = value("arith.subi", low.type, high, low)
+    return value("arith.maxsi", low.type, _ceil_divided(distance, step), index(0))
+
+
+def _blocks(total: Value) -> Value:
+    """Returns the blocks for so many threads, at least one: CUDA refuses an empty grid."""
+    known = _constant(total)
+    if known is not None:
+        if known > BLOCK_THREADS * BLOCKS_LIMIT:
+            limit = BLOCK_THREADS * BLOCKS_LIMIT
+            raise CandidateError(
+                Stage.COMPILE, f"payload: found {known} parallel iterations, allowed {limit}"
+            )
+        return index(max(1, -(-known // BLOCK_THREADS)))
+    return value("arith.maxsi", total.type, _ceil_divided(total, index(BLOCK_THREADS)), index(1))
+
+
+def _ceil_divided(whole: Value, size: Value) -> Value:
+    """Returns the quotient, rounded up; 0 or less where nothing is to be divided."""
+    last = value("arith.subi", whole.type, size, index(1))
+    return value("arith.divsi", whole.type, value("arith.addi", whole.type, whole, last), size)
+
+
+def _delinearized(number: Value, counts: list[Value]) -> list[Value]:
+    """Returns the index along each dimension of an iteration's number, the last one varying fastest."""
+    indices = []
+    for count in reversed(counts[1:]):
+        indices.append(value("arith.remui", number.type, number, count))
+        number = value("arith.divui", number.type, number, count)
+    return [number, *reversed(indices)]
+
+
+def _product(counts: list[Value]) -> Value:
+    known = [_constant(each) for each in counts]
+    if all(number is not None for number in known):
+        return index(math.prod(known))  # type: ignore[arg-type]
+    total = counts[0]
+    for count in counts[1:]:
+        total = _times(total, count)
+    return total
+
+
+def _times(left: Value, right: Value) -> Value:
+    return left if _constant(right) == 1 else value("arith.muli", left.type, left, right)
+
+
+def _constant(number: Value) -> int | None:
+    owner = number.owner
+    if isinstance(owner, ir.Block) or owner.name != "arith.constant":
+        return None
+    return int(ir.IntegerAttr(owner.attributes["value"]).value)

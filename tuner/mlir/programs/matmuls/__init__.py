@@ -1,0 +1,1 @@
+"""Finds the matmuls of a program and replaces them by tuned kernels."""

@@ -1,0 +1,162 @@
+"""Replaces a program's matmuls by launches of tuned GPU kernels.
+
+Takes matches of ``find_matmuls.py`` and a bound script for each problem; gives a ``gpu.module`` for each
+problem, and for each match the launches that the script's own host function has. The kernels of a problem
+are compiled once, by the pipeline of a trial, whatever the number of its matmuls.
+
+    linalg.generic ... ins(%a, %b : ...) outs(%c : memref<512x512xf32>)
+  becomes, where C was filled with zeros
+    gpu.launch_func @kernels_512x512x512_f32_nn::@matmul_kernel_512x512x512_f32_nn
+        blocks in (...) threads in (...) args(%a : ..., %b : ..., %c : ...)
+"""
+
+from dataclasses import dataclass
+
+from tuner.core.chips import Chip
+from tuner.core.device_program import MatmulKernel
+from tuner.core.errors import CandidateError, Stage, failing_at
+from tuner.core.kernel_program import KernelBuffer, Launch, buffers_of
+from tuner.core.problem import Problem
+from tuner.core.target import Script
+from tuner.mlir.bindings import Type, Value, ir
+from tuner.mlir.gpu.launches import LaunchSequence
+from tuner.mlir.gpu.lowering import outline
+from tuner.mlir.gpu.ready_kernels import make_ready
+from tuner.mlir.interpreter import apply_script, parse
+from tuner.mlir.programs.matmuls.find_matmuls import MatmulMatch
+from tuner.mlir.programs.matmuls.replace_matmul import allocate, replace_matmul
+from tuner.mlir.rewrite import parallel_loops
+from tuner.mlir.rewrite.building import create, index, value
+from tuner.mlir.rewrite.launch_operands import SEGMENTS
+from tuner.mlir.rewrite.symbols import name_of
+from tuner.mlir.rewrite.walking import walk
+from tuner.payload.gpu import gpu_payload_mlir, views_in
+
+CONTAINER = "gpu.container_module"
+
+
+@dataclass(frozen=True)
+class InsertedKernels:
+    """The kernels of one problem inside of a program's module, and how they are launched."""
+
+    module: str  # symbol of their gpu.module
+    host: LaunchSequence
+    types: dict[str, tuple[Type, ...]]  # kernel -> types of its parameters
+
+
+def insert_gpu_kernels(
+    module: ir.Module, matches: list[MatmulMatch], scripts: dict[Problem, Script], chip: Chip
+) -> tuple[MatmulKernel, ...]:
+    """Replaces the matmuls in place; returns the kernels of which one launch does a whole matmul.
+
+    Raises CandidateError for a script that makes no kernels.
+    """
+    kernels: dict[Problem, InsertedKernels] = {}
+    for match in matches:
+        if match.problem not in kernels:
+            kernels[match.problem] = add_kernels(module, match.problem, scripts[match.problem], chip)
+        known = kernels[match.problem]
+        replace_matmul(match, lambda a, b, c, known=known: _launch_all(known, {"a": a, "b": b, "c": c}))  # type: ignore[misc]
+    return tuple(one for problem, known in kernels.items() for one in _whole(problem, known))
+
+
+def add_kernels(module: ir.Module, problem: Problem, script: Script, chip: Chip) -> InsertedKernels:
+    """Compiles a script's kernels as a trial does and moves them into the module, with their bodies."""
+    with failing_at(Stage.BIND):
+        views = views_in(script.text, problem)
+    own = parse(gpu_payload_mlir(problem, views), "payload")
+    apply_script(own, parse(script.text, "script"))
+    host, alignment_bytes = outline(own, chip, buffers_of(problem))
+    holder = walk(own, "gpu.module")[0]
+    suffix = _suffix(problem)
+    holder.attributes["sym_name"] = ir.StringAttr.get(f"kernels_{suffix}")
+    types = {}
+    for function in walk(holder, "gpu.func"):
+        name = f"{name_of(function)}_{suffix}"
+        function.attributes["sym_name"] = ir.StringAttr.get(name)
+        types[name] = tuple(argument.type for argument in function.regions[0].blocks[0].arguments)
+    make_ready(holder, chip, alignment_bytes)
+    module.body.append(holder)
+    module.operation.attributes[CONTAINER] = ir.UnitAttr.get()
+    return InsertedKernels(f"kernels_{suffix}", host, types)
+
+
+def _whole(problem: Problem, kernels: InsertedKernels) -> tuple[MatmulKernel, ...]:
+    """Returns the only kernel of a problem where it takes the matrices alone and overwrites C."""
+    launches, buffers = kernels.host.launches, kernels.host.buffers
+    if len(launches) != 1 or any(buffer.is_zeroed for buffer in buffers):
+        return ()
+    if sorted(launches[0].arguments) != ["a", "b", "c"] or launches[0].grid[2] != 1:
+        return ()
+    return (MatmulKernel(f"{launches[0].kernel}_{_suffix(problem)}", problem, launches[0].arguments),)
+
+
+def _suffix(problem: Problem) -> str:
+    """Returns the suffix of a problem's kernel names, in letters that PTX allows."""
+    return "_".join(part for part in (problem.shape, problem.dtype, problem.output, problem.layout) if part)
+
+
+def _launch_all(kernels: InsertedKernels, arrays: dict[str, Value]) -> None:
+    """Builds scratch buffers, fills with zeros where they are asked for, and the launches."""
+    suffix = kernels.module.removeprefix("kernels")
+    scratch = [buffer for buffer in kernels.host.buffers if buffer.role == "scratch"]
+    arrays = arrays | {buffer.name: _scratch(buffer, kernels, suffix) for buffer in scratch}
+    for buffer in kernels.host.buffers:
+        if buffer.is_zeroed:
+            parallel_loops.clear(arrays[buffer.name])
+    for launch in kernels.host.launches:
+        _launch(launch, kernels, f"{launch.kernel}{suffix}", arrays)
+    for buffer in scratch:
+        create("memref.dealloc", [], [arrays[buffer.name]])
+
+
+def _scratch(buffer: KernelBuffer, kernels: InsertedKernels, suffix: str) -> Value:
+    """Creates a flat buffer of the elements that the kernels take it for."""
+    elements = {
+        kind.element_type
+        for launch in kernels.host.launches
+        for name, kind in zip(launch.arguments, kernels.types[f"{launch.kernel}{suffix}"], strict=True)
+        if name == buffer.name
+    }
+    if len(elements) != 1:
+        found = ", ".join(sorted(map(str, elements))) or "no launch that takes it"
+        raise CandidateError(Stage.COMPILE, f"buffer {buffer.name}: found {found}, allowed one element type")
+    (element,) = elements
+    return allocate(ir.MemRefType.get([buffer.bytes * 8 // element.width], element))
+
+
+def _launch(launch: Launch, kernels: InsertedKernels, name: str, arrays: dict[str, Value]) -> None:
+    arguments = [
+        _view(arrays[argument], kind)
+        for argument, kind in zip(launch.arguments, kernels.types[name], strict=True)
+    ]
+    sizes = [index(size) for size in (*launch.grid, *launch.block)]
+    shared = []
+    if launch.dynamic_shared_bytes:
+        i32 = ir.IntegerType.get_signless(32)
+        number = ir.IntegerAttr.get(i32, launch.dynamic_shared_bytes)
+        shared = [value("arith.constant", i32, value=number)]
+    segments = [0, *[1] * 6, 0, 0, 0, len(shared), len(arguments), 0]
+    create(
+        "gpu.launch_func",
+        [],
+        [*sizes, *shared, *arguments],
+        kernel=ir.SymbolRefAttr.get([kernels.module, name]),
+        **{SEGMENTS: ir.DenseI32ArrayAttr.get(segments)},
+    )
+
+
+def _view(array: Value, kind: Type) -> Value:
+    """Returns the array under a kernel's type, whose sizes may be padded beyond the array's end."""
+    if array.type == kind:
+        return array
+    strides, offset = kind.get_strides_and_offset()
+    return value(
+        "memref.reinterpret_cast",
+        kind,
+        array,
+        static_offsets=ir.DenseI64ArrayAttr.get([offset]),
+        static_sizes=ir.DenseI64ArrayAttr.get(list(kind.shape)),
+        static_strides=ir.DenseI64ArrayAttr.get(list(strides)),
+        operandSegmentSizes=ir.DenseI32ArrayAttr.get([1, 0, 0, 0]),
+    )

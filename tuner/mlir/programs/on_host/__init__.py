@@ -1,0 +1,1 @@
+"""The same program without a GPU: launches as loops, streams dropped."""

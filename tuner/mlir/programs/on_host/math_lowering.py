@@ -1,0 +1,39 @@
+"""Lowers math on the host for which ``convert-math-to-libm`` finds no function of the C library, as formulas.
+
+Takes host code with math dialect; gives arith for ``math.rsqrt``, ``math.fpowi`` and the tests such as
+``math.isnan``, and for ``math.copysign``. Powers of float64 with integer exponents stay: no formula has them.
+
+    %0 = math.copysign %x, %y : f32
+  becomes
+    %1 = arith.bitcast %x : f32 to i32
+    %2 = arith.bitcast %y : f32 to i32
+    %3 = arith.andi %1, %c2147483647_i32 : i32
+    %4 = arith.andi %2, %c-2147483648_i32 : i32
+    %5 = arith.ori %3, %4 : i32
+    %0 = arith.bitcast %5 : i32 to f32
+"""
+
+from tuner.mlir.bindings import Op, ir
+from tuner.mlir.gpu.math_lowering import TESTS, compute
+from tuner.mlir.gpu.op_expressions import Term
+from tuner.mlir.rewrite.walking import walk
+
+MISSING = ("math.rsqrt", "math.fpowi", *TESTS)
+
+
+def lower_missing_math(module: ir.Module) -> None:
+    """Rewrites host code in place."""
+    for op in [op for name in MISSING for op in walk(module, name)]:
+        if op.name != "math.fpowi" or str(Term(op.operands[0]).element) != "f64":
+            compute(op)
+    for op in walk(module, "math.copysign"):  # formulas have made some
+        _copy_sign(op)
+
+
+def _copy_sign(op: Op) -> None:
+    with op.location, ir.InsertionPoint(op):
+        size, sign = (Term(operand).bits() for operand in op.operands)
+        highest = 1 << (size.element.width - 1)
+        bits = (size & (highest - 1)) | (sign & -highest)
+        op.results[0].replace_all_uses_with(bits.converted("bitcast", Term(op.operands[0]).element).value)
+    op.erase()

@@ -1,0 +1,85 @@
+"""Checks of a user's program that no pass of MLIR makes: calls, names, memory spaces, linalg that stays."""
+
+import re
+
+from tuner.core.errors import CandidateError, Stage
+from tuner.core.runner_names import RUNNER_FUNCTIONS
+from tuner.mlir.bindings import Op, Type, WalkResult, ir
+from tuner.mlir.cpu.jit_guards import RESOLVABLE
+from tuner.mlir.effects.buffer_roots import is_buffer
+from tuner.mlir.programs.entry import defined_functions
+from tuner.mlir.rewrite.symbols import name_of
+from tuner.mlir.rewrite.walking import walk, walk_where
+
+NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_.$]*")  # of a kernel: PTX ISA, identifiers; . becomes $
+RUNTIME = "mgpu"  # begins the names of what host code calls
+
+
+def reject_calls(module: ir.Module) -> None:
+    """Raises CandidateError(BIND) for calls of functions without a body, but the runner's, and for recursion.
+
+    Neither can be inlined. Recursion is a cycle of the call graph: what Kahn's topological sort leaves over.
+    """
+    callees = {name_of(function): _callees(function) for function in defined_functions(module)}
+    whys = {
+        name: "which has no body"
+        for called in callees.values()
+        for name in called - callees.keys() - RUNNER_FUNCTIONS
+    }
+    unsorted = {name: called & callees.keys() for name, called in callees.items()}
+    while leaves := [name for name, called in unsorted.items() if not called]:
+        for name in leaves:
+            del unsorted[name]
+        unsorted = {name: called & unsorted.keys() for name, called in unsorted.items()}
+    whys |= dict.fromkeys((name for called in unsorted.values() for name in called), "which calls itself")
+    allowed = "calls that can be inlined, and MLIR's runner functions, such as @printMemrefF32"
+    for name in sorted(whys):
+        raise CandidateError(Stage.BIND, f"payload: found a call of @{name}, {whys[name]}, allowed {allowed}")
+
+
+def require_names(module: ir.Module) -> None:
+    """Raises CandidateError(BIND) for names that the linker or PTX cannot have, or that the runtime has."""
+    names = [name_of(each) for kind in ("func.func", "gpu.func") for each in walk(module, kind)]
+    for name in names:
+        if not NAME.fullmatch(name):
+            raise CandidateError(
+                Stage.BIND, f"payload: function name: found {name!r}, allowed letters, digits, _ . $"
+            )
+        if name in RESOLVABLE or name.startswith(RUNTIME):
+            raise CandidateError(
+                Stage.BIND, f"payload: function name: found {name!r}, which is the runtime's, allowed others"
+            )
+
+
+def require_default_memory(function: Op) -> None:
+    """Raises CandidateError(BIND) for host memory in a memory space: host code has one kind of address."""
+    found: list[Type] = []
+
+    def visit(op: Op) -> WalkResult:
+        if op.name == "gpu.launch":
+            return ir.WalkResult.SKIP
+        types = [each.type for each in op.results]
+        types += [each.type for region in op.regions for block in region.blocks for each in block.arguments]
+        found.extend(each for each in types if is_buffer(each) and each.memory_space is not None)
+        return ir.WalkResult.ADVANCE
+
+    function.walk(visit, ir.WalkOrder.PRE_ORDER)
+    if found:
+        raise CandidateError(
+            Stage.BIND, f"payload: found {found[0]} outside of kernels, allowed the default memory space"
+        )
+
+
+def reject_linalg(function: Op) -> None:
+    """Raises CandidateError(COMPILE) for linalg that became no loop, such as softmax: nothing lowers it."""
+    found = walk_where(function, lambda op: op.name.startswith("linalg."))
+    if found:
+        raise CandidateError(
+            Stage.COMPILE, f"payload: found {found[0].name}, allowed linalg ops that become loops"
+        )
+
+
+def _callees(function: Op) -> set[str]:
+    return {
+        str(ir.FlatSymbolRefAttr(call.attributes["callee"]).value) for call in walk(function, "func.call")
+    }

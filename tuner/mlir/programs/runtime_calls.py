@@ -1,0 +1,46 @@
+"""Replaces calls of MLIR's CUDA runtime that a program makes by itself.
+
+Takes a module with functions without a body; gives it without the calls that this runtime answers in another
+way. A program runs on the device that it was given, and registration is an op of the GPU dialect. Rejected: a
+device other than number 0.
+
+    call @mgpuSetDefaultDevice(%c0_i32) : (i32) -> ()
+    call @mgpuMemHostRegisterFloat(%a) : (memref<*xf32>) -> ()
+  becomes
+    gpu.host_register %a : memref<*xf32>
+"""
+
+from tuner.core.errors import CandidateError, Stage
+from tuner.mlir.bindings import Op, ir
+from tuner.mlir.rewrite.building import create
+from tuner.mlir.rewrite.located_error import location_of
+from tuner.mlir.rewrite.walking import walk
+
+SET_DEVICE = "mgpuSetDefaultDevice"
+# Of an unranked memref: by the names of CudaRuntimeWrappers.cpp until 2021.
+REGISTRATIONS = frozenset({"mgpuMemHostRegisterFloat", "mgpuMemHostRegisterInt32"})
+
+
+def replace_runtime_calls(module: ir.Module) -> None:
+    """Rewrites in place. Raises CandidateError(BIND) for a device that is not the first one."""
+    calls = [call for call in walk(module, "func.call") if _callee(call) in {SET_DEVICE, *REGISTRATIONS}]
+    for call in calls:
+        if _callee(call) == SET_DEVICE:
+            _require_first_device(call)
+        else:
+            with call.location, ir.InsertionPoint(call):
+                create("gpu.host_register", [], [call.operands[0]])
+    for call in reversed(calls):
+        call.erase()
+
+
+def _require_first_device(call: Op) -> None:
+    owner = call.operands[0].owner
+    is_constant = not isinstance(owner, ir.Block) and owner.name == "arith.constant"
+    if not is_constant or ir.IntegerAttr(owner.attributes["value"]).value != 0:
+        found = f"found a call of @{SET_DEVICE} with another device ({location_of(call)})"
+        raise CandidateError(Stage.BIND, f"payload: {found}, allowed 0: the one that the program is run on")
+
+
+def _callee(call: Op) -> str:
+    return str(ir.FlatSymbolRefAttr(call.attributes["callee"]).value)

@@ -1,0 +1,54 @@
+"""The signature of a host function, as values that need no compiler."""
+
+from tuner.core.device_program import BufferType, ScalarType, ValueType
+from tuner.core.errors import CandidateError, Stage
+from tuner.mlir.bindings import Op, Type, ir
+from tuner.mlir.effects.buffer_roots import is_buffer
+from tuner.mlir.effects.kernel_effects import effect_of, is_number
+from tuner.mlir.rewrite.symbols import function_type
+
+
+def arguments_of(function: Op) -> tuple[ValueType, ...]:
+    """Returns the types of the arguments of a func.func. Raises CandidateError(COMPILE)."""
+    kinds = list(function_type(function).inputs)
+    for kind in kinds:
+        if isinstance(kind, ir.MemRefType):
+            _require_row_major(kind)
+    return tuple(_value_type(kind, "argument") for kind in kinds)
+
+
+def results_of(function: Op) -> tuple[ValueType, ...]:
+    """Returns the types of the results of a func.func. Raises CandidateError(COMPILE) as ``arguments_of``."""
+    return tuple(_value_type(kind, "result") for kind in function_type(function).results)
+
+
+def written_arguments(function: Op) -> tuple[bool, ...]:
+    """Tells of each argument of a function on loops whether it may be written."""
+    arguments = function.regions[0].blocks[0].arguments
+    return tuple(is_buffer(argument.type) and effect_of(argument).writes for argument in arguments)
+
+
+def _require_row_major(kind: Type) -> None:
+    """Raises CandidateError(COMPILE) for a layout that no C-contiguous array has: callers pass those."""
+    strides, offset = kind.get_strides_and_offset()
+    unknown = ir.ShapedType.get_dynamic_stride_or_offset()
+    expected: int | None = 1
+    for number in reversed(range(kind.rank)):
+        if strides[number] not in (unknown, expected):
+            raise CandidateError(
+                Stage.COMPILE, f"payload: argument: found {kind}, allowed rows that lie without gaps"
+            )
+        expected = None if expected is None or kind.is_dynamic_dim(number) else expected * kind.shape[number]
+    if offset not in (unknown, 0):
+        raise CandidateError(Stage.COMPILE, f"payload: argument: found {kind}, allowed an offset of 0")
+
+
+def _value_type(kind: Type, what: str) -> ValueType:
+    if isinstance(kind, ir.MemRefType):
+        shape = tuple(None if kind.is_dynamic_dim(n) else kind.shape[n] for n in range(kind.rank))
+        return BufferType(str(kind.element_type), shape)
+    if is_number(kind) and not isinstance(kind, ir.VectorType | ir.ComplexType):
+        return ScalarType(str(kind))
+    raise CandidateError(
+        Stage.COMPILE, f"payload: {what}: found {kind}, allowed memrefs, tensors and numbers"
+    )

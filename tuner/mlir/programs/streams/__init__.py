@@ -1,0 +1,1 @@
+"""Order and asynchrony of a host function: tokens, streams, events, GPUX."""

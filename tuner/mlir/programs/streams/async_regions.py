@@ -1,0 +1,60 @@
+"""Moves the bodies of ``async.execute`` to where they stand: what waits for what is found anew later.
+
+Takes a function with regions of the async dialect; gives it without. The order of the text is one that their
+tokens allow: a region stands behind those that it depends on. Rejected: other ops of the async dialect, such
+as groups, and values of it that control flow hands on.
+
+    %t, %f = async.execute -> !async.value<memref<4xf32>> {
+      %0 = gpu.alloc () : memref<4xf32>
+      async.yield %0 : memref<4xf32>
+    }
+    %1 = async.await %f : !async.value<memref<4xf32>>
+  becomes
+    %0 = gpu.alloc () : memref<4xf32>
+"""
+
+from tuner.mlir.bindings import Op, Value
+from tuner.mlir.effects.region_dataflow import last_of
+from tuner.mlir.rewrite.located_error import unsupported
+from tuner.mlir.rewrite.walking import walk_where
+
+EXECUTE, AWAIT = "async.execute", "async.await"
+ALLOWED = f"{EXECUTE}, {AWAIT} and async.yield, in one block"
+
+
+def inline_async_regions(function: Op) -> None:
+    """Rewrites in place. Raises CandidateError(COMPILE)."""
+    found = walk_where(function, lambda op: op.name in (EXECUTE, AWAIT))  # inner ones first
+    made: dict[Value, Value] = {}  # value of the async dialect -> what it stands for
+    for op in found:
+        if op.name == EXECUTE:
+            _move_body(op, made)
+        elif list(op.results):
+            if op.operands[0] not in made:
+                raise unsupported(op, "a value that control flow hands on", ALLOWED)
+            op.results[0].replace_all_uses_with(made[op.operands[0]])
+    for op in reversed(found):
+        _refuse_users(op)
+        op.erase()
+    left = walk_where(function, lambda op: op.name.startswith("async."))
+    if left:
+        raise unsupported(left[0], left[0].name, ALLOWED)
+
+
+def _move_body(op: Op, made: dict[Value, Value]) -> None:
+    block = op.regions[0].blocks[0]
+    given = list(op.operands)[len(op.operands) - len(block.arguments) :]  # behind the tokens
+    for argument, operand in zip(block.arguments, given, strict=True):
+        if operand not in made:
+            raise unsupported(op, "a value that control flow hands on", ALLOWED)
+        argument.replace_all_uses_with(made[operand])
+    end = last_of(block)
+    made.update(zip(list(op.results)[1:], list(end.operands), strict=True))
+    for inner in list(block.operations)[:-1]:
+        inner.operation.move_before(op)
+
+
+def _refuse_users(op: Op) -> None:
+    for result in op.results:
+        for use in result.uses:
+            raise unsupported(use.owner.operation, f"a token or value of {op.name}", ALLOWED)

@@ -1,0 +1,89 @@
+"""Builders of payload ops at the current insertion point, in the few forms that ops and passes need."""
+
+from collections.abc import Callable, Sequence
+
+from tuner.mlir.bindings import Attribute, Op, Type, Value, ir
+
+Build = Callable[[], Value | None]  # builds the body of a region, and gives the value that it yields
+
+
+def create(
+    name: str, results: Sequence[Type] = (), operands: Sequence[Value] = (), **attributes: Attribute
+) -> Op:
+    """Creates an op of any dialect, without regions."""
+    return ir.Operation.create(
+        name, results=list(results), operands=list(operands), attributes=dict(attributes)
+    )
+
+
+def value(name: str, result: Type, *operands: Value, **attributes: Attribute) -> Value:
+    """Creates an op with one result and returns that."""
+    return create(name, [result], operands, **attributes).results[0]
+
+
+def index(number: int) -> Value:
+    """Creates an index constant."""
+    kind = ir.IndexType.get()
+    return value("arith.constant", kind, value=ir.IntegerAttr.get(kind, number))
+
+
+def zero(kind: Type) -> Value:
+    """Creates the constant zero of a float type, or of a vector of floats."""
+    if isinstance(kind, ir.VectorType):
+        splat = ir.DenseElementsAttr.get_splat(kind, ir.FloatAttr.get(kind.element_type, 0.0))
+        return value("arith.constant", kind, value=splat)
+    return value("arith.constant", kind, value=ir.FloatAttr.get(kind, 0.0))
+
+
+def affine(expression: ir.AffineExpr, *symbols: Value) -> Value:
+    """Creates ``affine.apply`` of an expression over the symbols s0, s1, ..."""
+    mapping = ir.AffineMapAttr.get(ir.AffineMap.get(0, len(symbols), [expression]))
+    return value("affine.apply", ir.IndexType.get(), *symbols, map=mapping)
+
+
+def symbol(number: int) -> ir.AffineExpr:
+    """Returns the affine symbol ``s<number>``."""
+    return ir.AffineExpr.get_symbol(number)
+
+
+def plus(base: Value, distance: int) -> Value:
+    """Creates ``base + distance`` of type index; returns ``base`` where the distance is 0."""
+    if distance == 0:
+        return base
+    return value("arith.addi", ir.IndexType.get(), base, index(distance))
+
+
+def is_less(left: Value, right: Value) -> Value:
+    """Creates the signed comparison ``left < right``, an i1."""
+    predicate = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 2)  # arith's slt
+    return value("arith.cmpi", ir.IntegerType.get_signless(1), left, right, predicate=predicate)
+
+
+def integers(numbers: Sequence[int]) -> Attribute:
+    """Returns an array attribute of 64-bit integers."""
+    kind = ir.IntegerType.get_signless(64)
+    return ir.ArrayAttr.get([ir.IntegerAttr.get(kind, number) for number in numbers])
+
+
+def piece(vector: Value, offset: int, size: int) -> Value:
+    """Creates the slice of ``size`` elements of a 1-D vector; returns the vector where that is all of it."""
+    kind = ir.VectorType(vector.type)
+    if kind.shape[0] == size:
+        return vector
+    part = ir.VectorType.get([size], kind.element_type)
+    places = {"offsets": integers([offset]), "sizes": integers([size]), "strides": integers([1])}
+    return value("vector.extract_strided_slice", part, vector, **places)
+
+
+def branch(
+    condition: Value, then: Build, otherwise: Build | None = None, result: Type | None = None
+) -> Value | None:
+    """Creates ``scf.if``. With a result type, both callables build a value of it; returns the op's result."""
+    results = [] if result is None else [result]
+    op = ir.Operation.create("scf.if", results=results, operands=[condition], regions=2)
+    for region, build in zip(op.regions, (then, otherwise), strict=True):
+        if build is not None:
+            with ir.InsertionPoint(region.blocks.append()):
+                built = build()
+                create("scf.yield", [], [] if result is None else [built])
+    return None if result is None else op.results[0]

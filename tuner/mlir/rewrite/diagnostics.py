@@ -1,0 +1,52 @@
+"""Diagnostics of the transform interpreter in one line, with the name of the op that they point at."""
+
+import re
+
+from tuner.mlir.bindings import Op, WalkResult, ir
+
+LENGTH_LIMIT = 500  # characters of a reason
+PAYLOAD = "payload"  # file name in the locations of payload ops; those of the script stay UNNAMED
+UNNAMED = "-"  # file name that MLIR gives to parsed text
+LOCATION = re.compile(r'loc\("([^"]*)":(\d+):(\d+)\)')
+
+
+class OpLocations:
+    """Names of ops by location; marks those of the payload, for script and payload both come from "-"."""
+
+    def __init__(self, payload: ir.Module) -> None:
+        """Sets the file name in locations of the payload to PAYLOAD, which those of a script do not have."""
+        self._names: dict[tuple[str, int, int], str] = {}
+
+        def visit(op: Op) -> WalkResult:
+            at = op.location
+            if isinstance(at, ir.FileLineColLoc) and at.filename == UNNAMED:
+                op.location = ir.Location.file(PAYLOAD, at.start_line, at.start_col)
+                self._names[PAYLOAD, at.start_line, at.start_col] = op.name
+            return WalkResult.ADVANCE
+
+        payload.operation.walk(visit)
+
+    def diagnostic(self, error: Exception, script: ir.Module) -> str:
+        """Returns one line: ``transform.loop.unroll at script:6:2: failed to unroll, incorrect ...``."""
+        names = dict(self._names)
+
+        def visit(op: Op) -> WalkResult:
+            at = op.location
+            if isinstance(at, ir.FileLineColLoc):
+                names[at.filename, at.start_line, at.start_col] = op.name
+            return WalkResult.ADVANCE
+
+        script.operation.walk(visit)
+
+        def named(match: re.Match[str]) -> str:
+            file, line, column = match[1], int(match[2]), int(match[3])
+            place = f"{'script' if file == UNNAMED else file}:{line}:{column}"
+            return f"{names.get((file, line, column), 'an op')} at {place}"
+
+        text = str(error).removeprefix("Failed to apply named transform sequence.").strip()
+        lines = [line.strip() for line in text.splitlines() if line.strip()]
+        said = [
+            LOCATION.sub(named, line.removeprefix("Diagnostic message at ").removeprefix("at "))
+            for line in lines
+        ]
+        return "; ".join(said[:2])[:LENGTH_LIMIT] or type(error).__name__

@@ -1,0 +1,24 @@
+"""The error of an op that cannot be compiled, with its location."""
+
+import re
+
+from tuner.core.errors import CandidateError, Stage
+from tuner.mlir.bindings import Op
+
+POSITION = re.compile(r'"[^"]*":(\d+:\d+)')  # line and column, as MLIR prints a location
+
+
+def unsupported(op: Op, found: str, allowed: str) -> CandidateError:
+    """Returns the CandidateError(COMPILE) that names an op, its location, what was found and is allowed."""
+    return CandidateError(Stage.COMPILE, f"{op.name} {location_of(op)}: found {found}, allowed {allowed}")
+
+
+def location_of(op: Op) -> str:
+    """Returns the line and column of an op, or of the next one around it that has some, for a message."""
+    each = op
+    while each is not None:
+        found = POSITION.search(str(each.location))
+        if found is not None:
+            return f"at line {found[1]}"
+        each = each.parent
+    return "at an unknown line"

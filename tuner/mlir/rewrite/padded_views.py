@@ -1,0 +1,87 @@
+"""Padded views: arguments whose memref type is larger than their memory.
+
+The type has sizes that tiles divide and the true strides, an attribute has the true sizes::
+
+    %a: memref<64x64xf32, strided<[60, 1]>> {tuner.bounds = array<i64: 50, 60>}
+
+So tiling, vectorization and pipelining see no remainders. At the end ``tuner.bound_loads`` and
+``tuner.finish_stores`` guard the accesses, which must stay within the true sizes.
+"""
+
+from tuner.mlir.bindings import Attribute, Op, Type, Value, ir
+from tuner.mlir.rewrite.building import index, is_less, value
+
+BOUNDS = "tuner.bounds"  # of an argument: array<i64: true sizes>
+
+Bounds = dict[int, int]  # dimension -> its true size, where the type's is larger
+
+
+def argument_attributes(function: Op, number: int) -> dict[str, Attribute]:
+    """Returns the attributes of one argument of a func.func."""
+    if "arg_attrs" not in function.attributes:
+        return {}
+    attributes = ir.DictAttr(ir.ArrayAttr(function.attributes["arg_attrs"])[number])
+    return {each.name: each.attr for each in attributes}
+
+
+def bounds_of(view: Value) -> Bounds:
+    """Returns the true sizes of an argument where its type's are larger; nothing for any other value."""
+    if not isinstance(view.owner, ir.Block) or view.owner.owner.operation.name != "func.func":
+        return {}
+    function = view.owner.owner.operation
+    true = argument_attributes(function, ir.BlockArgument(view).arg_number).get(BOUNDS)
+    if true is None:
+        return {}
+    sizes = zip(ir.MemRefType(view.type).shape, ir.DenseI64ArrayAttr(true), strict=True)
+    return {dimension: size for dimension, (padded, size) in enumerate(sizes) if size < padded}
+
+
+def is_inside(indices: list[Value], bounds: Bounds) -> Value | None:
+    """Creates the check that all indices lie within the bounds, an i1; None where nothing need be checked."""
+    truths = [is_less(indices[dimension], index(size)) for dimension, size in bounds.items()]
+    if not truths:
+        return None
+    whole = truths[0]
+    for each in truths[1:]:
+        whole = value("arith.andi", whole.type, whole, each)
+    return whole
+
+
+def is_all_or_nothing(bounds: Bounds, rank: int, width: int) -> bool:
+    """Tells whether vectors along the last dimension, at multiples of their width, are never cut."""
+    return bounds.get(rank - 1, 0) % width == 0
+
+
+def elements_inside(indices: list[Value], bounds: Bounds, width: int) -> Value:
+    """Creates the number (an index) of the ``width`` elements from ``indices`` on that are within bounds."""
+    kind = ir.IndexType.get()
+    last = len(indices) - 1
+    if is_all_or_nothing(bounds, len(indices), width):
+        return value("arith.select", kind, is_inside(indices, bounds), index(width), index(0))
+    left = value("arith.subi", kind, index(bounds[last]), indices[last])
+    count = value("arith.maxsi", kind, value("arith.minsi", kind, left, index(width)), index(0))
+    others = {dimension: size for dimension, size in bounds.items() if dimension != last}
+    inside = is_inside(indices, others)
+    return count if inside is None else value("arith.select", kind, inside, count, index(0))
+
+
+def retype_argument(argument: Value, element: Type) -> None:
+    """Gives a memref argument another element type, its sizes and strides kept."""
+    memref = ir.MemRefType(argument.type)
+    argument.set_type(
+        ir.MemRefType.get(memref.shape, element, layout=memref.layout, memory_space=memref.memory_space)
+    )
+
+
+def sync_function_type(function: Op) -> None:
+    """Sets the type of a func.func without results to the types of its arguments."""
+    kinds = [argument.type for argument in function.regions[0].blocks[0].arguments]
+    function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(kinds, []))
+
+
+def set_argument_attribute(function: Op, number: int, name: str, attribute: Attribute) -> None:
+    """Sets an attribute of one argument of a func.func."""
+    count = len(function.regions[0].blocks[0].arguments)
+    every = [argument_attributes(function, each) for each in range(count)]
+    every[number][name] = attribute
+    function.attributes["arg_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get(each) for each in every])

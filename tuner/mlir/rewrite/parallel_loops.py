@@ -1,0 +1,64 @@
+"""Builds ``scf.parallel`` loops over the elements of buffers, at the current insertion point."""
+
+from collections.abc import Callable
+
+from tuner.mlir.bindings import Value, ir
+from tuner.mlir.rewrite.building import create, index, value, zero
+
+
+def for_each_element(buffer: Value, build: Callable[[list[Value]], None]) -> None:
+    """Creates the loop over all elements of a memref; ``build`` makes its body, given the indices."""
+    rank = len(buffer.type.shape)
+    bounds = [index(0)] * rank + [_size(buffer, number) for number in range(rank)] + [index(1)] * rank
+    if rank == 0:
+        build([])
+        return
+    segments = ir.DenseI32ArrayAttr.get([rank, rank, rank, 0])
+    loop = ir.Operation.create(
+        "scf.parallel", operands=bounds, attributes={"operandSegmentSizes": segments}, regions=1
+    )
+    body = loop.regions[0].blocks.append(*[ir.IndexType.get()] * rank, arg_locs=[loop.location] * rank)
+    with loop.location, ir.InsertionPoint(body):
+        build(list(body.arguments))
+        ir.Operation.create("scf.reduce")
+
+
+def copy(source: Value, target: Value) -> None:
+    """Creates the loop that copies one memref to another of the same shape."""
+    for_each_element(target, lambda indices: store(load(source, indices), target, indices))
+
+
+def add_to(target: Value, source: Value) -> None:
+    """Creates the loop that adds each float of ``source`` to that of ``target``."""
+
+    def element(indices: list[Value]) -> None:
+        old, more = load(target, indices), load(source, indices)
+        store(value("arith.addf", old.type, old, more), target, indices)
+
+    for_each_element(target, element)
+
+
+def clear(target: Value) -> None:
+    """Creates the loop that sets every float to zero."""
+    fill(target, zero(target.type.element_type))
+
+
+def fill(target: Value, element: Value) -> None:
+    """Creates the loop that sets every element to one value."""
+    for_each_element(target, lambda indices: store(element, target, indices))
+
+
+def _size(buffer: Value, number: int) -> Value:
+    if not buffer.type.is_dynamic_dim(number):
+        return index(buffer.type.shape[number])
+    return value("memref.dim", ir.IndexType.get(), buffer, index(number))
+
+
+def load(source: Value, indices: list[Value]) -> Value:
+    """Creates the read of one element."""
+    return value("memref.load", source.type.element_type, source, *indices)
+
+
+def store(element: Value, target: Value, indices: list[Value]) -> None:
+    """Creates the write of one element."""
+    create("memref.store", [], [element, target, *indices])

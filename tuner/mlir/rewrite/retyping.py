@@ -1,0 +1,88 @@
+"""Replaces an element type all over a function: in types of values, type attributes and constants."""
+
+from tuner.mlir.bindings import Attribute, Op, Type, WalkResult, ir
+
+# Dialects whose result depends on the element type; linalg ops and nvgpu.mma.sync are meant to follow it.
+ARITHMETIC = ("arith.", "math.")
+HARMLESS = frozenset({"arith.constant", "arith.select"})
+
+
+class Retyping:
+    """Replaces a float type by another one of the same width."""
+
+    def __init__(self, old: Type, new: Type) -> None:
+        self.old, self.new = old, new
+
+    @property
+    def is_same_width(self) -> bool:
+        """Tells whether both are floats of one size, so that layouts in memory stay."""
+        both = (self.old, self.new)
+        return all(isinstance(each, ir.FloatType) for each in both) and self.old.width == self.new.width
+
+    def change(self, root: Op) -> None:
+        """Retypes the op and all in its regions."""
+
+        def visit(op: Op) -> WalkResult:
+            self._change_op(op)
+            return WalkResult.ADVANCE
+
+        root.walk(visit)
+
+    def of(self, kind: Type) -> Type:
+        """Returns the type with the element type replaced."""
+        if kind == self.old:
+            return self.new
+        if isinstance(kind, ir.MemRefType):
+            return ir.MemRefType.get(kind.shape, self.of(kind.element_type), kind.layout, kind.memory_space)
+        if isinstance(kind, ir.VectorType):
+            return ir.VectorType.get(kind.shape, self.of(kind.element_type))
+        if isinstance(kind, ir.RankedTensorType):
+            return ir.RankedTensorType.get(kind.shape, self.of(kind.element_type), kind.encoding)
+        if isinstance(kind, ir.FunctionType):
+            return ir.FunctionType.get(
+                *([self.of(each) for each in part] for part in (kind.inputs, kind.results))
+            )
+        return kind
+
+    def _change_op(self, op: Op) -> None:
+        for result in op.results:
+            result.set_type(self.of(result.type))
+        for region in op.regions:
+            for block in region.blocks:
+                for argument in block.arguments:
+                    argument.set_type(self.of(argument.type))
+        for name in list(op.attributes):
+            changed = self._attribute(op.attributes[name])
+            if changed is not None:
+                op.attributes[name] = changed
+
+    def _attribute(self, attribute: Attribute) -> Attribute | None:
+        if isinstance(attribute, ir.TypeAttr):
+            return ir.TypeAttr.get(self.of(attribute.value))
+        if isinstance(attribute, ir.FloatAttr) and attribute.type == self.old:
+            return ir.FloatAttr.get(self.new, attribute.value)
+        if isinstance(attribute, ir.DenseElementsAttr) and attribute.is_splat:
+            kind = self.of(attribute.type)
+            splat = self._attribute(attribute.get_splat_value())
+            return None if splat is None else ir.DenseElementsAttr.get_splat(kind, splat)
+        return None
+
+
+def has_arithmetic(root: Op, element: Type) -> str | None:
+    """Returns the name of the first op outside of linalg ops that computes with that type, if any."""
+    found: list[str] = []
+
+    def visit(op: Op) -> WalkResult:
+        if op.name.startswith("linalg."):
+            return WalkResult.SKIP
+        kinds = [each.type for each in (*op.operands, *op.results)]
+        if op.name.startswith(ARITHMETIC) and op.name not in HARMLESS and element in map(_element, kinds):
+            found.append(op.name)
+        return WalkResult.ADVANCE
+
+    root.walk(visit, ir.WalkOrder.PRE_ORDER)
+    return found[0] if found else None
+
+
+def _element(kind: Type) -> Type:
+    return kind.element_type if isinstance(kind, ir.ShapedType) else kind

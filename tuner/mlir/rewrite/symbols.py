@@ -1,0 +1,13 @@
+"""Accessors of ops with a symbol: name and function type."""
+
+from tuner.mlir.bindings import Op, ir
+
+
+def name_of(op: Op) -> str:
+    """Returns ``sym_name`` of an op that has one."""
+    return str(ir.StringAttr(op.attributes["sym_name"]).value)
+
+
+def function_type(function: Op) -> ir.FunctionType:
+    """Returns the type of a func.func or gpu.func; llvm.func has a type of its own kind."""
+    return ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value)

@@ -1,0 +1,49 @@
+"""bf16 numbers as bits: the upper half of an f32, with or without the package ml_dtypes."""
+
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+try:  # a machine that only measures may have nothing but numpy
+    import ml_dtypes
+
+    BF16: "np.dtype[Any]" = np.dtype(ml_dtypes.bfloat16)
+except ImportError:
+    BF16 = np.dtype(np.uint16)  # the bits; no other array of ours is of this type
+
+DROPPED_BITS: Final = 16  # of the mantissa of an f32
+NAN_BITS: Final = 0x7FC0
+
+
+def narrowed(numbers: Array) -> Array:
+    """Rounds to bf16, to nearest, ties to even: adds half of the last kept bit and truncates. No NaN."""
+    bits = np.ascontiguousarray(numbers, dtype=np.float32).view(np.uint32)
+    odd = bits >> DROPPED_BITS & 1
+    rounded = bits + np.uint32((1 << DROPPED_BITS - 1) - 1) + odd
+    return (rounded >> DROPPED_BITS).astype(np.uint16).view(BF16)
+
+
+def widened(array: Array) -> Array:
+    """Returns bf16 numbers as f32, others as they are."""
+    if array.dtype != BF16:
+        return array
+    return (array.view(np.uint16).astype(np.uint32) << DROPPED_BITS).view(np.float32)
+
+
+def multiply(array: Array, factors: Array, out: Array) -> None:
+    """Multiplies an array of any type by factors of the same type, into ``out``."""
+    if array.dtype != BF16:
+        np.multiply(array, factors, out=out)
+        return
+    out[...] = narrowed(widened(array) * widened(factors))
+
+
+def fill_with_nan(array: Array) -> None:
+    """Fills an array of any floating-point type with NaN."""
+    if array.dtype == BF16:
+        array.view(np.uint16).fill(NAN_BITS)
+    else:
+        array.fill(np.nan)

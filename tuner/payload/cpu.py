@@ -1,0 +1,179 @@
+"""The payload: MLIR text of a problem, as one function, or one function per shape of panel."""
+
+import itertools
+import re
+from dataclasses import dataclass
+
+from tuner.core.errors import UsageError
+from tuner.core.problem import Problem
+from tuner.core.target import Panel
+
+PANELS_COMMENT = "// panels: "  # in a script for several threads: entry row column m n; ...
+PANELS_LIMIT = 1024  # of a script; threads of the largest machines
+ENTRY = "matmul"  # of the whole problem; panel functions append _<rows>x<columns>
+MAPS = {  # layout -> indexing maps of A and B over (m, n, k)
+    "nn": ("(m, k)", "(k, n)"),
+    "nt": ("(m, k)", "(n, k)"),
+    "tn": ("(k, m)", "(k, n)"),
+}
+
+
+def partition(problem: Problem, parts: int, split: str, multiple: int) -> tuple[Panel, ...]:
+    """Partitions C into at most ``parts`` panels of columns ("n") or rows ("m"), or none ("none").
+
+    A panel's extent is a multiple of ``multiple`` but for the last one's. Equal panels share a function.
+    """
+    m, n, _ = problem.sizes
+    if split == "none" or parts == 1:
+        return (Panel(ENTRY, 0, 0, m, n),)
+    extent = n if split == "n" else m
+    step = -(-extent // (parts * multiple)) * multiple
+    starts = range(0, extent, step)
+    if len(starts) == 1:
+        return (Panel(ENTRY, 0, 0, m, n),)
+    sizes = [min(step, extent - start) for start in starts]
+    if split == "n":
+        return tuple(_panel(0, start, m, size) for start, size in zip(starts, sizes, strict=True))
+    return tuple(_panel(start, 0, size, n) for start, size in zip(starts, sizes, strict=True))
+
+
+def panels_comment(panels: tuple[Panel, ...]) -> str:
+    """Returns the line that tells a reader of the script, and ``panels_in``, what it is written for."""
+    return PANELS_COMMENT + "; ".join(f"{p.entry} {p.row} {p.column} {p.m} {p.n}" for p in panels)
+
+
+def panels_in(script: str, problem: Problem) -> tuple[Panel, ...]:
+    """Reads the panels that a script is written for; the whole problem when it names none.
+
+    Raises UsageError for panels that do not cover C exactly once: kernels trust them with every address.
+    """
+    line = next((line for line in script.splitlines() if line.startswith(PANELS_COMMENT)), None)
+    if line is None:
+        return partition(problem, 1, "none", 1)
+    panels = []
+    for part in line.removeprefix(PANELS_COMMENT).split("; "):
+        match = re.fullmatch(r"(\w+) (\d+) (\d+) (\d+) (\d+)", part.strip())
+        if match is None:
+            raise UsageError(f"script: panels: found {part!r}, allowed 'entry row column m n'")
+        panels.append(Panel(match[1], *(int(number) for number in match.groups()[1:])))
+    _require_cover(problem, tuple(panels))
+    return tuple(panels)
+
+
+def payload_mlir(problem: Problem, panels: tuple[Panel, ...]) -> str:
+    """Returns a module with one function per entry: (A, B[, bias], C) as memrefs; only C is written.
+
+    A panel's function takes pointers to its own first elements; strides are those of the whole matrices.
+    """
+    functions = {panel.entry: _function(problem, panel) for panel in panels}
+    return "module {\n" + "".join(functions.values()) + "}\n"
+
+
+def element_offsets(problem: Problem, panel: Panel) -> tuple[int, ...]:
+    """Returns the elements between the start of A, B[, bias], C and the panel's part of each."""
+    _, n, k = problem.sizes
+    a = panel.row if problem.layout == "tn" else panel.row * k
+    b = panel.column * k if problem.layout == "nt" else panel.column
+    bias = (panel.column,) if problem.epilogue == "bias_relu" else ()
+    return (a, b, *bias, panel.row * n + panel.column)
+
+
+def _panel(row: int, column: int, m: int, n: int) -> Panel:
+    return Panel(f"{ENTRY}_{m}x{n}", row, column, m, n)
+
+
+def _require_cover(problem: Problem, panels: tuple[Panel, ...]) -> None:
+    m, n, _ = problem.sizes
+    if len(panels) > PANELS_LIMIT:
+        raise UsageError(f"script: panels: found {len(panels)}, allowed {PANELS_LIMIT}")
+    extents: dict[str, tuple[int, int]] = {}
+    for panel in panels:
+        if min(panel.m, panel.n) < 1 or panel.row + panel.m > m or panel.column + panel.n > n:
+            raise UsageError(f"script: panels: found {panel}, allowed within C, {m} x {n}")
+        if extents.setdefault(panel.entry, (panel.m, panel.n)) != (panel.m, panel.n):
+            raise UsageError(f"script: panels: found {panel.entry!r} with two sizes, allowed one")
+    if any(_overlap(one, other) for one, other in itertools.combinations(panels, 2)):
+        raise UsageError("script: panels: found two that overlap, allowed each element of C once")
+    covered = sum(panel.m * panel.n for panel in panels)
+    if covered != m * n:
+        raise UsageError(f"script: panels: found {covered} elements covered, allowed all {m * n} of C")
+
+
+def _overlap(one: Panel, other: Panel) -> bool:
+    rows = one.row < other.row + other.m and other.row < one.row + one.m
+    return rows and one.column < other.column + other.n and other.column < one.column + one.n
+
+
+def _function(problem: Problem, panel: Panel) -> str:
+    m, n, k = problem.sizes
+    source, result = problem.stored_dtype, problem.accumulator
+    a_rows, a_columns, a_stride = (k, panel.m, m) if problem.layout == "tn" else (panel.m, k, k)
+    b_rows, b_columns, b_stride = (panel.n, k, k) if problem.layout == "nt" else (k, panel.n, n)
+    a = _Buffer("a", a_rows, a_columns, a_stride, source)
+    b = _Buffer("b", b_rows, b_columns, b_stride, source)
+    c = _Buffer("c", panel.m, panel.n, n, result)
+    has_bias = problem.epilogue == "bias_relu"
+    bias = f", %bias: memref<{panel.n}x{result}>" if has_bias else ""
+    last = "%result" if has_bias else "%product"
+    return f"""  func.func @{panel.entry}(%a: {a.memref}, %b: {b.memref}{bias}, %c: {c.memref}) {{
+    %zero = arith.constant 0.0 : {result}
+{a.as_tensor}{b.as_tensor}{c.as_writable_tensor}\
+    %cleared = linalg.fill ins(%zero : {result}) outs(%C : {c.tensor}) -> {c.tensor}
+    %product = linalg.matmul{_maps(problem.layout)}
+      ins(%A, %B : {a.tensor}, {b.tensor}) outs(%cleared : {c.tensor}) -> {c.tensor}
+{_epilogue(panel.n, result, c) if has_bias else ""}\
+    bufferization.materialize_in_destination {last} in restrict writable %c
+      : ({c.tensor}, {c.memref}) -> ()
+    return
+  }}
+"""
+
+
+@dataclass(frozen=True)
+class _Buffer:
+    """One matrix argument, a view of ``rows`` x ``columns`` into rows of ``stride`` elements."""
+
+    name: str
+    rows: int
+    columns: int
+    stride: int
+    dtype: str
+
+    @property
+    def tensor(self) -> str:
+        return f"tensor<{self.rows}x{self.columns}x{self.dtype}>"
+
+    @property
+    def memref(self) -> str:
+        layout = f", strided<[{self.stride}, 1]>" if self.stride != self.columns else ""
+        return f"memref<{self.rows}x{self.columns}x{self.dtype}{layout}>"
+
+    @property
+    def as_tensor(self) -> str:
+        types = f"{self.memref} to {self.tensor}"
+        return f"    %{self.name.upper()} = bufferization.to_tensor %{self.name} restrict : {types}\n"
+
+    @property
+    def as_writable_tensor(self) -> str:
+        return self.as_tensor.replace(" restrict :", " restrict writable :")
+
+
+def _maps(layout: str) -> str:
+    if layout == "nn":
+        return ""
+    a, b = MAPS[layout]
+    maps = ", ".join(f"affine_map<(m, n, k) -> {results}>" for results in (a, b, "(m, n)"))
+    return f" indexing_maps = [{maps}]"
+
+
+def _epilogue(n: int, dtype: str, c: _Buffer) -> str:
+    maps = "affine_map<(m, n) -> (n)>, affine_map<(m, n) -> (m, n)>"
+    return f"""    %Bias = bufferization.to_tensor %bias restrict : memref<{n}x{dtype}> to tensor<{n}x{dtype}>
+    %result = linalg.generic {{indexing_maps = [{maps}], iterator_types = ["parallel", "parallel"]}}
+      ins(%Bias : tensor<{n}x{dtype}>) outs(%product : {c.tensor}) {{
+    ^bb0(%shift: {dtype}, %sum: {dtype}):
+      %shifted = arith.addf %sum, %shift : {dtype}
+      %positive = arith.maximumf %shifted, %zero : {dtype}
+      linalg.yield %positive : {dtype}
+    }} -> {c.tensor}
+"""

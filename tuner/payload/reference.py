@@ -1,0 +1,243 @@
+"""Random inputs, their product in float64, and the tolerance of each element of a result."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tuner.core.problem import Problem
+from tuner.core.record import Verdict
+from tuner.payload.bf16 import BF16, multiply, narrowed, widened
+
+Array = npt.NDArray[Any]
+Float64 = npt.NDArray[np.float64]
+NUMPY_DTYPES: dict[str, np.dtype[Any]] = {
+    "f32": np.dtype(np.float32),
+    "f64": np.dtype(np.float64),
+    "bf16": BF16,
+    "f16": np.dtype(np.float16),
+    "tf32": np.dtype(np.float32),
+}
+# Rounding errors of a dot product of random terms stay below 4 u |a| |b| over millions of elements (measured
+# for K = 64 .. 4096); a missing or doubled term is about |a| |b| / K. 16 leaves room to K = 1e5.
+ERROR_FACTOR = 16.0
+EPSILON = {"f64": 2.0**-52, "f32": 2.0**-23, "f16": 2.0**-10, "bf16": 2.0**-7}  # of 1 to the next number
+SMALLEST = {"f16": 2.0**-24, "bf16": 2.0**-133}  # positive numbers of the narrow types
+F16_STEPS = np.float32(
+    2.0**20
+)  # of 1: inputs are multiples of 2**-20, their halves 16 steps above the smallest
+TF32_DROPPED_BITS = 13  # of the mantissa of an f32
+BLOCK_ELEMENTS = 2**17  # compared at once: a megabyte in float64 stays in the cache
+TINY = 1e-300  # where the tolerance is 0, any difference is wrong
+
+
+@dataclass(frozen=True, eq=False)
+class BaseDraw:
+    """Random matrices of which ``Inputs`` are scaled copies: those cost O(mk + kn), and no new product."""
+
+    a: Array  # (m, k), or (k, m) in memory for layout tn
+    b: Array  # (k, n), or (n, k) in memory for layout nt
+    layout: str
+    row_norm: Float64  # (m,), of A
+    column_norm: Float64  # (n,), of B
+
+    @cached_property
+    def product(self) -> Float64:
+        """Returns the exact inputs multiplied in float64, (m, n)."""
+        return self.part(slice(None), slice(None))
+
+    def part(self, rows: slice | Array, columns: slice) -> Float64:
+        """Returns some rows and columns of the product, without the rest of it."""
+        a = self.a[:, rows].T if self.layout == "tn" else self.a[rows]
+        b = self.b[columns].T if self.layout == "nt" else self.b[:, columns]
+        product: Float64 = widened(a).astype(np.float64) @ widened(b).astype(np.float64)
+        return product
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """One draw of inputs as the kernel takes them, with the result that is expected of it."""
+
+    problem: Problem
+    base: BaseDraw
+    a: Array  # as stored
+    b: Array  # as stored
+    bias: Array | None  # (n,)
+    rows: Float64  # (m,), the factor of each row of A
+    columns: Float64  # (n,), the factor of each column of B
+    result_rounding: float = 0.0  # relative; of a library that stores C narrower than the problem says
+
+    @property
+    def arrays(self) -> tuple[Array, ...]:
+        """Returns the arguments in the order of the payload, C left out."""
+        return (self.a, self.b) if self.bias is None else (self.a, self.b, self.bias)
+
+    @property
+    def expected(self) -> Float64:
+        """Returns the float64 answer, (m, n)."""
+        return self.block(0, self.problem.sizes[0])[0]
+
+    @property
+    def tolerance(self) -> Float64:
+        """Returns the largest absolute error allowed of each element, (m, n)."""
+        return self.block(0, self.problem.sizes[0])[1]
+
+    def block(self, start: int, stop: int) -> tuple[Float64, Float64]:
+        """Returns the answer and its tolerance for some rows."""
+        rows = slice(start, stop)
+        return self._finish(rows, slice(None), self.base.product[rows])
+
+    def tile(self, rows: slice | Array, columns: slice) -> tuple[Float64, Float64]:
+        """Returns the answer and its tolerance for a rectangle, or rows by number, in O(k) per element."""
+        return self._finish(rows, columns, self.base.part(rows, columns))
+
+    def _finish(self, rows: slice | Array, columns: slice, product: Float64) -> tuple[Float64, Float64]:
+        """Scales a part of the base's product and applies the epilogue; returns it with its tolerance."""
+        of_rows, of_columns = self.rows[rows, None], self.columns[columns]
+        expected = product * of_rows * of_columns
+        unit = ERROR_FACTOR * rounding(self.problem.accumulator)
+        norms = self.base.row_norm[rows, None] * np.abs(of_rows)
+        tolerance = norms * (self.base.column_norm[columns] * np.abs(of_columns) * unit)
+        if self.result_rounding:
+            tolerance += np.abs(expected) * self.result_rounding
+        if self.bias is not None:
+            bias = widened(self.bias[columns]).astype(np.float64)
+            tolerance += (np.abs(expected) + np.abs(bias)) * unit
+            expected = np.maximum(expected + bias, 0.0)
+        if self.problem.output:
+            # the last rounding, of a sum that may itself be off by the tolerance so far
+            tolerance += (np.abs(expected) + tolerance) * rounding(self.problem.output)
+            tolerance += SMALLEST[self.problem.output] / 2
+        return expected, tolerance
+
+
+def output_dtype(problem: Problem) -> np.dtype[Any]:
+    """Returns the type of C and of the bias."""
+    return NUMPY_DTYPES[problem.result_dtype]
+
+
+def rounding(dtype: str) -> float:
+    """Returns the unit roundoff of a dtype: the largest relative error of rounding to nearest."""
+    return EPSILON[dtype] / 2
+
+
+def draw_base(problem: Problem, rng: np.random.Generator) -> BaseDraw:
+    """Draws standard normal inputs and rounds them to the dtype."""
+    m, n, k = problem.sizes
+    a = round_inputs(rng.standard_normal((m, k), dtype=np.float32), problem.dtype)
+    b = round_inputs(rng.standard_normal((k, n), dtype=np.float32), problem.dtype)
+    row_norm = np.linalg.norm(widened(a).astype(np.float64), axis=1)
+    column_norm = np.linalg.norm(widened(b).astype(np.float64), axis=0)
+    return BaseDraw(
+        np.ascontiguousarray(a.T) if problem.layout == "tn" else a,
+        np.ascontiguousarray(b.T) if problem.layout == "nt" else b,
+        problem.layout,
+        row_norm,
+        column_norm,
+    )
+
+
+def draw(
+    problem: Problem, base: BaseDraw, rng: np.random.Generator, into: tuple[Array, Array] | None = None
+) -> Inputs:
+    """Makes fresh inputs, in the arrays ``into`` if given: rows of A and columns of B times random factors.
+
+    The factors are signed powers of two, exact in every dtype: the answer follows without a new product.
+    """
+    m, n, _ = problem.sizes
+    rows, columns = _factors(rng, m), _factors(rng, n)
+    a, b = _scaled(problem, base, rows, columns, into)
+    bias = None
+    if problem.epilogue == "bias_relu":
+        bias = as_stored(rng.standard_normal(n), problem.result_dtype)
+    return Inputs(problem, base, a, b, bias, rows, columns)
+
+
+def compare(inputs: Inputs, result: Array) -> tuple[Verdict, str]:
+    """Compares every element; the text names the worst one. NaN and infinity count as wrong."""
+    m, n, _ = inputs.problem.sizes
+    step = max(1, BLOCK_ELEMENTS // n)
+    worst, place, wrong = -1.0, (0, 0), 0
+    for start in range(0, m, step):
+        expected, tolerance = inputs.block(start, min(start + step, m))
+        error = np.abs(widened(result[start : start + step]) - expected) / np.maximum(tolerance, TINY)
+        error[~np.isfinite(error)] = np.inf
+        wrong += int(np.count_nonzero(error > 1.0))
+        row, column = divmod(int(np.argmax(error)), n)
+        if error[row, column] > worst:
+            worst, place = float(error[row, column]), (start + row, column)
+    row, column = place
+    expected = inputs.block(row, row + 1)[0][0, column]
+    found = widened(result[row : row + 1])[0, column]
+    text = f"worst at [{row}, {column}]: found {found:.9g}, expected {expected:.9g}"
+    return Verdict(worst, m * n), f"{wrong} of {m * n} elements are wrong; {text}"
+
+
+def changed_inputs(inputs: Inputs, arrays: tuple[Array, ...]) -> str:
+    """Returns the names of the arrays that are no longer as they were drawn; "" when all are."""
+    drawn = _scaled(inputs.problem, inputs.base, inputs.rows, inputs.columns, None)
+    fresh = drawn if inputs.bias is None else (*drawn, inputs.bias)
+    named = zip(("A", "B", "bias"), fresh, arrays, strict=False)
+    return " and ".join(name for name, was, now in named if not np.array_equal(was, now))
+
+
+def compare_tile(
+    inputs: Inputs, result: Array, rows: slice | Array, columns: slice, elements: str = "elements"
+) -> tuple[Verdict, str]:
+    """Compares a rectangle of C, or rows by number; the text names the worst element.
+
+    ``elements`` is what the text calls those that were compared.
+    """
+    expected, tolerance = inputs.tile(rows, columns)
+    found = widened(result[rows, columns]).astype(np.float64)
+    error = np.abs(found - expected) / np.maximum(tolerance, TINY)
+    error[~np.isfinite(error)] = np.inf
+    wrong = int(np.count_nonzero(error > 1.0))
+    row, column = np.unravel_index(int(np.argmax(error)), error.shape)
+    place = f"[{np.arange(len(result))[rows][row]}, {columns.start + column}]"
+    text = f"worst at {place}: found {found[row, column]:.9g}, expected {expected[row, column]:.9g}"
+    verdict = Verdict(float(error[row, column]), error.size)
+    return verdict, f"{wrong} of {error.size} {elements} are wrong; {text}"
+
+
+def reference_bytes(problem: Problem) -> int:
+    """Returns the memory that drawing takes at its peak: inputs thrice, wide once, C in float64."""
+    m, n, k = problem.sizes
+    return 3 * problem.bytes + 8 * (m * k + k * n) + 8 * m * n
+
+
+def round_inputs(numbers: Array, dtype: str) -> Array:
+    """Rounds to the dtype such that half of each number is a number of the dtype as well."""
+    match dtype:
+        case "f16":  # halves of the smallest numbers would have to be rounded: leave out their last bits
+            return (np.round(numbers * F16_STEPS) / F16_STEPS).astype(np.float16)
+        case "tf32":
+            bits = numbers.view(np.uint32)
+            odd = bits >> TF32_DROPPED_BITS & 1  # to the nearest, ties to even
+            rounded = bits + (1 << TF32_DROPPED_BITS - 1) - 1 + odd
+            return (rounded >> TF32_DROPPED_BITS << TF32_DROPPED_BITS).astype(np.uint32).view(np.float32)
+        case _:
+            return as_stored(numbers, dtype)
+
+
+def as_stored(numbers: Array, dtype: str) -> Array:
+    """Rounds to the numpy type of a dtype; takes no NaN."""
+    return narrowed(numbers) if dtype == "bf16" else numbers.astype(NUMPY_DTYPES[dtype])
+
+
+def _scaled(
+    problem: Problem, base: BaseDraw, rows: Float64, columns: Float64, into: tuple[Array, Array] | None
+) -> tuple[Array, Array]:
+    """Returns the base's arrays times the factors of their rows and columns."""
+    a, b = into or (np.empty_like(base.a), np.empty_like(base.b))
+    of_a, of_b = (as_stored(factors, problem.stored_dtype) for factors in (rows, columns))
+    multiply(base.a, of_a if problem.layout == "tn" else of_a[:, None], out=a)
+    multiply(base.b, of_b[:, None] if problem.layout == "nt" else of_b, out=b)
+    return a, b
+
+
+def _factors(rng: np.random.Generator, count: int) -> Float64:
+    factors: Float64 = rng.choice(np.array([-2.0, -1.0, -0.5, 0.5, 1.0, 2.0]), size=count)
+    return factors

@@ -1,0 +1,51 @@
+"""Comparison with the float64 reference of sampled rows, where all rows would take too long."""
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+
+from tuner.core.record import Verdict
+from tuner.payload.bf16 import widened
+from tuner.payload.reference import Array, Inputs, compare, compare_tile
+
+WHOLE_FLOP = 2**40  # of a problem that is compared whole: some 10 s of float64 on a few cores
+SAMPLED_ROWS = 256
+GOLDEN = 0.6180339887  # its multiples modulo 1 are a low-discrepancy sequence: no period as tiles have
+
+
+def compare_sampled(inputs: Inputs, result: Array) -> tuple[Verdict, str]:
+    """Compares every element of small problems, one row of each 256th of larger ones.
+
+    All elements of C must be finite in any case: C begins as NaN, so one that was never written shows.
+    """
+    if inputs.problem.flop <= WHOLE_FLOP:
+        return compare(inputs, result)
+    m, n, _ = inputs.problem.sizes
+    unwritten = not_finite(result)
+    if unwritten:
+        return Verdict(np.inf, m * n), f"{unwritten} of {m * n} elements are NaN or infinite"
+    rows = np.array(sampled_rows(m))
+    verdict, text = compare_tile(inputs, result, rows, slice(0, n), "elements looked at")
+    return replace(verdict, notes=(f"{len(rows)} of {m} rows compared, all elements finite",)), text
+
+
+def sampled_rows(m: int) -> tuple[int, ...]:
+    """Returns a row of each part of ``m``, at another place in each; the first and last row are among them.
+
+    A wrong tile of more than two parts in height has a row here, wherever it is.
+    """
+    parts = min(SAMPLED_ROWS, m)
+    bounds = [part * m // parts for part in range(parts + 1)]
+    inner = [
+        low + int(part * GOLDEN % 1 * (high - low))
+        for part, (low, high) in enumerate(itertools.pairwise(bounds))
+    ]
+    return tuple(dict.fromkeys((0, *inner[1:-1], m - 1)))
+
+
+def not_finite(result: Array) -> int:
+    """Counts NaN and infinities, some rows at a time."""
+    step = max(1, 2**20 // max(result.shape[1], 1))
+    parts = (result[start : start + step] for start in range(0, len(result), step))
+    return sum(int(np.count_nonzero(~np.isfinite(widened(part)))) for part in parts)

@@ -1,0 +1,93 @@
+"""The tiles of C that sampled thread blocks wrote, inferred from the elements that they wrote."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tuner.core.errors import CandidateError, Stage
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A rectangle of C."""
+
+    rows: slice
+    columns: slice
+
+
+def written_tiles(written: Mask, blocks: int, grid: tuple[int, int]) -> tuple[Tile, ...]:
+    """Returns the tiles that ``blocks`` blocks of a ``grid`` (x, y) wrote.
+
+    Equal tiles cover C, cut at its edges, one for each block of the grid. Raises CandidateError(VERIFY) where
+    the written elements are not ``blocks`` whole tiles: one is incomplete, or another block's was touched.
+    """
+    complaint = None
+    for x_count, y_count in (grid, grid[::-1]):  # columns run along x as a rule
+        height, width = _extent(written, y_count), _extent(written.T, x_count)
+        try:
+            return _whole_tiles(written, height, width, blocks)
+        except CandidateError as error:
+            complaint = complaint or error
+    assert complaint is not None
+    raise complaint
+
+
+def corners(tiles: tuple[Tile, ...], shape: tuple[int, ...]) -> int:
+    """Returns the number of corners of C that are in the tiles."""
+    ends = [(row, column) for row in {0, shape[0] - 1} for column in {0, shape[1] - 1}]
+    held = {
+        end
+        for end in ends
+        for tile in tiles
+        if tile.rows.start <= end[0] < tile.rows.stop and tile.columns.start <= end[1] < tile.columns.stop
+    }
+    return len(held)
+
+
+def _extent(written: Mask, count: int) -> int:
+    """Returns the extent of ``count`` equal tiles along axis 0 whose edges match what was written best."""
+    size = written.shape[0]
+    least = -(-size // count)
+    most = size if count == 1 else -(-size // (count - 1)) - 1
+    cuts = np.flatnonzero((written[1:] != written[:-1]).any(axis=1)) + 1
+    # largest first: of equals, the first is taken
+    return max(
+        range(most, least - 1, -1),
+        key=lambda extent: int(np.count_nonzero(cuts % extent == 0)),
+        default=least,
+    )
+
+
+def _whole_tiles(written: Mask, height: int, width: int, blocks: int) -> tuple[Tile, ...]:
+    tiles = []
+    for top in range(0, written.shape[0], height):
+        for left in range(0, written.shape[1], width):
+            part = written[top : top + height, left : left + width]
+            if part.any():
+                _require_whole(part, top, left)
+                rows, columns = part.shape
+                tiles.append(Tile(slice(top, top + rows), slice(left, left + columns)))
+    if len(tiles) != blocks:
+        raise CandidateError(
+            Stage.VERIFY, f"{blocks} blocks wrote {len(tiles)} tiles of {height} x {width} elements of C"
+        )
+    return tuple(tiles)
+
+
+def _require_whole(part: Mask, top: int, left: int) -> None:
+    missing = int(np.count_nonzero(~part))
+    if missing == 0:
+        return
+    is_stray = 2 * missing > part.size  # another block's tile, in which a few elements were written
+    row, column = np.argwhere(part if is_stray else ~part)[0]
+    place = f"[{top + row}, {left + column}]"
+    if is_stray:
+        found = (
+            f"{part.size - missing} elements outside of the tiles of these blocks were written, first {place}"
+        )
+    else:
+        found = f"{missing} of {part.size} elements of a tile were not written, first {place}"
+    raise CandidateError(Stage.VERIFY, found)

@@ -1,0 +1,1 @@
+"""Whole programs: compiled, run, compared, timed, tuned."""

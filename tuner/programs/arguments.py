@@ -1,0 +1,140 @@
+"""Makes the arguments of a program that is run from the command line: random, or as ``--arg`` says."""
+
+import math
+import re
+from typing import Any
+
+import numpy as np
+
+from tuner.core.device_program import BufferType, ScalarType, ValueType
+from tuner.core.errors import UsageError
+
+WORD = re.compile(r"([0-9]{1,4})=(?:\[([0-9]{1,9}(?:,[0-9]{1,9})*)\])?(.+)")
+EXAMPLE = "such as 0=zeros, 1=[64,64]random or 2=7"
+FILLS = {"zeros": 0.0, "ones": 1.0, "nan": float("nan")}
+CONTENTS = "random, range, zeros, ones, nan, @FILE.npy or a number"
+INTEGERS_BELOW = 100  # random ones are small, and not negative
+ELEMENTS_LIMIT = 1 << 31  # of one argument
+
+
+def make_arguments(
+    types: tuple[ValueType, ...], words: tuple[str, ...], rng: np.random.Generator
+) -> tuple[Any, ...]:
+    """Returns one array or number for each type; one that no word (``0=[8,4]zeros``) names is random.
+
+    Raises UsageError for a word that does not fit, and for a dynamic size or an integer that no word gives.
+    """
+    given = _given(types, words)
+    return tuple(_make(number, kind, *given.get(number, ((), "")), rng) for number, kind in enumerate(types))
+
+
+def spelled(kind: ValueType) -> str:
+    """Returns a type as MLIR spells it inside of ``memref<>``: ``64x?xf32``; a scalar as ``index``."""
+    if isinstance(kind, ScalarType):
+        return kind.element
+    return "x".join([*("?" if size is None else str(size) for size in kind.shape), kind.element])
+
+
+def _given(types: tuple[ValueType, ...], words: tuple[str, ...]) -> dict[int, tuple[tuple[int, ...], str]]:
+    given: dict[int, tuple[tuple[int, ...], str]] = {}
+    for word in words:
+        match = WORD.fullmatch(word)
+        if match is None or not int(match[1]) < len(types):
+            numbers = f" with NUMBER below {len(types)}" if match else ""
+            raise UsageError(f"argument: found {word!r}, allowed NUMBER=[SIZES]CONTENT{numbers}, {EXAMPLE}")
+        if match[3].startswith("["):
+            raise UsageError(f"argument {int(match[1])}: found {word!r}, allowed sizes such as [64,64]")
+        if int(match[1]) in given:
+            raise UsageError(f"argument {int(match[1])}: found {word!r} beside an earlier one, allowed one")
+        sizes = tuple(int(size) for size in match[2].split(",")) if match[2] else ()
+        given[int(match[1])] = (sizes, match[3])
+    return given
+
+
+def _make(
+    number: int, kind: ValueType, sizes: tuple[int, ...], content: str, rng: np.random.Generator
+) -> Any:
+    from tuner.runtime.programs.element_types import dtype_of
+
+    dtype = dtype_of(kind.element)
+    if isinstance(kind, BufferType):
+        return _array(f"argument {number}", dtype, _shape(number, kind, sizes), content or "random", rng)
+    if sizes:
+        raise UsageError(
+            f"argument {number}: found sizes {list(sizes)}, allowed a number: it is {spelled(kind)}"
+        )
+    if content:
+        return _number(f"argument {number}", content, dtype, "a number")
+    if dtype.kind in "ib":
+        raise UsageError(
+            f"argument {number}: found no value of type {spelled(kind)}, allowed --arg {number}=7"
+        )
+    return float(rng.standard_normal())
+
+
+def _shape(number: int, kind: BufferType, sizes: tuple[int, ...]) -> tuple[int, ...]:
+    fits = len(sizes) == len(kind.shape) and all(
+        known in (None, size) for known, size in zip(kind.shape, sizes, strict=True)
+    )
+    if sizes and not fits:
+        raise UsageError(f"argument {number}: found sizes {list(sizes)}, allowed those of {spelled(kind)}")
+    shape: tuple[int | None, ...] = sizes or kind.shape
+    if any(size is None for size in shape):
+        example = ",".join("64" if size is None else str(size) for size in kind.shape)
+        allowed = f"such as --arg {number}=[{example}]random"
+        raise UsageError(f"argument {number}: found no sizes for {spelled(kind)}, allowed {allowed}")
+    known = tuple(int(size) for size in shape if size is not None)
+    if np.prod(known, dtype=object) > ELEMENTS_LIMIT:
+        raise UsageError(f"argument {number}: found {spelled(kind)}, allowed {ELEMENTS_LIMIT} elements")
+    return known
+
+
+def _array(
+    name: str, dtype: "np.dtype[Any]", shape: tuple[int, ...], content: str, rng: np.random.Generator
+) -> Any:
+    if content == "random":
+        is_whole = dtype.kind in "ib"
+        drawn = rng.integers(0, INTEGERS_BELOW, shape) if is_whole else rng.standard_normal(shape)
+        return np.asarray(drawn).astype(dtype)
+    if content == "range":
+        return np.arange(int(np.prod(shape))).reshape(shape).astype(dtype)
+    if content.startswith("@"):
+        return _of_file(name, content[1:], dtype, shape)
+    if content in FILLS and not (content == "nan" and dtype.kind in "ib"):
+        return np.full(shape, FILLS[content]).astype(dtype)
+    number = _number(name, content, dtype, CONTENTS)
+    low, high = (0, 1) if dtype.kind == "b" else _limits(dtype)
+    if dtype.kind in "bi" and not low <= number <= high:
+        raise UsageError(f"{name}: found {content}, allowed numbers that {dtype} has")
+    return np.full(shape, number).astype(dtype)
+
+
+def _limits(dtype: "np.dtype[Any]") -> tuple[float, float]:
+    if dtype.kind != "i":
+        return -math.inf, math.inf
+    return int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+
+
+def _of_file(name: str, path: str, dtype: "np.dtype[Any]", shape: tuple[int, ...]) -> Any:
+    try:
+        found = np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise UsageError(f"{name}: {path}: cannot be read as .npy: {error}") from error
+    if not isinstance(found, np.ndarray):
+        raise UsageError(f"{name}: {path}: found several arrays, allowed one: .npy")
+    if found.shape != shape:
+        raise UsageError(f"{name}: {path}: found shape {found.shape}, allowed {shape}")
+    if found.dtype.kind == "V" and found.dtype.itemsize == dtype.itemsize:  # numpy knows no name for bf16
+        return np.ascontiguousarray(found.view(dtype))
+    numbers = found.astype(dtype) if found.dtype.kind in "biuf" else None
+    is_kept = numbers is not None and (dtype.kind not in "biu" or np.array_equal(numbers, found))
+    if not is_kept:
+        raise UsageError(f"{name}: {path}: found {found.dtype}, allowed numbers that {dtype} has")
+    return np.ascontiguousarray(numbers)
+
+
+def _number(name: str, text: str, dtype: "np.dtype[Any]", allowed: str) -> int | float:
+    try:
+        return int(text, 0) if dtype.kind in "ib" else float(text)
+    except ValueError:
+        raise UsageError(f"{name}: found {text!r}, allowed {allowed} of type {dtype}") from None

@@ -1,0 +1,100 @@
+"""Compares the results of two runs of a program, up to the rounding of sums in another order."""
+
+import math
+import re
+import sys
+from typing import Any
+
+import numpy as np
+
+from tuner.core.device_program import BufferType, DeviceProgram
+from tuner.core.runner_names import CLOCKS
+from tuner.programs.request import Comparison
+
+# The sums of two orders differ by a random walk of roundings: sqrt(terms) of them; twice that, and some for
+# what is not a sum.
+WALKS, ROUNDINGS = 2.0, 16.0
+ADDRESS = re.compile(r"0x[0-9a-f]+")  # of a memref that is printed
+PRINTF = "vprintf"  # in PTX; CUDA programming guide, formatted output
+FLOATS = frozenset({"f16", "bf16", "f32", "f64"})
+
+
+def compare(code: DeviceProgram, found: tuple[Any, ...], expected: tuple[Any, ...]) -> tuple[Comparison, ...]:
+    """Compares results and written arguments, both given in the order of ``outputs``."""
+    taken, terms = {kind.element for kind in code.arguments}, _longest(code)
+    names = [f"result {number}" for number in range(len(code.results))]
+    names += [f"argument {number}" for number, is_written in enumerate(code.written) if is_written]
+    kinds = [kind.element for kind in code.results]
+    pairs = zip(code.arguments, code.written, strict=True)
+    kinds += [kind.element for kind, is_written in pairs if is_written]
+    tolerances = [_tolerance(taken | {kind}, terms) if kind in FLOATS else 0.0 for kind in kinds]
+    return tuple(
+        Comparison(name, max_error(one, other), allowed, is_blind(other, allowed))
+        for name, one, other, allowed in zip(names, found, expected, tolerances, strict=True)
+    )
+
+
+def compare_printed(code: DeviceProgram, found: str, expected: str) -> tuple[Comparison, ...]:
+    """Compares what two runs printed, but for addresses; nothing of a program that prints none, or times."""
+    if not (found or expected) or any(name in code.llvm for name in CLOCKS):
+        return ()
+    texts = [ADDRESS.sub("", text) for text in (found, expected)]
+    if PRINTF in code.llvm:  # threads print in any order
+        texts = ["\n".join(sorted(text.splitlines())) for text in texts]
+    return (Comparison("printed", 0.0 if texts[0] == texts[1] else math.inf, 0.0),)
+
+
+def outputs(code: DeviceProgram, results: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Returns the results of a call, then the arguments that it may have written."""
+    listed = () if not code.results else results if len(code.results) > 1 else (results,)
+    written = (argument for argument, is_written in zip(arguments, code.written, strict=True) if is_written)
+    return (*listed, *written)
+
+
+def tolerance(element: str, terms: int) -> float:
+    """Returns the allowed difference of sums of so many terms, relative to the largest number expected."""
+    from tuner.payload.reference import EPSILON
+
+    return EPSILON[element] * (ROUNDINGS + WALKS * math.sqrt(terms))
+
+
+def is_blind(expected: Any, allowed: float) -> bool:
+    """Tells whether all zeros would pass for the expected numbers, so that the comparison says nothing."""
+    numbers = np.asarray(expected)
+    return bool(numbers.any()) and max_error(np.zeros_like(numbers), numbers) <= allowed
+
+
+def max_error(found: Any, expected: Any) -> float:
+    """Returns the largest difference over the largest number expected; inf where only one has a number.
+
+    Integers that differ give at least the least positive float: float64 does not tell all of them apart.
+    """
+    if np.asarray(expected).dtype.kind in "iub" and not np.array_equal(found, expected):
+        return max(_float_error(found, expected), sys.float_info.min)
+    return _float_error(found, expected)
+
+
+def _float_error(found: Any, expected: Any) -> float:
+    one, other = (np.asarray(each).astype(np.float64) for each in (found, expected))
+    if one.shape != other.shape:
+        return math.inf
+    is_number = np.isfinite(other)
+    if not np.array_equal(one[~is_number], other[~is_number], equal_nan=True):
+        return math.inf
+    if not is_number.any():
+        return 0.0
+    differences = np.abs(one[is_number] - other[is_number])
+    if np.isnan(differences).any():
+        return math.inf
+    return float(differences.max() / max(np.abs(other[is_number]).max(), 1.0))
+
+
+def _tolerance(elements: set[str], terms: int) -> float:
+    """Returns the tolerance of the coarsest type: intermediate values may be rounded to it."""
+    return max(tolerance(element, terms) for element in elements & FLOATS)
+
+
+def _longest(code: DeviceProgram) -> int:
+    """Returns the longest static dimension of an argument, the number of terms that a sum may have."""
+    buffers = [kind for kind in code.arguments if isinstance(kind, BufferType)]
+    return max((size for kind in buffers for size in kind.shape if size is not None), default=1)

@@ -1,0 +1,73 @@
+"""``tuner.compile_program``: a whole MLIR function as a Python function on a device."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tuner.core.errors import UsageError
+from tuner.core.problem import Problem
+from tuner.core.target import Script
+from tuner.mlir.programs.device_options import DeviceOptions, Form
+
+if TYPE_CHECKING:
+    from tuner.runtime.programs.device_function import DeviceFunction
+    from tuner.runtime.programs.host_function import HostFunction
+
+
+def compile_program(
+    payload: str | Path,
+    target: str = "auto",
+    *,
+    entry: str | None = None,
+    scripts: Mapping[Problem, str] | None = None,
+    form: Form = "streams",
+    device_arguments: bool = False,
+    pinned: bool = False,
+    chip: str = "",
+    order: str = "fifo",
+    seed: int = 0,
+) -> "DeviceFunction | HostFunction":
+    """Compiles MLIR text, or a file of it, into ``program(*arrays, stream=None)``.
+
+    ``scripts`` gives bound transform scripts for matmuls of the payload, as ``run.best.script_text``; the
+    others get the search space's first point. The function takes numpy arrays, or others of host memory by
+    DLPack; with ``device_arguments`` arrays in device memory, by DLPack or ``__cuda_array_interface__``.
+    It is compiled in a child process, so that a compiler's crash is a CandidateError. ``order`` and
+    ``seed`` are for the simulator. On a GPU, ``program.as_graph(*arrays)`` captures one call.
+    Raises UsageError, CandidateError and, of a GPU or its driver, DeviceError: all are TunerError.
+    """
+    from tuner.programs.compile_child import compile_in_child
+    from tuner.programs.compiler import payload_text
+    from tuner.programs.positions import named_in_errors
+    from tuner.programs.support import program_support
+    from tuner.programs.words import ProgramWords
+    from tuner.tuning.parts.real import real_composition
+    from tuner.tuning.target_choice import resolve_target
+
+    options = DeviceOptions(form=form, device_arguments=device_arguments, pinned=pinned)
+    words = ProgramWords(options, order, seed)
+    resolved = resolve_target(target, real_composition(), chip)
+    words.require_suiting(resolved)
+    bound = _bound(scripts or {})
+    text = payload_text(payload)
+    open_device = program_support(resolved).open_device
+    with named_in_errors("payload" if text == payload else str(payload)):
+        code = compile_in_child(resolved, text, entry, bound, options).code
+    if open_device is None:
+        from tuner.runtime.programs.host_function import HostFunction
+
+        return HostFunction(code)
+    from tuner.runtime.programs.device_function import DeviceFunction
+
+    return DeviceFunction(code, open_device(resolved.detail, order, seed))
+
+
+def _bound(scripts: Mapping[Problem, str]) -> dict[Problem, Script]:
+    """Returns the scripts by problem. Raises UsageError for keys and texts of other types."""
+    for pair in scripts.items():
+        for found, expected in zip(pair, (Problem, str), strict=True):
+            if not isinstance(found, expected):
+                raise UsageError(
+                    f"scripts: found {type(found).__name__}, allowed the text of a script by its Problem"
+                )
+    return {problem: Script.of(text) for problem, text in scripts.items()}

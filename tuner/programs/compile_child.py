@@ -1,0 +1,70 @@
+"""Compiles programs in a child process, so that no crash or hang of a compiler ends the user's process.
+
+The child also makes machine code of the host part, once, as a check: loading the same text in this process
+then does what has worked there. Each thread keeps its child for the next program, since starting one takes a
+second.
+"""
+
+import atexit
+import threading
+from collections.abc import Mapping
+
+from tuner.core.errors import CandidateError, Failure, Stage, TunerError, UsageError
+from tuner.core.problem import Problem
+from tuner.core.target import Script
+from tuner.core.target_name import TargetName
+from tuner.mlir.programs.device_options import DeviceOptions
+from tuner.programs.compiler import CompiledProgram
+from tuner.programs.service import program_spec
+from tuner.tuning.parts.child_call import MEMORY_BYTES
+from tuner.workers.protocol import Reply
+from tuner.workers.worker import Worker
+
+ENDS = ("killed by", "exited", "timed out", "exceeded")  # begin what a worker says of a child's end
+TIMEOUT_S = 600.0  # of one program, the start of the child not included
+
+
+def compile_in_child(
+    target: TargetName,
+    text: str,
+    entry: str | None,
+    scripts: Mapping[Problem, Script],
+    options: DeviceOptions,
+) -> CompiledProgram:
+    """Compiles a payload. Raises UsageError for one that does not parse, CandidateError, also for a crash."""
+    worker = CHILDREN.of_this_thread()
+    pairs = tuple((problem, script.text) for problem, script in scripts.items())
+    worker.submit("compile", target, text, entry, pairs, options, stage=Stage.COMPILE, timeout_s=TIMEOUT_S)
+    while not isinstance(news := worker.wait(), Reply):
+        worker.go_ahead()
+    if isinstance(news.value, Failure):
+        raise _error_of(news.value)
+    assert isinstance(news.value, CompiledProgram)
+    return news.value
+
+
+def _error_of(failure: Failure) -> TunerError:
+    """Returns the user's mistake, or the candidate's; how a child ended is said of the compiler."""
+    if failure.stage is Stage.BIND:
+        return UsageError(failure.reason)
+    is_end = failure.reason.startswith(ENDS)
+    return CandidateError(failure.stage, f"payload: compiler: {failure.reason}" if is_end else failure.reason)
+
+
+class _Children(threading.local):
+    """The child of each thread that compiles programs; it ends with its thread."""
+
+    def __init__(self) -> None:
+        self._worker: Worker | None = None
+
+    def of_this_thread(self) -> Worker:
+        """Returns the thread's child; a call that was broken off leaves none."""
+        if self._worker is not None and self._worker.is_busy:
+            self._worker.kill()
+        if self._worker is None:
+            self._worker = Worker(program_spec(), MEMORY_BYTES)
+            atexit.register(self._worker.kill)
+        return self._worker
+
+
+CHILDREN = _Children()  # processes are the system's, not this module's: a second program finds its thread's

@@ -1,0 +1,159 @@
+"""Compiles a payload with several ops as one program: for a GPU, for the simulator, or for the host."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Self
+
+from tuner.core.device_program import DeviceProgram, MatmulKernel
+from tuner.core.errors import CandidateError, Stage, UsageError
+from tuner.core.machine import Machine
+from tuner.core.problem import Problem
+from tuner.core.target import Script
+from tuner.core.target_name import TargetName
+from tuner.mlir.programs.device_options import DEFAULTS, DeviceOptions
+from tuner.programs.support import program_support
+from tuner.text_file import read_text
+from tuner.tuning.parts.real import target_machine
+from tuner.tuning.target_kind import ProgramSupport
+
+if TYPE_CHECKING:
+    from tuner.mlir.programs.read_program import ProgramPayload
+
+MARKS = ("\n", "{")  # of MLIR text; paths have neither
+
+
+@dataclass(frozen=True)
+class CompiledProgram:
+    """The code of a whole program, and the matmuls that a script does in it."""
+
+    code: DeviceProgram
+    problems: tuple[Problem, ...]  # distinct matmuls that a script does
+    text: str  # the payload
+
+
+@dataclass(frozen=True)
+class KernelsInHost:
+    """A payload in the current context whose work for a device is kernels."""
+
+    payload: "ProgramPayload"
+    problems: tuple[Problem, ...]  # distinct matmuls that a script does
+    matmuls: tuple[MatmulKernel, ...]  # of which one launch does all
+
+
+@dataclass(frozen=True)
+class ProgramCompiler:
+    """Compiles payloads for one machine. A matmul without a script gets the search space's first point."""
+
+    machine: Machine
+    support: ProgramSupport
+
+    @classmethod
+    def of(cls, target: TargetName) -> Self:
+        """Returns the compiler for a target. Raises UsageError for one that knows single operations only."""
+        return cls(target_machine(target), program_support(target))
+
+    def compile(
+        self,
+        text: str,
+        entry: str | None = None,
+        scripts: Mapping[Problem, Script] | None = MappingProxyType({}),
+        options: DeviceOptions = DEFAULTS,
+        *,
+        keeps_kernels: bool = False,
+    ) -> CompiledProgram:
+        """Compiles a payload's text; ``scripts`` None makes loops of every matmul.
+
+        ``keeps_kernels`` keeps beside a device's code what tells what its kernels should do.
+
+        Raises UsageError for a payload that does not parse, CandidateError for one that does not lower.
+        """
+        from tuner.mlir import bindings, interpreter
+
+        with interpreter.new_context(), bindings.ir.Location.unknown():
+            if not self.support.has_device:
+                return self._compile_for_host(text, entry, scripts)
+            from tuner.core.chips import chip_of
+            from tuner.mlir.programs.device_lowering import lower_device_program
+            from tuner.mlir.programs.reference_kernels import reference_kernels
+
+            made = self.kernels(text, entry, scripts)
+            chip = chip_of(self.machine.chip)
+            names = frozenset(matmul.name for matmul in made.matmuls)
+            reference = reference_kernels(made.payload.module, names) if keeps_kernels else ""
+            assemble = self.support.assembler(chip.name)
+            code = lower_device_program(made.payload.module, made.payload.entry, chip, options, assemble)
+            code = replace(code, reference=reference, matmuls=made.matmuls if keeps_kernels else ())
+            return CompiledProgram(code, made.problems, text)
+
+    def kernels(
+        self, text: str, entry: str | None, scripts: Mapping[Problem, Script] | None
+    ) -> KernelsInHost:
+        """Reads a payload and makes kernels of its work. Raises UsageError, CandidateError as ``compile``."""
+        from tuner.core.chips import chip_of
+        from tuner.mlir.programs import work_to_kernels
+
+        payload = _read(text, entry)
+        chosen = self._scripts(work_to_kernels.problems_of(payload), scripts)
+        matmuls = work_to_kernels.launch_kernels(payload, chosen, chip_of(self.machine.chip))
+        return KernelsInHost(payload, tuple(chosen), matmuls)
+
+    def _compile_for_host(
+        self, text: str, entry: str | None, scripts: Mapping[Problem, Script] | None
+    ) -> CompiledProgram:
+        from tuner.mlir.programs import work_to_kernels
+        from tuner.mlir.programs.host_lowering import lower_host_program
+
+        payload = _read(text, entry)
+        chosen = self._scripts(work_to_kernels.problems_of(payload), scripts)
+        return CompiledProgram(lower_host_program(payload, chosen), tuple(chosen), text)
+
+    def _scripts(
+        self, problems: tuple[Problem, ...], given: Mapping[Problem, Script] | None
+    ) -> dict[Problem, Script]:
+        """Returns a script for each problem that a strategy can do here; others become loops."""
+        from tuner.scripts.default import default_script
+
+        if given is None:
+            return {}
+        unknown = [problem.key for problem in given if problem not in problems]
+        if unknown:
+            found = ", ".join(problem.key for problem in problems) or "none"
+            raise UsageError(f"scripts: found {unknown[0]}, allowed matmuls of the payload: {found}")
+        chosen = {}
+        for problem in problems:
+            script = given.get(problem) or default_script(problem, self.machine)
+            if script is not None:
+                chosen[problem] = script
+        return chosen
+
+
+def problems_in(text: str, entry: str | None) -> tuple[Problem, ...]:
+    """Returns the distinct matmuls of a payload. Raises UsageError for one that does not parse."""
+    from tuner.mlir import bindings, interpreter
+    from tuner.mlir.programs.work_to_kernels import problems_of
+
+    with interpreter.new_context(), bindings.ir.Location.unknown():
+        return problems_of(_read(text, entry))
+
+
+def payload_text(payload: str | Path) -> str:
+    """Returns MLIR text as it is, or what a file of that path holds. Raises UsageError."""
+    if isinstance(payload, str) and any(mark in payload for mark in MARKS):
+        return payload
+    if not str(payload).strip():
+        raise UsageError("payload: found no text, allowed MLIR or the path of a file")
+    return read_text(Path(payload), "MLIR text")
+
+
+def _read(text: str, entry: str | None) -> "ProgramPayload":
+    """Reads a payload. Raises UsageError where that is the user's mistake, else CandidateError."""
+    from tuner.mlir.programs.read_program import read_program
+
+    try:
+        return read_program(text, entry)
+    except CandidateError as error:
+        if error.stage is Stage.BIND:
+            raise UsageError(error.reason) from error
+        raise

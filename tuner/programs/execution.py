@@ -1,0 +1,123 @@
+"""Runs compiled programs: on a device, traced, checked and timed as the device allows, or on the host."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tuner.core.device import AbstractDevice
+from tuner.core.device_program import DeviceProgram
+from tuner.programs.comparison import outputs
+from tuner.programs.request import KernelSample, ProgramRequest
+from tuner.programs.samples import samples_of
+from tuner.programs.times import ProgramTimes
+from tuner.tuning.finals import FINAL_EFFORT
+from tuner.tuning.target_kind import ProgramSupport
+
+if TYPE_CHECKING:
+    from tuner.runtime.sampled.sampled_launches import LaunchSample
+
+
+@dataclass(frozen=True, eq=False)
+class ProgramRun:
+    """The outputs of one run, and what was observed of it."""
+
+    outputs: tuple[Any, ...]  # results, then written arguments
+    trace: tuple[str, ...] = ()
+    reports: tuple[str, ...] = ()
+    times: ProgramTimes | None = None
+    printed: str = ""  # by the program itself: its kernels, and MLIR's runner functions
+    samples: tuple[KernelSample, ...] = ()
+
+
+def run_on_device(
+    request: ProgramRequest, support: ProgramSupport, code: DeviceProgram, arguments: tuple[Any, ...]
+) -> ProgramRun:
+    """Runs once; on hardware then times. Raises CandidateError(LOAD), DeviceError, UsageError."""
+    from tuner.runtime.programs.device_function import DeviceFunction
+    from tuner.runtime.programs.recording_device import RecordingDevice
+    from tuner.runtime.simulated.device import SimulatedDevice
+
+    device = _opened(request, support)
+    launches = _sampled(request, device, code)
+    recorder = RecordingDevice(device)
+    own = copies(arguments)
+    printed: list[str] = []
+    if isinstance(device, SimulatedDevice):
+        device.print_by(printed.append)
+    program = DeviceFunction(code, recorder if request.is_traced else device, printed.append)
+    try:
+        found = outputs(code, program(*own), own)
+    finally:
+        program.close()
+    times = _device_times(request, support, code, arguments)
+    reports, samples = reports_of(device), samples_of(launches)
+    return ProgramRun(found, tuple(recorder.trace), reports, times, "".join(printed), samples)
+
+
+def run_on_host(request: ProgramRequest, code: DeviceProgram, arguments: tuple[Any, ...]) -> ProgramRun:
+    """Runs once, then times, unless it interprets kernels. Raises CandidateError(LOAD, RUN), UsageError."""
+    from tuner.runtime.programs.host_function import HostFunction
+
+    own = copies(arguments)
+    printed: list[str] = []
+    function = HostFunction(code, printed.append)
+    found = outputs(code, function(*own), own)
+    leaks = function.allocations
+    reports = (f"leak: {leaks} allocations on the host are never freed",) if leaks else ()
+    is_timed = request.is_timed and not code.interpreted  # the interpreter's speed is not the kernel's
+    times = host_times(code, arguments, request.seed) if is_timed else None
+    return ProgramRun(found, (), reports, times, "".join(printed))
+
+
+def host_times(code: DeviceProgram, arguments: tuple[Any, ...], seed: int) -> ProgramTimes:
+    """Times whole calls on the host, on one set of arguments that stays in place."""
+    from tuner.runtime.programs.host_function import HostFunction
+    from tuner.runtime.programs.runner_functions import discard
+    from tuner.runtime.timing import measure
+
+    function = HostFunction(code, discard)
+    call = function.prepare(*copies(arguments))
+    measurement = measure(
+        lambda times: function.repeat(call, times), FINAL_EFFORT, np.random.default_rng(seed)
+    )
+    return ProgramTimes(measurement.median_s)
+
+
+def reports_of(device: AbstractDevice) -> tuple[str, ...]:
+    """Returns the defects that a simulated device found; none of a real one, which does not check."""
+    from tuner.runtime.simulated.device import SimulatedDevice
+
+    return tuple(map(str, device.reports)) if isinstance(device, SimulatedDevice) else ()
+
+
+def copies(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Returns arguments that a program may write, arrays copied."""
+    return tuple(each.copy() if isinstance(each, np.ndarray) else each for each in arguments)
+
+
+def _opened(request: ProgramRequest, support: ProgramSupport) -> AbstractDevice:
+    assert support.open_device is not None
+    return support.open_device(request.target.detail, request.order, request.seed)
+
+
+def _sampled(request: ProgramRequest, device: AbstractDevice, code: DeviceProgram) -> "list[LaunchSample]":
+    """Lets a simulated device sample its launches where that is asked for; returns where samples go."""
+    from tuner.runtime.simulated.device import SimulatedDevice
+
+    launches: list[LaunchSample] = []
+    if request.sample and isinstance(device, SimulatedDevice):
+        from tuner.runtime.sampled.sampled_launches import SampledLaunches
+
+        device.run_launches_by(SampledLaunches(code, request.sample, launches.append).run)
+    return launches
+
+
+def _device_times(
+    request: ProgramRequest, support: ProgramSupport, code: DeviceProgram, arguments: tuple[Any, ...]
+) -> ProgramTimes | None:
+    if support.is_simulated or not request.is_timed:
+        return None
+    from tuner.programs.timing import time_on_device
+
+    return time_on_device(_opened(request, support), code, copies(arguments), request.seed)

@@ -1,0 +1,58 @@
+"""Times every launch of a program by two events on its stream."""
+
+from typing import Any, cast
+
+from tuner.core.device import AbstractDevice, KernelLaunch
+from tuner.programs.times import KernelTime
+
+
+class LaunchTimer:
+    """A device that times the launches of another one, and passes everything else on to it."""
+
+    def __init__(self, device: AbstractDevice) -> None:
+        """Records the event that all times count from."""
+        self._device = device
+        self._names: dict[int, str] = {}
+        self._timed: list[tuple[str, int, int]] = []  # kernel, events before and behind it
+        self._start = device.create_event(is_timed=True)
+        device.record_event(self._start, 0)
+        device.synchronize_event(self._start)
+
+    def as_device(self) -> AbstractDevice:
+        """Returns itself as the device that programs are loaded on."""
+        return cast(AbstractDevice, self)
+
+    def __getattr__(self, name: str) -> Any:
+        """Returns what the other device has of that name."""
+        return getattr(self._device, name)
+
+    def function(self, module: int, name: str) -> int:
+        """Looks up a kernel and remembers its name."""
+        found = self._device.function(module, name)
+        self._names[found] = name
+        return found
+
+    def launch(self, launch: KernelLaunch, stream: int) -> None:
+        """Enqueues a kernel between two events."""
+        before, behind = (self._device.create_event(is_timed=True) for _ in range(2))
+        self._device.record_event(before, stream)
+        self._device.launch(launch, stream)
+        self._device.record_event(behind, stream)
+        self._timed.append((self._names.get(launch.function, "kernel"), before, behind))
+
+    def take(self) -> tuple[KernelTime, ...]:
+        """Waits for the launches since the last call and returns their times."""
+        times = []
+        for name, before, behind in self._timed:
+            self._device.synchronize_event(behind)
+            start_s = self._device.elapsed_s(self._start, before)
+            times.append(KernelTime(name, start_s, start_s + self._device.elapsed_s(before, behind)))
+            for event in (before, behind):
+                self._device.destroy_event(event)
+        self._timed.clear()
+        return tuple(times)
+
+    def close(self) -> None:
+        """Destroys all events."""
+        self.take()
+        self._device.destroy_event(self._start)

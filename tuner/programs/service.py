@@ -1,0 +1,149 @@
+"""Runs a whole program in a child process, so that a crash or a hang there ends nothing else."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tuner.core.device import DeviceError
+from tuner.core.device_program import DeviceProgram
+from tuner.core.errors import CandidateError, Stage, failing_at
+from tuner.core.problem import Problem
+from tuner.core.target import Script
+from tuner.core.target_name import TargetName
+from tuner.mlir.programs.device_options import DeviceOptions
+from tuner.programs.arguments import make_arguments, spelled
+from tuner.programs.comparison import compare, compare_printed, outputs
+from tuner.programs.compiler import (
+    CompiledProgram,
+    ProgramCompiler,
+    problems_in,
+)
+from tuner.programs.execution import ProgramRun, copies, run_on_device, run_on_host
+from tuner.programs.lower import LoweredText, LowerRequest, lowered
+from tuner.programs.request import Comparison, ProgramReport, ProgramRequest
+from tuner.tuning.parts.child_call import call_in_child
+from tuner.tuning.parts.cpu import host_machine
+from tuner.tuning.target_kind import ProgramSupport
+from tuner.workers.protocol import Factory, ServiceSpec
+
+NAME = "program"
+
+
+def program_spec() -> ServiceSpec:
+    """Describes the child process to the pool of workers."""
+    return ServiceSpec(NAME, Factory("tuner.programs.service:ProgramService"))
+
+
+def run_in_child(request: ProgramRequest, timeout_s: float) -> ProgramReport:
+    """Runs a program in a process of its own. Raises UsageError, TunerError."""
+    report = call_in_child(program_spec(), "run", (request,), timeout_s)
+    assert isinstance(report, ProgramReport)
+    return report
+
+
+def lower_in_child(request: LowerRequest, timeout_s: float) -> LoweredText:
+    """Lowers a payload in a process of its own. Raises UsageError, TunerError."""
+    made = call_in_child(program_spec(), "lower", (request,), timeout_s)
+    assert isinstance(made, LoweredText)
+    return made
+
+
+def problems_in_child(text: str, entry: str | None, timeout_s: float) -> tuple[Problem, ...]:
+    """Finds the matmuls of a payload in a process of its own. Raises UsageError, TunerError."""
+    problems = call_in_child(program_spec(), "problems", (text, entry), timeout_s)
+    assert isinstance(problems, tuple)
+    return problems
+
+
+class ProgramService:
+    """Compiles, runs, compares and times programs, one at a time."""
+
+    def __init__(self, announce: Callable[[str], None]) -> None:
+        pass
+
+    def run(self, request: ProgramRequest) -> ProgramReport:
+        """Compiles, runs, compares, times. Raises CandidateError: BIND of the user, RUN of the device."""
+        try:
+            with failing_at(Stage.BIND):
+                return _run(request)
+        except DeviceError as error:
+            raise CandidateError(Stage.RUN, str(error)) from error
+
+    def lower(self, request: LowerRequest) -> LoweredText:
+        """Lowers a payload up to a step. Raises CandidateError: BIND of the user."""
+        with failing_at(Stage.BIND):
+            return lowered(request)
+
+    def compile(
+        self,
+        target: TargetName,
+        text: str,
+        entry: str | None,
+        scripts: tuple[tuple[Problem, str], ...],
+        options: DeviceOptions,
+    ) -> CompiledProgram:
+        """Compiles, and makes machine code of the host part as a check. Raises CandidateError."""
+        from tuner.runtime.programs.host_code_check import check_host_code
+
+        with failing_at(Stage.BIND):
+            compiler = ProgramCompiler.of(target)
+            bound = {problem: Script.of(script) for problem, script in scripts}
+            compiled = compiler.compile(text, entry, bound, options)
+        check_host_code(compiled.code, is_checked=compiler.support.is_simulated)
+        return compiled
+
+    def problems(self, text: str, entry: str | None) -> tuple[Problem, ...]:
+        """Returns the distinct matmuls of a payload. Raises CandidateError(BIND) where it does not parse."""
+        with failing_at(Stage.BIND):
+            return problems_in(text, entry)
+
+
+def _run(request: ProgramRequest) -> ProgramReport:
+    compiler = ProgramCompiler.of(request.target)
+    compiled, support = _compile(compiler, request), compiler.support
+    rng = np.random.default_rng(request.seed)
+    arguments = make_arguments(compiled.code.arguments, request.arguments, rng)
+    if not support.has_device:
+        ran = run_on_host(request, compiled.code, arguments)
+    else:
+        ran = run_on_device(request, support, compiled.code, arguments)
+    return ProgramReport(
+        entry=compiled.code.entry,
+        arguments=tuple(spelled(kind) for kind in compiled.code.arguments),
+        results=tuple(spelled(kind) for kind in compiled.code.results),
+        problems=compiled.problems,
+        streams=compiled.code.stream_slots,
+        trace=ran.trace,
+        reports=ran.reports,
+        comparisons=_comparisons(request, compiled.code, arguments, ran),
+        times=ran.times,
+        is_interpreted=bool(compiled.code.interpreted),
+        printed=ran.printed,
+        is_simulated=support.is_simulated,
+        samples=ran.samples,
+    )
+
+
+def _compile(compiler: ProgramCompiler, request: ProgramRequest) -> CompiledProgram:
+    scripts = None if request.is_plain else {problem: Script.of(text) for problem, text in request.scripts}
+    if not compiler.support.has_device:
+        return compiler.compile(request.text, request.entry, scripts)
+    options = DeviceOptions(form=request.form, pinned=request.is_pinned)
+    return compiler.compile(request.text, request.entry, scripts, options, keeps_kernels=bool(request.sample))
+
+
+def _comparisons(
+    request: ProgramRequest, code: DeviceProgram, arguments: tuple[Any, ...], ran: ProgramRun
+) -> tuple[Comparison, ...]:
+    """Compares with the payload on the host, as loops and interpreted kernels, on the same arguments."""
+    from tuner.runtime.programs.host_function import HostFunction
+
+    if not request.is_compared:
+        return ()
+    compiler = ProgramCompiler(host_machine(), ProgramSupport())
+    printed: list[str] = []
+    plain = HostFunction(compiler.compile(request.text, request.entry, None).code, printed.append)
+    own = copies(arguments)
+    numbers = compare(code, ran.outputs, outputs(code, plain(*own), own))
+    return (*numbers, *compare_printed(code, ran.printed, "".join(printed)))

@@ -1,0 +1,22 @@
+"""How programs of a target run: which device, if any, what makes machine code."""
+
+from collections.abc import Callable
+
+from tuner.core.errors import UsageError
+from tuner.core.target_name import TargetName
+from tuner.tuning.parts.kinds import KINDS
+from tuner.tuning.target_kind import ProgramSupport
+
+
+def kinds_with(is_there: Callable[[ProgramSupport], bool]) -> str:
+    """Returns the names of the kinds whose programs have something, for messages."""
+    return ", ".join(each.name for each in KINDS.values() if each.programs and is_there(each.programs))
+
+
+def program_support(target: TargetName) -> ProgramSupport:
+    """Returns how a target runs programs. Raises UsageError for one that knows single operations only."""
+    kind = KINDS.get(target.kind)
+    if kind is None or kind.programs is None:
+        allowed = kinds_with(lambda _programs: True)
+        raise UsageError(f"target: found {target.text}, allowed for programs: {allowed}")
+    return kind.programs

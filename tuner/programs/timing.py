@@ -1,0 +1,67 @@
+"""Times a whole program on a GPU: calls from host to host, and each kernel between events."""
+
+from collections.abc import Callable
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from tuner.core.device import AbstractDevice
+from tuner.core.device_program import DeviceProgram
+from tuner.programs.times import KernelTime, ProgramTimes
+from tuner.tuning.finals import FINAL_EFFORT
+
+ROUNDS = 11  # calls whose kernels are timed; that of the median sum is reported
+
+
+def time_on_device(
+    device: AbstractDevice, code: DeviceProgram, arguments: tuple[Any, ...], seed: int
+) -> ProgramTimes:
+    """Measures whole calls and the kernels of a typical one. Raises DeviceError."""
+    from tuner.runtime.programs.device_function import DeviceFunction
+    from tuner.runtime.programs.runner_functions import discard
+    from tuner.runtime.timing import measure
+
+    program = DeviceFunction(code, device, discard)
+    try:
+        call = _repeated(program, arguments)
+        measurement = measure(call, FINAL_EFFORT, np.random.default_rng(seed))
+    finally:
+        program.close()
+    return ProgramTimes(measurement.median_s, kernel_times(device, code, arguments), code.stream_slots)
+
+
+def kernel_times(
+    device: AbstractDevice, code: DeviceProgram, arguments: tuple[Any, ...]
+) -> tuple[KernelTime, ...]:
+    """Returns the kernels of a typical call on the device's own clock."""
+    from tuner.programs.launch_timer import LaunchTimer
+    from tuner.runtime.programs.device_function import DeviceFunction
+    from tuner.runtime.programs.runner_functions import discard
+
+    timer = LaunchTimer(device)
+    program = DeviceFunction(code, timer.as_device(), discard)
+    try:
+        rounds = []
+        for _ in range(ROUNDS + 1):
+            program(*arguments)
+            rounds.append(timer.take())
+    finally:
+        program.close()
+        timer.close()
+    return typical(rounds[1:])  # the first loads and warms up
+
+
+def typical(rounds: list[tuple[KernelTime, ...]]) -> tuple[KernelTime, ...]:
+    """Returns the round whose kernels take the median time; the first of several such."""
+    sums = [sum(kernel.stop_s - kernel.start_s for kernel in kernels) for kernels in rounds]
+    middle = median(sums)
+    return rounds[min(range(len(rounds)), key=lambda number: abs(sums[number] - middle))]
+
+
+def _repeated(program: Any, arguments: tuple[Any, ...]) -> Callable[[int], None]:
+    def repeat(times: int) -> None:
+        for _ in range(times):
+            program(*arguments)
+
+    return repeat

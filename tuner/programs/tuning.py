@@ -1,0 +1,158 @@
+"""Tunes the matmuls of a whole program, each once, and runs the program with the best script of each."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from tuner.core.errors import TunerError, UsageError
+from tuner.core.problem import Problem
+from tuner.core.runs import RunSettings, StoredTrial, TrialQuery
+from tuner.core.target_name import TargetName
+from tuner.programs.request import ProgramReport, ProgramRequest
+from tuner.tuning.composition import Composition
+from tuner.tuning.events import Observer
+from tuner.tuning.interruption import Interruption
+from tuner.tuning.run import begin
+from tuner.tuning.tuned_run import TunedRun
+
+if TYPE_CHECKING:
+    from tuner.db.store import Store
+
+PROBLEMS_TIMEOUT_S = 60.0
+RUN_TIMEOUT_S = 600.0
+SettingsOf = Callable[[Problem], RunSettings]  # raises UsageError for a problem that no strategy can do
+
+
+@dataclass(frozen=True)
+class ProgramParts:
+    """The steps of program tuning that compile and run, as functions that tests may replace."""
+
+    problems: Callable[[str, str | None], tuple[Problem, ...]]  # of (text, entry)
+    run: Callable[[ProgramRequest], ProgramReport]
+
+
+@dataclass(frozen=True)
+class TunedProblem:
+    """One distinct matmul of a program, and the trial whose script it gets."""
+
+    problem: Problem
+    tuned: TunedRun | None = None  # None: no strategy can do it
+    trial: StoredTrial | None = None  # whose script the program uses
+    reason: str = ""  # why there is no trial
+
+
+@dataclass(frozen=True)
+class TunedProgram:
+    """A program with tuned matmuls, and its runs with and without their scripts."""
+
+    target: TargetName
+    problems: tuple[TunedProblem, ...]
+    request: ProgramRequest
+    report: ProgramReport | None  # None: interrupted, or failed
+    plain: ProgramReport | None  # the same without any script; only where there are times
+    seconds: float
+    failure: str = ""  # why a run of the program failed
+
+    @property
+    def is_interrupted(self) -> bool:
+        """Tells whether the run of some problem was interrupted and can be resumed."""
+        return any(each.tuned is not None and each.tuned.is_interrupted for each in self.problems)
+
+    @property
+    def has_worked(self) -> bool:
+        """Tells whether each matmul that a strategy can do got a script, and the program is right so."""
+        is_found = all(each.trial is not None for each in self.problems if each.tuned is not None)
+        reports = [report for report in (self.report, self.plain) if report is not None]
+        is_whole = is_found and self.report is not None and not self.failure
+        return is_whole and all(report.is_right for report in reports)
+
+    @property
+    def speedup(self) -> float | None:
+        """Returns how many times faster a call is than without scripts; None without times."""
+        if self.report is None or self.plain is None or not self.report.times or not self.plain.times:
+            return None
+        return self.plain.times.call_s / self.report.times.call_s
+
+
+def without_scripts(request: ProgramRequest) -> ProgramRequest:
+    """Returns the request for the same program as loops."""
+    return replace(request, scripts=(), is_plain=True)
+
+
+def real_parts() -> ProgramParts:
+    """Returns steps that run in child processes."""
+    from tuner.programs.service import problems_in_child, run_in_child
+
+    return ProgramParts(
+        problems=lambda text, entry: problems_in_child(text, entry, PROBLEMS_TIMEOUT_S),
+        run=lambda request: run_in_child(request, RUN_TIMEOUT_S),
+    )
+
+
+@dataclass(frozen=True)
+class ProgramTuning:
+    """What tuning a program needs, beside the program."""
+
+    composition: Composition
+    parts: ProgramParts
+    store: "Store"
+    interruption: Interruption
+    observe: Observer
+
+    def tune(self, request: ProgramRequest, settings_of: SettingsOf) -> TunedProgram:
+        """Tunes each distinct matmul, then runs the program; where it is timed, also without scripts.
+
+        Raises UsageError for a payload without a matmul, or without one that any strategy can do.
+        """
+        began_s = time.monotonic()
+        problems = self.parts.problems(request.text, request.entry)
+        if not problems:
+            raise UsageError("payload: found no matmul of static sizes and known types, allowed at least one")
+        tuned: list[TunedProblem] = []
+        for problem in problems:
+            tuned.append(self._tune_one(problem, settings_of))
+            if self.interruption.is_asked:
+                return TunedProgram(
+                    request.target, tuple(tuned), request, None, None, time.monotonic() - began_s
+                )
+        if all(each.tuned is None for each in tuned):
+            raise UsageError(tuned[0].reason)
+        scripts = tuple((each.problem, each.trial.script_text) for each in tuned if each.trial is not None)
+        bound = replace(request, scripts=scripts)
+        report, plain, failure = self._run(bound)
+        seconds = time.monotonic() - began_s
+        return TunedProgram(request.target, tuple(tuned), bound, report, plain, seconds, failure)
+
+    def _run(self, request: ProgramRequest) -> tuple[ProgramReport | None, ProgramReport | None, str]:
+        """Returns the reports with and without scripts, and why a run failed: the tuned scripts stay."""
+        report = None
+        try:
+            report = self.parts.run(request)
+            plain = None if report.times is None else self.parts.run(without_scripts(request))
+        except TunerError as error:
+            return report, None, str(error)
+        return report, plain, ""
+
+    def _tune_one(self, problem: Problem, settings_of: SettingsOf) -> TunedProblem:
+        try:
+            settings = settings_of(problem)
+            tuned = begin(settings, self.composition, self.store, self.interruption, self.observe)
+        except UsageError as error:
+            return TunedProblem(problem, reason=str(error))
+        trial = self._best(tuned)
+        return TunedProblem(problem, tuned, trial, "" if trial else "no candidate worked")
+
+    def _best(self, tuned: TunedRun) -> StoredTrial | None:
+        """Returns the fastest known trial, of earlier runs too; where none is timed, the first verified."""
+        from tuner.tuning.best_known import best_answer
+
+        run = tuned.run
+        if tuned.answer is not None:
+            settings = run.settings
+            known = best_answer(
+                self.store, settings.problem, run.machine.name, settings.target.text, settings.threads
+            )
+            return known.best
+        verified = TrialQuery(run=run.id, status="verified", sort="number", limit=1)
+        return next(iter(self.store.trials(verified)), None)

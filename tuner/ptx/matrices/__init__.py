@@ -1,0 +1,1 @@
+"""Matrix fragments of mma and wgmma: which lane holds which element."""

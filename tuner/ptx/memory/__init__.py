@@ -1,0 +1,1 @@
+"""State spaces, asynchronous copies and mbarriers."""

@@ -1,0 +1,140 @@
+"""Bulk copies (TMA): loads complete at an mbarrier, stores in bulk async-groups.
+
+The bytes of a load are NaN from its issue until a thread waits at the mbarrier. A store reads at its issue;
+its source is compared when the store is waited for. PTX ISA, "Completion Mechanisms for Asynchronous Copy
+Operations".
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+
+from tuner.ptx.defects import Defect, Fault
+from tuner.ptx.dtypes import Array, Indices
+from tuner.ptx.memory.mbarriers import MBarrier, MBarriers
+from tuner.ptx.memory.shared_memory import POISON, SharedMemory
+from tuner.ptx.races.access_watch import Watch
+
+
+@dataclass
+class BulkLoad:
+    """A bulk load in flight."""
+
+    offsets: Indices  # of each byte in the shared memory of all blocks
+    content: Array
+    clock: int  # of its mbarrier, in the vector clocks
+
+
+@dataclass
+class BulkStore:
+    """A bulk store in flight: the bytes it read, and the function that writes them."""
+
+    offsets: Indices
+    content: Array
+    clock: int
+    write: Callable[[Array], None]
+
+
+@dataclass
+class BulkCopies:
+    """The bulk copies of resident blocks."""
+
+    watch: Watch
+    shared: SharedMemory
+    mbarriers: MBarriers
+    store_column: int  # component of the vector clocks for the reads of stores
+    rng: np.random.Generator | None  # delays loads where there is one
+    fenced: Array = field(init=False)  # clock of each lane's last proxy fence
+    _loads: dict[tuple[int, int], list[BulkLoad]] = field(default_factory=dict)  # (block, mbarrier address)
+    _open_stores: dict[int, list[BulkStore]] = field(default_factory=dict)  # by lane
+    _store_groups: dict[int, list[list[BulkStore]]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.fenced = np.zeros(self.watch.geometry.lanes, np.int32)
+
+    @property
+    def has_loads(self) -> bool:
+        """Tells whether loads are in flight."""
+        return bool(self._loads)
+
+    def fence(self, lanes: Indices) -> None:
+        """Makes writes of lanes visible to the async proxy: bulk copies and wgmma. PTX ISA, "Async proxy"."""
+        self.fenced[lanes] = self.watch.clocks.own(lanes)
+        self.watch.clocks.tick(lanes)
+
+    def load(self, lane: int, addresses: Indices, content: Array, mbarrier: int) -> None:
+        """Begins a load by a lane to shared addresses of its block."""
+        barrier = self.mbarriers.at(lane, mbarrier)
+        block = int(self.watch.geometry.block_index[lane])
+        whole = self._in_memory(lane, addresses)
+        for address in self.mbarriers.addresses_of(block):
+            if (addresses >> 3 == address >> 3).any():
+                raise Fault(Defect.OUT_OF_BOUNDS, f"found a bulk copy over the mbarrier at {address}")
+        cells = np.unique(whole // self.shared.races.cell_bytes)
+        clock, found = self.shared.races.async_write(lane, cells, barrier.column)
+        self.shared.report_agent(found, lane)
+        self.shared.bytes[whole] = POISON
+        self._loads.setdefault((block, mbarrier), []).append(BulkLoad(whole, content, clock))
+        self.mbarriers.has_progress = True
+
+    def land(self, block: int, mbarrier: int, barrier: MBarrier, must: bool) -> None:
+        """Completes the loads of an mbarrier; a random schedule may delay them, unless ``must`` is set."""
+        if (block, mbarrier) not in self._loads:
+            return
+        if not must and self.rng is not None and self.rng.random() < 0.5:
+            return
+        for load in self._loads.pop((block, mbarrier)):
+            self.shared.bytes[load.offsets] = load.content
+            self.mbarriers.deliver(barrier, len(load.content), load.clock)
+
+    def store(self, lane: int, addresses: Indices, write: Callable[[Array], None]) -> None:
+        """Begins a store by a lane from shared addresses of its block."""
+        whole = self._in_memory(lane, addresses)
+        cells = np.unique(whole // self.shared.races.cell_bytes)
+        races = self.shared.races
+        clock, found = races.async_read(np.array([lane]), cells, self.store_column, self.fenced)
+        self.shared.report_agent(found, lane)
+        content = self.shared.bytes[whole].copy()
+        self._open_stores.setdefault(lane, []).append(BulkStore(whole, content, clock, write))
+
+    def commit(self, lanes: Indices) -> None:
+        """Commits the open bulk async-group of each lane."""
+        for lane in lanes.tolist():
+            self._store_groups.setdefault(lane, []).append(self._open_stores.pop(lane, []))
+
+    def wait(self, lanes: Indices, newest: int) -> None:
+        """Completes the stores of lanes but for those in their ``newest`` bulk async-groups."""
+        for lane in lanes.tolist():
+            groups = self._store_groups.get(lane, [])
+            while len(groups) > newest:
+                for store in groups.pop(0):
+                    self._finish(lane, store)
+
+    def _finish(self, lane: int, store: BulkStore) -> None:
+        if (self.shared.bytes[store.offsets] != store.content).any():
+            who = self.watch.geometry.who(lane)
+            self.watch.log.report(
+                Defect.IN_FLIGHT,
+                self.watch.instruction,
+                lambda: f"the source of a bulk store of {who} changed",
+            )
+        store.write(store.content)
+        self.watch.clocks.learn_agent(np.array([lane]), self.store_column, store.clock)
+
+    def _in_memory(self, lane: int, addresses: Indices) -> Indices:
+        """Returns shared addresses of a lane's block as offsets into the memory of all resident blocks."""
+        if addresses.min() < 0 or addresses.max() >= self.shared.limit_bytes:
+            reason = f"found a bulk copy at shared bytes {addresses.min()} to {addresses.max()}"
+            raise self.watch.out_of_bounds(lane, f"{reason}, allowed up to {self.shared.limit_bytes}")
+        return addresses + int(self.watch.geometry.block_index[lane]) * self.shared.stride_bytes
+
+    def report_unfinished(self) -> None:
+        """Reports bulk copies that no thread waited for."""
+        stores = any(self._open_stores.values()) or any(map(any, self._store_groups.values()))
+        for is_left, what in ((self.has_loads, "load"), (stores, "store")):
+            if is_left:
+                example = f"a bulk {what} is not waited for before the end"
+                self.watch.log.report(Defect.UNFINISHED, None, partial(str, example))
+        self.mbarriers.report_unfinished()

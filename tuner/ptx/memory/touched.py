@@ -1,0 +1,33 @@
+"""The byte ranges of a buffer that a launch read and wrote."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tuner.ptx.dtypes import Bools, Indices
+from tuner.ptx.races.global_races import GlobalRaces
+
+
+@dataclass(frozen=True, eq=False)
+class Touched:
+    """Byte ranges of one buffer: [range, (first, end)], sorted and disjoint."""
+
+    address: int  # of the array in this process
+    reads: Indices  # of bytes that the launch had not written before
+    writes: Indices
+
+    @classmethod
+    def of(cls, address: int, size_bytes: int, races: GlobalRaces) -> "Touched":
+        """Returns the ranges that the race detector of a buffer has seen."""
+        reads, writes = (
+            np.minimum(runs(cells) * races.cell_bytes, size_bytes)
+            for cells in (races.read_first, races.written)
+        )
+        return cls(address, reads, writes)
+
+
+def runs(flags: Bools) -> Indices:
+    """Returns the runs of set flags: [run, (first, end)]."""
+    changes = np.flatnonzero(flags[1:] != flags[:-1]) + 1
+    first, end = np.flatnonzero(flags[:1]), np.flatnonzero(flags[-1:]) + flags.size
+    return np.concatenate((first, changes, end)).reshape(-1, 2)

@@ -1,0 +1,1 @@
+"""Rounding and fused arithmetic, bit for bit as PTX defines them."""

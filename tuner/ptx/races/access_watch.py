@@ -1,0 +1,57 @@
+"""Reports of accesses: races, bounds and alignment, with the instruction and the threads concerned."""
+
+from tuner.ptx.defects import Defect, Fault
+from tuner.ptx.dtypes import Indices
+from tuner.ptx.geometry import Geometry
+from tuner.ptx.instruction import Instruction
+from tuner.ptx.races.bank_conflicts import ConflictCounter
+from tuner.ptx.races.clocks import Clocks
+from tuner.ptx.races.hazards import HazardLog
+from tuner.ptx.races.unordered import SilentStores, Unordered, report
+
+
+class Watch:
+    """The vector clocks of resident blocks, the logs of their launch, and the current instruction."""
+
+    def __init__(self, clocks: Clocks, log: HazardLog, conflicts: ConflictCounter, idle: Instruction) -> None:
+        self.clocks = clocks
+        self.log = log
+        self.conflicts = conflicts
+        self.instruction = idle
+
+    @property
+    def geometry(self) -> Geometry:
+        """Returns the threads and blocks of the lanes."""
+        return self.clocks.geometry
+
+    def report(
+        self,
+        found: list[Unordered],
+        lanes: Indices,
+        memory: str,
+        cell_bytes: int,
+        silent: SilentStores | None = None,
+    ) -> None:
+        """Logs unordered accesses of lanes to ``memory``, "shared" or a buffer."""
+
+        def example(access: int, cell: int, earlier: str) -> str:
+            who = self.geometry.who(int(lanes[min(access, len(lanes) - 1)]))
+            return f"{who} at {memory} byte {cell * cell_bytes}: not ordered after an earlier {earlier}"
+
+        if found:
+            report(self.log, self.instruction, found, example, silent)
+
+    def out_of_bounds(self, lane: int, reason: str) -> Fault:
+        """Returns the fault of a lane that accesses memory out of bounds."""
+        return Fault(Defect.OUT_OF_BOUNDS, f"{self.geometry.who(lane)}: {reason}")
+
+    def require_aligned(self, lanes: Indices, addresses: Indices, size_bytes: int) -> None:
+        """Raises Fault for an address that is no multiple of the access's size."""
+        is_off = addresses % size_bytes != 0
+        if is_off.any():
+            worst = int(is_off.argmax())
+            who, address = self.geometry.who(int(lanes[worst])), int(addresses[worst])
+            raise Fault(
+                Defect.MISALIGNED,
+                f"{who}: found address {address:#x}, allowed multiples of {size_bytes} bytes",
+            )

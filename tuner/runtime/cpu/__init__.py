@@ -1,0 +1,1 @@
+"""Thread teams, guarded arrays and the roofline of this processor."""

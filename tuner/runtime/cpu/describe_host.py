@@ -1,0 +1,73 @@
+"""Describes the machine of this process, by /proc and /sys of Linux."""
+
+import os
+import re
+from pathlib import Path
+
+from tuner.core.machine import Machine
+
+CPUINFO = Path("/proc/cpuinfo")
+PROCESSORS = Path("/sys/devices/system/cpu")
+AVX512 = {"avx512f", "avx512vl", "avx512bw", "avx512dq"}
+AVX2 = {"avx2", "fma"}
+
+
+def describe_machine() -> Machine:
+    """Returns the machine; a cache of unknown size is 0."""
+    cpuinfo = CPUINFO.read_text() if CPUINFO.exists() else ""
+    flags = set(_field(cpuinfo, "flags").split())
+    processor = _field(cpuinfo, "model name") or "unknown processor"
+    family = f"family {_field(cpuinfo, 'cpu family')} model {_field(cpuinfo, 'model')}"
+    isa = "avx512" if flags >= AVX512 else "avx2" if flags >= AVX2 else "none"
+    logical = len(os.sched_getaffinity(0))
+    return Machine(
+        name=f"{processor} ({family}, {isa})",
+        processor=processor,
+        isa=isa,
+        has_bf16="avx512_bf16" in flags,
+        physical_cores=_physical_cores(cpuinfo, logical),
+        logical_cores=logical,
+        l1_bytes=_cache_bytes(1),
+        l2_bytes=_cache_bytes(2),
+        l3_bytes=_cache_bytes(3),
+        memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+    )
+
+
+def load_average() -> float:
+    """Returns the load average of the last minute."""
+    return os.getloadavg()[0]
+
+
+def processors(count: int) -> tuple[int, ...]:
+    """Returns ``count`` processors that this process may use: one per core first, repeated if too few."""
+    allowed = sorted(os.sched_getaffinity(0))
+    seconds = {sibling for cpu in allowed for sibling in _siblings(cpu)[1:]}
+    ordered = [cpu for cpu in allowed if cpu not in seconds] + [cpu for cpu in allowed if cpu in seconds]
+    return tuple(ordered[index % len(ordered)] for index in range(count))
+
+
+def _siblings(cpu: int) -> list[int]:
+    """Returns the hardware threads of a core, from a list such as ``0,64`` or ``0-1,8-9``."""
+    path = PROCESSORS / f"cpu{cpu}" / "topology" / "thread_siblings_list"
+    ranges = re.findall(r"(\d+)(?:-(\d+))?", path.read_text()) if path.exists() else []
+    return [number for low, high in ranges for number in range(int(low), int(high or low) + 1)]
+
+
+def _physical_cores(cpuinfo: str, logical: int) -> int:
+    packages = re.findall(r"^physical id\s*:\s*(\d+)", cpuinfo, re.MULTILINE)
+    cores = re.findall(r"^core id\s*:\s*(\d+)", cpuinfo, re.MULTILINE)
+    return min(len(set(zip(packages, cores, strict=False))) or logical, logical)
+
+
+def _field(cpuinfo: str, name: str) -> str:
+    match = re.search(rf"^{name}\s*:\s*(.*)$", cpuinfo, re.MULTILINE)
+    return match[1].strip() if match else ""
+
+
+def _cache_bytes(level: int) -> int:
+    for index in sorted((PROCESSORS / "cpu0" / "cache").glob("index*")):
+        kind, size = (index / "type").read_text().strip(), (index / "size").read_text().strip()
+        if (index / "level").read_text().strip() == str(level) and kind != "Instruction":
+            return int(size.rstrip("KM")) * {"K": 2**10, "M": 2**20}.get(size[-1], 1)
+    return 0

@@ -1,0 +1,63 @@
+"""Arrays for kernels: aligned, between guard bands, in memory that stays with the process."""
+
+import ctypes
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tuner.payload.bf16 import fill_with_nan
+
+ALIGNMENT_BYTES = 64  # a cache line and an AVX-512 register
+GUARD_BYTES = 4096  # before and after C: a stray vector or row of a tile falls inside
+GUARD_BYTE = 0xA5
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # mallopt(3)
+KEEP_BYTES = 32 * 2**20  # the largest mmap threshold glibc takes
+
+
+def keep_freed_memory() -> None:
+    """Makes malloc keep freed memory, so that no call faults in the pages of its packing buffers anew."""
+    libc = ctypes.CDLL(None)
+    libc.mallopt(M_MMAP_THRESHOLD, KEEP_BYTES)
+    libc.mallopt(M_TRIM_THRESHOLD, 2**30)
+
+
+def aligned_copy(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Returns a C-contiguous copy, aligned to a cache line."""
+    copy = aligned_empty(array.shape, array.dtype)
+    copy[...] = array
+    return copy
+
+
+def aligned_empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    """Returns an uninitialized C-contiguous array, aligned to a cache line."""
+    size = int(np.prod(shape)) * dtype.itemsize
+    memory = np.empty(size + ALIGNMENT_BYTES, np.uint8)
+    start = -memory.ctypes.data % ALIGNMENT_BYTES
+    return memory[start : start + size].view(dtype).reshape(shape)
+
+
+class GuardedArray:
+    """An aligned array between two guard bands, filled with NaN so that unwritten elements show."""
+
+    def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+        """Allocates the array and fills it with NaN."""
+        size = int(np.prod(shape)) * dtype.itemsize
+        self._memory = aligned_empty((size + 2 * GUARD_BYTES,), np.dtype(np.uint8))
+        self.array = self._memory[GUARD_BYTES : GUARD_BYTES + size].view(dtype).reshape(shape)
+        self.poison()
+
+    @property
+    def memory(self) -> npt.NDArray[np.uint8]:
+        """Returns the bytes of the array with both guards, GUARD_BYTES each."""
+        return self._memory
+
+    def poison(self) -> None:
+        """Fills the array with NaN and the guards with a pattern."""
+        self._memory[:] = GUARD_BYTE
+        fill_with_nan(self.array)
+
+    def stray_bytes(self) -> int:
+        """Returns the number of guard bytes that were overwritten."""
+        before, after = self._memory[:GUARD_BYTES], self._memory[-GUARD_BYTES:]
+        return int(np.count_nonzero(before != GUARD_BYTE) + np.count_nonzero(after != GUARD_BYTE))

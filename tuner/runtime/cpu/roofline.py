@@ -1,0 +1,78 @@
+"""The two limits of the roofline model (Williams et al., CACM 2009), measured on this processor.
+
+Both are compiled loops, multiply_add.mlir in registers and stream.mlir over memory; a thread team runs them
+as it runs kernels.
+"""
+
+from importlib.resources import files
+
+import numpy as np
+
+from tuner.core.machine import Machine, Roofline
+from tuner.mlir.jit import JittedModule, PackedArguments
+from tuner.runtime.cpu.describe_host import processors
+from tuner.runtime.cpu.guarded_arrays import aligned_empty
+from tuner.runtime.cpu.thread_team import ThreadTeam
+from tuner.runtime.timing import sample
+
+# Independent sums in multiply_add.mlir: a latency of 4 or 5 times two units a cycle wants 8 to 10, and AVX2
+# has 16 registers.
+ACCUMULATORS = 12
+STREAM_BYTES = 256 * 2**20  # at least; more than any cache that is not memory
+ITERATION_BYTES = 256  # that stream.mlir reads in an iteration
+# Of multiply_add.mlir in a sample, some 0.15 ms: long beside a call, too short to be disturbed often.
+ITERATIONS = 100_000
+SAMPLES = 500
+
+
+def measure_roofline(dtype: str, threads: int, machine: Machine) -> Roofline:
+    """Measures both limits; the best of several samples, since a limit is what was reached once."""
+    team = ThreadTeam(threads)
+    team.pin(processors(threads))
+    try:
+        return Roofline(_flop_per_s(team, dtype, machine), _bytes_per_s(team, machine))
+    finally:
+        team.close()
+
+
+def _flop_per_s(team: ThreadTeam, dtype: str, machine: Machine) -> float:
+    text, flop = _multiply_add(dtype, machine)
+    code = JittedModule(text, ("multiply_add",))
+    size = ACCUMULATORS * machine.vector_bytes
+    sinks = [aligned_empty((size,), np.dtype(np.uint8)) for _ in range(team.size)]
+    for sink in sinks:
+        sink.fill(0)
+    arguments = [PackedArguments(sink.ctypes.data, ITERATIONS) for sink in sinks]
+    calls = tuple((code.addresses["multiply_add"], one.address) for one in arguments)
+    best_s = min(sample(lambda times: team.repeat(calls, times), 1) for _ in range(SAMPLES))
+    return team.size * ITERATIONS * ACCUMULATORS * flop / best_s
+
+
+def _multiply_add(dtype: str, machine: Machine) -> tuple[str, int]:
+    """Returns the loop of multiply-adds of a type, and the flop of one of its instructions."""
+    element, element_bytes = {"f64": ("f64", 8), "f32": ("f32", 4), "bf16": ("f32", 4)}[dtype]
+    lanes = machine.vector_bytes // element_bytes
+    if dtype == "bf16" and machine.has_bf16:
+        return loop_text("multiply_add_bf16"), 4 * lanes  # two multiply-adds in each lane
+    return f"!vector = vector<{lanes}x{element}>\n{loop_text('multiply_add')}", 2 * lanes
+
+
+def _bytes_per_s(team: ThreadTeam, machine: Machine) -> float:
+    size = max(STREAM_BYTES, 4 * machine.l3_bytes)
+    memory = aligned_empty((size // 4,), np.dtype(np.float32))
+    memory.fill(1.0)
+    share = size // team.size // ITERATION_BYTES * ITERATION_BYTES
+    code = JittedModule(loop_text("stream"), ("stream",))
+    sinks = [aligned_empty((64,), np.dtype(np.float32)) for _ in range(team.size)]
+    arguments = [
+        PackedArguments(memory.ctypes.data + index * share, share // ITERATION_BYTES, sink.ctypes.data)
+        for index, sink in enumerate(sinks)
+    ]
+    calls = tuple((code.addresses["stream"], one.address) for one in arguments)
+    best_s = min(sample(lambda times: team.repeat(calls, times), 1) for _ in range(5))
+    return share * team.size / best_s
+
+
+def loop_text(name: str) -> str:
+    """Returns a loop of this folder, in LLVM dialect."""
+    return (files("tuner.runtime.cpu") / f"{name}.mlir").read_text()

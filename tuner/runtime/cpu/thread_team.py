@@ -1,0 +1,85 @@
+"""A persistent thread team that runs compiled functions in parallel, as an OpenMP runtime does.
+
+Fork and join are compiled code, thread_team.mlir: a thread spins on a counter, then sleeps on a semaphore, so
+that both take less than a microsecond for a busy team, and an idle one uses no processor. Each thread is a
+Python thread inside of one compiled call, which has released the interpreter lock.
+"""
+
+import ctypes
+import os
+import threading
+from importlib.resources import files
+
+from tuner.mlir.jit import CompiledFunction, JittedModule, PackedArguments
+
+SLOT_BYTES = 512  # of a thread: each word that threads share has a cache line of its own
+FUNCTION_OFFSET, ARGUMENTS_OFFSET = 8, 16  # beside the counter of posts, and written before it
+SEMAPHORE_OFFSET = 384
+SPIN_LIMIT = 200_000  # pauses, about 2 ms, before a thread sleeps
+
+
+class ThreadTeam:
+    """A team of ``size`` threads: the caller's, and ``size - 1`` that wait for work."""
+
+    def __init__(self, size: int) -> None:
+        """Starts the threads; they end with ``close`` or with the process."""
+        text = (files("tuner.runtime.cpu") / "thread_team.mlir").read_text()
+        self._code = JittedModule(text, ("team_member", "team_repeat"))
+        self._repeat = CompiledFunction(self._code.addresses["team_repeat"])
+        self._slots = _aligned(max(size - 1, 1) * SLOT_BYTES)
+        self._threads = [
+            threading.Thread(target=self._live, args=(index,), daemon=True) for index in range(size - 1)
+        ]
+        self.size = size
+        libc = ctypes.CDLL(None, use_errno=True)
+        for index, thread in enumerate(self._threads):
+            libc.sem_init(ctypes.c_void_p(self._slots.address + index * SLOT_BYTES + SEMAPHORE_OFFSET), 0, 0)
+            thread.start()
+
+    def repeat(self, calls: tuple[tuple[int, int], ...], times: int) -> None:
+        """Runs calls (function address, argument address) in parallel and joins, ``times`` times.
+
+        The caller's thread runs the first call. A function takes one pointer and returns nothing.
+        """
+        if not 1 <= len(calls) <= self.size:
+            raise ValueError(f"team of {self.size}: found {len(calls)} calls")
+        for index, (function, arguments) in enumerate(calls[1:]):
+            self._write(index, function, arguments)
+        own_function, own_arguments = calls[0]
+        self._repeat(PackedArguments(self._slots.address, len(calls) - 1, own_function, own_arguments, times))
+
+    def pin(self, processors: tuple[int, ...]) -> None:
+        """Pins the caller's thread to the first processor and each other thread to one of the rest."""
+        os.sched_setaffinity(0, {processors[0]})
+        for thread, processor in zip(self._threads, processors[1:], strict=False):
+            if thread.native_id is not None:
+                os.sched_setaffinity(thread.native_id, {processor})
+
+    def close(self) -> None:
+        """Ends the threads."""
+        if self._threads:
+            for index in range(len(self._threads)):
+                self._write(index, 0, 0)
+            self._repeat(PackedArguments(self._slots.address, len(self._threads), 0, 0, 1))
+            for thread in self._threads:
+                thread.join()
+            self._threads = []
+
+    def _live(self, index: int) -> None:
+        slot = self._slots.address + index * SLOT_BYTES
+        CompiledFunction(self._code.addresses["team_member"])(PackedArguments(slot, SPIN_LIMIT))
+
+    def _write(self, index: int, function: int, arguments: int) -> None:
+        slot = self._slots.address + index * SLOT_BYTES
+        ctypes.c_uint64.from_address(slot + FUNCTION_OFFSET).value = function
+        ctypes.c_uint64.from_address(slot + ARGUMENTS_OFFSET).value = arguments
+
+
+class _Memory:
+    def __init__(self, size: int) -> None:
+        self._bytes = (ctypes.c_uint8 * (size + 64))()
+        self.address = -(-ctypes.addressof(self._bytes) // 64) * 64
+
+
+def _aligned(size: int) -> _Memory:
+    return _Memory(size)

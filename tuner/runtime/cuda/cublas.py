@@ -1,0 +1,121 @@
+"""cuBLAS through ctypes, as installed by torch, by cupy, as nvidia-cublas or with CUDA."""
+
+import ctypes
+from ctypes import POINTER, byref, c_int, c_size_t, c_void_p
+from typing import Any, Final, final
+
+from tuner.core.device import AbstractDevice
+from tuner.core.errors import TunerError
+from tuner.core.problem import Problem
+from tuner.runtime.cuda.cublas_files import cublas_file
+
+NOT_FOUND: Final = "no cuBLAS found (pip install nvidia-cublas)"
+
+# cublas_api.h and library_types.h
+OP_N, OP_T = 0, 1
+TYPES = {"f32": 0, "f64": 1, "f16": 2, "bf16": 14}  # cudaDataType
+COMPUTE_32F, COMPUTE_32F_FAST_TF32, COMPUTE_64F = 68, 77, 70
+DEFAULT_ALGORITHM = -1  # cuBLAS chooses by its heuristics
+MAJOR, MINOR, PATCH = 0, 1, 2  # libraryPropertyType
+# cuBLAS asks for 32 MiB on Hopper and 4 MiB elsewhere; without it a captured call would allocate
+# https://docs.nvidia.com/cuda/cublas/#cublassetworkspace
+WORKSPACE_BYTES: Final = 32 << 20
+SIGNATURES: dict[str, tuple[Any, ...]] = {
+    "cublasGetProperty": (c_int, POINTER(c_int)),
+    "cublasCreate_v2": (POINTER(c_void_p),),
+    "cublasDestroy_v2": (c_void_p,),
+    "cublasSetStream_v2": (c_void_p, c_void_p),
+    "cublasSetWorkspace_v2": (c_void_p, c_void_p, c_size_t),
+    "cublasGemmEx": (
+        *(c_void_p, c_int, c_int, c_int, c_int, c_int, c_void_p),  # handle, ops, sizes, alpha
+        *(c_void_p, c_int, c_int, c_void_p, c_int, c_int, c_void_p),  # A, B, beta
+        *(c_void_p, c_int, c_int, c_int, c_int),  # C, compute type, algorithm
+    ),
+}
+
+
+def find_cublas() -> str:
+    """Returns the path of the library that torch and cupy would use. Raises TunerError when there is none."""
+    try:
+        from cuda.pathfinder import DynamicLibNotFoundError, load_nvidia_dynamic_lib
+    except ImportError as error:
+        file = cublas_file()
+        if file is None:
+            raise TunerError(NOT_FOUND) from error
+        return str(file)
+    try:
+        path = load_nvidia_dynamic_lib("cublas").abs_path
+    except DynamicLibNotFoundError as error:
+        raise TunerError(NOT_FOUND) from error
+    if path is None:
+        raise TunerError("cuBLAS was loaded before, from nobody knows where")
+    return str(path)
+
+
+@final
+class Cublas:
+    """A handle of cuBLAS on one device, and its workspace."""
+
+    def __init__(self, device: AbstractDevice, path: str) -> None:
+        """Loads the library and creates a handle in the device's context. Raises TunerError."""
+        try:
+            self._library = ctypes.CDLL(path)
+        except OSError as error:
+            raise TunerError(f"cuBLAS: {error}") from error
+        self._device = device
+        self._handle = c_void_p()
+        self._call("cublasCreate_v2", byref(self._handle))
+        self._workspace = device.allocate(WORKSPACE_BYTES, 0)
+        device.synchronize_stream(0)
+        major, minor, patch = (self._property(which) for which in (MAJOR, MINOR, PATCH))
+        self.name = f"cuBLAS {major}.{minor}.{patch}"
+
+    def multiply(self, problem: Problem, a: int, b: int, c: int, stream: int) -> None:
+        """Enqueues C = A B of row-major device memory; sums in f32 (f64 for f64), in tf32 for tf32 alone.
+
+        In the column-major order of cuBLAS, row-major matrices are their transposes: C' = B' A'.
+        """
+        m, n, k = problem.sizes
+        op_b, ldb = (OP_T, k) if problem.layout == "nt" else (OP_N, n)
+        op_a, lda = (OP_T, m) if problem.layout == "tn" else (OP_N, k)
+        kind, result = TYPES[problem.stored_dtype], TYPES[problem.result_dtype]
+        one, zero = _scalars(problem)
+        self._call("cublasSetStream_v2", self._handle, stream)
+        self._call("cublasSetWorkspace_v2", self._handle, self._workspace, WORKSPACE_BYTES)
+        self._call(
+            "cublasGemmEx",
+            *(self._handle, op_b, op_a, n, m, k, byref(one)),
+            *(b, kind, ldb, a, kind, lda, byref(zero)),
+            *(c, result, n, compute_type(problem), DEFAULT_ALGORITHM),
+        )
+
+    def close(self) -> None:
+        """Destroys the handle and frees its workspace."""
+        self._call("cublasDestroy_v2", self._handle)
+        self._device.free(self._workspace, 0)
+
+    def _property(self, which: int) -> int:
+        found = c_int()
+        self._call("cublasGetProperty", which, byref(found))
+        return found.value
+
+    def _call(self, name: str, *arguments: object) -> None:
+        function = getattr(self._library, name)
+        function.argtypes = SIGNATURES[name]
+        status = function(*arguments)
+        if status != 0:
+            words = self._library.cublasGetStatusString
+            words.restype = ctypes.c_char_p
+            raise TunerError(f"cuBLAS: {name}: {words(status).decode()}")
+
+
+def compute_type(problem: Problem) -> int:
+    """Returns cuBLAS's compute type, which is never narrower than that of our kernels for the dtype."""
+    if problem.dtype == "f64":
+        return COMPUTE_64F
+    return COMPUTE_32F_FAST_TF32 if problem.dtype == "tf32" else COMPUTE_32F
+
+
+def _scalars(problem: Problem) -> tuple[Any, Any]:
+    kind = ctypes.c_double if problem.dtype == "f64" else ctypes.c_float
+    return kind(1.0), kind(0.0)

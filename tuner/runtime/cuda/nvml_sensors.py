@@ -1,0 +1,76 @@
+"""Clocks, temperature, power and clock limiters of a GPU, read through NVML (package nvidia-ml-py)."""
+
+import importlib
+from collections.abc import Callable
+from typing import Any, final
+
+from tuner.core.errors import TunerError
+from tuner.core.gpu_conditions import GpuState
+
+MODULE = "pynvml"  # of nvidia-ml-py
+HZ_OF_MHZ = 1e6
+W_OF_MW = 1e-3
+# nvmlClocksEventReason* of nvml.h that mean slower than the GPU could be: being idle, clocks that the user
+# chose and clocks in step with another GPU do not
+SLOWDOWNS = (
+    (0x004, "power cap"),
+    (0x008, "hardware slowdown"),
+    (0x020, "thermal (software)"),
+    (0x040, "thermal (hardware)"),
+    (0x080, "power brake"),
+)
+
+
+class SensorsError(TunerError):
+    """NVML is not available; the message says why."""
+
+
+@final
+class GpuSensors:
+    """The sensors of one GPU."""
+
+    def __init__(self, bus: str) -> None:
+        """Takes the GPU's PCI address. Raises SensorsError."""
+        try:
+            self._nvml: Any = importlib.import_module(MODULE)
+        except ImportError as error:
+            raise SensorsError("no clocks or temperatures: pip install mlir-tuner[cuda]") from error
+        try:
+            self._nvml.nvmlInit()
+            self._gpu = self._nvml.nvmlDeviceGetHandleByPciBusId(bus.encode())
+        except self._nvml.NVMLError as error:
+            raise SensorsError(f"no clocks or temperatures: NVML: {error}") from error
+
+    def read(self) -> GpuState:
+        """Reads the sensors, in about a millisecond."""
+        nvml, gpu = self._nvml, self._gpu
+        reasons = self._told(lambda: nvml.nvmlDeviceGetCurrentClocksThrottleReasons(gpu))
+        return GpuState(
+            sm_clock_hz=_scaled(
+                self._told(lambda: nvml.nvmlDeviceGetClockInfo(gpu, nvml.NVML_CLOCK_SM)), HZ_OF_MHZ
+            ),
+            memory_clock_hz=_scaled(
+                self._told(lambda: nvml.nvmlDeviceGetClockInfo(gpu, nvml.NVML_CLOCK_MEM)), HZ_OF_MHZ
+            ),
+            temperature_c=_scaled(
+                self._told(lambda: nvml.nvmlDeviceGetTemperature(gpu, nvml.NVML_TEMPERATURE_GPU)), 1.0
+            ),
+            power_w=_scaled(self._told(lambda: nvml.nvmlDeviceGetPowerUsage(gpu)), W_OF_MW),
+            slowdowns=slowdowns_in(reasons or 0),
+        )
+
+    def _told(self, ask: Callable[[], int]) -> int | None:
+        """Returns the result of a query; None where this GPU or driver does not support it."""
+        try:
+            return ask()
+        except self._nvml.NVMLError:
+            return None
+
+
+def slowdowns_in(reasons: int) -> tuple[str, ...]:
+    """Names the bits of NVML's reasons that hold the clocks down."""
+    return tuple(name for bit, name in SLOWDOWNS if reasons & bit)
+
+
+def _scaled(number: int | None, unit: float) -> float | None:
+    return None if number is None else number * unit

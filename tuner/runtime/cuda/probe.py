@@ -1,0 +1,67 @@
+"""The GPU of this machine, by queries that need no context and allocate nothing on it."""
+
+from dataclasses import dataclass, replace
+
+from tuner.core.chips import Chip
+from tuner.core.device import DeviceError
+from tuner.core.machine import Machine, gpu_machine
+from tuner.runtime.cuda.driver import CheckedDriver
+from tuner.runtime.cuda.facts import CudaFacts, read_facts
+from tuner.runtime.cuda.opening import open_driver
+
+# CUdevice_attribute of cuda.h
+PCI_BUS_ID, PCI_DEVICE_ID, PCI_DOMAIN_ID = 33, 34, 50
+
+
+@dataclass(frozen=True)
+class GpuHere:
+    """The GPU that this process would open."""
+
+    facts: CudaFacts
+    bus: str  # its PCI address, by which NVML knows it as well: "00000000:3b:00.0"
+
+
+def describe_gpu(library: str | None = None) -> GpuHere:
+    """Returns the first GPU of this machine. Raises DeviceError with what is missing."""
+    driver = CheckedDriver(open_driver(library))
+    driver("cuInit", 0)
+    if driver("cuDeviceGetCount") == 0:
+        raise DeviceError("the CUDA driver finds no GPU")
+    device = driver("cuDeviceGet", 0)
+    domain, bus, place = (
+        int(driver("cuDeviceGetAttribute", which, device))
+        for which in (PCI_DOMAIN_ID, PCI_BUS_ID, PCI_DEVICE_ID)
+    )
+    return GpuHere(read_facts(driver, device), f"{domain:08x}:{bus:02x}:{place:02x}.0")
+
+
+def require_chip(chip: Chip, facts: CudaFacts) -> None:
+    """Raises DeviceError for a GPU that is not the chip the code is compiled for."""
+    if facts.chip != f"sm_{chip.capability}":
+        raise DeviceError(f"code is for {chip.name}, the GPU here is {facts.name}, {facts.chip}")
+
+
+def machine_for(chip: Chip) -> Machine:
+    """Returns the machine that a chip's code is made for: the GPU here where it runs the code."""
+    try:
+        facts = describe_gpu().facts
+        require_chip(chip, facts)
+    except DeviceError:
+        return machine_of(chip, None)
+    return machine_of(chip, facts)
+
+
+def machine_of(chip: Chip, facts: CudaFacts | None) -> Machine:
+    """Returns the machine that code is compiled for: the GPU here, or one of which only the chip is known."""
+    unknown = gpu_machine("cuda", chip, "NVIDIA GPU")
+    if facts is None:
+        return unknown
+    return replace(
+        unknown,
+        name=facts.name,
+        processor=f"{facts.name}, CUDA driver {facts.driver_version}",
+        physical_cores=facts.multiprocessors,
+        logical_cores=facts.multiprocessors,
+        l3_bytes=facts.l2_bytes,
+        memory_bytes=facts.memory_bytes,
+    )

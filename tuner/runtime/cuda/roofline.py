@@ -1,0 +1,54 @@
+"""The roofline of a GPU: bytes per second measured by copies, flop per second as NVIDIA documents."""
+
+from tuner.core.device import AbstractDevice
+from tuner.core.errors import TunerError
+from tuner.core.machine import Roofline
+from tuner.runtime.cuda.facts import CudaFacts
+
+# Dense flop of one multiprocessor in one clock, sums in f32 (f64 for f64), tensor or CUDA cores.
+# Chips of which several products differ in this (GeForce adds in f32 at half the speed) are left out.
+# sm_80: NVIDIA A100 whitepaper v1.0, table 3; sm_90: NVIDIA H100 whitepaper v1.04, table 2
+CLOCK_FLOP = {
+    "sm_80": {"f16": 2048, "bf16": 2048, "tf32": 1024, "f32": 128, "f64": 128},
+    "sm_90": {"f16": 4096, "bf16": 4096, "tf32": 2048, "f32": 256, "f64": 256},
+}
+COPY_BYTES = 1 << 30  # many times any cache
+COPIES = 10
+
+
+def gpu_roofline(device: AbstractDevice, facts: CudaFacts, dtype: str) -> Roofline:
+    """Returns both limits. Raises TunerError for a chip without a documented number."""
+    flop_per_s = documented_flop_per_s(facts, dtype)
+    source = f"documented, at {facts.clock_hz / 1e6:.0f} MHz"
+    return Roofline(flop_per_s, copied_bytes_per_s(device, facts.memory_bytes), source)
+
+
+def documented_flop_per_s(facts: CudaFacts, dtype: str) -> float:
+    """Returns the peak at the highest clock. Raises TunerError for a chip that is not in the table."""
+    known = CLOCK_FLOP.get(facts.chip)
+    if known is None:
+        raise TunerError(f"roofline: found {facts.chip}, allowed {', '.join(CLOCK_FLOP)}: no documented peak")
+    return known[dtype] * facts.multiprocessors * facts.clock_hz
+
+
+def copied_bytes_per_s(device: AbstractDevice, memory_bytes: int) -> float:
+    """Returns the bytes read and written per second by the fastest of several copies inside of the GPU."""
+    size = min(COPY_BYTES, memory_bytes // 8 // 256 * 256)
+    stream = device.create_stream()
+    source, target = (device.allocate(size, stream) for _ in range(2))
+    events = start, stop = tuple(device.create_event(is_timed=True) for _ in range(2))
+    device.fill(source, 0, 4, size // 4, stream)
+    taken_s = []
+    for _ in range(COPIES):
+        device.copy(target, source, size, stream)  # while the GPU works on it, the next copy is launched
+        device.record_event(start, stream)
+        device.copy(target, source, size, stream)
+        device.record_event(stop, stream)
+        device.synchronize_event(stop)
+        taken_s.append(device.elapsed_s(start, stop))
+    for event in events:
+        device.destroy_event(event)
+    for address in (source, target):
+        device.free(address, stream)
+    device.destroy_stream(stream)
+    return 2 * size / min(taken_s)

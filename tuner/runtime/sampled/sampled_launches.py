@@ -1,0 +1,70 @@
+"""Runs launches of many blocks by a few of them on the simulator, compared with a reference that does all."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from tuner.core.device_program import DeviceProgram
+from tuner.mlir.lanes.kernels import read_kernels
+from tuner.payload.block_sample import sample
+from tuner.ptx.geometry import Index3
+from tuner.runtime.sampled.launch_copies import LaunchCopies
+from tuner.runtime.sampled.references import (
+    AbstractReference,
+    ComparedElements,
+    InterpretedReference,
+    MatmulReference,
+)
+from tuner.runtime.simulated.kernels import LaunchOutcome, Near, PreparedLaunch
+
+
+@dataclass(frozen=True, eq=False)
+class LaunchSample:
+    """How much of one launch the simulator ran."""
+
+    kernel: str
+    blocks: int  # of the launch
+    simulated: int  # of them
+    reference: str = ""  # that did all of them; "" where the simulator did
+    compared: tuple[ComparedElements, ...] = ()
+
+
+class SampledLaunches:
+    """Samples launches of more blocks than a limit, where something can tell what all blocks would leave.
+
+    What the reference leaves goes on: later launches and the host read that. Others run whole.
+    """
+
+    def __init__(self, program: DeviceProgram, limit: int, note: Callable[[LaunchSample], None]) -> None:
+        """Takes a program with references; ``note`` gets one sample for each launch."""
+        self._limit = limit
+        self._note = note
+        self._references = references_of(program)
+
+    def run(self, launch: PreparedLaunch, near: Near, seed: int | None) -> LaunchOutcome:
+        """Runs a launch. Raises DeviceError of the simulator, CandidateError of the reference."""
+        count, reference = math.prod(launch.grid), self._references.get(launch.name)
+        blocks = self._blocks(launch)
+        if reference is None or len(blocks) >= count or not reference.fits(launch):
+            self._note(LaunchSample(launch.name, count, count))
+            return launch.run(near, seed)
+        copies = LaunchCopies(launch, near)
+        simulation, touched = copies.launch.run(copies.near, seed, blocks)
+        compared = reference.finish(launch, near, blocks, copies, touched)
+        self._note(LaunchSample(launch.name, count, len(blocks), reference.name, compared))
+        return simulation, copies.in_place(touched)
+
+    def _blocks(self, launch: PreparedLaunch) -> tuple[Index3, ...]:
+        """Returns about as many blocks as the limit; sampled along z as well where that has many."""
+        x, y, z = launch.grid
+        blocks = sample((x, y, z), self._limit)
+        return blocks[:: max(1, len(blocks) // max(self._limit, 1) // 2)] if z > 1 else blocks
+
+
+def references_of(program: DeviceProgram) -> Mapping[str, AbstractReference]:
+    """Returns the reference of each kernel that has one."""
+    interpreted = read_kernels(program.reference) if program.reference else {}
+    found: dict[str, AbstractReference] = {}
+    found.update({name: InterpretedReference(kernel) for name, kernel in interpreted.items()})
+    found.update({matmul.name: MatmulReference(matmul) for matmul in program.matmuls})
+    return found

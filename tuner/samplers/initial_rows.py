@@ -1,0 +1,51 @@
+"""The rows proposed before a model decides: the middle of each strategy, then rows far from those tried.
+
+A random row of a large space is far from good as a rule, and two of them tell less than two that are apart.
+The farthest row of all would be a corner, where extremes meet: the farthest of a few drawn at random is none
+(best-candidate sampling, Mitchell 1991, https://doi.org/10.1145/122718.122736).
+"""
+
+import numpy as np
+
+from tuner.samplers.task import SCORED_LIMIT, SearchTask
+
+START_ROWS = 6
+START_ROWS_OF_STRATEGY = 3  # one unlucky row must not end it
+DRAWN = 16  # rows of which the farthest is taken
+
+
+def is_starting(task: SearchTask) -> bool:
+    """Returns whether too few rows were proposed for a model."""
+    return len(task.pool.order) < max(START_ROWS, START_ROWS_OF_STRATEGY * len(task.feasible.index))
+
+
+def start_row(task: SearchTask, rng: np.random.Generator) -> int:
+    """Returns an unseen row of the strategy with the fewest proposals that has one left."""
+    ends = np.cumsum([len(index) for index in task.feasible.index]).tolist()
+    starts = [0, *ends[:-1]]
+    seen = [
+        sum(start <= row < end for row in task.pool.order) for start, end in zip(starts, ends, strict=True)
+    ]
+    left = [place for place, count in enumerate(seen) if starts[place] + count < ends[place]]
+    place = min(left, key=seen.__getitem__)
+    if seen[place] == 0:
+        return _middle(task, rng, starts[place], ends[place])
+    return _far(task, rng, starts[place], ends[place])
+
+
+def _middle(task: SearchTask, rng: np.random.Generator, start: int, end: int) -> int:
+    """Returns the row nearest to the median of every knob."""
+    rows = np.arange(start, end)
+    if len(rows) > SCORED_LIMIT:
+        rows = np.sort(rng.choice(rows, SCORED_LIMIT, replace=False))
+    table = task.table.part(rows)
+    far = table.differences(np.median(table.codes, axis=0).astype(table.codes.dtype))
+    return int(rng.choice(rows[far <= far.min()]))
+
+
+def _far(task: SearchTask, rng: np.random.Generator, start: int, end: int) -> int:
+    """Returns that of some unseen rows which is the farthest from every row proposed."""
+    rows = task.pool.draw(rng, DRAWN, start, end)
+    table = task.table.part(rows)
+    far = np.min([table.differences(task.table.codes[row]) for row in task.pool.order], axis=0)
+    return int(rows[np.argmax(far)])

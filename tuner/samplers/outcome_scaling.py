@@ -1,0 +1,34 @@
+"""The outcomes of a search as numbers that a model can take."""
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from tuner.samplers.proposals import Pool
+
+SLOW_QUANTILE = 0.5  # of the times; slower ones all count as this: how slow a slow row is, matters little
+
+
+def standardized(pool: Pool, rows: list[int]) -> npt.NDArray[np.float64]:
+    """Returns logarithms of times, of mean 0 and deviation 1; failed and pending rows count as slow."""
+    outcomes = [pool.outcomes.get(row) for row in rows]
+    times = [time for time in outcomes if time is not None]
+    least = min((time for time in times if time > 0), default=1.0) / 2  # no time at all has no logarithm
+    slowest = max(times, default=1.0)
+    logs = np.array([math.log(max(least, slowest if time is None else time)) for time in outcomes])
+    logs = np.minimum(logs, np.quantile(logs, SLOW_QUANTILE))
+    deviation = float(logs.std())
+    scaled: npt.NDArray[np.float64] = (logs - logs.mean()) / (deviation if deviation > 0 else 1.0)
+    return scaled
+
+
+def modelled(pool: Pool, count: int, limit: int) -> list[int]:
+    """Returns the first proposals; of more than a limit, the fastest and the latest."""
+    rows = pool.order[:count]
+    if count <= limit:
+        return rows
+    among = set(rows)
+    fastest = [row for row in pool.fastest() if row in among][: limit // 2]
+    kept = {*fastest, *rows[-(limit - limit // 2) :]}
+    return [row for row in rows if row in kept]

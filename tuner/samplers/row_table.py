@@ -1,0 +1,86 @@
+"""The rows of a feasible set as small integers, and how far they are apart."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tuner.space.feasible_set import FeasibleSet
+
+Codes = npt.NDArray[np.signedinteger]  # (rows, columns); -1: the row's strategy has no such knob
+Rows = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float32]
+
+MISSING = 0.5  # where a missing knob stands among its values: in the middle, it says nothing
+
+
+@dataclass(frozen=True)
+class Column:
+    """A knob that varies, or which strategy a row is of."""
+
+    levels: int  # codes are 0 .. levels - 1
+    is_ordinal: bool  # neighbouring codes are similar values
+    is_strategy: bool
+
+    @property
+    def places(self) -> Floats:
+        """Returns where each value stands among all, 0 .. 1; the last one: knob is missing."""
+        return np.append(np.arange(self.levels) / (self.levels - 1), MISSING).astype(np.float32)
+
+    def differences(self, code: int) -> Floats:
+        """Returns how far each value is from one, 0 .. 1; the last one: knob is missing."""
+        if self.is_ordinal:
+            places = self.places
+            ranks_apart: Floats = np.abs(places - places[code])
+            return ranks_apart
+        apart = np.ones(self.levels + 1, np.float32)
+        apart[-1] = MISSING
+        apart[code] = 0.0
+        if code == -1:
+            apart[:-1] = MISSING
+        return apart
+
+    def squares(self, code: int) -> Floats:
+        """Returns squared distances in a space where texts are as far apart as half the range of a number.
+
+        A sum of such squares is a distance, so its correlation is a covariance.
+        """
+        apart = self.differences(code)
+        return apart * apart if self.is_ordinal else 0.5 * apart
+
+
+@dataclass(frozen=True, eq=False)
+class RowTable:
+    """What models and distances see of a feasible set."""
+
+    codes: Codes
+    columns: tuple[Column, ...]
+
+    @classmethod
+    def of(cls, feasible: FeasibleSet) -> "RowTable":
+        """Leaves out what has one value only."""
+        matrix = feasible.matrix()
+        kept = [place for place, levels in enumerate(matrix.levels) if levels > 1]
+        columns = tuple(Column(matrix.levels[place], matrix.is_ordinal[place], place == 0) for place in kept)
+        return cls(matrix.rows if len(kept) == len(matrix.levels) else matrix.rows[:, kept], columns)
+
+    def part(self, rows: Rows) -> "RowTable":
+        """Returns the table of some rows."""
+        return RowTable(self.codes[rows], self.columns)
+
+    def differences(self, codes: Codes) -> Floats:
+        """Returns how far each row is from one that may not be in the table: a sum over the columns."""
+        far = np.zeros(len(self.codes), np.float32)
+        for place, column in enumerate(self.columns):
+            far += column.differences(int(codes[place])).take(self.codes[:, place], mode="wrap")
+        return far
+
+    def squares(self) -> npt.NDArray[np.float64]:
+        """Returns the squared distances of all rows: (columns, rows, rows)."""
+        count = len(self.codes)
+        squares = np.empty((len(self.columns), count, count))
+        for place, column in enumerate(self.columns):
+            distinct, which = np.unique(self.codes[:, place], return_inverse=True)
+            table = np.stack([column.squares(int(code)).take(distinct, mode="wrap") for code in distinct])
+            squares[place] = table[which[:, None], which]
+        return squares

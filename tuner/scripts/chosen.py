@@ -1,0 +1,115 @@
+"""Which strategies a run tries: shipped ones by name, a user's own by the path of their script."""
+
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tuner.core.candidate import Value
+from tuner.core.errors import UsageError
+from tuner.core.problem import Problem
+from tuner.scripts.strategy import TEMPLATE_SUFFIX, Strategy, load_strategy
+from tuner.space.search_space import SearchSpace
+from tuner.space_file.reading import SpaceFile, spaces_for
+
+if TYPE_CHECKING:
+    from tuner.mlir.schedule.schedule import Schedule
+
+PLAIN_SUFFIX = ".mlir"  # a script whose knobs are transform.tune ops
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A strategy as a run's settings store it: ``name``, or ``name=/path/of/script``."""
+
+    name: str
+    path: Path | None = None  # None: the one that is shipped
+
+    @property
+    def text(self) -> str:
+        """Returns the form that is stored."""
+        return self.name if self.path is None else f"{self.name}={self.path}"
+
+    @classmethod
+    def parse(cls, text: str) -> "Chosen":
+        """Reads the stored form."""
+        name, equals, path = text.partition("=")
+        return cls(name, Path(path) if equals else None)
+
+    def load(self) -> Strategy:
+        """Reads the script. Raises UsageError when it cannot."""
+        return load_strategy(self.name, self.path)
+
+
+def choose(words: tuple[str, ...], space_file: SpaceFile) -> tuple[Chosen, ...]:
+    """Reads --strategy words: names of the space file, or paths of scripts; none means the whole file.
+
+    Raises UsageError for a word that is neither.
+    """
+    if not words:
+        return tuple(_named(entry.name, space_file) for entry in space_file.strategies)
+    return tuple(_of_word(word, space_file) for word in dict.fromkeys(words))
+
+
+def spaces(
+    chosen: tuple[Chosen, ...],
+    space_file: SpaceFile,
+    problem: Problem,
+    isa: str,
+    variables: tuple[tuple[str, Value], ...],
+) -> tuple[SearchSpace, ...]:
+    """Returns what each strategy leaves open for the problem. Raises UsageError when none can do it."""
+    known = {entry.name for entry in space_file.strategies}
+    schedules = {one.name: _schedule(one) for one in chosen if _is_plain(one)}
+    declared = {name: schedule.knobs for name, schedule in schedules.items()}
+    in_file = tuple(one.name for one in chosen if one.name in known)
+    found = spaces_for(space_file, problem, isa, variables, in_file, declared) if in_file else ()
+    asserting = (_with_assertions(space, schedules.get(space.strategy)) for space in found)
+    own = (one.name for one in chosen if one.name not in known)
+    return (*asserting, *(_own_space(name, schedules[name], variables) for name in own))
+
+
+def _of_word(word: str, space_file: SpaceFile) -> Chosen:
+    if any(entry.name == word for entry in space_file.strategies):
+        return _named(word, space_file)
+    if not word.endswith((PLAIN_SUFFIX, TEMPLATE_SUFFIX)):
+        known = ", ".join(entry.name for entry in space_file.strategies)
+        raise UsageError(f"strategy: found {word!r}, allowed {known}, or the path of a .mlir script")
+    path = Path(word).absolute()
+    name = re.sub(r"\W", "_", path.name.removesuffix(TEMPLATE_SUFFIX).removesuffix(PLAIN_SUFFIX))
+    chosen = Chosen(name, path)
+    if not _is_plain(chosen) and all(entry.name != name for entry in space_file.strategies):
+        raise UsageError(
+            f"strategy {word!r}: found no knobs for it in {space_file.name}, "
+            f"allowed a template that strategies.{name} describes"
+        )
+    chosen.load()
+    return chosen
+
+
+def _named(name: str, space_file: SpaceFile) -> Chosen:
+    path = space_file.script(name)
+    return Chosen(name, None if path is None else path.absolute())
+
+
+def _is_plain(chosen: Chosen) -> bool:
+    return chosen.path is not None and not chosen.path.name.endswith(TEMPLATE_SUFFIX)
+
+
+def _schedule(chosen: Chosen) -> "Schedule":
+    from tuner.mlir.schedule.schedule import Schedule
+
+    strategy = chosen.load()
+    return Schedule(strategy.text, strategy.path.name)
+
+
+def _own_space(name: str, schedule: "Schedule", variables: tuple[tuple[str, Value], ...]) -> SearchSpace:
+    """Returns the space of a script that the file does not describe."""
+    return SearchSpace(name, schedule.knobs, schedule.constraints + schedule.idle, variables)
+
+
+def _with_assertions(space: SearchSpace, schedule: "Schedule | None") -> SearchSpace:
+    """Adds what the script itself asserts of its knobs to what the file says."""
+    if schedule is None:
+        return space
+    return replace(space, constraints=space.constraints + schedule.constraints)

@@ -1,0 +1,43 @@
+"""The script that a problem gets where nobody tuned it: the first that the search space would try."""
+
+from tuner.core.candidate import Candidate
+from tuner.core.errors import UsageError
+from tuner.core.machine import Machine, variables_of
+from tuner.core.problem import Problem
+from tuner.core.target import Script
+from tuner.scripts.chosen import choose, spaces
+from tuner.scripts.strategy import Binder
+from tuner.space.feasible_set import FeasibleSet
+from tuner.space.search_space import SearchSpace
+from tuner.space_file.reading import default_space_file, load_space_file
+
+
+def default_script(problem: Problem, machine: Machine) -> Script | None:
+    """Binds the first point of the shipped search space that is feasible for a problem on a machine.
+
+    Points that the file wants tried first come before any other. None where no strategy can do the problem.
+    """
+    space_file = load_space_file(default_space_file())
+    chosen = choose((), space_file)
+    variables = variables_of(problem, machine, threads=1)
+    try:
+        able = spaces(chosen, space_file, problem, machine.isa, variables)
+    except UsageError:
+        return None  # the type, or the layout, is nobody's
+    point = _first(able, tuple(point for entry in space_file.strategies for point in entry.first))
+    strategies = tuple(one.load() for one in chosen)
+    return None if point is None else Binder(strategies, problem, variables, threads=1).bind(point)
+
+
+def _first(able: tuple[SearchSpace, ...], wanted: tuple[Candidate, ...]) -> Candidate | None:
+    for space in able:
+        for point in wanted:
+            if space.contains(point) and not (space.violated(point) or space.demoted_by(point)):
+                return point
+    for space in able:
+        try:
+            feasible = FeasibleSet.of((space,))
+            return feasible.candidate(int(feasible.is_preferred.argmax()))
+        except UsageError:
+            continue  # this strategy has no point for the problem; another may
+    return None

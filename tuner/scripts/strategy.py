@@ -1,0 +1,147 @@
+"""A strategy: a transform script with its knobs left open, and the binding of a candidate to it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import jinja2
+import jinja2.sandbox
+
+from tuner.core.candidate import Candidate, Value
+from tuner.core.errors import CandidateError, Stage
+from tuner.core.problem import Problem
+from tuner.core.target import Script
+from tuner.payload.cpu import panels_comment, partition
+from tuner.text_file import read_text
+
+if TYPE_CHECKING:
+    from tuner.mlir.schedule.schedule import Schedule
+
+TEMPLATE_SUFFIX = ".mlir.j2"
+OWN_DIALECT = "tuner."  # prefix of this project's transform ops, which stock mlir-opt does not know
+SCRIPT_LIMIT = 4 * 2**20  # characters of a bound script; a template that writes more is broken
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """One transform script with open knobs: a Jinja2 template, or plain MLIR with ``transform.tune`` ops."""
+
+    name: str
+    path: Path
+    text: str
+
+    @property
+    def is_template(self) -> bool:
+        """Returns whether knobs are bound by Jinja2; otherwise they are read from the IR."""
+        return self.path.name.endswith(TEMPLATE_SUFFIX)
+
+
+def strategy_folder() -> Path:
+    """Returns the folder of the strategies that are shipped."""
+    return Path(str(files("tuner") / "strategies"))
+
+
+def load_strategy(name: str, path: Path | None = None) -> Strategy:
+    """Reads a shipped strategy by name, or any template or ``.mlir`` file by path. Raises UsageError."""
+    source = path or strategy_folder() / f"{name}{TEMPLATE_SUFFIX}"
+    return Strategy(name, source, read_text(source, f"the script of strategy {name}"))
+
+
+@dataclass(frozen=True)
+class Binder:
+    """Binds candidates of one problem, machine and number of threads to their strategies' scripts."""
+
+    strategies: tuple[Strategy, ...]
+    problem: Problem
+    variables: tuple[tuple[str, Value], ...]  # sizes and device limits, as constraints see them
+    threads: int
+    _templates: dict[str, jinja2.Template] = field(default_factory=dict, repr=False, compare=False)
+
+    def bind(self, candidate: Candidate) -> Script:
+        """Returns plain MLIR text. Raises CandidateError(BIND) for a template that fails or is not here."""
+        strategy = next((s for s in self.strategies if s.name == candidate.strategy), None)
+        if strategy is None:
+            raise CandidateError(Stage.BIND, f"no strategy {candidate.strategy!r} in this run")
+        if strategy.is_template:
+            text = self._render(strategy, candidate)
+        else:
+            text = self._schedules[strategy.name].select(candidate)
+        return Script.of(text)
+
+    def _template_of(self, strategy: Strategy) -> jinja2.Template:
+        """Compiles a template once: that takes ten times as long as rendering it."""
+        if strategy.name not in self._templates:
+            environment = self._environments[strategy.path.parent]
+            self._templates[strategy.name] = environment.from_string(strategy.text)
+        return self._templates[strategy.name]
+
+    @cached_property
+    def _environments(self) -> dict[Path, jinja2.Environment]:
+        """Returns an environment per folder: its strategies share what they import, compiled once as well."""
+        return {folder: _environment(folder) for folder in {each.path.parent for each in self.strategies}}
+
+    @cached_property
+    def _schedules(self) -> "dict[str, Schedule]":
+        """Returns the plain scripts, parsed once: binding a template needs no compiler."""
+        from tuner.mlir.schedule.schedule import Schedule
+
+        plain = (strategy for strategy in self.strategies if not strategy.is_template)
+        return {strategy.name: Schedule(strategy.text, strategy.path.name) for strategy in plain}
+
+    def _render(self, strategy: Strategy, candidate: Candidate) -> str:
+        knobs = dict(candidate.choices)
+        panels = partition(self.problem, self.threads, str(knobs.get("split", "none")), _multiple(knobs))
+        functions = {panel.entry: {"name": panel.entry, "m": panel.m, "n": panel.n} for panel in panels}
+        values = dict(self.variables) | _element_words(self.problem, dict(self.variables)) | knobs
+        try:
+            parts = self._template_of(strategy).generate(**values, panels=list(functions.values()))
+            body = _join(parts)
+        except Exception as error:  # a template is a program: it may raise anything
+            raise CandidateError(Stage.BIND, f"{strategy.path.name}: {_one_line(error)}") from error
+        header = panels_comment(panels) + "\n" if len(panels) > 1 else ""
+        return header + body.strip() + "\n"
+
+
+def _join(parts: Iterator[str]) -> str:
+    """Joins what a template writes, and stops it when that is too much."""
+    body, size = [], 0
+    for part in parts:
+        body.append(part)
+        size += len(part)
+        if size > SCRIPT_LIMIT:
+            raise ValueError(f"script of more than {SCRIPT_LIMIT} characters")
+    return "".join(body)
+
+
+def _multiple(knobs: dict[str, Value]) -> int:
+    """Returns the elements that a panel is a multiple of: register tiles are not cut."""
+    knob = knobs.get("tile_n" if knobs.get("split") == "n" else "tile_m", 1)
+    return knob if isinstance(knob, int) else 1
+
+
+def _element_words(problem: Problem, variables: dict[str, Value]) -> dict[str, Value]:
+    """Returns what templates need of the element types: names, zeros, elements of C per register."""
+    return {
+        "dtype": problem.dtype,
+        "accumulator": problem.accumulator,
+        "zero_in": f"0.0 : {problem.stored_dtype}",
+        "zero_out": f"0.0 : {problem.accumulator}",
+        "lanes": int(variables.get("vector_bytes", 16)) // problem.output_bytes,
+    }
+
+
+def _environment(folder: Path) -> jinja2.Environment:
+    """Returns a sandbox: a hostile template reaches neither internals of Python nor files elsewhere."""
+    loader = jinja2.FileSystemLoader([folder, strategy_folder()])
+    return jinja2.sandbox.SandboxedEnvironment(
+        loader=loader,
+        undefined=jinja2.StrictUndefined,
+        autoescape=False,  # MLIR, not HTML
+    )
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())[:300] or type(error).__name__

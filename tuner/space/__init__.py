@@ -1,0 +1,1 @@
+"""Knobs, constraints, the feasible set and its rows."""

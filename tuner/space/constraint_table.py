@@ -1,0 +1,127 @@
+"""A constraint made quick: the truth of every combination of its knobs, looked up instead of computed.
+
+A constraint names a few knobs of a few choices each, while a block has many rows. Where its knobs have too
+many combinations, it is evaluated on the rows.
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tuner.core.errors import UsageError
+from tuner.space.expression import Expression
+from tuner.space.search_space import SearchSpace
+
+Truth = npt.NDArray[np.bool_]
+Picks = Mapping[int, npt.NDArray[np.integer]]  # knob -> which choice, for each row
+
+TABLE_LIMIT = (
+    1 << 16
+)  # combinations looked up: evaluating them takes a millisecond, and they stay in the cache
+
+
+@dataclass(frozen=True, eq=False)
+class ConstraintTable:
+    """Which combinations of some knobs' choices are allowed."""
+
+    knobs: tuple[int, ...]  # by their place in the space
+    truth: Truth  # one axis per knob
+
+    def holds(self, picks: Picks) -> Truth:
+        """Returns the truth for each row."""
+        return self.truth.ravel().take(self._flat(picks, self.knobs, self.truth.shape))
+
+    def holds_for_each(self, picks: Picks, last: int) -> Truth:
+        """Returns (rows, choices of the knob ``last``): the truth for each row with each of them."""
+        axis = self.knobs.index(last)
+        others = self.knobs[:axis] + self.knobs[axis + 1 :]
+        moved = np.moveaxis(self.truth, axis, -1)
+        flat = self._flat(picks, others, moved.shape[:-1])
+        return np.ascontiguousarray(moved).reshape(-1, moved.shape[-1]).take(flat, axis=0)
+
+    def joined(self, other: "ConstraintTable") -> "ConstraintTable":
+        """Returns the combinations that both allow."""
+        knobs = tuple(sorted({*self.knobs, *other.knobs}))
+        return ConstraintTable(knobs, _spread(self, knobs) & _spread(other, knobs))
+
+    def size_with(self, other: "ConstraintTable") -> int:
+        """Returns the combinations that the joined table would have."""
+        sizes = dict(zip(self.knobs, self.truth.shape, strict=True))
+        return math.prod((sizes | dict(zip(other.knobs, other.truth.shape, strict=True))).values())
+
+    @staticmethod
+    def _flat(picks: Picks, knobs: tuple[int, ...], shape: tuple[int, ...]) -> npt.NDArray[np.intp]:
+        if not knobs:
+            return np.zeros(_rows(picks), np.intp)
+        flat = picks[knobs[0]].astype(np.intp)
+        for knob, size in zip(knobs[1:], shape[1:], strict=True):
+            flat *= size
+            flat += picks[knob]
+        return flat
+
+
+@dataclass(frozen=True, eq=False)
+class Rule:
+    """A constraint of a space over its knobs. Made by ``of``."""
+
+    space: SearchSpace
+    constraint: Expression
+    knobs: tuple[int, ...]  # that it names, by their place in the space
+    table: ConstraintTable | None  # None: too many combinations, or one of them cannot be evaluated
+
+    @classmethod
+    def of(cls, space: SearchSpace, constraint: Expression) -> "Rule":
+        """Evaluates the constraint on every combination of its knobs where they are few."""
+        knobs = tuple(place for place, name in enumerate(space.names) if name in constraint.names)
+        shape = tuple(len(space.knobs[knob].choices) for knob in knobs)
+        if math.prod(shape) > TABLE_LIMIT:
+            return cls(space, constraint, knobs, None)
+        rows = math.prod(shape)
+        every = dict(zip(knobs, np.indices(shape).reshape(len(shape), rows), strict=True))
+        try:
+            truth = evaluated(space, constraint, every, rows)
+        except UsageError:  # perhaps only where another constraint rejects: then it is never asked for
+            return cls(space, constraint, knobs, None)
+        return cls(space, constraint, knobs, ConstraintTable(knobs, truth.reshape(shape)))
+
+    def holds(self, picks: Picks) -> Truth:
+        """Returns the truth for each row. Raises UsageError where it cannot be evaluated."""
+        if self.table is not None:
+            return self.table.holds(picks)
+        return evaluated(self.space, self.constraint, picks, _rows(picks))
+
+
+def evaluated(space: SearchSpace, constraint: Expression, picks: Picks, rows: int) -> Truth:
+    """Evaluates a constraint on every row. Raises UsageError where it cannot."""
+    columns = {
+        space.knobs[knob].name: np.array(space.knobs[knob].choices)[column]
+        for knob, column in picks.items()
+        if space.knobs[knob].name in constraint.names
+    }
+    truth = constraint.evaluate({**dict(space.variables), **columns})
+    return np.broadcast_to(np.asarray(truth) != 0, (rows,))
+
+
+def join_tables(tables: Iterable[ConstraintTable]) -> tuple[ConstraintTable, ...]:
+    """Joins tables into fewer while they stay small: one look-up then answers for several constraints."""
+    joined: list[ConstraintTable] = []
+    for table in tables:
+        place = next((n for n, one in enumerate(joined) if one.size_with(table) <= TABLE_LIMIT), None)
+        if place is None:
+            joined.append(table)
+        else:
+            joined[place] = joined[place].joined(table)
+    return tuple(joined)
+
+
+def _spread(table: ConstraintTable, knobs: tuple[int, ...]) -> Truth:
+    """Returns the truth with an axis for each of the knobs."""
+    sizes = dict(zip(table.knobs, table.truth.shape, strict=True))
+    return table.truth.reshape([sizes.get(knob, 1) for knob in knobs])
+
+
+def _rows(picks: Picks) -> int:
+    return len(next(iter(picks.values()))) if picks else 1

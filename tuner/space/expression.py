@@ -1,0 +1,161 @@
+"""Constraint text as a value: checked against a whitelist, evaluated by walking its tree, never executed."""
+
+import ast
+import warnings
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from tuner.core.errors import UsageError
+from tuner.space.operators import ARITHMETIC, COMPARISONS
+
+if TYPE_CHECKING:
+    from tuner.space.partial_arithmetic import Operand
+
+LENGTH_LIMIT = 1000  # characters of an expression
+DEPTH_LIMIT = 40  # nested parts of an expression
+EXPONENT_LIMIT = 16  # exponents are literal: they bound the size of a result before it is computed
+
+ALLOWED = (
+    "names, numbers, 'text', + - * // / %, ** by a literal up to 16, comparisons, in ('a', 'b'), "
+    "and, or, not, a if b else c, min(), max(), abs(), ceil_div(a, b)"
+)
+ARGUMENTS = {"min": (2, 8), "max": (2, 8), "abs": (1, 1), "ceil_div": (2, 2)}  # fewest, most
+
+
+@dataclass(frozen=True)
+class Expression:
+    """One constraint over knobs, sizes, element bytes and device limits. Made by ``parse``."""
+
+    text: str
+    where: str = field(compare=False)  # file and key path, for messages
+    names: frozenset[str] = field(compare=False)  # every name it uses
+    tree: ast.expr = field(compare=False, repr=False)  # whitelisted nodes only
+
+    def evaluate(self, values: "Mapping[str, Operand]") -> "Operand":
+        """Returns the value, point by point where some values are numpy columns.
+
+        Where a division by zero decides, the result is False (or 0): a constraint does not hold there.
+        Raises UsageError for an unknown name, or text where only numbers make sense.
+        """
+        from tuner.space import evaluation
+
+        self.require(values)
+        try:
+            return evaluation.evaluate(self.tree, values).filled()
+        except (TypeError, OverflowError) as error:
+            raise UsageError(
+                f"{self.where}: {self.text!r}: found {error}, allowed arithmetic on numbers below 2**1024, "
+                "== != in on texts"
+            ) from None
+
+    def require(self, known: Collection[str]) -> None:
+        """Raises UsageError when the expression uses a name that is not among ``known``."""
+        unknown = sorted(self.names - set(known))
+        if unknown:
+            raise UsageError(
+                f"{self.where}: {self.text!r}: found unknown name {unknown[0]!r}, "
+                f"allowed {', '.join(sorted(known))}"
+            )
+
+
+def parse(text: str, where: str) -> Expression:
+    """Reads one expression. Raises UsageError for anything outside the whitelist; executes nothing."""
+    if len(text) > LENGTH_LIMIT:
+        raise UsageError(f"{where}: found an expression of {len(text)} characters, allowed {LENGTH_LIMIT}")
+    line = " ".join(text.split())
+    tree = _syntax_tree(line, where)
+    _check_depth(tree, where)
+    _check(tree, line, where)
+    return Expression(line, where, _names(tree), tree)
+
+
+def _names(tree: ast.expr) -> frozenset[str]:
+    """Returns the names that need a value: all but those of called functions."""
+    nodes = list(ast.walk(tree))
+    called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
+    return frozenset(node.id for node in nodes if isinstance(node, ast.Name) and id(node) not in called)
+
+
+def _syntax_tree(line: str, where: str) -> ast.expr:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # "1or 2" warns and would print
+        try:
+            return ast.parse(line, mode="eval").body
+        except (SyntaxError, ValueError, Warning, RecursionError, MemoryError) as error:
+            reason = error.msg if isinstance(error, SyntaxError) else str(error)
+            raise UsageError(
+                f"{where}: found {_short(line)}, which is no expression ({reason}), allowed {ALLOWED}"
+            ) from None
+
+
+def _check_depth(tree: ast.expr, where: str) -> None:
+    level: list[ast.AST] = [tree]
+    depth = 0
+    while level:
+        depth += 1
+        if depth > DEPTH_LIMIT:
+            raise UsageError(f"{where}: found an expression nested deeper, allowed {DEPTH_LIMIT} levels")
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
+
+
+def _check(node: ast.expr, line: str, where: str) -> None:
+    """Raises UsageError unless the node and all below it are whitelisted."""
+    parts = _parts(node)
+    if parts is None:
+        found = ast.get_source_segment(line, node) or type(node).__name__
+        raise UsageError(f"{where}: found {_short(found)}, allowed {ALLOWED}")
+    for part in parts:
+        _check(part, line, where)
+
+
+def _parts(node: ast.expr) -> list[ast.expr] | None:
+    """Returns the parts of a whitelisted node, None for any other."""
+    match node:
+        case ast.Name():
+            return []
+        case ast.Constant(value=value):
+            return [] if _is_literal(value) else None
+        case ast.BinOp(left, ast.Pow(), ast.Constant(value=int(exponent))):
+            is_small = not isinstance(exponent, bool) and exponent <= EXPONENT_LIMIT
+            return [left] if is_small else None
+        case ast.BinOp(left, sign, right):
+            is_known = type(sign) in ARITHMETIC and not isinstance(sign, ast.Pow)
+            return [left, right] if is_known else None
+        case ast.UnaryOp(ast.Not() | ast.USub() | ast.UAdd(), operand):
+            return [operand]
+        case ast.BoolOp(_, operands):
+            return operands
+        case ast.IfExp(test, then, other):
+            return [test, then, other]
+        case ast.Call(ast.Name(name), arguments, []) if name in ARGUMENTS:
+            fewest, most = ARGUMENTS[name]
+            return arguments if fewest <= len(arguments) <= most else None
+        case ast.Compare(left, signs, rights):
+            return _compared(left, signs, rights)
+    return None
+
+
+def _compared(left: ast.expr, signs: list[ast.cmpop], rights: list[ast.expr]) -> list[ast.expr] | None:
+    """Returns the compared parts; ``in`` may only come last, before a tuple of literals."""
+    if not all(type(sign) in COMPARISONS for sign in signs[:-1]):
+        return None
+    if not isinstance(signs[-1], ast.In | ast.NotIn):
+        return [left, *rights] if type(signs[-1]) in COMPARISONS else None
+    members = rights[-1].elts if isinstance(rights[-1], ast.Tuple | ast.List) else []
+    is_literal = bool(members) and all(_is_literal_node(member) for member in members)
+    return [left, *rights[:-1], *members] if is_literal else None
+
+
+def _is_literal(value: object) -> bool:
+    is_finite = not isinstance(value, float) or abs(value) < float("inf")
+    return type(value) in (int, float, str) and is_finite
+
+
+def _is_literal_node(node: ast.expr) -> bool:
+    bare = node.operand if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) else node
+    return isinstance(bare, ast.Constant) and _is_literal(bare.value)
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 60 else text[:57] + "...")

@@ -1,0 +1,240 @@
+"""The combinations of knobs that satisfy every constraint, over one or several strategies, as rows.
+
+Rows are numbered strategy after strategy, in the order given; within a strategy in the order of the choices
+in the file, the last knob varying fastest. Of a strategy that allows too many, the rows are a fixed sample:
+see ``row_sample``.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from tuner.core.candidate import Candidate, Value
+from tuner.core.errors import UsageError
+from tuner.space import enumeration
+from tuner.space.expression import Expression
+from tuner.space.row_keys import Indices, RowKeys
+from tuner.space.row_sample import ROWS_LIMIT, SAMPLE_ROWS, Rows, rows_of
+from tuner.space.search_space import SearchSpace
+
+EXACT_LIMIT = 5_000_000  # combinations that are all visited to count the rejected
+SAMPLE_SIZE = 200_000  # combinations visited to estimate the counts of a larger set
+SAMPLE_SEED = 20_260_101  # fixed: equal spaces give equal estimates
+
+
+@dataclass(frozen=True, eq=False)
+class Matrix:
+    """The rows of a feasible set as integers, for samplers that model what they see."""
+
+    rows: npt.NDArray[np.signedinteger]  # (rows, columns), column after column in memory; -1: no such knob
+    names: tuple[str, ...]  # "strategy", then every knob in the order it is met
+    is_ordinal: tuple[bool, ...]  # per column: neighbouring integers are similar values
+    levels: tuple[int, ...]  # per column: integers are 0 .. levels - 1
+
+
+@dataclass(frozen=True, eq=False)
+class FeasibleSet:
+    """Every allowed combination of knobs for one problem, or a sample of them. Made by ``of``."""
+
+    spaces: tuple[SearchSpace, ...]
+    sets: tuple[Rows, ...]  # per strategy
+
+    @classmethod
+    def of(cls, spaces: tuple[SearchSpace, ...], always: tuple[Candidate, ...] = ()) -> "FeasibleSet":
+        """Enumerates the sets; where that is too much, samples them, the allowed ones of ``always`` included.
+
+        Raises UsageError when nothing is allowed, with the constraint to blame.
+        """
+        sets: list[Rows] = []
+        for space in spaces:
+            limit = max(SAMPLE_ROWS, ROWS_LIMIT - sum(len(rows.index) for rows in sets))
+            sets.append(rows_of(space, limit, _indices(space, always)))
+        feasible = cls(spaces, tuple(sets))
+        if feasible.rows == 0:
+            raise UsageError("; ".join(_why_empty(space) for space in spaces) or "no strategy is given")
+        return feasible
+
+    @property
+    def index(self) -> tuple[Indices, ...]:
+        """Returns per strategy (rows, knobs): which choice of each knob."""
+        return tuple(rows.index for rows in self.sets)
+
+    @property
+    def rows(self) -> int:
+        """Returns the number of combinations to choose among."""
+        return sum(len(rows.index) for rows in self.sets)
+
+    @property
+    def total(self) -> int:
+        """Returns the number of allowed combinations: ``rows``, or an estimate where rows are a sample."""
+        return sum(rows.total for rows in self.sets)
+
+    @property
+    def is_sample(self) -> bool:
+        """Returns whether there are more allowed combinations than rows."""
+        return any(rows.is_sample for rows in self.sets)
+
+    @property
+    def cartesian(self) -> int:
+        """Returns the number of combinations, allowed or not."""
+        return sum(space.cartesian for space in self.spaces)
+
+    @property
+    def is_estimate(self) -> bool:
+        """Returns whether ``rejected`` is estimated from a sample."""
+        return self.is_sample or any(space.cartesian > EXACT_LIMIT for space in self.spaces)
+
+    @cached_property
+    def _ends(self) -> npt.NDArray[np.int64]:
+        return np.cumsum([len(index) for index in self.index])
+
+    def candidate(self, row: int) -> Candidate:
+        """Returns the row's choices. Raises IndexError outside ``0 .. rows - 1``."""
+        if not 0 <= row < self.rows:
+            raise IndexError(f"row {row} of {self.rows}")
+        which = int(np.searchsorted(self._ends, row, side="right"))
+        space, index = self.spaces[which], self.index[which]
+        picks = index[row - (int(self._ends[which]) - len(index))]
+        values = {knob.name: knob.choices[int(pick)] for knob, pick in zip(space.knobs, picks, strict=True)}
+        return Candidate.of(space.strategy, values)
+
+    def row_of(self, candidate: Candidate) -> int | None:
+        """Returns the candidate's row; None when it is not allowed here."""
+        for space, index, end in zip(self.spaces, self.index, self._ends, strict=True):
+            if space.contains(candidate):
+                place = _find(space, index, dict(candidate.choices))
+                return None if place is None else int(end) - len(index) + place
+        return None
+
+    @cached_property
+    def is_preferred(self) -> npt.NDArray[np.bool_]:
+        """Returns by row whether it meets all preferences of its strategy: the others are tried last."""
+        pairs = zip(self.spaces, self._broken, strict=True)
+        return np.concatenate([broken == len(space.preferences) for space, broken in pairs])
+
+    @cached_property
+    def _broken(self) -> tuple[npt.NDArray[np.intp], ...]:
+        """Returns per strategy the place of the first preference that each row breaks."""
+        pairs = zip(self.spaces, self.index, strict=True)
+        return tuple(enumeration.first_broken_preference(space, index) for space, index in pairs)
+
+    def part(self, is_in: npt.NDArray[np.bool_]) -> "FeasibleSet":
+        """Returns some of the rows as a set of their own, in the same order."""
+        if is_in.all():
+            return self
+        index = [rows.index[is_in[part]] for rows, part in zip(self.sets, self._parts(), strict=True)]
+        return FeasibleSet(self.spaces, tuple(Rows(each, len(each), self.is_sample) for each in index))
+
+    def violated(self, candidate: Candidate) -> Expression | None:
+        """Returns the first constraint that rejects the candidate; None when none does.
+
+        Raises UsageError when the candidate is no combination of choices of these strategies.
+        """
+        return self._space_of(candidate).violated(candidate)
+
+    def demoted_by(self, candidate: Candidate) -> Expression | None:
+        """Returns the first preference that the candidate breaks; raises as ``violated``."""
+        return self._space_of(candidate).demoted_by(candidate)
+
+    def _space_of(self, candidate: Candidate) -> SearchSpace:
+        for space in self.spaces:
+            if space.contains(candidate):
+                return space
+        known = ", ".join(f"{space.strategy}({', '.join(space.names)})" for space in self.spaces)
+        raise UsageError(f"candidate: found {candidate.text}, allowed the choices of {known}")
+
+    def rejected(self) -> dict[str, int]:
+        """Counts per constraint the combinations that it is the first, in file order, to reject."""
+        counts: dict[str, int] = {}
+        for space, rows in zip(self.spaces, self.sets, strict=True):
+            for text, count in _rejected(space, rows.total):
+                counts[text] = counts.get(text, 0) + count
+        return counts
+
+    def demoted(self) -> dict[str, int]:
+        """Counts per preference the rows that it is the first, in file order, to demote."""
+        counts: dict[str, int] = {}
+        for space, broken in zip(self.spaces, self._broken, strict=True):
+            for place, preference in enumerate(space.preferences):
+                count = int(np.count_nonzero(broken == place))
+                counts[preference.text] = counts.get(preference.text, 0) + count
+        return counts
+
+    def matrix(self) -> Matrix:
+        """Returns the rows as integers: numbers by rank among all values of the knob, texts by code."""
+        levels = self._levels()
+        is_ordinal = (False, *(all(isinstance(v, int) for v in values) for values in levels.values()))
+        cardinality = (len(self.spaces), *(len(values) for values in levels.values()))
+        dtype = np.int16 if max(cardinality) < 2**15 else np.int32
+        columns = np.empty((len(cardinality), self.rows), dtype)
+        columns[0] = np.repeat(np.arange(len(self.spaces), dtype=dtype), [len(each) for each in self.index])
+        for place, (name, values) in enumerate(levels.items(), start=1):
+            for part, codes in zip(self._parts(), self._codes(name, values), strict=True):
+                columns[place, part] = codes
+        return Matrix(columns.T, ("strategy", *levels), is_ordinal, cardinality)
+
+    def _parts(self) -> Iterator[slice]:
+        """Yields the rows of each strategy."""
+        for index, end in zip(self.index, self._ends, strict=True):
+            yield slice(int(end) - len(index), int(end))
+
+    def _levels(self) -> dict[str, list[Value]]:
+        """Returns the values of each knob over all strategies: numbers in order, then texts."""
+        met: dict[str, set[Value]] = {}
+        for knob in (knob for space in self.spaces for knob in space.knobs):
+            met.setdefault(knob.name, set()).update(knob.choices)
+        return {name: sorted(met[name], key=lambda v: (isinstance(v, str), v)) for name in met}
+
+    def _codes(self, name: str, values: list[Value]) -> Iterator[npt.NDArray[np.int32]]:
+        for space, index in zip(self.spaces, self.index, strict=True):
+            if name not in space.names:
+                yield np.full(1, -1, np.int32)  # for all of them
+                continue
+            place = space.names.index(name)
+            code = np.array([values.index(choice) for choice in space.knobs[place].choices], np.int32)
+            yield code[index[:, place]]
+
+
+def _find(space: SearchSpace, index: Indices, values: dict[str, Value]) -> int | None:
+    """Narrows the sorted rows knob by knob."""
+    low, high = 0, len(index)
+    for place, knob in enumerate(space.knobs):
+        pick = knob.choices.index(values[knob.name])
+        column = index[:, place]  # bisect, not searchsorted: that would copy a column whose type differs
+        low, high = bisect_left(column, pick, low, high), bisect_right(column, pick, low, high)
+    return low if low < high else None
+
+
+def _indices(space: SearchSpace, candidates: tuple[Candidate, ...]) -> Indices:
+    """Returns the rows of those candidates that the strategy allows."""
+    own = [each for each in candidates if space.contains(each) and space.violated(each) is None]
+    rows = [[knob.choices.index(dict(each.choices)[knob.name]) for knob in space.knobs] for each in own]
+    return np.array(rows, RowKeys(space).dtype).reshape(len(own), len(space.knobs))
+
+
+def _why_empty(space: SearchSpace) -> str:
+    """Names the first constraint, in file order, after which nothing is left."""
+    for count, constraint in enumerate(space.constraints, start=1):
+        if not enumeration.is_possible(space, space.constraints[:count]):
+            return (
+                f"{constraint.where}: {constraint.text!r} leaves strategy {space.strategy} no combination "
+                f"of {space.cartesian}, allowed at least one"
+            )
+    raise AssertionError(f"{space.strategy} is not empty")
+
+
+def _rejected(space: SearchSpace, feasible: int) -> list[tuple[str, int]]:
+    """Counts first violations: exactly when all combinations can be visited, else from a fixed sample."""
+    if space.cartesian <= EXACT_LIMIT:
+        counts = enumeration.first_violations(space, enumeration.cartesian_blocks(space)).astype(object)
+    else:
+        drawn = enumeration.cartesian_sample(space, SAMPLE_SIZE, np.random.default_rng(SAMPLE_SEED))
+        seen = enumeration.first_violations(space, iter((drawn,)))
+        share = (space.cartesian - feasible) / max(1, int(seen.sum()))
+        counts = np.array([round(share * int(count)) for count in seen], object)
+    texts = (constraint.text for constraint in space.constraints)
+    return [(text, int(count)) for text, count in zip(texts, counts, strict=True)]

@@ -1,0 +1,82 @@
+"""A row of a search space as a number: the digits are the choices, the last knob's the least significant."""
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from tuner.space.search_space import SearchSpace
+
+Indices = npt.NDArray[np.unsignedinteger]  # (rows, knobs): which choice of each knob
+Keys = npt.NDArray[np.uint64]  # (words, rows); one word unless the space has 2**63 combinations and more
+
+WORD_LIMIT = 2**63  # combinations that one word numbers
+DECODED_ROWS = 1 << 17  # at once: they stay in the cache
+
+
+class RowKeys:
+    """Turns rows into keys and back. Equal order: rows sorted by key have the last knob varying fastest."""
+
+    def __init__(self, space: SearchSpace) -> None:
+        self.sizes = tuple(len(knob.choices) for knob in space.knobs)
+        self._words = _words(self.sizes)
+        self._places = {
+            knob: (word, math.prod(self.sizes[knob + 1 : stop]))
+            for word, (start, stop) in enumerate(self._words)
+            for knob in range(start, stop)
+        }
+
+    @property
+    def dtype(self) -> type[np.unsignedinteger]:
+        """Returns the narrowest type that holds the choices of every knob."""
+        largest = max(self.sizes, default=1)
+        return np.uint8 if largest <= 2**8 else np.uint16 if largest <= 2**16 else np.uint32
+
+    def root(self) -> Keys:
+        """Returns the key of one row that chooses nothing yet."""
+        return np.zeros((len(self._words), 1), np.uint64)
+
+    def chosen(self, keys: Keys, knob: int, picks: npt.NDArray[np.integer]) -> Keys:
+        """Returns the keys of rows that now choose ``picks`` for a knob that they left open."""
+        word, stride = self._places[knob]
+        keys[word] += picks.astype(np.uint64) * np.uint64(stride)
+        return keys
+
+    def encode(self, index: Indices) -> Keys:
+        """Returns the keys of whole rows."""
+        keys = np.zeros((len(self._words), len(index)), np.uint64)
+        for knob in range(len(self.sizes)):
+            keys = self.chosen(keys, knob, index[:, knob])
+        return keys
+
+    def decode(self, keys: Keys) -> Indices:
+        """Returns the rows, column after column in memory."""
+        columns = np.empty((len(self.sizes), keys.shape[1]), self.dtype)
+        for start in range(0, keys.shape[1], DECODED_ROWS):
+            part = slice(start, start + DECODED_ROWS)
+            for word, (first, last) in enumerate(self._words):
+                rest = keys[word, part]
+                for knob in reversed(range(first, last)):
+                    quotient = rest // np.uint64(self.sizes[knob])
+                    columns[knob, part] = rest - quotient * np.uint64(self.sizes[knob])
+                    rest = quotient
+        return columns.T
+
+
+def sort_keys(keys: Keys) -> Keys:
+    """Returns the keys in ascending order."""
+    if len(keys) == 1:
+        keys.sort(axis=1)
+        return keys
+    return keys[:, np.lexsort(keys[::-1])]  # lexsort takes the most significant word last
+
+
+def _words(sizes: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
+    """Returns (first knob, end) of each word: as many knobs as one word numbers. At least one word."""
+    words: list[tuple[int, int]] = []
+    start = 0
+    for stop in range(1, len(sizes) + 1):
+        if math.prod(sizes[start:stop]) >= WORD_LIMIT:
+            words.append((start, stop - 1))
+            start = stop - 1
+    return (*words, (start, len(sizes)))

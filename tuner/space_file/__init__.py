@@ -1,0 +1,1 @@
+"""The search space file: text the user writes, read into search spaces."""

@@ -1,0 +1,105 @@
+"""What the search space file says of one strategy, before the problem and the machine are known."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tuner.core.candidate import Candidate, Value
+from tuner.core.errors import UsageError
+from tuner.core.problem import SIZE_LIMIT, Problem
+from tuner.space.expression import Expression
+from tuner.space.search_space import Knob, SearchSpace
+
+Variables = tuple[tuple[str, Value], ...]  # sizes, element bytes, device limits
+
+
+@dataclass(frozen=True)
+class Divisors:
+    """The divisors of a number that the problem decides, within bounds, and some more choices."""
+
+    of: Expression
+    min: int = 1
+    max: int | None = None
+    extra: tuple[int, ...] = ()  # taken whatever the bounds
+
+    def choices(self, variables: Variables) -> tuple[int, ...]:
+        """Returns the choices in order. Raises UsageError when there is none, or none can be computed."""
+        names = dict(variables)
+        number = self.of.evaluate(names)
+        if not isinstance(number, int) or not 1 <= number <= SIZE_LIMIT:
+            raise UsageError(
+                f"{self.of.where}: {self.of.text!r}: found {number!r}, allowed an integer 1..{SIZE_LIMIT}"
+            )
+        low = np.arange(1, int(number**0.5) + 1)
+        low = low[number % low == 0]
+        divisors = {*low.tolist(), *(number // low).tolist()}
+        high = number if self.max is None else self.max
+        choices = {each for each in divisors if self.min <= each <= high} | set(self.extra)
+        if not choices:
+            raise UsageError(
+                f"{self.of.where}: found no divisor of {self.of.text} = {number} from {self.min} to {high}, "
+                "allowed at least one: widen min and max, or give extra"
+            )
+        return tuple(sorted(choices))
+
+
+@dataclass(frozen=True)
+class KnobEntry:
+    """A knob as the file gives it."""
+
+    name: str
+    where: str  # file and key path, for messages
+    choices: tuple[Value, ...] | Divisors
+
+    def knob(self, variables: Variables) -> Knob:
+        """Returns the knob for one problem. Raises UsageError for a name taken, or no choice left."""
+        names = [name for name, _ in variables]
+        if self.name in names:
+            raise UsageError(
+                f"{self.where}: found {self.name!r}, a variable, allowed names other than {', '.join(names)}"
+            )
+        if isinstance(self.choices, Divisors):
+            return Knob(self.name, self.choices.choices(variables))
+        return Knob(self.name, self.choices)
+
+
+@dataclass(frozen=True)
+class StrategyEntry:
+    """A strategy as the file gives it: what it can do, its knobs and what they must satisfy."""
+
+    name: str
+    operations: tuple[str, ...]
+    dtypes: tuple[str, ...]
+    layouts: tuple[str, ...]
+    epilogues: tuple[str, ...]
+    isas: tuple[str, ...]
+    knobs: tuple[KnobEntry, ...]
+    constraints: tuple[Expression, ...]
+    first: tuple[Candidate, ...]  # proposed before any other, where feasible
+    template: str | None = None  # path of the script as written; None: the strategy's own template
+    description: str = ""
+    preferences: tuple[Expression, ...] = ()  # what breaks one is tried last
+
+    def why_not(self, problem: Problem, isa: str) -> str | None:
+        """Returns why the strategy cannot do the problem; None when it can."""
+        asked = (
+            ("operation", problem.operation, self.operations),
+            ("dtype", problem.dtype, self.dtypes),
+            ("layout", problem.layout, self.layouts),
+            ("epilogue", problem.epilogue, self.epilogues),
+            ("instruction set", isa, self.isas),
+        )
+        for what, found, allowed in asked:
+            if found not in allowed:
+                return f"{what}: found {found}, allowed {', '.join(allowed)}"
+        return None
+
+    def space(self, variables: Variables, script_knobs: tuple[Knob, ...] = ()) -> SearchSpace:
+        """Returns the search space for one problem on one machine.
+
+        ``script_knobs`` are those that the script itself declares; the file's take the place of equal names.
+        """
+        knobs = tuple(entry.knob(variables) for entry in self.knobs)
+        named = {knob.name for knob in knobs}
+        knobs += tuple(knob for knob in script_knobs if knob.name not in named)
+        return SearchSpace(self.name, knobs, self.constraints, variables, self.preferences)

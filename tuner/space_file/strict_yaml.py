@@ -1,0 +1,73 @@
+"""YAML without its traps: no repeated keys, no aliases, no tags, bounded depth and size."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import yaml
+
+from tuner.core.errors import UsageError
+
+LENGTH_LIMIT = 1_000_000  # characters; the default file has some thousand
+DEPTH_LIMIT = 20  # nested lists and mappings; the schema needs six
+LOADER: Any = getattr(
+    yaml, "CSafeLoader", yaml.SafeLoader
+)  # libyaml's, ten times as fast, where it was built
+
+
+def load(text: str, name: str) -> object:
+    """Reads plain lists, mappings and scalars. Raises UsageError with the line of the trouble."""
+    if len(text) > LENGTH_LIMIT:
+        raise UsageError(f"{name}: found {len(text)} characters, allowed {LENGTH_LIMIT}")
+    try:
+        _check_events(text, name)
+        root = yaml.compose(text, LOADER)
+        for node in _mappings(root):
+            _check_keys(node, name)
+        return yaml.load(text, LOADER)  # noqa: S506 - a safe one
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = f"line {mark.line + 1}, column {mark.column + 1}: " if mark is not None else ""
+        raise UsageError(f"{name}: {line}found no YAML ({error.problem or error.context})") from None
+    except (yaml.YAMLError, ValueError) as error:  # a character or a number that YAML cannot hold
+        reason = " ".join(str(error).split())
+        raise UsageError(f"{name}: found no YAML ({reason})") from None
+
+
+def _check_events(text: str, name: str) -> None:
+    """Refuses aliases (a few lines of them expand to gigabytes), deep nesting and several documents."""
+    depth = documents = 0
+    for event in yaml.parse(text, LOADER):
+        where = f"{name}: {_line(event.start_mark)}"
+        documents += isinstance(event, yaml.DocumentStartEvent)
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if documents > 1:
+            raise UsageError(f"{where}: found a second document, allowed one")
+        if isinstance(event, yaml.AliasEvent):
+            raise UsageError(f"{where}: found the alias *{event.anchor}, allowed values written out")
+        if depth > DEPTH_LIMIT:
+            raise UsageError(f"{where}: found deeper nesting, allowed {DEPTH_LIMIT} levels")
+
+
+def _mappings(node: yaml.Node | None) -> Iterator[yaml.MappingNode]:
+    if isinstance(node, yaml.MappingNode):
+        yield node
+        for _, value in node.value:
+            yield from _mappings(value)
+    if isinstance(node, yaml.SequenceNode):
+        for item in node.value:
+            yield from _mappings(item)
+
+
+def _check_keys(node: yaml.MappingNode, name: str) -> None:
+    seen = set()
+    for key, _ in node.value:
+        where = f"{name}: {_line(key.start_mark)}"
+        if not isinstance(key, yaml.ScalarNode):
+            raise UsageError(f"{where}: found a list or mapping as key, allowed text")
+        if key.value in seen:
+            raise UsageError(f"{where}: found key {key.value!r} again, allowed once")
+        seen.add(key.value)
+
+
+def _line(mark: Any) -> str:  # of PyYAML, or of libyaml
+    return "line ?" if mark is None else f"line {mark.line + 1}"

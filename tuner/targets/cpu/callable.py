@@ -1,0 +1,70 @@
+"""A tuned CPU kernel as a Python callable on numpy arrays."""
+
+import threading
+from collections.abc import Callable
+
+import numpy as np
+
+from tuner.core.errors import UsageError
+from tuner.core.problem import Problem
+from tuner.core.target import Script
+from tuner.payload.reference import Array
+from tuner.runtime.cpu.guarded_arrays import aligned_empty, keep_freed_memory
+from tuner.runtime.cpu.thread_team import ThreadTeam
+from tuner.targets.call_arrays import Expected, expected_inputs, expected_output, require_inputs, require_type
+from tuner.targets.cpu.target import CpuTarget, LoadedKernel
+
+
+class CpuCallable:
+    """C = A B of one problem, by one script. Safe to call from several threads: a lock serialises calls."""
+
+    def __init__(self, problem: Problem, kernel: LoadedKernel) -> None:
+        """Starts a thread team with a thread for each panel of the kernel."""
+        self.problem = problem
+        self._kernel = kernel
+        self._team = ThreadTeam(len(kernel.panels))
+        self._lock = threading.Lock()
+
+    def __call__(self, *inputs: Array, out: Array | None = None) -> Array:
+        """Multiplies (a, b[, bias]), C-contiguous arrays, shaped as the problem's layout stores them.
+
+        Raises UsageError for a wrong number, shape, dtype or order, and for an ``out`` that cannot be written
+        or shares memory with an input. Returns ``out``, or a new array.
+        """
+        require_inputs(self.problem, len(inputs))
+        expected, output = expected_inputs(self.problem), expected_output(self.problem)
+        for array, each in zip(inputs, expected, strict=True):
+            _check(each, array)
+        result = aligned_empty(output[1], output[2]) if out is None else out
+        _check(output, result)
+        _check_writable(result, {name: array for array, (name, _, _) in zip(inputs, expected, strict=True)})
+        with self._lock:
+            prepared = self._kernel.calls(self.problem, (*inputs, result))
+            self._team.repeat(prepared.calls, 1)
+        return result
+
+
+def load_callable(problem: Problem, script_text: str, threads: int) -> Callable[..., Array]:
+    """Compiles a bound script into a callable. Raises CandidateError when it does not compile."""
+    target = CpuTarget(threads)
+    keep_freed_memory()
+    artifact = target.compile(problem, Script.of(script_text))
+    return CpuCallable(problem, target.load(problem, artifact))
+
+
+def _check(expected: Expected, array: Array) -> None:
+    name, _, _ = expected
+    if not isinstance(array, np.ndarray):
+        raise UsageError(f"{name}: found {type(array).__name__}, allowed a numpy array")
+    require_type(expected, array.shape, array.dtype)
+    if not array.flags.c_contiguous:
+        raise UsageError(f"{name}: found strides {array.strides}, allowed a C-contiguous array")
+
+
+def _check_writable(out: Array, inputs: dict[str, Array]) -> None:
+    """Raises UsageError for an output that is read-only or overlaps an input, as no kernel does itself."""
+    if not out.flags.writeable:
+        raise UsageError("out: found a read-only array, allowed one that can be written")
+    for name, array in inputs.items():
+        if np.may_share_memory(out, array):
+            raise UsageError(f"out: found memory of {name}, allowed memory of its own")

@@ -1,0 +1,36 @@
+"""Scripts to LLVM dialect for this processor: transformed, lowered, and safe to hand to the JIT."""
+
+import hashlib
+import time
+from typing import final
+
+from tuner.core.errors import Stage, failing_at
+from tuner.core.problem import Problem
+from tuner.core.target import Artifact, Script
+from tuner.mlir import bindings, interpreter
+from tuner.mlir.cpu import jit_guards, lowering
+from tuner.payload.cpu import panels_in, payload_mlir
+
+
+@final
+class CpuCompiler:
+    """Compiles as far as text; the machine code is made where it is loaded."""
+
+    def __init__(self) -> None:
+        self._context: bindings.ir.Context | None = None
+
+    def compile(self, problem: Problem, script: Script) -> Artifact:
+        """Returns the code and its panels. Raises CandidateError, also for what would crash the JIT."""
+        with failing_at(Stage.BIND):
+            panels = panels_in(script.text, problem)
+        start = time.perf_counter()
+        self._context = self._context or interpreter.new_context()
+        with self._context, bindings.ir.Location.unknown():
+            module = interpreter.parse(payload_mlir(problem, panels), "payload")
+            interpreter.apply_script(module, interpreter.parse(script.text, "script"))
+            transformed = time.perf_counter()
+            code = lowering.lower_to_llvm(module)
+        jit_guards.reject_what_crashes_the_jit(code)
+        stages = (("transform", transformed - start), ("lower", time.perf_counter() - transformed))
+        digest = hashlib.sha256((code + repr(panels)).encode()).hexdigest()
+        return Artifact(code, digest, panels, stages)

@@ -1,0 +1,38 @@
+"""oneDNN through torch: the vendor library of bf16 on CPUs."""
+
+import numpy as np
+
+from tuner.core.errors import TunerError
+from tuner.core.problem import Problem
+from tuner.payload.reference import Array, Inputs
+
+
+class OneDnnMatmul:
+    """A torch.matmul of bf16 inputs into bf16: torch has no output of f32 for them."""
+
+    def __init__(self, problem: Problem, inputs: Inputs, threads: int) -> None:
+        """Raises TunerError when torch is not installed."""
+        try:
+            import torch
+        except ImportError as error:
+            raise TunerError(
+                "vendor library: bf16 wants oneDNN through torch, which is not installed"
+            ) from error
+        torch.set_num_threads(threads)
+        self._torch = torch
+        a, b = (torch.from_numpy(x.view(np.int16)).view(torch.bfloat16) for x in (inputs.a, inputs.b))
+        self._a = a.T if problem.layout == "tn" else a
+        self._b = b.T if problem.layout == "nt" else b
+        self._output = torch.empty(problem.sizes[:2], dtype=torch.bfloat16)
+        self.name = f"oneDNN (torch {torch.__version__}, called from Python)"
+
+    def repeat(self, times: int) -> None:
+        """Multiplies ``times`` times."""
+        for _ in range(times):
+            self._torch.matmul(self._a, self._b, out=self._output)
+
+    @property
+    def result(self) -> Array:
+        """Returns the result widened to f32."""
+        widened: Array = self._output.float().numpy()
+        return widened

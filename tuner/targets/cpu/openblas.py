@@ -1,0 +1,115 @@
+"""OpenBLAS as numpy ships it, called from compiled code as our kernels are, without Python in between."""
+
+import ctypes
+from typing import Any
+
+import threadpoolctl
+
+from tuner.core.errors import TunerError
+from tuner.core.problem import Problem
+from tuner.mlir.jit import JittedModule, PackedArguments
+from tuner.payload.reference import Inputs, output_dtype
+from tuner.runtime.cpu.describe_host import processors
+from tuner.runtime.cpu.guarded_arrays import aligned_copy, aligned_empty
+from tuner.runtime.cpu.thread_team import ThreadTeam
+
+ROW_MAJOR, NO_TRANS, TRANS = 101, 111, 112  # cblas.h
+SYMBOLS = (("scipy_cblas_{}64_", "i64"), ("cblas_{}64_", "i64"), ("cblas_{}", "i32"))  # name, integer type
+LETTER = {"f32": "s", "f64": "d"}
+Argument = tuple[int | str, str]  # (value or SSA name, type)
+
+
+class OpenBlasMatmul:
+    """A matmul by a cblas function."""
+
+    def __init__(self, problem: Problem, inputs: Inputs, threads: int) -> None:
+        """Finds the library that numpy loaded. Raises TunerError where it or its function is missing."""
+        found = next((one for one in threadpoolctl.threadpool_info() if one["user_api"] == "blas"), None)
+        if found is None:
+            raise TunerError("vendor library: numpy's BLAS was not found in this process")
+        # the kernel it chose: OPENBLAS_CORETYPE would show here
+        self.name = f"{found['internal_api']} {found['version']} {found.get('architecture', '')}".strip()
+        self.result = aligned_empty(problem.sizes[:2], output_dtype(problem))
+        self._inputs = (aligned_copy(inputs.a), aligned_copy(inputs.b))
+        addresses = (*(array.ctypes.data for array in self._inputs), self.result.ctypes.data)
+        self._code = JittedModule(_call_mlir(problem, found["filepath"], addresses), ("vendor",))
+        self._arguments = PackedArguments()
+        self._team = ThreadTeam(1)
+        if threads == 1:
+            self._team.pin(processors(1))
+
+    def repeat(self, times: int) -> None:
+        """Multiplies ``times`` times."""
+        self._team.repeat(((self._code.addresses["vendor"], self._arguments.address),), times)
+
+
+def _call_mlir(problem: Problem, library: str, addresses: tuple[int, ...]) -> str:
+    """Returns LLVM-dialect text of one cblas call: gemv for a single row, gemm otherwise."""
+    is_vector = problem.sizes[0] == 1 and problem.layout != "tn"
+    operation = LETTER[problem.dtype] + ("gemv" if is_vector else "gemm")
+    function, integer = _find(library, operation)
+    arguments = (_gemv if is_vector else _gemm)(problem, integer, addresses)
+    return _module(arguments, function, "f64" if problem.dtype == "f64" else "f32")
+
+
+def _find(library: str, operation: str) -> tuple[int, str]:
+    """Returns the function's address and the type of its integers."""
+    loaded: Any = ctypes.CDLL(library)
+    for pattern, integer in SYMBOLS:
+        function = getattr(loaded, pattern.format(operation), None)
+        if function is not None:
+            return ctypes.cast(function, ctypes.c_void_p).value or 0, integer
+    raise TunerError(f"vendor library: no cblas {operation} in {library}")
+
+
+def _gemm(problem: Problem, i: str, addresses: tuple[int, ...]) -> list[Argument]:
+    m, n, k = problem.sizes
+    a, b, c = addresses
+    trans_a, lda = (TRANS, m) if problem.layout == "tn" else (NO_TRANS, k)
+    trans_b, ldb = (TRANS, k) if problem.layout == "nt" else (NO_TRANS, n)
+    head: list[Argument] = [(ROW_MAJOR, "i32"), (trans_a, "i32"), (trans_b, "i32"), (m, i), (n, i), (k, i)]
+    return [
+        *head,
+        ("%one", ""),
+        (a, "ptr"),
+        (lda, i),
+        (b, "ptr"),
+        (ldb, i),
+        ("%zero", ""),
+        (c, "ptr"),
+        (n, i),
+    ]
+
+
+def _gemv(problem: Problem, i: str, addresses: tuple[int, ...]) -> list[Argument]:
+    """Returns the arguments of gemv: a row vector times B is B^T times a column vector."""
+    _, n, k = problem.sizes
+    x, b, y = addresses
+    rows, columns, trans = (n, k, NO_TRANS) if problem.layout == "nt" else (k, n, TRANS)
+    head: list[Argument] = [(ROW_MAJOR, "i32"), (trans, "i32"), (rows, i), (columns, i), ("%one", "")]
+    return [*head, (b, "ptr"), (columns, i), (x, "ptr"), (1, i), ("%zero", ""), (y, "ptr"), (1, i)]
+
+
+def _module(arguments: list[Argument], function: int, scalar: str) -> str:
+    lines = [f"%address = llvm.mlir.constant({function} : i64) : i64"]
+    names, types = [], []
+    for index, (value, kind) in enumerate(arguments):
+        types.append({"ptr": "!llvm.ptr", "": scalar}.get(kind, kind))
+        names.append(value if isinstance(value, str) else f"%v{index}")
+        if kind == "ptr":
+            lines.append(f"%p{index} = llvm.mlir.constant({value} : i64) : i64")
+            lines.append(f"%v{index} = llvm.inttoptr %p{index} : i64 to !llvm.ptr")
+        elif kind:
+            lines.append(f"%v{index} = llvm.mlir.constant({value} : {kind}) : {kind}")
+    body = "\n    ".join(lines)
+    return f"""module {{
+  llvm.func @vendor() attributes {{llvm.emit_c_interface}} {{
+    %one = llvm.mlir.constant(1.0 : {scalar}) : {scalar}
+    %zero = llvm.mlir.constant(0.0 : {scalar}) : {scalar}
+    {body}
+    %function = llvm.inttoptr %address : i64 to !llvm.ptr
+    llvm.call %function({", ".join(names)}) : !llvm.ptr, ({", ".join(types)}) -> ()
+    llvm.return
+  }}
+}}
+"""

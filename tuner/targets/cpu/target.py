@@ -1,0 +1,121 @@
+"""The CPU target: compiles scripts for this processor, verifies and times them on a thread team."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tuner.core.errors import CandidateError, Stage
+from tuner.core.problem import Problem
+from tuner.core.record import Measurement, Verdict
+from tuner.core.target import AbstractTarget, Artifact, Effort, Panel, Script
+from tuner.mlir.jit import JittedModule, PackedArguments
+from tuner.payload.cpu import element_offsets
+from tuner.payload.reference import Array
+from tuner.runtime import timing
+from tuner.runtime.cpu.guarded_arrays import keep_freed_memory
+from tuner.runtime.cpu.thread_team import ThreadTeam
+from tuner.targets.cpu.compiler import CpuCompiler
+from tuner.targets.problem_arrays import ProblemArrays
+
+
+@dataclass(frozen=True, eq=False)
+class LoadedKernel:
+    """The machine code of an artifact, and its panels."""
+
+    code: JittedModule
+    panels: tuple[Panel, ...]
+
+    def calls(self, problem: Problem, arrays: tuple[Array, ...]) -> "PanelCalls":
+        """Returns the calls of the panels on the arrays A, B[, bias], C."""
+        packed = tuple(self._arguments(problem, panel, arrays) for panel in self.panels)
+        addresses = tuple(self.code.addresses[panel.entry] for panel in self.panels)
+        calls = tuple(zip(addresses, (arguments.address for arguments in packed), strict=True))
+        return PanelCalls(calls, (arrays, packed))
+
+    def _arguments(self, problem: Problem, panel: Panel, arrays: tuple[Array, ...]) -> PackedArguments:
+        offsets = element_offsets(problem, panel)
+        pairs = zip(arrays, offsets, strict=True)
+        return PackedArguments(*(array.ctypes.data + offset * array.itemsize for array, offset in pairs))
+
+
+@dataclass(frozen=True, eq=False)
+class PanelCalls:
+    """Addresses of the function and the arguments of each panel, and the objects that keep them alive."""
+
+    calls: tuple[tuple[int, int], ...]
+    keeps: object
+
+
+class CpuTarget(AbstractTarget):
+    """This machine's processor. Compiling and running may happen in different processes."""
+
+    name = "cpu"
+
+    def __init__(self, threads: int, pin_to: tuple[int, ...] = ()) -> None:
+        """Takes the number of threads that a kernel may use, and the processors to keep them on, if any."""
+        self._threads = threads
+        self._pin_to = pin_to
+        self._team: ThreadTeam | None = None
+        self._arrays: ProblemArrays | None = None
+        self._compiler = CpuCompiler()
+
+    def compile(self, problem: Problem, script: Script) -> Artifact:
+        """Transforms, lowers, and rejects what would crash the JIT."""
+        return self._compiler.compile(problem, script)
+
+    def load(self, problem: Problem, artifact: Artifact) -> LoadedKernel:
+        """Compiles the LLVM dialect for this processor."""
+        panels = artifact.panels
+        if len(panels) > self._threads:
+            raise CandidateError(Stage.LOAD, f"script wants {len(panels)} threads, allowed {self._threads}")
+        return LoadedKernel(JittedModule(artifact.code, tuple({panel.entry for panel in panels})), panels)
+
+    def verify(self, problem: Problem, loaded: object, rng: np.random.Generator) -> Verdict:
+        """Runs once on new inputs into a C of NaN between guard bands; compares every element."""
+        assert isinstance(loaded, LoadedKernel)
+        arrays = self._arrays_of(problem, rng)
+        arrays.fill(rng)
+        self._repeat(loaded.calls(problem, arrays.operands))(1)
+        return arrays.judge()
+
+    def measure(
+        self, problem: Problem, loaded: object, effort: Effort, rng: np.random.Generator
+    ) -> Measurement:
+        """Times calls on inputs at fixed addresses, then compares the result of the last call."""
+        assert isinstance(loaded, LoadedKernel)
+        arrays = self._arrays_of(problem, rng)
+        arrays.poison()
+        measurement = timing.measure(self._repeat(loaded.calls(problem, arrays.operands)), effort, rng)
+        arrays.judge()
+        return measurement
+
+    def measure_together(
+        self, problem: Problem, loaded: tuple[object, ...], effort: Effort, rng: np.random.Generator
+    ) -> tuple[Measurement, ...]:
+        """Times several kernels on the same arrays, sample by sample."""
+        operands = self._arrays_of(problem, rng).operands
+        kernels = (one for one in loaded if isinstance(one, LoadedKernel))
+        repeats = tuple(self._repeat(kernel.calls(problem, operands)) for kernel in kernels)
+        return timing.measure_together(repeats, effort, rng)
+
+    def _repeat(self, prepared: PanelCalls) -> timing.Repeat:
+        team = self._thread_team()
+
+        def repeat(times: int) -> None:
+            team.repeat(prepared.calls, times)
+
+        return repeat
+
+    def _arrays_of(self, problem: Problem, rng: np.random.Generator) -> ProblemArrays:
+        if self._arrays is None or self._arrays.problem != problem:
+            self._arrays = None  # before the next is allocated
+            self._arrays = ProblemArrays(problem, rng)
+        return self._arrays
+
+    def _thread_team(self) -> ThreadTeam:
+        if self._team is None:
+            keep_freed_memory()
+            self._team = ThreadTeam(self._threads)
+            if self._pin_to:
+                self._team.pin(self._pin_to)
+        return self._team

@@ -1,0 +1,52 @@
+"""Times the vendor library: OpenBLAS as numpy ships it, or oneDNN through torch for bf16.
+
+Runs in a process of its own, whose environment sets the threads and nothing that would slow the library down.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from tuner.core.errors import TunerError
+from tuner.core.problem import Problem
+from tuner.core.record import Measurement
+from tuner.core.runs import Vendor
+from tuner.core.target import Effort
+from tuner.payload.reference import Inputs, compare, draw, draw_base
+from tuner.runtime import timing
+from tuner.targets.cpu.onednn import OneDnnMatmul
+from tuner.targets.cpu.openblas import OpenBlasMatmul
+
+BF16_ROUNDING = 2.0**-8  # relative, of a result stored as bf16
+
+
+class VendorService:
+    """Measures the vendor library on one problem. Lives in a child process."""
+
+    def __init__(self, problem: Problem, threads: int, seed: int) -> None:
+        """Draws inputs and checks a result. Raises TunerError where a library is missing or wrong."""
+        rng = np.random.default_rng(seed)
+        plain = replace(problem, epilogue="none")
+        rounding = BF16_ROUNDING if problem.dtype == "bf16" else 0.0
+        inputs = replace(draw(plain, draw_base(plain, rng), rng), result_rounding=rounding)
+        self._rng = rng
+        self._threads = threads
+        self._matmul = _library(plain, inputs, threads)
+        self._matmul.repeat(1)
+        verdict, worst = compare(inputs, self._matmul.result)
+        if not verdict.max_error <= 1.0:
+            raise TunerError(f"vendor library {self._matmul.name}: {worst}")
+
+    def measure(self, effort: Effort) -> Vendor:
+        """Times the library's matmul, without an epilogue."""
+        return Vendor(self._matmul.name, self._threads, self.sample(effort))
+
+    def sample(self, effort: Effort) -> Measurement:
+        """Times once more, for a caller that alternates with another process."""
+        return timing.measure(self._matmul.repeat, effort, self._rng)
+
+
+def _library(problem: Problem, inputs: Inputs, threads: int) -> OpenBlasMatmul | OneDnnMatmul:
+    if problem.dtype == "bf16":
+        return OneDnnMatmul(problem, inputs, threads)
+    return OpenBlasMatmul(problem, inputs, threads)

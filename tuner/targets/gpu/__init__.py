@@ -1,0 +1,1 @@
+"""Targets of NVIDIA GPUs, real and simulated, and ptxas."""

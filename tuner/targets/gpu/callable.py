@@ -1,0 +1,119 @@
+"""A tuned GPU program as a Python callable, on arrays in host memory or on the device."""
+
+import threading
+from collections.abc import Callable
+from typing import Any, final
+
+import numpy as np
+
+from tuner.core.device import AbstractDevice
+from tuner.core.errors import UsageError
+from tuner.core.kernel_program import KernelProgram, buffers_of
+from tuner.core.problem import Problem
+from tuner.runtime.cuda.opening import open_device
+from tuner.runtime.programs.device_arrays import DeviceArray, device_array, overlap, wait_for_producers
+from tuner.runtime.programs.stream_handle import stream_handle
+from tuner.targets.call_arrays import Expected, expected_inputs, expected_output, require_inputs, require_type
+from tuner.targets.gpu.loaded_kernels import LoadedKernels
+
+
+@final
+class GpuCallable:
+    """C = A B of one problem, by one compiled program.
+
+    Safe to call from several threads: a lock serialises calls. Calls on several streams at once are not safe:
+    they share the program's scratch memory.
+    """
+
+    def __init__(self, problem: Problem, program: KernelProgram, device: AbstractDevice) -> None:
+        """Loads the kernels. Raises DeviceError, and CandidateError(LOAD) where the GPU lacks memory."""
+        self.problem = problem
+        self._device = device
+        self._loaded = LoadedKernels(device, program)
+        self._buffers = buffers_of(problem)
+        self._lock = threading.Lock()
+
+    def __call__(self, *inputs: Any, out: Any = None, stream: Any = None) -> Any:
+        """Multiplies (a, b[, bias]), row-major and shaped as the problem's layout stores them; returns C.
+
+        numpy arrays are copied to the device and back. Of arrays on the device (DLPack or
+        ``__cuda_array_interface__``) ``out`` must be one too: the work is put on ``stream``, a handle or an
+        object that has one, and nothing is waited for. Raises UsageError for arrays that do not fit.
+        """
+        require_inputs(self.problem, len(inputs))
+        handle = 0 if stream is None else stream_handle(stream)
+        if all(isinstance(array, np.ndarray) for array in inputs):
+            return self._on_host(inputs, out, handle)
+        expected = self._expected()
+        if out is None:
+            _, shape, dtype = expected[-1]
+            raise UsageError(f"out: found none, allowed an array on the device of {dtype} {shape}")
+        views = tuple(
+            device_array(name, array, handle)
+            for array, (name, _, _) in zip((*inputs, out), expected, strict=True)
+        )
+        for view, each in zip(views, expected, strict=True):
+            _check(each, view.shape, view.dtype, is_row_major=view.is_row_major)
+        _check_written(views, expected)
+        with self._lock:
+            wait_for_producers(self._device, views, handle)
+            self._enqueue([view.address for view in views], handle)
+        return out
+
+    def _on_host(self, inputs: tuple[Any, ...], out: Any, stream: int) -> Any:
+        expected = self._expected()
+        _, shape, dtype = expected[-1]
+        result = np.empty(shape, dtype) if out is None else out
+        for array, each in zip((*inputs, result), expected, strict=True):
+            if not isinstance(array, np.ndarray):
+                found = type(array).__name__
+                raise UsageError(f"{each[0]}: found {found}, allowed a numpy array like the inputs")
+            _check(each, array.shape, array.dtype, is_row_major=array.flags.c_contiguous)
+        if not result.flags.writeable:
+            raise UsageError("out: found a read-only array, allowed one that can be written")
+        with self._lock:
+            self._copy_and_run(inputs, result, stream)
+        return result
+
+    def _copy_and_run(self, inputs: tuple[Any, ...], result: Any, stream: int) -> None:
+        device = self._device
+        addresses: list[int] = []
+        try:
+            addresses.extend(device.allocate(buffer.bytes, stream) for buffer in self._buffers)
+            for array, address in zip(inputs, addresses, strict=False):
+                device.copy(address, array.ctypes.data, array.nbytes, stream)
+            self._enqueue(addresses, stream)
+            device.copy(result.ctypes.data, addresses[-1], result.nbytes, stream)
+        finally:
+            for address in addresses:
+                device.free(address, stream)
+        device.synchronize_stream(stream)
+
+    def _expected(self) -> tuple[Expected, ...]:
+        return (*expected_inputs(self.problem), expected_output(self.problem))
+
+    def _enqueue(self, addresses: list[int], stream: int) -> None:
+        """Enqueues one run on a stream, given the addresses of A, B[, bias] and C."""
+        names = [buffer.name for buffer in self._buffers]
+        self._loaded.work(dict(zip(names, addresses, strict=True)))(stream)
+
+
+def load_program(problem: Problem, program: KernelProgram) -> Callable[..., Any]:
+    """Returns a program as a callable on the GPU of this machine. Raises DeviceError without one."""
+    return GpuCallable(problem, program, open_device())
+
+
+def _check(expected: Expected, shape: tuple[int, ...], dtype: "np.dtype[Any]", *, is_row_major: bool) -> None:
+    require_type(expected, shape, dtype)
+    if not is_row_major:
+        raise UsageError(f"{expected[0]}: found another order in memory, allowed a row-major array")
+
+
+def _check_written(views: tuple[DeviceArray, ...], expected: tuple[Expected, ...]) -> None:
+    """Raises UsageError for an output that is read-only or overlaps an input, which kernels still read."""
+    *inputs, out = views
+    if out.is_read_only:
+        raise UsageError("out: found a read-only array, allowed one that can be written")
+    for view, (name, _, _) in zip(inputs, expected, strict=False):
+        if overlap(view.memory, out.memory):
+            raise UsageError(f"out: found memory of {name}, allowed memory of its own")

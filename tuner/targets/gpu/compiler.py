@@ -1,0 +1,74 @@
+"""Scripts to GPU programs: transformed, lowered to PTX, assembled where there is a ptxas."""
+
+import time
+from collections.abc import Callable
+from typing import Final, final
+
+from tuner.core.chips import Chip
+from tuner.core.errors import CandidateError, Failure, Stage, failing_at
+from tuner.core.kernel_program import KernelProgram, buffers_of, code_sha256
+from tuner.core.machine import Compiler
+from tuner.core.problem import Problem
+from tuner.core.target import Artifact, Script
+from tuner.cost_model.launch_limits import require_launchable
+from tuner.mlir import bindings, interpreter, wheels
+from tuner.mlir.fingerprint import Sources, sources_sha256
+from tuner.mlir.gpu import lowering as gpu_lowering
+from tuner.payload.gpu import gpu_payload_mlir, views_in
+from tuner.targets.gpu.ptxas import Ptxas
+
+BINDINGS: Final = "numba-cuda-mlir"  # the wheel that makes PTX
+
+
+def gpu_compiler(chip: Chip, ptxas: Ptxas | None, sources: Sources) -> Compiler:
+    """Returns what makes code for a chip: the wheel, the assembler, the hash of the sources.
+
+    Raises UsageError for a chip that the ptxas does not know.
+    """
+    if ptxas is not None:
+        ptxas.require(chip)
+    makers = tuple(package for package in wheels.packages() if package[0] == BINDINGS)
+    assembler = ("ptxas", "none" if ptxas is None else ptxas.version)
+    return Compiler(wheels.llvm_version(), (*makers, assembler), sources_sha256(sources))
+
+
+@final
+class GpuCompiler:
+    """Compiles for one chip; without a ptxas to PTX only."""
+
+    def __init__(self, chip: Chip, find_ptxas: Callable[[], Ptxas | None]) -> None:
+        """Takes the chip, and what finds the assembler."""
+        self._chip = chip
+        self._find_ptxas = find_ptxas
+        self._context: bindings.ir.Context | None = None
+
+    def compile(self, problem: Problem, script: Script) -> Artifact:
+        """Returns the program with its resources; one that cannot be launched is refused."""
+        with failing_at(Stage.BIND):
+            views = views_in(script.text, problem)
+        start = time.perf_counter()
+        self._context = self._context or interpreter.new_context()
+        with self._context, bindings.ir.Location.unknown():
+            module = interpreter.parse(gpu_payload_mlir(problem, views), "payload")
+            interpreter.apply_script(module, interpreter.parse(script.text, "script"))
+            transformed = time.perf_counter()
+            program = gpu_lowering.lower_to_program(module, self._chip, buffers_of(problem))
+        lowered = time.perf_counter()
+        ptxas = self._find_ptxas()
+        if ptxas is not None:
+            program = ptxas.assemble(program)
+        stages = (
+            ("transform", transformed - start),
+            ("lower", lowered - transformed),
+            ("assemble", time.perf_counter() - lowered),
+        )
+        return Artifact(program.ptx, code_sha256(program), (), stages, program, refusal_of(program))
+
+
+def refusal_of(program: KernelProgram) -> Failure | None:
+    """Returns why a program cannot be launched; None for one that can."""
+    try:
+        require_launchable(program)
+    except CandidateError as error:
+        return error.failure
+    return None

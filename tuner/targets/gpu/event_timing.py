@@ -1,0 +1,164 @@
+"""Times work on a GPU by CUDA events: warm as a graph of many runs, cold as single runs after a cache flush.
+
+Why so: docs/decisions/0020-gpu-timing.md.
+"""
+
+import contextlib
+import statistics
+from collections.abc import Callable
+from dataclasses import replace
+from typing import final
+
+import numpy as np
+
+from tuner.core.device import AbstractDevice, DeviceError
+from tuner.core.record import Measurement
+from tuner.core.target import Effort
+from tuner.runtime import timing
+
+MIN_SAMPLES = 20  # of a complete measurement; a hopeless one stops before
+COLD_SAMPLES = 20
+WARM_UP_S = 0.01  # of untimed runs: an idle GPU takes milliseconds to raise its clocks
+LEAD_BELOW_S = 0.01  # a shorter sample follows an equal, untimed one: some 5 us of launching would count
+FLUSHED_CACHES = 2  # sizes of the L2 that a flush overwrites: one might leave lines of the work in it
+UNKNOWN_CACHE_BYTES = 128 * 2**20  # larger than the L2 of any GPU up to the B200's 126 MiB
+
+Enqueue = Callable[[int], None]  # puts one run of the work on a stream
+
+
+@final
+class GpuTimer:
+    """Times on a stream of its own; holds events and the memory of the flush until it is closed."""
+
+    def __init__(self, device: AbstractDevice, cache_bytes: int) -> None:
+        """Takes the device and the size of its L2 cache, 0 if unknown."""
+        self.device = device
+        self.stream = device.create_stream()
+        self.start, self.stop = (device.create_event(is_timed=True) for _ in range(2))
+        self._flush_bytes = FLUSHED_CACHES * (cache_bytes or UNKNOWN_CACHE_BYTES)
+        self._flushed = 0  # address; allocated by the first cold run
+
+    def close(self) -> None:
+        """Destroys stream and events and frees memory, unless an error has lost the context."""
+        with contextlib.suppress(DeviceError):
+            if self._flushed:
+                self.device.free(self._flushed, self.stream)
+            for event in (self.start, self.stop):
+                self.device.destroy_event(event)
+            self.device.destroy_stream(self.stream)
+
+    def measure(self, work: Enqueue, effort: Effort, rng: np.random.Generator) -> Measurement:
+        """Times one work, warm and then cold; a hopeless one only until ``effort`` says so."""
+        with contextlib.closing(GraphStopwatch(self, work)) as take:
+            warm_up(take)
+            warm = timing.measure_by(take, patient(effort), rng)
+        if not warm.is_complete:
+            return warm
+        return replace(warm, cold_median_s=statistics.median(self.cold_s(work) for _ in range(COLD_SAMPLES)))
+
+    def measure_together(
+        self,
+        works: tuple[Enqueue, ...],
+        effort: Effort,
+        rng: np.random.Generator,
+        after_round: Callable[[], None] = lambda: None,
+    ) -> tuple[Measurement, ...]:
+        """Times several works, a sample of each per round in a random order, warm and then cold.
+
+        ``after_round`` is called after each round, when the GPU has finished it.
+        """
+        with contextlib.ExitStack() as stack:
+            takes = tuple(
+                stack.enter_context(contextlib.closing(GraphStopwatch(self, work))) for work in works
+            )
+            for take in takes:
+                warm_up(take)
+            warm = timing.measure_together_by(takes, patient(effort), rng, after_round)
+        cold: list[list[float]] = [[] for _ in works]
+        for _ in range(COLD_SAMPLES):
+            for index in rng.permutation(len(works)):
+                cold[index].append(self.cold_s(works[index]))
+            after_round()
+        pairs = zip(warm, cold, strict=True)
+        return tuple(replace(each, cold_median_s=statistics.median(taken)) for each, taken in pairs)
+
+    def cold_s(self, work: Enqueue) -> float:
+        """Returns the seconds of one run with a flushed cache."""
+        device = self.device
+        if not self._flushed:
+            self._flushed = device.allocate(self._flush_bytes, self.stream)
+        # the fill takes longer than launching the work, so that the launch is not timed
+        device.fill(self._flushed, 0, 4, self._flush_bytes // 4, self.stream)
+        device.record_event(self.start, self.stream)
+        work(self.stream)
+        return self.stopped_s()
+
+    def stopped_s(self) -> float:
+        """Records the stop event and waits for it; returns the seconds since the start event."""
+        self.device.record_event(self.stop, self.stream)
+        self.device.synchronize_event(self.stop)
+        elapsed_s = self.device.elapsed_s(self.start, self.stop)
+        if not elapsed_s > 0:
+            raise DeviceError(f"{self.device.name}: {elapsed_s} s between two events: it has no clock")
+        return elapsed_s
+
+
+@final
+class GraphStopwatch:
+    """Runs a work many times in a row as one graph, so that no time of the host is measured."""
+
+    def __init__(self, timer: GpuTimer, work: Enqueue) -> None:
+        self._timer = timer
+        self._work = work
+        self._runs = 0  # that the graph holds; 0: there is none
+        self._graph = 0
+        self._sample_s: float | None = None  # of the graph, last time
+
+    def __call__(self, inner: int) -> float:
+        """Returns the seconds of each of ``inner`` runs in a row."""
+        if inner != self._runs:
+            self._build(inner)
+        timer = self._timer
+        if self._sample_s is not None and self._sample_s < LEAD_BELOW_S:
+            timer.device.launch_graph(self._graph, timer.stream)
+        timer.device.record_event(timer.start, timer.stream)
+        timer.device.launch_graph(self._graph, timer.stream)
+        self._sample_s = timer.stopped_s()
+        return self._sample_s / inner
+
+    def close(self) -> None:
+        """Destroys the graph."""
+        if self._runs:
+            with contextlib.suppress(DeviceError):  # of a context that is lost
+                self._timer.device.destroy_graph(self._graph)
+        self._runs, self._sample_s = 0, None
+
+    def _build(self, runs: int) -> None:
+        """Captures a graph of runs and launches it once, which uploads it."""
+        self.close()
+        device, stream = self._timer.device, self._timer.stream
+        device.begin_capture(stream)
+        try:
+            for _ in range(runs):
+                self._work(stream)
+        except DeviceError:
+            with contextlib.suppress(DeviceError):  # a stream that goes on capturing is of no other use
+                device.destroy_graph(device.end_capture(stream))
+            raise
+        self._graph, self._runs = device.end_capture(stream), runs
+        device.launch_graph(self._graph, stream)
+        device.synchronize_stream(stream)
+
+
+def warm_up(take: timing.Stopwatch) -> None:
+    """Runs the work for WARM_UP_S, untimed."""
+    spent_s, calls = 0.0, 0
+    while spent_s < WARM_UP_S and calls < 1000:
+        spent_s += take(1)
+        calls += 1
+
+
+def patient(effort: Effort) -> Effort:
+    """Returns the effort with at least MIN_SAMPLES samples."""
+    least = max(effort.min_samples, MIN_SAMPLES)
+    return replace(effort, min_samples=least, max_samples=max(effort.max_samples, least))

@@ -1,0 +1,149 @@
+"""The part of the CUDA target that verifies and times programs; it needs a driver and no compiler."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import final
+
+import numpy as np
+
+from tuner.core.chips import chip_of
+from tuner.core.device import DeviceError
+from tuner.core.errors import CandidateError, Stage
+from tuner.core.gpu_conditions import GpuState
+from tuner.core.problem import Problem
+from tuner.core.record import Measurement, Verdict
+from tuner.core.target import AbstractJudge, AbstractVendorSource, Artifact, Effort
+from tuner.payload.reference import compare
+from tuner.runtime.cuda.cublas import Cublas, find_cublas
+from tuner.runtime.cuda.probe import GpuHere, describe_gpu, require_chip
+from tuner.targets.gpu.cublas import LoadedCublas
+from tuner.targets.gpu.event_timing import GpuTimer
+from tuner.targets.gpu.failures import failing_as
+from tuner.targets.gpu.loaded_kernels import LoadedKernels
+from tuner.targets.gpu.local_gpu import LocalGpu, open_gpu
+from tuner.targets.gpu.problem_arrays import GpuProblemArrays
+from tuner.targets.problem_arrays import Compare
+
+COMPILED_ONLY = "compiled only: {}; verify with --target simulator, time elsewhere with tuner bundle export"
+
+
+@final
+class GpuJudge(AbstractJudge, AbstractVendorSource):
+    """Verifies and times programs on the GPU of this machine, which it opens at first use and keeps open."""
+
+    def __init__(
+        self,
+        chip: str,
+        describe: Callable[[], GpuHere] = describe_gpu,
+        open_: Callable[[GpuHere], LocalGpu] = open_gpu,
+        compare: Compare = compare,
+        find_library: Callable[[], str] = find_cublas,
+    ) -> None:
+        """Takes the chip of the programs, what finds the GPU and cuBLAS, and how C is compared.
+
+        Raises UsageError for a chip that is not known.
+        """
+        self._chip = chip_of(chip)
+        self._describe = describe
+        self._open = open_
+        self._compare = compare
+        self._find_library = find_library
+        self._library: Cublas | None = None
+        self._gpu: LocalGpu | None = None
+        self._timer: GpuTimer | None = None
+        self._arrays: GpuProblemArrays | None = None
+
+    def usable(self) -> GpuHere:
+        """Returns the GPU here. Raises DeviceError where none is of the chip."""
+        here = self._describe()
+        require_chip(self._chip, here.facts)
+        return here
+
+    def load(self, problem: Problem, artifact: Artifact) -> LoadedKernels:
+        """Loads the code and allocates its scratch memory."""
+        assert artifact.program is not None
+        with failing_as(Stage.LOAD):
+            return LoadedKernels(self._opened().device, artifact.program)
+
+    def load_vendor(self, problem: Problem, rng: np.random.Generator) -> tuple[str, LoadedCublas]:
+        """Loads cuBLAS and verifies it as a program, without an epilogue, which it does not compute."""
+        bare = replace(problem, epilogue="none")
+        with failing_as(Stage.VERIFY):
+            library = LoadedCublas(self._cublas(), bare)
+            arrays = self._arrays_of(bare, rng)
+            arrays.fill(rng)
+            library.work(arrays.addresses)(0)
+            try:
+                arrays.judge()
+            except CandidateError as error:
+                raise CandidateError(error.stage, f"{library.name}: {error.reason}") from error
+        return library.name, library
+
+    def verify(self, problem: Problem, loaded: object, rng: np.random.Generator) -> Verdict:
+        """Runs once on new inputs into a C of NaN between guard bands; compares every element."""
+        assert isinstance(loaded, LoadedKernels)
+        with failing_as(Stage.RUN):
+            arrays = self._arrays_of(problem, rng)
+            arrays.fill(rng)
+            loaded.poison()
+            loaded.work(arrays.addresses)(0)
+            return arrays.judge()
+
+    def measure(
+        self, problem: Problem, loaded: object, effort: Effort, rng: np.random.Generator
+    ) -> Measurement:
+        """Times runs on fixed inputs between two readings of the sensors, then compares the last result."""
+        assert isinstance(loaded, LoadedKernels | LoadedCublas)
+        with failing_as(Stage.MEASURE):
+            arrays, gpu = self._arrays_of(problem, rng), self._opened()
+            arrays.poison()
+            before = gpu.read_sensors()
+            measurement = self._timer_of(gpu).measure(loaded.work(arrays.addresses), effort, rng)
+            conditions = gpu.conditions_since(before)
+            arrays.judge_again()
+        return replace(measurement, conditions=conditions)
+
+    def measure_together(
+        self, problem: Problem, loaded: tuple[object, ...], effort: Effort, rng: np.random.Generator
+    ) -> tuple[Measurement, ...]:
+        """Times programs, or cuBLAS, alternately on the same arrays; reads the sensors between rounds."""
+        programs = [one for one in loaded if isinstance(one, LoadedKernels | LoadedCublas)]
+        with failing_as(Stage.MEASURE):
+            arrays, gpu = self._arrays_of(problem, rng), self._opened()
+            arrays.fill(rng)  # in a new process, which has verified nothing, they hold nothing yet
+            works = tuple(program.work(arrays.addresses) for program in programs)
+            between: list[GpuState] = []
+
+            def read_sensors() -> None:
+                between.extend(filter(None, [gpu.read_sensors()]))
+
+            before = gpu.read_sensors()
+            measurements = self._timer_of(gpu).measure_together(works, effort, rng, read_sensors)
+            conditions = gpu.conditions_since(before, between)
+        return tuple(replace(each, conditions=conditions) for each in measurements)
+
+    def _cublas(self) -> Cublas:
+        if self._library is None:
+            path = self._find_library()  # first: without the library no context is made
+            self._library = Cublas(self._opened().device, path)
+        return self._library
+
+    def _opened(self) -> LocalGpu:
+        if self._gpu is None:
+            try:
+                self._gpu = self._open(self.usable())
+            except DeviceError as error:
+                raise CandidateError(Stage.LOAD, COMPILED_ONLY.format(error)) from error
+        return self._gpu
+
+    def _timer_of(self, gpu: LocalGpu) -> GpuTimer:
+        self._timer = self._timer or GpuTimer(gpu.device, gpu.cache_bytes)
+        return self._timer
+
+    def _arrays_of(self, problem: Problem, rng: np.random.Generator) -> GpuProblemArrays:
+        if self._arrays is None or self._arrays.problem != problem:
+            if self._arrays is not None:
+                self._arrays.close()  # before the next is allocated
+            self._arrays = None
+            self._arrays = GpuProblemArrays(self._opened().device, problem, rng, self._compare)
+        return self._arrays

@@ -1,0 +1,99 @@
+"""A compiled program on a device: its kernels loaded, its scratch memory allocated."""
+
+import contextlib
+import ctypes
+import weakref
+from collections.abc import Callable, Mapping
+from typing import final
+
+from tuner.core.device import AbstractDevice, DeviceError, Extent, KernelLaunch
+from tuner.core.errors import Stage
+from tuner.core.kernel_program import KernelBuffer, KernelProgram, Launch
+from tuner.targets.gpu.failures import allocating
+
+POISON = 0xFFFFFFFF  # a NaN in every floating-point type
+
+
+@final
+class LoadedKernels:
+    """The kernels and the scratch memory of a program, unloaded and freed when it is garbage-collected."""
+
+    def __init__(self, device: AbstractDevice, program: KernelProgram) -> None:
+        """Loads the code. Raises DeviceError, and CandidateError(LOAD) where the GPU lacks memory."""
+        self._device = device
+        self._program = program
+        self._scratch: dict[str, int] = {}
+        module = device.load_module(program.cubin or program.ptx.encode())
+        forget = weakref.finalize(self, _give_back, device, module, self._scratch)
+        forget.atexit = False  # the driver and its memory are gone by then
+        self._functions = {
+            launch.kernel: device.function(module, launch.kernel) for launch in program.launches
+        }
+        own = [buffer for buffer in program.buffers if buffer.role == "scratch"]
+        with allocating("scratch", sum(buffer.bytes for buffer in own), Stage.LOAD):
+            for buffer in own:
+                self._scratch[buffer.name] = device.allocate(buffer.bytes, 0)
+
+    def poison(self) -> None:
+        """Fills the scratch memory with NaN, so that reads of unwritten elements show."""
+        for buffer in self._program.buffers:
+            if buffer.name in self._scratch:
+                self._fill(buffer, self._scratch[buffer.name], POISON, 0)
+
+    def work(self, addresses: Mapping[str, int]) -> Callable[[int], None]:
+        """Returns the function that enqueues one run on a stream, given the addresses of the buffers.
+
+        A run zeroes the buffers that must begin as zeros.
+        """
+        every = {**addresses, **self._scratch}
+        zeroed = [(buffer, every[buffer.name]) for buffer in self._program.buffers if buffer.is_zeroed]
+        launches = [self._prepared(launch, every) for launch in self._program.launches]
+
+        def enqueue(stream: int) -> None:
+            for buffer, address in zeroed:
+                self._fill(buffer, address, 0, stream)
+            for launch, _ in launches:
+                self._device.launch(launch, stream)
+
+        return enqueue
+
+    def _prepared(self, launch: Launch, addresses: Mapping[str, int]) -> tuple[KernelLaunch, "Arguments"]:
+        """Returns a launch for the device, and its arguments, which must live as long."""
+        arguments = Arguments(launch, addresses)
+        ready = KernelLaunch(
+            self._functions[launch.kernel],
+            Extent(*launch.grid),
+            Extent(*launch.block),
+            launch.dynamic_shared_bytes,
+            arguments.address,
+            len(launch.arguments),
+        )
+        return ready, arguments
+
+    def _fill(self, buffer: KernelBuffer, address: int, value: int, stream: int) -> None:
+        item_bytes = 4 if buffer.bytes % 4 == 0 else 1
+        low = value & (1 << 8 * item_bytes) - 1
+        self._device.fill(address, low, item_bytes, buffer.bytes // item_bytes, stream)
+
+
+@final
+class Arguments:
+    """The arguments of a launch, all pointers: void*[], each entry the address of a value."""
+
+    def __init__(self, launch: Launch, addresses: Mapping[str, int]) -> None:
+        count = len(launch.arguments)
+        self._values = (ctypes.c_uint64 * count)(*(addresses[name] for name in launch.arguments))
+        start = ctypes.addressof(self._values)
+        self._pointers = (ctypes.c_uint64 * count)(*(start + 8 * index for index in range(count)))
+
+    @property
+    def address(self) -> int:
+        """Returns the address of the array."""
+        return ctypes.addressof(self._pointers)
+
+
+def _give_back(device: AbstractDevice, module: int, scratch: dict[str, int]) -> None:
+    with contextlib.suppress(DeviceError):  # of a context that is lost
+        for address in scratch.values():
+            device.free(address, 0)
+        device.unload_module(module)

@@ -1,0 +1,45 @@
+"""The GPU of this machine: its open device, the size of its cache, its sensors."""
+
+import contextlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from tuner.core.device import AbstractDevice
+from tuner.core.gpu_conditions import Conditions, GpuState, Span
+from tuner.runtime.cuda.nvml_sensors import GpuSensors, SensorsError
+from tuner.runtime.cuda.opening import open_device
+from tuner.runtime.cuda.probe import GpuHere
+
+
+def no_sensors() -> GpuState | None:
+    """Returns None: there are no sensors."""
+    return None
+
+
+@dataclass(frozen=True, eq=False)
+class LocalGpu:
+    """An open GPU as targets use it."""
+
+    device: AbstractDevice
+    cache_bytes: int  # of the L2; 0 unknown
+    read_sensors: Callable[[], GpuState | None] = no_sensors
+
+    def conditions_since(
+        self, before: GpuState | None, between: Sequence[GpuState] = ()
+    ) -> Conditions | None:
+        """Returns the readings before, in between and now; None without sensors."""
+        after = self.read_sensors()
+        if before is None or after is None:
+            return None
+        return Conditions(before, after, Span.of(between) if between else None)
+
+
+def open_gpu(here: GpuHere) -> LocalGpu:
+    """Opens the GPU, whose context takes memory there. Raises DeviceError."""
+    return LocalGpu(open_device(), here.facts.l2_bytes, _sensors(here.bus))
+
+
+def _sensors(bus: str) -> Callable[[], GpuState | None]:
+    with contextlib.suppress(SensorsError):
+        return GpuSensors(bus).read
+    return no_sensors

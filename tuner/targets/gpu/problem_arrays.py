@@ -1,0 +1,94 @@
+"""The arrays of a problem at fixed addresses of a GPU: all candidates run on the same memory."""
+
+import contextlib
+from collections.abc import Mapping
+from typing import final
+
+import numpy as np
+
+from tuner.core.device import AbstractDevice, DeviceError
+from tuner.core.errors import Stage
+from tuner.core.problem import Problem
+from tuner.core.record import Verdict
+from tuner.payload.reference import Array, compare
+from tuner.runtime.cpu.guarded_arrays import GUARD_BYTES
+from tuner.targets.gpu.failures import allocating
+from tuner.targets.problem_arrays import Compare, ProblemArrays
+
+
+@final
+class GpuProblemArrays:
+    """A, B[, bias] and a guarded C in device memory, with their copies on the host."""
+
+    def __init__(
+        self,
+        device: AbstractDevice,
+        problem: Problem,
+        rng: np.random.Generator,
+        compare: Compare = compare,
+    ) -> None:
+        """Draws inputs and allocates. Raises CandidateError(RUN) where the GPU lacks memory."""
+        self.problem = problem
+        self._device = device
+        self._host = ProblemArrays(problem, rng, compare)
+        self._addresses: list[int] = []  # on the device, of each allocation of the host
+        self._right: Array | None = None  # C with its guards as it was found right, for the current inputs
+        needed = sum(array.nbytes for array in self._host.allocations)
+        try:
+            with allocating(problem.key, needed, Stage.RUN):
+                for array in self._host.allocations:
+                    self._addresses.append(device.allocate(array.nbytes, 0))
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def addresses(self) -> Mapping[str, int]:
+        """Returns the device address of each buffer of the problem, by its name."""
+        names = ("a", "b", "bias") if self.problem.epilogue == "bias_relu" else ("a", "b")
+        return dict(zip(names, self._addresses, strict=False)) | {"c": self._addresses[-1] + GUARD_BYTES}
+
+    def fill(self, rng: np.random.Generator) -> None:
+        """Draws new inputs, fills C with NaN and uploads all of it."""
+        self._right = None
+        self._host.fill(rng)
+        self._upload(0)
+
+    def poison(self) -> None:
+        """Fills C with NaN, and its guard bands with their pattern."""
+        self._host.poison()
+        self._upload(len(self._addresses) - 1)
+
+    def judge(self) -> Verdict:
+        """Downloads everything, and judges it as ``ProblemArrays.judge``. Raises CandidateError(VERIFY)."""
+        self._right = None
+        self._download(self._host.allocations)
+        verdict = self._host.judge()
+        self._right = self._host.allocations[-1].copy()
+        return verdict
+
+    def judge_again(self) -> None:
+        """Judges later runs on the same inputs; a C of the same bits as one found right is right."""
+        *inputs, c = self._host.allocations
+        found = [np.empty_like(array) for array in inputs]
+        self._download((*found, c))
+        pairs = [*zip(inputs, found, strict=True), (self._right, c)]
+        if any(was is None or not np.array_equal(was, now) for was, now in pairs):
+            self.judge()
+
+    def close(self) -> None:
+        """Frees the device memory, unless an error has lost the context."""
+        with contextlib.suppress(DeviceError):
+            while self._addresses:
+                self._device.free(self._addresses.pop(), 0)
+
+    def _download(self, arrays: tuple[Array, ...]) -> None:
+        for array, address in zip(arrays, self._addresses, strict=True):
+            self._device.copy(array.ctypes.data, address, array.nbytes, 0)
+        self._device.synchronize_stream(0)
+
+    def _upload(self, first: int) -> None:
+        pairs = list(zip(self._host.allocations, self._addresses, strict=True))
+        for array, address in pairs[first:]:
+            self._device.copy(address, array.ctypes.data, array.nbytes, 0)
+        self._device.synchronize_stream(0)

@@ -1,0 +1,121 @@
+"""Runs ptxas: PTX to machine code (cubin), with the resources of each kernel."""
+
+import functools
+import math
+import re
+import subprocess
+import tempfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tuner.core.chips import Chip, chip_of
+from tuner.core.errors import CandidateError, Stage, UsageError
+from tuner.core.kernel_program import KernelProgram, Resources
+from tuner.cost_model.launch_limits import block_shared_bytes
+from tuner.cost_model.occupancy import BlockNeeds, blocks_per_multiprocessor, occupancy
+from tuner.targets.gpu.cuda_tools import DISTRIBUTIONS, Tool, locate
+from tuner.targets.gpu.ptxas_report import KernelReport, first_fault, read_report
+
+TIMEOUT_S = 60.0  # of an assembly; the largest matmul kernels take about one second
+QUESTION_TIMEOUT_S = 20.0  # --help and --version, on a machine that is busy
+
+
+@dataclass(frozen=True)
+class Ptxas:
+    """An installed ptxas and the chips that it assembles for."""
+
+    tool: Tool
+    version: str  # "13.0.88"
+    chips: frozenset[str]  # that it makes code for
+
+    def require(self, chip: Chip) -> None:
+        """Raises UsageError for a chip that this ptxas does not know."""
+        if chip.name not in self.chips:
+            known = ", ".join(sorted(self.chips, key=lambda name: (len(name), name)))
+            where = f"ptxas {self.version} ({self.tool.origin})"
+            raise UsageError(f"chip: found {chip.name!r}, allowed by {where}: {known}")
+
+    def assemble(self, program: KernelProgram, timeout_s: float = TIMEOUT_S) -> KernelProgram:
+        """Returns the program with its cubin and the resources of its kernels.
+
+        Raises CandidateError(COMPILE) with the first complaint, UsageError for a chip it does not know.
+        """
+        chip = chip_of(program.chip)
+        self.require(chip)
+        cubin, reports = self._run(program.ptx, chip, timeout_s)
+        resources = tuple(_resources(program, chip, report) for report in reports)
+        return replace(program, cubin=cubin, resources=resources)
+
+    def _run(self, ptx: str, chip: Chip, timeout_s: float) -> tuple[bytes, tuple[KernelReport, ...]]:
+        with tempfile.TemporaryDirectory() as folder:
+            source, result = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
+            source.write_text(ptx)
+            arguments = ["-v", "-O3", f"-arch={chip.name}", str(source), "-o", str(result)]
+            try:
+                done = _call(self.tool.path, arguments, timeout_s)
+            except subprocess.TimeoutExpired as error:
+                raise CandidateError(Stage.COMPILE, f"ptxas: no result within {timeout_s:g} s") from error
+            if done.returncode < 0:
+                raise CandidateError(Stage.COMPILE, f"ptxas: ended by signal {-done.returncode}")
+            if done.returncode > 0 or not result.exists():
+                raise CandidateError(Stage.COMPILE, f"ptxas: {first_fault(done.stderr + done.stdout)}")
+            return result.read_bytes(), read_report(done.stderr + done.stdout)
+
+
+@functools.cache
+def find_ptxas() -> Ptxas | None:
+    """Returns the ptxas of the wheel, else the one on PATH, else None; asked once per process."""
+    tool = locate("ptxas")
+    return None if tool is None else ask_ptxas(tool)
+
+
+def require_ptxas() -> Ptxas:
+    """Returns the ptxas found. Raises UsageError that tells how to install one."""
+    found = find_ptxas()
+    if found is None:
+        wheels = " or ".join(DISTRIBUTIONS["ptxas"])
+        raise UsageError(
+            f"ptxas: found none, allowed one on PATH or from {wheels} (pip install mlir-tuner[cuda])"
+        )
+    return found
+
+
+def ask_ptxas(tool: Tool) -> Ptxas:
+    """Returns a ptxas with the version and chips that it prints. Raises UsageError where it does not run."""
+    try:
+        version = _call(tool.path, ["--version"], QUESTION_TIMEOUT_S).stdout
+        words = _call(tool.path, ["--help"], QUESTION_TIMEOUT_S).stdout
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise UsageError(f"ptxas: found {tool.path} that does not run: {error}") from error
+    number = re.search(r"V(\d+[\d.]*)", version)
+    chips = frozenset(re.findall(r"'(sm_\d+[af]?)'", words))
+    if number is None or not chips:
+        raise UsageError(f"ptxas: found {tool.path} without a version or chips, allowed NVIDIA's ptxas")
+    return Ptxas(tool, number[1], chips)
+
+
+def _call(path: Path, arguments: list[str], timeout_s: float) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [str(path), *arguments], capture_output=True, text=True, timeout=timeout_s, check=False
+    )
+
+
+def _resources(program: KernelProgram, chip: Chip, report: KernelReport) -> Resources:
+    """Returns the resources of a kernel and of its largest launch; a kernel may have no launch."""
+    launches = [launch for launch in program.launches if launch.kernel == report.kernel]
+    dynamic = max((launch.dynamic_shared_bytes for launch in launches), default=0)
+    threads = max((math.prod(launch.block) for launch in launches), default=1)
+    shared = block_shared_bytes(program.ptx, report.static_shared_bytes, dynamic)
+    needs = BlockNeeds(threads, report.registers, shared, report.barriers)
+    return Resources(
+        kernel=report.kernel,
+        registers=report.registers,
+        spill_store_bytes=report.spill_store_bytes,
+        spill_load_bytes=report.spill_load_bytes,
+        static_shared_bytes=report.static_shared_bytes,
+        dynamic_shared_bytes=dynamic,
+        stack_bytes=report.stack_bytes,
+        occupancy=occupancy(chip, needs),
+        blocks_per_multiprocessor=blocks_per_multiprocessor(chip, needs),
+        notes=report.notes,
+    )

@@ -1,0 +1,124 @@
+"""The simulator target: GPU programs verified by the PTX simulator, without a GPU and without times."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from tuner.core.chips import chip_of
+from tuner.core.errors import CandidateError, Stage
+from tuner.core.kernel_program import KernelProgram
+from tuner.core.problem import SUM_DTYPES, Problem
+from tuner.core.record import Measurement, Verdict
+from tuner.core.target import AbstractTarget, Artifact, Effort, Script
+from tuner.payload.block_sample import Block, sample
+from tuner.payload.cpu import ENTRY
+from tuner.payload.reference import Array, Inputs, compare, compare_tile, draw, draw_base, output_dtype
+from tuner.payload.written_tiles import corners, written_tiles
+from tuner.runtime.simulated import run_kernels as simulator
+from tuner.targets.gpu.compiler import GpuCompiler
+from tuner.targets.gpu.ptxas import Ptxas, find_ptxas
+
+# Of the problem simulated in a second by one core: an mma.sync is one instruction for 4096 flop.
+TENSOR_FLOP_PER_S = 5e7
+SCALAR_FLOP_PER_S = 5e6
+WHOLE_S = 4.0  # a problem of so much work runs whole
+SAMPLE_S = 2.0  # work of the sampled blocks together, unless even the fewest need more
+BLOCKS_LIMIT = 17
+NO_RESOURCES = "no ptxas found: compiled to PTX only; registers, spills and occupancy are not known"
+
+
+class SimulatorTarget(AbstractTarget):
+    """A simulated GPU: verifies programs, measures nothing."""
+
+    name = "simulator"
+    is_timed = False
+
+    def __init__(self, chip: str, find: Callable[[], Ptxas | None] = find_ptxas) -> None:
+        """Takes the chip that code is made for, and what finds the assembler. Raises UsageError."""
+        self._chip = chip_of(chip)
+        self._compiler = GpuCompiler(self._chip, find)
+
+    def compile(self, problem: Problem, script: Script) -> Artifact:
+        """Transforms, lowers and assembles; what cannot be launched is refused."""
+        return self._compiler.compile(problem, script)
+
+    def load(self, problem: Problem, artifact: Artifact) -> KernelProgram:
+        """Returns the program, which needs no loading."""
+        assert artifact.program is not None
+        return artifact.program
+
+    def verify(self, problem: Problem, loaded: object, rng: np.random.Generator) -> Verdict:
+        """Simulates all thread blocks of a small problem, a sample of a large one; compares what they write.
+
+        A race, a fault, or an element that is wrong, unwritten or outside of the blocks' tiles is a failure.
+        """
+        assert isinstance(loaded, KernelProgram)
+        inputs = draw(problem, draw_base(problem, rng), rng)
+        c = _poisoned(problem)
+        arrays = dict(zip(("a", "b", "bias"), inputs.arrays, strict=False)) | {"c": c}
+        blocks = _chosen_blocks(problem, loaded)
+        simulations = simulator.run(loaded, arrays, blocks)
+        verdict = _compare_all(inputs, c) if not blocks else _compare_tiles(inputs, c, loaded, blocks)
+        assembled = () if loaded.cubin else (NO_RESOURCES,)
+        notes = (*simulator.notes_of(loaded, simulations), *verdict.notes, *assembled)
+        return replace(verdict, notes=notes)
+
+    def measure(
+        self, problem: Problem, loaded: object, effort: Effort, rng: np.random.Generator
+    ) -> Measurement:
+        """Raises CandidateError: there is no time."""
+        raise CandidateError(Stage.MEASURE, "the simulator has no clock")
+
+    def measure_together(
+        self, problem: Problem, loaded: tuple[object, ...], effort: Effort, rng: np.random.Generator
+    ) -> tuple[Measurement, ...]:
+        """Raises CandidateError: there is no time."""
+        raise CandidateError(Stage.MEASURE, "the simulator has no clock")
+
+
+def _poisoned(problem: Problem) -> Array:
+    """Returns a C of NaN, so that unwritten elements show."""
+    return np.full(problem.sizes[:2], np.nan, output_dtype(problem))
+
+
+def _chosen_blocks(problem: Problem, program: KernelProgram) -> dict[int, tuple[Block, ...]]:
+    """Returns the thread blocks to simulate of the launch that multiplies; empty where all run.
+
+    Launches before it pack its inputs, launches after it add up its partial sums: they run whole.
+    """
+    main = [number for number, launch in enumerate(program.launches) if launch.kernel.startswith(ENTRY)]
+    flop_per_s = SCALAR_FLOP_PER_S if problem.dtype in SUM_DTYPES else TENSOR_FLOP_PER_S
+    if problem.flop <= WHOLE_S * flop_per_s or len(main) != 1:
+        return {}
+    x, y, z = grid = program.launches[main[0]].grid
+    columns = int(SAMPLE_S * flop_per_s * x * y / problem.flop)  # of z blocks each
+    blocks = sample(grid, min(max(columns, 1), BLOCKS_LIMIT))
+    return {main[0]: blocks} if len(blocks) < x * y * z else {}
+
+
+def _compare_all(inputs: Inputs, c: Array) -> Verdict:
+    verdict, worst = compare(inputs, c)
+    if not verdict.max_error <= 1.0:
+        raise CandidateError(Stage.VERIFY, worst)
+    return verdict
+
+
+def _compare_tiles(
+    inputs: Inputs, c: Array, program: KernelProgram, blocks: dict[int, tuple[Block, ...]]
+) -> Verdict:
+    """Compares the tiles of the sampled blocks; the rest of C must be unchanged, NaN or zero."""
+    ((number, chosen),) = blocks.items()
+    is_zeroed = any(buffer.name == "c" and buffer.is_zeroed for buffer in program.buffers)
+    written = (c != 0) if is_zeroed else ~np.isnan(c.astype(np.float64))
+    x, y, _ = program.launches[number].grid
+    tiles = written_tiles(written, len({block[:2] for block in chosen}), (x, y))
+    verdicts = []
+    for tile in tiles:
+        verdict, worst = compare_tile(inputs, c, tile.rows, tile.columns)
+        if not verdict.max_error <= 1.0:
+            raise CandidateError(Stage.VERIFY, worst)
+        verdicts.append(verdict)
+    largest = max(verdict.max_error for verdict in verdicts)
+    note = f"C: {corners(tiles, c.shape)} of its 4 corners are in the tiles that were compared"
+    return Verdict(largest, sum(verdict.elements for verdict in verdicts), (note,))

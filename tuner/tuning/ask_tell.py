@@ -1,0 +1,63 @@
+"""The ask/tell loop, as a generator of records."""
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from tuner.core.bench import AbstractBench
+from tuner.core.candidate import Candidate
+from tuner.core.record import Record
+from tuner.core.sampler import AbstractSampler
+from tuner.core.target import Effort, Script
+
+HOPELESS = 2.0  # a candidate slower than this times the incumbent stops after its first samples
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One proposal and what became of it."""
+
+    number: int  # 0, 1, ... in the order of proposals
+    row: int  # of the feasible set
+    record: Record
+    script: Script  # that the candidate was bound to
+
+
+def search(
+    sampler: AbstractSampler,
+    candidate_of: Callable[[int], Candidate],
+    bench: AbstractBench,
+    is_over: Callable[[int], bool],  # (trials proposed so far) -> the budget is spent
+    on_proposal: Callable[[int, int, Candidate], None],  # (number, row, candidate), before it runs
+    pending_limit: int = 1,  # proposals in flight
+    first: int = 0,  # number of the first proposal: a resumed run goes on counting
+    effort: Effort = Effort(),
+    incumbent_s: float | None = None,
+) -> Iterator[Trial]:
+    """Yields a trial per candidate, in the order of proposals; the caller decides where they go.
+
+    Proposal ``n`` always knows the outcomes of ``n - pending_limit`` and before, and of nothing later:
+    the list of trials depends on the results, not on which process was quicker.
+    """
+    pending: deque[tuple[int, int]] = deque()
+    number = first
+    while True:
+        while len(pending) < pending_limit and not is_over(number):
+            row = sampler.ask(number)
+            if row is None:
+                break
+            candidate = candidate_of(row)
+            on_proposal(number, row, candidate)
+            bench.start(candidate)
+            pending.append((number, row))
+            number += 1
+        if not pending:
+            return
+        oldest, row = pending.popleft()
+        stop_above_s = None if incumbent_s is None else HOPELESS * incumbent_s
+        finished = bench.finish(replace(effort, stop_above_s=stop_above_s))
+        record = finished.record
+        sampler.tell(row, record.median_s)
+        if record.median_s is not None and (incumbent_s is None or record.median_s < incumbent_s):
+            incumbent_s = record.median_s
+        yield Trial(oldest, row, record, finished.script)

@@ -1,0 +1,89 @@
+"""Finds the best that is known for a problem, over all its runs."""
+
+import contextlib
+from typing import TYPE_CHECKING
+
+from tuner.analysis.answer import Answer, answer_of
+from tuner.core.errors import UsageError
+from tuner.core.problem import Problem
+from tuner.core.runs import StoredTrial, TrialQuery
+from tuner.core.target_name import TargetName
+from tuner.tuning.composition import Composition
+from tuner.tuning.target_choice import AUTO, resolve_target, timed_here
+
+if TYPE_CHECKING:
+    from tuner.db.store import Store
+
+
+def best_answer(
+    store: "Store",
+    problem: Problem,
+    machine: str,  # Machine.name
+    target: str | None = None,
+    threads: int | None = None,
+) -> Answer:
+    """Returns the answer of the run with the fastest one; replays do not count.
+
+    Raises UsageError when nothing was measured.
+    """
+    query = TrialQuery.of(problem, target=target, machine=machine, threads=threads, status="measured")
+    by_run: dict[int, list[StoredTrial]] = {}
+    for trial in filter(is_measured_there, store.trials(query)):
+        by_run.setdefault(trial.run, []).append(trial)
+    answers = [answer_of(tuple(trials), store.run(run).noise) for run, trials in by_run.items()]
+    known = [answer for answer in answers if answer is not None]
+    if not known:
+        raise UsageError(_nothing_known(store, problem, query))
+    return min(known, key=lambda answer: answer.measurement.median_s)
+
+
+def best_here(
+    store: "Store",
+    composition: Composition,
+    problem: Problem,
+    word: str = AUTO,  # for a target
+    threads: int | None = None,
+) -> Answer:
+    """Returns the answer for a target on this machine; ``auto`` is the first that gives times and has one.
+
+    Raises UsageError when nothing was measured, or the target does not work here.
+    """
+    timed = tuple(timed_here(composition)) if word == AUTO else ()
+    for target in timed[:-1]:
+        with contextlib.suppress(UsageError):
+            return _best_of(store, composition, problem, target, target.kind, threads)
+    last = timed[-1] if timed else resolve_target(word, composition)
+    return _best_of(store, composition, problem, last, last.kind if word == AUTO else word, threads)
+
+
+def _best_of(
+    store: "Store",
+    composition: Composition,
+    problem: Problem,
+    target: TargetName,
+    asked: str,  # a kind means all its chips: code for sm_90a runs where code for sm_90 does
+    threads: int | None,
+) -> Answer:
+    machine = composition.kind(target).machine(target)
+    return best_answer(store, problem, machine.name, asked, threads)
+
+
+def is_measured_there(trial: StoredTrial) -> bool:
+    """Tells whether a trial ran on the machine that it names; a replay only tells of one."""
+    return trial.record is not None and not trial.record.target.is_replay
+
+
+def _nothing_known(store: "Store", problem: Problem, query: TrialQuery) -> str:
+    words = [query.operation, query.shape, query.dtype, query.layout, query.epilogue, query.target]
+    what = " ".join(word for word in words if word is not None)
+    if query.threads is not None:
+        what += f" with threads={query.threads}"
+    elsewhere = {
+        trial.machine.name
+        for trial in store.trials(TrialQuery.of(problem, best=True))
+        if trial.machine.name != query.machine and is_measured_there(trial)
+    }
+    if elsewhere:
+        found = ", ".join(sorted(elsewhere))
+        return f"{what}: nothing measured on {query.machine!r}, only on {found} (--machine)"
+    return f"{what}: nothing measured yet; begin with: tuner tune {query.operation} {query.shape}"

@@ -1,0 +1,139 @@
+"""What earlier runs and recordings know of tasks like one that begins."""
+
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tuner.analysis.task_distance import TuningTask, nearest_first
+from tuner.analysis.warm_start import POINTS, TASKS, Known
+from tuner.core.candidate import Candidate
+from tuner.core.errors import UsageError
+from tuner.core.kernel_program import Resources
+from tuner.core.machine import Machine
+from tuner.core.problem import Problem
+from tuner.core.runs import Run, RunSettings, StoredTrial, TrialQuery, record_of
+from tuner.core.target_name import TargetName
+
+if TYPE_CHECKING:
+    from tuner.db.store import Store
+
+RUNS = 8  # whose compiled kernels are looked at, the latest
+
+
+class EarlierRuns:
+    """The runs of a database, read once and only if somebody asks."""
+
+    def __init__(self, store: "Store") -> None:
+        self._store = store
+
+    @cached_property
+    def _runs(self) -> tuple[Run, ...]:
+        return self._store.runs()
+
+    def known_tasks(self, settings: RunSettings, machine: Machine) -> tuple[Known, ...]:
+        """Returns the nearest tasks with their best candidates. Raises UsageError for a file that is none."""
+        task = TuningTask(settings.problem, machine, settings.threads)
+        files = tuple(_of_file(Path(file), _strategies(settings)) for file in settings.warm_files)
+        return files + (self._nearest(settings, task) if settings.warm_start else ())
+
+    def known_resources(self, settings: RunSettings, machine: Machine) -> dict[Candidate, Resources]:
+        """Returns what ptxas told of candidates of earlier runs: on such a chip, types and layout as here."""
+        known: dict[Candidate, Resources] = {}
+        problem = settings.problem
+        like = [
+            run
+            for run in (self._runs if machine.chip else ())
+            if run.machine.chip == machine.chip
+            and (run.settings.problem.dtype, run.settings.problem.layout) == (problem.dtype, problem.layout)
+        ]
+        for run in like[:RUNS]:
+            for trial in self._store.trials(TrialQuery(run=run.id)):
+                if trial.record is not None and trial.record.resources:
+                    known.setdefault(trial.record.candidate, _main_kernel(trial.record.resources))
+        return known
+
+    def _nearest(self, settings: RunSettings, task: TuningTask) -> tuple[Known, ...]:
+        """Asks for the best of each near task until enough of them know something."""
+        found: list[Known] = []
+        for run in nearest_first(task, self._one_by_task(settings), task_of):
+            known = Known(task_of(run), _points(self._best_trials(run, settings)))
+            found += [known] * bool(known.points)
+            if len(found) == TASKS:
+                break
+        return tuple(found)
+
+    def _one_by_task(self, settings: RunSettings) -> tuple[Run, ...]:
+        """Returns one run of each task on such a target, the latest first; replays measured nothing."""
+        runs: dict[tuple[Problem, str, int, TargetName], Run] = {}
+        for run in self._runs:
+            theirs = run.settings
+            if theirs.target.is_like(settings.target):
+                runs.setdefault((theirs.problem, run.machine.name, theirs.threads, theirs.target), run)
+        return tuple(runs.values())
+
+    def _best_trials(self, run: Run, settings: RunSettings) -> list[StoredTrial]:
+        """Returns the fastest trials of a run's task, of strategies that the new run has, fastest first."""
+        problem = run.settings.problem
+        found = [
+            trial
+            for strategy in _strategies(settings)
+            for trial in self._store.trials(
+                TrialQuery.of(
+                    problem,
+                    target=run.settings.target.text,
+                    machine=run.machine.name,
+                    threads=run.settings.threads,
+                    strategy=strategy,
+                    status="measured",
+                    sort="median",
+                    limit=3 * POINTS,  # some are the same code
+                )
+            )
+        ]
+        return sorted(found, key=lambda trial: (trial.best_s or 0.0, trial.id))
+
+
+def _main_kernel(kernels: tuple[Resources, ...]) -> Resources:
+    """Returns the kernel that multiplies: others copy or add up, and need less."""
+    return max(
+        kernels, key=lambda each: (each.static_shared_bytes + each.dynamic_shared_bytes, each.registers)
+    )
+
+
+def task_of(run: Run) -> TuningTask:
+    """Returns what a run tuned."""
+    return TuningTask(run.settings.problem, run.machine, run.settings.threads)
+
+
+def _points(trials: list[StoredTrial]) -> tuple[tuple[Candidate, str], ...]:
+    """Returns the candidates, of equal code only the first."""
+    by_code: dict[str, tuple[Candidate, str]] = {}
+    for trial in trials:
+        record = record_of(trial)
+        by_code.setdefault(record.code, (record.candidate, f"run {trial.run}"))
+    return tuple(by_code.values())[:POINTS]
+
+
+def _of_file(file: Path, strategies: tuple[str, ...]) -> Known:
+    from tuner.recorded.reading import read_recorded
+
+    space = read_recorded(file)
+    if space.problem is None:
+        raise UsageError(f"{file}: found no problem of this tuner, allowed a space that it recorded")
+    rows = [int(row) for row in np.argsort(space.times_s, kind="stable") if np.isfinite(space.times_s[row])]
+    by_code: dict[int, Candidate] = {}
+    for row in rows:
+        candidate = space.feasible.candidate(row)
+        if candidate.strategy in strategies:
+            by_code.setdefault(space.codes[row], candidate)
+        if len(by_code) == POINTS:
+            break
+    points = tuple((candidate, space.name) for candidate in by_code.values())
+    return Known(TuningTask(space.problem, space.machine, space.threads), points)
+
+
+def _strategies(settings: RunSettings) -> tuple[str, ...]:
+    """Returns the names of a run's strategies, which may be stored with a path."""
+    return tuple(text.partition("=")[0] for text in settings.strategies)

@@ -1,0 +1,45 @@
+"""Outcomes that a run need not find out again: of earlier runs, of hopeless candidates, of its own trials."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tuner.core.record import Record
+from tuner.core.runs import ReuseKey, Run
+from tuner.tuning.hopeless import Hopeless, hopeless_before
+from tuner.tuning.outcomes_by_code import OwnRecords
+
+if TYPE_CHECKING:
+    from tuner.db.store import Store
+
+
+class KnownOutcomes:
+    """Recalls by script or code; a fresh run knows what its own trials became, and nothing else."""
+
+    def __init__(self, store: "Store", run: Run) -> None:
+        settings = run.settings
+        self._store = store
+        self._is_fresh = settings.fresh
+        self._key = ReuseKey(
+            settings.problem, settings.target, settings.threads, run.machine.name, run.compiler.fingerprint
+        )
+        self._hopeless = Hopeless() if settings.fresh else hopeless_before(store, run)
+        self._own = OwnRecords()
+
+    def add(self, trial: int, record: Record) -> None:
+        """Takes in what a trial of the run became."""
+        self._hopeless.add(trial, record)
+        self._own.add(trial, record)
+
+    def recall(self, script_sha256: str, artifact_sha256: str) -> Record | None:
+        """Returns what became of the same script or code in an earlier trial; None if that is not known.
+
+        One of the hashes is "".
+        """
+        either = script_sha256 or artifact_sha256
+        hopeless = self._hopeless.find(either)
+        if hopeless is not None or self._is_fresh:
+            return hopeless or self._own.find(either)
+        known = self._store.recall(self._key, script_sha256 or None, artifact_sha256 or None)
+        if known is None or known.record is None:
+            return None
+        return replace(known.record, reused_from=known.record.reused_from or known.id)

@@ -1,0 +1,29 @@
+"""Checks that a problem fits this machine before anything is allocated."""
+
+from tuner.core.errors import UsageError
+from tuner.core.machine import Machine
+from tuner.core.problem import Problem
+from tuner.payload.reference import reference_bytes
+
+GIB = 2**30
+WORKER_BYTES = 192 * 2**20  # of a process that compiles: the bindings and one module, as measured
+
+
+def require_memory(problem: Problem, machine: Machine) -> None:
+    """Raises UsageError when the arrays of the problem and its reference are larger than the memory."""
+    needed = reference_bytes(problem)
+    if needed <= machine.memory_bytes or machine.memory_bytes == 0:  # 0: unknown, of a recorded one
+        return
+    raise UsageError(
+        f"shape {problem.shape} {problem.dtype}: its arrays and their float64 reference need "
+        f"{needed / GIB:.1f} GiB, available {machine.memory_bytes / GIB:.1f} GiB"
+    )
+
+
+def require_workers(workers: int, machine: Machine) -> None:
+    """Raises UsageError for more processes that compile than the memory holds."""
+    most = machine.memory_bytes // WORKER_BYTES
+    if workers > most > 0:
+        raise UsageError(
+            f"workers: found {workers}, allowed 1 to {most}: each is a process that needs memory"
+        )

@@ -1,0 +1,26 @@
+"""Applies a script to a payload in a child process: a compiler that aborts takes only that with it."""
+
+from collections.abc import Callable
+
+from tuner.workers.protocol import Factory, ServiceSpec
+
+
+class ApplyService:
+    """Runs transform scripts, upstream's ops and this project's."""
+
+    def __init__(self, announce: Callable[[str], None]) -> None:
+        pass
+
+    def apply(self, script: str, payload: str) -> str:
+        """Returns the payload's text after the script. Raises CandidateError for what does not apply."""
+        from tuner.mlir import bindings, interpreter
+
+        with interpreter.new_context(), bindings.ir.Location.unknown():
+            module = interpreter.parse(payload, "payload")
+            interpreter.apply_script(module, interpreter.parse(script, "script"))
+            return str(module)
+
+
+def apply_spec() -> ServiceSpec:
+    """Describes the child."""
+    return ServiceSpec("apply", Factory("tuner.tuning.parts.apply:ApplyService"))

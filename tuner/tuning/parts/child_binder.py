@@ -1,0 +1,79 @@
+"""Where candidates are bound: those of a user's own templates in a child process, which may hang or grow."""
+
+import weakref
+from typing import final
+
+from tuner.core.candidate import Candidate, Value
+from tuner.core.errors import CandidateError, Failure, Stage
+from tuner.core.problem import Problem
+from tuner.core.target import Script
+from tuner.scripts.chosen import Chosen
+from tuner.scripts.strategy import Binder
+from tuner.tuning.target_kind import Bind
+from tuner.workers.protocol import Factory, Reply, ServiceSpec
+from tuner.workers.worker import Worker
+
+TIMEOUT_S = 10.0  # of one candidate; a shipped template takes milliseconds
+MEMORY_BYTES = 1 << 30
+
+
+def binding(
+    chosen: tuple[Chosen, ...],
+    problem: Problem,
+    variables: tuple[tuple[str, Value], ...],  # sizes and device limits
+    threads: int,
+    timeout_s: float = TIMEOUT_S,
+) -> Bind:
+    """Returns what binds candidates of the strategies. Raises UsageError for a script that cannot be read.
+
+    A template is a program that need not end: those that are not shipped are bound under limits.
+    """
+    strategies = tuple(one.load() for one in chosen)
+    here = Binder(strategies, problem, variables, threads)
+    foreign = tuple(
+        strategy
+        for one, strategy in zip(chosen, strategies, strict=True)
+        if one.path is not None and strategy.is_template
+    )
+    if not foreign:
+        return here.bind
+    names = {strategy.name for strategy in foreign}
+    there = ChildBinder(Binder(foreign, problem, variables, threads), timeout_s)
+    return lambda candidate: (there if candidate.strategy in names else here).bind(candidate)
+
+
+@final
+class ChildBinder:
+    """Binds in a child process, which starts with the first candidate and ends with this object."""
+
+    def __init__(self, binder: Binder, timeout_s: float) -> None:
+        spec = ServiceSpec("bind", Factory("tuner.tuning.parts.child_binder:BindService", (binder,)))
+        self.worker = Worker(spec, MEMORY_BYTES)
+        self._timeout_s = timeout_s
+        weakref.finalize(self, self.worker.kill)
+
+    def bind(self, candidate: Candidate) -> Script:
+        """Returns plain MLIR text. Raises CandidateError(BIND), also for what exceeds its time or memory."""
+        self.worker.submit("bind", candidate, stage=Stage.BIND, timeout_s=self._timeout_s)
+        try:
+            reply = self.worker.wait()
+        finally:
+            if self.worker.is_busy:  # interrupted
+                self.worker.kill()
+        assert isinstance(reply, Reply)
+        if isinstance(reply.value, Failure):
+            raise CandidateError(reply.value.stage, reply.value.reason)
+        assert isinstance(reply.value, Script)
+        return reply.value
+
+
+@final
+class BindService:
+    """What the child serves."""
+
+    def __init__(self, announce: object, binder: Binder) -> None:
+        self._binder = binder
+
+    def bind(self, candidate: Candidate) -> Script:
+        """Returns plain MLIR text. Raises CandidateError(BIND)."""
+        return self._binder.bind(candidate)

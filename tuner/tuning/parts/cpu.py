@@ -1,0 +1,118 @@
+"""The kind of target that this machine's processor is."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from tuner.core.errors import UsageError
+from tuner.core.kernel_program import KernelProgram
+from tuner.core.machine import Compiler, Machine, Roofline
+from tuner.core.problem import Problem
+from tuner.core.runs import StoredTrial, Vendor
+from tuner.core.target_name import TargetName
+from tuner.mlir.fingerprint import CPU_SOURCES
+from tuner.tuning.parts import strategy_space
+from tuner.tuning.parts.child_call import call_in_child, memory_beside
+from tuner.tuning.target_kind import BenchSettings, ProgramSupport, TargetKind, TargetStatus
+
+if TYPE_CHECKING:
+    from tuner.core.bench import AbstractBench
+    from tuner.workers.in_flight import BenchOrder
+
+FACTORY = "tuner.targets.cpu.target:CpuTarget"
+VENDOR_TIMEOUT_S = 120.0
+DTYPES = ("f32", "f64", "bf16")
+GPUS_TAKE_IT = "on target cpu; cuda and simulator take it"
+
+
+def host_machine() -> Machine:
+    """Returns this machine."""
+    from tuner.runtime.cpu.describe_host import describe_machine
+
+    return describe_machine()
+
+
+def _status() -> TargetStatus:
+    machine = host_machine()
+    if machine.isa == "none":
+        return TargetStatus("cpu", False, f"{machine.processor} has neither AVX-512 nor AVX2 with FMA")
+    return TargetStatus("cpu", True, f"{machine.name}, {machine.physical_cores} cores")
+
+
+def _compiler(_target: TargetName) -> Compiler:
+    from tuner.mlir.cpu.pipeline import cpu_compiler  # CpuTarget would import the compiler itself
+
+    return cpu_compiler()
+
+
+def _bench(order: "BenchOrder", how: BenchSettings) -> "AbstractBench":
+    from tuner.runtime.cpu.describe_host import processors
+    from tuner.tuning.parts.child_bench import child_bench
+    from tuner.tuning.parts.vendor import library_environment
+    from tuner.workers.limits import Limits
+    from tuner.workers.protocol import Factory
+
+    return child_bench(
+        order,
+        how,
+        compiling=Factory(FACTORY, (how.threads,)),
+        timing=Factory(FACTORY, (how.threads, processors(how.threads))),
+        limits=Limits(memory_bytes=memory_beside(order.problem)),
+        # one thread for the float64 reference: more would spin beside the kernels that are timed
+        environment=library_environment(1),
+    )
+
+
+def _vendor(problem: Problem, threads: int, seed: int) -> Vendor:
+    from tuner.tuning.finals import FINAL_EFFORT
+    from tuner.tuning.parts.vendor import vendor_spec
+
+    vendor = call_in_child(vendor_spec(threads), "measure", (problem, FINAL_EFFORT, seed), VENDOR_TIMEOUT_S)
+    assert isinstance(vendor, Vendor)
+    return vendor
+
+
+def _roofline(problem: Problem, threads: int) -> Roofline:
+    from tuner.workers.protocol import Factory, ServiceSpec
+
+    spec = ServiceSpec("roofline", Factory("tuner.tuning.parts.roofline:RooflineCall"))
+    roofline = call_in_child(spec, "measure", (problem.dtype, threads, host_machine()), VENDOR_TIMEOUT_S)
+    assert isinstance(roofline, Roofline)
+    return roofline
+
+
+def _source(problem: Problem, script: str) -> str:
+    from tuner.payload.cpu import panels_in, payload_mlir
+
+    return payload_mlir(problem, panels_in(script, problem))
+
+
+def _load(problem: Problem, trial: StoredTrial, _program: KernelProgram | None) -> Callable[..., object]:
+    from tuner.targets.cpu.callable import load_callable
+
+    kernel: Callable[..., object] = load_callable(problem, trial.script_text, trial.threads)
+    return kernel
+
+
+def _require_types(problem: Problem) -> None:
+    if problem.dtype not in DTYPES:
+        raise UsageError(f"dtype: found {problem.dtype!r}, allowed {', '.join(DTYPES)} {GPUS_TAKE_IT}")
+    if problem.output:
+        raise UsageError(f"output: found {problem.output!r}, allowed {problem.accumulator} {GPUS_TAKE_IT}")
+
+
+KIND = TargetKind(
+    name="cpu",
+    status=_status,
+    machine=lambda _target: host_machine(),
+    compiler=_compiler,
+    plan=strategy_space.plan,
+    bind=strategy_space.bind,
+    bench=_bench,
+    vendor=_vendor,
+    roofline=_roofline,
+    source=_source,
+    load=_load,
+    require_types=_require_types,
+    programs=ProgramSupport(),
+    sources=CPU_SOURCES,
+)

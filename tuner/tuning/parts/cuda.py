@@ -1,0 +1,164 @@
+"""The kind of target that an NVIDIA GPU is: compiled for with or without one, judged and timed on one."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tuner.core.chips import CHIPS, chip_of
+from tuner.core.device import DeviceError
+from tuner.core.machine import Compiler, Machine, Roofline
+from tuner.core.problem import Problem
+from tuner.core.runs import Vendor
+from tuner.core.target import Effort
+from tuner.core.target_name import CUDA, TargetName
+from tuner.mlir.fingerprint import GPU_SOURCES
+from tuner.tuning.parts import strategy_space
+from tuner.tuning.parts.child_call import call_in_child, memory_beside
+from tuner.tuning.parts.gpu import COMPILE_TIMEOUT_S, DEFAULT_CHIP, assembler_words, gpu_source, load_on_gpu
+from tuner.tuning.target_kind import BenchSettings, ProgramSupport, TargetKind, TargetStatus
+
+if TYPE_CHECKING:
+    from tuner.core.bench import AbstractBench
+    from tuner.core.device import AbstractDevice
+    from tuner.mlir.programs.device_lowering import Assemble
+    from tuner.workers.in_flight import BenchOrder
+    from tuner.workers.limits import Limits
+
+FACTORY = "tuner.targets.gpu.cuda:CudaTarget"
+JUDGE_TIMEOUT_S = 60.0  # for a context, code to load, inputs to draw and to upload
+SLOWEST_FLOP_PER_S = 5e10  # a tenth of one multiprocessor; what is slower counts as a hang
+VENDOR_TIMEOUT_S = 180.0  # beside the float64 reference
+GIB = 2**30
+
+
+def cuda_limits(memory_bytes: int) -> "Limits":
+    """Returns limits that kernels on a GPU keep."""
+    from tuner.workers.limits import GPU_CALLS, Limits
+
+    return Limits(COMPILE_TIMEOUT_S, JUDGE_TIMEOUT_S, memory_bytes, SLOWEST_FLOP_PER_S, GPU_CALLS)
+
+
+def gpu_vendor(problem: Problem, effort: Effort, seed: int) -> Vendor:
+    """Times cuBLAS in a process of its own. Raises TunerError where there is none, or no GPU."""
+    from tuner.tuning.parts.vendor import gpu_vendor_spec
+    from tuner.workers.limits import REFERENCE_FLOP_PER_S
+
+    timeout_s = VENDOR_TIMEOUT_S + problem.flop / REFERENCE_FLOP_PER_S
+    work = (problem, effort, seed)
+    vendor = call_in_child(gpu_vendor_spec(), "measure", work, timeout_s, memory_beside(problem))
+    assert isinstance(vendor, Vendor)
+    return vendor
+
+
+def _machine(target: TargetName) -> Machine:
+    """Returns the GPU here where it is of the target's chip."""
+    from tuner.runtime.cuda.probe import machine_for
+
+    return machine_for(chip_of(target.detail))
+
+
+def _compiler(target: TargetName) -> Compiler:
+    from tuner.targets.gpu.compiler import gpu_compiler
+    from tuner.targets.gpu.ptxas import find_ptxas
+
+    return gpu_compiler(chip_of(target.detail), find_ptxas(), GPU_SOURCES)
+
+
+def _bench(order: "BenchOrder", how: BenchSettings) -> "AbstractBench":
+    from tuner.tuning.parts.child_bench import child_bench
+    from tuner.tuning.parts.cpu import host_machine
+    from tuner.tuning.parts.vendor import gpu_library_environment, library_environment
+    from tuner.workers.protocol import Factory
+
+    factory = Factory(FACTORY, (order.target.detail,))
+    return child_bench(
+        order,
+        how,
+        compiling=factory,
+        timing=factory,
+        limits=cuda_limits(memory_beside(order.problem)),
+        # all cores for the float64 reference: kernels run elsewhere, in turns with cuBLAS
+        environment=(*library_environment(host_machine().physical_cores), *gpu_library_environment()),
+    )
+
+
+def _vendor(problem: Problem, _threads: int, seed: int) -> Vendor:
+    from tuner.tuning.finals import FINAL_EFFORT
+
+    return gpu_vendor(problem, FINAL_EFFORT, seed)
+
+
+def _roofline(problem: Problem, _threads: int) -> Roofline:
+    """Returns the limits of the GPU here, by a process of its own. Raises TunerError where none are known."""
+    from tuner.workers.protocol import Factory, ServiceSpec
+
+    spec = ServiceSpec("roofline", Factory("tuner.tuning.parts.roofline:GpuRooflineCall"))
+    roofline = call_in_child(spec, "measure", (problem.dtype,), VENDOR_TIMEOUT_S)
+    assert isinstance(roofline, Roofline)
+    return roofline
+
+
+def _status() -> TargetStatus:
+    from tuner.runtime.cuda import probe
+
+    assembler = assembler_words()
+    try:
+        here = probe.describe_gpu()
+    except DeviceError as error:
+        return _compiles_only(f"{error}; {assembler}")
+    facts = here.facts
+    if facts.chip not in CHIPS:
+        return _compiles_only(f"{facts.name} is {facts.chip}, allowed {', '.join(CHIPS)}; {assembler}")
+    words = f"{facts.name}, {facts.chip}, {facts.multiprocessors} multiprocessors, "
+    words += f"{facts.memory_bytes / GIB:.0f} GiB, CUDA driver {facts.driver_version}"
+    reason = "; ".join((words, assembler, _sensor_words(here.bus)))
+    return TargetStatus(CUDA, True, reason, can_compile=True, chip=facts.chip)
+
+
+def _compiles_only(why: str) -> TargetStatus:
+    return TargetStatus(CUDA, False, f"compiles only: {why}", is_timed=False, can_compile=True)
+
+
+def _sensor_words(bus: str) -> str:
+    from tuner.runtime.cuda.nvml_sensors import GpuSensors, SensorsError
+
+    try:
+        GpuSensors(bus)
+    except SensorsError as error:
+        return str(error)
+    return "clocks and temperatures by NVML"
+
+
+def _open_device(_chip: str, _order: str, _seed: int) -> "AbstractDevice":
+    from tuner.runtime.cuda.opening import open_device
+
+    return open_device()
+
+
+def _assembler(chip: str) -> "Assemble | None":
+    """Returns what makes machine code of PTX; None where the driver takes PTX."""
+    from tuner.core.kernel_program import KernelProgram
+    from tuner.targets.gpu.ptxas import find_ptxas
+
+    ptxas = find_ptxas()
+    if ptxas is None:
+        return None
+    empty = KernelProgram(chip, "", b"", (), ())
+    return lambda ptx, _names: ptxas.assemble(replace(empty, ptx=ptx)).cubin
+
+
+KIND = TargetKind(
+    name=CUDA,
+    status=_status,
+    machine=_machine,
+    compiler=_compiler,
+    plan=strategy_space.plan,
+    bind=strategy_space.bind,
+    bench=_bench,
+    vendor=_vendor,
+    roofline=_roofline,
+    source=gpu_source,
+    load=load_on_gpu,
+    default_chip=DEFAULT_CHIP,
+    programs=ProgramSupport(_open_device, _assembler),
+    sources=GPU_SOURCES,
+)

@@ -1,0 +1,41 @@
+"""What the kinds of targets that are GPUs have in common: how PTX is made, read back and called."""
+
+from collections.abc import Callable
+
+from tuner.core.errors import UsageError
+from tuner.core.kernel_program import KernelProgram
+from tuner.core.problem import Problem
+from tuner.core.runs import StoredTrial
+
+DEFAULT_CHIP = "sm_90"
+COMPILE_TIMEOUT_S = 90.0  # ptxas itself ends after 60
+
+
+def gpu_source(problem: Problem, script: str) -> str:
+    """Returns the payload of a script."""
+    from tuner.payload.gpu import gpu_payload_mlir, views_in
+
+    return gpu_payload_mlir(problem, views_in(script, problem))
+
+
+def load_on_gpu(problem: Problem, trial: StoredTrial, program: KernelProgram | None) -> Callable[..., object]:
+    """Returns a trial's compiled program as a function. Raises UsageError where none is stored."""
+    if program is None:
+        raise UsageError(f"trial {trial.id}: found no compiled program stored, allowed one of a GPU")
+    from tuner.targets.gpu.callable import load_program
+
+    kernel: Callable[..., object] = load_program(problem, program)
+    return kernel
+
+
+def assembler_words() -> str:
+    """Returns which ptxas code is assembled by here."""
+    from tuner.targets.gpu.ptxas import find_ptxas
+
+    try:
+        ptxas = find_ptxas()
+    except UsageError as error:
+        return str(error)
+    if ptxas is None:
+        return "no ptxas, so PTX only and no resources (pip install mlir-tuner[cuda])"
+    return f"ptxas {ptxas.version} of {ptxas.tool.origin}: {ptxas.tool.path}"

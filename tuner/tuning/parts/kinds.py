@@ -1,0 +1,16 @@
+"""The kinds of targets. A new one is a file beside this one and a line here."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from tuner.tuning.parts import cpu, cuda, recording, simulator
+from tuner.tuning.target_kind import TargetKind
+
+KINDS: Mapping[str, TargetKind] = MappingProxyType(
+    {
+        "cpu": cpu.KIND,
+        "cuda": cuda.KIND,
+        "simulator": simulator.KIND,
+        "replay": recording.KIND,
+    }
+)

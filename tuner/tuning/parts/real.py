@@ -1,0 +1,34 @@
+"""The real parts of a run. What is heavy is imported by the part that needs it."""
+
+from tuner.core.machine import Machine
+from tuner.core.target_name import TargetName
+from tuner.tuning.composition import Composition
+from tuner.tuning.parts.child_call import call_in_child
+from tuner.tuning.parts.cpu import host_machine
+from tuner.tuning.parts.kinds import KINDS
+
+APPLY_TIMEOUT_S = 60.0
+
+
+def real_composition() -> Composition:
+    """Returns the parts that compile, run and time for real."""
+    return Composition(KINDS, host_machine, _load_average, _apply)
+
+
+def target_machine(target: TargetName) -> Machine:
+    """Returns the machine that code for a target is made for."""
+    return KINDS[target.kind].machine(target)
+
+
+def _load_average() -> float | None:
+    from tuner.runtime.cpu.describe_host import load_average
+
+    return load_average()
+
+
+def _apply(script: str, payload: str) -> str:
+    from tuner.tuning.parts.apply import apply_spec
+
+    text = call_in_child(apply_spec(), "apply", (script, payload), APPLY_TIMEOUT_S)
+    assert isinstance(text, str)
+    return text

@@ -1,0 +1,140 @@
+"""The kind of target that recorded spaces are: the same loop, store and answer, no machine."""
+
+import json
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tuner.core.errors import TunerError, UsageError
+from tuner.core.machine import Roofline
+from tuner.core.problem import Problem
+from tuner.core.runs import RunSettings, Vendor
+from tuner.core.target_name import REPLAY, TargetName
+from tuner.tuning.parts.cpu import host_machine
+from tuner.tuning.run_request import TIMED_SAMPLER, RunRequest
+from tuner.tuning.target_kind import Plan, TargetKind, TargetStatus
+
+if TYPE_CHECKING:
+    from tuner.core.bench import AbstractBench
+    from tuner.recorded.space import RecordedSpace
+    from tuner.targets.replay import ReplayTarget
+    from tuner.tuning.target_kind import BenchSettings
+    from tuner.workers.in_flight import BenchOrder
+
+
+def replay_settings(request: RunRequest, workers: int) -> RunSettings:
+    """Returns settings of a run on a recording. Raises UsageError when it is of something else.
+
+    A search is judged by them, so it must not know what an earlier replay found: the run is a fresh one, and
+    begins with what other recordings know only if these are named.
+    """
+    file = _asked_file(request)
+    space = _recorded(file.absolute())
+    if space.problem not in (None, request.problem):
+        raise UsageError(f"{file}: found problem {request.problem.key}, recorded {space.problem.key}")
+    if request.threads not in (1, space.threads):
+        raise UsageError(f"{file}: threads: found {request.threads}, recorded {space.threads}")
+    return RunSettings(
+        problem=request.problem,
+        target=TargetName(REPLAY, space.name),
+        threads=space.threads,
+        strategies=tuple(each.strategy for each in space.feasible.spaces),
+        space_yaml=json.dumps({"recording": str(file.absolute())}),
+        sampler=request.sampler or TIMED_SAMPLER,
+        seed=request.seed,
+        trials=request.trials_limit,
+        budget_s=request.budget_s,
+        workers=workers,
+        fresh=True,
+        warm_files=request.warm_paths,
+    )
+
+
+def _asked_file(request: RunRequest) -> Path:
+    """Returns the recording's file. Raises UsageError for none, and for what a recording decides."""
+    decided = {"strategy": " ".join(request.strategy_words), "space": request.space, "chip": request.chip}
+    for name, word in decided.items():
+        if word:
+            raise UsageError(
+                f"{name}: found {str(word)!r}, allowed none with {REPLAY}:FILE, which decides it"
+            )
+    recording = TargetName.parse(request.target).detail
+    if not recording:
+        raise UsageError(f"target {REPLAY}: found no recording, allowed {REPLAY}:FILE")
+    return Path(recording)
+
+
+def recorded_kind(space: "RecordedSpace") -> TargetKind:
+    """Returns the kind of one recording: what it tells in place of a machine."""
+    from tuner.targets.replay import ReplayTarget
+
+    target = ReplayTarget(space)
+    return replace(
+        KIND,
+        machine=lambda _target: target.machine(),
+        compiler=lambda _target: target.compiler(),
+        plan=lambda _settings, _machine: Plan(space.feasible),
+        bind=lambda _settings, _machine: target.bind,
+        bench=lambda order, how: _bench(target, order, how),
+        vendor=lambda _problem, _threads, _seed: _vendor(space),
+        roofline=_no_roofline,
+    )
+
+
+def _bench(target: "ReplayTarget", order: "BenchOrder", how: "BenchSettings") -> "AbstractBench":
+    """Returns a bench in this process: a lookup neither crashes nor hangs."""
+    import numpy as np
+
+    from tuner.workers.local_bench import LocalBench
+
+    return LocalBench(order, target, np.random.default_rng(how.seed))
+
+
+def _vendor(space: "RecordedSpace") -> Vendor:
+    if space.vendor is None:
+        raise TunerError(f"recording {space.name} has no time of a vendor library")
+    return space.vendor
+
+
+def _no_roofline(_problem: Problem, _threads: int) -> Roofline:
+    raise TunerError("a replay has no machine to measure")
+
+
+def _of_run(settings: RunSettings) -> TargetKind:
+    """Returns the kind of the recording that a stored run answers from."""
+    return recorded_kind(_recorded(Path(json.loads(settings.space_yaml)["recording"])))
+
+
+def _of_no_run(*_: object) -> Any:
+    raise UsageError(f"target {REPLAY}: found no run, allowed in one: a recording is all that it has")
+
+
+def _recorded(file: Path) -> "RecordedSpace":
+    """Reads a file; once, though settings, parts and a resumed run ask for it in turn."""
+    stamp_ns = file.stat().st_mtime_ns if file.exists() else 0
+    return _read(file, stamp_ns)
+
+
+@lru_cache(maxsize=4)
+def _read(file: Path, _stamp_ns: int) -> "RecordedSpace":
+    from tuner.recorded.reading import read_recorded
+
+    return read_recorded(file)
+
+
+KIND = TargetKind(
+    name=REPLAY,
+    status=lambda: TargetStatus(REPLAY, False, f"answers from a recorded space: --target {REPLAY}:FILE"),
+    machine=lambda _target: host_machine(),
+    compiler=_of_no_run,
+    plan=_of_no_run,
+    bind=_of_no_run,
+    bench=_of_no_run,
+    vendor=_of_no_run,
+    roofline=_of_no_run,
+    source=_of_no_run,
+    load=_of_no_run,
+    settings=replay_settings,
+    of_run=_of_run,
+)

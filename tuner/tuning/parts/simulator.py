@@ -1,0 +1,92 @@
+"""The kind of target that a simulated GPU is: candidates are verified, nothing is timed."""
+
+from typing import TYPE_CHECKING, cast
+
+from tuner.core.chips import chip_of
+from tuner.core.errors import TunerError
+from tuner.core.machine import Compiler, Machine, Roofline, gpu_machine
+from tuner.core.problem import Problem
+from tuner.core.runs import Vendor
+from tuner.core.target_name import SIMULATOR, TargetName
+from tuner.mlir.fingerprint import SIMULATOR_SOURCES
+from tuner.tuning.parts import strategy_space
+from tuner.tuning.parts.child_call import memory_beside
+from tuner.tuning.parts.gpu import COMPILE_TIMEOUT_S, DEFAULT_CHIP, assembler_words, gpu_source, load_on_gpu
+from tuner.tuning.target_kind import BenchSettings, ProgramSupport, TargetKind, TargetStatus
+
+if TYPE_CHECKING:
+    from tuner.core.bench import AbstractBench
+    from tuner.core.device import AbstractDevice
+    from tuner.runtime.simulated.lazy_streams import Order as WorkOrder
+    from tuner.workers.in_flight import BenchOrder
+    from tuner.workers.limits import Limits
+
+FACTORY = "tuner.targets.gpu.simulator:SimulatorTarget"
+JUDGE_TIMEOUT_S = 300.0  # the longest loops over K of a few blocks, on a machine that is busy
+NO_CLOCK = "the simulator has no clock"
+
+
+def simulator_limits(memory_bytes: int) -> "Limits":
+    """Returns limits that a simulation keeps."""
+    from tuner.workers.limits import Limits
+
+    return Limits(COMPILE_TIMEOUT_S, JUDGE_TIMEOUT_S, memory_bytes)
+
+
+def _status() -> TargetStatus:
+    reason = f"verifies on the PTX simulator, no times; {assembler_words()}"
+    return TargetStatus(SIMULATOR, True, reason, is_timed=False)
+
+
+def _machine(target: TargetName) -> Machine:
+    return gpu_machine(SIMULATOR, chip_of(target.detail), "PTX simulator")
+
+
+def _compiler(target: TargetName) -> Compiler:
+    from tuner.targets.gpu.compiler import gpu_compiler
+    from tuner.targets.gpu.ptxas import find_ptxas
+
+    return gpu_compiler(chip_of(target.detail), find_ptxas(), SIMULATOR_SOURCES)
+
+
+def _bench(order: "BenchOrder", how: BenchSettings) -> "AbstractBench":
+    from tuner.tuning.parts.child_bench import child_bench
+    from tuner.tuning.parts.vendor import library_environment
+    from tuner.workers.protocol import Factory
+
+    factory = Factory(FACTORY, (order.target.detail,))
+    limits = simulator_limits(memory_beside(order.problem))
+    environment = library_environment(1)  # the other cores compile
+    return child_bench(order, how, compiling=factory, timing=factory, limits=limits, environment=environment)
+
+
+def _no_vendor(_problem: Problem, _threads: int, _seed: int) -> Vendor:
+    raise TunerError(NO_CLOCK)
+
+
+def _no_roofline(_problem: Problem, _threads: int) -> Roofline:
+    raise TunerError(NO_CLOCK)
+
+
+def _open_device(chip: str, order: str, seed: int) -> "AbstractDevice":
+    from tuner.runtime.simulated.device import SimulatedDevice
+
+    return SimulatedDevice(chip, cast("WorkOrder", order), seed)
+
+
+KIND = TargetKind(
+    name=SIMULATOR,
+    status=_status,
+    machine=_machine,
+    compiler=_compiler,
+    plan=strategy_space.plan,
+    bind=strategy_space.bind,
+    bench=_bench,
+    vendor=_no_vendor,
+    roofline=_no_roofline,
+    source=gpu_source,
+    load=load_on_gpu,
+    default_chip=DEFAULT_CHIP,
+    programs=ProgramSupport(_open_device, is_simulated=True),
+    sources=SIMULATOR_SOURCES,
+)

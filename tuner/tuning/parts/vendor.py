@@ -1,0 +1,71 @@
+"""Times the vendor library in a child process whose environment cannot slow it down."""
+
+from collections.abc import Callable
+
+from tuner.core.problem import Problem
+from tuner.core.runs import Vendor
+from tuner.core.target import Effort
+from tuner.workers.protocol import Factory, ServiceSpec
+from tuner.workers.services import Environment
+
+# A machine may export these for other reasons; OpenBLAS then runs at half its speed.
+CLEARED = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "OPENBLAS_VERBOSE", "OMP_PROC_BIND", "OMP_PLACES")
+THREAD_COUNTS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "GOTO_NUM_THREADS", "MKL_NUM_THREADS")
+
+# These make cuBLAS compute in other types, or slower.
+GPU_CLEARED = (
+    "NVIDIA_TF32_OVERRIDE",
+    "CUBLAS_WORKSPACE_CONFIG",
+    "CUDA_LAUNCH_BLOCKING",
+    "CUBLASLT_WORKSPACE_SIZE",
+)
+
+
+class VendorCall:
+    """Serves one measurement; numpy is imported here with the environment that the spec gives."""
+
+    def __init__(self, announce: Callable[[str], None], threads: int) -> None:
+        self._threads = threads
+
+    def measure(self, problem: Problem, effort: Effort, seed: int) -> Vendor:
+        """Returns the library's name and time. Raises TunerError when none can do the problem."""
+        from tuner.targets.cpu.vendor import VendorService
+
+        return VendorService(problem, self._threads, seed).measure(effort)
+
+
+def vendor_spec(threads: int) -> ServiceSpec:
+    """Describes the child for so many threads."""
+    factory = Factory("tuner.tuning.parts.vendor:VendorCall", (threads,))
+    return ServiceSpec("vendor", factory, library_environment(threads))
+
+
+class GpuVendorCall:
+    """Serves one measurement on the GPU."""
+
+    def __init__(self, announce: Callable[[str], None]) -> None:
+        """Takes what every service is given; a measurement that is alone announces nothing."""
+
+    def measure(self, problem: Problem, effort: Effort, seed: int) -> Vendor:
+        """Returns cuBLAS's name and time. Raises TunerError where there is none, or no GPU."""
+        from tuner.targets.gpu.vendor import judge_here, time_cublas
+
+        return time_cublas(judge_here(), problem, effort, seed)
+
+
+def gpu_vendor_spec() -> ServiceSpec:
+    """Describes the child for the GPU."""
+    return ServiceSpec(
+        "vendor", Factory("tuner.tuning.parts.vendor:GpuVendorCall"), gpu_library_environment()
+    )
+
+
+def gpu_library_environment() -> Environment:
+    """Returns the changes that give a child's cuBLAS its own choice of everything."""
+    return tuple((name, None) for name in GPU_CLEARED)
+
+
+def library_environment(threads: int) -> Environment:
+    """Returns the changes that give a child's BLAS so many threads and its own choice of everything else."""
+    cleared = tuple((name, None) for name in CLEARED)
+    return (*cleared, *((name, str(threads)) for name in THREAD_COUNTS))

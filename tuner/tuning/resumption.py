@@ -1,0 +1,68 @@
+"""What makes an unfinished run go on as if it had never stopped: its stored trials go through the loop again.
+
+The loop asks, starts and finishes in the same order as before; only nothing is proposed anew and nothing
+is run again that has an outcome. So the sampler hears exactly what it had heard, and proposes the same.
+"""
+
+from collections import deque
+
+from tuner.core.bench import AbstractBench, BoundRecord, FinalTimes
+from tuner.core.candidate import Candidate
+from tuner.core.sampler import AbstractSampler
+from tuner.core.target import Effort
+from tuner.tuning.interruption import Interruption
+
+
+class ReplayingSampler(AbstractSampler):
+    """Proposes the rows of earlier sessions first, then what the method proposes."""
+
+    def __init__(self, method: AbstractSampler, rows: tuple[int, ...]) -> None:
+        self._method = method
+        self._rows = rows  # by trial number
+
+    def ask(self, number: int) -> int | None:
+        if number >= len(self._rows):
+            return self._method.ask(number)
+        self._method.replay(number, self._rows[number])
+        return self._rows[number]
+
+    def tell(self, row: int, value: float | None) -> None:
+        self._method.tell(row, value)
+
+    def replay(self, number: int, row: int) -> None:
+        self._method.replay(number, row)
+
+
+class ReplayingBench(AbstractBench):
+    """Answers from the records of earlier sessions first; waits where the user may interrupt."""
+
+    def __init__(
+        self,
+        bench: AbstractBench,
+        records: tuple[BoundRecord | None, ...],  # by trial number; None: its outcome never arrived
+        interruption: Interruption,
+    ) -> None:
+        self._bench = bench
+        self._records = deque(records)
+        self._interruption = interruption
+        self._started: deque[BoundRecord | None] = deque()
+
+    def start(self, candidate: Candidate) -> None:
+        record = self._records.popleft() if self._records else None
+        self._started.append(record)
+        if record is None:
+            self._bench.start(candidate)
+
+    def finish(self, effort: Effort) -> BoundRecord:
+        record = self._started.popleft()
+        if record is not None:
+            return record
+        with self._interruption.waiting():
+            return self._bench.finish(effort)
+
+    def finals(self, finalists: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:
+        with self._interruption.waiting():
+            return self._bench.finals(finalists, effort)
+
+    def close(self) -> None:
+        self._bench.close()

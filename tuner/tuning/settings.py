@@ -1,0 +1,54 @@
+"""What a user asks of a run, made the settings that it is stored with."""
+
+from pathlib import Path
+
+from tuner.core.errors import UsageError
+from tuner.core.runs import RunSettings
+from tuner.core.target_name import TargetName
+from tuner.tuning.composition import Composition
+from tuner.tuning.run_request import TIMED_SAMPLER, RunRequest
+from tuner.tuning.target_choice import resolve_target
+
+UNTIMED_SAMPLERS = ("random", "exhaustive")  # that need no times; the default is the first
+
+
+def run_settings(request: RunRequest, composition: Composition) -> RunSettings:
+    """Returns settings with what the machine and its targets decide. Raises UsageError."""
+    from tuner.scripts.chosen import choose
+    from tuner.space_file.reading import default_space_file, load_space_file
+
+    workers = request.workers_on(composition.machine())
+    named = composition.kinds.get(TargetName.parse(request.target).kind)
+    if named is not None and named.settings is not None:
+        return named.settings(request, workers)
+    space_file = load_space_file(Path(request.space or default_space_file()))
+    target = resolve_target(request.target, composition, request.chip)
+    kind = composition.kind(target)
+    kind.require_types(request.problem)
+    return RunSettings(
+        problem=request.problem,
+        target=target,
+        threads=request.threads,
+        strategies=tuple(chosen.text for chosen in choose(request.strategy_words, space_file)),
+        space_yaml=space_file.text,
+        sampler=_sampler(request.sampler, kind.status().is_timed, target),
+        seed=request.seed,
+        trials=request.trials_limit,
+        budget_s=request.budget_s,
+        workers=workers,
+        fresh=request.fresh,
+        warm_start=request.warm_start and not request.fresh,
+        warm_files=request.warm_paths,
+    )
+
+
+def _sampler(word: str | None, is_timed: bool, target: TargetName) -> str:
+    """Returns the sampler, by default one that suits. Raises UsageError for one that learns from no times."""
+    if is_timed:
+        return word or TIMED_SAMPLER
+    if word is not None and word not in UNTIMED_SAMPLERS:
+        raise UsageError(
+            f"sampler: found {word!r}, allowed {', '.join(UNTIMED_SAMPLERS)}: "
+            f"target {target.kind} gives no times to learn from"
+        )
+    return word or UNTIMED_SAMPLERS[0]

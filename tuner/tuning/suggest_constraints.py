@@ -1,0 +1,69 @@
+"""Stored trials -> constraints that would have saved the failed ones of a problem."""
+
+import datetime
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from tuner.analysis.constraint_mining import Observation, Suggestion, mine
+from tuner.core.errors import Failure
+from tuner.core.machine import variables_of
+from tuner.core.problem import Problem
+from tuner.core.record import Record
+from tuner.core.runs import StoredTrial, TrialQuery
+from tuner.core.target_name import TargetName
+from tuner.space.search_space import SearchSpace
+
+if TYPE_CHECKING:
+    from tuner.db.store import Store
+
+
+def suggestions(
+    store: "Store",
+    space: SearchSpace,
+    problem: Problem,
+    target: TargetName,
+    min_support: int,
+    since: datetime.datetime | None = None,
+) -> tuple[Suggestion, ...]:
+    """Returns constraints for a strategy that would have saved failed trials of the problem on the target.
+
+    They are drawn from the strategy's trials of every problem, machine and target: a line of the search space
+    holds for all of them, so no success anywhere may be lost.
+    """
+    query = TrialQuery(operation=problem.operation, strategy=space.strategy, since=since)
+    found = mine(observations(store.trials(query)), space.names, min_support)
+    return tuple(each for each in found if place(problem, target) in dict(each.problems))
+
+
+def observations(trials: Iterable[StoredTrial]) -> tuple[Observation, ...]:
+    """Returns one observation per point, problem and machine: it worked when it did in one trial at least.
+
+    Replays are left out: they tell again what was seen once, or what somebody's file says.
+    """
+    points: dict[object, list[StoredTrial]] = {}
+    for trial in trials:
+        if trial.record is not None and not trial.record.target.is_replay:
+            points.setdefault(_key(trial, trial.record), []).append(trial)
+    return tuple(_observation(tried) for tried in points.values())
+
+
+def place(problem: Problem, target: TargetName) -> str:
+    """Returns how a problem and its target are told."""
+    return f"{problem.key} for {target}"
+
+
+def _key(trial: StoredTrial, record: Record) -> object:
+    return record.problem, record.target, trial.machine, trial.threads, record.candidate
+
+
+def _observation(tried: list[StoredTrial]) -> Observation:
+    records = [trial.record for trial in tried if trial.record is not None]
+    failures = [each.outcome if isinstance(each.outcome, Failure) else None for each in records]
+    record, trial = records[-1], tried[-1]
+    variables = variables_of(record.problem, trial.machine, trial.threads)
+    return Observation(
+        values=(*variables, *record.candidate.choices),
+        failure=None if None in failures else failures[-1],
+        trials=len(tried),
+        problem=place(record.problem, record.target),
+    )

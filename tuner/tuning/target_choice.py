@@ -1,0 +1,69 @@
+"""Which target a word means on this machine: its kind, its chip, and whether it works here."""
+
+from collections.abc import Iterator
+
+from tuner.core.chips import chip_of
+from tuner.core.errors import UsageError
+from tuner.core.target_name import TargetName
+from tuner.tuning.composition import Composition
+from tuner.tuning.target_kind import TargetStatus
+
+AUTO = "auto"  # the first target that gives times here
+
+
+def resolve_target(word: str, composition: Composition, chip: str = "") -> TargetName:
+    """Returns the target to use; ``auto`` is what gives times here. Raises UsageError for none."""
+    if word == AUTO:
+        return _first_timed(composition, chip)
+    target = named_target(word, composition, chip)
+    status = composition.kind(target).status()
+    if not (status.is_available or status.can_compile):
+        raise UsageError(f"target {word}: not available here: {status.reason}")
+    return _on_this_gpu(target, status, has_chip=bool(chip) or ":" in word)
+
+
+def named_target(word: str, composition: Composition, chip: str = "") -> TargetName:
+    """Reads ``kind``, ``kind:chip`` or ``replay:recording``; ``chip`` says the chip apart.
+
+    Raises UsageError for a wrong word. Whether the target works here is not looked at.
+    """
+    name, colon, detail = word.partition(":")
+    if colon and chip and chip != detail:
+        raise UsageError(f"chip: found {chip!r} beside target {word!r}, allowed one of both")
+    kind = composition.kinds.get(name)
+    if kind is None:
+        raise UsageError(f"target: found {word!r}, allowed {AUTO}, {', '.join(composition.kinds)}")
+    if kind.default_chip:
+        return TargetName(name, chip_of(detail if colon else chip or kind.default_chip).name)
+    if kind.of_run is not None and not chip:
+        return TargetName(name, detail)
+    if chip or colon:
+        allowed = ", ".join(each.name for each in composition.kinds.values() if each.default_chip)
+        raise UsageError(f"chip: found {detail or chip!r} for target {name}, allowed for {allowed}")
+    return TargetName(name)
+
+
+def timed_here(composition: Composition, chip: str = "") -> Iterator[TargetName]:
+    """Yields the targets that give times, a GPU first: whoever has one tunes for it as a rule."""
+    for status in sorted(composition.targets(), key=lambda status: not status.chip):
+        if status.is_available and status.is_timed:
+            yield _on_this_gpu(named_target(status.name, composition, chip), status, has_chip=bool(chip))
+
+
+def _first_timed(composition: Composition, chip: str) -> TargetName:
+    for target in timed_here(composition, chip):
+        return target
+    reasons = "; ".join(f"{status.name}: {status.reason}" for status in composition.targets())
+    raise UsageError(f"target: found none that works here: {reasons}")
+
+
+def _on_this_gpu(target: TargetName, status: TargetStatus, *, has_chip: bool) -> TargetName:
+    """Returns the target for the chip of the GPU here unless one was named. Raises UsageError for another."""
+    if not status.chip:
+        return target
+    if not has_chip:
+        return TargetName(target.kind, status.chip)
+    if chip_of(target.detail).capability != chip_of(status.chip).capability:
+        allowed = f"{target.kind}:{status.chip}, or simulator:{target.detail}"
+        raise UsageError(f"target: found {target.text}, the GPU here is {status.chip}, allowed {allowed}")
+    return target

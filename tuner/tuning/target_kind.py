@@ -1,0 +1,108 @@
+"""All that differs between kinds of targets, as one value per kind."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tuner.core.candidate import Candidate
+from tuner.core.kernel_program import KernelProgram, Resources
+from tuner.core.machine import Compiler, Machine, Roofline
+from tuner.core.problem import Problem
+from tuner.core.runs import RunSettings, StoredTrial, Vendor
+from tuner.core.target import Script
+from tuner.core.target_name import TargetName
+from tuner.space.feasible_set import FeasibleSet
+from tuner.tuning.run_request import RunRequest
+
+if TYPE_CHECKING:
+    from tuner.core.bench import AbstractBench
+    from tuner.core.device import AbstractDevice
+    from tuner.mlir.programs.device_lowering import Assemble
+    from tuner.workers.in_flight import BenchOrder
+
+Bind = Callable[[Candidate], Script]  # raises CandidateError
+Seeds = Callable[[Mapping[Candidate, Resources]], tuple[int, ...]]  # what ptxas told of candidates -> rows
+
+
+def no_seeds(_resources: Mapping[Candidate, Resources]) -> tuple[int, ...]:
+    """Returns nothing: a replay judges a search, not what is known of a machine."""
+    return ()
+
+
+def any_types(_problem: Problem) -> None:
+    """Takes the element types of every problem."""
+
+
+def no_machine_code(_chip: str) -> "Assemble | None":
+    """Returns nothing: the device takes PTX."""
+    return None
+
+
+@dataclass(frozen=True)
+class TargetStatus:
+    """Whether this machine can compile for a target and run on it."""
+
+    name: str
+    is_available: bool  # candidates are judged here, not only compiled
+    reason: str  # why, or why not
+    is_timed: bool = True  # here; False: nothing is ranked
+    can_compile: bool = False  # beside ``is_available``: candidates get as far as their code
+    chip: str = ""  # of the GPU that candidates run on here
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run may try."""
+
+    feasible: FeasibleSet
+    first: tuple[int, ...] = ()  # rows to propose before any other
+    seeds: Seeds = no_seeds  # rows that a model of the machine speaks for, to propose after these
+
+
+@dataclass(frozen=True)
+class BenchSettings:
+    """How a bench works, whatever it is ordered."""
+
+    threads: int
+    workers: int  # candidates compiled at once
+    seed: int
+
+
+@dataclass(frozen=True)
+class ProgramSupport:
+    """How whole programs run on a kind of target."""
+
+    # (chip, order of ready work, seed of a random order); None: programs run on the host
+    open_device: "Callable[[str, str, int], AbstractDevice] | None" = None
+    assembler: "Callable[[str], Assemble | None]" = no_machine_code  # of a chip: PTX -> machine code
+    is_simulated: bool = False  # the order can be chosen, defects are reported, and there is no clock
+
+    @property
+    def has_device(self) -> bool:
+        """Tells whether programs run on a device, not on the host."""
+        return self.open_device is not None
+
+
+@dataclass(frozen=True)
+class TargetKind:
+    """A kind of target. A new one is a file with such a value, and a line in ``parts.kinds.KINDS``."""
+
+    name: str  # "cpu": a TargetName's kind
+    status: Callable[[], TargetStatus]
+    machine: Callable[[TargetName], Machine]  # that code is made for
+    compiler: Callable[[TargetName], Compiler]
+    plan: Callable[[RunSettings, Machine], Plan]  # raises UsageError when nothing can be tried
+    bind: Callable[[RunSettings, Machine], Bind]
+    bench: "Callable[[BenchOrder, BenchSettings], AbstractBench]"
+    vendor: Callable[[Problem, int, int], Vendor]  # (problem, threads, seed); raises TunerError
+    roofline: Callable[[Problem, int], Roofline]  # (problem, threads); raises TunerError
+    source: Callable[[Problem, str], str]  # (problem, script) -> payload of the script
+    # (problem, trial, its compiled program if one is stored) -> kernel to call
+    load: Callable[[Problem, StoredTrial, KernelProgram | None], Callable[..., object]]
+    default_chip: str = ""  # of a kind whose targets are chips
+    require_types: Callable[[Problem], None] = any_types  # raises UsageError for element types it lacks
+    programs: ProgramSupport | None = None  # None: single operations only
+    sources: tuple[str, ...] = ()  # files and folders below the package that make its code
+    # (request, workers) -> settings, where the target decides what others let a user say; raises UsageError
+    settings: Callable[[RunRequest, int], RunSettings] | None = None
+    of_run: "Callable[[RunSettings], TargetKind] | None" = None  # where only a run's settings tell the rest

@@ -1,0 +1,44 @@
+"""What a run came to."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tuner.analysis.answer import Answer, answer_of
+from tuner.core.machine import Roofline
+from tuner.core.runs import Counts, Run, StoredTrial, TrialQuery
+
+if TYPE_CHECKING:
+    from tuner.db.store import Store
+
+
+@dataclass(frozen=True)
+class TunedRun:
+    """A run, what became of its trials, and its answer."""
+
+    run: Run
+    counts: Counts
+    answer: Answer | None  # None: no candidate has a time
+    seconds: float  # of all sessions
+    roofline: Roofline | None = None  # measured with the answer; None: interrupted, or it failed
+
+    @property
+    def best(self) -> StoredTrial | None:
+        """Returns the trial to use."""
+        return None if self.answer is None else self.answer.best
+
+    @property
+    def has_worked(self) -> bool:
+        """Says whether a candidate was right: timed, or verified where nothing is timed."""
+        return self.answer is not None or self.counts.verified > 0
+
+    @property
+    def is_interrupted(self) -> bool:
+        """Says whether the run can be gone on with."""
+        return self.run.status == "interrupted"
+
+
+def tuned_run(store: "Store", run_id: int, roofline: Roofline | None = None) -> TunedRun:
+    """Returns a stored run with its answer."""
+    run = store.run(run_id)
+    answer = answer_of(store.trials(TrialQuery(run=run_id, sort="number")), run.noise)
+    return TunedRun(run, store.counts(run_id), answer, run.seconds or 0.0, roofline)

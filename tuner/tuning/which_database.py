@@ -1,0 +1,32 @@
+"""Which results database is meant, on the command line and in the Python API alike."""
+
+import os
+import shlex
+from pathlib import Path
+
+from tuner.core.errors import UsageError
+
+VARIABLE = "TUNER_DB"  # of the environment
+
+
+def which_database(named: str | Path | None) -> str:
+    """Returns the database named, else that of ``TUNER_DB``, else the file in the user's data directory.
+
+    Raises UsageError for a name that is neither text nor path.
+    """
+    if not isinstance(named, str | Path | None):
+        raise UsageError(f"database: found {named!r}, allowed a file's path or a URL")
+    return str(named or os.environ.get(VARIABLE) or _own_file())
+
+
+def database_words(named: str | Path | None) -> str:
+    """Returns the flag that the next command needs as well; a URL may hold a password and is not repeated."""
+    if named is None:
+        return ""
+    return " --db URL" if "@" in str(named) else f" --db {shlex.quote(str(named))}"
+
+
+def _own_file() -> Path:
+    import platformdirs
+
+    return platformdirs.user_data_path("tuner") / "tuner.db"

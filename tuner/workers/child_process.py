@@ -1,0 +1,186 @@
+"""One child process as the parent holds it: pipes, output, signals to its group."""
+
+import contextlib
+import fcntl
+import os
+import re
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+from tuner.workers.protocol import Inbox, Message, ServiceSpec, encode
+
+CHUNK_BYTES = 1 << 16  # of a read; a pipe holds as many
+TAIL_BYTES = 1 << 16  # of the output looked at: LLVM prints its error before a dump of the DAG
+OUTPUT_LIMIT_BYTES = 16 << 20  # a child that prints for ever does not fill the disk
+LINE_LIMIT = 300  # characters quoted
+STATM_BYTES = 256  # proc_pid_statm(5): seven numbers
+PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+STOP_TIMEOUT_S = 1.0  # SIGSTOP takes effect in 0.1 ms; longer means that the kernel holds the process
+TELLING = re.compile(r"LLVM ERROR|Assertion .*failed|terminate called|\berror:|Error:")
+
+
+class ChildProcess:
+    """A running ``tuner.workers.child`` in its own session. Never blocks on its pipes."""
+
+    def __init__(self, spec: ServiceSpec) -> None:
+        self._output = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the child
+        fcntl.fcntl(self._output, fcntl.F_SETFL, os.O_APPEND)  # so that cutting it leaves no hole
+        child_in, self._fd_out = os.pipe()
+        self._fd_in, child_out = os.pipe()
+        self._inbox = Inbox()
+        self._outbox = bytearray()
+        self._is_silent = False  # its end of the pipe is closed
+        try:
+            self._process = _spawn(spec, child_in, child_out, self._output.fileno())
+        finally:
+            os.close(child_in)
+            os.close(child_out)
+        self._fd_memory = os.open(f"/proc/{self.pid}/statm", os.O_RDONLY)
+        os.set_blocking(self._fd_in, False)
+        os.set_blocking(self._fd_out, False)
+        self.send(spec)
+
+    @property
+    def pid(self) -> int:
+        """Returns the process id, which is its group's as well."""
+        return self._process.pid
+
+    def send(self, message: Message) -> None:
+        """Queues a message; what the pipe cannot take now goes with the next ``receive``."""
+        self._outbox += encode(message)
+        self._flush()
+
+    def receive(self) -> Message | None:
+        """Returns the next message if a whole one is there. Raises what pickle raises for garbage."""
+        self._flush()
+        try:
+            while chunk := os.read(self._fd_in, CHUNK_BYTES):
+                self._inbox.add(chunk)
+            self._is_silent = True
+        except BlockingIOError:
+            pass
+        return self._inbox.take()
+
+    def register(self, poll: "select.poll") -> None:
+        """Adds the ends of the pipes that are worth waking up for."""
+        poll.register(self._fd_in, select.POLLIN)
+        if self._outbox:
+            poll.register(self._fd_out, select.POLLOUT)
+
+    @property
+    def has_ended(self) -> bool:
+        """Tells whether the child is gone or closed its pipe; its process id stays ours until ``destroy``."""
+        exited = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        return exited is not None or self._is_silent
+
+    @property
+    def resident_bytes(self) -> int:
+        """Returns the memory that the child holds now."""
+        try:
+            return int(os.pread(self._fd_memory, STATM_BYTES, 0).split()[1]) * PAGE_BYTES
+        except (OSError, IndexError):  # it is ending
+            return 0
+
+    def stop(self) -> None:
+        """Stops the whole group and returns when it stands still."""
+        self._signal(signal.SIGSTOP)
+        give_up = time.monotonic() + STOP_TIMEOUT_S
+        flags = os.WSTOPPED | os.WEXITED | os.WNOHANG | os.WNOWAIT
+        while os.waitid(os.P_PID, self.pid, flags) is None and time.monotonic() < give_up:
+            time.sleep(0.0001)
+
+    def go_on(self) -> None:
+        """Lets a stopped group run again."""
+        self._signal(signal.SIGCONT)
+
+    def forget_output(self) -> None:
+        """Empties the file of the child's output, so that its tail belongs to what comes next."""
+        os.ftruncate(self._output.fileno(), 0)
+
+    def cut_output(self) -> None:
+        """Empties the file of the child's output when it has grown too long."""
+        if os.fstat(self._output.fileno()).st_size > OUTPUT_LIMIT_BYTES:
+            self.forget_output()
+
+    def destroy(self) -> str:
+        """Kills the group, reaps the child, frees everything; returns how it ended, for people."""
+        self._signal(signal.SIGKILL)  # before reaping: until then no other group can have this id
+        status = self._process.wait()
+        ending = _ending(status, telling_line(self._tail()))
+        self._output.close()
+        for fd in (self._fd_in, self._fd_out, self._fd_memory):
+            os.close(fd)
+        return ending
+
+    def _flush(self) -> None:
+        try:
+            while self._outbox:
+                del self._outbox[: os.write(self._fd_out, self._outbox)]
+        except BlockingIOError:
+            pass
+        except BrokenPipeError:  # it is gone: has_ended tells
+            self._outbox.clear()
+
+    def _signal(self, number: signal.Signals) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.pid, number)
+
+    def _tail(self) -> str:
+        fd = self._output.fileno()
+        start = max(0, os.fstat(fd).st_size - TAIL_BYTES)
+        return os.pread(fd, TAIL_BYTES, start).decode(errors="replace")
+
+
+def sleep_until_news(children: Iterable[ChildProcess], limit_s: float) -> None:
+    """Returns when one of the children has said something or ended, or after ``limit_s``."""
+    poll = select.poll()
+    for child in children:
+        child.register(poll)
+    poll.poll(max(0.0, limit_s) * 1000)
+
+
+def telling_line(output: str) -> str:
+    """Returns the last line that names an error, else the last one; '' for no output."""
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    telling = [line for line in lines if TELLING.search(line)]
+    line = (telling or lines or [""])[-1]
+    return "".join(character if character.isprintable() else "?" for character in line)[:LINE_LIMIT]
+
+
+def _ending(status: int, line: str) -> str:
+    how = f"killed by {_signal_name(-status)}" if status < 0 else f"exited with status {status}"
+    return f"{how}: {line}" if line else how
+
+
+def _signal_name(number: int) -> str:
+    return signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
+
+
+def _spawn(spec: ServiceSpec, child_in: int, child_out: int, output: int) -> "subprocess.Popen[bytes]":
+    arguments = [str(number) for number in (child_in, child_out, os.getpid())]
+    return subprocess.Popen(
+        [sys.executable, "-P", "-u", "-m", "tuner.workers.child", *arguments],
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=output,
+        pass_fds=(child_in, child_out),
+        env=_environment(spec),
+        start_new_session=True,
+    )
+
+
+def _environment(spec: ServiceSpec) -> dict[str, str]:
+    """Returns the parent's variables and import path, so that a child finds our modules, and the spec's."""
+    path = os.pathsep.join(entry or str(Path.cwd()) for entry in sys.path)
+    variables = {**os.environ, "PYTHONPATH": path}
+    for name, value in spec.environment:
+        variables.pop(name, None)
+        if value is not None:
+            variables[name] = value
+    return variables

@@ -1,0 +1,46 @@
+"""Times the winners of a run together, and does so again without those that break it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tuner.core.bench import FinalTimes
+from tuner.core.errors import Failure
+from tuner.core.target import Artifact
+
+
+@dataclass(frozen=True)
+class Group:
+    """Those that take turns."""
+
+    artifacts: tuple[Artifact, ...]
+    has_vendor: bool = False  # and the vendor library, if the judge has one that works
+
+    @property
+    def size(self) -> int:
+        """Returns how many take turns at most."""
+        return len(self.artifacts) + self.has_vendor
+
+
+def time_finals(
+    artifacts: tuple[Artifact | None, ...], together: Callable[[Group], FinalTimes | Failure]
+) -> FinalTimes:
+    """Returns the times in the order of ``artifacts``; None for one that is missing or fails.
+
+    Where that fails, it is done without the vendor library, and without those that fail alone.
+    """
+    present = {place: artifact for place, artifact in enumerate(artifacts) if artifact is not None}
+    nothing = FinalTimes((None,) * len(artifacts))
+    if not present:
+        return nothing
+    found = together(Group(tuple(present.values()), has_vendor=True))
+    if isinstance(found, Failure):
+        present = {place: one for place, one in present.items() if _works(together(Group((one,))))}
+        found = together(Group(tuple(present.values()))) if present else nothing
+    if isinstance(found, Failure) or not present:  # each works alone, together they do not
+        return nothing
+    by_place = dict(zip(present, found.times, strict=True))  # equal artifacts (A/A) keep a time each
+    return FinalTimes(tuple(by_place.get(place) for place in range(len(artifacts))), found.vendor)
+
+
+def _works(outcome: FinalTimes | Failure) -> bool:
+    return not isinstance(outcome, Failure) and outcome.times[0] is not None

@@ -1,0 +1,47 @@
+"""Artifact -> verdict and measurement: what the one process that owns the machine does."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from tuner.core.problem import Problem
+from tuner.core.record import Measurement, Verdict
+from tuner.core.target import AbstractJudge, Artifact, Effort
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A correct artifact's verdict and time, with the seconds each stage took."""
+
+    verdict: Verdict
+    measurement: Measurement | None  # None: the target has no clock
+    stage_s: tuple[tuple[str, float], ...]
+
+
+def judge(
+    target: AbstractJudge,
+    problem: Problem,
+    artifact: Artifact,
+    effort: Effort,
+    rng: np.random.Generator,
+    before_timing: Callable[[], None] = lambda: None,
+    clock: Callable[[], float] = time.perf_counter,
+) -> Judgement:
+    """Loads, verifies, then times where the target can: a wrong candidate raises CandidateError.
+
+    ``before_timing`` is called when the clock is about to matter, so that a caller can quiet the machine.
+    """
+    start = clock()
+    loaded = target.load(problem, artifact)
+    loaded_at = clock()
+    verdict = target.verify(problem, loaded, rng)
+    verified_at = clock()
+    stages = (("load", loaded_at - start), ("verify", verified_at - loaded_at))
+    if not target.is_timed:
+        return Judgement(verdict, None, stages)
+    before_timing()
+    timing_from = clock()
+    measurement = target.measure(problem, loaded, effort, rng)
+    return Judgement(verdict, measurement, (*stages, ("measure", clock() - timing_from)))

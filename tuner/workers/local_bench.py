@@ -1,0 +1,82 @@
+"""The bench without child processes, for tests and for a debugger: a crash ends everything."""
+
+import time
+import traceback
+from collections import deque
+from collections.abc import Callable
+from typing import TypeVar
+
+import numpy as np
+
+from tuner.core.bench import AbstractBench, BoundRecord, FinalTimes
+from tuner.core.candidate import Candidate
+from tuner.core.errors import CandidateError, Failure, Stage
+from tuner.core.target import AbstractTarget, Artifact, Effort, Script
+from tuner.workers.group_timing import Group, time_finals
+from tuner.workers.in_flight import BenchOrder, Ticket
+from tuner.workers.judge import judge
+from tuner.workers.services import time_together
+
+Value = TypeVar("Value")
+
+
+class LocalBench(AbstractBench):
+    """Does the work of ``finish`` in this process, one candidate at a time."""
+
+    def __init__(self, order: BenchOrder, target: AbstractTarget, rng: np.random.Generator) -> None:
+        self._order = order
+        self._target = target
+        self._rng = rng
+        self._tickets: deque[Ticket] = deque()
+
+    def start(self, candidate: Candidate) -> None:
+        """Binds the candidate."""
+        self._tickets.append(Ticket(self._order, candidate))
+
+    def finish(self, effort: Effort) -> BoundRecord:
+        """Compiles and judges the oldest candidate."""
+        ticket = self._tickets.popleft()
+        ticket.recall_script()
+        if ticket.record is None:
+            ticket.take_compiled(*_attempt(Stage.COMPILE, lambda: self._compile(ticket.script)))
+        if ticket.record is None and (artifact := ticket.artifact) is not None:
+            problem = self._order.problem
+            ticket.take_judged(
+                *_attempt(Stage.RUN, lambda: judge(self._target, problem, artifact, effort, self._rng))
+            )
+        return ticket.finished
+
+    def finals(self, finalists: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:
+        """Compiles the finalists' scripts again and times them interleaved."""
+        artifacts = tuple(self._recompiled(each.script) for each in finalists)
+        problem = self._order.problem
+
+        def together(group: Group) -> FinalTimes | Failure:
+            return _attempt(
+                Stage.RUN, lambda: time_together(self._target, problem, group, effort, self._rng)
+            )[0]
+
+        return time_finals(artifacts, together)
+
+    def close(self) -> None:
+        """Forgets what is pending."""
+        self._tickets.clear()
+
+    def _compile(self, script: Script) -> Artifact:
+        return self._target.compile(self._order.problem, script)
+
+    def _recompiled(self, script: Script) -> Artifact | None:
+        outcome, _ = _attempt(Stage.COMPILE, lambda: self._compile(script))
+        return None if isinstance(outcome, Failure) else outcome
+
+
+def _attempt(stage: Stage, work: Callable[[], Value]) -> tuple[Value | Failure, float]:
+    """Returns what the work gave, or the Failure it met, and its seconds."""
+    start = time.perf_counter()
+    try:
+        return work(), time.perf_counter() - start
+    except CandidateError as error:
+        return error.failure, time.perf_counter() - start
+    except Exception as error:  # noqa: BLE001 - as in a child: one odd candidate is only a Failure
+        line = traceback.format_exception_only(error)[0].splitlines()[0]
+        return Failure(stage, line), time.perf_counter() - start
