@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from tuner.core.device_program import BufferType, DeviceProgram, ScalarType, ValueType
 from tuner.core.errors import UsageError
+from tuner.core.numpy_types import DTYPES
 from tuner.runtime.programs.device_arrays import DeviceArray
-from tuner.runtime.programs.element_types import DTYPES, dtype_of, is_same_bits
+from tuner.runtime.programs.element_types import dtype_of, is_same_bits
 from tuner.runtime.programs.marshalling import (
     CallFrame,
     PassedArgument,

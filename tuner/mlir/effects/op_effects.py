@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from tuner.core.runner_names import is_runner_function
 from tuner.mlir.bindings import Op, ir
+from tuner.mlir.rewrite.symbols import callee_of
 
 READERS = frozenset(
     {
@@ -79,4 +80,4 @@ def _effect_on_operand(op: Op, number: int) -> Effect:
 
 def _prints(op: Op) -> bool:
     """Tells whether an op calls a function of MLIR's runner, all of which print what they are given."""
-    return op.name == "func.call" and is_runner_function(ir.FlatSymbolRefAttr(op.attributes["callee"]).value)
+    return op.name == "func.call" and is_runner_function(callee_of(op))

@@ -14,8 +14,9 @@ Rejected, with the call: recursion, functions without a body, control flow by bl
 """
 
 from tuner.mlir.bindings import Op, ir
+from tuner.mlir.rewrite.inlining import inline_call
 from tuner.mlir.rewrite.located_error import unsupported
-from tuner.mlir.rewrite.symbols import name_of
+from tuner.mlir.rewrite.symbols import callee_of, name_of
 from tuner.mlir.rewrite.walking import walk
 
 FUNCTION, CALL, KERNEL = "func.func", "func.call", "gpu.func"
@@ -35,21 +36,11 @@ def inline_device_functions(module: ir.Module) -> None:
 
 
 def _inline(call: Op, functions: dict[str, Op]) -> None:
-    name = str(ir.FlatSymbolRefAttr(call.attributes["callee"]).value)
+    name = callee_of(call)
     callee = functions.get(name)
     if callee is None or len(callee.regions[0].blocks) != 1 or _reaches(callee, name, functions):
         raise unsupported(call, f"a call of @{name}", ALLOWED)
-    copy = callee.clone(ip=ir.InsertionPoint(callee))
-    block = copy.regions[0].blocks[0]
-    for argument, operand in zip(block.arguments, call.operands, strict=True):
-        argument.replace_all_uses_with(operand)
-    *body, end = [op.operation for op in block.operations]
-    for op in body:
-        op.move_before(call)
-    for old, new in zip(call.results, end.operands, strict=True):
-        old.replace_all_uses_with(new)
-    call.erase()
-    copy.erase()
+    inline_call(call, callee)
 
 
 def _reaches(function: Op, name: str, functions: dict[str, Op]) -> bool:
@@ -58,7 +49,7 @@ def _reaches(function: Op, name: str, functions: dict[str, Op]) -> bool:
     while open_names:
         caller = functions.get(open_names.pop())
         for call in walk(caller, CALL) if caller is not None else []:
-            callee = str(ir.FlatSymbolRefAttr(call.attributes["callee"]).value)
+            callee = callee_of(call)
             if callee == name:
                 return True
             if callee not in seen:

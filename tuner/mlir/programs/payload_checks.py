@@ -8,7 +8,7 @@ from tuner.mlir.bindings import Op, Type, WalkResult, ir
 from tuner.mlir.cpu.jit_guards import RESOLVABLE
 from tuner.mlir.effects.buffer_roots import is_buffer
 from tuner.mlir.programs.entry import defined_functions
-from tuner.mlir.rewrite.symbols import name_of
+from tuner.mlir.rewrite.symbols import callee_of, name_of
 from tuner.mlir.rewrite.walking import walk, walk_where
 
 NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_.$]*")  # of a kernel: PTX ISA, identifiers; . becomes $
@@ -80,6 +80,4 @@ def reject_linalg(function: Op) -> None:
 
 
 def _callees(function: Op) -> set[str]:
-    return {
-        str(ir.FlatSymbolRefAttr(call.attributes["callee"]).value) for call in walk(function, "func.call")
-    }
+    return {callee_of(call) for call in walk(function, "func.call")}

@@ -14,6 +14,7 @@ from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Op, ir
 from tuner.mlir.rewrite.building import create
 from tuner.mlir.rewrite.located_error import location_of
+from tuner.mlir.rewrite.symbols import callee_of
 from tuner.mlir.rewrite.walking import walk
 
 SET_DEVICE = "mgpuSetDefaultDevice"
@@ -23,9 +24,9 @@ REGISTRATIONS = frozenset({"mgpuMemHostRegisterFloat", "mgpuMemHostRegisterInt32
 
 def replace_runtime_calls(module: ir.Module) -> None:
     """Rewrites in place. Raises CandidateError(BIND) for a device that is not the first one."""
-    calls = [call for call in walk(module, "func.call") if _callee(call) in {SET_DEVICE, *REGISTRATIONS}]
+    calls = [call for call in walk(module, "func.call") if callee_of(call) in {SET_DEVICE, *REGISTRATIONS}]
     for call in calls:
-        if _callee(call) == SET_DEVICE:
+        if callee_of(call) == SET_DEVICE:
             _require_first_device(call)
         else:
             with call.location, ir.InsertionPoint(call):
@@ -40,7 +41,3 @@ def _require_first_device(call: Op) -> None:
     if not is_constant or ir.IntegerAttr(owner.attributes["value"]).value != 0:
         found = f"found a call of @{SET_DEVICE} with another device ({location_of(call)})"
         raise CandidateError(Stage.BIND, f"payload: {found}, allowed 0: the one that the program is run on")
-
-
-def _callee(call: Op) -> str:
-    return str(ir.FlatSymbolRefAttr(call.attributes["callee"]).value)

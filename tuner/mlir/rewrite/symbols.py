@@ -1,4 +1,4 @@
-"""Accessors of ops with a symbol: name and function type."""
+"""Accessors of ops with a symbol or a reference to one: name, callee and function type."""
 
 from tuner.mlir.bindings import Op, ir
 
@@ -6,6 +6,11 @@ from tuner.mlir.bindings import Op, ir
 def name_of(op: Op) -> str:
     """Returns ``sym_name`` of an op that has one."""
     return str(ir.StringAttr(op.attributes["sym_name"]).value)
+
+
+def callee_of(call: Op) -> str:
+    """Returns the name of the function that a ``func.call`` or an ``llvm.call`` names."""
+    return str(ir.FlatSymbolRefAttr(call.attributes["callee"]).value)
 
 
 def function_type(function: Op) -> ir.FunctionType:

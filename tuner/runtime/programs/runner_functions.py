@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuner.core.device import AbstractHostWatch
+from tuner.core.numpy_types import DTYPES
 from tuner.core.runner_names import C_INTERFACE, CLOCKS, MEMREFS, PRINTED_SCALARS, SHAPES
-from tuner.runtime.programs.element_types import DTYPES, dtype_of
+from tuner.runtime.programs.element_types import dtype_of
 from tuner.runtime.programs.host_faults import HostFaults
 from tuner.runtime.programs.memref import MemRef, array_of
 

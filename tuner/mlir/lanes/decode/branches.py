@@ -11,6 +11,7 @@ from tuner.mlir.lanes.buffer_view import merged
 from tuner.mlir.lanes.element_types import Array
 from tuner.mlir.lanes.frame import LaneFrame, Step, require
 from tuner.mlir.lanes.scope import Decode, FunctionScope, where_of
+from tuner.mlir.rewrite.symbols import callee_of
 
 
 def run_where(frame: LaneFrame, condition: Array, body: AbstractBody) -> list[Any] | None:
@@ -82,7 +83,7 @@ def region(op: Op, scope: FunctionScope) -> Step:
 
 def call(op: Op, scope: FunctionScope) -> Step:
     """Decodes ``func.call`` of a function beside the kernel."""
-    name = str(ir.FlatSymbolRefAttr(op.attributes["callee"]).value)
+    name = callee_of(op)
     function = scope.function(name, op)
     sources, targets = scope.slots(op.operands), scope.slots(op.results)
 

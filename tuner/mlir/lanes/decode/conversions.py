@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from tuner.core.numpy_types import DType
 from tuner.mlir.bindings import Op, ir
 from tuner.mlir.lanes.buffer_view import merged
 from tuner.mlir.lanes.decode.steps import of_result, step_of
-from tuner.mlir.lanes.element_types import BOOL, Array, DType, signed, to_integer, unsigned
+from tuner.mlir.lanes.element_types import BOOL, Array, signed, to_integer, unsigned
 from tuner.mlir.lanes.frame import LaneFrame, Step
 from tuner.mlir.lanes.scope import Decode, FunctionScope
 from tuner.mlir.rewrite.located_error import unsupported

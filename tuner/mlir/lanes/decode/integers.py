@@ -5,9 +5,10 @@ from collections.abc import Callable
 
 import numpy as np
 
+from tuner.core.numpy_types import DType
 from tuner.mlir.bindings import Op, ir
 from tuner.mlir.lanes.decode.steps import elementwise, step_of
-from tuner.mlir.lanes.element_types import BOOL, Array, DType, signed, to_integer, unsigned
+from tuner.mlir.lanes.element_types import BOOL, Array, signed, to_integer, unsigned
 from tuner.mlir.lanes.frame import LaneFrame, Step, require
 from tuner.mlir.lanes.scope import Decode, FunctionScope, where_of
 

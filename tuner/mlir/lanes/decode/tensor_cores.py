@@ -8,9 +8,10 @@ from typing import TypeAlias
 
 import numpy as np
 
+from tuner.core.numpy_types import DType
 from tuner.mlir.bindings import Op, ir
 from tuner.mlir.lanes import flat_memory
-from tuner.mlir.lanes.element_types import Array, DType, ElementType, signed, to_integer
+from tuner.mlir.lanes.element_types import Array, ElementType, signed, to_integer
 from tuner.mlir.lanes.frame import LaneFrame, Step, require
 from tuner.mlir.lanes.lane_grid import SUBGROUP
 from tuner.mlir.lanes.scope import Decode, FunctionScope, where_of

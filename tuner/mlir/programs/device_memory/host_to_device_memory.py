@@ -46,7 +46,7 @@ from tuner.mlir.programs.device_memory.device_views import DeviceViews
 from tuner.mlir.programs.device_memory.insert_copies import CopyInsertion
 from tuner.mlir.programs.device_memory.pinned_memory import pin
 from tuner.mlir.rewrite.located_error import unsupported
-from tuner.mlir.rewrite.symbols import function_type, name_of
+from tuner.mlir.rewrite.symbols import callee_of, function_type, name_of
 from tuner.mlir.rewrite.walking import walk
 
 DEVICE_ATTRIBUTE = "tuner.device"  # of an argument: it is device memory already
@@ -257,7 +257,7 @@ def _take_marks(function: Op) -> set[int]:
 
 def _refuse_calls(module: ir.Module, device_arguments: dict[str, list[int]]) -> None:
     for call in walk(module, "func.call"):
-        callee = str(ir.FlatSymbolRefAttr(call.attributes["callee"]).value)
+        callee = callee_of(call)
         if device_arguments[callee]:
             found = f"found a call of @{callee}, which takes device memory"
             raise CandidateError(

@@ -15,8 +15,9 @@ such a function with several blocks.
 
 from tuner.mlir.bindings import Op, ir
 from tuner.mlir.programs.streams.gpux_ops import uses_gpux
+from tuner.mlir.rewrite.inlining import inline_call
 from tuner.mlir.rewrite.located_error import unsupported
-from tuner.mlir.rewrite.symbols import name_of
+from tuner.mlir.rewrite.symbols import callee_of, name_of
 from tuner.mlir.rewrite.walking import walk
 
 
@@ -31,25 +32,14 @@ def _next_call(module: ir.Module) -> tuple[Op, Op] | None:
     functions = {name_of(op): op for op in walk(module, "func.func") if list(op.regions[0].blocks)}
     holders = {name: function for name, function in functions.items() if uses_gpux(function)}
     for call in walk(module, "func.call"):
-        name = str(ir.FlatSymbolRefAttr(call.attributes["callee"]).value)
+        name = callee_of(call)
         if name in holders:
             return call, holders[name]
     return None
 
 
 def _inline(call: Op, function: Op) -> None:
-    """Moves the body of a copy of the function in front of the call, and erases both."""
+    """Inlines one call. Raises CandidateError(COMPILE)."""
     if len(function.regions[0].blocks) != 1:
         raise unsupported(call, f"@{name_of(function)} with several blocks and streams", "one block")
-    with ir.InsertionPoint(function):
-        copy = function.clone()
-    block = copy.regions[0].blocks[0]
-    for argument, operand in zip(block.arguments, call.operands, strict=True):
-        argument.replace_all_uses_with(operand)
-    *body, end = [op.operation for op in block.operations]
-    for op in body:
-        op.move_before(call)
-    for result, value in zip(call.results, end.operands, strict=True):
-        result.replace_all_uses_with(value)
-    call.erase()
-    copy.erase()
+    inline_call(call, function)

@@ -31,7 +31,7 @@ from tuner.mlir.programs.streams.stream_calls import SIGNATURES
 from tuner.mlir.rewrite.building import create, value
 from tuner.mlir.rewrite.launch_operands import ARGUMENTS, CLUSTER, SEGMENTS, SHARED_BYTES
 from tuner.mlir.rewrite.located_error import unsupported
-from tuner.mlir.rewrite.symbols import name_of
+from tuner.mlir.rewrite.symbols import callee_of, name_of
 
 LAUNCH = "gpu.launch_func"
 HOST_WAITS = frozenset({"mgpuStreamSynchronize", "mgpuEventSynchronize"})
@@ -57,8 +57,8 @@ def write_as_gpux(function: Op) -> None:
 
 def _rewrite(op: Op, stream: Value, argument: Value) -> bool:
     """Writes what an op becomes in front of it; tells whether the op is to be erased."""
-    if op.name == "func.call" and _callee(op) in SIGNATURES:
-        if _callee(op) in HOST_WAITS:
+    if op.name == "func.call" and callee_of(op) in SIGNATURES:
+        if callee_of(op) in HOST_WAITS:
             with op.location, ir.InsertionPoint(op):
                 create(WAIT, [], [stream])
         return True
@@ -95,7 +95,3 @@ def _drop_declarations(module: Op) -> None:
     for op in declared:
         if op.name == "func.func" and name_of(op) in SIGNATURES:
             op.erase()
-
-
-def _callee(call: Op) -> str:
-    return str(ir.FlatSymbolRefAttr(call.attributes["callee"]).value)
