@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tuner.cli.atomic_write import write_atomically
 from tuner.cli.options import database_option, debug_option, json_option, open_store, print_json
 from tuner.cli.output.formatting import count_text
 from tuner.core.errors import UsageError
@@ -45,7 +46,7 @@ def report(output: Path | None, run_id: int | None, limit: int, database: str | 
     if output is None:
         print(page, end="")
         return
-    output.write_text(page, encoding="utf-8")
+    write_atomically(output, page.encode())
     if as_json:
         shown = [each.run.id for each in runs]
         print_json({"file": str(output), "bytes": len(page.encode()), "problems": len(best), "runs": shown})

@@ -39,7 +39,7 @@ RUN_TIMEOUT_S = 600.0
     type=int,
     default=0,
     metavar="N",
-    help="Simulate about N blocks of each launch; a reference does the rest.  [default: all]",
+    help="Simulate about N blocks of each launch, 9 or more; a reference does the rest.  [default: all]",
 )
 @json_option
 @debug_option
