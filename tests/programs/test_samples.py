@@ -16,7 +16,7 @@ ONES = np.ones(8, np.float32)
 
 def launch(found: object, expected: object = ONES, element: str = "f32", kernel: str = "k") -> LaunchSample:
     compared = ComparedElements(element, 16, np.asarray(found), np.asarray(expected))
-    return LaunchSample(kernel, 100, 4, "the interpreter", (compared,))
+    return LaunchSample(kernel, 100, 4, "the interpreter", 100, (compared,))
 
 
 def test_launches_of_one_kernel_are_told_together_with_the_worst_of_them() -> None:
@@ -61,3 +61,9 @@ def test_a_number_that_is_missing_is_the_worst() -> None:
     (sample,) = samples_of([launch(found), launch(2 * ONES)])
     assert sample.comparison is not None
     assert sample.comparison.max_error == math.inf
+
+
+def test_blocks_that_a_reference_left_out_are_counted() -> None:
+    launches = [LaunchSample("k", 70, 7, "the interpreter", finished) for finished in (70, 30)]
+    (sample,) = samples_of(launches)
+    assert (sample.blocks, sample.finished) == (140, 100)

@@ -60,7 +60,8 @@ class KernelSample:
     blocks: int  # of all launches
     simulated: int  # of them
     elements: int = 0  # that were compared
-    reference: str = ""  # that did all blocks; "" where the simulator did
+    reference: str = ""  # that did the others too; "" where the simulator did all
+    finished: int = 0  # by the reference: less than all where it was out of time
     comparison: Comparison | None = None  # of the worst launch
 
     @property

@@ -30,7 +30,7 @@ def _of_launch(launch: "LaunchSample") -> KernelSample:
     comparisons = [_comparison(launch.kernel, each) for each in launch.compared if each.found.size]
     elements = sum(each.found.size for each in launch.compared)
     share = (1, launch.blocks, launch.simulated, elements)
-    return KernelSample(launch.kernel, *share, launch.reference, _worst(comparisons))
+    return KernelSample(launch.kernel, *share, launch.reference, launch.finished, _worst(comparisons))
 
 
 def _added(one: KernelSample, other: KernelSample) -> KernelSample:
@@ -41,6 +41,7 @@ def _added(one: KernelSample, other: KernelSample) -> KernelSample:
         blocks=one.blocks + other.blocks,
         simulated=one.simulated + other.simulated,
         elements=one.elements + other.elements,
+        finished=one.finished + other.finished,
         comparison=_worst(comparisons),
     )
 

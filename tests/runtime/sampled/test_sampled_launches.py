@@ -42,7 +42,9 @@ def chain() -> Any:
     return compiled(CHAIN)
 
 
-def ran(code: Any, limit: int, *arguments: Any, order: str = "fifo") -> tuple[Any, tuple[Any, ...]]:
+def ran(
+    code: Any, limit: int, *arguments: Any, order: str = "fifo", **limits: float
+) -> tuple[Any, tuple[Any, ...]]:
     """Runs on arrays in place; returns the samples of each launch and the device's reports."""
     from tuner.runtime.programs.device_function import DeviceFunction
     from tuner.runtime.sampled.sampled_launches import SampledLaunches
@@ -50,7 +52,7 @@ def ran(code: Any, limit: int, *arguments: Any, order: str = "fifo") -> tuple[An
 
     samples: list[Any] = []
     device = SimulatedDevice("sm_90", order)  # type: ignore[arg-type] # one of its words
-    device.run_launches_by(SampledLaunches(code, limit, samples.append).run)
+    device.run_launches_by(SampledLaunches(code, limit, samples.append, **limits).run)
     program = DeviceFunction(code, device)
     try:
         program(*arguments)
@@ -166,3 +168,13 @@ def test_few_blocks_and_kernels_that_nothing_else_can_do_run_whole(more: str, li
     samples, _ = ran(compiled(text), limit, a, 5, 3.0)
     assert [(each.simulated, each.blocks, each.reference) for each in samples] == [(64, 64, "")]
     assert (a == 3).all()
+
+
+def test_a_reference_out_of_time_does_the_sampled_blocks_alone() -> None:
+    a = np.random.default_rng(0).standard_normal((64, 32)).astype(np.float32)
+    before = a.copy()
+    (sample,), reports = ran(compiled(OWN_KERNEL), 4, a, 5, 3.0, references_limit_s=-1.0)
+    done = (a != before).any(1)
+    assert (sample.simulated, sample.finished, int(done.sum())) == (6, 6, 6)
+    np.testing.assert_array_equal(a[done], np.roll(before, -5, 1)[done] * np.float32(3))
+    assert reports == ()

@@ -82,7 +82,7 @@ def report_lines(target: "TargetName", report: "ProgramReport") -> list[str]:
         lines.append(
             f"{one.verdict:8}{one.name}: error {one.max_error:.3g}, allowed {one.tolerance:.3g}{blind}"
         )
-    lines += [sample_line(sample) for sample in report.samples]
+    lines += [line for sample in report.samples for line in sample_lines(sample)]
     lines += [f"found   {text}" for text in report.reports]
     if report.times is not None:
         lines += time_lines(report)
@@ -95,8 +95,16 @@ def report_lines(target: "TargetName", report: "ProgramReport") -> list[str]:
     return lines
 
 
-def sample_line(sample: "KernelSample") -> str:
-    """Returns how much of a kernel was simulated, and what that was compared with."""
+def sample_lines(sample: "KernelSample") -> list[str]:
+    """Returns how much of a kernel was simulated, compared, and done at all."""
+    lines = [_compared_line(sample)]
+    if sample.reference and sample.finished < sample.blocks:
+        missing = f"{sample.blocks - sample.finished} of {sample.blocks} blocks"
+        lines.append(f"partial {sample.kernel}: {missing} were not done, {sample.reference} takes too long")
+    return lines
+
+
+def _compared_line(sample: "KernelSample") -> str:
     share = f"{sample.kernel}: {sample.simulated} of {sample.blocks} blocks"
     if not sample.reference:
         return f"whole   {share}"

@@ -45,6 +45,7 @@ def _sample(sample: KernelSample) -> dict[str, Any]:
         "simulated": sample.simulated,
         "elements": sample.elements,
         "reference": sample.reference or None,
+        "finished": sample.finished if sample.reference else sample.blocks,
         "comparison": compared,
     }
 

@@ -40,6 +40,11 @@ class LaneLaunch:
         """Returns the numbers of the blocks to run."""
         return range(math.prod(self.grid)) if self.blocks is None else self.blocks
 
+    @property
+    def blocks_at_once(self) -> int:
+        """Returns how many blocks run side by side."""
+        return max(1, LANES_LIMIT // max(1, math.prod(self.block)))
+
 
 @dataclass(frozen=True, eq=False)
 class LaneKernel:
@@ -84,10 +89,9 @@ class LaneKernel:
         return max((size for layout in layouts for size in layout.sizes if size is not None), default=1)
 
     def _run(self, launch: LaneLaunch, arguments: list[Any], write: Callable[[str], object]) -> None:
-        numbers, threads = np.array(launch.numbers, INDEX), math.prod(launch.block)
-        if not threads:
+        numbers, at_once = np.array(launch.numbers, INDEX), launch.blocks_at_once
+        if not math.prod(launch.block):
             return
-        at_once = max(1, LANES_LIMIT // threads)
         told = launch.shared_bytes
         for first in range(0, len(numbers), at_once):
             lanes = LaneGrid(launch.grid, launch.block, numbers[first : first + at_once])

@@ -1,6 +1,7 @@
 """What a launch should leave: told by the interpreter of its IR, or for a matmul by numpy."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -21,6 +22,9 @@ from tuner.runtime.simulated.memory import MemoryRegion
 Array = npt.NDArray[Any]
 
 
+IsLate = Callable[[], bool]  # tells whether the time for references is over
+
+
 @dataclass(frozen=True, eq=False)
 class ComparedElements:
     """Numbers that sampled blocks wrote, and those of the reference in their place."""
@@ -29,6 +33,14 @@ class ComparedElements:
     terms: int  # that one of them may be a sum of
     found: Array
     expected: Array
+
+
+@dataclass(frozen=True, eq=False)
+class ReferenceOutcome:
+    """How much of a launch a reference did, and what the sampled blocks left beside that."""
+
+    blocks: int
+    compared: tuple[ComparedElements, ...]
 
 
 class AbstractReference(Protocol):
@@ -48,11 +60,12 @@ class AbstractReference(Protocol):
         blocks: tuple[Index3, ...],
         sampled: LaunchCopies,
         touched: Sequence[Touched],
-    ) -> tuple[ComparedElements, ...]:
-        """Does the whole launch in the launch's memory; returns what the sampled blocks left beside that.
+        is_late: IsLate,
+    ) -> ReferenceOutcome:
+        """Does the launch in the launch's memory, the sampled blocks first and others until it is late.
 
-        ``touched`` is what those blocks touched of the copies. Raises CandidateError where they left out
-        elements, or the launch faults.
+        ``touched`` is what the sampled blocks touched of the copies. Raises CandidateError where they left
+        out elements, or the launch faults.
         """
 
 
@@ -77,19 +90,32 @@ class InterpretedReference:
         blocks: tuple[Index3, ...],
         sampled: LaunchCopies,
         touched: Sequence[Touched],
-    ) -> tuple[ComparedElements, ...]:
+        is_late: IsLate,
+    ) -> ReferenceOutcome:
         again = LaunchCopies(launch, near)
-        self._run(again.launch, tuple(linear(block, launch.grid) for block in blocks))
+        chosen = tuple(linear(block, launch.grid) for block in blocks)
+        self._run(again.launch, chosen)
         compared = tuple(
             self._beside(element, region, sampled.of(region), again.of(region), touched)
             for region, element in self._elements(launch, near)
         )
-        self._run(launch, None)
-        return tuple(each for each in compared if each.found.size)
+        done = self._run_until(launch, chosen, is_late)
+        return ReferenceOutcome(done, tuple(each for each in compared if each.found.size))
 
-    def _run(self, launch: PreparedLaunch, blocks: tuple[int, ...] | None) -> None:
+    def _run_until(self, launch: PreparedLaunch, first: tuple[int, ...], is_late: IsLate) -> int:
+        """Runs those blocks, and others until it is late; returns how many in all."""
+        piece = self._run(launch, first).blocks_at_once
+        others = np.setdiff1d(np.arange(math.prod(launch.grid)), first)
+        done = 0
+        while done < len(others) and not is_late():
+            self._run(launch, others[done : done + piece].tolist())
+            done = min(done + piece, len(others))
+        return len(first) + done
+
+    def _run(self, launch: PreparedLaunch, blocks: Sequence[int]) -> LaneLaunch:
         sizes = LaneLaunch(launch.grid, launch.block, launch.shared_bytes, blocks)
         self.kernel.launch_bytes(sizes, launch.parameters)
+        return sizes
 
     def _elements(self, launch: PreparedLaunch, near: Near) -> list[tuple[MemoryRegion, str]]:
         """Returns the regions of a launch with the type of the first memref that lies in each."""
@@ -133,7 +159,8 @@ class MatmulReference:
         blocks: tuple[Index3, ...],
         sampled: LaunchCopies,
         touched: Sequence[Touched],
-    ) -> tuple[ComparedElements, ...]:
+        is_late: IsLate,
+    ) -> ReferenceOutcome:
         problem = self.kernel.problem
         a, b, c = (self._matrix(launch, near, name) for name in "abc")
         found = self._matrix(sampled.launch, sampled.near, "c")
@@ -146,7 +173,8 @@ class MatmulReference:
         written_tiles(mask, len(places), (launch.grid[0], launch.grid[1]))
         c[...] = product(problem, a, b).astype(c.dtype)
         element = "tf32" if problem.dtype == "tf32" else problem.result_dtype
-        return (ComparedElements(element, problem.sizes[2], found[mask], c[mask]),)
+        compared = ComparedElements(element, problem.sizes[2], found[mask], c[mask])
+        return ReferenceOutcome(math.prod(launch.grid), (compared,))
 
     def _matrix(self, launch: PreparedLaunch, near: Near, name: str) -> Array:
         problem = self.kernel.problem

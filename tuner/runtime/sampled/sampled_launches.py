@@ -1,6 +1,7 @@
 """Runs launches of many blocks by a few of them on the simulator, compared with a reference that does all."""
 
 import math
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -17,6 +18,8 @@ from tuner.runtime.sampled.references import (
 )
 from tuner.runtime.simulated.kernels import LaunchOutcome, Near, PreparedLaunch
 
+REFERENCES_LIMIT_S = 20.0  # for all references of a run, but for the sampled blocks
+
 
 @dataclass(frozen=True, eq=False)
 class LaunchSample:
@@ -25,7 +28,8 @@ class LaunchSample:
     kernel: str
     blocks: int  # of the launch
     simulated: int  # of them
-    reference: str = ""  # that did all of them; "" where the simulator did
+    reference: str = ""  # that did the others too; "" where the simulator did all
+    finished: int = 0  # by the reference: less than all where it was out of time
     compared: tuple[ComparedElements, ...] = ()
 
 
@@ -33,12 +37,20 @@ class SampledLaunches:
     """Samples launches of more blocks than a limit, where something can tell what all blocks would leave.
 
     What the reference leaves goes on: later launches and the host read that. Others run whole.
+    References that take long do the sampled blocks, and of the others what they can until a limit.
     """
 
-    def __init__(self, program: DeviceProgram, limit: int, note: Callable[[LaunchSample], None]) -> None:
+    def __init__(
+        self,
+        program: DeviceProgram,
+        limit: int,
+        note: Callable[[LaunchSample], None],
+        references_limit_s: float = REFERENCES_LIMIT_S,
+    ) -> None:
         """Takes a program with references; ``note`` gets one sample for each launch."""
         self._limit = limit
         self._note = note
+        self._left_s = references_limit_s
         self._references = references_of(program)
 
     def run(self, launch: PreparedLaunch, near: Near, seed: int | None) -> LaunchOutcome:
@@ -50,8 +62,13 @@ class SampledLaunches:
             return launch.run(near, seed)
         copies = LaunchCopies(launch, near)
         simulation, touched = copies.launch.run(copies.near, seed, blocks)
-        compared = reference.finish(launch, near, blocks, copies, touched)
-        self._note(LaunchSample(launch.name, count, len(blocks), reference.name, compared))
+        start_s = time.monotonic()
+        outcome = reference.finish(
+            launch, near, blocks, copies, touched, lambda: time.monotonic() - start_s > self._left_s
+        )
+        self._left_s -= time.monotonic() - start_s
+        share = (count, len(blocks), reference.name, outcome.blocks)
+        self._note(LaunchSample(launch.name, *share, outcome.compared))
         return simulation, copies.in_place(touched)
 
     def _blocks(self, launch: PreparedLaunch) -> tuple[Index3, ...]:
