@@ -1,8 +1,8 @@
-"""Tunes a list of shapes with a fixed budget and compares the best kernel with the vendor library, in turns.
+"""Tunes a list of shapes with a fixed budget and compares the best kernel with the baseline, in turns.
 
     python -m benchmarks.cpu_matmul --threads 1 --json
 
-Above 1 the tuned kernel is faster. The vendor library runs with the same threads, in its own process, called
+Above 1 the tuned kernel is faster. The baseline runs with the same threads, in its own process, called
 from compiled code as our kernels are, with every variable cleared that would slow it down.
 """
 
@@ -60,8 +60,8 @@ def _row(problem: Problem, words: argparse.Namespace) -> dict[str, Any]:
         "ratio": compared.ratio,
         "contest": asdict(compared),
         "gflop_per_s": problem.flop / compared.kernel_s / 1e9,
-        "vendor_gflop_per_s": problem.flop / compared.vendor_s / 1e9,
-        "vendor": run.run.vendor.name if run.run.vendor else None,
+        "baseline_gflop_per_s": problem.flop / compared.baseline_s / 1e9,
+        "baseline": run.run.baseline.name if run.run.baseline else None,
         "strategy": run.best.record.candidate.strategy,
         "knobs": dict(run.best.record.candidate.choices),
         "trial": run.best.number,
@@ -74,7 +74,7 @@ def _row(problem: Problem, words: argparse.Namespace) -> dict[str, Any]:
 
 def _line(row: dict[str, Any]) -> str:
     knobs = " ".join(f"{name}={value}" for name, value in row["knobs"].items())
-    speeds = f"{row['gflop_per_s']:6.1f} / {row['vendor_gflop_per_s']:6.1f} GFLOP/s"
+    speeds = f"{row['gflop_per_s']:6.1f} / {row['baseline_gflop_per_s']:6.1f} GFLOP/s"
     search = f"trial {row['trial']:3d}, {row['counts']['failed']} failed, {row['seconds']:.0f} s"
     return f"{row['shape']:15s} {row['ratio']:6.3f}  {speeds}  {search}  {row['strategy']} {knobs}"
 

@@ -1,4 +1,4 @@
-"""Two processes that take turns on one problem: the tuned kernel in one, the vendor library in the other.
+"""Two processes that take turns on one problem: the tuned kernel in one, the baseline in the other.
 
 Separate processes, because the library's threads spin after a call; turns, because clocks drift.
 """
@@ -16,9 +16,9 @@ from tuner.core.record import Measurement
 from tuner.core.target import Effort, Script
 from tuner.payload.reference import reference_bytes
 from tuner.runtime.cpu.describe_host import processors
+from tuner.targets.cpu.baseline import BaselineService
 from tuner.targets.cpu.target import CpuTarget
-from tuner.targets.cpu.vendor import VendorService
-from tuner.tuning.parts.vendor import library_environment
+from tuner.tuning.parts.baseline import library_environment
 from tuner.workers.protocol import Factory, Reply, ServiceSpec
 from tuner.workers.worker import Worker
 
@@ -33,8 +33,8 @@ class Contest:
     """Medians over the turns, and the median of the ratios of neighbouring turns."""
 
     kernel_s: float
-    vendor_s: float
-    ratio: float  # vendor time / kernel time: above 1 the kernel is faster
+    baseline_s: float
+    ratio: float  # baseline time / kernel time: above 1 the kernel is faster
     low: float  # quartiles of the ratios
     high: float
 
@@ -61,11 +61,11 @@ class KernelRival:
         return self._target.measure(self._problem, self._loaded, effort, self._rng)
 
 
-class VendorRival:
-    """Serves samples of the vendor library, in a child process."""
+class BaselineRival:
+    """Serves samples of the baseline, in a child process."""
 
     def __init__(self, announce: Callable[[str], None], problem: Problem, threads: int) -> None:
-        self._service = VendorService(problem, threads, 0)
+        self._service = BaselineService(problem, threads, 0)
 
     def sample(self, effort: Effort) -> Measurement:
         """Times one turn."""
@@ -75,12 +75,12 @@ class VendorRival:
 def contest(problem: Problem, script: str, threads: int) -> Contest:
     """Runs the turns. Raises TunerError when one of the two cannot run."""
     kernel = Factory("benchmarks.paired_timing:KernelRival", (problem, script, threads, processors(threads)))
-    vendor = Factory("benchmarks.paired_timing:VendorRival", (problem, threads))
+    baseline = Factory("benchmarks.paired_timing:BaselineRival", (problem, threads))
     limit = MEMORY_BYTES + 2 * reference_bytes(problem)
     # the kernel's process wants the library for its reference only: no threads that spin beside the kernel
     specs = (
         ServiceSpec("kernel", kernel, library_environment(1)),
-        ServiceSpec("vendor", vendor, library_environment(threads)),
+        ServiceSpec("baseline", baseline, library_environment(threads)),
     )
     workers = [Worker(spec, limit) for spec in specs]
     try:
@@ -88,10 +88,10 @@ def contest(problem: Problem, script: str, threads: int) -> Contest:
     finally:
         for worker in workers:
             worker.kill()
-    ratios = [vendor_s / kernel_s for kernel_s, vendor_s in turns]
+    ratios = [baseline_s / kernel_s for kernel_s, baseline_s in turns]
     low, middle, high = statistics.quantiles(ratios, n=4)
-    kernel_s, vendor_s = (statistics.median(column) for column in zip(*turns, strict=True))
-    return Contest(kernel_s, vendor_s, middle, low, high)
+    kernel_s, baseline_s = (statistics.median(column) for column in zip(*turns, strict=True))
+    return Contest(kernel_s, baseline_s, middle, low, high)
 
 
 def load() -> float:

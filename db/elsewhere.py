@@ -12,11 +12,11 @@ from tuner.core.errors import Failure, UsageError
 from tuner.core.kernel_program import code_sha256
 from tuner.core.measured_elsewhere import (
     PTX,
+    BaselineTime,
     ElsewhereResults,
     FinalTime,
     MeasuredTrial,
     MeasuringProvenance,
-    VendorTime,
 )
 from tuner.core.pending_trial import Origin
 from tuner.core.problem import Problem
@@ -25,7 +25,7 @@ from tuner.core.runs import Elsewhere, Imported
 from tuner.core.target_name import CUDA, TargetName
 from tuner.db import rows
 from tuner.db.interning import interned
-from tuner.db.later_times import put_final, put_vendor
+from tuner.db.later_times import put_baseline, put_final
 from tuner.db.models import ArtifactRow, ProblemRow, RunRow, TrialRow
 from tuner.db.programs import artifact_row, program_of
 from tuner.db.queries import run_select
@@ -58,8 +58,8 @@ class ResultsImport:
         for floor in results.noises:
             for run in self._runs_of(floor.problem):
                 run.noise = floor.noise
-        for vendor_time in results.vendors:
-            self._take_vendor(vendor_time)
+        for baseline_time in results.baselines:
+            self._take_baseline(baseline_time)
         return self._counts
 
     def _take(self, trial: MeasuredTrial) -> None:
@@ -174,10 +174,10 @@ class ResultsImport:
             return None
         return self._session.scalar(select(TrialRow).filter_by(run_id=run.id, number=origin.number))
 
-    def _take_vendor(self, vendor_time: VendorTime) -> None:
+    def _take_baseline(self, baseline_time: BaselineTime) -> None:
         """Stores the library's time beside every run of the problem; the last one, as of the finals."""
-        for run in self._runs_of(vendor_time.problem):
-            put_vendor(self._session, run, vendor_time.vendor)
+        for run in self._runs_of(baseline_time.problem):
+            put_baseline(self._session, run, baseline_time.baseline)
 
     def _runs_of(self, problem: Problem) -> Iterator[RunRow]:
         for run in self._runs.values():

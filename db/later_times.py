@@ -1,11 +1,11 @@
-"""Times that come after the trials, of finalists and of the vendor library: each replaces an earlier one."""
+"""Times that come after the trials, of finalists and of the baseline: each replaces an earlier one."""
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from tuner.core.record import Measurement
-from tuner.core.runs import Vendor
-from tuner.db.models import FINAL, VENDOR, MeasurementRow, RunRow
+from tuner.core.runs import Baseline
+from tuner.db.models import BASELINE, FINAL, MeasurementRow, RunRow
 from tuner.db.rows import write_measurement
 
 
@@ -14,10 +14,10 @@ def put_final(session: Session, trial_id: int, measurement: Measurement) -> None
     _put(session, MeasurementRow(trial_id=trial_id, kind=FINAL), measurement)
 
 
-def put_vendor(session: Session, run: RunRow, vendor: Vendor) -> None:
-    """Stores the vendor library's time beside a run."""
-    run.vendor_name, run.vendor_threads = vendor.name, vendor.threads
-    _put(session, MeasurementRow(run_id=run.id, kind=VENDOR), vendor.measurement)
+def put_baseline(session: Session, run: RunRow, baseline: Baseline) -> None:
+    """Stores the baseline's time beside a run."""
+    run.baseline_name, run.baseline_threads = baseline.name, baseline.threads
+    _put(session, MeasurementRow(run_id=run.id, kind=BASELINE), baseline.measurement)
 
 
 def _put(session: Session, new: MeasurementRow, measurement: Measurement) -> None:

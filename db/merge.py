@@ -13,7 +13,7 @@ from tuner.db.queries import run_select
 
 Row = TypeVar("Row", bound=Base)
 
-PROGRESS = ("status", "seconds", "noise", "search_s", "idle_s", "vendor_name", "vendor_threads")
+PROGRESS = ("status", "seconds", "noise", "search_s", "idle_s", "baseline_name", "baseline_threads")
 OUTCOME = (
     "finished",
     "status",
@@ -67,7 +67,7 @@ class Merge:
         run.problem = interned(self._ours, _copy(their_run.problem))
         run.machine = interned(self._ours, _copy(their_run.machine))
         run.environment = interned(self._ours, _copy(their_run.environment))
-        run.vendor = None
+        run.baseline = None
         self._take_progress(run, their_run)
         self._ours.add(run)
         self._ours.flush()
@@ -75,11 +75,11 @@ class Merge:
 
     def _take_progress(self, run: RunRow, their_run: RunRow) -> None:
         _assign(run, their_run, PROGRESS)
-        if their_run.vendor is None:
+        if their_run.baseline is None:
             return
-        if run.vendor is None:
-            run.vendor = MeasurementRow()
-        _assign(run.vendor, their_run.vendor, _names(their_run.vendor))
+        if run.baseline is None:
+            run.baseline = MeasurementRow()
+        _assign(run.baseline, their_run.baseline, _names(their_run.baseline))
 
     def _merge_trials(self, run: RunRow, their_run: RunRow) -> None:
         known = {trial.number: trial for trial in _trials(self._ours, run)}

@@ -1,7 +1,7 @@
 """The tables. Rows stay inside this package; the store gives and takes values.
 
 problem, machine, environment, script   what runs and trials share, each stored once
-run ─< trial ─< measurement             a run also owns one measurement, the vendor library's
+run ─< trial ─< measurement             a run also owns one measurement, the baseline's
 artifact ─< resources                   a GPU program under the hash that its trials name, and its kernels
 """
 
@@ -18,7 +18,7 @@ ID = sa.BigInteger().with_variant(sa.Integer(), "sqlite")  # SQLite counts up IN
 
 FIRST = "first"  # kinds of measurement: when a trial ran,
 FINAL = "final"  # again among the finalists, interleaved,
-VENDOR = "vendor"  # and of the vendor library beside a run
+BASELINE = "baseline"  # and of the baseline beside a run
 
 
 class Base(DeclarativeBase):
@@ -166,13 +166,13 @@ class RunRow(Base):
     noise: Mapped[float | None]
     search_s: Mapped[float | None]
     idle_s: Mapped[float | None]
-    vendor_name: Mapped[str | None]
-    vendor_threads: Mapped[int | None]
+    baseline_name: Mapped[str | None]
+    baseline_threads: Mapped[int | None]
 
     problem: Mapped[ProblemRow] = relationship(lazy="raise")
     machine: Mapped[MachineRow] = relationship(lazy="raise")
     environment: Mapped[EnvironmentRow] = relationship(lazy="raise")
-    vendor: Mapped["MeasurementRow | None"] = relationship(lazy="raise")
+    baseline: Mapped["MeasurementRow | None"] = relationship(lazy="raise")
 
 
 class TrialRow(Base):
@@ -212,7 +212,7 @@ class TrialRow(Base):
 
 
 class MeasurementRow(Base):
-    """Times of one trial, or of the vendor library beside one run."""
+    """Times of one trial, or of the baseline beside one run."""
 
     __tablename__ = "measurement"
     __table_args__ = (

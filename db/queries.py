@@ -50,7 +50,7 @@ def run_select() -> "Select[RunRow]":
         joinedload(RunRow.problem),
         joinedload(RunRow.machine),
         joinedload(RunRow.environment),
-        joinedload(RunRow.vendor),
+        joinedload(RunRow.baseline),
     )
 
 

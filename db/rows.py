@@ -12,7 +12,7 @@ from tuner.core.errors import Failure, Stage
 from tuner.core.machine import Compiler, Machine
 from tuner.core.problem import Problem
 from tuner.core.record import Measurement, Record, Verdict
-from tuner.core.runs import Elsewhere, Run, RunSettings, StoredTrial, Vendor
+from tuner.core.runs import Baseline, Elsewhere, Run, RunSettings, StoredTrial
 from tuner.core.target_name import TargetName
 from tuner.db.json_columns import conditions_of, point_of, stored_conditions, stored_point
 from tuner.db.models import EnvironmentRow, MachineRow, MeasurementRow, ProblemRow, RunRow, TrialRow
@@ -111,7 +111,7 @@ def run_of(row: RunRow) -> Run:
         seconds=row.seconds,
         noise=row.noise,
         load_average=row.load_average,
-        vendor=_vendor_of(row),
+        baseline=_baseline_of(row),
         search_s=row.search_s,
         idle_s=row.idle_s,
         elsewhere=None if row.elsewhere is None else Elsewhere(**row.elsewhere),
@@ -231,10 +231,10 @@ def _verdict_of(row: TrialRow) -> Verdict | None:
     return Verdict(max_error, row.elements, tuple(row.notes or ()))
 
 
-def _vendor_of(row: RunRow) -> Vendor | None:
-    if row.vendor is None or row.vendor_name is None or row.vendor_threads is None:
+def _baseline_of(row: RunRow) -> Baseline | None:
+    if row.baseline is None or row.baseline_name is None or row.baseline_threads is None:
         return None
-    return Vendor(row.vendor_name, row.vendor_threads, measurement_of(row.vendor))
+    return Baseline(row.baseline_name, row.baseline_threads, measurement_of(row.baseline))
 
 
 def _content_sha256(value: Machine | Compiler) -> str:

@@ -19,6 +19,7 @@ from tuner.core.measured_elsewhere import ElsewhereResults
 from tuner.core.pending_trial import PendingTrial
 from tuner.core.record import Measurement, Record
 from tuner.core.runs import (
+    Baseline,
     Counts,
     DatabaseInfo,
     Imported,
@@ -27,13 +28,12 @@ from tuner.core.runs import (
     RunSettings,
     StoredTrial,
     TrialQuery,
-    Vendor,
 )
 from tuner.db import rows
 from tuner.db.database import Database
 from tuner.db.elsewhere import ResultsImport
 from tuner.db.interning import interned
-from tuner.db.later_times import put_final, put_vendor
+from tuner.db.later_times import put_baseline, put_final
 from tuner.db.merge import Merge
 from tuner.db.models import ArtifactRow, ProblemRow, RunRow, TrialRow
 from tuner.db.pending import pending_trials
@@ -128,10 +128,10 @@ class Store:
         with self._database.writing() as session:
             _known(session, RunRow, run_id).noise = noise
 
-    def set_vendor(self, run_id: int, vendor: Vendor) -> None:
-        """Stores the vendor library's time beside a run, in place of an earlier one."""
+    def set_baseline(self, run_id: int, baseline: Baseline) -> None:
+        """Stores the baseline's time beside a run, in place of an earlier one."""
         with self._database.writing() as session:
-            put_vendor(session, _known(session, RunRow, run_id), vendor)
+            put_baseline(session, _known(session, RunRow, run_id), baseline)
 
     def propose(self, run_id: int, number: int, row: int, candidate: Candidate) -> int:
         """Stores a proposal before it runs and returns the trial's id.

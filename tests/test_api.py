@@ -74,7 +74,7 @@ def test_an_interrupted_run_raises_and_is_stored(database: str, monkeypatch: pyt
         raise KeyboardInterrupt
 
     monkeypatch.setattr(
-        "tuner.tuning.parts.real.real_composition", lambda: fakes.composition(vendor=interrupt)
+        "tuner.tuning.parts.real.real_composition", lambda: fakes.composition(baseline=interrupt)
     )
     with pytest.raises(KeyboardInterrupt, match="go on with: tuner tune --resume 1 --db "):
         tuner.tune(PROBLEM, db=database)
@@ -85,7 +85,7 @@ def test_an_interrupted_run_is_gone_on_with(database: str, monkeypatch: pytest.M
         raise KeyboardInterrupt
 
     monkeypatch.setattr(
-        "tuner.tuning.parts.real.real_composition", lambda: fakes.composition(vendor=interrupt)
+        "tuner.tuning.parts.real.real_composition", lambda: fakes.composition(baseline=interrupt)
     )
     with pytest.raises(KeyboardInterrupt):
         tuner.tune(PROBLEM, trials=20, sampler="exhaustive", db=database)

@@ -8,7 +8,7 @@ from tuner.core.candidate import Candidate
 from tuner.core.errors import Failure
 from tuner.core.machine import Compiler
 from tuner.core.record import Measurement, Record, Verdict
-from tuner.core.runs import Run, StoredTrial, Vendor
+from tuner.core.runs import Baseline, Run, StoredTrial
 from tuner.core.target_name import TargetName
 
 CREATED = datetime.datetime(2026, 1, 31, 12, 0, tzinfo=datetime.UTC)
@@ -54,7 +54,7 @@ def trial(
     )
 
 
-def run(vendor_s: float | None = 2e-3, **changes: object) -> Run:
+def run(baseline_s: float | None = 2e-3, **changes: object) -> Run:
     """Returns run 3."""
     plain = Run(
         id=3,
@@ -67,6 +67,6 @@ def run(vendor_s: float | None = 2e-3, **changes: object) -> Run:
         seconds=12.5,
         noise=0.01,
         load_average=0.5,
-        vendor=None if vendor_s is None else Vendor("FakeBLAS 1.0", 1, measurement(vendor_s)),
+        baseline=None if baseline_s is None else Baseline("FakeBLAS 1.0", 1, measurement(baseline_s)),
     )
     return replace(plain, **changes)  # type: ignore[arg-type]

@@ -89,7 +89,7 @@ def ask_sensors(bed: Bed) -> CheckOutcome:
 
 
 def ask_cublas(bed: Bed) -> CheckOutcome:
-    """Tells which vendor library times are compared with."""
+    """Tells which baseline times are compared with."""
     from tuner.core.errors import TunerError
     from tuner.runtime.cuda.cublas import find_cublas
 

@@ -45,7 +45,7 @@ def checks(bed: Bed) -> tuple[Check, ...]:
         for name, ask in (
             ("A/A", twice),
             ("host against events", host_against_events),
-            ("against cuBLAS", vendor),
+            ("against cuBLAS", baseline),
         ):
             found.append(Check(f"{name}, {dtype}", functools.partial(ask, bed, dtype)))
     return tuple(found)
@@ -99,7 +99,7 @@ def clocks_agree(
     return judged(low <= ratio <= high, words, ratio=ratio, host_s=by_host_s, events_s=by_events_s)
 
 
-def vendor(bed: Bed, dtype: str) -> CheckOutcome:
+def baseline(bed: Bed, dtype: str) -> CheckOutcome:
     """Times cuBLAS in turns with a strategy's first point. Raises TunerError."""
     problem = Matmul(SIZE, SIZE, SIZE, dtype)
     return versus(bed.gpu(), problem, first_program(bed, problem))
@@ -153,7 +153,7 @@ class Bench:
         return work
 
     def multiply(self, library: Cublas, stream: int) -> None:
-        """Lets the vendor library multiply the same arrays."""
+        """Lets the baseline multiply the same arrays."""
         at = self._arrays.addresses
         library.multiply(self._problem, at["a"], at["b"], at["c"], stream)
 
@@ -172,14 +172,14 @@ def times_document(
     if theirs is None:
         return facts
     found = {"name": name, "median_s": theirs.median_s, "cold_median_s": theirs.cold_median_s}
-    return facts | {"vendor": found, "ratio": theirs.median_s / own.median_s}
+    return facts | {"baseline": found, "ratio": theirs.median_s / own.median_s}
 
 
 def words_of(facts: dict[str, Any]) -> str:
     """Returns times for a line."""
     words = f"{facts['median_s'] * 1e6:.1f} us, {facts['tflop_per_s']:.1f} TFLOP/s"
     return (
-        words if "ratio" not in facts else f"{words}, {facts['vendor']['name']} / ours {facts['ratio']:.3f}"
+        words if "ratio" not in facts else f"{words}, {facts['baseline']['name']} / ours {facts['ratio']:.3f}"
     )
 
 

@@ -80,13 +80,13 @@ def recompiled(chip: str, problem: Problem, script_text: str) -> KernelProgram:
 def joined(tuned: "TunedRun", timed: CheckOutcome) -> CheckOutcome:
     """Returns the times in turns with what the run tells."""
     assert tuned.best is not None
-    candidate, vendor = record_of(tuned.best).candidate, tuned.run.vendor
+    candidate, baseline = record_of(tuned.best).candidate, tuned.run.baseline
     facts = {
         "strategy": candidate.strategy,
         "knobs": dict(candidate.choices),
         "seconds_of_run": tuned.seconds,
         "noise": tuned.run.noise,
-        "vendor_of_run_s": None if vendor is None else vendor.measurement.median_s,
+        "baseline_of_run_s": None if baseline is None else baseline.measurement.median_s,
         **count_facts(tuned),
         **timed.facts,
     }

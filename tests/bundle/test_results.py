@@ -14,7 +14,7 @@ def path(tmp_path: Path) -> Path:
     """Gives a file with everything in it."""
     written = tmp_path / "results.jsonl"
     file = ResultsFile(written, PROVENANCE)
-    lines: tuple[Line, ...] = (*RESULTS.trials, *RESULTS.finals, *RESULTS.noises, *RESULTS.vendors)
+    lines: tuple[Line, ...] = (*RESULTS.trials, *RESULTS.finals, *RESULTS.noises, *RESULTS.baselines)
     for line in lines:
         file.append(line)
     file.close()
@@ -34,13 +34,13 @@ def test_each_line_is_in_the_file_when_append_returns(tmp_path: Path) -> None:
 
 def test_a_last_line_that_was_cut_off_is_left_out(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-20])
-    assert read_results(path) == replace(RESULTS, vendors=())
+    assert read_results(path) == replace(RESULTS, baselines=())
 
 
 def test_a_file_that_was_cut_off_is_gone_on_with(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-20])
     with closing(ResultsFile(path, PROVENANCE)) as file:
-        file.append(RESULTS.vendors[0])
+        file.append(RESULTS.baselines[0])
     assert read_results(path) == RESULTS
 
 
@@ -48,8 +48,8 @@ def test_a_file_that_was_cut_off_is_gone_on_with(path: Path) -> None:
     ("old", "new", "message"),
     [
         ("tuner-results", "other", r"line 1: found format 'other', allowed 'tuner-results'"),
-        ('"version": 2', '"version": 9', r"line 1: found version 9 of tuner-results, allowed 2"),
-        ('{"final"', '{"finale"', r"line 4: found 'finale', allowed trial, final, noise, vendor"),
+        ('"version": 3', '"version": 9', r"line 1: found version 9 of tuner-results, allowed 3"),
+        ('{"final"', '{"finale"', r"line 4: found 'finale', allowed trial, final, noise, baseline"),
         ('{"final"', "{", r"line 4: found no JSON"),
         ('"median_s": 0.001', '"median_s": 0', r"line 2: found a time of 0 s, allowed samples above 0 s"),
         (

@@ -9,17 +9,17 @@ from tuner.core.kernel_program import KernelBuffer, KernelProgram, Launch, Resou
 from tuner.core.machine import Machine
 from tuner.core.measured_elsewhere import (
     PTX,
+    BaselineTime,
     ElsewhereResults,
     FinalTime,
     MeasuredTrial,
     MeasuringProvenance,
     NoiseFloor,
-    VendorTime,
 )
 from tuner.core.pending_trial import Origin, PendingTrial
 from tuner.core.problem import Matmul, Problem
 from tuner.core.record import Measurement, Verdict
-from tuner.core.runs import Vendor
+from tuner.core.runs import Baseline
 
 PROBLEM = Matmul(16, 8, 8)
 NOW = datetime.datetime(2026, 3, 4, 5, 6, 7, 89, datetime.UTC)
@@ -97,5 +97,5 @@ RESULTS = ElsewhereResults(
     (measured(0), measured(1, WRONG)),
     (FinalTime(Origin(RUN, 0), PROBLEM, timed(2e-3)),),
     (NoiseFloor(PROBLEM, 0.01),),
-    (VendorTime(PROBLEM, Vendor("cuBLAS 13.1.0", 0, timed(3e-3))),),
+    (BaselineTime(PROBLEM, Baseline("cuBLAS 13.1.0", 0, timed(3e-3))),),
 )

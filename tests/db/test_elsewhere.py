@@ -10,15 +10,15 @@ from tuner.core.kernel_program import code_sha256
 from tuner.core.measured_elsewhere import (
     CUBIN,
     PTX,
+    BaselineTime,
     ElsewhereResults,
     FinalTime,
     MeasuredTrial,
     NoiseFloor,
-    VendorTime,
 )
 from tuner.core.pending_trial import Origin, PendingTrial
 from tuner.core.record import Verdict
-from tuner.core.runs import Elsewhere, Imported, TrialQuery, Vendor
+from tuner.core.runs import Baseline, Elsewhere, Imported, TrialQuery
 from tuner.core.target_name import TargetName
 from tuner.db.store import Store
 
@@ -71,7 +71,7 @@ def test_a_second_import_adds_nothing(store: Store) -> None:
     whole = replace(
         results(result(one, timed()), result(two, WRONG)),
         finals=(FinalTime(one.origin, one.problem, timed(2e-3)),),
-        vendors=(VendorTime(one.problem, Vendor("cuBLAS", 0, timed(3e-3))),),
+        baselines=(BaselineTime(one.problem, Baseline("cuBLAS", 0, timed(3e-3))),),
     )
     store.import_results(whole)
     before = (store.trials(TrialQuery()), store.runs())
@@ -99,23 +99,23 @@ def test_the_same_candidates_on_two_machines_are_two_runs(store: Store) -> None:
     assert names == {"Stub GPU", "Other GPU"}
 
 
-def test_finals_the_noise_and_the_vendor_are_stored_beside(store: Store) -> None:
+def test_finals_the_noise_and_the_baseline_are_stored_beside(store: Store) -> None:
     (one,) = exported(store, 1)
-    vendor = Vendor("cuBLAS 13.1.0", 0, timed(3e-3))
+    baseline = Baseline("cuBLAS 13.1.0", 0, timed(3e-3))
     store.import_results(
         replace(
             results(result(one, timed())),
             finals=(FinalTime(one.origin, one.problem, timed(2e-3)),),
             noises=(NoiseFloor(one.problem, 0.02),),
-            vendors=(
-                VendorTime(one.problem, Vendor("cuBLAS", 0, timed(9e-3))),
-                VendorTime(one.problem, vendor),
+            baselines=(
+                BaselineTime(one.problem, Baseline("cuBLAS", 0, timed(9e-3))),
+                BaselineTime(one.problem, baseline),
             ),
         )
     )
     (trial,) = store.trials(TrialQuery(target="cuda"))
     assert trial.final == timed(2e-3)
-    assert store.run(trial.run).vendor == vendor
+    assert store.run(trial.run).baseline == baseline
     assert store.run(trial.run).noise == 0.02
 
 

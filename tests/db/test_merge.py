@@ -10,7 +10,7 @@ from tests.db.values import CANDIDATE, KEY, SCRIPT, SETTINGS, TOO_WIDE, add, beg
 from tuner.core.errors import Failure, Stage, UsageError
 from tuner.core.problem import Matmul
 from tuner.core.record import Verdict
-from tuner.core.runs import Run, StoredTrial, TrialQuery, Vendor
+from tuner.core.runs import Baseline, Run, StoredTrial, TrialQuery
 from tuner.db.store import Store
 
 
@@ -36,7 +36,7 @@ def fill(store: Store) -> None:
     add(store, first, 2, outcome(Verdict(0.5, 4)))
     add(store, first, 3, None)
     store.set_final(original, timed(0.4))
-    store.set_vendor(first, Vendor("OpenBLAS", 1, timed(0.3)))
+    store.set_baseline(first, Baseline("OpenBLAS", 1, timed(0.3)))
     store.set_noise(first, 0.01)
     store.add_search(first, 8.0, 2.0)
     store.finish_run(first, "done", 12.0)
@@ -99,11 +99,11 @@ def test_a_run_that_went_on_elsewhere_takes_what_it_lacks(store: Store, other: S
     other.record(pending, replace(outcome(timed(0.5)), reused_from=timed_again), SCRIPT)
     add(other, run, 2, outcome(TOO_WIDE))
     other.set_final(timed_again, timed(0.4))
-    other.set_vendor(run, Vendor("OpenBLAS", 1, timed(0.3)))
+    other.set_baseline(run, Baseline("OpenBLAS", 1, timed(0.3)))
     other.finish_run(run, "done", 1.0)
     assert store.merge(other_url) == (0, 1)
     assert told(store) == told(other)
-    other.set_vendor(run, Vendor("oneDNN", 1, timed(0.2)))
+    other.set_baseline(run, Baseline("oneDNN", 1, timed(0.2)))
     other.finish_run(run, "done", 1.0)
     assert store.merge(other_url) == (0, 0)
     assert told(store) == told(other)

@@ -123,7 +123,7 @@ def test_a_measurement_has_one_owner(url: str) -> None:
     with Store.open(url) as store:
         run = begin(store)
     columns = "kind, samples_s, inner_calls, median_s, low_s, high_s, is_complete"
-    values = "'vendor', '[]', 1, 1, 1, 1, true"
+    values = "'baseline', '[]', 1, 1, 1, 1, true"
     with pytest.raises(sa.exc.IntegrityError, match="one_owner"):
         execute(url, f"INSERT INTO measurement ({columns}) VALUES ({values})")
     execute(url, f"INSERT INTO measurement (run_id, {columns}) VALUES ({run}, {values})")

@@ -23,7 +23,7 @@ from tests.db.values import (
 from tuner.core.candidate import Candidate
 from tuner.core.errors import Failure, Stage, UsageError
 from tuner.core.record import Measurement, Verdict
-from tuner.core.runs import SEED, WARM_START, Counts, FirstPoint, Vendor
+from tuner.core.runs import SEED, WARM_START, Baseline, Counts, FirstPoint
 from tuner.db.revision import REVISIONS
 from tuner.db.store import Store
 
@@ -34,7 +34,7 @@ def test_a_run_begins_as_running_with_nothing_measured(store: Store) -> None:
     assert before <= run.created <= datetime.datetime.now(datetime.UTC)
     assert run.created.tzinfo is datetime.UTC
     assert (run.machine, run.compiler, run.tuner_version) == (MACHINE, COMPILER, "0.1.0")
-    assert (run.status, run.seconds, run.noise, run.vendor) == ("running", None, None, None)
+    assert (run.status, run.seconds, run.noise, run.baseline) == ("running", None, None, None)
 
 
 def test_seconds_of_a_resumed_run_add_up(store: Store) -> None:
@@ -69,13 +69,13 @@ def test_seconds_of_the_search_add_up_and_give_the_idle_share(store: Store) -> N
     assert (store.run(run).search_s, store.run(run).idle_s, store.run(run).idle_share) == (4.0, 1.0, 0.25)
 
 
-def test_noise_and_vendor_are_stored_and_replaced(store: Store) -> None:
+def test_noise_and_baseline_are_stored_and_replaced(store: Store) -> None:
     run = begin(store)
     for median_s in (0.2, 0.1):
-        vendor = Vendor("OpenBLAS 0.3.30 SkylakeX", 1, timed(median_s))
-        store.set_vendor(run, vendor)
+        baseline = Baseline("OpenBLAS 0.3.30 SkylakeX", 1, timed(median_s))
+        store.set_baseline(run, baseline)
         store.set_noise(run, median_s / 100)
-        assert store.run(run).vendor == vendor
+        assert store.run(run).baseline == baseline
         assert store.run(run).noise == median_s / 100
 
 
@@ -149,8 +149,8 @@ def test_a_time_that_is_no_number_is_refused(store: Store, bad: float) -> None:
         store.record(trial, outcome(Measurement((0.1, bad), 1, 0.1, (0.1, 0.1))), SCRIPT)
     assert store.trial(trial).record is None
     with pytest.raises(ValueError, match="allowed finite seconds"):
-        store.set_vendor(run, Vendor("OpenBLAS", 1, Measurement((0.1,), 1, 0.1, (0.1, bad))))
-    assert store.run(run).vendor is None
+        store.set_baseline(run, Baseline("OpenBLAS", 1, Measurement((0.1,), 1, 0.1, (0.1, bad))))
+    assert store.run(run).baseline is None
 
 
 def test_a_verdict_of_nan_comes_back_as_nan(store: Store) -> None:

@@ -46,7 +46,7 @@ def test_what_was_written_is_read_back_bit_by_bit(tmp_path: Path, name: str) -> 
     assert space.feasible.spaces[0].knobs == values.KNOBS
     assert (space.problem, space.threads) == (values.RUN.settings.problem, 1)
     assert (space.machine, space.compiler) == (values.RUN.machine, values.RUN.compiler)
-    assert space.vendor == values.RUN.vendor
+    assert space.baseline == values.RUN.baseline
     for number, outcome in enumerate(space.outcomes):
         record = values.trial(number).record
         assert record is not None
@@ -204,13 +204,13 @@ def test_a_verdict_that_is_none_is_refused(tmp_path: Path, key: str, value: obje
 @pytest.mark.parametrize(
     ("path", "found"),
     [
-        (("vendor", "median_s"), 0.0),
-        (("vendor", "median_s"), float("nan")),
-        (("vendor", "samples_s"), [-1.0]),
-        (("vendor", "interval_s"), [2.0, 1.0]),
-        (("vendor", "inner_calls"), 2**63),
-        (("vendor", "threads"), "one"),
-        (("vendor", "name"), None),
+        (("baseline", "median_s"), 0.0),
+        (("baseline", "median_s"), float("nan")),
+        (("baseline", "samples_s"), [-1.0]),
+        (("baseline", "interval_s"), [2.0, 1.0]),
+        (("baseline", "inner_calls"), 2**63),
+        (("baseline", "threads"), "one"),
+        (("baseline", "name"), None),
         (("machine", "physical_cores"), "two"),
         (("machine", "memory_bytes"), 2**70),
         (("machine", "name"), None),
@@ -225,7 +225,7 @@ def test_what_cannot_be_stored_is_refused_by_its_place(
 ) -> None:
     """Taken as it comes it would end in a traceback, or be read as something else: 1.5 as 1."""
     document = t4_document(values.recording())
-    document["metadata"]["tuner"]["vendor"] = {
+    document["metadata"]["tuner"]["baseline"] = {
         "name": "library",
         "threads": 1,
         "median_s": 1.0,
@@ -233,7 +233,7 @@ def test_what_cannot_be_stored_is_refused_by_its_place(
         "inner_calls": 1,
         "samples_s": [1.0],
     }
-    assert read(tmp_path, document).vendor is not None
+    assert read(tmp_path, document).baseline is not None
     inner = document["metadata"]["tuner"]
     for name in path[:-1]:
         inner = inner[name]

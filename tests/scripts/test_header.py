@@ -28,7 +28,7 @@ PROVENANCE = ScriptProvenance(
     knobs=(("order", "ji"), ("tile_m", 8)),
     median_s=1.25e-4,
     interval_s=(1.2e-4, 1.3e-4),
-    vendor=("OpenBLAS 0.3.30 SkylakeX", 1.3e-4),
+    baseline=("OpenBLAS 0.3.30 SkylakeX", 1.3e-4),
     trial=42,
     run=3,
     mlir="LLVM 23",
@@ -80,8 +80,13 @@ def test_provenance_reads_back() -> None:
     assert read_provenance(exported(), "best.mlir") == PROVENANCE
 
 
-def test_provenance_without_a_vendor_reads_back() -> None:
-    alone = replace(PROVENANCE, vendor=None)
+def test_a_baseline_under_its_earlier_name_is_read() -> None:
+    text = exported().replace('"baseline": {', '"vendor": {')
+    assert read_provenance(text, "best.mlir") == PROVENANCE
+
+
+def test_provenance_without_a_baseline_reads_back() -> None:
+    alone = replace(PROVENANCE, baseline=None)
     assert read_provenance(exported(alone), "best.mlir") == alone
 
 

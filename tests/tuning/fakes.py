@@ -14,7 +14,7 @@ from tuner.core.kernel_program import KernelProgram
 from tuner.core.machine import Compiler, Machine, Roofline
 from tuner.core.problem import Matmul, Problem
 from tuner.core.record import Measurement
-from tuner.core.runs import RunSettings, StoredTrial, Vendor
+from tuner.core.runs import Baseline, RunSettings, StoredTrial
 from tuner.core.target import Script
 from tuner.core.target_name import REPLAY, TargetName
 from tuner.space.feasible_set import FeasibleSet
@@ -29,7 +29,7 @@ from tuner.workers.protocol import Factory
 from tuner.workers.services import compile_spec, judge_spec
 from tuner.workers.worker_bench import WorkerBench
 
-VENDOR_S = 2e-3
+BASELINE_S = 2e-3
 ROOFLINE = Roofline(2e9, 1e9)
 BEST_S = 1e-3  # of x = 7
 MACHINE = FakeTarget().machine()
@@ -71,12 +71,14 @@ def worker_bench(target: Factory) -> Callable[[BenchOrder, BenchSettings], Abstr
     return build
 
 
-def vendor(problem: Problem, threads: int, seed: int) -> Vendor:
-    return Vendor("FakeBLAS 1.0", threads, Measurement((VENDOR_S,) * 5, 1, VENDOR_S, (VENDOR_S, VENDOR_S)))
+def baseline(problem: Problem, threads: int, seed: int) -> Baseline:
+    return Baseline(
+        "FakeBLAS 1.0", threads, Measurement((BASELINE_S,) * 5, 1, BASELINE_S, (BASELINE_S, BASELINE_S))
+    )
 
 
-def no_vendor(problem: Problem, threads: int, seed: int) -> Vendor:
-    raise TunerError("vendor: exited with status 3")
+def no_baseline(problem: Problem, threads: int, seed: int) -> Baseline:
+    raise TunerError("baseline: exited with status 3")
 
 
 def load(problem: Problem, trial: StoredTrial, program: KernelProgram | None) -> Callable[..., object]:
@@ -99,7 +101,7 @@ FAKE = TargetKind(
     plan=plan({"x": tuple(range(10)), "comment": ("a", "b")}),
     bind=lambda _settings, _machine: bind,
     bench=local_bench,
-    vendor=vendor,
+    baseline=baseline,
     roofline=lambda _problem, _threads: ROOFLINE,
     source=lambda problem, script: f"// source of {problem.shape}\n",
     load=load,
@@ -136,16 +138,16 @@ def untimed_bench(order: BenchOrder, how: BenchSettings) -> AbstractBench:
 
 
 def untimed_composition() -> Composition:
-    """Returns a composition of one target, the simulator, that gives no times: a vendor is never asked."""
+    """Returns a composition of one target, the simulator, that gives no times: a baseline is never asked."""
     return composition(
         (TargetStatus("simulator", True, "no clock", is_timed=False),),
         bench=untimed_bench,
-        vendor=no_vendor_wanted,
+        baseline=no_baseline_wanted,
     )
 
 
-def no_vendor_wanted(problem: Problem, threads: int, seed: int) -> Vendor:
-    raise AssertionError("asked for the vendor's time")
+def no_baseline_wanted(problem: Problem, threads: int, seed: int) -> Baseline:
+    raise AssertionError("asked for the baseline's time")
 
 
 def failing_bind(chosen: Candidate) -> Script:

@@ -5,7 +5,7 @@ from tuner.core.bench import AbstractBench, BoundRecord, FinalTimes
 from tuner.core.candidate import Candidate
 from tuner.core.errors import Failure, Stage
 from tuner.core.record import Measurement
-from tuner.core.runs import Vendor
+from tuner.core.runs import Baseline
 from tuner.core.target import Effort
 from tuner.tuning.finals import choose_finalists, noise_of, time_finalists
 
@@ -13,8 +13,8 @@ from tuner.tuning.finals import choose_finalists, noise_of, time_finalists
 class FinalsBench(AbstractBench):
     """Answers finals with given times."""
 
-    def __init__(self, times: tuple[Measurement | None, ...], vendor: Vendor | None = None) -> None:
-        self._times = FinalTimes(times, vendor)
+    def __init__(self, times: tuple[Measurement | None, ...], baseline: Baseline | None = None) -> None:
+        self._times = FinalTimes(times, baseline)
         self.finalists: tuple[BoundRecord, ...] = ()
 
     def start(self, candidate: Candidate) -> None:
@@ -66,10 +66,10 @@ def test_a_finalist_that_no_longer_works_is_left_out() -> None:
     assert finals.noise is None
 
 
-def test_the_vendor_library_that_took_turns_is_told() -> None:
-    vendor = Vendor("cuBLAS 13.1.2", 0, measurement(0.9))
-    finals = time_finalists(FinalsBench((measurement(1.0),) * 2, vendor), (trial(0, measurement(1.0)),))
-    assert finals.vendor == vendor
+def test_the_baseline_library_that_took_turns_is_told() -> None:
+    baseline = Baseline("cuBLAS 13.1.2", 0, measurement(0.9))
+    finals = time_finalists(FinalsBench((measurement(1.0),) * 2, baseline), (trial(0, measurement(1.0)),))
+    assert finals.baseline == baseline
     assert len(finals.times) == 1
 
 

@@ -38,7 +38,7 @@ WRITES = (
     "record",
     "set_final",
     "set_noise",
-    "set_vendor",
+    "set_baseline",
     "add_search",
     "finish_run",
     "resume_run",

@@ -17,7 +17,7 @@ from tuner.core.runs import RunSettings, StoredTrial, TrialQuery
 from tuner.core.target import Effort, Script
 from tuner.db.store import Store
 from tuner.tuning.composition import Composition
-from tuner.tuning.events import Event, FinalsStarted, NoiseMeasured, RunStarted, TrialDone, VendorFailed
+from tuner.tuning.events import BaselineFailed, Event, FinalsStarted, NoiseMeasured, RunStarted, TrialDone
 from tuner.tuning.interruption import Interruption
 from tuner.tuning.run import begin, resume
 from tuner.tuning.target_kind import BenchSettings, Plan
@@ -76,7 +76,7 @@ def test_a_run_finds_the_best_of_an_exhaustive_search(store: Store) -> None:
     assert tuned.best.record is not None
     assert dict(tuned.best.record.candidate.choices)["x"] == BEST_X
     assert tuned.run.status == "done"
-    assert tuned.run.vendor is not None
+    assert tuned.run.baseline is not None
 
 
 def test_every_proposal_is_stored_before_it_runs(store: Store) -> None:
@@ -158,12 +158,12 @@ def test_observers_hear_the_start_and_every_trial(store: Store) -> None:
     assert done[-1].best is not None
 
 
-def test_a_vendor_that_fails_is_told_and_ends_nothing(store: Store) -> None:
+def test_a_baseline_that_fails_is_told_and_ends_nothing(store: Store) -> None:
     events: list[Event] = []
-    parts = fakes.composition(vendor=fakes.no_vendor)
+    parts = fakes.composition(baseline=fakes.no_baseline)
     tuned = begin(fakes.settings(trials=3), parts, store, Interruption(), events.append)
-    assert VendorFailed("vendor: exited with status 3") in events
-    assert tuned.run.vendor is None
+    assert BaselineFailed("baseline: exited with status 3") in events
+    assert tuned.run.baseline is None
     assert tuned.best is not None
 
 
@@ -262,7 +262,7 @@ def test_the_bench_is_closed_when_something_breaks(store: Store) -> None:
         raise RuntimeError("a defect")
 
     with pytest.raises(RuntimeError, match="a defect"):
-        tune(store, fakes.settings(), fakes.composition(bench=bench, vendor=broken))
+        tune(store, fakes.settings(), fakes.composition(bench=bench, baseline=broken))
     assert benches[0].is_closed
     assert store.runs(1)[0].status == "interrupted"
 

@@ -7,10 +7,10 @@ from tests.fakes import FakeTarget, bind, candidate, time_of
 from tests.tuning import fakes
 from tuner.core.bench import AbstractBench
 from tuner.core.problem import Problem
-from tuner.core.runs import Vendor
-from tuner.core.target import AbstractVendorSource, Artifact, Script
+from tuner.core.runs import Baseline
+from tuner.core.target import AbstractBaselineSource, Artifact, Script
 from tuner.db.store import Store
-from tuner.tuning.events import Event, VendorMeasured
+from tuner.tuning.events import BaselineMeasured, Event
 from tuner.tuning.interruption import Interruption
 from tuner.tuning.run import begin, resume
 from tuner.tuning.target_kind import BenchSettings
@@ -32,31 +32,31 @@ def slow_bench(order: BenchOrder, how: BenchSettings) -> AbstractBench:
     return LocalBench(order, SlowCompiler(), np.random.default_rng(how.seed))
 
 
-class LibraryTarget(FakeTarget, AbstractVendorSource):
-    """Its vendor library is as fast as x = 5, in turns with the finalists."""
+class LibraryTarget(FakeTarget, AbstractBaselineSource):
+    """Its baseline is as fast as x = 5, in turns with the finalists."""
 
-    def load_vendor(self, problem: Problem, rng: np.random.Generator) -> tuple[str, object]:
+    def load_baseline(self, problem: Problem, rng: np.random.Generator) -> tuple[str, object]:
         return "FakeBLAS 1.0", self.load(problem, self.compile(problem, bind(candidate(5))))
 
 
-def test_the_vendor_library_that_took_turns_with_the_finalists_is_kept(store: Store) -> None:
+def test_the_baseline_library_that_took_turns_with_the_finalists_is_kept(store: Store) -> None:
     calls = []
 
-    def alone(problem: Problem, threads: int, seed: int) -> Vendor:
+    def alone(problem: Problem, threads: int, seed: int) -> Baseline:
         calls.append(problem)
-        return fakes.vendor(problem, threads, seed)
+        return fakes.baseline(problem, threads, seed)
 
     def bench(order: BenchOrder, how: BenchSettings) -> AbstractBench:
         return LocalBench(order, LibraryTarget(), np.random.default_rng(how.seed))
 
-    parts = fakes.composition(bench=bench, vendor=alone)
+    parts = fakes.composition(bench=bench, baseline=alone)
     events: list[Event] = []
     tuned = begin(fakes.settings(), parts, store, Interruption(), observe=events.append)
     assert calls == [fakes.settings().problem]  # before the search; not again behind the finals
-    vendor = store.run(tuned.run.id).vendor
-    assert vendor is not None
-    assert (vendor.name, vendor.measurement.median_s) == ("FakeBLAS 1.0", time_of(5))
-    assert VendorMeasured(vendor) in events
+    baseline = store.run(tuned.run.id).baseline
+    assert baseline is not None
+    assert (baseline.name, baseline.measurement.median_s) == ("FakeBLAS 1.0", time_of(5))
+    assert BaselineMeasured(baseline) in events
 
 
 def test_waiting_for_compiles_is_told_as_idle(store: Store) -> None:

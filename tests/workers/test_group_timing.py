@@ -1,7 +1,7 @@
 from tuner.core.bench import FinalTimes
 from tuner.core.errors import Failure, Stage
 from tuner.core.record import Measurement
-from tuner.core.runs import Vendor
+from tuner.core.runs import Baseline
 from tuner.core.target import Artifact
 from tuner.workers.group_timing import Group, time_finals
 
@@ -10,7 +10,7 @@ SLOW = Measurement((1.0,), 1, 1.0, (1.0, 1.0))
 BROKEN = Failure(Stage.RUN, "killed by SIGSEGV")
 
 
-VENDOR = Vendor("cuBLAS 13.1.2", 0, SLOW)
+BASELINE = Baseline("cuBLAS 13.1.2", 0, SLOW)
 
 
 def times(group: Group) -> FinalTimes:
@@ -29,7 +29,7 @@ def test_all_are_timed_together_in_one_call() -> None:
         return times(group)
 
     time_finals((A, None, B), together)
-    assert groups == [Group((A, B), has_vendor=True)]
+    assert groups == [Group((A, B), has_baseline=True)]
 
 
 def test_the_one_that_breaks_the_others_is_left_out() -> None:
@@ -43,16 +43,16 @@ def test_the_one_that_breaks_the_others_is_left_out() -> None:
     assert groups == [(A, B, C), (A,), (B,), (C,), (A, C)]
 
 
-def test_the_vendor_library_that_took_turns_is_told() -> None:
+def test_the_baseline_library_that_took_turns_is_told() -> None:
     def together(group: Group) -> FinalTimes:
-        return FinalTimes(times(group).times, VENDOR if group.has_vendor else None)
+        return FinalTimes(times(group).times, BASELINE if group.has_baseline else None)
 
-    assert time_finals((A, None), together) == FinalTimes((SLOW, None), VENDOR)
+    assert time_finals((A, None), together) == FinalTimes((SLOW, None), BASELINE)
 
 
-def test_a_vendor_library_that_breaks_the_others_is_left_out() -> None:
+def test_a_baseline_library_that_breaks_the_others_is_left_out() -> None:
     def together(group: Group) -> FinalTimes | Failure:
-        return BROKEN if group.has_vendor else times(group)
+        return BROKEN if group.has_baseline else times(group)
 
     assert time_finals((A, B), together) == FinalTimes((SLOW, SLOW))
 

@@ -6,7 +6,7 @@ from tuner.core.bench import FinalTimes
 from tuner.core.errors import CandidateError, Stage, TunerError
 from tuner.core.problem import Problem
 from tuner.core.record import Measurement
-from tuner.core.target import AbstractVendorSource, Artifact, Effort
+from tuner.core.target import AbstractBaselineSource, Artifact, Effort
 from tuner.workers.group_timing import Group
 from tuner.workers.services import CompileService, JudgeService, compile_spec, judge_spec, time_together
 
@@ -61,21 +61,21 @@ def test_what_takes_its_process_with_it_while_it_loads_ends_the_finals() -> None
         time_together(LostTarget(), PROBLEM, Group((artifact_of(2),)), Effort(), np.random.default_rng(0))
 
 
-class LibraryTarget(FakeTarget, AbstractVendorSource):
+class LibraryTarget(FakeTarget, AbstractBaselineSource):
     """Has a library that takes as long as x = 5, or none."""
 
     def __init__(self, refusal: Exception | None = None) -> None:
         self._refusal = refusal
 
-    def load_vendor(self, problem: Problem, rng: np.random.Generator) -> tuple[str, object]:
+    def load_baseline(self, problem: Problem, rng: np.random.Generator) -> tuple[str, object]:
         if self._refusal is not None:
             raise self._refusal
         return "FakeBLAS 1.0", self.load(problem, artifact_of(5))
 
 
-def together(refusal: Exception | None, *, has_vendor: bool = True) -> FinalTimes:
+def together(refusal: Exception | None, *, has_baseline: bool = True) -> FinalTimes:
     artifacts = (artifact_of(1, "fail", "load"), artifact_of(2))
-    group = Group(artifacts, has_vendor=has_vendor)
+    group = Group(artifacts, has_baseline=has_baseline)
     return time_together(LibraryTarget(refusal), PROBLEM, group, Effort(), np.random.default_rng(0))
 
 
@@ -83,28 +83,28 @@ def median_of(measurement: Measurement | None) -> float | None:
     return None if measurement is None else measurement.median_s
 
 
-def test_the_vendor_library_takes_turns_and_has_a_time_of_its_own() -> None:
+def test_the_baseline_library_takes_turns_and_has_a_time_of_its_own() -> None:
     found = together(None)
     assert [median_of(time) for time in found.times] == [None, time_of(2)]
-    assert found.vendor is not None
-    assert (found.vendor.name, found.vendor.threads) == ("FakeBLAS 1.0", 0)
-    assert found.vendor.measurement.median_s == time_of(5)
+    assert found.baseline is not None
+    assert (found.baseline.name, found.baseline.threads) == ("FakeBLAS 1.0", 0)
+    assert found.baseline.measurement.median_s == time_of(5)
 
 
-def test_the_vendor_library_does_not_take_turns_where_that_is_not_wanted() -> None:
-    assert together(None, has_vendor=False).vendor is None
+def test_the_baseline_library_does_not_take_turns_where_that_is_not_wanted() -> None:
+    assert together(None, has_baseline=False).baseline is None
 
 
 @pytest.mark.parametrize(
     "refusal", [TunerError("no cuBLAS found"), CandidateError(Stage.VERIFY, "4 elements are wrong")]
 )
-def test_without_a_vendor_library_that_works_the_others_are_timed(refusal: Exception) -> None:
+def test_without_a_baseline_library_that_works_the_others_are_timed(refusal: Exception) -> None:
     found = together(refusal)
     assert [median_of(time) for time in found.times] == [None, time_of(2)]
-    assert found.vendor is None
+    assert found.baseline is None
 
 
-def test_a_vendor_library_that_takes_its_process_with_it_ends_the_finals() -> None:
+def test_a_baseline_library_that_takes_its_process_with_it_ends_the_finals() -> None:
     with pytest.raises(CandidateError, match="CUDA_ERROR_ILLEGAL_ADDRESS"):
         together(CandidateError(Stage.RUN, "CUDA_ERROR_ILLEGAL_ADDRESS"))
 

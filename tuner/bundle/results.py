@@ -10,24 +10,24 @@ from tuner.bundle.archive import require_format
 from tuner.core.dataclass_json import decode, encode
 from tuner.core.errors import Failure, UsageError
 from tuner.core.measured_elsewhere import (
+    BaselineTime,
     ElsewhereResults,
     FinalTime,
     MeasuredTrial,
     MeasuringProvenance,
     NoiseFloor,
-    VendorTime,
 )
 from tuner.core.record import Measurement
 
 FORMAT: Final = "tuner-results"
-VERSION: Final = 2  # since sensors are read between the rounds of finals
+VERSION: Final = 3  # since the library that is compared with is the baseline
 KINDS: Final[dict[str, type[Any]]] = {
     "trial": MeasuredTrial,
     "final": FinalTime,
     "noise": NoiseFloor,
-    "vendor": VendorTime,
+    "baseline": BaselineTime,
 }
-Line = MeasuredTrial | FinalTime | NoiseFloor | VendorTime
+Line = MeasuredTrial | FinalTime | NoiseFloor | BaselineTime
 
 
 @final
@@ -98,9 +98,9 @@ def _with_line(results: ElsewhereResults | None, document: Any, place: str) -> E
             return replace(results, finals=(*results.finals, line))
         case NoiseFloor():
             return replace(results, noises=(*results.noises, line))
-        case VendorTime():
-            _require_time(line.vendor.measurement, place)
-            return replace(results, vendors=(*results.vendors, line))
+        case BaselineTime():
+            _require_time(line.baseline.measurement, place)
+            return replace(results, baselines=(*results.baselines, line))
     raise AssertionError(f"{kind}: not taken in")
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from tuner.core.candidate import Candidate
 from tuner.core.record import Measurement, Record
-from tuner.core.runs import Vendor
+from tuner.core.runs import Baseline
 from tuner.core.target import Effort, Script
 
 
@@ -22,7 +22,7 @@ class FinalTimes:
     """Times of those that took turns."""
 
     times: tuple[Measurement | None, ...]  # None: no longer works
-    vendor: Vendor | None = None  # the vendor library, where it took turns with them
+    baseline: Baseline | None = None  # the baseline, where it took turns with them
 
 
 class AbstractBench(abc.ABC):
@@ -54,7 +54,7 @@ class AbstractBench(abc.ABC):
 
     @abc.abstractmethod
     def finals(self, finalists: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:
-        """Times earlier winners again, interleaved, with the vendor library where the target can.
+        """Times earlier winners again, interleaved, with the baseline where the target can.
 
         Their scripts are compiled again; one that no longer works has None for a time.
         """

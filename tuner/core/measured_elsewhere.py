@@ -9,7 +9,7 @@ from tuner.core.machine import Machine
 from tuner.core.pending_trial import Origin
 from tuner.core.problem import Problem
 from tuner.core.record import Measurement, Verdict
-from tuner.core.runs import Vendor
+from tuner.core.runs import Baseline
 
 CUBIN, PTX = "cubin", "ptx"  # what ran: the machine code, or PTX that the driver compiled for want of it
 
@@ -62,11 +62,11 @@ class NoiseFloor:
 
 
 @dataclass(frozen=True)
-class VendorTime:
-    """The vendor library on one problem, there."""
+class BaselineTime:
+    """The baseline on one problem, there."""
 
     problem: Problem
-    vendor: Vendor
+    baseline: Baseline
 
 
 @dataclass(frozen=True)
@@ -77,4 +77,4 @@ class ElsewhereResults:
     trials: tuple[MeasuredTrial, ...]
     finals: tuple[FinalTime, ...] = ()
     noises: tuple[NoiseFloor, ...] = ()
-    vendors: tuple[VendorTime, ...] = ()
+    baselines: tuple[BaselineTime, ...] = ()

@@ -52,8 +52,8 @@ class RunSettings:
 
 
 @dataclass(frozen=True)
-class Vendor:
-    """The vendor library measured beside: in a process of its own, or in turns with the finalists."""
+class Baseline:
+    """The baseline measured beside: in a process of its own, or in turns with the finalists."""
 
     name: str  # "OpenBLAS 0.3.30 SkylakeX", "oneDNN ..."
     threads: int  # 0: on a GPU
@@ -85,7 +85,7 @@ class Run:
     seconds: float | None  # wall time of all sessions of the run
     noise: float | None  # A/A noise floor: relative difference that means nothing
     load_average: float | None  # at the start
-    vendor: Vendor | None
+    baseline: Baseline | None
     search_s: float | None = None  # of ``seconds``, those before the finals; None: not told
     idle_s: float | None = None  # of ``search_s``, those in which nothing was loaded, verified or timed
     elsewhere: Elsewhere | None = None  # None: measured by this tuner

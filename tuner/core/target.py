@@ -106,19 +106,19 @@ class AbstractJudge(abc.ABC):
     ) -> tuple[Measurement, ...]:
         """Times several loaded artifacts interleaved, sample by sample, in a shuffled order. Stage MEASURE.
 
-        One of them may be what ``load_vendor`` gave.
+        One of them may be what ``load_baseline`` gave.
         """
 
 
-class AbstractVendorSource(abc.ABC):
-    """A judge of a machine whose vendor library can take turns with candidates.
+class AbstractBaselineSource(abc.ABC):
+    """A judge of a machine whose baseline can take turns with candidates.
 
-    ``load_vendor`` is called in the judge's process, after the finalists are loaded and before they are
+    ``load_baseline`` is called in the judge's process, after the finalists are loaded and before they are
     timed.
     """
 
     @abc.abstractmethod
-    def load_vendor(self, problem: Problem, rng: np.random.Generator) -> tuple[str, object]:
+    def load_baseline(self, problem: Problem, rng: np.random.Generator) -> tuple[str, object]:
         """Returns the library's name, and its matmul for ``measure_together``, checked as candidates are.
 
         Raises TunerError where there is none or it is wrong; CandidateError(RUN) where it takes more with it.

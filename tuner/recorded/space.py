@@ -10,7 +10,7 @@ from tuner.core.errors import Failure, UsageError
 from tuner.core.machine import Compiler, Machine
 from tuner.core.problem import Problem
 from tuner.core.record import Measurement, Verdict
-from tuner.core.runs import Vendor
+from tuner.core.runs import Baseline
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.search_space import Knob
 
@@ -51,7 +51,7 @@ class RecordedSpace:
     compiler: Compiler
     problem: Problem | None = None  # None: another tuner's, which this one has no word for
     threads: int = 1
-    vendor: Vendor | None = None  # the vendor library, timed beside
+    baseline: Baseline | None = None  # the baseline, timed beside
     constraints: tuple[str, ...] = ()  # what rejected the points that are no rows, where it is known
     forbidden: int = 0  # points that the recording lists as not allowed
 

@@ -9,7 +9,7 @@ from tuner.core.errors import Failure, Stage, UsageError
 from tuner.core.machine import Compiler, Machine
 from tuner.core.problem import Problem
 from tuner.core.record import Measurement, Verdict
-from tuner.core.runs import Vendor
+from tuner.core.runs import Baseline
 from tuner.recorded.file import RecordedFile, printable
 from tuner.recorded.kernel_tuner import UNTIMED, foreign_machine, is_time, samples_of
 from tuner.recorded.points import Points, Raw, arranged
@@ -50,7 +50,7 @@ def t4_space(file: RecordedFile) -> RecordedSpace:
         compiler=_compiler(metadata, own),
         problem=_problem(own["problem"]) if own else None,
         threads=_at_least_one("threads", own.get("threads", 1)),
-        vendor=_vendor(own.get("vendor")),
+        baseline=_baseline(own.get("baseline", own.get("vendor"))),  # or its earlier name
         constraints=decode(Texts, own.get("constraints") or [], f"{OWN}.constraints"),
         forbidden=len(results) - len(tried),
     )
@@ -177,20 +177,20 @@ def _problem(given: dict[str, Any]) -> Problem:
     return Problem(given["op"], sizes, *words)
 
 
-def _vendor(given: dict[str, Any] | None) -> Vendor | None:
+def _baseline(given: dict[str, Any] | None) -> Baseline | None:
     if given is None:
         return None
     samples_s = samples_of(given["samples_s"], 1.0)
     if not samples_s:
-        raise UsageError(f"{OWN}.vendor.samples_s: found {quoted(given['samples_s'])}, allowed times")
+        raise UsageError(f"{OWN}.baseline.samples_s: found {quoted(given['samples_s'])}, allowed times")
     time = Measurement(
         samples_s,
-        _at_least_one("vendor.inner_calls", given["inner_calls"]),
-        _time("vendor.median_s", given["median_s"]),
-        _interval("vendor.interval_s", given["interval_s"]),
+        _at_least_one("baseline.inner_calls", given["inner_calls"]),
+        _time("baseline.median_s", given["median_s"]),
+        _interval("baseline.interval_s", given["interval_s"]),
     )
-    name = decode(str, given["name"], f"{OWN}.vendor.name")
-    return Vendor(printable(name), decode(int, given["threads"], f"{OWN}.vendor.threads"), time)
+    name = decode(str, given["name"], f"{OWN}.baseline.name")
+    return Baseline(printable(name), decode(int, given["threads"], f"{OWN}.baseline.threads"), time)
 
 
 def _verdict(given: dict[str, Any] | None) -> Verdict | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from tuner.core.errors import Failure, UsageError
 from tuner.core.record import Measurement, Record
-from tuner.core.runs import Run, StoredTrial, Vendor
+from tuner.core.runs import Baseline, Run, StoredTrial
 from tuner.core.target_name import TargetName
 from tuner.recorded.t4 import (
     CORRECT,
@@ -79,7 +79,7 @@ def _metadata(run: Run, spaces: tuple[SearchSpace, ...], trials: list[StoredTria
         "compiler": asdict(run.compiler),
         "knobs": _knobs(spaces, trials),
         "constraints": [each.text for space in spaces for each in (*space.constraints, *space.preferences)],
-        "vendor": _vendor(run.vendor),
+        "baseline": _baseline(run.baseline),
     }
     return {
         "device": run.machine.name,
@@ -162,13 +162,13 @@ def _verdict(record: Record) -> Document | None:
     return {"max_error": verdict.max_error, "elements": verdict.elements, "notes": list(verdict.notes)}
 
 
-def _vendor(vendor: Vendor | None) -> Document | None:
-    if vendor is None:
+def _baseline(baseline: Baseline | None) -> Document | None:
+    if baseline is None:
         return None
-    time = vendor.measurement
+    time = baseline.measurement
     return {
-        "name": vendor.name,
-        "threads": vendor.threads,
+        "name": baseline.name,
+        "threads": baseline.threads,
         "median_s": time.median_s,
         "interval_s": list(time.interval_s),
         "inner_calls": time.inner_calls,

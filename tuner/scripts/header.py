@@ -26,7 +26,7 @@ class ScriptProvenance:
     knobs: tuple[tuple[str, Value], ...]
     median_s: float | None  # None: verified, on a target without a clock
     interval_s: tuple[float, float] | None
-    vendor: tuple[str, float] | None  # (name, median seconds)
+    baseline: tuple[str, float] | None  # (name, median seconds)
     trial: int
     run: int
     mlir: str  # version string
@@ -93,7 +93,7 @@ def _header_lines(provenance: ScriptProvenance) -> list[str]:
         f"strategy  {provenance.strategy}",
         f"knobs     {', '.join(f'{name}={value}' for name, value in provenance.knobs)}",
         f"time      {_time_words(provenance)}",
-        f"vendor    {_vendor_words(provenance)}",
+        f"baseline  {_baseline_words(provenance)}",
         f"trial     {provenance.trial} of run {provenance.run}",
         f"mlir      {provenance.mlir}",
     ]
@@ -107,10 +107,10 @@ def _time_words(provenance: ScriptProvenance) -> str:
     return f"{provenance.median_s * 1e6:.2f} us ({interval}), {provenance.gflop_per_s:.2f} GFLOP/s"
 
 
-def _vendor_words(provenance: ScriptProvenance) -> str:
-    if provenance.vendor is None or provenance.median_s is None:
+def _baseline_words(provenance: ScriptProvenance) -> str:
+    if provenance.baseline is None or provenance.median_s is None:
         return "not measured"
-    name, median_s = provenance.vendor
+    name, median_s = provenance.baseline
     return f"{name}: {median_s * 1e6:.2f} us, ratio {median_s / provenance.median_s:.3f}"
 
 
@@ -135,7 +135,8 @@ def _to_json(provenance: ScriptProvenance) -> str:
             "median_s": provenance.median_s,
             "interval_s": provenance.interval_s,
             "gflop_per_s": provenance.gflop_per_s,
-            "vendor": provenance.vendor and {"name": provenance.vendor[0], "median_s": provenance.vendor[1]},
+            "baseline": provenance.baseline
+            and {"name": provenance.baseline[0], "median_s": provenance.baseline[1]},
             "trial": provenance.trial,
             "run": provenance.run,
             "mlir": provenance.mlir,
@@ -146,7 +147,8 @@ def _to_json(provenance: ScriptProvenance) -> str:
 
 def _from_json(document: dict[str, object]) -> ScriptProvenance:
     """Reads back what ``_to_json`` wrote. Raises KeyError, TypeError or ValueError for anything else."""
-    problem, vendor, knobs = document["problem"], document["vendor"], document["knobs"]
+    problem, knobs = document["problem"], document["knobs"]
+    baseline = document["vendor" if "vendor" in document else "baseline"]  # its earlier name
     if not isinstance(problem, dict) or not isinstance(knobs, dict):
         raise TypeError("problem or knobs has another form")
     median_s, interval_s = _time(document["median_s"], document["interval_s"])
@@ -167,7 +169,7 @@ def _from_json(document: dict[str, object]) -> ScriptProvenance:
         knobs=tuple(knobs.items()),
         median_s=median_s,
         interval_s=interval_s,
-        vendor=(str(vendor["name"]), float(vendor["median_s"])) if isinstance(vendor, dict) else None,
+        baseline=(str(baseline["name"]), float(baseline["median_s"])) if isinstance(baseline, dict) else None,
         trial=int(str(document["trial"])),
         run=int(str(document["run"])),
         mlir=str(document["mlir"]),

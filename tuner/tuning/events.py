@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from tuner.core.machine import Machine
 from tuner.core.record import Record
-from tuner.core.runs import Counts, RunSettings, Vendor
+from tuner.core.runs import Baseline, Counts, RunSettings
 
 
 @dataclass(frozen=True)
@@ -21,15 +21,15 @@ class RunStarted:
 
 
 @dataclass(frozen=True)
-class VendorMeasured:
-    """The vendor library was timed: in a process of its own, or in turns with the finalists."""
+class BaselineMeasured:
+    """The baseline was timed: in a process of its own, or in turns with the finalists."""
 
-    vendor: Vendor
+    baseline: Baseline
 
 
 @dataclass(frozen=True)
-class VendorFailed:
-    """The vendor library could not be timed; the run goes on without."""
+class BaselineFailed:
+    """The baseline could not be timed; the run goes on without."""
 
     reason: str
 
@@ -60,7 +60,7 @@ class NoiseMeasured:
     noise: float  # relative
 
 
-Event = RunStarted | VendorMeasured | VendorFailed | TrialDone | FinalsStarted | NoiseMeasured
+Event = RunStarted | BaselineMeasured | BaselineFailed | TrialDone | FinalsStarted | NoiseMeasured
 Observer = Callable[[Event], None]
 
 

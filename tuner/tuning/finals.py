@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from tuner.analysis.answer import half_width
 from tuner.core.bench import AbstractBench, BoundRecord
 from tuner.core.record import Measurement
-from tuner.core.runs import StoredTrial, Vendor, record_of
+from tuner.core.runs import Baseline, StoredTrial, record_of
 from tuner.core.target import Effort, Script
 
 FINALISTS = 8
@@ -18,7 +18,7 @@ class Finals:
 
     times: tuple[tuple[StoredTrial, Measurement], ...]  # of those that still work, as they were given
     noise: float | None  # relative; None when the fastest no longer works
-    vendor: Vendor | None = None  # where the library took turns with them
+    baseline: Baseline | None = None  # where the library took turns with them
 
 
 def choose_finalists(trials: tuple[StoredTrial, ...], limit: int = FINALISTS) -> tuple[StoredTrial, ...]:
@@ -45,7 +45,7 @@ def time_finalists(
     )
     first = measurements[0]
     noise = None if first is None or again is None else noise_of(first, again)
-    return Finals(times, noise, found.vendor)
+    return Finals(times, noise, found.baseline)
 
 
 def bound_record(trial: StoredTrial) -> BoundRecord:

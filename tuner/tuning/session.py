@@ -9,17 +9,17 @@ from tuner.core.bench import AbstractBench
 from tuner.core.candidate import Candidate
 from tuner.core.errors import TunerError
 from tuner.core.machine import Roofline
-from tuner.core.runs import Run, StoredTrial, TrialQuery, Vendor
+from tuner.core.runs import Baseline, Run, StoredTrial, TrialQuery
 from tuner.core.sampler import AbstractSampler
 from tuner.space.feasible_set import FeasibleSet
 from tuner.tuning.ask_tell import Trial, search
 from tuner.tuning.events import (
+    BaselineFailed,
+    BaselineMeasured,
     FinalsStarted,
     NoiseMeasured,
     Observer,
     TrialDone,
-    VendorFailed,
-    VendorMeasured,
 )
 from tuner.tuning.finals import Finals, bound_record, choose_finalists, time_finalists
 from tuner.tuning.interruption import Interruption
@@ -87,17 +87,17 @@ class TuningSession:
 
     def _work(self, bench: AbstractBench) -> str:
         """Searches and times the finalists; returns the status of the run."""
-        if self._run.vendor is None and self._kind.status().is_timed:
-            self._measure_vendor()
+        if self._run.baseline is None and self._kind.status().is_timed:
+            self._measure_baseline()
         self._search(bench)
         if self._interruption.is_asked:
             return "interrupted"
         finals = self._time_finalists(bench)
         if finals is not None:
-            if finals.vendor is None:
-                self._measure_vendor()  # again, in the same minute as the answer
+            if finals.baseline is None:
+                self._measure_baseline()  # again, in the same minute as the answer
             else:
-                self._keep_vendor(finals.vendor)  # from between the finalists' samples
+                self._keep_baseline(finals.baseline)  # from between the finalists' samples
             self._measure_roofline()
         return "done"
 
@@ -160,20 +160,20 @@ class TuningSession:
             self._observe(NoiseMeasured(finals.noise))
         return finals
 
-    def _measure_vendor(self) -> None:
-        """Times the vendor library in its own process; the run goes on without it when that fails."""
+    def _measure_baseline(self) -> None:
+        """Times the baseline in its own process; the run goes on without it when that fails."""
         settings = self._settings
         try:
             with self._interruption.waiting():
-                vendor = self._kind.vendor(settings.problem, settings.threads, settings.seed)
+                baseline = self._kind.baseline(settings.problem, settings.threads, settings.seed)
         except TunerError as error:
-            self._observe(VendorFailed(str(error)))
+            self._observe(BaselineFailed(str(error)))
             return
-        self._keep_vendor(vendor)
+        self._keep_baseline(baseline)
 
-    def _keep_vendor(self, vendor: Vendor) -> None:
-        self._store.set_vendor(self._run.id, vendor)
-        self._observe(VendorMeasured(vendor))
+    def _keep_baseline(self, baseline: Baseline) -> None:
+        self._store.set_baseline(self._run.id, baseline)
+        self._observe(BaselineMeasured(baseline))
 
     def _measure_roofline(self) -> None:
         """Measures what the machine can do at most; an answer without it is an answer too."""

@@ -8,7 +8,7 @@ from tuner.core.candidate import Candidate
 from tuner.core.kernel_program import KernelProgram, Resources
 from tuner.core.machine import Compiler, Machine, Roofline
 from tuner.core.problem import Problem
-from tuner.core.runs import RunSettings, StoredTrial, Vendor
+from tuner.core.runs import Baseline, RunSettings, StoredTrial
 from tuner.core.target import Script
 from tuner.core.target_name import TargetName
 from tuner.space.feasible_set import FeasibleSet
@@ -94,7 +94,7 @@ class TargetKind:
     plan: Callable[[RunSettings, Machine], Plan]  # raises UsageError when nothing can be tried
     bind: Callable[[RunSettings, Machine], Bind]
     bench: "Callable[[BenchOrder, BenchSettings], AbstractBench]"
-    vendor: Callable[[Problem, int, int], Vendor]  # (problem, threads, seed); raises TunerError
+    baseline: Callable[[Problem, int, int], Baseline]  # (problem, threads, seed); raises TunerError
     roofline: Callable[[Problem, int], Roofline]  # (problem, threads); raises TunerError
     source: Callable[[Problem, str], str]  # (problem, script) -> payload of the script
     # (problem, trial, its compiled program if one is stored) -> kernel to call

@@ -13,12 +13,12 @@ class Group:
     """Those that take turns."""
 
     artifacts: tuple[Artifact, ...]
-    has_vendor: bool = False  # and the vendor library, if the judge has one that works
+    has_baseline: bool = False  # and the baseline, if the judge has one that works
 
     @property
     def size(self) -> int:
         """Returns how many take turns at most."""
-        return len(self.artifacts) + self.has_vendor
+        return len(self.artifacts) + self.has_baseline
 
 
 def time_finals(
@@ -26,20 +26,20 @@ def time_finals(
 ) -> FinalTimes:
     """Returns the times in the order of ``artifacts``; None for one that is missing or fails.
 
-    Where that fails, it is done without the vendor library, and without those that fail alone.
+    Where that fails, it is done without the baseline, and without those that fail alone.
     """
     present = {place: artifact for place, artifact in enumerate(artifacts) if artifact is not None}
     nothing = FinalTimes((None,) * len(artifacts))
     if not present:
         return nothing
-    found = together(Group(tuple(present.values()), has_vendor=True))
+    found = together(Group(tuple(present.values()), has_baseline=True))
     if isinstance(found, Failure):
         present = {place: one for place, one in present.items() if _works(together(Group((one,))))}
         found = together(Group(tuple(present.values()))) if present else nothing
     if isinstance(found, Failure) or not present:  # each works alone, together they do not
         return nothing
     by_place = dict(zip(present, found.times, strict=True))  # equal artifacts (A/A) keep a time each
-    return FinalTimes(tuple(by_place.get(place) for place in range(len(artifacts))), found.vendor)
+    return FinalTimes(tuple(by_place.get(place) for place in range(len(artifacts))), found.baseline)
 
 
 def _works(outcome: FinalTimes | Failure) -> bool:

@@ -7,8 +7,8 @@ import numpy as np
 from tuner.core.bench import FinalTimes
 from tuner.core.errors import CandidateError, Stage, TunerError
 from tuner.core.problem import Problem
-from tuner.core.runs import Vendor
-from tuner.core.target import AbstractJudge, AbstractTarget, AbstractVendorSource, Artifact, Effort, Script
+from tuner.core.runs import Baseline
+from tuner.core.target import AbstractBaselineSource, AbstractJudge, AbstractTarget, Artifact, Effort, Script
 from tuner.workers.group_timing import Group
 from tuner.workers.judge import Judgement, judge
 from tuner.workers.protocol import Factory, ServiceSpec
@@ -66,13 +66,13 @@ def time_together(
     loaded = dict(_loadable(target, problem, group.artifacts))
     if not loaded:
         return FinalTimes((None,) * len(group.artifacts))
-    library = _library(target, problem, rng) if group.has_vendor else None
+    library = _library(target, problem, rng) if group.has_baseline else None
     works = (*loaded.values(), *(library[1:] if library else ()))
     before_timing()
     times = target.measure_together(problem, works, effort, rng)
     by_index = dict(zip(loaded, times, strict=False))  # the library's is the last
-    vendor = Vendor(library[0], 0, times[-1]) if library else None
-    return FinalTimes(tuple(by_index.get(index) for index in range(len(group.artifacts))), vendor)
+    baseline = Baseline(library[0], 0, times[-1]) if library else None
+    return FinalTimes(tuple(by_index.get(index) for index in range(len(group.artifacts))), baseline)
 
 
 def compile_spec(target: Factory, environment: Environment = ()) -> ServiceSpec:
@@ -86,11 +86,11 @@ def judge_spec(target: Factory, environment: Environment = ()) -> ServiceSpec:
 
 
 def _library(target: AbstractJudge, problem: Problem, rng: np.random.Generator) -> tuple[str, object] | None:
-    """Returns the vendor library; without one the others are timed all the same."""
-    if not isinstance(target, AbstractVendorSource):
+    """Returns the baseline; without one the others are timed all the same."""
+    if not isinstance(target, AbstractBaselineSource):
         return None
     try:
-        return target.load_vendor(problem, rng)
+        return target.load_baseline(problem, rng)
     except CandidateError as error:
         if error.stage is Stage.RUN:  # the others would fail as well
             raise

@@ -32,7 +32,7 @@ def test_a_chip_that_is_not_known_is_a_failure() -> None:
 
 
 @pytest.mark.parametrize("device", [SIMULATOR, STUB])
-def test_stand_ins_have_neither_sensors_nor_a_vendor(device: str) -> None:
+def test_stand_ins_have_neither_sensors_nor_a_baseline(device: str) -> None:
     bed = Bed(device, "sm_90")
     assert environment.ask_sensors(bed).words == f"no sensors on the {device}"
     assert environment.ask_cublas(bed).words == f"no cuBLAS on the {device}"

@@ -77,7 +77,7 @@ def point() -> GpuPoint:
 def test_a_program_and_the_library_are_timed_on_the_same_arrays(gpu: LocalGpu) -> None:
     outcome = versus(gpu, PROBLEM, point().program(), stub_cublas, SHORT)
     assert outcome.status == "passed"
-    assert outcome.facts["vendor"] == {
+    assert outcome.facts["baseline"] == {
         "name": "cuBLAS 13.1.2",
         "median_s": SAMPLE_S,
         "cold_median_s": SAMPLE_S,

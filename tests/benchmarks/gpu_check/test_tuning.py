@@ -40,9 +40,9 @@ def test_the_best_of_a_run_is_told_with_its_times(tmp_path: Path) -> None:
     facts = outcome.facts
     assert (facts["strategy"], facts["median_s"], facts["measured"]) == ("fake", 1e-6, 4)
     assert set(facts["knobs"]) == {"x", "comment"}
-    assert facts["vendor_of_run_s"] is not None
-    without = dataclasses.replace(tuned, run=dataclasses.replace(tuned.run, vendor=None))
-    assert joined(without, passed()).facts["vendor_of_run_s"] is None
+    assert facts["baseline_of_run_s"] is not None
+    without = dataclasses.replace(tuned, run=dataclasses.replace(tuned.run, baseline=None))
+    assert joined(without, passed()).facts["baseline_of_run_s"] is None
 
 
 @pytest.mark.mlir

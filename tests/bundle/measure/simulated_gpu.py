@@ -30,10 +30,10 @@ def judge(chip: str, library: str) -> GpuJudge:
     return GpuJudge(chip, describe, lambda here: LocalGpu(stub.open(), CACHE_BYTES), compare_sampled)
 
 
-def here(vendor: Any) -> Here:
+def here(baseline: Any) -> Here:
     """Returns what the command is given in place of the GPU of this machine. Skips without a C compiler."""
     library = str(stub_library())
     facts = describe_gpu(library).facts
     return Here(
-        facts, lambda chip: Factory("tests.bundle.measure.simulated_gpu:judge", (chip, library)), vendor
+        facts, lambda chip: Factory("tests.bundle.measure.simulated_gpu:judge", (chip, library)), baseline
     )

@@ -12,12 +12,12 @@ from tuner.bundle.measure.session import Gpu
 from tuner.bundle.results import ResultsFile
 from tuner.core.errors import TunerError, UsageError
 from tuner.core.problem import Problem
-from tuner.core.runs import Vendor
+from tuner.core.runs import Baseline
 from tuner.core.target import Effort
 from tuner.workers.protocol import Factory
 
 
-def no_vendor(problem: Problem, effort: Effort, seed: int) -> Vendor:
+def no_baseline(problem: Problem, effort: Effort, seed: int) -> Baseline:
     raise TunerError("none here")
 
 
@@ -26,7 +26,7 @@ def no_judge(chip: str) -> Factory:
 
 
 def here() -> Gpu:
-    return Gpu(FACTS, no_judge, no_vendor)
+    return Gpu(FACTS, no_judge, no_baseline)
 
 
 @pytest.fixture

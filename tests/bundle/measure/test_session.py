@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.bundle.measure.test_command import no_vendor
+from tests.bundle.measure.test_command import no_baseline
 from tests.bundle.values import PROBLEM, PROVENANCE, measured, pending, program, timed
 from tests.targets.gpu.simulated_cuda import FACTS
 from tuner.bundle.archive import Bundle
@@ -16,11 +16,11 @@ from tuner.bundle.measure.session import Gpu, MeasuringCounts, MeasuringOrder, M
 from tuner.bundle.results import Line
 from tuner.core.bench import FinalTimes
 from tuner.core.errors import Failure, Stage
-from tuner.core.measured_elsewhere import ElsewhereResults, FinalTime, MeasuredTrial, NoiseFloor, VendorTime
+from tuner.core.measured_elsewhere import BaselineTime, ElsewhereResults, FinalTime, MeasuredTrial, NoiseFloor
 from tuner.core.pending_trial import PendingTrial
 from tuner.core.problem import Matmul, Problem
 from tuner.core.record import Verdict
-from tuner.core.runs import Vendor
+from tuner.core.runs import Baseline
 from tuner.core.target import Effort
 from tuner.workers.judge import Judgement
 
@@ -40,7 +40,7 @@ class World:
     asked: list[tuple[int, float | None, float]] = field(default_factory=list)  # number, stop above, within
     lines: list[Line] = field(default_factory=list)
     told: list[str] = field(default_factory=list)
-    library: Vendor | None = None  # takes turns with the best
+    library: Baseline | None = None  # takes turns with the best
 
     def child(self, problem: Problem, judge: Any) -> "Child":
         return Child(self)
@@ -94,7 +94,7 @@ def order(
     return MeasuringOrder(bundle, seconds, known)
 
 
-HERE = Gpu(FACTS, lambda chip: None, no_vendor)  # type: ignore[arg-type, return-value]
+HERE = Gpu(FACTS, lambda chip: None, no_baseline)  # type: ignore[arg-type, return-value]
 WRONG = Failure(Stage.VERIFY, "3 of 128 elements are wrong")
 
 
@@ -150,13 +150,13 @@ def test_the_best_are_timed_again_and_the_fastest_twice(world: World) -> None:
 
 
 def test_the_library_that_took_turns_is_kept_and_not_measured_alone(world: World) -> None:
-    alone, between = (Vendor("cuBLAS", 0, timed(each)) for each in (1e-3, 2e-3))
+    alone, between = (Baseline("cuBLAS", 0, timed(each)) for each in (1e-3, 2e-3))
     world.library = between
-    world.measure(order(pending(0), pending(1)), replace(HERE, vendor=lambda *_: alone))
-    assert world.of(VendorTime) == [VendorTime(PROBLEM, between)]
+    world.measure(order(pending(0), pending(1)), replace(HERE, baseline=lambda *_: alone))
+    assert world.of(BaselineTime) == [BaselineTime(PROBLEM, between)]
     world.library = None
-    world.measure(order(pending(0), pending(1)), replace(HERE, vendor=lambda *_: alone))
-    assert world.of(VendorTime)[1:] == [VendorTime(PROBLEM, alone)]
+    world.measure(order(pending(0), pending(1)), replace(HERE, baseline=lambda *_: alone))
+    assert world.of(BaselineTime)[1:] == [BaselineTime(PROBLEM, alone)]
 
 
 def test_a_lone_candidate_is_not_timed_again(world: World) -> None:
@@ -176,19 +176,19 @@ def test_code_for_other_chips_is_left_out_and_counted(world: World) -> None:
     assert world.measure(order(pending(0), other), HERE) == MeasuringCounts(measured=1, other_chips=1)
 
 
-def test_the_vendor_is_timed_once_for_a_problem_and_only_where_something_is_right(world: World) -> None:
-    def vendor(problem: Problem, effort: Effort, seed: int) -> Vendor:
-        return Vendor("cuBLAS", 0, timed())
+def test_the_baseline_is_timed_once_for_a_problem_and_only_where_something_is_right(world: World) -> None:
+    def baseline(problem: Problem, effort: Effort, seed: int) -> Baseline:
+        return Baseline("cuBLAS", 0, timed())
 
-    here = replace(HERE, vendor=vendor)
+    here = replace(HERE, baseline=baseline)
     world.measure(order(pending(0)), here)
-    assert [line.problem for line in world.of(VendorTime)] == [PROBLEM]
-    known = replace(NOTHING, vendors=(VendorTime(PROBLEM, Vendor("cuBLAS", 0, timed())),))
+    assert [line.problem for line in world.of(BaselineTime)] == [PROBLEM]
+    known = replace(NOTHING, baselines=(BaselineTime(PROBLEM, Baseline("cuBLAS", 0, timed())),))
     world.lines.clear()
     world.measure(order(pending(0), known=known), here)
     world.answers = {0: WRONG}
     world.measure(order(pending(0)), here)
-    assert world.of(VendorTime) == []
+    assert world.of(BaselineTime) == []
 
 
 def test_the_process_is_ended_whatever_happens(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,7 +25,7 @@ def test_times_that_were_cut_short_are_no_best() -> None:
     assert best_of(replace(RESULTS, trials=(cut,), finals=())) == {}
 
 
-def test_a_line_tells_time_speed_and_the_vendor_beside() -> None:
+def test_a_line_tells_time_speed_and_the_baseline_beside() -> None:
     (line,) = best_lines(RESULTS)
     assert line.startswith(
         "matmul 16x8x8 f32 nn none: 2000.00 us, 0 GFLOP/s, 1.50x cuBLAS 13.1.0; trial 100: "
@@ -36,5 +36,5 @@ def test_the_document_holds_the_same() -> None:
     document = summary_document("r.jsonl", MeasuringCounts(1, 1, 2, 3), RESULTS, 4.0)
     assert document["counts"] == {"measured": 1, "failed": 1, "left": 2, "other_chips": 3}
     (best,) = document["best"]
-    assert (best["trial"], best["median_s"], best["vendor_s"]) == (100, 2e-3, 3e-3)
+    assert (best["trial"], best["median_s"], best["baseline_s"]) == (100, 2e-3, 3e-3)
     assert document["machine"] == "Stub GPU"

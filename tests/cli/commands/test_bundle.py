@@ -13,7 +13,7 @@ from tuner.bundle.results import read_results
 from tuner.core.errors import TunerError
 from tuner.core.problem import Problem
 from tuner.core.record import Measurement
-from tuner.core.runs import Vendor
+from tuner.core.runs import Baseline
 from tuner.core.target import Effort
 from tuner.tuning.parts.real import real_composition
 
@@ -24,11 +24,11 @@ MACHINE = "stub GPU 0"
 BRIEF = Effort(budget_s=0.0, min_samples=2, max_samples=2)
 
 
-def vendor(problem: Problem, effort: Effort, seed: int) -> Vendor:
-    return Vendor("cuBLAS 0.0", 0, Measurement((1e-6,), 1, 1e-6, (1e-6, 1e-6)))
+def baseline(problem: Problem, effort: Effort, seed: int) -> Baseline:
+    return Baseline("cuBLAS 0.0", 0, Measurement((1e-6,), 1, 1e-6, (1e-6, 1e-6)))
 
 
-def no_vendor(problem: Problem, effort: Effort, seed: int) -> Vendor:
+def no_baseline(problem: Problem, effort: Effort, seed: int) -> Baseline:
     raise TunerError("none here")
 
 
@@ -58,7 +58,7 @@ def measured(compiled: Path, tmp_path_factory: pytest.TempPathFactory) -> Measur
     bundle = folder / "pending.bundle"
     tuner = Tuner(compiled, real_composition())
     exported = tuner("bundle", "export", "matmul", SHAPE, "-o", str(bundle), "--json")
-    gpu = simulated_gpu.here(vendor)
+    gpu = simulated_gpu.here(baseline)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(command, "gpu_here", lambda: gpu)
         patch.setattr(session, "FINAL_EFFORT", BRIEF)
@@ -89,7 +89,7 @@ def test_kernels_of_the_compiler_are_verified_and_timed_through_the_driver(measu
     assert document["machine"] == MACHINE
     (best,) = document["best"]
     assert best["strategy"] == "matmul_gpu_naive"
-    assert best["vendor_s"] == 1e-6
+    assert best["baseline_s"] == 1e-6
 
 
 def test_where_the_driver_takes_no_machine_code_its_ptx_is_compiled(measured: Measured) -> None:
@@ -146,14 +146,14 @@ def test_results_are_refused_where_nobody_knows_their_trials(measured: Measured,
 def test_where_compiler_and_gpu_are_one_machine_no_file_is_needed(
     tuner: Tuner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    gpu = simulated_gpu.here(no_vendor)
+    gpu = simulated_gpu.here(no_baseline)
     monkeypatch.setattr(command, "gpu_here", lambda: gpu)
     monkeypatch.setattr(session, "FINAL_EFFORT", BRIEF)
     done = tuner("measure", "--pending")
     assert done.code == 0, done.err
     assert "2 measured, 0 failed" in done.out
     assert "bundle import" not in done.out
-    assert "no vendor library: none here" in done.err
+    assert "no baseline: none here" in done.err
     assert len(tuner("history", "--target", "cuda", "--json").json) == 2
 
 

@@ -22,7 +22,7 @@ def test_the_best_of_a_shape_is_the_one_that_tune_told(tuned: Tuner) -> None:
     provenance = read_provenance(script.out, "stdout")
     assert provenance.trial == best(tuned)
     assert dict(provenance.knobs)["x"] == 7
-    assert provenance.vendor == ("FakeBLAS 1.0", fakes.VENDOR_S)
+    assert provenance.baseline == ("FakeBLAS 1.0", fakes.BASELINE_S)
 
 
 def test_a_script_has_its_source_beside_it(tuned: Tuner, tmp_path: Path) -> None:

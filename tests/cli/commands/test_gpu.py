@@ -90,7 +90,7 @@ def test_a_gpu_is_tuned_for_by_default_and_one_that_does_nothing_is_found_out(tm
     )
     assert done.code == 1
     assert "1 x verify: 3072 of 3072 elements are wrong; worst at [0, 0]: found nan" in done.err
-    assert "vendor: not measured: " in done.err
+    assert "baseline: not measured: " in done.err
     (trial,) = Tuner(database, real_composition())("history", "--json").json
     assert (trial["target"], trial["machine"], trial["stage"]) == ("cuda:sm_90", "stub GPU 0", "verify")
     refused = run(database, "tune", "matmul", "64x48x32", "--target", "cuda:sm_80", "--trials", "1", **gpu)

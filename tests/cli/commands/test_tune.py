@@ -22,9 +22,9 @@ def test_json_is_the_only_thing_on_stdout(tuner: Tuner) -> None:
     done = tuner("tune", "matmul", "8x8x8", "--trials", "5", "--json")
     assert done.code == 0
     assert done.json["counts"]["proposed"] == 5
-    assert done.json["best"]["vendor"]["name"] == "FakeBLAS 1.0"
+    assert done.json["best"]["baseline"]["name"] == "FakeBLAS 1.0"
     assert done.json["target"] == "fake"
-    assert "vendor: FakeBLAS" in done.err
+    assert "baseline: FakeBLAS" in done.err
 
 
 def test_the_next_command_names_the_database_that_was_named(tuner: Tuner) -> None:
@@ -48,11 +48,11 @@ def test_no_working_candidate_gives_a_null_best(tuner: Tuner) -> None:
     assert (done.code, done.json["best"]) == (1, None)
 
 
-def test_a_vendor_that_fails_is_told(tuner: Tuner) -> None:
-    tuner.composition = fakes.composition(vendor=fakes.no_vendor)
+def test_a_baseline_that_fails_is_told(tuner: Tuner) -> None:
+    tuner.composition = fakes.composition(baseline=fakes.no_baseline)
     done = tuner("tune", "matmul", "8x8x8", "--trials", "3")
     assert done.code == 0
-    assert "vendor: not measured: vendor: exited with status 3" in done.err
+    assert "baseline: not measured: baseline: exited with status 3" in done.err
 
 
 def test_a_run_that_is_done_resumes_to_the_same_answer(tuned: Tuner) -> None:

@@ -29,7 +29,7 @@ def tune(tmp_path: Path) -> Tuner:
     """Gives the real thing, but for what is measured beside it and takes seconds."""
     (tmp_path / "payload.mlir").write_text(PAYLOAD)
     kinds = {
-        name: dataclasses.replace(kind, vendor=fakes.vendor, roofline=fakes.FAKE.roofline)
+        name: dataclasses.replace(kind, baseline=fakes.baseline, roofline=fakes.FAKE.roofline)
         for name, kind in KINDS.items()
     }
     return Tuner(tmp_path / "results.db", dataclasses.replace(real_composition(), kinds=kinds))

@@ -14,9 +14,9 @@ from tuner.core.runs import StoredTrial
 WRONG = Failure(Stage.VERIFY, "wrong")
 
 
-def drawn(*times_s: float | None, vendor_s: float | None = None) -> Curve:
+def drawn(*times_s: float | None, baseline_s: float | None = None) -> Curve:
     trials = tuple(trial(n, WRONG if s is None else measurement(s)) for n, s in enumerate(times_s))
-    found = curve_of(run(vendor_s), trials)
+    found = curve_of(run(baseline_s), trials)
     assert found is not None
     return found
 
@@ -35,11 +35,11 @@ def test_the_line_is_a_staircase_that_only_rises_and_reaches_the_edge() -> None:
     assert found.best == pytest.approx(2 * 8**3 / 1e-6 / 1e9)
 
 
-def test_the_vendor_fits_into_the_drawing() -> None:
-    found = drawn(4e-6, vendor_s=1e-6)
-    assert found.vendor_y is not None
-    assert 0 < found.vendor_y < found.dots[0][1] < found.height
-    assert drawn(4e-6).vendor_y is None
+def test_the_baseline_fits_into_the_drawing() -> None:
+    found = drawn(4e-6, baseline_s=1e-6)
+    assert found.baseline_y is not None
+    assert 0 < found.baseline_y < found.dots[0][1] < found.height
+    assert drawn(4e-6).baseline_y is None
 
 
 def test_a_proposal_without_an_outcome_is_no_dot() -> None:
@@ -54,10 +54,10 @@ def test_without_times_there_is_no_curve(trials: tuple[StoredTrial, ...]) -> Non
 
 
 @given(st.lists(st.none() | st.floats(1e-9, 1e3), min_size=1, max_size=60), st.none() | st.floats(1e-9, 1e3))
-def test_everything_is_drawn_inside(times_s: list[float | None], vendor_s: float | None) -> None:
-    found = drawn(1.0, *times_s, vendor_s=vendor_s)
+def test_everything_is_drawn_inside(times_s: list[float | None], baseline_s: float | None) -> None:
+    found = drawn(1.0, *times_s, baseline_s=baseline_s)
     places = [*found.dots, *points(found.line), *((0, tick.at) for tick in found.y_ticks)]
-    places += [(tick.at, 0) for tick in found.x_ticks] + [(0, found.vendor_y or 0)]
+    places += [(tick.at, 0) for tick in found.x_ticks] + [(0, found.baseline_y or 0)]
     assert all(0 <= x <= found.width and 0 <= y <= found.height for x, y in places)
     assert 1 <= len(found.x_ticks) <= 2 * curve.TICKS
     assert 1 <= len(found.y_ticks) <= 2 * curve.TICKS

@@ -11,7 +11,7 @@ from tuner.cli.output.page import BestKnown, ReportedRun, failure_kinds, page_ht
 from tuner.core.candidate import Candidate
 from tuner.core.errors import Failure, Stage
 from tuner.core.record import Record
-from tuner.core.runs import Counts, Run, StoredTrial, Vendor
+from tuner.core.runs import Baseline, Counts, Run, StoredTrial
 
 MOMENT = datetime.datetime(2026, 2, 1, tzinfo=datetime.UTC)
 EQUAL = Slowdown(0.0, (0.0, 0.0))
@@ -118,7 +118,7 @@ def test_whatever_a_database_holds_is_escaped() -> None:
         if isinstance(each.record, Record)
     )
     machine = replace(MACHINE, name=EVIL, processor=EVIL)
-    of = run(machine=machine, vendor=Vendor(EVIL, 1, measurement(1e-3)), tuner_version=EVIL, status=EVIL)
+    of = run(machine=machine, baseline=Baseline(EVIL, 1, measurement(1e-3)), tuner_version=EVIL, status=EVIL)
     best = BestKnown(Answer(replace(timed[0], machine=machine), (Tied(timed[0], EQUAL),)), of)
     text = page(reported((evil, *timed[1:]), of), best=(best,))
     checker = checked(text)
@@ -154,7 +154,7 @@ def test_runs_left_out_are_told() -> None:
     assert "left out" not in checked(page(reported(many()))).text
 
 
-def test_a_run_without_vendor_noise_and_end_is_told_as_such() -> None:
+def test_a_run_without_baseline_noise_and_end_is_told_as_such() -> None:
     bare = run(None, noise=None, seconds=None, load_average=None)
     text = checked(page(reported(many()[:3], bare))).text
     assert text.count("not measured") == 2

@@ -17,20 +17,20 @@ from tuner.cli.output.progress import (
 )
 from tuner.core.runs import Counts, record_of
 from tuner.tuning.events import (
+    BaselineFailed,
+    BaselineMeasured,
     Event,
     FinalsStarted,
     NoiseMeasured,
     RunStarted,
     TrialDone,
-    VendorFailed,
-    VendorMeasured,
 )
 
 STARTED = RunStarted(3, settings(trials=10), MACHINE, 20, 15, proposed_before=0)
 RECORD = record_of(trial(4, measurement(1e-6)))
 DONE = TrialDone(104, 4, RECORD, Counts(5, 3, 0, 2, 1), RECORD, elapsed_s=10.0)
-VENDOR = run().vendor
-assert VENDOR is not None
+BASELINE = run().baseline
+assert BASELINE is not None
 
 
 def test_a_trial_line_tells_counts_best_and_time_left() -> None:
@@ -70,8 +70,8 @@ def test_the_share_done_is_that_of_the_nearer_budget(
     ("event", "words"),
     [
         (STARTED, "run 3: matmul 8x8x8 f32 nn none, fake, 1 thread on fake; 15 of 20 combinations"),
-        (VendorMeasured(VENDOR), "vendor: FakeBLAS 1.0 2 ms"),
-        (VendorFailed("no BLAS"), "vendor: not measured: no BLAS"),
+        (BaselineMeasured(BASELINE), "baseline: FakeBLAS 1.0 2 ms"),
+        (BaselineFailed("no BLAS"), "baseline: not measured: no BLAS"),
         (FinalsStarted(8), "finals: timing the best 8 again, interleaved"),
         (NoiseMeasured(0.0123), "noise floor: 1.23%"),
         (DONE, "trial 104: measured"),

@@ -4,7 +4,7 @@ import pytest
 
 from tests.trials import measurement, run, trial
 from tuner.analysis.answer import answer_of
-from tuner.cli.output.result import counts_words, failure_lines, result_lines, vendor_words
+from tuner.cli.output.result import baseline_words, counts_words, failure_lines, result_lines
 from tuner.core.gpu_conditions import Conditions, GpuState
 from tuner.core.machine import Roofline
 from tuner.core.runs import Counts, StoredTrial
@@ -13,8 +13,8 @@ from tuner.tuning.tuned_run import TunedRun
 COUNTS = Counts(12, 9, 0, 3, 4)
 
 
-def lines(*trials: StoredTrial, vendor_s: float | None = 2e-3) -> str:
-    stored = run(vendor_s=vendor_s)
+def lines(*trials: StoredTrial, baseline_s: float | None = 2e-3) -> str:
+    stored = run(baseline_s=baseline_s)
     answer = answer_of(trials, stored.noise)
     assert answer is not None
     return "\n".join(result_lines(TunedRun(stored, COUNTS, answer, 12.5), answer))
@@ -42,7 +42,7 @@ def test_a_noisy_session_is_told_with_what_to_do() -> None:
 
 
 def test_the_answer_is_compared_with_the_measured_limits_of_the_machine() -> None:
-    stored = run(vendor_s=None)
+    stored = run(baseline_s=None)
     answer = answer_of((trial(0, measurement(1e-3)),), None)
     assert answer is not None
     flop, moved = stored.settings.problem.flop, stored.settings.problem.bytes
@@ -55,10 +55,10 @@ def test_the_answer_is_compared_with_the_measured_limits_of_the_machine() -> Non
 
 
 def test_on_a_gpu_nothing_is_said_of_threads_and_the_source_of_the_peak_is() -> None:
-    stored = run(vendor_s=2e-3)
-    assert stored.vendor is not None
+    stored = run(baseline_s=2e-3)
+    assert stored.baseline is not None
     gpu = replace(stored.machine, name="NVIDIA H200", chip="sm_90", isa="ptx")
-    stored = replace(stored, machine=gpu, vendor=replace(stored.vendor, threads=0))
+    stored = replace(stored, machine=gpu, baseline=replace(stored.baseline, threads=0))
     answer = answer_of((trial(0, measurement(1e-3)),), None)
     assert answer is not None
     limits = Roofline(989e12, 4.8e12, "documented, at 1980 MHz")
@@ -76,9 +76,9 @@ def test_a_throttled_time_is_told_as_such() -> None:
     assert "throttled by power cap: the GPU can be faster than this time" in lines(trial(0, timed))
 
 
-def test_without_a_vendor_only_the_speed_is_told() -> None:
-    assert "%" not in lines(trial(0, measurement(1e-3)), vendor_s=None).split("speed")[1].splitlines()[0]
-    assert vendor_words(run(vendor_s=None), 1.0) == ""
+def test_without_a_baseline_only_the_speed_is_told() -> None:
+    assert "%" not in lines(trial(0, measurement(1e-3)), baseline_s=None).split("speed")[1].splitlines()[0]
+    assert baseline_words(run(baseline_s=None), 1.0) == ""
 
 
 def test_the_tied_are_listed_but_not_without_end() -> None:

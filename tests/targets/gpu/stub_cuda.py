@@ -12,7 +12,7 @@ from benchmarks.gpu_check.stub_driver import StubDriver, stub_library
 from tests.forwarding import ForwardingTarget
 from tests.runtime.cuda.stub_cublas import stub_cublas
 from tuner.core.problem import Problem
-from tuner.core.target import AbstractVendorSource, Artifact, Script
+from tuner.core.target import AbstractBaselineSource, Artifact, Script
 from tuner.runtime.cuda.probe import describe_gpu
 from tuner.targets.gpu import event_timing
 from tuner.targets.gpu.cuda import CudaTarget
@@ -29,7 +29,7 @@ REFUSALS = {  # deed -> call of the driver, its result
 }
 
 
-class StubTarget(ForwardingTarget, AbstractVendorSource):
+class StubTarget(ForwardingTarget, AbstractBaselineSource):
     """A CudaTarget whose driver refuses where the script says so."""
 
     name = "cuda"
@@ -64,8 +64,8 @@ class StubTarget(ForwardingTarget, AbstractVendorSource):
             self._stub.fail(*REFUSALS[artifact.code])
         return super().load(problem, artifact)
 
-    def load_vendor(self, problem: Problem, rng: np.random.Generator) -> tuple[str, object]:
-        return self._cuda.load_vendor(problem, rng)
+    def load_baseline(self, problem: Problem, rng: np.random.Generator) -> tuple[str, object]:
+        return self._cuda.load_baseline(problem, rng)
 
 
 def stub_factory() -> Factory:

@@ -11,10 +11,10 @@ from tuner.core.target import Artifact, Effort, Script
 from tuner.runtime.cuda.cublas import find_cublas
 from tuner.runtime.cuda.probe import GpuHere, describe_gpu
 from tuner.runtime.cuda.roofline import copied_bytes_per_s
+from tuner.targets.gpu.baseline import judge_here, time_cublas
 from tuner.targets.gpu.cuda import CudaTarget
 from tuner.targets.gpu.event_timing import COLD_SAMPLES
 from tuner.targets.gpu.local_gpu import open_gpu
-from tuner.targets.gpu.vendor import judge_here, time_cublas
 from tuner.tuning.finals import noise_of
 
 pytestmark = [pytest.mark.mlir, pytest.mark.cuda]
@@ -61,7 +61,7 @@ def test_two_timings_of_the_same_code_agree(target: CudaTarget, artifact: Artifa
 
 def test_cublas_takes_turns_with_programs(target: CudaTarget, artifact: Artifact) -> None:
     try:
-        name, library = target.load_vendor(PROBLEM, rng())
+        name, library = target.load_baseline(PROBLEM, rng())
     except CandidateError:
         raise
     except TunerError as error:
@@ -101,6 +101,6 @@ def test_cublas_is_right_and_timed(here: GpuHere, dtype: str, layout: str) -> No
         find_cublas()
     except TunerError as error:
         pytest.skip(str(error))
-    vendor = time_cublas(judge_here(), Matmul(1024, 512, 256, dtype, layout), Effort(), 0)
-    assert vendor.name.startswith("cuBLAS ")
-    assert vendor.measurement.median_s > 0
+    baseline = time_cublas(judge_here(), Matmul(1024, 512, 256, dtype, layout), Effort(), 0)
+    assert baseline.name.startswith("cuBLAS ")
+    assert baseline.measurement.median_s > 0

@@ -100,14 +100,14 @@ def test_finalists_take_turns_and_a_broken_one_takes_no_other_with_it(bench: Wor
     broken = Record(PROBLEM, candidate("beyond"), CUDA, right.outcome)
     found = bench.finals((bound(right), bound(broken)), BRIEF)
     assert [time is None for time in found.times] == [False, True]
-    assert found.vendor is None  # it did not take part again
+    assert found.baseline is None  # it did not take part again
 
 
 def test_cublas_takes_turns_with_the_finalists(bench: WorkerBench) -> None:
     (right,) = run(bench, candidate(number=3))
     found = bench.finals((bound(right), bound(right)), BRIEF)
-    assert found.vendor is not None
-    assert found.vendor.name == "cuBLAS 13.1.2"
-    times = [*found.times, found.vendor.measurement]
+    assert found.baseline is not None
+    assert found.baseline.name == "cuBLAS 13.1.2"
+    times = [*found.times, found.baseline.measurement]
     assert [time is not None and len(time.samples_s) == FEW for time in times] == [True] * 3
-    assert found.vendor.measurement.cold_median_s is not None
+    assert found.baseline.measurement.cold_median_s is not None

@@ -87,7 +87,7 @@ def test_cublas_takes_turns_on_the_stream_and_the_arrays_of_the_programs(
     monkeypatch.setattr(event_timing, "COLD_SAMPLES", 2)
     problem = Matmul(4, 4, 4, epilogue=epilogue)
     judge, rng = library_judge(), np.random.default_rng(0)
-    name, library = judge.load_vendor(problem, rng)
+    name, library = judge.load_baseline(problem, rng)
     assert name == "cuBLAS 13.1.2"
     stub = ctypes.CDLL(stub_cublas())
     calls, stream = (ctypes.c_int.in_dll(stub, "stub_calls"), ctypes.c_void_p.in_dll(stub, "stub_stream"))
@@ -107,7 +107,7 @@ def test_cublas_that_is_wrong_takes_no_turn() -> None:
         return Verdict(2.0, 16), "element (0, 0) is wrong"
 
     with pytest.raises(CandidateError, match=r"^cuBLAS 13\.1\.2: element \(0, 0\) is wrong$") as failed:
-        library_judge(strict).load_vendor(PROBLEM, np.random.default_rng(0))
+        library_judge(strict).load_baseline(PROBLEM, np.random.default_rng(0))
     assert failed.value.stage is Stage.VERIFY
 
 
@@ -116,7 +116,7 @@ def test_cublas_that_refuses_is_told_by_its_words() -> None:
     result.value = 15
     try:
         with pytest.raises(TunerError, match=r"^cuBLAS: cublasGemmEx: not supported$"):
-            library_judge().load_vendor(PROBLEM, np.random.default_rng(0))
+            library_judge().load_baseline(PROBLEM, np.random.default_rng(0))
     finally:
         result.value = 0
 

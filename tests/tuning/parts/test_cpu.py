@@ -42,12 +42,14 @@ def test_the_compiler_of_the_cpu_is_told_without_importing_it() -> None:
 
 
 @pytest.mark.mlir
-def test_the_vendor_is_measured_in_a_child_with_a_clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_baseline_is_measured_in_a_child_with_a_clean_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("OPENBLAS_CORETYPE", "Prescott")
-    vendor = KIND.vendor(PROBLEM, 1, 0)
-    assert "Prescott" not in vendor.name
-    assert vendor.threads == 1
-    assert vendor.measurement.median_s > 0
+    baseline = KIND.baseline(PROBLEM, 1, 0)
+    assert "Prescott" not in baseline.name
+    assert baseline.threads == 1
+    assert baseline.measurement.median_s > 0
 
 
 @pytest.mark.parametrize(

@@ -98,8 +98,8 @@ def test_a_hanging_kernel_is_ended_sooner_than_a_slow_simulation() -> None:
 
 
 @NEEDS_NONE
-@pytest.mark.parametrize("work", ["vendor", "roofline"])
+@pytest.mark.parametrize("work", ["baseline", "roofline"])
 def test_without_a_gpu_nothing_of_it_is_measured(work: str) -> None:
     problem = Matmul(64, 64, 64, "f16")
     with pytest.raises(TunerError, match=f"^{work}: no (CUDA|cuBLAS)"):
-        KIND.vendor(problem, 1, 0) if work == "vendor" else KIND.roofline(problem, 1)
+        KIND.baseline(problem, 1, 0) if work == "baseline" else KIND.roofline(problem, 1)

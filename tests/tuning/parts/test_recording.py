@@ -39,7 +39,7 @@ def test_a_replay_of_everything_gives_every_recorded_outcome(store: Store, tmp_p
         assert recorded is not None
         assert (trial.record.candidate, trial.record.outcome) == (recorded.candidate, recorded.outcome)
         assert trial.record.verdict == recorded.verdict
-    assert tuned.run.vendor == values.RUN.vendor
+    assert tuned.run.baseline == values.RUN.baseline
     assert (tuned.run.status, tuned.run.settings.target) == ("done", TargetName.parse("replay:fabricated"))
 
 

@@ -42,7 +42,7 @@ def test_the_compiler_for_gpus_tells_its_assembler() -> None:
     assert dict(KIND.compiler(TARGET).packages).keys() == {"numba-cuda-mlir", "ptxas"}
 
 
-@pytest.mark.parametrize("work", [lambda: KIND.vendor(PROBLEM, 1, 0), lambda: KIND.roofline(PROBLEM, 1)])
+@pytest.mark.parametrize("work", [lambda: KIND.baseline(PROBLEM, 1, 0), lambda: KIND.roofline(PROBLEM, 1)])
 def test_without_a_clock_nothing_is_compared_with(work: object) -> None:
     with pytest.raises(TunerError, match="the simulator has no clock"):
         work()  # type: ignore[operator]

@@ -22,7 +22,7 @@ from tuner.core.chips import Chip, chip_of
 from tuner.core.errors import TunerError, UsageError
 from tuner.core.measured_elsewhere import ElsewhereResults, MeasuringProvenance
 from tuner.core.problem import Problem
-from tuner.core.runs import Vendor
+from tuner.core.runs import Baseline
 from tuner.core.target import Effort
 from tuner.runtime.cuda.probe import describe_gpu, machine_of
 from tuner.version import __version__
@@ -87,13 +87,13 @@ def measure(request: MeasuringRequest, find_gpu: Callable[[], Gpu]) -> int:
 
 def gpu_here() -> Gpu:
     """Returns the GPU of this machine, with the real ways to judge and to compare. Raises DeviceError."""
-    return Gpu(describe_gpu().facts, gpu_judge_factory, _vendor)
+    return Gpu(describe_gpu().facts, gpu_judge_factory, _baseline)
 
 
-def _vendor(problem: Problem, effort: Effort, seed: int) -> Vendor:
-    from tuner.tuning.parts.cuda import gpu_vendor
+def _baseline(problem: Problem, effort: Effort, seed: int) -> Baseline:
+    from tuner.tuning.parts.cuda import gpu_baseline
 
-    return gpu_vendor(problem, effort, seed)
+    return gpu_baseline(problem, effort, seed)
 
 
 def _known(path: Path, bundle: Bundle, gpu: Gpu) -> ElsewhereResults:

@@ -45,7 +45,7 @@ class GpuChild:
         self, artifacts: tuple[Artifact, ...], effort: Effort, seed: int, within_s: float
     ) -> FinalTimes:
         """Times programs again, interleaved with cuBLAS; none where that failed or took too long."""
-        group = Group(artifacts, has_vendor=True)
+        group = Group(artifacts, has_baseline=True)
         limit_s = allowed_s(self._problem, effort, group.size, is_warm=False)  # to compare the library's C
         found = self._asked("finals", group, effort, seed, within_s, limit_s)
         return found if isinstance(found, FinalTimes) else FinalTimes(())

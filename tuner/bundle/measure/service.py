@@ -9,7 +9,7 @@ from tuner.core.problem import Problem
 from tuner.core.target import Artifact, Effort
 from tuner.payload.sampled_reference import compare_sampled
 from tuner.targets.gpu.judge import GpuJudge
-from tuner.tuning.parts.vendor import gpu_library_environment
+from tuner.tuning.parts.baseline import gpu_library_environment
 from tuner.workers.group_timing import Group
 from tuner.workers.judge import Judgement
 from tuner.workers.protocol import Factory, ServiceSpec

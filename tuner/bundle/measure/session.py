@@ -17,16 +17,16 @@ from tuner.core.errors import Failure, TunerError, UsageError
 from tuner.core.measured_elsewhere import (
     CUBIN,
     PTX,
+    BaselineTime,
     ElsewhereResults,
     FinalTime,
     MeasuredTrial,
     NoiseFloor,
-    VendorTime,
 )
 from tuner.core.pending_trial import PendingTrial
 from tuner.core.problem import Problem
 from tuner.core.record import Measurement
-from tuner.core.runs import Vendor
+from tuner.core.runs import Baseline
 from tuner.core.target import Effort
 from tuner.runtime.cuda.facts import CudaFacts
 from tuner.runtime.cuda.probe import require_chip
@@ -46,7 +46,7 @@ class Gpu:
 
     facts: CudaFacts
     judge: Callable[[str], Factory]  # of a chip
-    vendor: Callable[[Problem, Effort, int], Vendor]  # (problem, effort, seed); raises TunerError
+    baseline: Callable[[Problem, Effort, int], Baseline]  # (problem, effort, seed); raises TunerError
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class MeasuringSession:
         return [tuple(group) for group in groups.values()]
 
     def _measure(self, group: tuple[PendingTrial, ...], end_s: float) -> None:
-        """Measures the candidates of one problem, the best of them again, and the vendor library."""
+        """Measures the candidates of one problem, the best of them again, and the baseline."""
         problem = group[0].problem
         self._tell(f"{problem.key}: {len(group)} candidates, {end_s - self._clock():.0f} s")
         child = GpuChild(problem, self._gpu.judge(group[0].program.chip))
@@ -124,11 +124,11 @@ class MeasuringSession:
                 if isinstance(found.outcome, Measurement) and found.outcome.is_complete:
                     timed.append((found.outcome.median_s, trial, found.code))
             best = sorted(timed, key=lambda each: each[0])[:FINALISTS]
-            vendor = self._finals(child, problem, best, end_s)
-        if vendor is not None:
-            self._keep_vendor(problem, vendor)
+            baseline = self._finals(child, problem, best, end_s)
+        if baseline is not None:
+            self._keep_baseline(problem, baseline)
         elif timed:
-            self._vendor(problem, end_s)
+            self._baseline(problem, end_s)
 
     def _timed_before(self, problem: Problem) -> list[tuple[float, PendingTrial, str]]:
         """Returns what an earlier part of this measuring timed."""
@@ -169,8 +169,8 @@ class MeasuringSession:
 
     def _finals(
         self, child: GpuChild, problem: Problem, best: list[tuple[float, PendingTrial, str]], end_s: float
-    ) -> Vendor | None:
-        """Times the best of a problem again; returns the vendor library if it took turns with them."""
+    ) -> Baseline | None:
+        """Times the best of a problem again; returns the baseline if it took turns with them."""
         if len(best) < 2 or end_s - self._clock() < LEAST_S:
             return None
         artifacts = tuple(artifact_of(trial, code) for _, trial, code in (*best, best[0]))  # A/A: noise
@@ -181,23 +181,23 @@ class MeasuringSession:
                 self._keep(FinalTime(trial.origin, problem, measurement))
         if times and times[0] is not None and times[-1] is not None:
             self._keep(NoiseFloor(problem, noise_of(times[0], times[-1])))
-        return found.vendor
+        return found.baseline
 
-    def _vendor(self, problem: Problem, end_s: float) -> None:
-        """Times the vendor library alone, unless an earlier part of this measuring did."""
-        known = {each.problem for each in self._order.known.vendors}
+    def _baseline(self, problem: Problem, end_s: float) -> None:
+        """Times the baseline alone, unless an earlier part of this measuring did."""
+        known = {each.problem for each in self._order.known.baselines}
         if problem in known or end_s - self._clock() < LEAST_S:
             return
         try:
-            vendor = self._gpu.vendor(problem, Effort(), self._order.bundle.seed)
+            baseline = self._gpu.baseline(problem, Effort(), self._order.bundle.seed)
         except TunerError as error:
-            self._tell(f"  no vendor library: {error}")
+            self._tell(f"  no baseline: {error}")
             return
-        self._keep_vendor(problem, vendor)
+        self._keep_baseline(problem, baseline)
 
-    def _keep_vendor(self, problem: Problem, vendor: Vendor) -> None:
-        self._keep(VendorTime(problem, vendor))
-        self._tell(f"  {vendor.name}: {vendor.measurement.median_s * 1e6:.2f} us")
+    def _keep_baseline(self, problem: Problem, baseline: Baseline) -> None:
+        self._keep(BaselineTime(problem, baseline))
+        self._tell(f"  {baseline.name}: {baseline.measurement.median_s * 1e6:.2f} us")
 
     def _seed(self, trial: PendingTrial) -> int:
         return self._order.bundle.seed + self._seeds[trial.origin]

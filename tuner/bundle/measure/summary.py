@@ -26,20 +26,20 @@ def best_of(results: ElsewhereResults) -> dict[Problem, tuple[MeasuredTrial, Mea
 
 def best_lines(results: ElsewhereResults) -> Iterator[str]:
     """Yields a line for the best of each problem."""
-    vendors = {each.problem: each.vendor for each in results.vendors}
+    baselines = {each.problem: each.baseline for each in results.baselines}
     for problem, (trial, time) in best_of(results).items():
         speed = problem.flop / time.median_s / 1e9
         line = f"{problem.key}: {time.median_s * 1e6:.2f} us, {speed:.0f} GFLOP/s"
-        if problem in vendors:
-            vendor = vendors[problem]
-            ratio = vendor.measurement.median_s / time.median_s
-            line += f", {ratio:.2f}x {vendor.name}"
+        if problem in baselines:
+            baseline = baselines[problem]
+            ratio = baseline.measurement.median_s / time.median_s
+            line += f", {ratio:.2f}x {baseline.name}"
         yield f"{line}; trial {trial.id}: {trial.candidate.text}"
 
 
 def summary_document(path: str, counts: MeasuringCounts, results: ElsewhereResults, seconds: float) -> Any:
     """Returns the JSON document of the command."""
-    vendors = {each.problem: each.vendor for each in results.vendors}
+    baselines = {each.problem: each.baseline for each in results.baselines}
     return {
         "results": path,
         "bundle": results.provenance.bundle,
@@ -60,7 +60,7 @@ def summary_document(path: str, counts: MeasuringCounts, results: ElsewhereResul
                 "median_s": time.median_s,
                 "interval_s": list(time.interval_s),
                 "gflop_per_s": problem.flop / time.median_s / 1e9,
-                "vendor_s": vendors[problem].measurement.median_s if problem in vendors else None,
+                "baseline_s": baselines[problem].measurement.median_s if problem in baselines else None,
             }
             for problem, (trial, time) in best_of(results).items()
         ],

@@ -175,7 +175,7 @@ def _provenance(store: "Store", trial: "StoredTrial") -> "ScriptProvenance":
             f"trial {trial.id}: failed, has no time; allowed a measured or verified one, or --format source"
         )
     time = None if trial.best_s is None else timed(trial)
-    vendor = run.vendor
+    baseline = run.baseline
     return ScriptProvenance(
         tuner=run.tuner_version,
         problem=record.problem,
@@ -186,7 +186,7 @@ def _provenance(store: "Store", trial: "StoredTrial") -> "ScriptProvenance":
         knobs=record.candidate.choices,
         median_s=None if time is None else time.median_s,
         interval_s=None if time is None else time.interval_s,
-        vendor=None if vendor is None else (vendor.name, vendor.measurement.median_s),
+        baseline=None if baseline is None else (baseline.name, baseline.measurement.median_s),
         trial=trial.id,
         run=trial.run,
         mlir=run.compiler.mlir,

@@ -28,7 +28,7 @@ class Curve:
     line: str  # points of the best so far, as SVG takes them
     x_ticks: tuple[Tick, ...]
     y_ticks: tuple[Tick, ...]
-    vendor_y: float | None  # None: not measured
+    baseline_y: float | None  # None: not measured
     trials: int
     best: float  # GFLOP/s
     width: int = WIDTH
@@ -41,9 +41,9 @@ def curve_of(run: Run, trials: tuple[StoredTrial, ...]) -> Curve | None:
     if not speeds:
         return None
     count = max(trial.number for trial in trials) + 1
-    vendor_s = None if run.vendor is None else run.vendor.measurement.median_s
-    vendor = gflop_per_s(run.settings.problem, vendor_s)
-    top = 1.05 * max([speed for _, speed in speeds] + ([] if vendor is None else [vendor]))
+    baseline_s = None if run.baseline is None else run.baseline.measurement.median_s
+    baseline = gflop_per_s(run.settings.problem, baseline_s)
+    top = 1.05 * max([speed for _, speed in speeds] + ([] if baseline is None else [baseline]))
 
     def place(number: int, speed: float) -> tuple[float, float]:
         return _x(number, count), round(HEIGHT * (1 - speed / top), 1)
@@ -57,7 +57,7 @@ def curve_of(run: Run, trials: tuple[StoredTrial, ...]) -> Curve | None:
         line=_staircase([place(*each) for each in turns]),
         x_ticks=tuple(Tick(_x(int(n), count), f"{n:g}") for n in _round_numbers(count) if n == int(n)),
         y_ticks=tuple(Tick(place(0, n)[1], f"{n:g}") for n in _round_numbers(top)),
-        vendor_y=None if vendor is None else place(0, vendor)[1],
+        baseline_y=None if baseline is None else place(0, baseline)[1],
         trials=count,
         best=turns[-1][1],
     )

@@ -13,7 +13,7 @@ from tuner.core.gpu_conditions import Conditions
 from tuner.core.machine import Roofline
 from tuner.core.problem import Problem
 from tuner.core.record import Measurement
-from tuner.core.runs import Counts, DatabaseInfo, FirstPoint, Run, StoredTrial, Vendor, record_of
+from tuner.core.runs import Baseline, Counts, DatabaseInfo, FirstPoint, Run, StoredTrial, record_of
 
 Document = dict[str, Any]
 CSV_COLUMNS = (
@@ -95,15 +95,15 @@ def counts_document(counts: Counts) -> Document:
     }
 
 
-def vendor_document(vendor: Vendor | None, median_s: float) -> Document | None:
-    """Returns the vendor library's time; ``ratio`` above 1 means that ours is faster."""
-    if vendor is None:
+def baseline_document(baseline: Baseline | None, median_s: float) -> Document | None:
+    """Returns the baseline's time; ``ratio`` above 1 means that ours is faster."""
+    if baseline is None:
         return None
     return {
-        "name": vendor.name,
-        "threads": vendor.threads,
-        "median_s": vendor.measurement.median_s,
-        "ratio": vendor.measurement.median_s / median_s,
+        "name": baseline.name,
+        "threads": baseline.threads,
+        "median_s": baseline.measurement.median_s,
+        "ratio": baseline.measurement.median_s / median_s,
     }
 
 
@@ -227,6 +227,7 @@ def utc_text(moment: datetime.datetime) -> str:
 
 def _best_document(answer: Answer, run: Run) -> Document:
     record, measurement = record_of(answer.best), answer.measurement
+    baseline = baseline_document(run.baseline, measurement.median_s)
     return {
         "trial": answer.best.id,
         "strategy": record.candidate.strategy,
@@ -236,7 +237,8 @@ def _best_document(answer: Answer, run: Run) -> Document:
         "cold_median_s": measurement.cold_median_s,
         "conditions": conditions_document(measurement.conditions),
         "gflop_per_s": gflop_per_s(record.problem, timed(answer.best).median_s),
-        "vendor": vendor_document(run.vendor, measurement.median_s),
+        "baseline": baseline,
+        "vendor": baseline,  # its earlier name, for one release more
     }
 
 

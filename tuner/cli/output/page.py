@@ -14,7 +14,7 @@ from tuner.cli.output.ablation import gain_texts
 from tuner.cli.output.curve import Curve, curve_of
 from tuner.cli.output.formatting import count_text, interval_text, knobs_text, seconds_text, speed_text
 from tuner.cli.output.json_documents import gflop_per_s, utc_text
-from tuner.cli.output.result import counts_words, vendor_words
+from tuner.cli.output.result import baseline_words, counts_words
 from tuner.core.errors import Failure
 from tuner.core.runs import Counts, Run, StoredTrial, record_of
 
@@ -113,7 +113,7 @@ def _best_row(best: BestKnown) -> dict[str, object]:
         "time": seconds_text(measurement.median_s),
         "interval": interval_text(measurement.interval_s),
         "speed": speed_text(gflop_per_s(record.problem, measurement.median_s)),
-        "vendor": vendor_words(run, measurement.median_s).removeprefix(", ") or "not measured",
+        "baseline": baseline_words(run, measurement.median_s).removeprefix(", ") or "not measured",
         "tied": len(answer.tied) - 1,
         "trial": answer.best.id,
         "run": run.id,

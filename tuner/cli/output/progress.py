@@ -11,14 +11,14 @@ from tuner.cli.output.json_documents import gflop_per_s
 from tuner.cli.output.result import worked_words
 from tuner.core.runs import RunSettings
 from tuner.tuning.events import (
+    BaselineFailed,
+    BaselineMeasured,
     Event,
     FinalsStarted,
     NoiseMeasured,
     Observer,
     RunStarted,
     TrialDone,
-    VendorFailed,
-    VendorMeasured,
 )
 
 if TYPE_CHECKING:
@@ -97,10 +97,10 @@ def event_line(event: Event) -> str:
                 return f"{words}; going on after {event.proposed_before} trials"
             first = first_words(event.settings.first or ())
             return f"{words}; {first}" if first else words
-        case VendorMeasured(vendor):
-            return f"vendor: {vendor.name} {seconds_text(vendor.measurement.median_s)}"
-        case VendorFailed(reason):
-            return f"vendor: not measured: {reason}"
+        case BaselineMeasured(baseline):
+            return f"baseline: {baseline.name} {seconds_text(baseline.measurement.median_s)}"
+        case BaselineFailed(reason):
+            return f"baseline: not measured: {reason}"
         case FinalsStarted(trials):
             return f"finals: timing the best {trials} again, interleaved"
         case NoiseMeasured(noise):

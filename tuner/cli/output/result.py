@@ -34,7 +34,7 @@ def result_lines(tuned: "TunedRun", answer: Answer, database_words: str = "") ->
         f"best      trial {answer.best.id} of run {run.id}: {record.candidate.strategy}",
         f"knobs     {knobs_text(record.candidate.choices)}",
         f"time      {seconds_text(measurement.median_s)} {interval}",
-        f"speed     {speed}{vendor_words(run, measurement.median_s)}",
+        f"speed     {speed}{baseline_words(run, measurement.median_s)}",
     ]
     lines += gpu_lines(measurement)
     if tuned.roofline is not None:
@@ -127,11 +127,12 @@ def roofline_words(run: Run, roofline: Roofline, median_s: float) -> str:
     return f"{least_s / median_s:.1%} of what {who} can do ({limits})"
 
 
-def vendor_words(run: Run, median_s: float) -> str:
-    """Returns how a time compares with the vendor library's; '' when that was not measured."""
-    if run.vendor is None:
+def baseline_words(run: Run, median_s: float) -> str:
+    """Returns how a time compares with the baseline's; '' when that was not measured."""
+    if run.baseline is None:
         return ""
-    vendor_s = run.vendor.measurement.median_s
-    speed = speed_text(gflop_per_s(run.settings.problem, vendor_s))
-    threads = f", {count_text(run.vendor.threads, 'thread')}" if run.vendor.threads else ""  # none on a GPU
-    return f", {vendor_s / median_s:.1%} of {run.vendor.name} ({speed}{threads})"
+    baseline_s = run.baseline.measurement.median_s
+    speed = speed_text(gflop_per_s(run.settings.problem, baseline_s))
+    # none on a GPU
+    threads = f", {count_text(run.baseline.threads, 'thread')}" if run.baseline.threads else ""
+    return f", {baseline_s / median_s:.1%} of {run.baseline.name} ({speed}{threads})"

@@ -1,4 +1,4 @@
-"""oneDNN through torch: the vendor library of bf16 on CPUs."""
+"""oneDNN through torch: the baseline of bf16 on CPUs."""
 
 import numpy as np
 
@@ -15,9 +15,7 @@ class OneDnnMatmul:
         try:
             import torch
         except ImportError as error:
-            raise TunerError(
-                "vendor library: bf16 wants oneDNN through torch, which is not installed"
-            ) from error
+            raise TunerError("baseline: bf16 wants oneDNN through torch, which is not installed") from error
         torch.set_num_threads(threads)
         self._torch = torch
         a, b = (torch.from_numpy(x.view(np.int16)).view(torch.bfloat16) for x in (inputs.a, inputs.b))

@@ -26,13 +26,13 @@ class OpenBlasMatmul:
         """Finds the library that numpy loaded. Raises TunerError where it or its function is missing."""
         found = next((one for one in threadpoolctl.threadpool_info() if one["user_api"] == "blas"), None)
         if found is None:
-            raise TunerError("vendor library: numpy's BLAS was not found in this process")
+            raise TunerError("baseline: numpy's BLAS was not found in this process")
         # the kernel it chose: OPENBLAS_CORETYPE would show here
         self.name = f"{found['internal_api']} {found['version']} {found.get('architecture', '')}".strip()
         self.result = aligned_empty(problem.sizes[:2], output_dtype(problem))
         self._inputs = (aligned_copy(inputs.a), aligned_copy(inputs.b))
         addresses = (*(array.ctypes.data for array in self._inputs), self.result.ctypes.data)
-        self._code = JittedModule(_call_mlir(problem, found["filepath"], addresses), ("vendor",))
+        self._code = JittedModule(_call_mlir(problem, found["filepath"], addresses), ("baseline",))
         self._arguments = PackedArguments()
         self._team = ThreadTeam(1)
         if threads == 1:
@@ -40,7 +40,7 @@ class OpenBlasMatmul:
 
     def repeat(self, times: int) -> None:
         """Multiplies ``times`` times."""
-        self._team.repeat(((self._code.addresses["vendor"], self._arguments.address),), times)
+        self._team.repeat(((self._code.addresses["baseline"], self._arguments.address),), times)
 
 
 def _call_mlir(problem: Problem, library: str, addresses: tuple[int, ...]) -> str:
@@ -59,7 +59,7 @@ def _find(library: str, operation: str) -> tuple[int, str]:
         function = getattr(loaded, pattern.format(operation), None)
         if function is not None:
             return ctypes.cast(function, ctypes.c_void_p).value or 0, integer
-    raise TunerError(f"vendor library: no cblas {operation} in {library}")
+    raise TunerError(f"baseline: no cblas {operation} in {library}")
 
 
 def _gemm(problem: Problem, i: str, addresses: tuple[int, ...]) -> list[Argument]:
@@ -103,7 +103,7 @@ def _module(arguments: list[Argument], function: int, scalar: str) -> str:
             lines.append(f"%v{index} = llvm.mlir.constant({value} : {kind}) : {kind}")
     body = "\n    ".join(lines)
     return f"""module {{
-  llvm.func @vendor() attributes {{llvm.emit_c_interface}} {{
+  llvm.func @baseline() attributes {{llvm.emit_c_interface}} {{
     %one = llvm.mlir.constant(1.0 : {scalar}) : {scalar}
     %zero = llvm.mlir.constant(0.0 : {scalar}) : {scalar}
     {body}

@@ -8,7 +8,7 @@ import numpy as np
 from tuner.core.chips import chip_of
 from tuner.core.problem import Problem
 from tuner.core.record import Measurement, Verdict
-from tuner.core.target import AbstractTarget, AbstractVendorSource, Artifact, Effort, Script
+from tuner.core.target import AbstractBaselineSource, AbstractTarget, Artifact, Effort, Script
 from tuner.runtime.cuda.cublas import find_cublas
 from tuner.runtime.cuda.probe import GpuHere, describe_gpu
 from tuner.targets.gpu.compiler import GpuCompiler
@@ -18,7 +18,7 @@ from tuner.targets.gpu.ptxas import Ptxas, find_ptxas
 
 
 @final
-class CudaTarget(AbstractTarget, AbstractVendorSource):
+class CudaTarget(AbstractTarget, AbstractBaselineSource):
     """An NVIDIA GPU. A process that compiles does not open it; one that verifies keeps it open."""
 
     name = "cuda"
@@ -47,9 +47,9 @@ class CudaTarget(AbstractTarget, AbstractVendorSource):
         """Loads the code and allocates its scratch memory."""
         return self._judge.load(problem, artifact)
 
-    def load_vendor(self, problem: Problem, rng: np.random.Generator) -> tuple[str, object]:
+    def load_baseline(self, problem: Problem, rng: np.random.Generator) -> tuple[str, object]:
         """Loads cuBLAS and compares its answer as a program's."""
-        return self._judge.load_vendor(problem, rng)
+        return self._judge.load_baseline(problem, rng)
 
     def verify(self, problem: Problem, loaded: object, rng: np.random.Generator) -> Verdict:
         """Runs once on new inputs into a C of NaN between guard bands; compares every element."""

@@ -12,7 +12,7 @@ from tuner.core.errors import CandidateError, Stage
 from tuner.core.gpu_conditions import GpuState
 from tuner.core.problem import Problem
 from tuner.core.record import Measurement, Verdict
-from tuner.core.target import AbstractJudge, AbstractVendorSource, Artifact, Effort
+from tuner.core.target import AbstractBaselineSource, AbstractJudge, Artifact, Effort
 from tuner.payload.reference import compare
 from tuner.runtime.cuda.cublas import Cublas, find_cublas
 from tuner.runtime.cuda.probe import GpuHere, describe_gpu, require_chip
@@ -28,7 +28,7 @@ COMPILED_ONLY = "compiled only: {}; verify with --target simulator, time elsewhe
 
 
 @final
-class GpuJudge(AbstractJudge, AbstractVendorSource):
+class GpuJudge(AbstractJudge, AbstractBaselineSource):
     """Verifies and times programs on the GPU of this machine, which it opens at first use and keeps open."""
 
     def __init__(
@@ -65,7 +65,7 @@ class GpuJudge(AbstractJudge, AbstractVendorSource):
         with failing_as(Stage.LOAD):
             return LoadedKernels(self._opened().device, artifact.program)
 
-    def load_vendor(self, problem: Problem, rng: np.random.Generator) -> tuple[str, LoadedCublas]:
+    def load_baseline(self, problem: Problem, rng: np.random.Generator) -> tuple[str, LoadedCublas]:
         """Loads cuBLAS and verifies it as a program, without an epilogue, which it does not compute."""
         bare = replace(problem, epilogue="none")
         with failing_as(Stage.VERIFY):

@@ -7,7 +7,7 @@ from tuner.core.errors import UsageError
 from tuner.core.kernel_program import KernelProgram
 from tuner.core.machine import Compiler, Machine, Roofline
 from tuner.core.problem import Problem
-from tuner.core.runs import StoredTrial, Vendor
+from tuner.core.runs import Baseline, StoredTrial
 from tuner.core.target_name import TargetName
 from tuner.mlir.fingerprint import CPU_SOURCES
 from tuner.tuning.parts import strategy_space
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tuner.workers.in_flight import BenchOrder
 
 FACTORY = "tuner.targets.cpu.target:CpuTarget"
-VENDOR_TIMEOUT_S = 120.0
+BASELINE_TIMEOUT_S = 120.0
 DTYPES = ("f32", "f64", "bf16")
 GPUS_TAKE_IT = "on target cpu; cuda and simulator take it"
 
@@ -46,8 +46,8 @@ def _compiler(_target: TargetName) -> Compiler:
 
 def _bench(order: "BenchOrder", how: BenchSettings) -> "AbstractBench":
     from tuner.runtime.cpu.describe_host import processors
+    from tuner.tuning.parts.baseline import library_environment
     from tuner.tuning.parts.child_bench import child_bench
-    from tuner.tuning.parts.vendor import library_environment
     from tuner.workers.limits import Limits
     from tuner.workers.protocol import Factory
 
@@ -62,20 +62,22 @@ def _bench(order: "BenchOrder", how: BenchSettings) -> "AbstractBench":
     )
 
 
-def _vendor(problem: Problem, threads: int, seed: int) -> Vendor:
+def _baseline(problem: Problem, threads: int, seed: int) -> Baseline:
     from tuner.tuning.finals import FINAL_EFFORT
-    from tuner.tuning.parts.vendor import vendor_spec
+    from tuner.tuning.parts.baseline import baseline_spec
 
-    vendor = call_in_child(vendor_spec(threads), "measure", (problem, FINAL_EFFORT, seed), VENDOR_TIMEOUT_S)
-    assert isinstance(vendor, Vendor)
-    return vendor
+    baseline = call_in_child(
+        baseline_spec(threads), "measure", (problem, FINAL_EFFORT, seed), BASELINE_TIMEOUT_S
+    )
+    assert isinstance(baseline, Baseline)
+    return baseline
 
 
 def _roofline(problem: Problem, threads: int) -> Roofline:
     from tuner.workers.protocol import Factory, ServiceSpec
 
     spec = ServiceSpec("roofline", Factory("tuner.tuning.parts.roofline:RooflineCall"))
-    roofline = call_in_child(spec, "measure", (problem.dtype, threads, host_machine()), VENDOR_TIMEOUT_S)
+    roofline = call_in_child(spec, "measure", (problem.dtype, threads, host_machine()), BASELINE_TIMEOUT_S)
     assert isinstance(roofline, Roofline)
     return roofline
 
@@ -108,7 +110,7 @@ KIND = TargetKind(
     plan=strategy_space.plan,
     bind=strategy_space.bind,
     bench=_bench,
-    vendor=_vendor,
+    baseline=_baseline,
     roofline=_roofline,
     source=_source,
     load=_load,

@@ -7,7 +7,7 @@ from tuner.core.chips import CHIPS, chip_of
 from tuner.core.device import DeviceError
 from tuner.core.machine import Compiler, Machine, Roofline
 from tuner.core.problem import Problem
-from tuner.core.runs import Vendor
+from tuner.core.runs import Baseline
 from tuner.core.target import Effort
 from tuner.core.target_name import CUDA, TargetName
 from tuner.mlir.fingerprint import GPU_SOURCES
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 FACTORY = "tuner.targets.gpu.cuda:CudaTarget"
 JUDGE_TIMEOUT_S = 60.0  # for a context, code to load, inputs to draw and to upload
 SLOWEST_FLOP_PER_S = 5e10  # a tenth of one multiprocessor; what is slower counts as a hang
-VENDOR_TIMEOUT_S = 180.0  # beside the float64 reference
+BASELINE_TIMEOUT_S = 180.0  # beside the float64 reference
 GIB = 2**30
 
 
@@ -37,16 +37,16 @@ def cuda_limits(memory_bytes: int) -> "Limits":
     return Limits(COMPILE_TIMEOUT_S, JUDGE_TIMEOUT_S, memory_bytes, SLOWEST_FLOP_PER_S, GPU_CALLS)
 
 
-def gpu_vendor(problem: Problem, effort: Effort, seed: int) -> Vendor:
+def gpu_baseline(problem: Problem, effort: Effort, seed: int) -> Baseline:
     """Times cuBLAS in a process of its own. Raises TunerError where there is none, or no GPU."""
-    from tuner.tuning.parts.vendor import gpu_vendor_spec
+    from tuner.tuning.parts.baseline import gpu_baseline_spec
     from tuner.workers.limits import REFERENCE_FLOP_PER_S
 
-    timeout_s = VENDOR_TIMEOUT_S + problem.flop / REFERENCE_FLOP_PER_S
+    timeout_s = BASELINE_TIMEOUT_S + problem.flop / REFERENCE_FLOP_PER_S
     work = (problem, effort, seed)
-    vendor = call_in_child(gpu_vendor_spec(), "measure", work, timeout_s, memory_beside(problem))
-    assert isinstance(vendor, Vendor)
-    return vendor
+    baseline = call_in_child(gpu_baseline_spec(), "measure", work, timeout_s, memory_beside(problem))
+    assert isinstance(baseline, Baseline)
+    return baseline
 
 
 def _machine(target: TargetName) -> Machine:
@@ -64,9 +64,9 @@ def _compiler(target: TargetName) -> Compiler:
 
 
 def _bench(order: "BenchOrder", how: BenchSettings) -> "AbstractBench":
+    from tuner.tuning.parts.baseline import gpu_library_environment, library_environment
     from tuner.tuning.parts.child_bench import child_bench
     from tuner.tuning.parts.cpu import host_machine
-    from tuner.tuning.parts.vendor import gpu_library_environment, library_environment
     from tuner.workers.protocol import Factory
 
     factory = Factory(FACTORY, (order.target.detail,))
@@ -81,10 +81,10 @@ def _bench(order: "BenchOrder", how: BenchSettings) -> "AbstractBench":
     )
 
 
-def _vendor(problem: Problem, _threads: int, seed: int) -> Vendor:
+def _baseline(problem: Problem, _threads: int, seed: int) -> Baseline:
     from tuner.tuning.finals import FINAL_EFFORT
 
-    return gpu_vendor(problem, FINAL_EFFORT, seed)
+    return gpu_baseline(problem, FINAL_EFFORT, seed)
 
 
 def _roofline(problem: Problem, _threads: int) -> Roofline:
@@ -92,7 +92,7 @@ def _roofline(problem: Problem, _threads: int) -> Roofline:
     from tuner.workers.protocol import Factory, ServiceSpec
 
     spec = ServiceSpec("roofline", Factory("tuner.tuning.parts.roofline:GpuRooflineCall"))
-    roofline = call_in_child(spec, "measure", (problem.dtype,), VENDOR_TIMEOUT_S)
+    roofline = call_in_child(spec, "measure", (problem.dtype,), BASELINE_TIMEOUT_S)
     assert isinstance(roofline, Roofline)
     return roofline
 
@@ -154,7 +154,7 @@ KIND = TargetKind(
     plan=strategy_space.plan,
     bind=strategy_space.bind,
     bench=_bench,
-    vendor=_vendor,
+    baseline=_baseline,
     roofline=_roofline,
     source=gpu_source,
     load=load_on_gpu,

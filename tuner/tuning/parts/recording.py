@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tuner.core.errors import TunerError, UsageError
 from tuner.core.machine import Roofline
 from tuner.core.problem import Problem
-from tuner.core.runs import RunSettings, Vendor
+from tuner.core.runs import Baseline, RunSettings
 from tuner.core.target_name import REPLAY, TargetName
 from tuner.tuning.parts.cpu import host_machine
 from tuner.tuning.run_request import TIMED_SAMPLER, RunRequest
@@ -77,7 +77,7 @@ def recorded_kind(space: "RecordedSpace") -> TargetKind:
         plan=lambda _settings, _machine: Plan(space.feasible),
         bind=lambda _settings, _machine: target.bind,
         bench=lambda order, how: _bench(target, order, how),
-        vendor=lambda _problem, _threads, _seed: _vendor(space),
+        baseline=lambda _problem, _threads, _seed: _baseline(space),
         roofline=_no_roofline,
     )
 
@@ -91,10 +91,10 @@ def _bench(target: "ReplayTarget", order: "BenchOrder", how: "BenchSettings") ->
     return LocalBench(order, target, np.random.default_rng(how.seed))
 
 
-def _vendor(space: "RecordedSpace") -> Vendor:
-    if space.vendor is None:
-        raise TunerError(f"recording {space.name} has no time of a vendor library")
-    return space.vendor
+def _baseline(space: "RecordedSpace") -> Baseline:
+    if space.baseline is None:
+        raise TunerError(f"recording {space.name} has no time of a baseline")
+    return space.baseline
 
 
 def _no_roofline(_problem: Problem, _threads: int) -> Roofline:
@@ -131,7 +131,7 @@ KIND = TargetKind(
     plan=_of_no_run,
     bind=_of_no_run,
     bench=_of_no_run,
-    vendor=_of_no_run,
+    baseline=_of_no_run,
     roofline=_of_no_run,
     source=_of_no_run,
     load=_of_no_run,

@@ -6,7 +6,7 @@ from tuner.core.chips import chip_of
 from tuner.core.errors import TunerError
 from tuner.core.machine import Compiler, Machine, Roofline, gpu_machine
 from tuner.core.problem import Problem
-from tuner.core.runs import Vendor
+from tuner.core.runs import Baseline
 from tuner.core.target_name import SIMULATOR, TargetName
 from tuner.mlir.fingerprint import SIMULATOR_SOURCES
 from tuner.tuning.parts import strategy_space
@@ -50,8 +50,8 @@ def _compiler(target: TargetName) -> Compiler:
 
 
 def _bench(order: "BenchOrder", how: BenchSettings) -> "AbstractBench":
+    from tuner.tuning.parts.baseline import library_environment
     from tuner.tuning.parts.child_bench import child_bench
-    from tuner.tuning.parts.vendor import library_environment
     from tuner.workers.protocol import Factory
 
     factory = Factory(FACTORY, (order.target.detail,))
@@ -60,7 +60,7 @@ def _bench(order: "BenchOrder", how: BenchSettings) -> "AbstractBench":
     return child_bench(order, how, compiling=factory, timing=factory, limits=limits, environment=environment)
 
 
-def _no_vendor(_problem: Problem, _threads: int, _seed: int) -> Vendor:
+def _no_baseline(_problem: Problem, _threads: int, _seed: int) -> Baseline:
     raise TunerError(NO_CLOCK)
 
 
@@ -82,7 +82,7 @@ KIND = TargetKind(
     plan=strategy_space.plan,
     bind=strategy_space.bind,
     bench=_bench,
-    vendor=_no_vendor,
+    baseline=_no_baseline,
     roofline=_no_roofline,
     source=gpu_source,
     load=load_on_gpu,

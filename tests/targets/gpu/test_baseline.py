@@ -11,14 +11,14 @@ from tests.targets.gpu.simulated_cuda import COOL, HERE
 from tuner.core.errors import TunerError
 from tuner.core.gpu_conditions import Conditions
 from tuner.core.problem import LAYOUTS, Matmul, Problem
-from tuner.core.runs import Vendor
+from tuner.core.runs import Baseline
 from tuner.core.target import Effort
 from tuner.runtime.cuda import cublas
 from tuner.runtime.cuda.probe import GpuHere
 from tuner.targets.gpu import event_timing
+from tuner.targets.gpu.baseline import time_cublas
 from tuner.targets.gpu.judge import GpuJudge
 from tuner.targets.gpu.local_gpu import LocalGpu
-from tuner.targets.gpu.vendor import time_cublas
 
 SIZES = (5, 7, 3)  # nothing fits by chance
 BRIEF = Effort(budget_s=0.0, min_samples=1)
@@ -30,7 +30,7 @@ def opened(_here: GpuHere) -> LocalGpu:
     return LocalGpu(device, 4096, lambda: COOL)
 
 
-def timed(problem: Problem, effort: Effort = BRIEF, find: Callable[[], str] = stub_cublas) -> Vendor:
+def timed(problem: Problem, effort: Effort = BRIEF, find: Callable[[], str] = stub_cublas) -> Baseline:
     return time_cublas(GpuJudge("sm_90", lambda: HERE, opened, find_library=find), problem, effort, 0)
 
 
@@ -62,11 +62,11 @@ def test_tf32_is_allowed_exactly_where_the_problem_is_tf32(dtype: str, compute: 
 
 def test_the_library_is_timed_as_kernels_are(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(event_timing, "MIN_SAMPLES", 3)
-    vendor = timed(Matmul(*SIZES, "f16", epilogue="bias_relu"))
-    assert (vendor.name, vendor.threads) == ("cuBLAS 13.1.2", 0)
-    assert (vendor.measurement.median_s, vendor.measurement.cold_median_s) == (0.02, 0.02)
-    assert len(vendor.measurement.samples_s) == 3
-    assert vendor.measurement.conditions == Conditions(COOL, COOL)
+    baseline = timed(Matmul(*SIZES, "f16", epilogue="bias_relu"))
+    assert (baseline.name, baseline.threads) == ("cuBLAS 13.1.2", 0)
+    assert (baseline.measurement.median_s, baseline.measurement.cold_median_s) == (0.02, 0.02)
+    assert len(baseline.measurement.samples_s) == 3
+    assert baseline.measurement.conditions == Conditions(COOL, COOL)
 
 
 def test_a_library_that_is_wrong_is_no_measure(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""The vendor library beside: it answers right for every problem it is asked, and is timed for real."""
+"""The baseline beside: it answers right for every problem it is asked, and is timed for real."""
 
 import os
 from collections.abc import Iterator
@@ -10,12 +10,12 @@ import pytest
 
 from tuner.core.errors import Stage, TunerError
 from tuner.core.problem import LAYOUTS, Matmul, Problem
-from tuner.core.runs import Vendor
+from tuner.core.runs import Baseline
 from tuner.core.target import Effort
 from tuner.payload.reference import compare, draw, draw_base
+from tuner.targets.cpu.baseline import BaselineService
 from tuner.targets.cpu.openblas import OpenBlasMatmul
-from tuner.targets.cpu.vendor import VendorService
-from tuner.tuning.parts.vendor import vendor_spec
+from tuner.tuning.parts.baseline import baseline_spec
 from tuner.workers.protocol import Reply
 from tuner.workers.worker import Worker
 
@@ -51,24 +51,24 @@ def test_openblas_answers_right(sizes: tuple[int, int, int], layout: str, dtype:
 @pytest.mark.parametrize("sizes", SIZES)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_onednn_answers_right(sizes: tuple[int, int, int], layout: str) -> None:
-    service = VendorService(Problem("matmul", sizes, "bf16", layout), 1, seed=0)  # refuses a wrong answer
+    service = BaselineService(Problem("matmul", sizes, "bf16", layout), 1, seed=0)  # refuses a wrong answer
     assert service.measure(QUICK).name.startswith("oneDNN (torch ")
 
 
 @pytest.mark.skipif(find_spec("torch") is not None, reason="torch is installed")
 def test_bf16_without_torch_says_what_is_missing() -> None:
     with pytest.raises(TunerError, match=r"bf16 wants oneDNN through torch, which is not installed$"):
-        VendorService(Matmul(8, 8, 8, "bf16"), 1, seed=0)
+        BaselineService(Matmul(8, 8, 8, "bf16"), 1, seed=0)
 
 
-def test_the_vendor_is_measured_without_an_epilogue_and_named_with_its_kernel() -> None:
-    vendor = VendorService(Matmul(64, 64, 64, epilogue="bias_relu"), 1, seed=0).measure(QUICK)
-    name, version, kernel = vendor.name.split()
+def test_the_baseline_is_measured_without_an_epilogue_and_named_with_its_kernel() -> None:
+    baseline = BaselineService(Matmul(64, 64, 64, epilogue="bias_relu"), 1, seed=0).measure(QUICK)
+    name, version, kernel = baseline.name.split()
     assert name == "openblas"
     assert version[0].isdigit()
     assert kernel.isalnum()
-    assert vendor.threads == 1
-    assert 0 < vendor.measurement.median_s < 1e-2
+    assert baseline.threads == 1
+    assert 0 < baseline.measurement.median_s < 1e-2
 
 
 def test_a_wrong_answer_of_the_library_is_no_baseline(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,29 +76,27 @@ def test_a_wrong_answer_of_the_library_is_no_baseline(monkeypatch: pytest.Monkey
         self.result.fill(1e9)
 
     monkeypatch.setattr(OpenBlasMatmul, "repeat", spoil)
-    with pytest.raises(
-        TunerError, match=r"^vendor library openblas .*: 64 of 64 elements are wrong; worst at"
-    ):
-        VendorService(Matmul(8, 8, 8), 1, seed=0)
+    with pytest.raises(TunerError, match=r"^baseline openblas .*: 64 of 64 elements are wrong; worst at"):
+        BaselineService(Matmul(8, 8, 8), 1, seed=0)
 
 
-def vendor_of(threads: int) -> Vendor:
+def baseline_of(threads: int) -> Baseline:
     """Measures in a child of its own, as a run does."""
-    worker = Worker(vendor_spec(threads), 2 << 30)
+    worker = Worker(baseline_spec(threads), 2 << 30)
     try:
         worker.submit("measure", Matmul(64, 64, 64), QUICK, 0, stage=Stage.RUN, timeout_s=60.0)
         reply = worker.wait()
     finally:
         worker.kill()
     assert isinstance(reply, Reply)
-    assert isinstance(reply.value, Vendor), reply.value
+    assert isinstance(reply.value, Baseline), reply.value
     return reply.value
 
 
 def test_an_environment_that_slows_the_library_down_does_not_reach_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    plain = vendor_of(1)
+    plain = baseline_of(1)
     monkeypatch.setenv("OPENBLAS_CORETYPE", "Prescott")
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "64")
-    assert replace(vendor_of(1), measurement=plain.measurement) == plain
+    assert replace(baseline_of(1), measurement=plain.measurement) == plain

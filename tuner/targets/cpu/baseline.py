@@ -1,4 +1,4 @@
-"""Times the vendor library: OpenBLAS as numpy ships it, or oneDNN through torch for bf16.
+"""Times the baseline: OpenBLAS as numpy ships it, or oneDNN through torch for bf16.
 
 Runs in a process of its own, whose environment sets the threads and nothing that would slow the library down.
 """
@@ -10,7 +10,7 @@ import numpy as np
 from tuner.core.errors import TunerError
 from tuner.core.problem import Problem
 from tuner.core.record import Measurement
-from tuner.core.runs import Vendor
+from tuner.core.runs import Baseline
 from tuner.core.target import Effort
 from tuner.payload.reference import Inputs, compare, draw, draw_base
 from tuner.runtime import timing
@@ -20,8 +20,8 @@ from tuner.targets.cpu.openblas import OpenBlasMatmul
 BF16_ROUNDING = 2.0**-8  # relative, of a result stored as bf16
 
 
-class VendorService:
-    """Measures the vendor library on one problem. Lives in a child process."""
+class BaselineService:
+    """Measures the baseline on one problem. Lives in a child process."""
 
     def __init__(self, problem: Problem, threads: int, seed: int) -> None:
         """Draws inputs and checks a result. Raises TunerError where a library is missing or wrong."""
@@ -35,11 +35,11 @@ class VendorService:
         self._matmul.repeat(1)
         verdict, worst = compare(inputs, self._matmul.result)
         if not verdict.max_error <= 1.0:
-            raise TunerError(f"vendor library {self._matmul.name}: {worst}")
+            raise TunerError(f"baseline {self._matmul.name}: {worst}")
 
-    def measure(self, effort: Effort) -> Vendor:
+    def measure(self, effort: Effort) -> Baseline:
         """Times the library's matmul, without an epilogue."""
-        return Vendor(self._matmul.name, self._threads, self.sample(effort))
+        return Baseline(self._matmul.name, self._threads, self.sample(effort))
 
     def sample(self, effort: Effort) -> Measurement:
         """Times once more, for a caller that alternates with another process."""

@@ -1,9 +1,9 @@
-"""Times the vendor library in a child process whose environment cannot slow it down."""
+"""Times the baseline in a child process whose environment cannot slow it down."""
 
 from collections.abc import Callable
 
 from tuner.core.problem import Problem
-from tuner.core.runs import Vendor
+from tuner.core.runs import Baseline
 from tuner.core.target import Effort
 from tuner.workers.protocol import Factory, ServiceSpec
 from tuner.workers.services import Environment
@@ -21,42 +21,42 @@ GPU_CLEARED = (
 )
 
 
-class VendorCall:
+class BaselineCall:
     """Serves one measurement; numpy is imported here with the environment that the spec gives."""
 
     def __init__(self, announce: Callable[[str], None], threads: int) -> None:
         self._threads = threads
 
-    def measure(self, problem: Problem, effort: Effort, seed: int) -> Vendor:
+    def measure(self, problem: Problem, effort: Effort, seed: int) -> Baseline:
         """Returns the library's name and time. Raises TunerError when none can do the problem."""
-        from tuner.targets.cpu.vendor import VendorService
+        from tuner.targets.cpu.baseline import BaselineService
 
-        return VendorService(problem, self._threads, seed).measure(effort)
+        return BaselineService(problem, self._threads, seed).measure(effort)
 
 
-def vendor_spec(threads: int) -> ServiceSpec:
+def baseline_spec(threads: int) -> ServiceSpec:
     """Describes the child for so many threads."""
-    factory = Factory("tuner.tuning.parts.vendor:VendorCall", (threads,))
-    return ServiceSpec("vendor", factory, library_environment(threads))
+    factory = Factory("tuner.tuning.parts.baseline:BaselineCall", (threads,))
+    return ServiceSpec("baseline", factory, library_environment(threads))
 
 
-class GpuVendorCall:
+class GpuBaselineCall:
     """Serves one measurement on the GPU."""
 
     def __init__(self, announce: Callable[[str], None]) -> None:
         """Takes what every service is given; a measurement that is alone announces nothing."""
 
-    def measure(self, problem: Problem, effort: Effort, seed: int) -> Vendor:
+    def measure(self, problem: Problem, effort: Effort, seed: int) -> Baseline:
         """Returns cuBLAS's name and time. Raises TunerError where there is none, or no GPU."""
-        from tuner.targets.gpu.vendor import judge_here, time_cublas
+        from tuner.targets.gpu.baseline import judge_here, time_cublas
 
         return time_cublas(judge_here(), problem, effort, seed)
 
 
-def gpu_vendor_spec() -> ServiceSpec:
+def gpu_baseline_spec() -> ServiceSpec:
     """Describes the child for the GPU."""
     return ServiceSpec(
-        "vendor", Factory("tuner.tuning.parts.vendor:GpuVendorCall"), gpu_library_environment()
+        "baseline", Factory("tuner.tuning.parts.baseline:GpuBaselineCall"), gpu_library_environment()
     )
 
 
