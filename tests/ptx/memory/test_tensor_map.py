@@ -94,6 +94,18 @@ STORE = """mov.u32 %r8, tile; add.u32 %r8, %r8, %t4; st.shared.b32 [%r8], %t; {f
   cp.async.bulk.global.shared::cta.bulk_group [%p0], [tile], %r3; cp.async.bulk.commit_group; {after} END:"""
 
 
+@pytest.mark.parametrize("seed", [None, 1, 2])
+def test_bulk_stores_of_two_blocks_to_one_place_race(seed: int | None) -> None:
+    """The race detector's cells are of 4 bytes, and the store goes byte by byte."""
+    code = STORE.format(fence="fence.proxy.async.shared::cta;", after="cp.async.bulk.wait_group 0;")
+    different = code.replace("], %t;", "], %b;")
+    found = run(different, np.zeros(32, np.uint32), variables=MEMORY, grid=(2, 1, 1), seed=seed)
+    assert {hazard.kind for hazard in found.races} == {Defect.BLOCK_RACE}
+    same = run(code, np.zeros(32, np.uint32), variables=MEMORY, grid=(2, 1, 1), seed=seed)
+    assert same.races == ()
+    assert {hazard.kind for hazard in same.benign} == {Defect.SAME_VALUE}
+
+
 def test_a_plain_bulk_store_needs_a_fence_and_a_wait() -> None:
     out = np.zeros(32, np.uint32)
     fence, wait = "fence.proxy.async.shared::cta;", "cp.async.bulk.wait_group 0;"

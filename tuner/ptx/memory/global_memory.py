@@ -105,11 +105,12 @@ class GlobalMemory:
                 raise watch.out_of_bounds(int(lanes[0]), f"found a write to {buffer.name}, which is constant")
             cells = buffer.races.cells(starts, item * count)
             found = buffer.races.write(watch.clocks, lanes[which], cells, is_strong)
-            before = _content(buffer, cells) if found else None
+            before = _content(buffer, starts, item * count, cells) if found else None
             buffer.view(item)[starts[:, None] // item + np.arange(count)] = values[which]
             if before is not None:
                 mine = np.ascontiguousarray(values[which]).view(np.uint8).reshape(before.shape)
-                silent = SilentStores(_same(mine, before), _same(mine, _content(buffer, cells)))
+                after = _content(buffer, starts, item * count, cells)
+                silent = SilentStores(_same(mine, before), _same(mine, after))
                 _report(watch, buffer, found, lanes[which], silent)
 
     def update_starts(
@@ -124,10 +125,9 @@ class GlobalMemory:
             yield buffer.view(item_bytes), which, starts // item_bytes
 
 
-def _content(buffer: GlobalBuffer, cells: Indices) -> Array:
-    """Returns the bytes of cells: [access, cell, byte]."""
-    size = buffer.races.cell_bytes
-    found: Array = buffer.bytes[cells[:, :, None] * size + np.arange(size)]
+def _content(buffer: GlobalBuffer, starts: Indices, size_bytes: int, cells: Indices) -> Array:
+    """Returns the bytes of accesses, which may be narrower than a cell: [access, cell, byte]."""
+    found: Array = buffer.bytes[starts[:, None] + np.arange(size_bytes)].reshape(*cells.shape, -1)
     return found
 
 
