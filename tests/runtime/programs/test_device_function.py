@@ -98,6 +98,39 @@ def test_memory_freed_too_early_and_twice_is_reported() -> None:
     assert HostDefect.DOUBLE_FREE in found_in(two_chains(twice), A, B)[1]
 
 
+SHARED = f"""
+    %half = arith.constant 0.5 : f32
+    %c = memref.alloc() : {M}
+    %h = gpu.alloc host_shared () : {M}
+    memref.store %half, %h[%c1] : {M}
+    memref.store %half, %c[%c1] : {M}
+    %t0 = gpu.dealloc async [%t_s0] %h : {M}
+    return %c : {M}
+"""
+FREED = f"%t0 = gpu.dealloc async [%t_s0] %h : {M}"
+RETURNED_INSTEAD = {FREED: f"memref.dealloc %c : {M}", "return %c": "return %h"}
+LEAKS = tuple(f"leak: p{number} ({4 * N} bytes) is never freed" for number in range(2))
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize(
+    ("change", "reports"),
+    [({}, ()), ({FREED: ""}, LEAKS), (RETURNED_INSTEAD, ())],
+    ids=["freed", "left", "returned"],
+)
+def test_shared_memory_that_is_neither_freed_nor_returned_is_a_leak_of_its_call(
+    change: dict[str, str], reports: tuple[str, ...], order: Order
+) -> None:
+    text = SHARED
+    for old, new in change.items():
+        text = text.replace(old, new)
+    device = SimulatedDevice(order=order)
+    loaded = DeviceFunction(compiled(text, (), (BUFFER,), streams=1), device)
+    assert [loaded()[1] for _ in LEAKS] == [0.5, 0.5]
+    loaded.close()
+    assert tuple(map(str, device.reports)) == reports
+
+
 def test_memory_freed_on_another_stream_is_a_race() -> None:
     free = f"%t4 = gpu.dealloc async [%t_s0] %da : {M}"
     elsewhere = TWO_CHAINS.replace(free, free.replace("%t_s0", "%t_s1"))

@@ -15,7 +15,9 @@ def test_memory_is_aligned_nan_and_named_in_order() -> None:
     assert [region.name for region in regions] == ["d0", "d1", "d2", "p0"]
     assert all(region.address % 256 == 0 for region in regions)
     assert all(np.isnan(region.bytes.view(np.float32)).all() for region in regions)
-    assert found.live() == tuple(regions[:3])
+    assert found.live() == tuple(regions)
+    found.register(np.zeros(4, np.uint8).ctypes.data, 4)
+    assert found.live() == tuple(regions)
 
 
 def test_addresses_are_found_by_their_region_red_zones_included() -> None:

@@ -149,7 +149,7 @@ class DeviceFunction:
     def _run(self, passed: tuple[PassedArgument, ...], slots: tuple[int, ...]) -> tuple[Any, ...]:
         first, watch = slots[0] if slots else None, self.device.watch
         frame = CallFrame(passed, slots, self.program.results)
-        self._invoke(frame, first)
+        self._invoke(frame, first, passed)
         self._kept = passed
         if not self.is_synchronous:
             return copied(frame.results(), self.program, watch)
@@ -164,7 +164,7 @@ class DeviceFunction:
         self._heap.give_back(self._heap.take_freed())
         return results
 
-    def _invoke(self, frame: CallFrame, first: int | None) -> None:
+    def _invoke(self, frame: CallFrame, first: int | None, passed: tuple[PassedArgument, ...]) -> None:
         """Runs the code, and tells a device that checks its host where the call begins and ends."""
         assert self._code is not None
         watch = self.device.watch
@@ -178,6 +178,8 @@ class DeviceFunction:
                 watch.abandon_call()
             raise
         if watch is not None:
+            for address in allocated_for_results(frame.results(), passed):
+                watch.keep(address)
             watch.end_call(first)
 
     def _capture(self, frame: CallFrame, stream: int) -> int:

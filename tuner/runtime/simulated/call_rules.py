@@ -13,7 +13,7 @@ class Call:
     """One call of a host program that has begun and not ended."""
 
     begin: Moment | None  # on the caller's stream; None: the call is synchronous, the host orders it
-    before: tuple[MemoryRegion, ...]  # device memory allocated before the call
+    before: tuple[MemoryRegion, ...]  # memory allocated before the call
     works: list[Work] = field(default_factory=list)
 
 
@@ -25,7 +25,7 @@ class CallRules:
         self._call: Call | None = None
 
     def begin(self, begin: Moment | None, live: tuple[MemoryRegion, ...]) -> None:
-        """Begins a call; ``live`` is the device memory that is allocated before it."""
+        """Begins a call; ``live`` is the memory that is allocated before it."""
         self._call = Call(begin, live)
 
     def note(self, work: Work) -> None:

@@ -165,7 +165,7 @@ class SimulatedDevice(AbstractDevice):
             self._log.add(HostDefect.DOUBLE_FREE, f"{region.name} is freed twice")
             return
         self._timeline.synchronize()
-        region.freed = NEVER
+        region.freed, region.is_kept = NEVER, False
         self._operations.end(region)
 
     def register_host(self, address: int, size_bytes: int) -> None:

@@ -131,9 +131,8 @@ class SimulatedMemory:
         return region if region is not None and region.address == address else None
 
     def live(self) -> tuple[MemoryRegion, ...]:
-        """Returns the device memory that is not freed, oldest first."""
-        regions = self._regions.values()
-        return tuple(each for each in regions if each.kind is MemoryKind.DEVICE and each.freed is None)
+        """Returns the memory made here that is not freed, oldest first."""
+        return tuple(each for each in self._regions.values() if each.freed is None)
 
     def retire(self, region: MemoryRegion) -> None:
         """Puts a freed region into quarantine, unless it is kept: a graph may allocate it again."""
