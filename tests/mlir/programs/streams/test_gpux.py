@@ -155,9 +155,9 @@ def test_a_stream_without_work_is_none() -> None:
             r"found no operandSegmentSizes, allowed 0, 1 and 8 more",
         ),
         (
-            (CREATE, "%t = gpu.wait async", f'"gpux.wait"(%t, %s) : (!gpu.async.token, {STREAM}) -> ()'),
-            "",
-            r"gpux\.wait at .*: found async tokens, allowed the order of a stream",
+            ("gpux.memset %s, %b, %x : memref<16xi8>, i8",),
+            f"%s: {STREAM}, %b: memref<16xi8>, %x: i8",
+            r"gpux\.memset at .*: found a fill of memref<16xi8>, allowed whole memory of 16 or 32 bits",
         ),
         (
             (f'%s = "test.stream"() : () -> {STREAM}', WAIT),

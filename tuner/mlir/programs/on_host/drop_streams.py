@@ -13,6 +13,7 @@ allow. Rejected: what is no GPUX, as on a device.
 
 from tuner.mlir.bindings import Op, ir
 from tuner.mlir.programs.streams.gpux_ops import CREATE, PREFIX, WORK, checked_gpux_ops, gpu_attributes
+from tuner.mlir.programs.streams.gpux_tokens import lower_tokens
 from tuner.mlir.programs.streams.stream_calls import POINTER
 from tuner.mlir.programs.streams.stream_values import chosen_streams, make_pointers
 from tuner.mlir.rewrite.building import create, value
@@ -20,6 +21,7 @@ from tuner.mlir.rewrite.building import create, value
 
 def drop_streams(function: Op) -> None:
     """Makes GPU dialect of GPUX, in place. Raises CandidateError(COMPILE) for what is no GPUX."""
+    lower_tokens(function)
     ops = checked_gpux_ops(function)
     for op in ops:
         if op.name in WORK:

@@ -9,16 +9,24 @@ All of ``DEVICE_OPS`` take tokens as their first operands and return one as thei
 
 from collections.abc import Sequence
 
-from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.rewrite.building import create
+from tuner.mlir.rewrite.contiguity import is_contiguous
 from tuner.mlir.rewrite.launch_operands import SEGMENTS
+from tuner.mlir.rewrite.type_sizes import element_bytes
 
 ASYNC = "!gpu.async.token"
+FILLED_BYTES = (2, 4)  # of an element
 
 
 def is_token(value: Value) -> bool:
     """Tells whether a value is a token."""
     return str(value.type) == ASYNC
+
+
+def is_filled_by_runtime(memref: Type) -> bool:
+    """Tells whether MLIR's runtime has a call that fills such memory: mgpuMemset16, mgpuMemset32."""
+    return is_contiguous(memref) and element_bytes(memref.element_type) in FILLED_BYTES
 
 
 def make_async(op: Op, dependency: Value) -> Value:

@@ -5,7 +5,7 @@ Takes GPUX (``gpux_ops.py``); gives asynchronous GPU dialect on streams that are
 it there and joined to it by ``destroy_stream``, by events; whoever calls creates the streams once. The
 program's own order stays: no dependence is looked for. Of several streams as arguments the others are the
 program's own, as if it created them where it begins. A stream that control flow chooses is a pointer that it
-chooses. Rejected: async tokens.
+chooses.
 
     func.func @main(%a: memref<4xf32>, %b: memref<4xf32>) {
       %s = "gpux.create_stream"() : () -> !gpux.StreamType
@@ -35,21 +35,25 @@ from tuner.mlir.effects.buffer_accesses import SHARED, inside
 from tuner.mlir.effects.region_dataflow import last_of
 from tuner.mlir.programs.streams.async_ops import ASYNC
 from tuner.mlir.programs.streams.gpux_ops import (
+    CALLERS,
     CREATE,
     DESTROY,
+    DESTROY_EVENT,
     IGNORED,
+    ORDERING,
     PREFIX,
+    RECORD_EVENT,
     WAIT,
+    WAIT_EVENT,
     checked_gpux_ops,
     gpu_attributes,
     is_stream,
 )
+from tuner.mlir.programs.streams.gpux_tokens import lower_tokens
 from tuner.mlir.programs.streams.stream_calls import Stream, StreamCalls
 from tuner.mlir.programs.streams.stream_values import chosen_streams, make_pointers
 from tuner.mlir.rewrite.building import create
 from tuner.mlir.rewrite.symbols import function_type
-
-CALLERS = "tuner.caller"  # marks the stream that was an argument
 
 
 def take_stream_from_caller(function: Op) -> None:
@@ -68,6 +72,7 @@ def lower_gpux(function: Op) -> int:
 
     Raises CandidateError(COMPILE) for what is no GPUX.
     """
+    lower_tokens(function)
     ops = checked_gpux_ops(function)
     chosen = chosen_streams(function)
     creates = [op for op in ops if op.name == CREATE]
@@ -106,6 +111,8 @@ class _Lowering:
             return
         elif op.name == DESTROY:
             self._join(op)
+        elif op.name in ORDERING:
+            self._lower_order(op)
         elif op.name == WAIT:
             self.calls.synchronize_stream(self._slot(op))
         else:
@@ -120,6 +127,16 @@ class _Lowering:
     def _join(self, op: Op) -> None:
         if not _is_idle(op):
             self._order(self._slot(op), 0)
+
+    def _lower_order(self, op: Op) -> None:
+        if op.name == RECORD_EVENT:
+            op.results[0].replace_all_uses_with(self.calls.record(self._slot(op)))
+        elif op.name == WAIT_EVENT:
+            self.calls.wait(self._slot(op), op.operands[1])
+        elif op.name == DESTROY_EVENT:
+            self.calls.destroy(op.operands[0])
+        else:
+            self._order(self._slot(op, 1), self._slot(op))
 
     def _order(self, first: Stream, then: int) -> None:
         """Lets one stream wait for what is on another by now."""
@@ -144,8 +161,8 @@ class _Lowering:
         for index in range(len(results)):
             op.results[index].replace_all_uses_with(new.results[index])
 
-    def _slot(self, op: Op) -> Stream:
-        return self.slots.get(op.operands[0], op.operands[0])
+    def _slot(self, op: Op, operand: int = 0) -> Stream:
+        return self.slots.get(op.operands[operand], op.operands[operand])
 
 
 def drop_argument(function: Op, number: int) -> None:

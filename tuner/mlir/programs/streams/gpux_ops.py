@@ -14,26 +14,31 @@ GPUX is lowered, and all checks are here.
 from tuner.mlir.bindings import Attribute, Block, Op, Value, ir
 from tuner.mlir.effects.buffer_accesses import inside
 from tuner.mlir.interpreter import parse
-from tuner.mlir.programs.streams.async_ops import is_token
+from tuner.mlir.programs.streams.async_ops import is_filled_by_runtime, is_token
 from tuner.mlir.programs.streams.gpux_syntax import STREAM_TYPE, to_generic
 from tuner.mlir.rewrite.launch_operands import SEGMENTS
 from tuner.mlir.rewrite.located_error import unsupported
 
 PREFIX = "gpux."
 CREATE, DESTROY, WAIT = "gpux.create_stream", "gpux.destroy_stream", "gpux.wait"
-ALLOC, LAUNCH = "gpux.alloc", "gpux.launch_func"
+ALLOC, LAUNCH, MEMSET = "gpux.alloc", "gpux.launch_func", "gpux.memset"
 # Device work -> segments of its operands, less tokens and stream; None where operands have no segments.
 WORK: dict[str, int | None] = {
     ALLOC: 2,
     "gpux.dealloc": None,
     LAUNCH: 8,
     "gpux.memcpy": None,
-    "gpux.memset": None,
+    MEMSET: None,
 }
-OPERANDS = {"gpux.dealloc": 1, "gpux.memcpy": 2, "gpux.memset": 2}  # number of them, less the stream
+OPERANDS = {"gpux.dealloc": 1, "gpux.memcpy": 2, MEMSET: 2}  # number of them, less the stream
 # Name the device and the context, which here are the program's own.
 IGNORED = frozenset(f"gpux.{verb}_{what}" for verb in ("create", "destroy") for what in ("device", "context"))
 IGNORED_TYPES = ("!gpux.DeviceType", "!gpux.ContextType")
+# What tokens become: a value that is an event, and a stream that waits for one or for all of another.
+RECORD_EVENT, DESTROY_EVENT = "gpux.record_event", "gpux.destroy_event"
+WAIT_EVENT, WAIT_STREAM = "gpux.wait_event", "gpux.wait_stream"
+ORDERING = frozenset({RECORD_EVENT, DESTROY_EVENT, WAIT_EVENT, WAIT_STREAM})
+CALLERS = "tuner.caller"  # marks the stream that was an argument, or stands for it
 KNOWN = frozenset({CREATE, DESTROY, WAIT, *WORK, *IGNORED})
 
 
@@ -97,6 +102,8 @@ def _gpux_ops(function: Op) -> list[Op]:
 
 
 def _check(op: Op) -> None:
+    if op.name in ORDERING:
+        return
     if op.name not in KNOWN:
         raise unsupported(op, op.name, ", ".join(sorted(KNOWN)))
     if any(is_token(value) for value in [*op.operands, *op.results]):
@@ -113,6 +120,8 @@ def _check(op: Op) -> None:
         raise unsupported(
             op, f"{count} operands behind the stream", f"those of gpu.{op.name.removeprefix(PREFIX)}"
         )
+    if op.name == MEMSET and not is_filled_by_runtime(op.operands[1].type):
+        raise unsupported(op, f"a fill of {op.operands[1].type}", "whole memory of 16 or 32 bits an element")
 
 
 def _check_destroyed(ops: list[Op]) -> None:
