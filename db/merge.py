@@ -13,7 +13,10 @@ from tuner.db.queries import run_select
 
 Row = TypeVar("Row", bound=Base)
 
-PROGRESS = ("status", "seconds", "noise", "search_s", "idle_s", "baseline_name", "baseline_threads")
+PROGRESS = (
+    *("status", "seconds", "noise", "search_s", "idle_s", "baseline_name", "baseline_threads"),
+    "roofline",
+)
 OUTCOME = (
     "finished",
     "status",

@@ -168,6 +168,7 @@ class RunRow(Base):
     idle_s: Mapped[float | None]
     baseline_name: Mapped[str | None]
     baseline_threads: Mapped[int | None]
+    roofline: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))  # of Roofline
 
     problem: Mapped[ProblemRow] = relationship(lazy="raise")
     machine: Mapped[MachineRow] = relationship(lazy="raise")

@@ -9,7 +9,7 @@ from typing import Any
 
 from tuner.core.candidate import Candidate
 from tuner.core.errors import Failure, Stage
-from tuner.core.machine import Compiler, Machine
+from tuner.core.machine import Compiler, Machine, Roofline
 from tuner.core.problem import Problem
 from tuner.core.record import Measurement, Record, Verdict
 from tuner.core.runs import Baseline, Elsewhere, Run, RunSettings, StoredTrial
@@ -115,6 +115,7 @@ def run_of(row: RunRow) -> Run:
         search_s=row.search_s,
         idle_s=row.idle_s,
         elsewhere=None if row.elsewhere is None else Elsewhere(**row.elsewhere),
+        roofline=None if row.roofline is None else Roofline(**row.roofline),
     )
 
 

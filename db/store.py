@@ -3,6 +3,7 @@
 import datetime
 import hashlib
 import uuid
+from dataclasses import asdict
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar, final
 
@@ -14,7 +15,7 @@ from sqlalchemy.orm import Session, selectinload
 from tuner.core.candidate import Candidate
 from tuner.core.errors import UsageError
 from tuner.core.kernel_program import KernelProgram
-from tuner.core.machine import Compiler, Machine
+from tuner.core.machine import Compiler, Machine, Roofline
 from tuner.core.measured_elsewhere import ElsewhereResults
 from tuner.core.pending_trial import PendingTrial
 from tuner.core.record import Measurement, Record
@@ -132,6 +133,11 @@ class Store:
         """Stores the baseline's time beside a run, in place of an earlier one."""
         with self._database.writing() as session:
             put_baseline(session, _known(session, RunRow, run_id), baseline)
+
+    def set_roofline(self, run_id: int, roofline: Roofline) -> None:
+        """Stores what the machine can do at most beside a run, in place of what was measured earlier."""
+        with self._database.writing() as session:
+            _known(session, RunRow, run_id).roofline = asdict(roofline)
 
     def propose(self, run_id: int, number: int, row: int, candidate: Candidate) -> int:
         """Stores a proposal before it runs and returns the trial's id.

@@ -8,6 +8,7 @@ import pytest
 
 from tests.db.values import CANDIDATE, KEY, SCRIPT, SETTINGS, TOO_WIDE, add, begin, outcome, sha256, timed
 from tuner.core.errors import Failure, Stage, UsageError
+from tuner.core.machine import Roofline
 from tuner.core.problem import Matmul
 from tuner.core.record import Verdict
 from tuner.core.runs import Baseline, Run, StoredTrial, TrialQuery
@@ -38,6 +39,7 @@ def fill(store: Store) -> None:
     store.set_final(original, timed(0.4))
     store.set_baseline(first, Baseline("OpenBLAS", 1, timed(0.3)))
     store.set_noise(first, 0.01)
+    store.set_roofline(first, Roofline(1e11, 1e10))
     store.add_search(first, 8.0, 2.0)
     store.finish_run(first, "done", 12.0)
 

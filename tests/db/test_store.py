@@ -22,6 +22,7 @@ from tests.db.values import (
 )
 from tuner.core.candidate import Candidate
 from tuner.core.errors import Failure, Stage, UsageError
+from tuner.core.machine import Roofline
 from tuner.core.record import Measurement, Verdict
 from tuner.core.runs import SEED, WARM_START, Baseline, Counts, FirstPoint
 from tuner.db.revision import REVISIONS
@@ -67,6 +68,16 @@ def test_seconds_of_the_search_add_up_and_give_the_idle_share(store: Store) -> N
     store.add_search(run, 3.0, 1.0)
     store.add_search(run, 1.0, 0.0)
     assert (store.run(run).search_s, store.run(run).idle_s, store.run(run).idle_share) == (4.0, 1.0, 0.25)
+
+
+def test_the_roofline_is_stored_and_replaced(store: Store) -> None:
+    run = begin(store)
+    assert store.run(run).roofline is None
+    for roofline in (Roofline(1e11, 1e10), Roofline(2e11, 1e10, "a document")):
+        store.set_roofline(run, roofline)
+        assert store.run(run).roofline == roofline
+    with pytest.raises(UsageError, match=r"run: found 99, allowed 1 to 1"):
+        store.set_roofline(99, roofline)
 
 
 def test_noise_and_baseline_are_stored_and_replaced(store: Store) -> None:

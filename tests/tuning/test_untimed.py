@@ -51,7 +51,7 @@ def test_what_is_right_is_verified_and_what_cannot_launch_is_refused(tuned: Tune
 
 
 def test_nothing_is_ranked(tuned: TunedRun, events: list[Event]) -> None:
-    assert (tuned.answer, tuned.best, tuned.roofline, tuned.run.baseline) == (None, None, None, None)
+    assert (tuned.answer, tuned.best, tuned.run.roofline, tuned.run.baseline) == (None, None, None, None)
     assert tuned.has_worked
     assert tuned.run.status == "done"
     assert {type(event) for event in events} == {RunStarted, TrialDone}

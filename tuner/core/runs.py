@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tuner.core.candidate import Candidate
-from tuner.core.machine import Compiler, Machine
+from tuner.core.machine import Compiler, Machine, Roofline
 from tuner.core.problem import Problem
 from tuner.core.record import Measurement, Record
 from tuner.core.target_name import TargetName
@@ -89,6 +89,7 @@ class Run:
     search_s: float | None = None  # of ``seconds``, those before the finals; None: not told
     idle_s: float | None = None  # of ``search_s``, those in which nothing was loaded, verified or timed
     elsewhere: Elsewhere | None = None  # None: measured by this tuner
+    roofline: Roofline | None = None  # measured with the answer; None: interrupted, or it failed
 
     @property
     def idle_share(self) -> float | None:

@@ -1,6 +1,5 @@
 """One session of a run, from the first proposal to the answer; what is known is stored at once."""
 
-import contextlib
 import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -8,7 +7,6 @@ from typing import TYPE_CHECKING
 from tuner.core.bench import AbstractBench
 from tuner.core.candidate import Candidate
 from tuner.core.errors import TunerError
-from tuner.core.machine import Roofline
 from tuner.core.runs import Baseline, Run, StoredTrial, TrialQuery
 from tuner.core.sampler import AbstractSampler
 from tuner.space.feasible_set import FeasibleSet
@@ -60,7 +58,6 @@ class TuningSession:
         self._progress = Progress(stored)
         self._known = KnownOutcomes(store, run)
         self._bind = kind.bind(run.settings, run.machine)
-        self._roofline: Roofline | None = None
         self._elapsed_before_s = elapsed_s(run, stored)
         self._stored_s = run.seconds or 0.0
         self._started_s = time.monotonic()
@@ -76,7 +73,7 @@ class TuningSession:
         finally:
             bench.close()
             self._store.finish_run(self._run.id, status, self._unstored_s())
-        return tuned_run(self._store, self._run.id, self._roofline)
+        return tuned_run(self._store, self._run.id)
 
     def _bench(self) -> AbstractBench:
         settings = self._settings
@@ -178,8 +175,12 @@ class TuningSession:
     def _measure_roofline(self) -> None:
         """Measures what the machine can do at most; an answer without it is an answer too."""
         settings = self._settings
-        with self._interruption.waiting(), contextlib.suppress(TunerError):
-            self._roofline = self._kind.roofline(settings.problem, settings.threads)
+        try:
+            with self._interruption.waiting():
+                roofline = self._kind.roofline(settings.problem, settings.threads)
+        except TunerError:
+            return
+        self._store.set_roofline(self._run.id, roofline)
 
     def _unstored_s(self) -> float:
         """Returns the seconds since the last outcome was stored."""

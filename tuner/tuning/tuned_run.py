@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tuner.analysis.answer import Answer, answer_of
-from tuner.core.machine import Roofline
 from tuner.core.runs import Counts, Run, StoredTrial, TrialQuery
 
 if TYPE_CHECKING:
@@ -19,7 +18,6 @@ class TunedRun:
     counts: Counts
     answer: Answer | None  # None: no candidate has a time
     seconds: float  # of all sessions
-    roofline: Roofline | None = None  # measured with the answer; None: interrupted, or it failed
 
     @property
     def best(self) -> StoredTrial | None:
@@ -37,8 +35,8 @@ class TunedRun:
         return self.run.status == "interrupted"
 
 
-def tuned_run(store: "Store", run_id: int, roofline: Roofline | None = None) -> TunedRun:
+def tuned_run(store: "Store", run_id: int) -> TunedRun:
     """Returns a stored run with its answer."""
     run = store.run(run_id)
     answer = answer_of(store.trials(TrialQuery(run=run_id, sort="number")), run.noise)
-    return TunedRun(run, store.counts(run_id), answer, run.seconds or 0.0, roofline)
+    return TunedRun(run, store.counts(run_id), answer, run.seconds or 0.0)

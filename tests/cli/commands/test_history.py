@@ -86,7 +86,9 @@ def test_show_tells_a_run(tuned: Tuner, words: tuple[str, ...]) -> None:
     done = tuned("show", *words)
     assert "run       1: done" in done.out
     assert "exhaustive, seed 0, budget 20 trials" in done.out
-    assert tuned("show", *words, "--json").json["counts"]["measured"] == 20
+    document = tuned("show", *words, "--json").json
+    assert document["counts"]["measured"] == 20
+    assert document["roofline"] == {"flop_per_s": 2e9, "bytes_per_s": 1e9, "flop_source": "measured"}
 
 
 @pytest.mark.parametrize(

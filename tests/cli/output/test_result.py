@@ -42,13 +42,13 @@ def test_a_noisy_session_is_told_with_what_to_do() -> None:
 
 
 def test_the_answer_is_compared_with_the_measured_limits_of_the_machine() -> None:
-    stored = run(baseline_s=None)
     answer = answer_of((trial(0, measurement(1e-3)),), None)
     assert answer is not None
-    flop, moved = stored.settings.problem.flop, stored.settings.problem.bytes
+    flop, moved = run().settings.problem.flop, run().settings.problem.bytes
     limits = Roofline(flop / 0.5e-3, moved / 0.2e-3)
+    stored = run(baseline_s=None, roofline=limits)
     assert "roofline  50.0% of what 1 thread can do" in "\n".join(
-        result_lines(TunedRun(stored, COUNTS, answer, 1.0, limits), answer)
+        result_lines(TunedRun(stored, COUNTS, answer, 1.0), answer)
     )
     assert limits.least_s(flop, 10 * moved, 10 * moved - 1) == pytest.approx(2e-3)
     assert limits.least_s(flop, 10 * moved, 10 * moved) == pytest.approx(0.5e-3)
@@ -58,11 +58,11 @@ def test_on_a_gpu_nothing_is_said_of_threads_and_the_source_of_the_peak_is() -> 
     stored = run(baseline_s=2e-3)
     assert stored.baseline is not None
     gpu = replace(stored.machine, name="NVIDIA H200", chip="sm_90", isa="ptx")
-    stored = replace(stored, machine=gpu, baseline=replace(stored.baseline, threads=0))
+    limits = Roofline(989e12, 4.8e12, "documented, at 1980 MHz")
+    stored = replace(stored, machine=gpu, baseline=replace(stored.baseline, threads=0), roofline=limits)
     answer = answer_of((trial(0, measurement(1e-3)),), None)
     assert answer is not None
-    limits = Roofline(989e12, 4.8e12, "documented, at 1980 MHz")
-    text = "\n".join(result_lines(TunedRun(stored, COUNTS, answer, 1.0, limits), answer))
+    text = "\n".join(result_lines(TunedRun(stored, COUNTS, answer, 1.0), answer))
     assert (
         "of what this GPU can do (9.89e+05 GFLOP/s, documented, at 1980 MHz and 4800.0 GB/s, measured)"
         in text

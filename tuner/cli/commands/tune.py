@@ -125,7 +125,7 @@ def _print(tuned: "TunedRun", store: "Store", as_json: bool, database: str | Non
 
     words = database_words(database)
     if as_json:
-        print_json(tune_document(tuned.run, tuned.counts, tuned.answer, tuned.seconds, tuned.roofline))
+        print_json(tune_document(tuned.run, tuned.counts, tuned.answer, tuned.seconds))
     elif tuned.answer is not None:
         print("\n".join(result_lines(tuned, tuned.answer, words)))
     elif tuned.has_worked:

@@ -10,7 +10,6 @@ from typing import Any
 from tuner.analysis.answer import Answer, Tied, timed
 from tuner.core.errors import Failure
 from tuner.core.gpu_conditions import Conditions
-from tuner.core.machine import Roofline
 from tuner.core.problem import Problem
 from tuner.core.record import Measurement
 from tuner.core.runs import Baseline, Counts, DatabaseInfo, FirstPoint, Run, StoredTrial, record_of
@@ -22,9 +21,7 @@ CSV_COLUMNS = (
 )
 
 
-def tune_document(
-    run: Run, counts: Counts, answer: Answer | None, seconds: float, roofline: Roofline | None = None
-) -> Document:
+def tune_document(run: Run, counts: Counts, answer: Answer | None, seconds: float) -> Document:
     """Returns what ``tuner tune --json`` prints."""
     return {
         "run": run.id,
@@ -38,7 +35,7 @@ def tune_document(
         "best": None if answer is None else _best_document(answer, run),
         "tied": [] if answer is None else [trial.id for trial in answer.tied],
         "tied_set": [] if answer is None else [tied_document(tie) for tie in answer.ties],
-        "roofline": None if roofline is None else dataclasses.asdict(roofline),
+        "roofline": None if run.roofline is None else dataclasses.asdict(run.roofline),
         "idle_share": run.idle_share,
         "first": first_document(run.settings.first or ()),
         "seconds": seconds,

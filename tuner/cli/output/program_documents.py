@@ -79,7 +79,7 @@ def _problem(each: TunedProblem) -> dict[str, Any]:
     tuned, trial = each.tuned, each.trial
     run = None
     if tuned is not None:
-        run = tune_document(tuned.run, tuned.counts, tuned.answer, tuned.seconds, tuned.roofline)
+        run = tune_document(tuned.run, tuned.counts, tuned.answer, tuned.seconds)
     return {
         "problem": problem_document(each.problem),
         "run": run,

@@ -37,8 +37,8 @@ def result_lines(tuned: "TunedRun", answer: Answer, database_words: str = "") ->
         f"speed     {speed}{baseline_words(run, measurement.median_s)}",
     ]
     lines += gpu_lines(measurement)
-    if tuned.roofline is not None:
-        lines.append(f"roofline  {roofline_words(run, tuned.roofline, measurement.median_s)}")
+    if run.roofline is not None:
+        lines.append(f"roofline  {roofline_words(run, run.roofline, measurement.median_s)}")
     lines += tied_lines(answer) + noise_lines(run)
     lines.append(f"trials    {counts_words(tuned.counts)} in {tuned.seconds:.0f} s{idle_words(run)}")
     lines.append(f"next      {_next_words(run, answer.best.id)}{database_words}")
