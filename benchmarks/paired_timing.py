@@ -18,7 +18,7 @@ from tuner.payload.reference import reference_bytes
 from tuner.runtime.cpu.describe_host import processors
 from tuner.targets.cpu.baseline import BaselineService
 from tuner.targets.cpu.target import CpuTarget
-from tuner.tuning.parts.baseline import library_environment
+from tuner.workers.library_environment import library_environment
 from tuner.workers.protocol import Factory, Reply, ServiceSpec
 from tuner.workers.worker import Worker
 

@@ -36,7 +36,7 @@ ROOMS: Table = {
     "mlir": ("core", "payload", "space"),
     "scripts": ("core", "payload", "space", "space_file", "text_file", "mlir"),
     "runtime": ("core", "payload", "mlir", "ptx"),
-    "targets": ("core", "payload", "cost_model", "mlir", "recorded", "runtime"),
+    "targets": ("core", "payload", "cost_model", "mlir", "recorded", "runtime", "workers"),
     "tuning": BELOW_TUNING,
     "programs": BELOW_PROGRAMS,
     "bundle": BELOW_PROGRAMS,

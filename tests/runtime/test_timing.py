@@ -114,6 +114,28 @@ def test_interleaved_actions_take_turns_and_keep_their_own_times() -> None:
     assert [result.inner_calls > 1 for result in results] == [False, False, True]
 
 
+@pytest.mark.parametrize("call_s", [0.02, 0.07, 0.12, 0.5, 4.0])
+def test_a_finalist_costs_ten_long_calls_or_a_second(call_s: float) -> None:
+    clock = Clock()
+    actions = tuple(Action(clock, call_s * share) for share in (1.0, 0.9, 0.5))
+    stopwatches = tuple(timing.stopwatch_of(action, clock) for action in actions)
+    effort = Effort(budget_s=0.4, min_samples=15, max_samples=200)
+    measured = timing.measure_together_by(stopwatches, effort, rng())
+    calls = sum(actions[0].repeats) + 2  # of a verification
+    assert calls <= 10 or calls * call_s <= 1.0
+    assert len(measured[0].samples_s) >= timing.FEW_SAMPLES
+
+
+def test_a_call_that_is_not_timed_fills_the_caches_before_a_sample_of_short_calls() -> None:
+    clock = Clock()
+    actions = (Action(clock, 1e-3), Action(clock, 0.1))
+    stopwatches = tuple(timing.stopwatch_of(action, clock) for action in actions)
+    measured = timing.measure_together_by(stopwatches, EFFORT, rng())
+    rounds = len(measured[0].samples_s)
+    assert sum(actions[0].repeats) == 2 + 2 * rounds - 1  # its length is known from the first sample on
+    assert sum(actions[1].repeats) == 2 + rounds
+
+
 def test_drift_hits_interleaved_actions_alike() -> None:
     """The machine slows down by a third while two equal actions are timed."""
     clock = Clock()

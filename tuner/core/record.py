@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from tuner.core.candidate import Candidate
 from tuner.core.errors import Failure
 from tuner.core.gpu_conditions import Conditions
+from tuner.core.host_conditions import HostConditions
 from tuner.core.kernel_program import KernelProgram, Resources
 from tuner.core.problem import Problem
 from tuner.core.target_name import TargetName
@@ -30,6 +31,7 @@ class Measurement:
     is_complete: bool = True  # False: stopped early, hopeless against the incumbent
     cold_median_s: float | None = None  # GPU: of single calls, the cache flushed before each
     conditions: Conditions | None = None  # GPU: where its sensors can be read
+    host: HostConditions | None = None  # CPU: of all that took turns, the same
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,10 @@ from tuner.core.target import Effort
 SAMPLE_S = 1e-3  # least duration of a sample, beside which the clock and the call do not count
 EARLY_SAMPLES = 3  # after which a hopeless action is no longer timed
 RESAMPLES = 500  # of the bootstrap
+COLD_S = 0.02  # duration of a call beside which filling the caches does not count
+LIMIT_S = 1.0  # of one action's calls in finals, or FEW_SAMPLES and OTHER_CALLS if that is longer
+FEW_SAMPLES = 6
+OTHER_CALLS = 4  # two to verify, two to warm up
 
 Repeat = Callable[[int], None]  # runs the action that many times
 Clock = Callable[[], float]  # seconds since whenever
@@ -64,17 +68,25 @@ def measure_together_by(
 ) -> tuple[Measurement, ...]:
     """Times several actions, one sample of each per round in a random order, so that drift affects all alike.
 
-    ``after_round`` is called after each round; nothing is timed meanwhile.
+    A call that is not timed comes before a sample of short calls: it finds another's arrays in the caches.
+    Of long calls, FEW_SAMPLES or those of LIMIT_S are enough. ``after_round`` is called after each round;
+    nothing is timed meanwhile.
     """
     inners = [calibrate(take, effort) for take in stopwatches]
     samples: list[list[float]] = [[] for _ in stopwatches]
-    spent = 0.0
+    spent, slowest_s = 0.0, 1e-9
     while len(samples[0]) < effort.max_samples:
         for index in rng.permutation(len(stopwatches)):
+            is_short = samples[index][-1] < COLD_S if samples[index] else inners[index] > 1
+            if is_short:
+                stopwatches[index](1)
             samples[index].append(stopwatches[index](inners[index]))
             spent += samples[index][-1] * inners[index]
+            slowest_s = max(slowest_s, samples[index][-1] * (inners[index] + is_short))
         after_round()
-        if spent >= effort.budget_s * len(stopwatches) and len(samples[0]) >= effort.min_samples:
+        most = max(FEW_SAMPLES, int(LIMIT_S / slowest_s) - OTHER_CALLS)
+        is_spent = spent >= effort.budget_s * len(stopwatches) and len(samples[0]) >= effort.min_samples
+        if is_spent or len(samples[0]) >= most:
             break
     return tuple(summarize(taken, inner, rng) for taken, inner in zip(samples, inners, strict=True))
 

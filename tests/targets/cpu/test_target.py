@@ -1,6 +1,10 @@
 """The CPU target on small problems: panels, artifacts, verdicts and times."""
 
+import os
+import signal
+import time
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +16,7 @@ from tuner.core.record import Measurement
 from tuner.core.target import Artifact, Effort, Panel, Script
 from tuner.payload.cpu import ENTRY
 from tuner.runtime.cpu.describe_host import describe_machine
+from tuner.targets.cpu.baseline_turns import BaselineTurns
 from tuner.targets.cpu.target import CpuTarget, LoadedKernel
 
 pytestmark = pytest.mark.mlir
@@ -139,6 +144,49 @@ def test_kernels_timed_together_keep_their_order() -> None:
     times = CPU.measure_together(large, (slow, quick, slow), QUICK, rng())  # the quick one does a corner
     assert len(times) == 3
     assert times[1].median_s < min(times[0].median_s, times[2].median_s)
+
+
+def test_the_baseline_takes_turns_in_a_process_that_stands_still_between() -> None:
+    problem = Matmul(64, 64, 64)
+    target = CpuTarget(1)
+    loaded = target.load(problem, artifact_of(problem))
+    name, baseline = target.load_baseline(problem, rng())
+    assert isinstance(baseline, BaselineTurns)
+    kernel_time, baseline_time = target.measure_together(problem, (loaded, baseline), QUICK, rng())
+    assert "openblas" in name.lower()
+    assert baseline_time.median_s > 0
+    assert baseline_time.samples_s != kernel_time.samples_s
+    assert Path(f"/proc/{baseline.process}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+    assert target.load_baseline(problem, rng()) == (name, baseline)  # it stays for the next time
+    baseline.close()
+
+
+def test_a_baseline_that_dies_fails_the_turns() -> None:
+    target = CpuTarget(1)
+    problem = Matmul(64, 64, 64)
+    _, baseline = target.load_baseline(problem, rng())
+    assert isinstance(baseline, BaselineTurns)
+    os.kill(baseline.process, signal.SIGKILL)
+    while not baseline.has_ended:
+        time.sleep(0.001)
+    with pytest.raises(CandidateError, match="baseline: its process has ended"):
+        baseline.take(1)
+    with pytest.raises(CandidateError, match="baseline: its process has ended"):
+        target.measure_together(problem, (baseline,), QUICK, rng())
+    assert target.load_baseline(problem, rng())[1] is not baseline
+
+
+def test_a_time_tells_what_the_machine_did_meanwhile() -> None:
+    problem = Matmul(64, 64, 64)
+    loaded = CPU.load(problem, artifact_of(problem))
+    CPU.verify(problem, loaded, rng())
+    alone = CPU.measure(problem, loaded, QUICK, rng())
+    together = CPU.measure_together(problem, (loaded, loaded), QUICK, rng())
+    assert together[0].host == together[1].host
+    for each in (alone, *together):
+        assert each.host is not None
+        assert 0 < each.host.anchor_s < 1
+        assert each.host.anchor_drift >= 0
 
 
 def test_a_hopeless_kernel_is_given_up_early() -> None:

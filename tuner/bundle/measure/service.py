@@ -9,9 +9,9 @@ from tuner.core.problem import Problem
 from tuner.core.target import Artifact, Effort
 from tuner.payload.sampled_reference import compare_sampled
 from tuner.targets.gpu.judge import GpuJudge
-from tuner.tuning.parts.baseline import gpu_library_environment
 from tuner.workers.group_timing import Group
 from tuner.workers.judge import Judgement
+from tuner.workers.library_environment import gpu_library_environment
 from tuner.workers.protocol import Factory, ServiceSpec
 from tuner.workers.services import Announce, JudgeService
 

@@ -5,6 +5,7 @@ as it runs kernels.
 """
 
 from importlib.resources import files
+from typing import final
 
 import numpy as np
 
@@ -25,6 +26,29 @@ ITERATIONS = 100_000
 SAMPLES = 500
 
 
+@final
+class MultiplyAdds:
+    """A loop of multiply-adds on each thread of a team, in registers: it always does the same work."""
+
+    def __init__(self, team: ThreadTeam, dtype: str, machine: Machine) -> None:
+        """Compiles the loop for the machine's vectors."""
+        text, flop = _multiply_add(dtype, machine)
+        self.flop = team.size * ITERATIONS * ACCUMULATORS * flop  # of one repeat
+        self._team = team
+        self._code = JittedModule(text, ("multiply_add",))
+        size = ACCUMULATORS * machine.vector_bytes
+        self._sinks = [aligned_empty((size,), np.dtype(np.uint8)) for _ in range(team.size)]
+        for sink in self._sinks:
+            sink.fill(0)
+        self._arguments = [PackedArguments(sink.ctypes.data, ITERATIONS) for sink in self._sinks]
+        address = self._code.addresses["multiply_add"]
+        self._calls = tuple((address, one.address) for one in self._arguments)
+
+    def repeat(self, times: int) -> None:
+        """Runs the loops ``times`` times."""
+        self._team.repeat(self._calls, times)
+
+
 def measure_roofline(dtype: str, threads: int, machine: Machine) -> Roofline:
     """Measures both limits; the best of several samples, since a limit is what was reached once."""
     team = ThreadTeam(threads)
@@ -36,16 +60,9 @@ def measure_roofline(dtype: str, threads: int, machine: Machine) -> Roofline:
 
 
 def _flop_per_s(team: ThreadTeam, dtype: str, machine: Machine) -> float:
-    text, flop = _multiply_add(dtype, machine)
-    code = JittedModule(text, ("multiply_add",))
-    size = ACCUMULATORS * machine.vector_bytes
-    sinks = [aligned_empty((size,), np.dtype(np.uint8)) for _ in range(team.size)]
-    for sink in sinks:
-        sink.fill(0)
-    arguments = [PackedArguments(sink.ctypes.data, ITERATIONS) for sink in sinks]
-    calls = tuple((code.addresses["multiply_add"], one.address) for one in arguments)
-    best_s = min(sample(lambda times: team.repeat(calls, times), 1) for _ in range(SAMPLES))
-    return team.size * ITERATIONS * ACCUMULATORS * flop / best_s
+    loops = MultiplyAdds(team, dtype, machine)
+    best_s = min(sample(loops.repeat, 1) for _ in range(SAMPLES))
+    return loops.flop / best_s
 
 
 def _multiply_add(dtype: str, machine: Machine) -> tuple[str, int]:

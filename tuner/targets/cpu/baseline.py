@@ -37,9 +37,18 @@ class BaselineService:
         if not verdict.max_error <= 1.0:
             raise TunerError(f"baseline {self._matmul.name}: {worst}")
 
+    @property
+    def name(self) -> str:
+        """Returns the library's name, with the kernel that it chose."""
+        return self._matmul.name
+
+    def repeat(self, times: int) -> None:
+        """Multiplies ``times`` times, without an epilogue."""
+        self._matmul.repeat(times)
+
     def measure(self, effort: Effort) -> Baseline:
         """Times the library's matmul, without an epilogue."""
-        return Baseline(self._matmul.name, self._threads, self.sample(effort))
+        return Baseline(self.name, self._threads, self.sample(effort))
 
     def sample(self, effort: Effort) -> Measurement:
         """Times once more, for a caller that alternates with another process."""

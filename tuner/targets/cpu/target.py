@@ -1,19 +1,22 @@
 """The CPU target: compiles scripts for this processor, verifies and times them on a thread team."""
 
-from dataclasses import dataclass
+import os
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.problem import Problem
 from tuner.core.record import Measurement, Verdict
-from tuner.core.target import AbstractTarget, Artifact, Effort, Panel, Script
+from tuner.core.target import AbstractBaselineSource, AbstractTarget, Artifact, Effort, Panel, Script
 from tuner.mlir.jit import JittedModule, PackedArguments
 from tuner.payload.cpu import element_offsets
 from tuner.payload.reference import Array
 from tuner.runtime import timing
 from tuner.runtime.cpu.guarded_arrays import keep_freed_memory
+from tuner.runtime.cpu.host_watch import HostWatch
 from tuner.runtime.cpu.thread_team import ThreadTeam
+from tuner.targets.cpu.baseline_turns import BaselineTurns
 from tuner.targets.cpu.compiler import CpuCompiler
 from tuner.targets.problem_arrays import ProblemArrays
 
@@ -46,7 +49,7 @@ class PanelCalls:
     keeps: object
 
 
-class CpuTarget(AbstractTarget):
+class CpuTarget(AbstractTarget, AbstractBaselineSource):
     """This machine's processor. Compiling and running may happen in different processes."""
 
     name = "cpu"
@@ -57,6 +60,9 @@ class CpuTarget(AbstractTarget):
         self._pin_to = pin_to
         self._team: ThreadTeam | None = None
         self._arrays: ProblemArrays | None = None
+        self._watch: HostWatch | None = None
+        self._baseline: BaselineTurns | None = None
+        self._processors = frozenset(os.sched_getaffinity(0))  # before this thread is pinned
         self._compiler = CpuCompiler()
 
     def compile(self, problem: Problem, script: Script) -> Artifact:
@@ -85,18 +91,45 @@ class CpuTarget(AbstractTarget):
         assert isinstance(loaded, LoadedKernel)
         arrays = self._arrays_of(problem, rng)
         arrays.poison()
+        watch = self._host_watch()
+        before, anchor = watch.read(), watch.beside()
         measurement = timing.measure(self._repeat(loaded.calls(problem, arrays.operands)), effort, rng)
+        host = watch.conditions(before, watch.read(), (*anchor, *watch.beside()))
         arrays.judge()
-        return measurement
+        return replace(measurement, host=host)
 
     def measure_together(
         self, problem: Problem, loaded: tuple[object, ...], effort: Effort, rng: np.random.Generator
     ) -> tuple[Measurement, ...]:
-        """Times several kernels on the same arrays, sample by sample."""
+        """Times several kernels on the same arrays, the baseline and the anchor, sample by sample."""
+        watch = self._host_watch()
+        baselines = [one.process for one in loaded if isinstance(one, BaselineTurns)]
+        stopwatches = tuple(self._stopwatch(problem, one, rng) for one in loaded)
+        before = watch.read(*baselines)
+        *times, anchor = timing.measure_together_by((*stopwatches, watch.anchor), effort, rng)
+        host = watch.conditions(before, watch.read(*baselines), anchor.samples_s)
+        return tuple(replace(measurement, host=host) for measurement in times)
+
+    def load_baseline(self, problem: Problem, rng: np.random.Generator) -> tuple[str, object]:
+        """Starts the baseline in a process of its own, unless it stands there since an earlier time."""
+        if self._baseline is None or self._baseline.problem != problem or self._baseline.has_ended:
+            if self._baseline is not None:
+                self._baseline.close()
+            seed = int(rng.integers(2**63))
+            self._baseline = BaselineTurns(problem, self._threads, seed, self._processors)
+        return self._baseline.name, self._baseline
+
+    def _stopwatch(self, problem: Problem, loaded: object, rng: np.random.Generator) -> timing.Stopwatch:
+        if isinstance(loaded, BaselineTurns):
+            return loaded.take
+        assert isinstance(loaded, LoadedKernel)
         operands = self._arrays_of(problem, rng).operands
-        kernels = (one for one in loaded if isinstance(one, LoadedKernel))
-        repeats = tuple(self._repeat(kernel.calls(problem, operands)) for kernel in kernels)
-        return timing.measure_together(repeats, effort, rng)
+        return timing.stopwatch_of(self._repeat(loaded.calls(problem, operands)))
+
+    def _host_watch(self) -> HostWatch:
+        if self._watch is None:
+            self._watch = HostWatch(self._thread_team())
+        return self._watch
 
     def _repeat(self, prepared: PanelCalls) -> timing.Repeat:
         team = self._thread_team()

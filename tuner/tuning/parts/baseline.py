@@ -5,20 +5,8 @@ from collections.abc import Callable
 from tuner.core.problem import Problem
 from tuner.core.runs import Baseline
 from tuner.core.target import Effort
+from tuner.workers.library_environment import gpu_library_environment, library_environment
 from tuner.workers.protocol import Factory, ServiceSpec
-from tuner.workers.services import Environment
-
-# A machine may export these for other reasons; OpenBLAS then runs at half its speed.
-CLEARED = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "OPENBLAS_VERBOSE", "OMP_PROC_BIND", "OMP_PLACES")
-THREAD_COUNTS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "GOTO_NUM_THREADS", "MKL_NUM_THREADS")
-
-# These make cuBLAS compute in other types, or slower.
-GPU_CLEARED = (
-    "NVIDIA_TF32_OVERRIDE",
-    "CUBLAS_WORKSPACE_CONFIG",
-    "CUDA_LAUNCH_BLOCKING",
-    "CUBLASLT_WORKSPACE_SIZE",
-)
 
 
 class BaselineCall:
@@ -58,14 +46,3 @@ def gpu_baseline_spec() -> ServiceSpec:
     return ServiceSpec(
         "baseline", Factory("tuner.tuning.parts.baseline:GpuBaselineCall"), gpu_library_environment()
     )
-
-
-def gpu_library_environment() -> Environment:
-    """Returns the changes that give a child's cuBLAS its own choice of everything."""
-    return tuple((name, None) for name in GPU_CLEARED)
-
-
-def library_environment(threads: int) -> Environment:
-    """Returns the changes that give a child's BLAS so many threads and its own choice of everything else."""
-    cleared = tuple((name, None) for name in CLEARED)
-    return (*cleared, *((name, str(threads)) for name in THREAD_COUNTS))

@@ -46,8 +46,8 @@ def _compiler(_target: TargetName) -> Compiler:
 
 def _bench(order: "BenchOrder", how: BenchSettings) -> "AbstractBench":
     from tuner.runtime.cpu.describe_host import processors
-    from tuner.tuning.parts.baseline import library_environment
     from tuner.tuning.parts.child_bench import child_bench
+    from tuner.workers.library_environment import library_environment
     from tuner.workers.limits import Limits
     from tuner.workers.protocol import Factory
 

@@ -64,9 +64,9 @@ def _compiler(target: TargetName) -> Compiler:
 
 
 def _bench(order: "BenchOrder", how: BenchSettings) -> "AbstractBench":
-    from tuner.tuning.parts.baseline import gpu_library_environment, library_environment
     from tuner.tuning.parts.child_bench import child_bench
     from tuner.tuning.parts.cpu import host_machine
+    from tuner.workers.library_environment import gpu_library_environment, library_environment
     from tuner.workers.protocol import Factory
 
     factory = Factory(FACTORY, (order.target.detail,))

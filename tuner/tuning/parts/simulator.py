@@ -50,8 +50,8 @@ def _compiler(target: TargetName) -> Compiler:
 
 
 def _bench(order: "BenchOrder", how: BenchSettings) -> "AbstractBench":
-    from tuner.tuning.parts.baseline import library_environment
     from tuner.tuning.parts.child_bench import child_bench
+    from tuner.workers.library_environment import library_environment
     from tuner.workers.protocol import Factory
 
     factory = Factory(FACTORY, (order.target.detail,))

@@ -1,0 +1,75 @@
+"""What the processors of this machine were busy with, by the counters of Linux."""
+
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+PROC = Path("/proc")
+THROTTLING = (  # of control groups, version 2 and 1: file, key, seconds of its unit
+    (Path("/sys/fs/cgroup/cpu.stat"), "throttled_usec", 1e-6),
+    (Path("/sys/fs/cgroup/cpu/cpu.stat"), "throttled_time", 1e-9),
+)
+TICK_S = 1 / os.sysconf("SC_CLK_TCK")
+BUSY = (0, 1, 2, 5, 6)  # fields of a line of /proc/stat, proc_stat(5): user, nice, system, irq, softirq
+STOLEN = 7
+USER_TICKS, SYSTEM_TICKS = 11, 12  # fields of /proc/PID/stat behind the name, proc_pid_stat(5)
+
+
+@dataclass(frozen=True)
+class HostActivity:
+    """Counters at one moment; only their differences mean something. What a system does not tell is 0."""
+
+    clock_s: float
+    busy_s: float  # of all processors
+    stolen_s: float  # of all processors, by a hypervisor
+    own_s: float  # processor time of the processes asked about
+    waited_s: float  # that their threads were ready to run and did not
+    throttled_s: float  # of this control group
+
+
+def read_activity(processes: tuple[int, ...]) -> HostActivity:
+    """Reads the counters; ``processes`` are those whose work is not another program's."""
+    fields = _words(PROC / "stat")[1:9]
+    ticks = [int(field) for field in fields] or [0] * (STOLEN + 1)
+    return HostActivity(
+        clock_s=time.monotonic(),
+        busy_s=sum(ticks[field] for field in BUSY) * TICK_S,
+        stolen_s=ticks[STOLEN] * TICK_S,
+        own_s=sum(_processor_s(process) for process in processes),
+        waited_s=sum(_waited_s(process) for process in processes),
+        throttled_s=_throttled_s(),
+    )
+
+
+def _processor_s(process: int) -> float:
+    behind_name = " ".join(_words(PROC / str(process) / "stat")).rpartition(")")[2].split()
+    return sum(int(behind_name[field]) for field in (USER_TICKS, SYSTEM_TICKS)) * TICK_S if behind_name else 0
+
+
+def _waited_s(process: int) -> float:
+    """Returns the time on run queues of all threads; sched-stats.txt of the kernel's documents."""
+    return sum(int(words[1]) for words in _of_threads(process, "schedstat")) * 1e-9
+
+
+def _of_threads(process: int, name: str) -> Iterator[list[str]]:
+    for folder in (PROC / str(process) / "task").glob("*"):
+        if words := _words(folder / name):
+            yield words
+
+
+def _throttled_s() -> float:
+    for path, key, unit_s in THROTTLING:
+        words = _words(path)
+        if key in words:
+            return int(words[words.index(key) + 1]) * unit_s
+    return 0.0
+
+
+def _words(path: Path) -> list[str]:
+    """Returns the words of a file of the system; none where it is missing, or its process has ended."""
+    try:
+        return path.read_text().split()
+    except OSError:
+        return []

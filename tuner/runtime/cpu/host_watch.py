@@ -1,0 +1,63 @@
+"""What the machine did while something was timed: counters around it, and a kernel that never changes."""
+
+import itertools
+import os
+import statistics
+from typing import final
+
+from tuner.core.host_conditions import HostConditions
+from tuner.runtime.cpu.describe_host import describe_machine, load_average
+from tuner.runtime.cpu.host_activity import HostActivity, read_activity
+from tuner.runtime.cpu.roofline import MultiplyAdds
+from tuner.runtime.cpu.thread_team import ThreadTeam
+from tuner.runtime.timing import Stopwatch, sample, stopwatch_of
+
+PARTS = 4  # of a timing, whose medians are compared
+LEAST_OF_PART = 3  # samples: the median of fewer is a sample itself
+BESIDE_SAMPLES, BESIDE_REPEATS = 3, 8  # of the anchor before a single timing, and as many after; 8: some 1 ms
+
+
+@final
+class HostWatch:
+    """Watches timings of one thread team. The anchor is a loop of multiply-adds on all its threads."""
+
+    def __init__(self, team: ThreadTeam) -> None:
+        """Compiles the anchor."""
+        self._threads = team.size
+        self._loops = MultiplyAdds(team, "f32", describe_machine())
+        self.anchor: Stopwatch = stopwatch_of(self._loops.repeat)
+
+    def read(self, *helpers: int) -> HostActivity:
+        """Reads the counters; ``helpers`` are processes whose work is timed too."""
+        return read_activity((os.getpid(), *helpers))
+
+    def beside(self) -> list[float]:
+        """Times the anchor before or after something."""
+        return [sample(self._loops.repeat, BESIDE_REPEATS) for _ in range(BESIDE_SAMPLES)]
+
+    def conditions(
+        self, before: HostActivity, after: HostActivity, anchor_s: tuple[float, ...]
+    ) -> HostConditions:
+        """Returns what happened between two readings; ``anchor_s`` are the anchor's samples in order."""
+        elapsed_s = max(after.clock_s - before.clock_s, 1e-9)
+        own_s = after.own_s - before.own_s
+        busy_s = after.busy_s - before.busy_s
+        return HostConditions(
+            load_average=load_average(),
+            others_cores=max(0.0, (busy_s - own_s) / elapsed_s),
+            waited_share=max(0.0, (after.waited_s - before.waited_s) / elapsed_s / self._threads),
+            stolen_share=(after.stolen_s - before.stolen_s) / elapsed_s / self._threads,
+            throttled_share=(after.throttled_s - before.throttled_s) / elapsed_s,
+            anchor_s=statistics.median(anchor_s),
+            anchor_drift=drift(anchor_s),
+        )
+
+
+def drift(samples_s: tuple[float, ...]) -> float:
+    """Returns by how much the median of samples differs at most between parts of a timing, relatively."""
+    parts = min(PARTS, len(samples_s) // LEAST_OF_PART)
+    if parts < 2:
+        return 0.0
+    bounds = [len(samples_s) * part // parts for part in range(parts + 1)]
+    medians = [statistics.median(samples_s[low:high]) for low, high in itertools.pairwise(bounds)]
+    return max(medians) / min(medians) - 1

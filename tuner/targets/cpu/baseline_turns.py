@@ -1,0 +1,87 @@
+"""The baseline taking turns with kernels: in a process of its own, which stands still while others run."""
+
+import os
+import weakref
+from collections.abc import Callable
+from typing import final
+
+from tuner.core.errors import CandidateError, Failure, Stage
+from tuner.core.problem import Problem
+from tuner.payload.reference import reference_bytes
+from tuner.runtime.timing import sample
+from tuner.targets.cpu.baseline import BaselineService
+from tuner.workers.library_environment import library_environment
+from tuner.workers.protocol import Factory, Reply, ServiceSpec
+from tuner.workers.worker import Worker
+
+MEMORY_BYTES = 8 << 30  # beside the arrays of the problem
+START_TIMEOUT_S = 120.0  # to draw inputs and check a result
+TURN_TIMEOUT_S = 60.0
+ENDED = "baseline: its process has ended"
+
+
+@final
+class BaselineTurns:
+    """A started baseline, held still between its turns; its process ends with this object or ``close``."""
+
+    def __init__(self, problem: Problem, threads: int, seed: int, processors: frozenset[int]) -> None:
+        """Starts it on the given processors. Raises TunerError where a library is missing or wrong."""
+        factory = Factory("tuner.targets.cpu.baseline_turns:BaselineTurnsService", (problem, threads, seed))
+        spec = ServiceSpec("baseline", factory, library_environment(threads))
+        self._worker = Worker(spec, MEMORY_BYTES + 2 * reference_bytes(problem))
+        self.close: Callable[[], object] = weakref.finalize(self, self._worker.kill)
+        self.problem = problem
+        pinned = os.sched_getaffinity(0)
+        os.sched_setaffinity(0, processors)  # a child inherits those of the thread that starts it
+        try:
+            self._worker.start()
+        finally:
+            os.sched_setaffinity(0, pinned)
+        self.name = str(self._ask("name", START_TIMEOUT_S))
+
+    @property
+    def has_ended(self) -> bool:
+        """Tells whether its process is gone."""
+        return self._worker.child is None or self._worker.child.has_ended
+
+    @property
+    def process(self) -> int:
+        """Returns the process id. Raises CandidateError(RUN) when it is gone."""
+        if self._worker.child is None or self._worker.child.has_ended:
+            raise CandidateError(Stage.RUN, ENDED)
+        return self._worker.child.pid
+
+    def take(self, times: int) -> float:
+        """Multiplies ``times`` times in a turn; returns the seconds per call. Raises CandidateError(RUN)."""
+        if self.has_ended:  # it would be started again, on this thread's processor
+            raise CandidateError(Stage.RUN, ENDED)
+        self._worker.resume()
+        seconds = self._ask("sample", TURN_TIMEOUT_S, times)
+        assert isinstance(seconds, float)
+        return seconds
+
+    def _ask(self, method: str, timeout_s: float, *arguments: object) -> object:
+        self._worker.submit(method, *arguments, stage=Stage.RUN, timeout_s=timeout_s)
+        reply = self._worker.wait()
+        self._worker.pause()
+        assert isinstance(reply, Reply)
+        if isinstance(reply.value, Failure):
+            raise CandidateError(Stage.RUN, f"baseline: {reply.value.reason}")
+        return reply.value
+
+
+@final
+class BaselineTurnsService:
+    """What the process serves."""
+
+    def __init__(self, announce: object, problem: Problem, threads: int, seed: int) -> None:
+        """Draws inputs and checks a result. Raises TunerError where a library is missing or wrong."""
+        self._service = BaselineService(problem, threads, seed)
+
+    def name(self) -> str:
+        """Returns the library's name, with the kernel that it chose."""
+        return self._service.name
+
+    def sample(self, times: int) -> float:
+        """Returns the seconds per call of ``times`` calls."""
+        return sample(self._service.repeat, times)
