@@ -4,6 +4,7 @@ from tuner.cli.commands.bundle import bundle
 from tuner.cli.commands.catalogue import space, strategies, targets
 from tuner.cli.commands.database import db
 from tuner.cli.commands.export import export
+from tuner.cli.commands.gate import gate
 from tuner.cli.commands.history import explain, history, show
 from tuner.cli.commands.lower import lower
 from tuner.cli.commands.measure import measure
@@ -25,6 +26,7 @@ for _command in (
     explain,
     export,
     check,
+    gate,
     apply,
     strategies,
     space,

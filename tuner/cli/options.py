@@ -133,6 +133,13 @@ def parse_candidate(text: str) -> "Candidate":
     return Candidate.of(match[1], numbers)
 
 
+def parse_number(word: str) -> int:
+    """Reads the number of a trial or a run. Raises UsageError."""
+    if not word.isascii() or not word.isdigit() or len(word) > 18:
+        raise UsageError(f"ID: found {word!r}, allowed a number such as 42 (tuner history lists them)")
+    return int(word)
+
+
 def parse_seconds(text: str) -> float:
     """Reads ``60s``, ``5m``, ``1.5h`` or a number of seconds. Raises UsageError."""
     match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)([smh]?)", text)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from tuner.core.candidate import Candidate
 from tuner.core.record import Measurement, Record
 from tuner.core.runs import Baseline
-from tuner.core.target import Effort, Script
+from tuner.core.target import Artifact, Effort, Script
 
 
 @dataclass(frozen=True)
@@ -15,6 +15,7 @@ class BoundRecord:
 
     record: Record
     script: Script  # empty where binding failed
+    artifact: Artifact | None = None  # of the script, where it is at hand; finals do not compile it again
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class AbstractBench(abc.ABC):
 
         start(candidate)              # each trial without a stored outcome, once its proposal is stored
         finish(effort)                # once for each start; up to workers + 1 are started and not finished
-        finals(finalists, effort)     # at most once, when every start is finished
+        finals(finalists, effort)     # when every start is finished; by a run once, by a gate again and again
         close()                       # once, whatever happened before
 
     A candidate that crashes, hangs, is wrong or does not compile gives a record with a Failure; nothing of
@@ -56,7 +57,7 @@ class AbstractBench(abc.ABC):
     def finals(self, finalists: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:
         """Times earlier winners again, interleaved, with the baseline where the target can.
 
-        Their scripts are compiled again; one that no longer works has None for a time.
+        Scripts that come without code are compiled again; one that no longer works has None for a time.
         """
 
     @abc.abstractmethod

@@ -1,12 +1,13 @@
 """Finds the best that is known for a problem, over all its runs."""
 
 import contextlib
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tuner.analysis.answer import Answer, answer_of
 from tuner.core.errors import UsageError
 from tuner.core.problem import Problem
-from tuner.core.runs import StoredTrial, TrialQuery
+from tuner.core.runs import StoredTrial, TrialQuery, record_of
 from tuner.core.target_name import TargetName
 from tuner.tuning.composition import Composition
 from tuner.tuning.target_choice import AUTO, resolve_target, timed_here
@@ -54,6 +55,18 @@ def best_here(
             return _best_of(store, composition, problem, target, target.kind, threads)
     last = timed[-1] if timed else resolve_target(word, composition)
     return _best_of(store, composition, problem, last, last.kind if word == AUTO else word, threads)
+
+
+def bests_here(store: "Store", composition: Composition, query: TrialQuery) -> tuple[StoredTrial, ...]:
+    """Returns the best trial of each problem, target and number of threads that was timed on this machine."""
+    found = []
+    for fastest in filter(is_measured_there, store.trials(replace(query, best=True, status="measured"))):
+        record = record_of(fastest)
+        kind = composition.kinds.get(record.target.kind)
+        if kind is not None and kind.machine(record.target).name == fastest.machine.name:
+            machine, target = fastest.machine.name, record.target.text
+            found.append(best_answer(store, record.problem, machine, target, fastest.threads).best)
+    return tuple(found)
 
 
 def _best_of(

@@ -42,7 +42,7 @@ class Ticket:
     def finished(self) -> BoundRecord:
         """Returns the record with its script. Nothing may be left to do."""
         assert self.record is not None
-        return BoundRecord(self.record, self.script)
+        return BoundRecord(self.record, self.script, self.artifact)
 
     def recall_script(self) -> None:
         """Settles the ticket if the script's outcome is known by now."""

@@ -47,8 +47,8 @@ class LocalBench(AbstractBench):
         return ticket.finished
 
     def finals(self, finalists: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:
-        """Compiles the finalists' scripts again and times them interleaved."""
-        artifacts = tuple(self._recompiled(each.script) for each in finalists)
+        """Times the finalists interleaved, once the scripts that come without code are compiled again."""
+        artifacts = tuple(each.artifact or self._recompiled(each.script) for each in finalists)
         problem = self._order.problem
 
         def together(group: Group) -> FinalTimes | Failure:

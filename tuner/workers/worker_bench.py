@@ -9,7 +9,7 @@ import numpy as np
 from tuner.core.bench import AbstractBench, BoundRecord, FinalTimes
 from tuner.core.candidate import Candidate
 from tuner.core.errors import RAN, Failure, Stage
-from tuner.core.target import Effort
+from tuner.core.target import Artifact, Effort
 from tuner.workers.child_process import sleep_until_news
 from tuner.workers.compile_pool import CompilePool
 from tuner.workers.group_timing import Group, time_finals
@@ -72,10 +72,15 @@ class WorkerBench(AbstractBench):
         return ticket.finished
 
     def finals(self, finalists: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:
-        """Compiles the finalists' scripts again and times them interleaved."""
-        numbers = [self._pool.add(self._order.problem, each.script) for each in finalists]
-        outcomes = [self._compiled(number).value for number in numbers]
-        artifacts = tuple(None if isinstance(outcome, Failure) else outcome for outcome in outcomes)
+        """Times the finalists interleaved, once the scripts that come without code are compiled again."""
+        numbers = [
+            None if each.artifact is not None else self._pool.add(self._order.problem, each.script)
+            for each in finalists
+        ]
+        artifacts = tuple(
+            each.artifact if number is None else self._recompiled(number)
+            for each, number in zip(finalists, numbers, strict=True)
+        )
         medians_s = [each.record.median_s for each in finalists if each.record.median_s is not None]
         slowest_s = max(medians_s, default=None)
 
@@ -98,6 +103,10 @@ class WorkerBench(AbstractBench):
             self._sleep()
             self._pool.advance()
         return reply
+
+    def _recompiled(self, number: int) -> Artifact | None:
+        outcome: Artifact | Failure = self._compiled(number).value
+        return None if isinstance(outcome, Failure) else outcome
 
     def _ask_judge(self, method: str, work: Any, effort: Effort, timeout_s: float) -> Reply:
         """Returns the judge's reply; repeats in a fresh child what an earlier call may be to blame for."""

@@ -10,6 +10,7 @@ from tuner.cli.options import (
     debug_option,
     json_option,
     open_store,
+    parse_number,
     print_json,
     problem_of,
     problem_options,
@@ -192,7 +193,7 @@ def _explain_trial(word: str, database: str | None, as_json: bool) -> None:
     from tuner.cli.output.json_documents import history_document
     from tuner.cli.output.tables import explain_lines
 
-    number = _number(word)
+    number = parse_number(word)
     with open_store(database) as store:
         trial = store.trial(number)
     _require_outcome(trial.record is not None, number, trial.run)
@@ -208,14 +209,8 @@ def _trial_or_run(name: str | None, run: int | None) -> tuple[int | None, int | 
     if name is None:
         return None, run
     if name.startswith("run:"):
-        return None, _number(name.removeprefix("run:"))
-    return _number(name), None
-
-
-def _number(word: str) -> int:
-    if not word.isascii() or not word.isdigit() or len(word) > 18:
-        raise UsageError(f"ID: found {word!r}, allowed a number such as 42 (tuner history lists them)")
-    return int(word)
+        return None, parse_number(name.removeprefix("run:"))
+    return parse_number(name), None
 
 
 def _require_outcome(has_outcome: bool, trial: int, run: int) -> None:

@@ -1,6 +1,5 @@
 """``tuner check`` and ``tuner apply``: scripts as files."""
 
-import hashlib
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -82,25 +81,11 @@ def _judged_again(
     """Verifies and times the script in child processes, as a run does with a finalist."""
     from tuner.core.candidate import Candidate
     from tuner.core.target import Script
-    from tuner.tuning.finals import FINAL_EFFORT
-    from tuner.tuning.memory_check import require_memory
-    from tuner.tuning.target_kind import BenchSettings
-    from tuner.workers.in_flight import BenchOrder
+    from tuner.tuning.judged_again import JudgedCase, bench_of, judged
 
-    require_memory(provenance.problem, composition.machine())
-    bound = Script(script, hashlib.sha256(script.encode()).hexdigest())
-    order = BenchOrder(
-        problem=provenance.problem,
-        target=provenance.target,
-        bind=lambda _candidate: bound,
-        recall=lambda _script, _code: None,
-    )
-    bench = composition.kind(provenance.target).bench(order, BenchSettings(provenance.threads, 1, seed))
-    try:
-        bench.start(Candidate(provenance.strategy, provenance.knobs))
-        return bench.finish(FINAL_EFFORT).record.outcome
-    finally:
-        bench.close()
+    case = JudgedCase(provenance.problem, provenance.target, provenance.threads, seed)
+    with bench_of(composition, case, lambda _candidate: Script.of(script)) as bench:
+        return judged(bench, Candidate(provenance.strategy, provenance.knobs)).record.outcome
 
 
 def _check_line(

@@ -1,0 +1,56 @@
+"""Code with additional work in front of it, so much that a call takes longer by a given share."""
+
+import hashlib
+import itertools
+import re
+from dataclasses import replace
+
+from tuner.analysis.paired_slowdown import paired_slowdown
+from tuner.core.bench import AbstractBench, BoundRecord
+from tuner.core.target import Artifact
+from tuner.tuning.gate import turns
+
+SESSIONS = 7  # of a calibration
+FIRST_SHARE = 0.25  # that the calibration adds: well above the noise
+SECONDS_PER_ITERATION = 0.3e-9  # about a cycle; only the first guess
+WORK = """
+  llvm.func @additional_work() attributes {{passthrough = ["noinline"]}} {{
+    %count = llvm.mlir.constant({iterations} : i64) : i64
+    %zero = llvm.mlir.constant(0 : i64) : i64
+    %one = llvm.mlir.constant(1 : i64) : i64
+    llvm.br ^loop(%zero : i64)
+  ^loop(%done: i64):
+    llvm.inline_asm has_side_effects "nop", "" : () -> ()
+    %next = llvm.add %done, %one : i64
+    %is_left = llvm.icmp "ult" %next, %count : i64
+    llvm.cond_br %is_left, ^loop(%next : i64), ^end
+  ^end:
+    llvm.return
+  }}
+"""
+
+
+def slowed(artifact: Artifact, iterations: int) -> Artifact:
+    """Returns a CPU's code with a loop of so many iterations before each panel; 0 adds a comment only."""
+    code = artifact.code + f"// {iterations} iterations\n"
+    if iterations:
+        entries = "|".join(re.escape(panel.entry) for panel in artifact.panels)
+        begin = re.compile(rf"^(\s*llvm\.func @(?:{entries})\(.*\{{)$", re.MULTILINE)
+        code, count = begin.subn(r"\1\n    llvm.call @additional_work() : () -> ()", code)
+        if count != len(artifact.panels):
+            raise ValueError(f"code: found {count} functions, allowed one for each panel")
+        code = code.replace("module {", "module {" + WORK.format(iterations=iterations), 1)
+    return replace(artifact, code=code, sha256=hashlib.sha256(code.encode()).hexdigest())
+
+
+def calibrated(bench: AbstractBench, base: BoundRecord, share: float) -> int:
+    """Returns the iterations that make a call take longer by a share, as the gate itself finds it here."""
+    assert base.artifact is not None
+    assert base.record.median_s is not None
+    first = round(FIRST_SHARE * base.record.median_s / SECONDS_PER_ITERATION)
+    longer = replace(base, artifact=slowed(base.artifact, first))
+    taken = tuple(itertools.islice(turns(bench, base, longer), SESSIONS))
+    whole = tuple(session for session in taken if session is not None)
+    if len(whole) < SESSIONS:
+        raise SystemExit("the slowed code does not run")
+    return round(first * share / paired_slowdown(whole).median)

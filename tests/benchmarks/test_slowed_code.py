@@ -1,0 +1,49 @@
+"""Additional work that the gate's experiment injects: it is executed, and the results stay right."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from benchmarks.slowed_code import slowed
+from tuner.core.problem import Matmul
+from tuner.core.target import Artifact, Effort, Panel, Script
+from tuner.targets.cpu.target import CpuTarget
+
+PROBLEM = Matmul(64, 64, 64)
+ITERATIONS = 1_000_000  # some 0.3 ms: a plain call takes some microseconds
+EFFORT = Effort(budget_s=0.02, min_samples=5, max_samples=10)
+SCRIPT = """!op = !transform.any_op
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !op) {
+    %function = transform.structured.match ops{["func.func"]} in %root : (!op) -> !op
+    %buffers = transform.bufferization.one_shot_bufferize %function : (!op) -> !op
+    transform.yield
+  }
+}
+"""
+
+
+@pytest.mark.mlir
+def test_additional_work_is_executed_and_changes_no_result() -> None:
+    target, rng = CpuTarget(1), np.random.default_rng(0)
+    plain = target.compile(PROBLEM, Script.of(SCRIPT))
+    longer = slowed(plain, ITERATIONS)
+    assert longer.sha256 != plain.sha256
+    loaded = target.load(PROBLEM, plain), target.load(PROBLEM, longer)
+    assert target.verify(PROBLEM, loaded[1], rng).max_error <= 1
+    plain_s, longer_s = (one.median_s for one in target.measure_together(PROBLEM, loaded, EFFORT, rng))
+    assert longer_s > plain_s + ITERATIONS * 1e-10  # ten times the clock of any processor
+
+
+def test_no_work_is_another_text_of_the_same_code() -> None:
+    plain = Artifact("module {\n}\n", "aa", (Panel("f", 0, 0, 1, 1),))
+    found = slowed(plain, 0)
+    assert found.code == plain.code + "// 0 iterations\n"
+    assert found.sha256 != plain.sha256
+
+
+def test_code_without_the_functions_of_its_panels_is_refused() -> None:
+    plain = Artifact("module {\n}\n", "aa", (Panel("f", 0, 0, 1, 1),))
+    with pytest.raises(ValueError, match="found 0 functions, allowed one for each panel"):
+        slowed(replace(plain), 5)

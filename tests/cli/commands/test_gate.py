@@ -1,0 +1,87 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Tuner
+from tests.tuning import fakes
+from tests.tuning.test_gate import changed
+
+
+@pytest.fixture
+def baseline(tuned: Tuner, tmp_path: Path) -> Path:
+    file = tmp_path / "gate.json"
+    done = tuned("gate", "--baseline", str(file), "--record", "best")
+    assert done.code == 0, done.err
+    assert done.out == f"recorded 1 kernel; {file} has 1\n"
+    return file
+
+
+def test_unchanged_code_passes(tuned: Tuner, baseline: Path) -> None:
+    done = tuned("gate", "--baseline", str(baseline))
+    assert done.code == 0
+    assert "### tuner gate: passed" in done.out
+    assert "| matmul 8x8x8 f32 nn none fake | same code | - |" in done.out
+
+
+def test_slower_code_exits_with_1_and_a_table(tuned: Tuner, baseline: Path, tmp_path: Path) -> None:
+    tuned.composition = changed(x=8)
+    done = tuned("gate", "--baseline", str(baseline), "--summary", str(tmp_path / "summary.md"))
+    assert done.code == 1
+    assert "### tuner gate: 1 of 1 kernel stopped the gate" in done.out
+    row = "| **slower** | +100.0% | +100.0% .. +100.0% | 0.0% | 1 ms | 2 ms |"
+    assert row in done.out
+    assert row in (tmp_path / "summary.md").read_text()
+    assert "fake: slower, +100.0%, 5 sessions" in done.err
+    assert tuned("gate", "--baseline", str(baseline), "--tolerance", "200%").code == 0
+
+
+def test_json_tells_all(tuned: Tuner, baseline: Path) -> None:
+    tuned.composition = changed(x=8)
+    document = tuned("gate", "--baseline", str(baseline), "--json").json
+    (entry,) = document["entries"]
+    assert (document["passed"], entry["status"], entry["slowdown"]) == (False, "slower", pytest.approx(1.0))
+    assert (entry["recorded_s"], entry["then_s"], entry["now_s"]) == (1e-3, 1e-3, 2e-3)
+
+
+def test_a_reason_makes_no_markdown(tuned: Tuner, baseline: Path) -> None:
+    tuned.composition = changed(at="compile", deed="fail", note="|")
+    done = tuned("gate", "--baseline", str(baseline))
+    assert done.code == 1
+    assert "- matmul 8x8x8 f32 nn none fake: fails at stage compile: fails at compile" in done.out
+
+
+def test_a_trial_takes_the_place_of_the_best(tuned: Tuner, baseline: Path) -> None:
+    (trial,) = tuned("history", "--sort", "-median", "--limit", "1", "--json").json
+    done = tuned("gate", "--baseline", str(baseline), "--record", str(trial["trial"]), "--json")
+    assert done.json == {"file": str(baseline), "recorded": 1, "entries": 1}
+    (entry,) = json.loads(baseline.read_text())["entries"]
+    assert entry["measurement"]["median_s"] == trial["median_s"]
+
+
+def test_replays_and_empty_databases_are_refused(tuner: Tuner, tmp_path: Path) -> None:
+    done = tuner("gate", "--baseline", str(tmp_path / "gate.json"), "--record", "best")
+    assert done.code == 2
+    assert "found nothing timed on this machine" in done.err
+    done = tuner("gate", "--baseline", str(tmp_path / "gate.json"))
+    assert done.code == 2
+    assert "found no readable file" in done.err
+    recording = Path(fakes.__file__).parents[2] / "tuner" / "recorded" / "matmul_48x64x40.t4.json.gz"
+    words = ("matmul", "48x64x40", "--target", f"replay:{recording}", "--trials", "2", "--sampler", "random")
+    assert tuner("tune", *words).code == 0
+    done = tuner("gate", "--baseline", str(tmp_path / "gate.json"), "--record", "1")
+    assert done.code == 2
+    assert "trial 1: is a replay, allowed one that was timed" in done.err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--record", "first"), "ID: found 'first', allowed a number"),
+        (("--tolerance", "much"), "share: found 'much', allowed a percentage"),
+    ],
+)
+def test_wrong_words_exit_with_2(tuned: Tuner, baseline: Path, words: tuple[str, ...], message: str) -> None:
+    done = tuned("gate", "--baseline", str(baseline), *words)
+    assert done.code == 2
+    assert message in done.err

@@ -1,0 +1,88 @@
+"""Whether code is slower than earlier code, from sessions in which both took turns."""
+
+import enum
+from dataclasses import dataclass
+
+RESAMPLES = 2000  # of the bootstrap
+SEED = 0  # fixed: equal samples give equal intervals
+PERCENTILES = (0.5, 99.5)  # of the interval: a look after each session, so 99 % in place of 95 %
+QUARTILE = 0.25
+LEAST_SESSIONS = 5  # below which a bootstrap over sessions says little
+
+
+class Finding(enum.Enum):
+    """What the sessions show."""
+
+    SLOWER = "slower"  # beyond the noise
+    NOT_SLOWER = "not slower"  # a slowdown that matters is ruled out
+    UNCLEAR = "unclear"  # more sessions may tell
+
+
+@dataclass(frozen=True)
+class TurnSession:
+    """Seconds per call of code loaded anew, one sample of each per round, all three of equal length."""
+
+    then_s: tuple[float, ...]
+    again_s: tuple[float, ...]  # the code of then loaded a second time
+    now_s: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        """Raises ValueError for samples that are not of the same rounds, or none."""
+        lengths = {len(self.then_s), len(self.again_s), len(self.now_s)}
+        if len(lengths) != 1 or 0 in lengths:
+            raise ValueError(f"session: found {sorted(lengths)} samples, allowed equally many of each")
+
+
+@dataclass(frozen=True)
+class PairedSlowdown:
+    """A relative difference of times: 0.02 is 2 % longer."""
+
+    median: float  # over sessions, of what their quartiles differ by
+    interval: tuple[float, float]  # 99 %
+    noise: float  # what the same code loaded twice differs by, at the end of its own interval
+
+
+@dataclass(frozen=True)
+class SlowdownLimits:
+    """Which slowdowns matter."""
+
+    tolerated: float = 0.02  # code that is laid out otherwise differs by so much
+    excluded: float = 0.05  # once a slowdown of so much is ruled out, no more sessions are needed
+
+
+def paired_slowdown(sessions: tuple[TurnSession, ...]) -> PairedSlowdown:
+    """Returns how much longer the current code takes, with a percentile-bootstrap interval (Efron, 1979).
+
+    Sessions are drawn first and then their rounds: where code and arrays lie in memory is drawn anew by each
+    session, and what slows a whole round down does not count. Of a session the lower quartiles are compared:
+    other work on the machine only adds, and may well be in every second sample.
+    """
+    import numpy as np
+
+    rng = np.random.default_rng(SEED)
+    slower, noisy = [], []
+    for session in sessions:
+        draws = rng.integers(len(session.then_s), size=(RESAMPLES, len(session.then_s)))
+        draws[0] = np.arange(len(session.then_s))  # the first is the sample itself
+        then, again, current = (
+            np.log(np.quantile(np.array(samples)[draws], QUARTILE, axis=1))
+            for samples in (session.then_s, session.again_s, session.now_s)
+        )
+        slower.append(current - (then + again) / 2)
+        noisy.append(again - then)
+    chosen = rng.integers(len(sessions), size=(RESAMPLES, len(sessions)))
+    chosen[0] = np.arange(len(sessions))
+    rows = np.arange(RESAMPLES)[:, None]
+    medians = np.expm1(np.median(np.array(slower).T[rows, chosen], axis=1))
+    floors = np.abs(np.expm1(np.median(np.array(noisy).T[rows, chosen], axis=1)))
+    low, high = np.percentile(medians, PERCENTILES)
+    return PairedSlowdown(float(medians[0]), (float(low), float(high)), float(np.percentile(floors, 95)))
+
+
+def finding_of(slowdown: PairedSlowdown, sessions: int, limits: SlowdownLimits) -> Finding:
+    """Returns what is shown after so many sessions."""
+    if sessions < LEAST_SESSIONS:
+        return Finding.UNCLEAR
+    if slowdown.interval[0] > max(limits.tolerated, slowdown.noise):
+        return Finding.SLOWER
+    return Finding.NOT_SLOWER if slowdown.interval[1] < limits.excluded else Finding.UNCLEAR

@@ -1,0 +1,154 @@
+"""``tuner gate``: stops CI where code has become slower."""
+
+import datetime
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tuner.cli.main import DONE, FAILED
+from tuner.cli.options import (
+    composition_of,
+    database_option,
+    debug_option,
+    json_option,
+    open_store,
+    parse_number,
+    parse_share,
+    print_json,
+)
+from tuner.cli.output.formatting import count_text
+from tuner.core.errors import UsageError
+from tuner.version import __version__
+
+if TYPE_CHECKING:
+    from tuner.core.runs import StoredTrial
+    from tuner.db.store import Store
+    from tuner.tuning.composition import Composition
+    from tuner.tuning.gate_file import GateEntry, GateFile
+
+BEST = "best"
+
+
+@click.command()
+@click.option(
+    "--baseline",
+    type=click.Path(path_type=Path),
+    required=True,
+    metavar="FILE",
+    help="The kernels to watch, with their code, which is run: use no file of a stranger.",
+)
+@click.option(
+    "--record",
+    "recorded",
+    multiple=True,
+    metavar="ID",
+    help="Put this trial into the file as it is compiled today, or 'best': all bests of this machine.",
+)
+@click.option(
+    "--tolerance", default="2%", show_default=True, metavar="SHARE", help="A slowdown of so much passes."
+)
+@click.option(
+    "--summary", type=click.Path(path_type=Path), metavar="FILE", help="Write the Markdown to this file too."
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the random inputs.")
+@database_option
+@json_option
+@debug_option
+@click.pass_context
+def gate(
+    context: click.Context,
+    baseline: Path,
+    recorded: tuple[str, ...],
+    tolerance: str,
+    summary: Path | None,
+    seed: int,
+    database: str | None,
+    as_json: bool,
+) -> None:
+    """Compiles recorded kernels again and times them in turns with their code of then.
+
+    Prints Markdown. Exits with 1 where code is shown to be slower than noise explains, is wrong, or cannot be
+    compared; too noisy to tell passes, and is said.
+
+    Example: tuner gate --baseline gate.json --record best, then in CI: tuner gate --baseline gate.json
+    """
+    composition = composition_of(context)
+    if recorded:
+        _record(composition, baseline, recorded, database, as_json)
+        return
+    from tuner.analysis.paired_slowdown import SlowdownLimits
+    from tuner.cli.output.gate_summary import gate_document, gate_line, gate_markdown
+    from tuner.tuning.gate import gated
+    from tuner.tuning.gate_file import read_gate_file
+
+    limits = SlowdownLimits(tolerated=parse_share(tolerance))
+    results = []
+    for entry in read_gate_file(baseline).entries:
+        results.append(gated(composition, entry, limits, seed))
+        print(gate_line(results[-1]), file=sys.stderr)
+    found = tuple(results)
+    if summary is not None:
+        _put(summary, f"{gate_markdown(found)}\n".encode())
+    if as_json:
+        print_json(gate_document(found))
+    else:
+        print(gate_markdown(found))
+    context.exit(DONE if all(result.status.passes for result in found) else FAILED)
+
+
+def _record(
+    composition: "Composition", file: Path, words: tuple[str, ...], database: str | None, as_json: bool
+) -> None:
+    """Adds trials to the file, or puts them in the place of earlier ones of the same problem."""
+    from tuner.tuning.gate_file import gate_file_bytes
+
+    with open_store(database) as store:
+        entries = tuple(_entries(composition, store, words))
+    content = _earlier(file).with_entries(entries)
+    _put(file, gate_file_bytes(content))
+    if as_json:
+        print_json({"file": str(file), "recorded": len(entries), "entries": len(content.entries)})
+    else:
+        print(f"recorded {count_text(len(entries), 'kernel')}; {file} has {len(content.entries)}")
+
+
+def _entries(composition: "Composition", store: "Store", words: tuple[str, ...]) -> "list[GateEntry]":
+    from tuner.tuning.gate import recorded_entry
+
+    entries = []
+    for trial in _trials(composition, store, words):
+        entries.append(recorded_entry(composition, store, trial))
+        print(f"recorded {entries[-1].key}: trial {trial.id}", file=sys.stderr)
+    return entries
+
+
+def _trials(composition: "Composition", store: "Store", words: tuple[str, ...]) -> "list[StoredTrial]":
+    from tuner.core.runs import TrialQuery
+    from tuner.tuning.best_known import bests_here
+
+    trials: list[StoredTrial] = []
+    for word in words:
+        found = (
+            bests_here(store, composition, TrialQuery())
+            if word == BEST
+            else (store.trial(parse_number(word)),)
+        )
+        if not found:
+            raise UsageError("record: found nothing timed on this machine; begin with: tuner tune")
+        trials += found
+    return list({trial.id: trial for trial in trials}.values())
+
+
+def _earlier(file: Path) -> "GateFile":
+    from tuner.tuning.gate_file import GateFile, read_gate_file
+
+    now = datetime.datetime.now(datetime.UTC)
+    return read_gate_file(file) if file.exists() else GateFile(now, __version__, ())
+
+
+def _put(file: Path, content: bytes) -> None:
+    from tuner.cli.atomic_write import write_atomically
+
+    write_atomically(file, content)

@@ -1,0 +1,76 @@
+"""What a gate found: as Markdown for a summary of CI, and as JSON."""
+
+from typing import TYPE_CHECKING, Any
+
+from tuner.cli.output.formatting import count_text, one_line, seconds_text
+
+if TYPE_CHECKING:
+    from tuner.tuning.gate import GateResult
+
+HEADER = (
+    "| problem | result | slowdown | 99 % interval | noise | then | now |",
+    "|---|---|---|---|---|---|---|",
+)
+
+
+def gate_markdown(results: "tuple[GateResult, ...]") -> str:
+    """Returns a headline, a table with a row per entry, and why some were not timed."""
+    stopped = sum(not result.status.passes for result in results)
+    head = f"{stopped} of {count_text(len(results), 'kernel')} stopped the gate" if stopped else "passed"
+    rows = [_row(result) for result in results]
+    reasons = [
+        f"- {result.entry.key}: {_escaped(result.reason)}" for result in results if result.slowdown is None
+    ]
+    return "\n".join((f"### tuner gate: {head}", "", *HEADER, *rows, *([""] if reasons else []), *reasons))
+
+
+def gate_document(results: "tuple[GateResult, ...]") -> dict[str, Any]:
+    """Returns the same for programs."""
+    passed = all(result.status.passes for result in results)
+    return {"passed": passed, "entries": [_entry_document(result) for result in results]}
+
+
+def gate_line(result: "GateResult") -> str:
+    """Returns one entry as a line of progress."""
+    slowdown = "" if result.slowdown is None else f" {result.slowdown.median:+.1%},"
+    return f"{result.entry.key}: {result.status.value},{slowdown} {result.reason}"
+
+
+def _row(result: "GateResult") -> str:
+    status = result.status.value if result.status.passes else f"**{result.status.value}**"
+    cells = [result.entry.key, status]
+    slowdown = result.slowdown
+    if slowdown is None or result.then_s is None or result.now_s is None:
+        cells += ["-"] * 5
+    else:
+        low, high = slowdown.interval
+        cells += [f"{slowdown.median:+.1%}", f"{low:+.1%} .. {high:+.1%}", f"{slowdown.noise:.1%}"]
+        cells += [seconds_text(result.then_s), seconds_text(result.now_s)]
+    return f"| {' | '.join(cells)} |"
+
+
+def _escaped(text: str) -> str:
+    """Returns a reason, which may quote anything, as text that makes no Markdown."""
+    return "".join(f"\\{sign}" if sign in "\\`*_|<>[]#" else sign for sign in one_line(text))
+
+
+def _entry_document(result: "GateResult") -> dict[str, Any]:
+    entry, slowdown = result.entry, result.slowdown
+    return {
+        "problem": entry.problem.key,
+        "target": entry.target.text,
+        "threads": entry.threads,
+        "candidate": entry.candidate.text,
+        "status": result.status.value,
+        "passed": result.status.passes,
+        "reason": result.reason,
+        "slowdown": None if slowdown is None else slowdown.median,
+        "interval": None if slowdown is None else list(slowdown.interval),
+        "noise": None if slowdown is None else slowdown.noise,
+        "sessions": result.sessions,
+        "then_s": result.then_s,
+        "now_s": result.now_s,
+        "recorded_s": entry.measurement.median_s,
+        "recorded_machine": entry.machine,
+        "recorded_compiler": entry.compiler,
+    }

@@ -1,0 +1,61 @@
+"""Candidates of earlier days judged again by what makes code today."""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tuner.core.bench import BoundRecord
+from tuner.core.candidate import Candidate
+from tuner.core.problem import Problem
+from tuner.core.record import Record
+from tuner.core.target import Effort, Script
+from tuner.core.target_name import TargetName
+from tuner.tuning.composition import Composition
+from tuner.tuning.finals import FINAL_EFFORT
+from tuner.tuning.memory_check import require_memory
+from tuner.tuning.target_kind import BenchSettings
+
+if TYPE_CHECKING:
+    from tuner.core.bench import AbstractBench
+
+Recall = Callable[[str, str], Record | None]  # (script_sha256, artifact_sha256), one of them "" -> known
+
+
+@dataclass(frozen=True)
+class JudgedCase:
+    """What a candidate is judged on."""
+
+    problem: Problem
+    target: TargetName
+    threads: int
+    seed: int = 0  # of the random inputs
+
+
+def nothing_known(_script_sha256: str, _artifact_sha256: str) -> None:
+    """Recalls nothing, so that all is judged."""
+
+
+@contextlib.contextmanager
+def bench_of(
+    composition: Composition,
+    case: JudgedCase,
+    bind: Callable[[Candidate], Script],
+    recall: Recall = nothing_known,
+) -> "Iterator[AbstractBench]":
+    """Gives a bench, with one compile worker. Raises UsageError where the arrays do not fit."""
+    from tuner.workers.in_flight import BenchOrder
+
+    require_memory(case.problem, composition.machine())
+    order = BenchOrder(case.problem, case.target, bind, recall)
+    bench = composition.kind(case.target).bench(order, BenchSettings(case.threads, 1, case.seed))
+    try:
+        yield bench
+    finally:
+        bench.close()
+
+
+def judged(bench: "AbstractBench", candidate: Candidate, effort: Effort = FINAL_EFFORT) -> BoundRecord:
+    """Returns what becomes of a candidate, verified and timed with the effort of a finalist."""
+    bench.start(candidate)
+    return bench.finish(effort)
