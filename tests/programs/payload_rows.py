@@ -46,6 +46,7 @@ def rows() -> tuple[Row, ...]:
         *_shared(),
         *_private(),
         *_copies(),
+        *_fragments(),
         *_refused(),
     )
 
@@ -420,6 +421,39 @@ def _copies() -> Iterator[Row]:
       gpu.dealloc %d : {kind}
       return %c : memref<4x16xf32>"""
     yield Row("memcpy-rows", program("", f"(%a: {kind}) -> memref<4x16xf32>", body), (a,), (a[2:6].copy(),))
+
+
+def _fragments() -> Iterator[Row]:
+    """Element-wise operations of tensor core fragments, those that upstream does not know among them."""
+    kinds: dict[str, Callable[..., Array]] = {
+        "addf": np.add,
+        "subf": np.subtract,
+        "mulf": np.multiply,
+        "divf": np.divide,
+        "maxf": np.maximum,
+        "minf": np.minimum,
+        "negatef": np.negative,
+    }
+    for dtype in ("f16", "f32"):
+        kind, fragment = memref(dtype, "16x16"), f'!gpu.mma_matrix<16x16x{dtype}, "COp">'
+        a, b = (numbers(dtype, seed, size=256).reshape(16, 16) + 1 for seed in (0, 1))
+        for name, apply in kinds.items():
+            inputs = "%x" if name == "negatef" else "%x, %y"
+            types = ", ".join([fragment] * (inputs.count("%")))
+            rows = "{leadDimension = 16 : index}"
+            load = f"gpu.subgroup_mma_load_matrix {{}} {{{rows}}} : {{}} -> {{}}"
+            store = f"gpu.subgroup_mma_store_matrix %z, %a[%c0, %c0] {rows} : {fragment}, {kind}"
+            body = f"""gpu.launch blocks(%bx, %by, %bz) in (%gx = %c1, %gy = %c1, %gz = %c1)
+                threads(%tx, %ty, %tz) in (%sx = %c32, %sy = %c1, %sz = %c1) {{
+                %x = {load.format("%a[%c0, %c0]", kind, fragment)}
+                %y = {load.format("%b[%c0, %c0]", kind, fragment)}
+                %z = gpu.subgroup_mma_elementwise {name} {inputs} : ({types}) -> {fragment}
+                {store}
+                gpu.terminator
+              }}
+              return"""
+            text = program("", f"(%a: {kind}, %b: {kind})", f"%c32 = arith.constant {WARP} : index\n{body}")
+            yield Row(f"fragment-{name}-{dtype}", text, (a, b), (apply(*(a, b)[: inputs.count("%")]),))
 
 
 def _refused() -> Iterator[Row]:

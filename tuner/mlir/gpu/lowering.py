@@ -18,6 +18,7 @@ from tuner.mlir.gpu.copies_in_kernels import expand_copies
 from tuner.mlir.gpu.device_atomics import relax_reductions
 from tuner.mlir.gpu.dynamic_shared_memory import use_dynamic_shared_memory
 from tuner.mlir.gpu.external_shared_memory import make_shared_memory_external
+from tuner.mlir.gpu.fragment_elementwise import lower_fragment_elementwise
 from tuner.mlir.gpu.kept_intrinsics import keep_intrinsics
 from tuner.mlir.gpu.launch_memory import move_into_launches
 from tuner.mlir.gpu.launches import LaunchSequence, read_launches
@@ -118,6 +119,7 @@ def kernels_to_ptx(
     lower_math(module)
     run_passes(module, TO_LLVM.format(chip=chip.name, features=chip.features))
     keep_intrinsics(module)
+    lower_fragment_elementwise(module)
     run_passes(module, TO_NVVM.format(bare_pointers=str(bare_pointers).lower()))
     reject_what_was_not_lowered(module)
     reject_what_the_chip_lacks(module, chip)

@@ -1,0 +1,103 @@
+"""Lowers element-wise operations on tensor core fragments.
+
+Takes kernels before ``convert-gpu-to-nvvm``, which knows some kinds of ``gpu.subgroup_mma_elementwise`` and
+crashes at the others, or gives wrong code. A fragment is a struct of registers there. Rejected: ``extf``,
+whose fragments have other elements in a thread; fragments of other types than f16, f32 and i32 sums.
+
+    %z = gpu.subgroup_mma_elementwise subf %x, %y : ... -> !gpu.mma_matrix<16x16xf32, "COp">
+  becomes, for each of the 8 registers
+    %s = builtin.unrealized_conversion_cast %x : !gpu.mma_matrix<...> to !llvm.struct<(f32, ...)>
+    %a = llvm.extractvalue %s[0] : !llvm.struct<(f32, ...)>
+    %c = llvm.fsub %a, %b : f32
+    %u = llvm.insertvalue %c, %t[0] : !llvm.struct<(f32, ...)>
+"""
+
+import re
+from dataclasses import dataclass
+
+from tuner.mlir.bindings import Op, Type, Value, ir
+from tuner.mlir.rewrite.building import value
+from tuner.mlir.rewrite.located_error import unsupported
+from tuner.mlir.rewrite.walking import walk
+
+ELEMENTWISE = "gpu.subgroup_mma_elementwise"
+CAST = "builtin.unrealized_conversion_cast"
+FLOATS = {
+    "addf": "llvm.fadd",
+    "subf": "llvm.fsub",
+    "mulf": "llvm.fmul",
+    "divf": "llvm.fdiv",
+    "negatef": "llvm.fneg",
+    "maxf": "llvm.intr.maximum",
+    "minf": "llvm.intr.minimum",
+}
+INTEGERS = {
+    "addi": "llvm.add",
+    "subi": "llvm.sub",
+    "muli": "llvm.mul",
+    "negates": "llvm.sub",
+    "divs": "llvm.sdiv",
+    "divu": "llvm.udiv",
+}
+ALLOWED = f"{', '.join(FLOATS)} of f16 and of f32 sums, {', '.join(INTEGERS)} of i32 sums"
+# Element and operand -> registers of a thread and their type: PTX ISA, matrix fragments of wmma.
+REGISTERS = {
+    ("f16", "AOp"): (8, "vector<2xf16>"),
+    ("f16", "BOp"): (8, "vector<2xf16>"),
+    ("f16", "COp"): (4, "vector<2xf16>"),
+    ("f32", "COp"): (8, "f32"),
+    ("i32", "COp"): (8, "i32"),
+}
+FRAGMENT = re.compile(r'!gpu\.mma_matrix<\d+x\d+x(\w+), "(\w+)">')
+
+
+def lower_fragment_elementwise(module: ir.Module) -> None:
+    """Rewrites in place. Raises CandidateError(COMPILE)."""
+    for op in walk(module, ELEMENTWISE):
+        kind = str(op.attributes["opType"]).removeprefix("#gpu<mma_element_wise ").removesuffix(">")
+        _lower(op, kind)
+
+
+@dataclass(frozen=True)
+class _Fragment:
+    """A thread's part of a matrix as LLVM has it."""
+
+    registers: int
+    register: Type
+    struct: Type
+
+
+def _lower(op: Op, kind: str) -> None:
+    fragment = _fragment_of(op, kind)
+    name = (INTEGERS if str(fragment.register) == "i32" else FLOATS).get(kind)
+    if name is None:
+        raise unsupported(op, f"{kind} of {op.results[0].type}", ALLOWED)
+    with op.location, ir.InsertionPoint(op):
+        operands = [value(CAST, fragment.struct, each) for each in op.operands]
+        whole = value("llvm.mlir.undef", fragment.struct)
+        for number in range(fragment.registers):
+            position = ir.DenseI64ArrayAttr.get([number])
+            parts = [
+                value("llvm.extractvalue", fragment.register, each, position=position) for each in operands
+            ]
+            made = value(name, fragment.register, *_negated(kind, fragment.register), *parts)
+            whole = value("llvm.insertvalue", fragment.struct, whole, made, position=position)
+        op.results[0].replace_all_uses_with(value(CAST, op.results[0].type, whole))
+    op.erase()
+
+
+def _negated(kind: str, register: Type) -> list[Value]:
+    """Returns the zero that an integer is taken from to negate it."""
+    zero = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 0)
+    return [value("llvm.mlir.constant", register, value=zero)] if kind == "negates" else []
+
+
+def _fragment_of(op: Op, kind: str) -> _Fragment:
+    types = {str(each.type) for each in [*op.operands, *op.results]}
+    match = FRAGMENT.fullmatch(str(op.results[0].type))
+    found = REGISTERS.get((match[1], match[2])) if match is not None else None
+    if found is None or len(types) > 1:
+        raise unsupported(op, f"{kind} of {' and '.join(sorted(types))}", ALLOWED)
+    count, register = found
+    struct = ir.Type.parse(f"!llvm.struct<({', '.join([register] * count)})>")
+    return _Fragment(count, ir.Type.parse(register), struct)
