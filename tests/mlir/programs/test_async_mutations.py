@@ -60,9 +60,19 @@ DIAMOND = host_function(
     *(launch("add", "db", "dc", "da"), copy("b", "da"), free("da"), free("db"), free("dc")),
 )
 FLAGS: dict[str, tuple[tuple[bool, ...], ...]] = {"branch": ((True,), (False,))}
+# A loop of two chains, which go on from iteration to iteration, and a sum of both.
+LOOP_OF_CHAINS = host_function(
+    *(alloc("da"), alloc("db"), alloc("dc"), copy("da", "a"), copy("db", "b")),
+    "scf.for %i = %c0 to %n step %c1 {",
+    *(launch("inc", "da"), launch("inc", "db"), launch("add", "da", "db", "dc")),
+    *(launch("inc", "db"), launch("inc", "da")),
+    "}",
+    *(copy("a", "dc"), copy("b", "db"), free("da"), free("db"), free("dc")),
+)
 PROGRAMS = {
     "two_chains": TWO_CHAINS,
     "loop_with_host": LOOP_WITH_HOST,
+    "loop_of_chains": LOOP_OF_CHAINS,
     "branch": BRANCH,
     "host_between": HOST_BETWEEN,
     "diamond": DIAMOND,

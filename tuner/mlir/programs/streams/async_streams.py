@@ -3,9 +3,9 @@
 Takes a function of synchronous device work; gives it with asynchronous work on the streams of a plan
 (``stream_plan.py``) and the plan's waits as events. The first stream is the caller's: all work follows what
 was on it and precedes what comes on it later, so a call can be captured as a CUDA graph. The others are
-forked from it and joined to it by events. Only events are created here; the caller creates the other
-streams once. Upstream's ops take tokens, not streams: ``gpu-to-llvm`` folds away a cast of the stream to a
-token.
+forked from it and joined to it by events: those of an ``scf.for`` in front of the loop and behind it, not in
+it. Only events are created here; the caller creates the other streams once. Upstream's ops take tokens, not
+streams: ``gpu-to-llvm`` folds away a cast of the stream to a token.
 
     func.func @main(%a: memref<4xf32>, %b: memref<4xf32>, %c: memref<4xf32>) {
       gpu.memcpy %b, %a : memref<4xf32>, memref<4xf32>
@@ -72,7 +72,8 @@ class _Planner:
 
     def plan(self, graph: DependencyGraph, first: int) -> BlockPlan:
         """Plans a block whose first stream is given; its others are new, as far as the limit allows."""
-        plan = plan_streams(graph.nodes, has_caller=True, limit=1 + self._limit - self.count)
+        limit = 1 + self._limit - self.count
+        plan = plan_streams(graph.nodes, has_caller=True, limit=limit, carried=graph.carried)
         streams = (first, *range(self.count, self.count + plan.slots - 1))
         self.count += plan.slots - 1
         stream_of = {step.node: streams[step.slot] for step in plan.steps if step.slot is not None}
@@ -94,6 +95,7 @@ class _Block:
 
     def __init__(self, block_plan: BlockPlan, calls: StreamCalls) -> None:
         self._graph = block_plan.graph
+        self._bodies = block_plan.bodies
         self._plan = block_plan.plan
         self._first = block_plan.streams[0]
         self._calls = calls
@@ -101,7 +103,9 @@ class _Block:
             step.node: block_plan.streams[step.slot] for step in self._plan.steps if step.slot is not None
         }
         self._whole = _whole_streams(self._graph, self._plan)
-        self._awaited = Counter(self._plan.last_waits)  # node -> waits for its event that are to come
+        carried = [(block_plan.streams[slot], node) for slot, node in self._plan.carried_waits or ()]
+        self._last_waits = [*((self._first, node) for node in self._plan.last_waits), *carried]
+        self._awaited = Counter(node for _, node in self._last_waits)  # node -> waits for its event to come
         for step in self._plan.steps:
             self._awaited.update(wait for wait in step.waits if (step.node, wait) not in self._whole)
         self._events: dict[int, Value] = {}
@@ -129,12 +133,35 @@ class _Block:
                 self._wait(step, wait)
         if step.slot is None:
             return
-        if self._graph.items[step.node].bodies:
-            self._record_before(next_op(op), step.node)
+        if self._bodies[step.node]:
+            following = next_op(op)
+            for body in self._bodies[step.node]:
+                if body.plan.carried_waits is not None:
+                    self._fork_around(op, following, body.streams)
+            self._record_before(following, step.node)
             return
         make_async(op, self._calls.tokens[self._stream_of[step.node]])
         self._dead.append(op)
         self._record_before(op, step.node)
+
+    def _fork_around(self, loop: Op, following: Op, streams: tuple[int, ...]) -> None:
+        """Forks the streams of a loop from its first in front of it, and joins them to that behind it.
+
+        Also where an iteration has done so: a capture wants it of streams that went on.
+        """
+        first, *others = streams
+        if not others:
+            return
+        with loop.location, ir.InsertionPoint(loop):
+            begin = self._calls.record(first)
+            for stream in others:
+                self._calls.wait(stream, begin)
+            self._calls.destroy(begin)
+        with loop.location, ir.InsertionPoint(following):
+            for stream in others:
+                end = self._calls.record(stream)
+                self._calls.wait(first, end)
+                self._calls.destroy(end)
 
     def _wait(self, step: StreamStep, node: int) -> None:
         if (step.node, node) in self._whole:
@@ -158,11 +185,11 @@ class _Block:
             self._calls.destroy(self._events[node])
 
     def _end(self) -> None:
-        """Joins the other streams to the first one, and puts the last frees behind that."""
+        """Adds the last waits, which join the other streams to the first one, and the last frees."""
         terminator = last_of(self._graph.block)
         with terminator.location, ir.InsertionPoint(terminator):
-            for node in self._plan.last_waits:
-                self._calls.wait(self._first, self._events[node])
+            for stream, node in self._last_waits:
+                self._calls.wait(stream, self._events[node])
                 self._forget(node)
         for free in self._plan.last_frees:
             op = self._graph.items[free].op

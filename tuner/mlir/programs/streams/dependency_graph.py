@@ -26,6 +26,13 @@ from tuner.mlir.effects.buffer_accesses import (
 )
 from tuner.mlir.effects.kernel_effects import KernelEffects
 from tuner.mlir.programs.streams.async_ops import is_token
+from tuner.mlir.programs.streams.carried_dependences import (
+    Carried,
+    NodeAccesses,
+    carried_dependences,
+    own_memory,
+    without,
+)
 from tuner.mlir.programs.streams.stream_plan import BEGIN, Node, NodeKind
 from tuner.mlir.rewrite.located_error import unsupported
 
@@ -49,6 +56,7 @@ class DependencyGraph:
 
     block: Block
     items: tuple[Item, ...]
+    carried: Carried | None = None  # of a loop's body; None: an iteration begins behind all of the last
 
     @property
     def nodes(self) -> tuple[Node, ...]:
@@ -83,7 +91,8 @@ class _Builder:
         items = _Items(carried)
         for op in block.operations:
             self._add(items, op.operation)
-        return DependencyGraph(block, tuple(items.items))
+        repeats = self._on_streams and block.owner.name == "scf.for"
+        return DependencyGraph(block, tuple(items.items), items.carried(block) if repeats else None)
 
     def _add(self, items: "_Items", op: Op) -> None:
         if is_device_work(op):
@@ -101,7 +110,7 @@ class _Builder:
         on_device, on_host = device_accesses(op, self._effects), host_accesses(op)
         carried = NONE
         if self._on_streams:
-            earlier_iterations = on_device if op.name in LOOPS else NONE
+            earlier_iterations = _of_earlier_iterations(op, on_device) if op.name in LOOPS else NONE
             carried = union((earlier_iterations, items.unfinished(union((on_device, on_host)))))
         bodies = tuple(self.graph(block, carried) for region in op.regions for block in region.blocks)
         if self._on_streams:
@@ -115,7 +124,7 @@ class _Items:
 
     def __init__(self, carried: Accesses) -> None:
         self.items: list[Item] = []
-        self._accesses: list[Accesses] = []
+        self._nodes: list[NodeAccesses] = []
         self._earlier: list[frozenset[int]] = []  # item -> its transitive dependences, BEGIN included
         self._done: frozenset[int] = frozenset()  # items that the host knows to be done
         self._carried = carried
@@ -135,17 +144,22 @@ class _Items:
         if kind is NodeKind.HOST and accesses.conflicts_with(self._carried):
             before |= {BEGIN}
         self.items.append(Item(op, Node(kind, before, is_kernel), bodies))
-        self._accesses.append(accesses)
+        self._nodes.append(NodeAccesses(kind, accesses, inside))
         earlier = before.union(*(self._earlier[number] for number in before - {BEGIN}))
         self._earlier.append(earlier)
         if kind is NodeKind.HOST:
             self._done |= earlier
 
+    def carried(self, block: Block) -> Carried | None:
+        """Returns the dependences between iterations, if the items are those of a loop's body."""
+        own = own_memory(block)
+        return carried_dependences([node.without(own) for node in self._nodes])
+
     def unfinished(self, accesses: Accesses) -> Accesses:
         """Returns the device's accesses that these depend on and that the host has not waited for."""
         unfinished = (number for number in self._dependences(accesses) - self._done)
         works = (
-            self._accesses[number]
+            self._nodes[number].own
             for number in unfinished
             if self.items[number].node.kind is not NodeKind.HOST
         )
@@ -155,9 +169,15 @@ class _Items:
         """Returns the items in conflict with the accesses; frees are in order by those they depend on."""
         return frozenset(
             number
-            for number, (item, earlier) in enumerate(zip(self.items, self._accesses, strict=True))
-            if item.node.kind is not NodeKind.FREE and earlier.conflicts_with(accesses)
+            for number, earlier in enumerate(self._nodes)
+            if earlier.kind is not NodeKind.FREE and earlier.own.conflicts_with(accesses)
         )
+
+
+def _of_earlier_iterations(loop: Op, on_device: Accesses) -> Accesses:
+    """Returns what the device may go on with when an iteration begins."""
+    blocks = [block for region in loop.regions for block in region.blocks]
+    return without(on_device, {root for block in blocks for root in own_memory(block)})
 
 
 def _refuse_tokens(op: Op) -> None:

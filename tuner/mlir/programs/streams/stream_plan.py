@@ -54,29 +54,43 @@ class StreamPlan:
     steps: tuple[StreamStep, ...]
     last_waits: tuple[int, ...]  # nodes that the caller's stream waits for at the end
     last_frees: tuple[int, ...]  # done behind those
+    # At the end of an iteration, if streams go on from one to the next: (stream but the first, node that
+    # it waits for). The others begin and end with the loop.
+    carried_waits: tuple[tuple[int, int], ...] | None = None
 
 
-def plan_streams(nodes: tuple[Node, ...], *, has_caller: bool, limit: int) -> StreamPlan:
+def plan_streams(
+    nodes: tuple[Node, ...],
+    *,
+    has_caller: bool,
+    limit: int,
+    carried: frozenset[tuple[int, int]] | None = None,
+) -> StreamPlan:
     """Plans the fewest streams that keep independent work apart, up to a limit.
 
     With a caller's stream, all work follows what was on it, and precedes what comes on it afterwards.
     Without, the host starts and ends everything: ``last_waits`` are then for the last frees alone.
+    Given the dependences that a loop carries, streams go on from iteration to iteration.
     """
-    planner = _Planner(nodes, _slots(nodes, limit), has_caller=has_caller)
+    joined = frozenset(u for u, v in carried or () if v == BEGIN)
+    planner = _Planner(nodes, _slots(nodes, limit, joined), has_caller=has_caller, carried=carried)
     for number, node in enumerate(nodes):
         if node.kind is not NodeKind.FREE:
             planner.issue(number)
     return planner.plan()
 
 
-def _slots(nodes: tuple[Node, ...], limit: int) -> dict[int, int]:
-    """Returns the stream of each work and allocation; stream 0 ends last, so that others can join it."""
+def _slots(nodes: tuple[Node, ...], limit: int, joined: frozenset[int]) -> dict[int, int]:
+    """Returns the stream of each work and allocation.
+
+    Stream 0 has the most of what joins it for the host; else it ends last, so that others can join it.
+    """
     work = [number for number, node in enumerate(nodes) if node.kind is NodeKind.WORK]
     seen = _closure(nodes)
     index_of = {number: index for index, number in enumerate(work)}
     before = tuple(frozenset(index_of[u] for u in _numbers(seen[v]) if u in index_of) for v in work)
     chains = chain_cover(before, lambda u, v: _preference(nodes, work[u], work[v]), limit)
-    ranked = sorted(chains, key=lambda chain: -chain[-1])
+    ranked = sorted(chains, key=lambda chain: (-sum(work[each] in joined for each in chain), -chain[-1]))
     slots = {work[index]: slot for slot, chain in enumerate(ranked) for index in chain}
     for number, node in enumerate(nodes):
         if node.kind is NodeKind.ALLOCATION:
@@ -115,10 +129,19 @@ def _numbers(mask: int) -> Iterator[int]:
 class _Planner:
     """Issues node after node; keeps the vector clock of each node, in which bit ``len(nodes)`` is BEGIN."""
 
-    def __init__(self, nodes: tuple[Node, ...], slots: dict[int, int], *, has_caller: bool) -> None:
+    def __init__(
+        self,
+        nodes: tuple[Node, ...],
+        slots: dict[int, int],
+        *,
+        has_caller: bool,
+        carried: frozenset[tuple[int, int]] | None,
+    ) -> None:
         self._nodes = nodes
         self._slots = slots
         self._has_caller = has_caller
+        self._carried = carried
+        self._starts_anew = has_caller and carried is None  # all streams begin and end here
         self._begin = 1 << len(nodes)
         self._seen: dict[int, int] = {BEGIN: 0}  # node -> all that is done when it begins
         self._last: dict[int, int] = {0: BEGIN} if has_caller else {}  # stream -> its last node
@@ -133,7 +156,7 @@ class _Planner:
         follows = None if slot is None else self._last.get(slot)
         base = self._host if follows is None else self._host | self._with(follows)
         wanted = set(node.before)
-        if self._has_caller and slot is not None:
+        if self._starts_anew and slot is not None:
             wanted.add(BEGIN)
         waits = self._necessary(wanted, base)
         if waits and follows is not None and not self._has_caller:
@@ -147,9 +170,49 @@ class _Planner:
         """Returns the plan: frees where they need no wait, and the waits of the first stream at the end."""
         count = 1 + max(self._slots.values(), default=0)
         placed, left = self._insert_frees()
-        base = self._host | (self._with(self._last[0]) if self._has_caller else 0)
-        wanted = {u for u in self._slots if self._has_caller or any(u in self._nodes[f].before for f in left)}
-        return StreamPlan(count, self._with_frees(placed), self._necessary(wanted, base), tuple(left))
+        wanted = {u for u in self._slots if any(u in self._nodes[f].before for f in left)}
+        steps = self._with_frees(placed)
+        if self._carried is None:
+            ends = self._state() if self._has_caller else {0: self._host}
+            last = self._last_waits(0, set(self._slots) if self._starts_anew else wanted, ends)
+            return StreamPlan(count, steps, last, tuple(left))
+        waits = self._waits_of_iteration(wanted)
+        others = [(slot, u) for slot in range(1, count) for u in waits[slot]]
+        return StreamPlan(count, steps, waits[0], tuple(left), tuple(others))
+
+    def _waits_of_iteration(self, wanted: set[int]) -> dict[int, tuple[int, ...]]:
+        """Returns what each stream waits for at the end of an iteration; streams that begin first come first.
+
+        So what waits for them in the next iteration anyway does not wait for the same work now.
+        """
+        ends = self._state()
+        slots = dict.fromkeys([*(step.slot for step in self._steps if step.slot is not None), 0])
+        return {slot: self._last_waits(slot, set() if slot else wanted, ends) for slot in slots}
+
+    def _last_waits(self, slot: int, wanted: set[int], ends: dict[int, int]) -> tuple[int, ...]:
+        """Returns what a stream waits for at the end: what is wanted, and what later iterations lack.
+
+        Adds that to ``ends``, the clocks of the streams at the end.
+        """
+        lacking = {
+            u
+            for u, v in self._carried or ()
+            if self._slots.get(v, 0) == slot and not self._bit(u) & self._carried_to(v, ends)
+        }
+        waits = self._necessary(wanted | lacking, ends[slot])
+        ends[slot] |= self._union(waits)
+        return waits
+
+    def _carried_to(self, number: int, ends: dict[int, int]) -> int:
+        """Returns what is known to be done of the iteration before where a node begins.
+
+        That is what its stream has done by then, and those of all that comes before it in its own iteration.
+        """
+        earlier = [u for u in _numbers(self._seen[number] & ~self._begin) if u in self._slots]
+        known = 0
+        for slot in {self._slots.get(u, 0) for u in (number, *earlier)}:
+            known |= ends[slot]
+        return known
 
     def _kept_by_limit(self, slot: int, wanted: set[int]) -> set[int]:
         """Returns the last work of a stream if only the limit of streams orders it before the next."""
@@ -190,13 +253,14 @@ class _Planner:
     def _point_of_free(self, number: int, needed: int) -> tuple[int, int] | None:
         """Returns (steps before, stream) of the first point where all needed is done; None if there is none.
 
-        A stream other than the first must have a later step: else the end would have to wait for the free.
+        A stream other than the first must have a later step, or go on: else the end would have to wait for
+        the free.
         """
         first = sum(step.node < number for step in self._steps)
         ends = {step.slot: count for count, step in enumerate(self._steps)}
         for count in range(first, len(self._states)):
             for slot in sorted(self._states[count]):
-                goes_on = slot == 0 or ends[slot] >= count
+                goes_on = slot == 0 or ends[slot] >= count or self._carried is not None
                 if goes_on and not needed & ~self._states[count][slot]:
                     return count, slot
         return None

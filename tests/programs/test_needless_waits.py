@@ -1,0 +1,158 @@
+"""Waits that a program's meaning does not need are not made."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.programs.payload_runs import BUFFER, KERNELS, ONE_BLOCK, A, B, ended, launched, payload, trace_of
+
+pytestmark = pytest.mark.mlir
+
+pytest.importorskip("tuner.mlir.programs.streams.carried_dependences")
+
+SQUARE = "memref<16x16xf32>"
+EVENTS, WAITS, HOST_WAITS = "record", "wait", "synchronize"
+
+
+def counted(trace: list[str], word: str) -> int:
+    return sum(line.startswith(word) for line in trace)
+
+
+def in_an_iteration(text: str, word: str, *arguments: Any) -> int:
+    """Returns how many calls one more iteration makes; the number of iterations is the last argument."""
+    ended(text, *arguments, 3)
+    few, many = (counted(trace_of(text, *arguments, count), word) for count in (2, 3))
+    return many - few
+
+
+def looped(*lines: str) -> str:
+    return payload("scf.for %i = %c0 to %n step %c1 {", *lines, "}", arguments="%n: index")
+
+
+def test_chains_of_a_loop_go_on_without_events() -> None:
+    text = looped(*(launched("inc", name) for name in "abab"))
+    assert in_an_iteration(text, "launch", A, B) == 4
+    assert in_an_iteration(text, EVENTS, A, B) == 0
+    assert in_an_iteration(text, WAITS, A, B) == 0
+    streams = {line.split()[-1] for line in trace_of(text, A, B, 3) if line.startswith("launch")}
+    assert len(streams) == 2
+
+
+def test_two_matmuls_of_each_iteration_go_on_without_events() -> None:
+    text = f"""func.func @main(%a: {SQUARE}, %b: {SQUARE}, %c: {SQUARE}, %d: {SQUARE}, %n: index) {{
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      scf.for %i = %c0 to %n step %c1 {{
+        linalg.matmul ins(%a, %a : {SQUARE}, {SQUARE}) outs(%c : {SQUARE})
+        linalg.matmul ins(%b, %b : {SQUARE}, {SQUARE}) outs(%d : {SQUARE})
+      }}
+      return
+    }}"""
+    rng = np.random.default_rng(0)
+    arrays = tuple(rng.integers(-3, 4, (16, 16)).astype(np.float32) for _ in range(4))
+    assert in_an_iteration(text, "launch", *arrays) == 2
+    assert in_an_iteration(text, EVENTS, *arrays) == 0
+
+
+def test_chains_that_the_author_carries_by_tokens_go_on_without_events() -> None:
+    token = "!gpu.async.token"
+    chains = [
+        launched("inc", name)
+        .replace("launch_func", f"launch_func async [%{name}0]")
+        .replace("gpu.launch", f"%{name}1 = gpu.launch")
+        for name in "de"
+    ]
+    device = [
+        f"%{name} = gpu.alloc () : {BUFFER}\ngpu.memcpy %{name}, %{host} : {BUFFER}, {BUFFER}"
+        for name, host in (("d", "a"), ("e", "b"))
+    ]
+    back = [
+        f"gpu.memcpy %{host}, %{name} : {BUFFER}, {BUFFER}\ngpu.dealloc %{name} : {BUFFER}"
+        for name, host in (("d", "a"), ("e", "b"))
+    ]
+    text = payload(
+        *device,
+        *("%s = gpu.wait async", "%t = gpu.wait async"),
+        f"%l:2 = scf.for %i = %c0 to %n step %c1 iter_args(%d0 = %s, %e0 = %t) -> ({token}, {token}) {{",
+        *chains,
+        *(f"scf.yield %d1, %e1 : {token}, {token}", "}", "gpu.wait [%l#0, %l#1]"),
+        *back,
+        arguments="%n: index",
+    )
+    assert in_an_iteration(text, EVENTS, A, B) == 0
+    assert in_an_iteration(text, HOST_WAITS, A, B) == 0
+
+
+def test_memory_of_an_iteration_joins_no_chains() -> None:
+    """Each chain has a buffer of its own, which is new in every iteration."""
+    chains = [
+        (f"%d{name} = memref.alloc() : {BUFFER}", launched("twice", name, f"d{name}"),
+         launched("add", f"d{name}", name, name), f"memref.dealloc %d{name} : {BUFFER}")
+        for name in "ab"
+    ]  # fmt: skip
+    text = looped(*(line for chain in zip(*chains, strict=True) for line in chain))
+    assert in_an_iteration(text, "free", A, B) == 2
+    assert in_an_iteration(text, EVENTS, A, B) == 0
+
+
+def test_a_dependence_between_chains_is_one_event() -> None:
+    """The sum needs both chains, and the second chain may write again only behind the sum."""
+    text = looped(launched("inc", "a"), launched("inc", "b"), launched("add", "a", "b", "a"))
+    assert in_an_iteration(text, EVENTS, A, B) == 2
+    assert in_an_iteration(text, WAITS, A, B) == 2
+
+
+def test_the_host_waits_in_a_loop_for_what_it_reads_alone() -> None:
+    read = (f"%x = memref.load %a[%c1] : {BUFFER}", f"memref.store %x, %a[%c3] : {BUFFER}")
+    text = looped(launched("inc", "a"), launched("inc", "b"), *read)
+    assert in_an_iteration(text, HOST_WAITS, A, B) == 1
+    assert in_an_iteration(text, EVENTS, A, B) == 0
+
+
+STREAM = "!gpux.StreamType"
+FREE = f"gpux.dealloc %s, %d : {BUFFER}"
+
+
+@pytest.mark.parametrize("free", [FREE, ""], ids=["the author's", "ours"])
+def test_the_authors_wait_before_a_free_is_kept_and_no_other_is_added(free: str) -> None:
+    text = f"""module attributes {{gpu.container_module}} {{
+      func.func @main(%s: {STREAM}, %a: {BUFFER}) {{
+        %c1 = arith.constant 1 : index
+        %c16 = arith.constant 16 : index
+        %d = gpux.alloc (%s) : {BUFFER}
+        gpux.memcpy %s, %d, %a : {BUFFER}, {BUFFER}
+        gpux.launch_func %s, @m::@inc {ONE_BLOCK} args(%d : {BUFFER})
+        gpux.memcpy %s, %a, %d : {BUFFER}, {BUFFER}
+        gpux.wait %s
+        {free}
+        return
+      }}
+    {KERNELS}}}"""
+    ended(text, A)
+    *program, end_of_call = trace_of(text, A)
+    assert [line.split()[0] for line in program] == [
+        "allocate",
+        "copy",
+        "launch",
+        "copy",
+        "synchronize",
+        "free",
+    ]
+    assert end_of_call == "synchronize s0"
+
+
+@pytest.mark.parametrize("form", ["streams", "tokens"])
+def test_a_wait_of_tokens_before_a_free_is_one_wait(form: Any) -> None:
+    from tuner.mlir.programs.device_options import DeviceOptions
+
+    text = payload(
+        *("%t0 = gpu.wait async", f"%d, %t1 = gpu.alloc async [%t0] () : {BUFFER}"),
+        f"%t2 = gpu.memcpy async [%t1] %d, %a : {BUFFER}, {BUFFER}",
+        f"%t3 = gpu.memcpy async [%t2] %b, %d : {BUFFER}, {BUFFER}",
+        *("gpu.wait [%t3]", f"gpu.dealloc %d : {BUFFER}"),
+    )
+    options = DeviceOptions(form=form)
+    ended(text, A, B, options=options)
+    trace = trace_of(text, A, B, options=options)
+    assert (counted(trace, HOST_WAITS), counted(trace, EVENTS), counted(trace, "free")) == (1, 0, 1)
