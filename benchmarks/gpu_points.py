@@ -21,6 +21,7 @@ USUAL: dict[str, dict[str, Knob]] = {  # where a point says nothing else
         **dict.fromkeys(("group", "splits"), 1),
         "block_k": 32,
         "depth": 3,
+        "prefetch": 1,
         "split_by": "atomic",
         "shared": "swizzle",
         "pack": 0,

@@ -49,13 +49,15 @@ class GpuPoint:
             interpreter.apply_script(module, interpreter.parse(text, "script"))
             return lower_to_program(module, chip_of(self.chip), buffers_of(self.problem))
 
-    def run(self, program: KernelProgram, seed: int = 0) -> tuple[Verdict, str, tuple[Simulation, ...]]:
-        """Simulates every block on random inputs; C starts as NaN."""
+    def run(
+        self, program: KernelProgram, seed: int = 0, schedule_seed: int | None = None
+    ) -> tuple[Verdict, str, tuple[Simulation, ...]]:
+        """Simulates every block on random inputs, threads in fixed or random order; C starts as NaN."""
         rng = np.random.default_rng(seed)
         inputs = draw(self.problem, draw_base(self.problem, rng), rng)
         c = np.full(self.problem.sizes[:2], np.nan, output_dtype(self.problem))
         arrays = dict(zip(("a", "b", "bias"), inputs.arrays, strict=False)) | {"c": c}
-        simulations = run_program(program, arrays)
+        simulations = run_program(program, arrays, schedule_seed=schedule_seed)
         return *compare(inputs, c), simulations
 
 

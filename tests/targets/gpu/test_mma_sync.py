@@ -23,6 +23,7 @@ SMALL: dict[str, Any] = {
     "warps_m": 2,
     "warps_n": 2,
     "depth": 2,
+    "prefetch": 0,
     "shared": "swizzle",
     "group": 1,
     "splits": 1,

@@ -3,12 +3,13 @@
 from tuner.mlir.ops.bf16_dot import Bf16DotOp
 from tuner.mlir.ops.bound_loads import BoundLoadsOp
 from tuner.mlir.ops.bypass_l1 import BypassL1Op
-from tuner.mlir.ops.dialect import InPlaceEffects, InPlaceTransform, TunerDialect
+from tuner.mlir.ops.dialect import ConsumingEffects, InPlaceEffects, InPlaceTransform, TunerDialect
 from tuner.mlir.ops.element_types import ElementTypesOp
 from tuner.mlir.ops.finish_stores import FinishStoresOp
 from tuner.mlir.ops.fix_transposed_a import FixTransposedAOp
 from tuner.mlir.ops.insert_barriers import InsertBarriersOp
 from tuner.mlir.ops.merge_ldmatrix import MergeLdmatrixOp
+from tuner.mlir.ops.prefetch_fragments import PrefetchFragmentsOp
 from tuner.mlir.ops.prefetch_reads import PrefetchReadsOp
 from tuner.mlir.ops.set_aside_epilogue import SetAsideEpilogueOp
 from tuner.mlir.ops.shared_layout import SharedLayoutOp
@@ -20,6 +21,7 @@ from tuner.mlir.ops.use_tf32 import UseTf32Op
 # A new op is a file and a name here.
 OPS = (
     Bf16DotOp,
+    PrefetchFragmentsOp,
     PrefetchReadsOp,
     UnrollInnerLoopsOp,
     BoundLoadsOp,
@@ -35,6 +37,7 @@ OPS = (
     SwizzleBlocksOp,
     UseTf32Op,
 )
+CONSUMING = (PrefetchFragmentsOp,)  # replace what their handle stands for
 
 
 def load_own_ops() -> None:
@@ -42,4 +45,5 @@ def load_own_ops() -> None:
     TunerDialect.load(reload=hasattr(TunerDialect, "_mlir_module"))
     for op in OPS:
         InPlaceTransform.attach(op.OPERATION_NAME)
-        InPlaceEffects.attach(op.OPERATION_NAME)
+        effects = ConsumingEffects if op in CONSUMING else InPlaceEffects
+        effects.attach(op.OPERATION_NAME)

@@ -12,7 +12,7 @@ class TunerDialect(ext.Dialect, name=DIALECT):  # type: ignore[misc,call-arg] # 
 
 
 class InPlaceOp(TunerDialect.Operation):  # type: ignore[misc,name-defined] # untyped bindings
-    """A transform op that changes the functions of its one handle, which stays valid."""
+    """A transform op that changes the functions of its one handle, which mostly stays valid."""
 
     target: ext.Operand[transform.AnyOpType]
 
@@ -55,6 +55,16 @@ class InPlaceEffects(ir.MemoryEffectsOpInterface):  # type: ignore[misc] # untyp
     def get_effects(op: Op, effects: ir.MemoryEffectInstancesList) -> None:
         """Lists the effects; the transform interpreter calls it."""
         transform.only_reads_handle(op.op_operands, effects)
+        transform.modifies_payload(effects)
+
+
+class ConsumingEffects(ir.MemoryEffectsOpInterface):  # type: ignore[misc] # untyped bindings
+    """Side effects of an op that replaces what its handle stands for: the handle is not valid behind it."""
+
+    @staticmethod
+    def get_effects(op: Op, effects: ir.MemoryEffectInstancesList) -> None:
+        """Lists the effects; the transform interpreter calls it."""
+        transform.consumes_handle(op.op_operands, effects)
         transform.modifies_payload(effects)
 
 

@@ -29,6 +29,7 @@ MMA: dict[str, int | str] = {
     "group": 1,
     "splits": 1,
     "split_by": "atomic",
+    "prefetch": 1,
     "pack": 0,
 }
 

@@ -1,0 +1,92 @@
+"""``tuner.prefetch_fragments``: rotated loops, and what is left or refused."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.mlir.ops.conftest import Apply
+from tuner.core.errors import CandidateError
+
+pytestmark = pytest.mark.mlir
+
+LINE = """%loop = transform.structured.match ops{{["scf.for"]}} in %func
+      : (!transform.any_op) -> !transform.any_op
+    "tuner.prefetch_fragments"(%loop) {{spread = {0} : i64}} : (!transform.any_op) -> ()"""
+A, B = (f"memref<2x16x{columns}xf16, #gpu.address_space<workgroup>>" for columns in (32, 8))
+READ_A = "nvgpu.ldmatrix %a[%stage, %row, {0}] {{numTiles = 4 : i32, transpose = false}} : {1} -> {2}"
+READ_B = "nvgpu.ldmatrix %b[%stage, %row, {0}] {{numTiles = 2 : i32, transpose = false}} : {1} -> {2}"
+WAIT = "nvgpu.device_async_wait %token {numGroups = 0 : i32}"
+
+
+def payload(steps: int = 1, wait: str = WAIT, other: str = "") -> str:
+    """Returns a loop that multiplies ``steps`` fragments of a tile and starts the copies of the next."""
+    products, sums = "", "%sum"
+    for step in range(steps):
+        at = "%c0" if step == 0 else "%c16"
+        products += f"""
+      %x{step} = {READ_A.format(at, A, "vector<4x2xf16>")}
+      %y{step} = {READ_B.format("%c0", B, "vector<2x2xf16>")}
+      %sum{step} = nvgpu.mma.sync(%x{step}, %y{step}, {sums}) {{mmaShape = [16, 8, 16]}}
+        : (vector<4x2xf16>, vector<2x2xf16>, vector<2x2xf32>) -> vector<2x2xf32>"""
+        sums = f"%sum{step}"
+    return f"""
+module {{
+  func.func @f(%from: memref<16x64xf16>, %a: {A}, %b: {B}, %row: index, %zero: vector<2x2xf32>,
+               %first: !nvgpu.device.async.token) -> vector<2x2xf32> {{
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c16 = arith.constant 16 : index
+    %c64 = arith.constant 64 : index
+    %sums:3 = scf.for %k = %c0 to %c64 step %c16 iter_args(%sum = %zero, %token = %first, %stage = %c0)
+        -> (vector<2x2xf32>, !nvgpu.device.async.token, index) {{
+      {wait}
+      gpu.barrier{products}
+      {other}
+      %other = arith.subi %c1, %stage : index
+      %copy = nvgpu.device_async_copy %from[%row, %k], %a[%other, %row, %c0], 8 : memref<16x64xf16> to {A}
+      %group = nvgpu.device_async_create_group %copy
+      scf.yield {sums}, %group, %other : vector<2x2xf32>, !nvgpu.device.async.token, index
+    }}
+    return %sums#0 : vector<2x2xf32>
+  }}
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "steps", "spread"), [("one_step", 1, 0), ("two_steps", 2, 0), ("spread", 2, 1)]
+)
+def test_a_loop_reads_ahead(
+    name: str, steps: int, spread: int, apply: Apply, golden: Callable[[str, str], None]
+) -> None:
+    golden(f"prefetch_fragments_{name}.mlir", apply(LINE.format(spread), payload(steps)))
+
+
+@pytest.mark.parametrize("steps", [1, 2])
+def test_all_reads_of_a_tile_come_before_the_barrier_behind_which_it_is_overwritten(
+    steps: int, apply: Apply
+) -> None:
+    text = apply(LINE.format(0), payload(steps))
+    loop = text[text.index("scf.for") :]
+    behind = loop[loop.index("gpu.barrier") :]
+    assert loop.count("nvgpu.ldmatrix") == 2 * steps
+    assert behind.count("nvgpu.ldmatrix") == 2  # of the next tile, the first step
+    assert loop.index("create_group") < loop.index("device_async_wait")
+
+
+def test_a_loop_that_waits_for_nothing_is_left(apply: Apply) -> None:
+    plain = payload(wait="")
+    assert "iter_args(%arg7 = %arg4, %arg8 = %arg5, %arg9 = %c0)" in apply(LINE.format(0), plain)
+
+
+@pytest.mark.parametrize(
+    ("other", "found"),
+    [
+        ("scf.if %is { }", r"scf\.if"),
+        ("memref.store %h, %from[%row, %k] : memref<16x64xf16>", r"memref\.store"),
+    ],
+)
+def test_what_cannot_be_moved_is_refused(other: str, found: str, apply: Apply) -> None:
+    constants = "%is = arith.constant true\n      %h = arith.constant 0.0 : f16\n      "
+    with pytest.raises(CandidateError, match=rf"found {found} in the loop, allowed reads, copies, products"):
+        apply(LINE.format(0), payload(other=constants + other))

@@ -1,0 +1,243 @@
+"""``tuner.prefetch_fragments``: the fragments of a step of K are read before the products of the last one.
+
+Takes the loop that ``nvgpu.pipeline_shared_memory_copies`` made: it waits for a tile, then reads fragments of
+it and multiplies them. Gives a rotated loop (software pipelining of the reads): the first fragments of a tile
+are carried into the iteration that multiplies them, and the wait, the barrier and the first reads of the next
+tile come before the last products of this one. So no product waits for shared memory. All reads of a tile
+still come before the barrier behind which others overwrite it: no buffer more is needed. The last iteration
+reads a tile that nobody multiplies.
+
+    %sums:3 = scf.for %k = %c0 to %c64 step %c16 iter_args(%sum = %zero, %token = %first, ...) -> ... {
+      nvgpu.device_async_wait %token {numGroups = 0 : i32}
+      gpu.barrier
+      %x = nvgpu.ldmatrix %a[%stage, %row, %c0] {numTiles = 4 : i32, transpose = false} : ...
+      %y = nvgpu.ldmatrix %b[%stage, %row, %c0] {numTiles = 2 : i32, transpose = false} : ...
+      %next = nvgpu.mma.sync(%x, %y, %sum) {mmaShape = [16, 8, 16]} : ...
+  becomes
+    nvgpu.device_async_wait %first {numGroups = 0 : i32}
+    gpu.barrier
+    %x0 = nvgpu.ldmatrix %a[%c0, %row, %c0] {numTiles = 4 : i32, transpose = false} : ...
+    %y0 = nvgpu.ldmatrix %b[%c0, %row, %c0] {numTiles = 2 : i32, transpose = false} : ...
+    %sums:5 = scf.for %k = %c0 to %c64 step %c16 iter_args(..., %x = %x0, %y = %y0) -> ... {
+      %group = nvgpu.device_async_create_group %copy
+      nvgpu.device_async_wait %group {numGroups = 0 : i32}
+      gpu.barrier
+      %x1 = nvgpu.ldmatrix %a[%other, %row, %c0] {numTiles = 4 : i32, transpose = false} : ...
+      %y1 = nvgpu.ldmatrix %b[%other, %row, %c0] {numTiles = 2 : i32, transpose = false} : ...
+      %next = nvgpu.mma.sync(%x, %y, %sum) {mmaShape = [16, 8, 16]} : ...
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.ops.dialect import InPlaceOp, attribute
+from tuner.mlir.rewrite.building import create, value
+
+PRODUCT, WAIT, BARRIER = "nvgpu.mma.sync", "nvgpu.device_async_wait", "gpu.barrier"
+# What takes a turn between products where reads are spread; the address of each comes with it.
+MEMORY = ("nvgpu.ldmatrix", "memref.load", "vector.load", "nvgpu.device_async_copy")
+
+Build = Callable[[], None]
+
+
+class PrefetchFragmentsOp(InPlaceOp, name="prefetch_fragments"):
+    """Rotates every loop of the handle that waits for copies and multiplies by ``nvgpu.mma.sync``.
+
+    Attribute ``spread`` (i64, 0 unless given): 1 puts reads and copies evenly between the products, else they
+    come before them; spread reads take fewer registers. Run behind all that changes the addresses of shared
+    memory. The handle (an scf.for) is consumed: such loops are replaced, others stay. Silenceable failure:
+    an op with a region or without a result in such a loop.
+    """
+
+    def change(self, function: Op) -> str | None:
+        """Changes one loop."""
+        body = _body_of(function)
+        if body is None:
+            return None
+        other = next((op.name for op in body.ops if not body.is_known(op)), None)
+        if other is not None:
+            return f"found {other} in the loop, allowed reads, copies, products and arithmetic"
+        _rotate(body, attribute(self, "spread", 0) == 1)
+        return None
+
+
+@dataclass(frozen=True)
+class _Body:
+    """A loop that multiplies tiles which were copied ahead."""
+
+    loop: Op
+    ops: tuple[Op, ...]  # without the yield
+    wait: Op
+    barrier: Op
+    steps: tuple[tuple[Op, ...], ...]  # the products of each step of K
+
+    @property
+    def arguments(self) -> list[Value]:
+        """Returns the counter, then the values carried."""
+        return list(self.loop.regions[0].blocks[0].arguments)
+
+    @property
+    def yielded(self) -> list[Value]:
+        """Returns what the next iteration is given for the values carried."""
+        return list(list(self.loop.regions[0].blocks[0].operations)[-1].operands)
+
+    @property
+    def first_fragments(self) -> list[Value]:
+        """Returns A and B of the first step, each once."""
+        return list(dict.fromkeys(_fragments(self.steps[0])))
+
+    def is_known(self, op: Op) -> bool:
+        """Tells whether an op may be left out until its result is needed, or is one of those that are not."""
+        return (len(op.results) > 0 and len(op.regions) == 0) or op in (self.wait, self.barrier)
+
+    @property
+    def copies(self) -> tuple[Op, ...]:
+        """Returns what starts the copies of a later tile."""
+        return tuple(op for op in self.ops if op.name.startswith("nvgpu.device_async") and op != self.wait)
+
+
+def _body_of(loop: Op) -> _Body | None:
+    ops = tuple(each.operation for each in loop.regions[0].blocks[0].operations)[:-1]
+    waits, barriers = ([op for op in ops if op.name == name] for name in (WAIT, BARRIER))
+    steps = _steps(ops)
+    if not steps or len(waits) != 1 or len(barriers) != 1:
+        return None
+    return _Body(loop, ops, waits[0], barriers[0], steps)
+
+
+def _steps(ops: Iterable[Op]) -> tuple[tuple[Op, ...], ...]:
+    """Returns the products by the number of products before them in their chain of sums."""
+    steps: list[list[Op]] = []
+    step_of: dict[Value, int] = {}
+    for op in ops:
+        if op.name == PRODUCT:
+            step = step_of.get(op.operands[2], -1) + 1
+            step_of[op.results[0]] = step
+            if step == len(steps):
+                steps.append([])
+            steps[step].append(op)
+    return tuple(map(tuple, steps))
+
+
+def _fragments(products: Iterable[Op]) -> list[Value]:
+    return [fragment for product in products for fragment in list(product.operands)[:2]]
+
+
+class _Iteration:
+    """One iteration of a loop, built anew: an op is cloned when it is needed, behind what it needs."""
+
+    def __init__(self, body: _Body, known: dict[Value, Value]) -> None:
+        self._here = set(body.ops)
+        self._values = known  # of the old loop -> of the new code
+
+    def value(self, old: Value) -> Value:
+        """Returns what an old value is here."""
+        if (
+            old not in self._values
+            and not isinstance(old.owner, ir.Block)
+            and old.owner.operation in self._here
+        ):
+            self.build(old.owner.operation)
+        return self._values.get(old, old)
+
+    def build(self, op: Op) -> None:
+        """Clones an op, unless that was done."""
+        if any(result in self._values for result in op.results):
+            return
+        operands = [self.value(each) for each in op.operands]
+        clone = op.clone().operation
+        for number, operand in enumerate(operands):
+            clone.operands[number] = operand
+        self._values.update(zip(op.results, clone.results, strict=True))
+
+    def reads(self, fragments: Iterable[Value]) -> list[Op]:
+        """Returns the accesses of memory that fragments depend on and that were not yet cloned."""
+        found: dict[Op, None] = {}
+        for fragment in fragments:
+            self._collect(fragment, found)
+        return list(found)
+
+    def _collect(self, old: Value, found: dict[Op, None]) -> None:
+        if old in self._values or isinstance(old.owner, ir.Block) or old.owner.operation not in self._here:
+            return
+        for operand in old.owner.operands:
+            self._collect(operand, found)
+        if old.owner.operation.name in MEMORY:
+            found[old.owner.operation] = None
+
+
+def _rotate(body: _Body, is_spread: bool) -> None:
+    loop = body.loop
+    low, _, stride, *initial = loop.operands
+    with loop.location, ir.InsertionPoint(loop):
+        first = _Iteration(body, dict(zip(body.arguments, [low, *initial], strict=True)))
+        starts = _read_first(body, first)
+        new = ir.Operation.create(
+            "scf.for",
+            results=[each.type for each in (*loop.results, *starts)],
+            operands=[*loop.operands, *starts],
+            attributes={name: loop.attributes[name] for name in loop.attributes},
+            regions=1,
+        )
+    kinds = [each.type for each in (*body.arguments, *starts)]
+    inside = new.regions[0].blocks.append(*kinds, arg_locs=[loop.location] * len(kinds))
+    with loop.location, ir.InsertionPoint(inside):
+        _fill(body, list(inside.arguments), stride, is_spread)
+    for old, result in zip(loop.results, new.results, strict=False):
+        old.replace_all_uses_with(result)
+    loop.erase()
+
+
+def _read_first(body: _Body, iteration: _Iteration) -> list[Value]:
+    """Waits for a tile and reads the fragments of its first step."""
+    iteration.build(body.wait)
+    iteration.build(body.barrier)
+    return [iteration.value(fragment) for fragment in body.first_fragments]
+
+
+def _fill(body: _Body, arguments: list[Value], stride: Value, is_spread: bool) -> None:
+    """Builds the body of the new loop."""
+    now = _Iteration(body, dict(zip((*body.arguments, *body.first_fragments), arguments, strict=True)))
+    *early, last = body.steps
+    for number, products in enumerate(early):
+        fragments = _fragments(body.steps[number + 1])
+        ahead = now.reads(fragments) + (list(body.copies) if number == 0 else [])
+        _build(products, [_builder(now, op) for op in ahead], now, is_spread)
+    if not early:  # the group of copies must be there before a wait counts groups
+        _build((), [_builder(now, op) for op in body.copies], now, False)
+    after = _next(body, now, arguments[0], stride)
+    after.build(body.wait)
+    after.build(body.barrier)
+    ahead = after.reads(body.first_fragments)
+    _build(last, [_builder(after, op) for op in ahead], now, is_spread)
+    carried = [after.value(fragment) for fragment in body.first_fragments]
+    create("scf.yield", [], [*map(now.value, body.yielded), *carried])
+
+
+def _next(body: _Body, now: _Iteration, counter: Value, stride: Value) -> _Iteration:
+    """Returns the iteration behind this one; sums, which no read needs, are unknown to it."""
+    sums = {product.operands[2] for product in body.steps[0]}
+    later = value("arith.addi", counter.type, counter, stride)
+    known = {body.arguments[0]: later}
+    for argument, yielded in zip(body.arguments[1:], body.yielded, strict=True):
+        if argument not in sums:
+            known[argument] = now.value(yielded)
+    return _Iteration(body, known)
+
+
+def _builder(iteration: _Iteration, op: Op) -> Build:
+    return lambda: iteration.build(op)
+
+
+def _build(products: tuple[Op, ...], ahead: list[Build], now: _Iteration, is_spread: bool) -> None:
+    """Builds products, and what is to be done ahead before them or evenly between them."""
+    share = len(products) // (len(ahead) + 1) if is_spread else 0
+    for number, product in enumerate(products if share else ()):
+        now.build(product)
+        if (number + 1) % share == 0 and ahead:
+            ahead.pop(0)()
+    for each in ahead:
+        each()
+    for product in products:
+        now.build(product)
