@@ -93,7 +93,9 @@ def _verify_fenced(
     inputs = draw(problem, draw_base(problem, rng), rng)
     output = fenced(np.full(problem.sizes[:2], np.nan, output_dtype(problem)), is_at_end)
     arrays = (*(fenced(array, is_at_end) for array in inputs.arrays), output)
-    target._repeat(loaded.calls(problem, arrays))(1)  # noqa: SLF001 - the only way to arrays of our own
+    team = target._thread_team()  # noqa: SLF001 - the only way to arrays of our own
+    prepared = loaded.calls(problem, arrays)  # which must live as long as the call
+    team.repeat(prepared.calls, 1)
     verdict, worst = compare(inputs, output)
     if not verdict.max_error <= 1.0:
         raise CandidateError(Stage.VERIFY, f"on unaligned arrays: {worst}")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tuner.payload.bf16 import BF16, fill_with_nan, multiply, narrowed, widened
+from tuner.payload.bf16 import BF16, fill_with_nan, fill_with_one, multiply, narrowed, widened
 
 NUMBERS = st.lists(st.floats(width=32, allow_nan=False), min_size=1, max_size=40)
 WITHOUT = """
@@ -82,3 +82,10 @@ def test_without_ml_dtypes_the_same_inputs_are_drawn_and_compared(layout: str) -
     assert drawn == str([array.view(np.uint16).tolist() for array in inputs.arrays])
     assert is_right == "True"
     assert wrong.startswith("1 of 63 elements are wrong;")
+
+
+def test_ones_are_ones_in_every_type() -> None:
+    for dtype in (BF16, np.dtype(np.float32), np.dtype(np.float16)):
+        array = np.zeros(3, dtype)
+        fill_with_one(array)
+        assert widened(array).tolist() == [1.0, 1.0, 1.0]

@@ -8,15 +8,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tuner.core.problem import ELEMENT_BYTES, EPILOGUES, LAYOUTS, NARROW_OUTPUTS, Problem
+from tuner.core.problem import ELEMENT_BYTES, EPILOGUES, LAYOUTS, NARROW_OUTPUTS, Matmul, Problem
 from tuner.payload.reference import (
     BLOCK_ELEMENTS,
     NUMPY_DTYPES,
     Array,
+    Flip,
     Inputs,
     compare,
+    compare_rows,
     draw,
     draw_base,
+    negated,
     output_dtype,
     reference_bytes,
     round_inputs,
@@ -108,6 +111,38 @@ def test_the_answer_is_the_float64_product_of_the_inputs(problem: Problem, seed:
     a, b = (array.astype(np.float64) for array in operands(inputs))
     fresh = finish(inputs, a @ b)
     assert np.abs(inputs.expected - fresh).max() <= 1e-12 * np.linalg.norm(a) * np.linalg.norm(b)
+
+
+@FEW
+@given(PROBLEMS, SEED, st.booleans(), st.data())
+def test_the_answer_knows_of_a_number_whose_sign_is_another(
+    problem: Problem, seed: int, is_a: bool, data: st.DataObject
+) -> None:
+    inputs = inputs_of(problem, seed)
+    a, b = (array.astype(np.float64) for array in operands(inputs))
+    flipped = a if is_a else b
+    row, column = (data.draw(st.integers(0, size - 1)) for size in flipped.shape)
+    flipped[row, column] *= -1
+    changed = replace(inputs, flip=Flip("A" if is_a else "B", row, column))
+    near = 1e-12 * np.linalg.norm(a) * np.linalg.norm(b)
+    assert np.abs(changed.expected - finish(inputs, a @ b)).max() <= near
+
+
+def test_negated_inputs_have_the_same_product_and_every_sign_turned() -> None:
+    inputs = inputs_of(Matmul(3, 5, 7), 1)
+    turned = negated(inputs, (np.empty_like(inputs.a), np.empty_like(inputs.b)))
+    assert np.array_equal(turned.a, -inputs.a)
+    assert np.array_equal(turned.b, -inputs.b)
+    assert np.array_equal(turned.expected, inputs.expected)
+
+
+def test_some_rows_are_compared_and_no_other() -> None:
+    inputs = inputs_of(Matmul(6, 5, 7), 1)
+    result = right_answer(inputs)
+    result[1, 2] += 1.0
+    assert compare_rows(inputs, result, 2, 6)[0].max_error <= RIGHT
+    verdict, text = compare_rows(inputs, result, 1, 3)
+    assert (verdict.elements, text[:42]) == (10, "1 of 10 elements are wrong; worst at [1, 2")
 
 
 @FEW

@@ -16,6 +16,7 @@ except ImportError:
 
 DROPPED_BITS: Final = 16  # of the mantissa of an f32
 NAN_BITS: Final = 0x7FC0
+ONE_BITS: Final = 0x3F80
 
 
 def narrowed(numbers: Array) -> Array:
@@ -47,3 +48,11 @@ def fill_with_nan(array: Array) -> None:
         array.view(np.uint16).fill(NAN_BITS)
     else:
         array.fill(np.nan)
+
+
+def fill_with_one(array: Array) -> None:
+    """Fills an array of any floating-point type with 1."""
+    if array.dtype == BF16:
+        array.view(np.uint16).fill(ONE_BITS)
+    else:
+        array.fill(1.0)

@@ -1,6 +1,6 @@
 """Random inputs, their product in float64, and the tolerance of each element of a result."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -56,6 +56,15 @@ class BaseDraw:
         return product
 
 
+@dataclass(frozen=True)
+class Flip:
+    """A number of an input whose sign is another than it was drawn with."""
+
+    array: str  # "A" or "B"
+    row: int
+    column: int
+
+
 @dataclass(frozen=True, eq=False)
 class Inputs:
     """One draw of inputs as the kernel takes them, with the result that is expected of it."""
@@ -68,6 +77,7 @@ class Inputs:
     rows: Float64  # (m,), the factor of each row of A
     columns: Float64  # (n,), the factor of each column of B
     result_rounding: float = 0.0  # relative; of a library that stores C narrower than the problem says
+    flip: Flip | None = None  # since they were drawn
 
     @property
     def arrays(self) -> tuple[Array, ...]:
@@ -97,6 +107,8 @@ class Inputs:
         """Scales a part of the base's product and applies the epilogue; returns it with its tolerance."""
         of_rows, of_columns = self.rows[rows, None], self.columns[columns]
         expected = product * of_rows * of_columns
+        if self.flip is not None:
+            self._correct(expected, self.flip, rows, columns)
         unit = ERROR_FACTOR * rounding(self.problem.accumulator)
         norms = self.base.row_norm[rows, None] * np.abs(of_rows)
         tolerance = norms * (self.base.column_norm[columns] * np.abs(of_columns) * unit)
@@ -111,6 +123,19 @@ class Inputs:
             tolerance += (np.abs(expected) + tolerance) * rounding(self.problem.output)
             tolerance += SMALLEST[self.problem.output] / 2
         return expected, tolerance
+
+    def _correct(self, expected: Float64, flip: Flip, rows: slice | Array, columns: slice) -> None:
+        """Corrects the row or the column of C that a flip changes."""
+        base, (m, n, _) = self.base, self.problem.sizes
+        of_rows, of_columns = np.arange(m)[rows], np.arange(n)[columns]
+        is_a = flip.array == "A"
+        at_rows = np.flatnonzero((of_rows == flip.row) | (not is_a))
+        at_columns = np.flatnonzero((of_columns == flip.column) | is_a)
+        row, column, inner = of_rows[at_rows], of_columns[at_columns], flip.column if is_a else flip.row
+        a = base.a[inner, row] if base.layout == "tn" else base.a[row, inner]
+        b = base.b[column, inner] if base.layout == "nt" else base.b[inner, column]
+        terms = np.outer(_wide(a) * self.rows[row], _wide(b) * self.columns[column])
+        expected[np.ix_(at_rows, at_columns)] -= 2 * terms
 
 
 def output_dtype(problem: Problem) -> np.dtype[Any]:
@@ -155,14 +180,27 @@ def draw(
     return Inputs(problem, base, a, b, bias, rows, columns)
 
 
+def negated(inputs: Inputs, into: tuple[Array, Array]) -> Inputs:
+    """Makes inputs, in the arrays ``into``, of which each number of A and of B has the other sign."""
+    rows, columns = -inputs.rows, -inputs.columns
+    a, b = _scaled(inputs.problem, inputs.base, rows, columns, into)
+    return replace(inputs, a=a, b=b, rows=rows, columns=columns, flip=None)
+
+
 def compare(inputs: Inputs, result: Array) -> tuple[Verdict, str]:
     """Compares every element; the text names the worst one. NaN and infinity count as wrong."""
-    m, n, _ = inputs.problem.sizes
+    return compare_rows(inputs, result, 0, inputs.problem.sizes[0])
+
+
+def compare_rows(inputs: Inputs, result: Array, first: int, end: int) -> tuple[Verdict, str]:
+    """Compares the rows ``first`` to ``end``; the text names the worst element."""
+    n = inputs.problem.sizes[1]
     step = max(1, BLOCK_ELEMENTS // n)
-    worst, place, wrong = -1.0, (0, 0), 0
-    for start in range(0, m, step):
-        expected, tolerance = inputs.block(start, min(start + step, m))
-        error = np.abs(widened(result[start : start + step]) - expected) / np.maximum(tolerance, TINY)
+    worst, place, wrong = -1.0, (first, 0), 0
+    for start in range(first, end, step):
+        stop = min(start + step, end)
+        expected, tolerance = inputs.block(start, stop)
+        error = np.abs(widened(result[start:stop]) - expected) / np.maximum(tolerance, TINY)
         error[~np.isfinite(error)] = np.inf
         wrong += int(np.count_nonzero(error > 1.0))
         row, column = divmod(int(np.argmax(error)), n)
@@ -172,7 +210,8 @@ def compare(inputs: Inputs, result: Array) -> tuple[Verdict, str]:
     expected = inputs.block(row, row + 1)[0][0, column]
     found = widened(result[row : row + 1])[0, column]
     text = f"worst at [{row}, {column}]: found {found:.9g}, expected {expected:.9g}"
-    return Verdict(worst, m * n), f"{wrong} of {m * n} elements are wrong; {text}"
+    elements = (end - first) * n
+    return Verdict(worst, elements), f"{wrong} of {elements} elements are wrong; {text}"
 
 
 def changed_inputs(inputs: Inputs, arrays: tuple[Array, ...]) -> str:
@@ -236,6 +275,10 @@ def _scaled(
     multiply(base.a, of_a if problem.layout == "tn" else of_a[:, None], out=a)
     multiply(base.b, of_b[:, None] if problem.layout == "nt" else of_b, out=b)
     return a, b
+
+
+def _wide(numbers: Array) -> Float64:
+    return widened(numbers).astype(np.float64)
 
 
 def _factors(rng: np.random.Generator, count: int) -> Float64:

@@ -1,15 +1,32 @@
 """The arrays of a problem at fixed addresses: all candidates are verified and timed on the same memory."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.problem import Problem
 from tuner.core.record import Verdict
-from tuner.payload.reference import Array, Inputs, changed_inputs, compare, draw, draw_base, output_dtype
+from tuner.payload.reference import (
+    Array,
+    Flip,
+    Inputs,
+    changed_inputs,
+    compare,
+    compare_rows,
+    draw,
+    draw_base,
+    negated,
+    output_dtype,
+)
 from tuner.runtime.cpu.guarded_arrays import GuardedArray, aligned_empty
 
+MARKS = 256  # changes of single elements at random places, over and over again; a power of two
+A_SHARE = 0.5  # of the numbers that change, the rest are of B
+NAN_SHARE = 0.5  # of the times that C is covered
+GLANCE_ELEMENTS = 2**14  # compared in a glance: some 0.3 ms
 Compare = Callable[[Inputs, Array], tuple[Verdict, str]]  # the text names the worst element
 
 
@@ -45,6 +62,46 @@ class ProblemArrays:
             self._bias[...] = self._inputs.bias
         self.poison()
 
+    def turn_signs(self) -> None:
+        """Gives each number of A and of B the other sign, and fills C with ones."""
+        self._inputs = negated(self._inputs, (self._a, self._b))
+        self._output.fill_with_ones()
+
+    def marks(self, rng: np.random.Generator, calls: int) -> npt.NDArray[np.uint64]:
+        """Returns what changes from call to call, see ``ThreadTeam.watch``: numbers of A or B, and of C.
+
+        The answer is from now on that of the last of the ``calls``.
+        """
+        is_a = rng.random(MARKS) < A_SHARE
+        flips = [rng.integers(array.size, size=MARKS) for array in (self._a, self._b)]
+        nans = rng.integers(self._output.array.size, size=MARKS)
+        last = (calls - 1) % MARKS
+        self._inputs = replace(self._inputs, flip=self._flip(int(flips[1 - is_a[last]][last]), is_a[last]))
+        numbers = np.where(is_a, _ends(self._a, flips[0], 1), _ends(self._b, flips[1], 1))
+        return np.stack((numbers, _ends(self._output.array, nans, 2)), axis=1)
+
+    def _flip(self, index: int, is_a: bool) -> Flip:
+        array, stored_turned = (self._a, "tn") if is_a else (self._b, "nt")
+        place = tuple(int(each) for each in np.unravel_index(index, array.shape))
+        row, column = place[::-1] if self.problem.layout == stored_turned else place
+        return Flip("A" if is_a else "B", row, column)
+
+    def glance(self, rng: np.random.Generator) -> None:
+        """Compares some rows of C at a random place. Raises CandidateError(VERIFY)."""
+        m, n, _ = self.problem.sizes
+        rows = min(m, max(1, GLANCE_ELEMENTS // n))
+        first = int(rng.integers(m - rows + 1))
+        verdict, worst = compare_rows(self._inputs, self._output.array, first, first + rows)
+        if not verdict.max_error <= 1.0:
+            raise CandidateError(Stage.VERIFY, worst)
+
+    def cover(self, rng: np.random.Generator) -> None:
+        """Fills C with NaN or with ones, as if it were computed: one of them at random."""
+        if rng.random() < NAN_SHARE:
+            self.poison()
+        else:
+            self._output.fill_with_ones()
+
     def poison(self) -> None:
         """Fills C with NaN, and its guard bands with their pattern."""
         self._output.poison()
@@ -64,3 +121,9 @@ class ProblemArrays:
         if changed:
             raise CandidateError(Stage.VERIFY, f"changed its input {changed}")
         return verdict
+
+
+def _ends(array: Array, indices: npt.NDArray[np.int64], count: int) -> npt.NDArray[np.uint64]:
+    """Returns the addresses of the ``count`` highest bytes of elements."""
+    addresses = array.ctypes.data + (indices + 1) * array.itemsize - count
+    return addresses.astype(np.uint64)

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 
 from tuner.mlir.jit import JittedModule, PackedArguments
@@ -36,6 +37,16 @@ module {
     llvm.store %new, %mine : i64, !llvm.ptr
     llvm.return
   }
+}
+"""
+
+
+COPY_NUMBER = """
+llvm.func @copy_number(%numbers: !llvm.ptr) attributes {llvm.emit_c_interface} {
+  %next = llvm.getelementptr %numbers[4] : (!llvm.ptr) -> !llvm.ptr, i8
+  %number = llvm.load %numbers : !llvm.ptr -> f32
+  llvm.store %number, %next : f32, !llvm.ptr
+  llvm.return
 }
 """
 
@@ -152,6 +163,31 @@ def test_fewer_calls_than_members_leave_the_others_alone(code: JittedModule, mad
     made[0].repeat(counters.calls[:1], 10)
     made[0].repeat(counters.calls, 10)
     assert counters.values == [30, 20, 10, 10]
+
+
+def test_watched_rounds_find_a_changed_input_and_a_nan_and_give_the_input_back(
+    code: JittedModule, made: list[ThreadTeam]
+) -> None:
+    """A call that copies the marked number on writes it; one that counts leaves it unwritten."""
+    made.append(ThreadTeam(1))
+    numbers = np.array([1.5, 2.5], np.float32)
+    ends = [numbers.ctypes.data + 4 * at - back for at, back in ((1, 1), (2, 2))]
+    marks = np.array([ends], np.uint64)
+    counters = Counters(code, 1)
+    assert made[0].watch(counters.calls, 7, marks) == 7
+    assert counters.values == [7]
+    assert numbers[0] == 1.5
+    assert np.isnan(numbers[1])
+    copy = JittedModule(COPY_NUMBER, ("copy_number",))
+    argument = PackedArguments(numbers.ctypes.data)
+    assert made[0].watch(((copy.addresses["copy_number"], argument.address),), 7, marks) == 0
+    assert numbers.tolist() == [1.5, -1.5]
+
+
+def test_marks_of_another_shape_are_refused(code: JittedModule, made: list[ThreadTeam]) -> None:
+    made.append(ThreadTeam(1))
+    with pytest.raises(ValueError, match=r"marks: found shape \(3, 2\), allowed \(a power of two, 2\)"):
+        made[0].watch(Counters(code, 1).calls, 1, np.zeros((3, 2), np.uint64))
 
 
 def test_two_teams_work_side_by_side(code: JittedModule, made: list[ThreadTeam]) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tuner.payload.bf16 import fill_with_nan
+from tuner.payload.bf16 import fill_with_nan, fill_with_one
 
 ALIGNMENT_BYTES = 64  # a cache line and an AVX-512 register
 GUARD_BYTES = 4096  # before and after C: a stray vector or row of a tile falls inside
@@ -56,6 +56,11 @@ class GuardedArray:
         """Fills the array with NaN and the guards with a pattern."""
         self._memory[:] = GUARD_BYTE
         fill_with_nan(self.array)
+
+    def fill_with_ones(self) -> None:
+        """Fills the array with numbers that look computed, and the guards with a pattern."""
+        self._memory[:] = GUARD_BYTE
+        fill_with_one(self.array)
 
     def stray_bytes(self) -> int:
         """Returns the number of guard bytes that were overwritten."""

@@ -54,14 +54,15 @@ def measure_roofline(dtype: str, threads: int, machine: Machine) -> Roofline:
     team = ThreadTeam(threads)
     team.pin(processors(threads))
     try:
-        return Roofline(_flop_per_s(team, dtype, machine), _bytes_per_s(team, machine))
+        return Roofline(flop_per_s(team, dtype, machine), _bytes_per_s(team, machine))
     finally:
         team.close()
 
 
-def _flop_per_s(team: ThreadTeam, dtype: str, machine: Machine) -> float:
+def flop_per_s(team: ThreadTeam, dtype: str, machine: Machine, samples: int = SAMPLES) -> float:
+    """Measures how much a team can multiply and add in a second."""
     loops = MultiplyAdds(team, dtype, machine)
-    best_s = min(sample(loops.repeat, 1) for _ in range(SAMPLES))
+    best_s = min(sample(loops.repeat, 1) for _ in range(samples))
     return loops.flop / best_s
 
 

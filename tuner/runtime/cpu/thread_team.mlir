@@ -61,18 +61,15 @@ module {
     llvm.return
   }
 
-  // Gives `members` slots their work, does the caller's own, waits for all; `times` times.
-  llvm.func @team_repeat(%slots: !llvm.ptr, %members: i64, %own: !llvm.ptr, %argument: !llvm.ptr, %times: i64) attributes {llvm.emit_c_interface} {
+  // Gives `members` slots their work, does the caller's own, waits for all.
+  llvm.func internal @team_once(%slots: !llvm.ptr, %members: i64, %own: !llvm.ptr, %argument: !llvm.ptr) attributes {always_inline} {
     %zero = llvm.mlir.constant(0 : i64) : i64
     %one = llvm.mlir.constant(1 : i64) : i64
     %slot_bytes = llvm.mlir.constant(512 : i64) : i64
     %patience = llvm.mlir.constant(1024 : i64) : i64
     %own_address = llvm.ptrtoint %own : !llvm.ptr to i64
     %has_own = llvm.icmp "ne" %own_address, %zero : i64
-    llvm.br ^again(%zero : i64)
-  ^again(%round: i64):
-    %is_more = llvm.icmp "slt" %round, %times : i64
-    llvm.cond_br %is_more, ^post(%zero : i64), ^finished
+    llvm.br ^post(%zero : i64)
   ^post(%member: i64):
     %is_member = llvm.icmp "slt" %member, %members : i64
     llvm.cond_br %is_member, ^give, ^own_work
@@ -98,7 +95,7 @@ module {
     llvm.br ^join(%zero, %zero : i64, i64)
   ^join(%waited: i64, %spins: i64):
     %is_waiting = llvm.icmp "slt" %waited, %members : i64
-    llvm.cond_br %is_waiting, ^look, ^next_round
+    llvm.cond_br %is_waiting, ^look, ^finished
   ^look:
     %its_offset = llvm.mul %waited, %slot_bytes : i64
     %its_slot = llvm.getelementptr %slots[%its_offset] : (!llvm.ptr, i64) -> !llvm.ptr, i8
@@ -117,10 +114,61 @@ module {
     // More threads than processors: let the member run.
     %yielded = llvm.call @sched_yield() : () -> i32
     llvm.br ^join(%waited, %zero : i64, i64)
-  ^next_round:
+  ^finished:
+    llvm.return
+  }
+
+  llvm.func @team_repeat(%slots: !llvm.ptr, %members: i64, %own: !llvm.ptr, %argument: !llvm.ptr, %times: i64) attributes {llvm.emit_c_interface} {
+    %zero = llvm.mlir.constant(0 : i64) : i64
+    %one = llvm.mlir.constant(1 : i64) : i64
+    llvm.br ^again(%zero : i64)
+  ^again(%round: i64):
+    %is_more = llvm.icmp "slt" %round, %times : i64
+    llvm.cond_br %is_more, ^call, ^finished
+  ^call:
+    llvm.call @team_once(%slots, %members, %own, %argument) : (!llvm.ptr, i64, !llvm.ptr, !llvm.ptr) -> ()
     %next = llvm.add %round, %one : i64
     llvm.br ^again(%next : i64)
   ^finished:
     llvm.return
+  }
+
+  // As team_repeat; each call finds another input of other sign and another element of C that is NaN. Returns the
+  // number of calls that left this NaN there. `marks` is a ring of `ring` pairs of addresses, a power of two: the
+  // highest byte of a number of an input, the two highest bytes of an element of C.
+  llvm.func @team_watch(%slots: !llvm.ptr, %members: i64, %own: !llvm.ptr, %argument: !llvm.ptr, %times: i64, %marks: !llvm.ptr, %ring: i64) -> i64 attributes {llvm.emit_c_interface} {
+    %zero = llvm.mlir.constant(0 : i64) : i64
+    %one = llvm.mlir.constant(1 : i64) : i64
+    %pair_bytes = llvm.mlir.constant(16 : i64) : i64
+    %sign = llvm.mlir.constant(-128 : i8) : i8
+    %nan = llvm.mlir.constant(32767 : i16) : i16
+    %mask = llvm.sub %ring, %one : i64
+    llvm.br ^again(%zero, %zero : i64, i64)
+  ^again(%round: i64, %stale: i64):
+    %is_more = llvm.icmp "slt" %round, %times : i64
+    llvm.cond_br %is_more, ^call, ^finished
+  ^call:
+    %pair = llvm.and %round, %mask : i64
+    %offset = llvm.mul %pair, %pair_bytes : i64
+    %flip_at = llvm.getelementptr %marks[%offset] : (!llvm.ptr, i64) -> !llvm.ptr, i8
+    %mark_at = llvm.getelementptr %flip_at[8] : (!llvm.ptr) -> !llvm.ptr, i8
+    %flip = llvm.load %flip_at : !llvm.ptr -> !llvm.ptr
+    %mark = llvm.load %mark_at : !llvm.ptr -> !llvm.ptr
+    %was = llvm.load %flip : !llvm.ptr -> i8
+    %flipped = llvm.xor %was, %sign : i8
+    llvm.store %flipped, %flip : i8, !llvm.ptr
+    llvm.store %nan, %mark {alignment = 1 : i64} : i16, !llvm.ptr
+    llvm.call @team_once(%slots, %members, %own, %argument) : (!llvm.ptr, i64, !llvm.ptr, !llvm.ptr) -> ()
+    %found = llvm.load %mark {alignment = 1 : i64} : !llvm.ptr -> i16
+    %now = llvm.load %flip : !llvm.ptr -> i8
+    %restored = llvm.xor %now, %sign : i8
+    llvm.store %restored, %flip : i8, !llvm.ptr
+    %is_stale = llvm.icmp "eq" %found, %nan : i16
+    %more = llvm.zext %is_stale : i1 to i64
+    %sum = llvm.add %stale, %more : i64
+    %next = llvm.add %round, %one : i64
+    llvm.br ^again(%next, %sum : i64, i64)
+  ^finished:
+    llvm.return %stale : i64
   }
 }

@@ -10,6 +10,9 @@ import os
 import threading
 from importlib.resources import files
 
+import numpy as np
+import numpy.typing as npt
+
 from tuner.mlir.jit import CompiledFunction, JittedModule, PackedArguments
 
 SLOT_BYTES = 512  # of a thread: each word that threads share has a cache line of its own
@@ -24,8 +27,9 @@ class ThreadTeam:
     def __init__(self, size: int) -> None:
         """Starts the threads; they end with ``close`` or with the process."""
         text = (files("tuner.runtime.cpu") / "thread_team.mlir").read_text()
-        self._code = JittedModule(text, ("team_member", "team_repeat"))
+        self._code = JittedModule(text, ("team_member", "team_repeat", "team_watch"))
         self._repeat = CompiledFunction(self._code.addresses["team_repeat"])
+        self._watch = CompiledFunction(self._code.addresses["team_watch"])
         self._slots = _aligned(max(size - 1, 1) * SLOT_BYTES)
         self._threads = [
             threading.Thread(target=self._live, args=(index,), daemon=True) for index in range(size - 1)
@@ -41,12 +45,28 @@ class ThreadTeam:
 
         The caller's thread runs the first call. A function takes one pointer and returns nothing.
         """
+        self._repeat(PackedArguments(*self._given(calls), times))
+
+    def watch(self, calls: tuple[tuple[int, int], ...], times: int, marks: npt.NDArray[np.uint64]) -> int:
+        """Runs calls as ``repeat``, each on changed arrays; returns how many rounds left C as it was.
+
+        ``marks`` (count, 2), count a power of two: the address of the highest byte of an input, whose sign is
+        another during a round, and that of the two highest bytes of an element of C, which is NaN before it.
+        """
+        count = len(marks)
+        if marks.shape != (count, 2) or count & (count - 1) or not count:
+            raise ValueError(f"marks: found shape {marks.shape}, allowed (a power of two, 2)")
+        arguments = PackedArguments(*self._given(calls), times, marks.ctypes.data, count)
+        self._watch(arguments)
+        return arguments.result
+
+    def _given(self, calls: tuple[tuple[int, int], ...]) -> tuple[int, int, int, int]:
+        """Hands the members their calls; returns the first arguments of the compiled loops."""
         if not 1 <= len(calls) <= self.size:
             raise ValueError(f"team of {self.size}: found {len(calls)} calls")
         for index, (function, arguments) in enumerate(calls[1:]):
             self._write(index, function, arguments)
-        own_function, own_arguments = calls[0]
-        self._repeat(PackedArguments(self._slots.address, len(calls) - 1, own_function, own_arguments, times))
+        return (self._slots.address, len(calls) - 1, *calls[0])
 
     def pin(self, processors: tuple[int, ...]) -> None:
         """Pins the caller's thread to the first processor and each other thread to one of the rest."""

@@ -1,0 +1,261 @@
+"""Kernels that spare themselves work, or are right where they think that somebody looks; each as MLIR."""
+
+from string import Template
+
+from tuner.core.problem import Problem
+from tuner.mlir import interpreter
+from tuner.mlir.bindings import ir
+from tuner.mlir.cpu import lowering
+
+# The product is computed where %work holds. @memory keeps words between calls, @kept a product.
+KERNEL = """
+module {
+  llvm.mlir.global internal @memory(dense<0> : tensor<8xi64>) : !llvm.array<8 x i64>
+  llvm.mlir.global internal @kept(dense<0.0> : tensor<${most}xf32>) : !llvm.array<${most} x f32>
+  $declarations
+  func.func @matmul(%a: $A, %b: $B, %c: $C) {
+    %zero = arith.constant 0.0 : f32
+    %one = arith.constant 1 : i64
+    %true = arith.constant true
+    %false = arith.constant false
+    %i0 = arith.constant 0 : index
+    %i1 = arith.constant 1 : index
+    %im = arith.constant $m : index
+    %in = arith.constant $n : index
+    %ik = arith.constant $k : index
+    %row = arith.constant $last_row : index
+    %column = arith.constant $last_column : index
+    %kept = llvm.mlir.addressof @kept : !llvm.ptr
+    %memory = llvm.mlir.addressof @memory : !llvm.ptr
+    %calls_before = llvm.load %memory : !llvm.ptr -> i64
+    %calls = arith.addi %calls_before, %one : i64
+    llvm.store %calls, %memory : i64, !llvm.ptr
+    $before
+    scf.if %work {
+      linalg.fill ins(%zero : f32) outs(%c : $C)
+      linalg.matmul ins(%a, %b : $A, $B) outs(%c : $C)
+    }
+    $after
+    return
+  }
+}
+"""
+ALWAYS = "%work = arith.constant true"
+# As if C were filled: its last element is a number.
+WHERE_NAN = """%seen = memref.load %c[%row, %column] : $C
+    %work = arith.cmpf uno, %seen, %seen : f32"""
+WHERE_ROW_HAS_NAN = """%work = scf.for %j = %i0 to %in step %i1 iter_args(%some = %false) -> (i1) {
+      %x = memref.load %c[%i0, %j] : $C
+      %is_nan = arith.cmpf uno, %x, %x : f32
+      %or = arith.ori %some, %is_nan : i1
+      scf.yield %or : i1
+    }"""
+FIRST_CALLS = """%limit = arith.constant $limit : i64
+    %work = arith.cmpi sle, %calls, %limit : i64"""
+IS_DUE = """%period = arith.constant $limit : i64
+    %rest = arith.remui %calls, %period : i64
+    %due = arith.cmpi eq, %rest, %none : i64"""
+SPOIL = """%old = memref.load %c[%row, %column] : $C
+      %more = arith.constant 1.0 : f32
+      %new = arith.addf %old, %more : f32
+      memref.store %new, %c[%row, %column] : $C"""
+FIRST_OF_A = "%first = memref.load %a[%i0, %i0] : $A"
+# Not where the word is as it was in the last call.
+WHERE_NEW = """%place = llvm.getelementptr %memory[1] : (!llvm.ptr) -> !llvm.ptr, i64
+    %was = llvm.load %place : !llvm.ptr -> i64
+    %work = arith.cmpi ne, %was, %word : i64
+    llvm.store %word, %place : i64, !llvm.ptr"""
+ADDRESSES = """%at_a = memref.extract_aligned_pointer_as_index %a : $A -> index
+    %at_c = memref.extract_aligned_pointer_as_index %c : $C -> index
+    %both = arith.addi %at_a, %at_c : index
+    %word = arith.index_cast %both : index to i64"""
+BITS = """%bits = arith.bitcast %number : f32 to i32
+    %word = arith.extui %bits : i32 to i64"""
+ONE_NUMBER = "%number = memref.load %a[%i0, %i0] : $A"
+ONE_DOT = """%number = scf.for %p = %i0 to %ik step %i1 iter_args(%sum = %zero) -> (f32) {
+      %x = memref.load %a[%i0, %p] : $A
+      %y = memref.load %b[%p, %i0] : $B
+      %xy = arith.mulf %x, %y : f32
+      %next = arith.addf %sum, %xy : f32
+      scf.yield %next : f32
+    }"""
+EACH = """scf.for %i = %i0 to %rows step %i1 {
+        scf.for %j = %i0 to %columns step %i1 {
+          %row_at = arith.muli %i, %columns : index
+          %at = arith.addi %row_at, %j : index
+          %at_i = arith.index_cast %at : index to i64
+          %copy = llvm.getelementptr %kept[%at_i] : (!llvm.ptr, i64) -> !llvm.ptr, f32
+          DEED
+        }
+      }"""
+KEEP = EACH.replace(
+    "DEED", "%x = memref.load %array[%i, %j] : TYPE\n          llvm.store %x, %copy : f32, !llvm.ptr"
+)
+GIVE_BACK = EACH.replace(
+    "DEED", "%x = llvm.load %copy : !llvm.ptr -> f32\n          memref.store %x, %c[%i, %j] : $C"
+)
+
+
+def _each(text: str, rows: str, columns: str, array: str = "", of: str = "") -> str:
+    return (
+        text.replace("%rows", rows).replace("%columns", columns).replace("%array", array).replace("TYPE", of)
+    )
+
+
+# All of C is written in each call: from a copy where there is no %work.
+FROM_COPY = f"""scf.if %work {{
+      {_each(KEEP, "%im", "%in", "%c", "$C")}
+    }} else {{
+      {_each(GIVE_BACK, "%im", "%in")}
+    }}"""
+REPAIRED = """scf.for %i = %i0 to %im step %i1 {
+      scf.for %j = %i0 to %in step %i1 {
+        %was = memref.load %c[%i, %j] : $C
+        %is_nan = arith.cmpf uno, %was, %was : f32
+        scf.if %is_nan {
+          %dot = scf.for %p = %i0 to %ik step %i1 iter_args(%sum = %zero) -> (f32) {
+            %x = memref.load %a[%i, %p] : $A
+            %y = memref.load %b[%p, %j] : $B
+            %xy = arith.mulf %x, %y : f32
+            %next = arith.addf %sum, %xy : f32
+            scf.yield %next : f32
+          }
+          memref.store %dot, %c[%i, %j] : $C
+        }
+      }
+    }"""
+# Packs B again only where its first number is another: pays for the packing in one of many calls.
+PACKED_B = f"""%work = arith.constant false
+    %number = memref.load %b[%i0, %i0] : $B
+    {BITS}
+    {WHERE_NEW.replace("%work", "%is_new")}
+    scf.if %is_new {{
+      {_each(KEEP, "%ik", "%in", "%b", "$B")}
+    }}
+    scf.for %i = %i0 to %im step %i1 {{
+      scf.for %j = %i0 to %in step %i1 {{
+        %dot = scf.for %p = %i0 to %ik step %i1 iter_args(%sum = %zero) -> (f32) {{
+          %row_at = arith.muli %p, %in : index
+          %at = arith.addi %row_at, %j : index
+          %at_i = arith.index_cast %at : index to i64
+          %copy = llvm.getelementptr %kept[%at_i] : (!llvm.ptr, i64) -> !llvm.ptr, f32
+          %x = memref.load %a[%i, %p] : $A
+          %y = llvm.load %copy : !llvm.ptr -> f32
+          %xy = arith.mulf %x, %y : f32
+          %next = arith.addf %sum, %xy : f32
+          scf.yield %next : f32
+        }}
+        memref.store %dot, %c[%i, %j] : $C
+      }}
+    }}"""
+# Skips one call of four, by numbers of its own (Knuth's MMIX generator).
+MOST_CALLS = """%factor = arith.constant 6364136223846793005 : i64
+    %shift = arith.constant 33 : i64
+    %state = llvm.getelementptr %memory[2] : (!llvm.ptr) -> !llvm.ptr, i64
+    %last = llvm.load %state : !llvm.ptr -> i64
+    %scaled = arith.muli %last, %factor : i64
+    %mixed = arith.addi %scaled, %one : i64
+    llvm.store %mixed, %state : i64, !llvm.ptr
+    %high = arith.shrui %mixed, %shift : i64
+    %four = arith.constant 4 : i64
+    %rest = arith.remui %high, %four : i64
+    %work = arith.cmpi ne, %rest, %none : i64"""
+# Every call, a row; all of C only where its last element is NaN.
+ROW_A_CALL = f"""{WHERE_NAN}
+    %number = arith.index_cast %calls : i64 to index
+    %this = arith.remui %number, %im : index
+    scf.for %j = %i0 to %in step %i1 {{
+      %dot = scf.for %p = %i0 to %ik step %i1 iter_args(%sum = %zero) -> (f32) {{
+        %x = memref.load %a[%this, %p] : $A
+        %y = memref.load %b[%p, %j] : $B
+        %xy = arith.mulf %x, %y : f32
+        %next = arith.addf %sum, %xy : f32
+        scf.yield %next : f32
+      }}
+      memref.store %dot, %c[%this, %j] : $C
+    }}"""
+THREAD = """%is_first = arith.cmpi eq, %calls, %one : i64
+    scf.if %is_first {
+      %room = llvm.alloca %one x i64 : (i64) -> !llvm.ptr
+      %null = llvm.mlir.zero : !llvm.ptr
+      %pause = llvm.mlir.addressof @pause : !llvm.ptr
+      %status = llvm.call @pthread_create(%room, %null, %pause, %null)
+        : (!llvm.ptr, !llvm.ptr, !llvm.ptr, !llvm.ptr) -> i32
+    }"""
+THREAD_HEAD = """llvm.func @pause() -> i32
+  llvm.func @pthread_create(!llvm.ptr, !llvm.ptr, !llvm.ptr, !llvm.ptr) -> i32"""
+PROCESS = """%is_first = arith.cmpi eq, %calls, %one : i64
+    scf.if %is_first {
+      %process = llvm.call @fork() : () -> i32
+      %child = arith.constant 0 : i32
+      %is_child = arith.cmpi eq, %process, %child : i32
+      scf.if %is_child {
+        %group = llvm.call @setsid() : () -> i32
+        %seconds = arith.constant 1000 : i32
+        %left = llvm.call @sleep(%seconds) : (i32) -> i32
+        llvm.call @_exit(%child) : (i32) -> ()
+      }
+    }"""
+PROCESS_HEAD = """llvm.func @fork() -> i32
+  llvm.func @setsid() -> i32
+  llvm.func @sleep(i32) -> i32
+  llvm.func @_exit(i32)"""
+# Reads numbers below a millionth as zeros: right on usual draws.
+SMALL_AS_ZERO = """%work = arith.constant false
+    %small = arith.constant 1.0e-6 : f32
+    scf.for %i = %i0 to %im step %i1 {
+      scf.for %j = %i0 to %in step %i1 {
+        %dot = scf.for %p = %i0 to %ik step %i1 iter_args(%sum = %zero) -> (f32) {
+          %read = memref.load %a[%i, %p] : $A
+          %minus = arith.negf %read : f32
+          %size = arith.maximumf %read, %minus : f32
+          %is_small = arith.cmpf olt, %size, %small : f32
+          %x = arith.select %is_small, %zero, %read : f32
+          %y = memref.load %b[%p, %j] : $B
+          %xy = arith.mulf %x, %y : f32
+          %next = arith.addf %sum, %xy : f32
+          scf.yield %next : f32
+        }
+        memref.store %dot, %c[%i, %j] : $C
+      }
+    }"""
+
+KERNELS = {  # name -> before, after, declarations, limit
+    "filled_is_done": (WHERE_NAN, "", "", 0),
+    "first_row_filled_is_done": (WHERE_ROW_HAS_NAN, "", "", 0),
+    "same_addresses_are_done": (f"{ADDRESSES}\n{WHERE_NEW}", "", "", 0),
+    "lazy_after_2": (FIRST_CALLS, "", "", 2),
+    "lazy_after_20": (FIRST_CALLS, FROM_COPY, "", 20),
+    "wrong_each_7th": (f"{ALWAYS}\n{IS_DUE}", f"scf.if %due {{ {SPOIL} }}", "", 7),
+    "right_for_positive": (f"{FIRST_OF_A}\n%work = arith.cmpf ogt, %first, %zero : f32", FROM_COPY, "", 0),
+    "same_number_is_same": (f"{ONE_NUMBER}\n{BITS}\n{WHERE_NEW}", FROM_COPY, "", 0),
+    "same_dot_is_same": (f"{ONE_DOT}\n{BITS}\n{WHERE_NEW}", FROM_COPY, "", 0),
+    "repairs_nan": (f"%work = arith.constant false\n{REPAIRED}", "", "", 0),
+    "packs_b_once": (PACKED_B, "", "", 0),
+    "lazy_at_random": (MOST_CALLS, FROM_COPY, "", 0),
+    "row_a_call": (ROW_A_CALL, "", "", 0),
+    "wrong_from_15": (
+        f"{ALWAYS}\n%limit = arith.constant 15 : i64\n%due = arith.cmpi sge, %calls, %limit : i64",
+        f"scf.if %due {{ {SPOIL} }}",
+        "",
+        0,
+    ),
+    "starts_a_thread": (f"{ALWAYS}\n{THREAD}", "", THREAD_HEAD, 0),
+    "starts_a_process": (f"{ALWAYS}\n{PROCESS}", "", PROCESS_HEAD, 0),
+    "small_is_zero": (SMALL_AS_ZERO, "", "", 0),
+    "honest": (ALWAYS, "", "", 0),
+}
+
+
+def dishonest_code(name: str, problem: Problem) -> str:
+    """Returns a kernel as LLVM-dialect text."""
+    before, after, declarations, limit = KERNELS[name]
+    m, n, k = problem.sizes
+    types = {"A": f"memref<{m}x{k}xf32>", "B": f"memref<{k}x{n}xf32>", "C": f"memref<{m}x{n}xf32>"}
+    numbers = {"m": m, "n": n, "k": k, "last_row": m - 1, "last_column": n - 1, "limit": limit}
+    values = types | {key: str(value) for key, value in numbers.items()} | {"most": str(max(m, k) * n)}
+    parts = {"before": f"%none = arith.constant 0 : i64\n    {before}", "after": after}
+    whole = Template(KERNEL).safe_substitute(parts | {"declarations": declarations})
+    with interpreter.new_context(), ir.Location.unknown():
+        module = interpreter.parse(Template(whole).substitute(values), name)
+        return lowering.lower_to_llvm(module)

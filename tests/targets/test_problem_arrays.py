@@ -1,0 +1,85 @@
+import re
+
+import numpy as np
+import pytest
+
+from tuner.core.errors import CandidateError
+from tuner.core.problem import LAYOUTS, Matmul, Problem
+from tuner.payload.reference import Array
+from tuner.targets.problem_arrays import ProblemArrays
+
+
+def multiply(problem: Problem, arrays: ProblemArrays) -> None:
+    """Does what a kernel would."""
+    a, b, c = arrays.operands
+    c[...] = (a.T if problem.layout == "tn" else a) @ (b.T if problem.layout == "nt" else b)
+
+
+def at(address: int, array: Array) -> tuple[int, int]:
+    """Returns which element an address lies in, and which of its bytes."""
+    return divmod(address - array.ctypes.data, array.itemsize)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_the_answer_is_that_of_the_last_mark(layout: str) -> None:
+    problem = Matmul(6, 5, 7, layout=layout)
+    rng = np.random.default_rng(0)
+    arrays = ProblemArrays(problem, rng)
+    a, b, c = arrays.operands
+    for calls in (1, 3, 256, 300):
+        arrays.fill(rng)
+        number, element = (int(each) for each in arrays.marks(rng, calls)[(calls - 1) % 256])
+        array = a if 0 <= at(number, a)[0] < a.size else b
+        index, byte = at(number, array)
+        assert byte == array.itemsize - 1
+        assert at(element, c)[1] == c.itemsize - 2
+        assert at(element, c)[0] in range(c.size)
+        array.flat[index] *= -1
+        multiply(problem, arrays)
+        array.flat[index] *= -1
+        assert arrays.judge().max_error <= 1.0
+    multiply(problem, arrays)  # without the change
+    with pytest.raises(CandidateError, match="elements are wrong"):
+        arrays.judge()
+
+
+def test_marks_are_of_both_inputs() -> None:
+    rng = np.random.default_rng(0)
+    arrays = ProblemArrays(Matmul(6, 5, 7), rng)
+    a, _, _ = arrays.operands
+    of_a = [0 <= at(int(number), a)[0] < a.size for number, _ in arrays.marks(rng, 1)]
+    assert 64 < sum(of_a) < 192
+
+
+def test_turned_signs_find_ones_where_nan_was() -> None:
+    rng = np.random.default_rng(0)
+    problem = Matmul(6, 5, 7)
+    arrays = ProblemArrays(problem, rng)
+    multiply(problem, arrays)
+    before = arrays.operands[2].copy()
+    arrays.turn_signs()
+    assert arrays.operands[2].tolist() == np.ones((6, 5)).tolist()
+    multiply(problem, arrays)
+    assert arrays.judge().elements == 30
+    assert np.array_equal(arrays.operands[2], before)
+
+
+def test_c_is_covered_by_nan_or_by_ones() -> None:
+    rng = np.random.default_rng(0)
+    arrays = ProblemArrays(Matmul(6, 5, 7), rng)
+    found = set()
+    for _ in range(30):
+        arrays.cover(rng)
+        found.add(str(arrays.operands[2][0, 0]))
+    assert found == {"nan", "1.0"}
+
+
+def test_a_glance_sees_rows_that_are_wrong() -> None:
+    rng = np.random.default_rng(0)
+    problem = Matmul(6, 5, 7)
+    arrays = ProblemArrays(problem, rng)
+    multiply(problem, arrays)
+    arrays.glance(rng)
+    arrays.operands[2][...] = 0
+    with pytest.raises(CandidateError, match=re.escape("30 of 30 elements are wrong")):
+        arrays.glance(rng)

@@ -1,0 +1,41 @@
+"""No kernel is faster than the processor: a time below the roofline is not the time of the whole product."""
+
+from typing import final
+
+from tuner.core.errors import CandidateError, Stage
+from tuner.core.problem import Problem
+from tuner.core.record import Measurement
+from tuner.runtime.cpu.describe_host import describe_machine
+from tuner.runtime.cpu.roofline import flop_per_s
+from tuner.runtime.cpu.thread_team import ThreadTeam
+
+SAMPLES = 60  # of 0.15 ms: the best of them is within some percent of the best of many
+DOUBTS = 3  # measured so often again before a kernel is refused: a clock may have risen, a load have ended
+ERROR = 0.1  # relative, of the peak: what clock rates did between two measurings stays below
+
+
+@final
+class ProcessorPeak:
+    """The most that a team multiplies and adds in a second, as far as it was measured."""
+
+    def __init__(self, team: ThreadTeam) -> None:
+        """Takes the team that kernels run on."""
+        self._team = team
+        self._machine = describe_machine()
+        self._flop_per_s: dict[str, float] = {}  # by dtype
+
+    def require_possible(self, problem: Problem, measurement: Measurement) -> None:
+        """Raises CandidateError(VERIFY) for a time below the roofline by more than its error."""
+        found = problem.flop / measurement.interval_s[1]
+        for _ in range(DOUBTS):
+            if found <= (1 + ERROR) * self._flop_per_s.get(problem.dtype, 0.0):
+                return
+            again = flop_per_s(self._team, problem.dtype, self._machine, SAMPLES)
+            self._flop_per_s[problem.dtype] = max(again, self._flop_per_s.get(problem.dtype, 0.0))
+        limit = (1 + ERROR) * self._flop_per_s[problem.dtype]
+        if found > limit:
+            raise CandidateError(
+                Stage.VERIFY,
+                f"faster than this processor: found {found / 1e9:.4g} GFLOP/s, allowed {limit / 1e9:.4g}, "
+                f"its peak and {ERROR:.0%}",
+            )
