@@ -4,7 +4,7 @@ import pytest
 
 from tuner.mlir import interpreter
 from tuner.mlir.bindings import ir
-from tuner.mlir.rewrite.index_terms import split_constant
+from tuner.mlir.rewrite.index_terms import split_constant, without_constant
 from tuner.mlir.rewrite.walking import walk
 
 pytestmark = pytest.mark.mlir
@@ -42,3 +42,46 @@ def test_arguments_and_constants_split_as_well() -> None:
         assert split_constant(walk(module, "arith.constant")[0].results[0]) == (None, 7)
         total = walk(module, "arith.addi")[0].results[0]
         assert split_constant(total) == (total, 0)
+
+
+@pytest.mark.parametrize(
+    ("lines", "constant", "base"),
+    [
+        (["%x = affine.apply affine_map<()[s0] -> (s0 + 8)>()[%i]"], 8, "%arg0"),
+        (["%k = arith.addi %i, %c7 : index", "%x = arith.addi %k, %c7 : index"], 14, "%arg0"),
+        (
+            ["%k = arith.addi %i, %c7 : index", "%x = affine.apply affine_map<()[s0] -> (s0 + 8)>()[%k]"],
+            15,
+            "%arg0",
+        ),
+        (["%x = arith.addi %c7, %c7 : index"], 14, "None"),
+        (["%x = arith.subi %i, %c7 : index"], 0, "arith.subi"),
+        # a constant within a product or a remainder is none of the sum
+        (
+            [
+                "%k = arith.addi %i, %c7 : index",
+                "%x = affine.apply affine_map<()[s0] -> (s0 + s0 mod 8 + 1)>()[%k]",
+            ],
+            1,
+            "affine.apply affine_map<()[s0] -> (s0 + s0 mod 8)>",
+        ),
+        (
+            ["%k = arith.addi %i, %c7 : index", "%x = affine.apply affine_map<()[s0] -> (s0 * 2)>()[%k]"],
+            0,
+            "affine.apply affine_map<()[s0] -> (s0 * 2)>",
+        ),
+    ],
+)
+def test_constants_are_added_last(lines: list[str], constant: int, base: str) -> None:
+    body = "\n".join(("%c7 = arith.constant 7 : index", *lines, '"test.use"(%x) : (index) -> ()', "return"))
+    with interpreter.new_context() as context, ir.Location.unknown():
+        context.allow_unregistered_dialects = True
+        module = interpreter.parse(f"func.func @f(%i: index) {{\n{body}\n}}", "payload")
+        use = walk(module, "test.use")[0]
+        with ir.InsertionPoint(use):
+            found, number = without_constant(use.operands[0])
+        assert number == constant
+        text = (
+            "None" if found is None else found.get_name() if isinstance(found.owner, ir.Block) else str(found)
+        )
+        assert base in text.replace("#map", "affine.apply")

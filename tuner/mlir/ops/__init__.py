@@ -7,6 +7,7 @@ from tuner.mlir.ops.dialect import ConsumingEffects, InPlaceEffects, InPlaceTran
 from tuner.mlir.ops.element_types import ElementTypesOp
 from tuner.mlir.ops.finish_stores import FinishStoresOp
 from tuner.mlir.ops.fix_transposed_a import FixTransposedAOp
+from tuner.mlir.ops.flat_copies import FlatCopiesOp
 from tuner.mlir.ops.insert_barriers import InsertBarriersOp
 from tuner.mlir.ops.merge_ldmatrix import MergeLdmatrixOp
 from tuner.mlir.ops.prefetch_fragments import PrefetchFragmentsOp
@@ -29,6 +30,7 @@ OPS = (
     ElementTypesOp,
     FinishStoresOp,
     FixTransposedAOp,
+    FlatCopiesOp,
     InsertBarriersOp,
     MergeLdmatrixOp,
     SetAsideEpilogueOp,

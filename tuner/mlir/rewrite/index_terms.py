@@ -1,8 +1,9 @@
-"""Splits index values into a symbolic base and a constant offset, to compare addresses."""
+"""Splits index values into a base and a constant offset: to compare addresses, or to add constants last."""
 
 from collections.abc import Hashable
 
 from tuner.mlir.bindings import Value, ir
+from tuner.mlir.rewrite.building import symbol, value
 
 
 def split_constant(index: Value) -> tuple[Hashable, int]:
@@ -31,3 +32,67 @@ def _split(expression: ir.AffineExpr) -> tuple[ir.AffineExpr | None, int]:
     if left is None or right is None:
         return (right if left is None else left), one + other
     return ir.AffineExpr.get_add(left, right), one + other
+
+
+def without_constant(index: Value) -> tuple[Value | None, int]:
+    """Returns (base, constant), whose sum the index is; creates the base, which is None for a constant.
+
+    Looks through ``arith.addi`` and ``affine.apply``, whose operands may be such sums themselves.
+    """
+    if isinstance(index.owner, ir.Block):
+        return index, 0
+    if index.owner.name == "arith.constant":
+        return None, int(ir.IntegerAttr(index.owner.attributes["value"]).value)
+    if index.owner.name == "arith.addi":
+        return _sum_without_constant(index)
+    if index.owner.name == "affine.apply":
+        return _apply_without_constant(index)
+    return index, 0
+
+
+def _sum_without_constant(total: Value) -> tuple[Value | None, int]:
+    (left, one), (right, other) = map(without_constant, total.owner.operands)
+    if one + other == 0:
+        return total, 0
+    if left is None or right is None:
+        return (right if left is None else left), one + other
+    return value("arith.addi", total.type, left, right), one + other
+
+
+def _apply_without_constant(applied: Value) -> tuple[Value | None, int]:
+    mapping = ir.AffineMapAttr(applied.owner.attributes["map"]).value
+    expression, constant = _split(mapping.results[0])
+    operands = list(applied.owner.operands)
+    names = [ir.AffineExpr.get_dim(number) for number in range(mapping.n_dims)]
+    names += [symbol(number) for number in range(mapping.n_symbols)]
+    for number, name in enumerate(names):
+        base, more = without_constant(operands[number])
+        if more and base is not None and expression is not None and _is_added_once(expression, name):
+            operands[number], constant = base, constant + more
+    if constant == 0:
+        return applied, 0
+    if expression is None:
+        return None, constant
+    if expression in names:
+        return operands[names.index(expression)], constant
+    kept = ir.AffineMapAttr.get(ir.AffineMap.get(mapping.n_dims, mapping.n_symbols, [expression]))
+    return value("affine.apply", applied.type, *operands, map=kept), constant
+
+
+def _is_added_once(expression: ir.AffineExpr, name: ir.AffineExpr) -> bool:
+    """Tells whether a name is a term of a sum, and in no other of its terms."""
+    terms = _terms(expression)
+    others = [each for each in terms if each != name]
+    return len(others) == len(terms) - 1 and not any(_mentions(each, name) for each in others)
+
+
+def _terms(expression: ir.AffineExpr) -> list[ir.AffineExpr]:
+    if isinstance(expression, ir.AffineAddExpr):
+        return _terms(expression.lhs) + _terms(expression.rhs)
+    return [expression]
+
+
+def _mentions(expression: ir.AffineExpr, name: ir.AffineExpr) -> bool:
+    if isinstance(expression, ir.AffineBinaryExpr):
+        return _mentions(expression.lhs, name) or _mentions(expression.rhs, name)
+    return bool(expression == name)

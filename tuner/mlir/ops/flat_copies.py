@@ -1,0 +1,145 @@
+"""``tuner.flat_copies``: an address is a stage, what the loop does not change, and a constant.
+
+Takes a function with asynchronous copies and ``nvgpu.ldmatrix`` of buffers of two or three dimensions. Gives
+them 1-D views and one index: the number of the stage times its size, plus rows and columns without their
+constants, plus the constants. The middle part is the same for all accesses of a tile that differ by constants
+alone, so LLVM keeps one pointer for all of them, and the constants become part of the instructions. Left
+alone it adds constants to rows before it multiplies those, and each copy has its own pointer of 64 bits in
+registers and additions in the loop. The stage stays outside of ``affine.apply``, or canonicalization would
+merge it with the rest.
+
+    %x = nvgpu.ldmatrix %tile[%stage, %row8, %c16] {numTiles = 4 : i32, transpose = false} : ...
+  with %row8 = %row + 8 becomes
+    %flat = memref.reinterpret_cast %tile to offset: [0], sizes: [1024], strides: [1] : ...
+    %inner = affine.apply affine_map<()[s0] -> (s0 * 32)>()[%row]
+    %outer = arith.muli %stage, %c512 : index
+    %sum = arith.addi %inner, %outer : index
+    %at = arith.addi %sum, %c272 : index
+    %x = nvgpu.ldmatrix %flat[%at] {numTiles = 4 : i32, transpose = false} : ...
+"""
+
+from collections.abc import Iterable
+
+from tuner.mlir.bindings import Attribute, Block, Op, Value, ir
+from tuner.mlir.ops.dialect import InPlaceOp
+from tuner.mlir.rewrite.building import affine, index, plus, symbol, value
+from tuner.mlir.rewrite.index_terms import without_constant
+from tuner.mlir.rewrite.walking import walk
+
+COPY, READ = "nvgpu.device_async_copy", "nvgpu.ldmatrix"
+SEGMENTS = "operandSegmentSizes"  # of a copy: target, its indices, source, its indices, elements
+
+
+class FlatCopiesOp(InPlaceOp, name="flat_copies"):
+    """Rewrites every copy and ``nvgpu.ldmatrix`` of the function.
+
+    Run behind all that changes addresses, and once common subexpressions are gone: constants are only told
+    from values that are one. The handle (a func.func) stays valid. Never fails.
+    """
+
+    def change(self, function: Op) -> str | None:
+        """Changes one function."""
+        views = _FlatViews()
+        for copy in walk(function, COPY):
+            _rewrite_copy(copy, views)
+        for read in walk(function, READ):
+            buffer, *indices = read.operands
+            with read.location, ir.InsertionPoint(read):
+                _replace(read, [views.of(buffer, read), flat_index(buffer, indices)])
+        return None
+
+
+def _rewrite_copy(copy: Op, views: "_FlatViews") -> None:
+    _, to_rank, _, from_rank, _ = ir.DenseI32ArrayAttr(copy.attributes[SEGMENTS])
+    target, *rest = copy.operands
+    into, (source, *rest) = rest[:to_rank], rest[to_rank:]
+    at, elements = rest[:from_rank], rest[from_rank:]
+    with copy.location, ir.InsertionPoint(copy):
+        places = [
+            views.of(target, copy),
+            flat_index(target, into),
+            views.of(source, copy),
+            flat_index(source, at),
+        ]
+        segments = ir.DenseI32ArrayAttr.get([1, 1, 1, 1, len(elements)])
+        _replace(copy, [*places, *elements], **{SEGMENTS: segments})
+
+
+def _replace(op: Op, operands: list[Value], **changed: Attribute) -> None:
+    """Puts an op of the same name and result in the place of an op."""
+    attributes = {name: op.attributes[name] for name in op.attributes} | changed
+    op.results[0].replace_all_uses_with(value(op.name, op.results[0].type, *operands, **attributes))
+    op.erase()
+
+
+def flat_index(buffer: Value, indices: Iterable[Value]) -> Value:
+    """Creates the distance in elements from the start of a buffer, its constant part added last."""
+    strides, _ = ir.MemRefType(buffer.type).get_strides_and_offset()
+    parts = [(*without_constant(each), stride) for each, stride in zip(indices, strides, strict=True)]
+    constant = sum(number * stride for _, number, stride in parts)
+    known = [(base, stride) for base, _, stride in parts[-2:] if base is not None]
+    stages = [(base, stride) for base, _, stride in parts[:-2] if base is not None]
+    terms = (
+        [affine(_weighted([stride for _, stride in known]), *(base for base, _ in known))] if known else []
+    )
+    kind = ir.IndexType.get()
+    terms += [value("arith.muli", kind, base, index(stride)) for base, stride in stages]
+    if not terms:
+        return index(constant)
+    whole, *others = terms
+    for each in others:
+        whole = value("arith.addi", kind, whole, each)
+    return plus(whole, constant)
+
+
+def _weighted(strides: list[int]) -> ir.AffineExpr:
+    """Returns the sum of the symbols, each times its stride."""
+    whole = symbol(0) * strides[0]
+    for number, stride in enumerate(strides[1:], 1):
+        whole = whole + symbol(number) * stride
+    return whole
+
+
+class _FlatViews:
+    """One 1-D view of each buffer: behind its definition, of an argument at the start of a launch."""
+
+    def __init__(self) -> None:
+        self._views: dict[tuple[Value, Block], Value] = {}
+
+    def of(self, buffer: Value, user: Op) -> Value:
+        """Returns the view of all elements of a buffer for one user."""
+        if not isinstance(buffer.owner, ir.Block):
+            return self._made(buffer, buffer.owner.operation.block, ir.InsertionPoint.after(buffer.owner))
+        block = _launch_block(user) or buffer.owner
+        return self._made(buffer, block, ir.InsertionPoint.at_block_begin(block))
+
+    def _made(self, buffer: Value, block: Block, point: ir.InsertionPoint) -> Value:
+        key = (buffer, block)
+        if key not in self._views:
+            with point:
+                self._views[key] = _flat_view(buffer)
+        return self._views[key]
+
+
+def _launch_block(op: Op) -> Block | None:
+    """Returns the body of the launch around an op: the kernel's arguments stay whole buffers."""
+    while op.parent is not None:
+        op = op.parent.operation
+        if op.name == "gpu.launch":
+            return op.regions[0].blocks[0]
+    return None
+
+
+def _flat_view(buffer: Value) -> Value:
+    memref = ir.MemRefType(buffer.type)
+    strides, _ = memref.get_strides_and_offset()
+    size = 1 + sum((length - 1) * stride for length, stride in zip(memref.shape, strides, strict=True))
+    return value(
+        "memref.reinterpret_cast",
+        ir.MemRefType.get([size], memref.element_type, memory_space=memref.memory_space),
+        buffer,
+        static_offsets=ir.DenseI64ArrayAttr.get([0]),
+        static_sizes=ir.DenseI64ArrayAttr.get([size]),
+        static_strides=ir.DenseI64ArrayAttr.get([1]),
+        operandSegmentSizes=ir.DenseI32ArrayAttr.get([1, 0, 0, 0]),
+    )
