@@ -81,7 +81,8 @@ INSIDE: Mapping[str, Table] = {
         "payload_checks": ("entry",),
         "aliases": ("streams",),
         "explicit_memory": ("streams",),
-        "last_use": ("aliases",),
+        "enclosing_ops": (),
+        "last_use": ("aliases", "enclosing_ops"),
         "deallocation": ("entry", "last_use"),
         "bufferize": ("copy_shared_fills", "copy_yields", "deallocation", "entry"),
         "runtime_calls": (),
@@ -90,7 +91,7 @@ INSIDE: Mapping[str, Table] = {
             *("payload_checks", "runtime_calls", "streams"),
         ),
         "on_host": ("explicit_memory", "payload_checks", "streams"),
-        "matmuls": ("read_program",),
+        "matmuls": ("aliases", "enclosing_ops", "read_program"),
         "work_to_kernels": (
             "copies_in_rows",
             "host_parallel_loops",

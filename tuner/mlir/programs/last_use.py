@@ -21,12 +21,11 @@ allocations, it becomes a copy. Rejected: memory that leaves an iteration of a l
 could free, and memory on several streams of GPUX.
 """
 
-from collections.abc import Iterator
-
 from tuner.mlir.bindings import Block, Op, Value, ir
 from tuner.mlir.effects.buffer_roots import is_buffer, roots_of
 from tuner.mlir.effects.region_dataflow import BRANCHES, last_of
 from tuner.mlir.programs.aliases import Aliases, aliases_of
+from tuner.mlir.programs.enclosing_ops import around, holder_of
 from tuner.mlir.rewrite.building import create, index, value
 from tuner.mlir.rewrite.located_error import unsupported
 from tuner.mlir.rewrite.walking import walk_where
@@ -53,14 +52,7 @@ def free_after_last_use(function: Op) -> None:
 def _allocations(function: Op) -> list[Op]:
     """Returns the allocations outside of kernels."""
     found = walk_where(function, lambda op: op.name in ALLOCATES)
-    return [op for op in found if not any(each.name == "gpu.launch" for each in _around(op))]
-
-
-def _around(op: Op) -> Iterator[Op]:
-    """Yields the ops around an op, the innermost first."""
-    while op.name != "func.func":
-        op = op.parent.operation
-        yield op
+    return [op for op in found if not any(each.name == "gpu.launch" for each in around(op))]
 
 
 def _leave_branches(function: Op) -> None:
@@ -126,7 +118,7 @@ def _behind_last_use(allocation: Op, aliases: Aliases, streams: list[Value]) -> 
     for stream in streams:
         users |= _waits_for_streams(allocation, aliases, stream)
     ops = [op.operation for op in allocation.block.operations]
-    holders = {_holder(user, allocation.block) for user in users} - {None}
+    holders = {holder_of(user, allocation.block) for user in users} - {None}
     last = max((number for number, op in enumerate(ops) if op in holders), default=ops.index(allocation))
     if aliases.has_address:
         return ops[-1]
@@ -144,11 +136,6 @@ def _waits_for_streams(allocation: Op, aliases: Aliases, own: Value) -> set[Op]:
         for use in own.uses
         if use.owner.name in ("gpux.wait", END_OF_STREAM) and use.owner.operation.block == allocation.block
     }
-
-
-def _holder(op: Op, block: Block) -> Op | None:
-    """Returns the op of a block that is, or is around, an op; None where there is none."""
-    return next((each for each in (op, *_around(op)) if each.block == block), None)
 
 
 def _block_of(each: Value) -> Block:

@@ -25,7 +25,7 @@ from tuner.mlir.cpu.jit_guards import reject_what_crashes_the_jit
 from tuner.mlir.cpu.lowering import lower_to_llvm
 from tuner.mlir.interpreter import apply_script, parse
 from tuner.mlir.programs.matmuls.find_matmuls import find_matmuls
-from tuner.mlir.programs.matmuls.replace_matmul import replace_matmul
+from tuner.mlir.programs.matmuls.replace_matmuls import Multiply, replace_matmuls
 from tuner.mlir.programs.read_program import ProgramPayload
 from tuner.mlir.rewrite.building import create, value
 from tuner.mlir.rewrite.symbols import name_of
@@ -47,15 +47,11 @@ class LinkedKernel:
 def call_kernels(payload: ProgramPayload, scripts: Mapping[Problem, Script]) -> tuple[LinkedKernel, ...]:
     """Replaces matmuls by calls, in place, of functions that ``link`` adds later. Raises CandidateError."""
     kernels: dict[Problem, LinkedKernel] = {}
-    for match in find_matmuls(payload):
-        problem = match.problem
-        if problem not in scripts:
-            continue
-        if problem not in kernels:
-            kernels[problem] = _compile(problem, scripts[problem], f"_{len(kernels)}")
-            _declare(payload.module, kernels[problem])
-        known = kernels[problem]
-        replace_matmul(match, lambda *arrays, known=known: _call(known, arrays))
+    matches = [match for match in find_matmuls(payload) if match.problem in scripts]
+    for problem in dict.fromkeys(match.problem for match in matches):
+        kernels[problem] = _compile(problem, scripts[problem], f"_{len(kernels)}")
+        _declare(payload.module, kernels[problem])
+    replace_matmuls(matches, lambda match: _multiply(kernels[match.problem]))
     return tuple(kernels.values())
 
 
@@ -103,6 +99,10 @@ def _declare(module: ir.Module, kernel: LinkedKernel) -> None:
                 },
                 regions=1,
             )
+
+
+def _multiply(kernel: LinkedKernel) -> Multiply:
+    return lambda *arrays: _call(kernel, arrays)
 
 
 def _call(kernel: LinkedKernel, arrays: tuple[Value, ...]) -> None:

@@ -24,7 +24,8 @@ from tuner.mlir.gpu.lowering import outline
 from tuner.mlir.gpu.ready_kernels import make_ready
 from tuner.mlir.interpreter import apply_script, parse
 from tuner.mlir.programs.matmuls.find_matmuls import MatmulMatch
-from tuner.mlir.programs.matmuls.replace_matmul import allocate, replace_matmul
+from tuner.mlir.programs.matmuls.packed_views import allocate
+from tuner.mlir.programs.matmuls.replace_matmuls import Multiply, replace_matmuls
 from tuner.mlir.rewrite import parallel_loops
 from tuner.mlir.rewrite.building import create, index, value
 from tuner.mlir.rewrite.launch_operands import SEGMENTS
@@ -55,8 +56,7 @@ def insert_gpu_kernels(
     for match in matches:
         if match.problem not in kernels:
             kernels[match.problem] = add_kernels(module, match.problem, scripts[match.problem], chip)
-        known = kernels[match.problem]
-        replace_matmul(match, lambda a, b, c, known=known: _launch_all(known, {"a": a, "b": b, "c": c}))  # type: ignore[misc]
+    replace_matmuls(matches, lambda match: _multiply(kernels[match.problem]))
     return tuple(one for problem, known in kernels.items() for one in _whole(problem, known))
 
 
@@ -94,6 +94,10 @@ def _whole(problem: Problem, kernels: InsertedKernels) -> tuple[MatmulKernel, ..
 def _suffix(problem: Problem) -> str:
     """Returns the suffix of a problem's kernel names, in letters that PTX allows."""
     return "_".join(part for part in (problem.shape, problem.dtype, problem.output, problem.layout) if part)
+
+
+def _multiply(kernels: InsertedKernels) -> Multiply:
+    return lambda a, b, c: _launch_all(kernels, {"a": a, "b": b, "c": c})
 
 
 def _launch_all(kernels: InsertedKernels, arrays: dict[str, Value]) -> None:
