@@ -22,9 +22,31 @@ def test_a_message_begins_with_the_file_and_the_place_in_it(reason: str, expecte
 
 @pytest.mark.parametrize("kind", [UsageError, TunerError])
 def test_errors_stay_of_their_kind(kind: type[TunerError]) -> None:
-    with pytest.raises(kind, match=r"f\.mlir:1:2: no") as caught, named_in_errors("f.mlir"):
+    with pytest.raises(kind, match=r"f\.mlir:1:2: no") as caught, named_in_errors("f.mlir", ""):
         raise kind("line 1:2: no")
     assert type(caught.value) is kind
-    with pytest.raises(CandidateError, match=r"f\.mlir: no") as failed, named_in_errors("f.mlir"):
+    with pytest.raises(CandidateError, match=r"f\.mlir: no") as failed, named_in_errors("f.mlir", ""):
         raise CandidateError(Stage.LOAD, "no")
     assert failed.value.stage is Stage.LOAD
+
+
+TEXT = """func.func @f(%x: memref<4xf32>) {
+  %v = memref.load %x[%c9] : memref<4xf32>
+  "my.op"(%v) : (f32) -> ()
+  call @g() : () -> ()
+"""
+
+
+@pytest.mark.parametrize(
+    ("reason", "expected"),
+    [
+        ("kernel k: ld (at line 2:8): out of bounds", "f.mlir:2:8: memref.load: kernel k: ld: out of bounds"),
+        ("memref.load at line 2:8: found X", "f.mlir:2:8: memref.load: found X"),  # it is named already
+        ("line 3:3: unknown", "f.mlir:3:3: my.op: unknown"),
+        ("line 4:3: no body", "f.mlir:4:3: call: no body"),
+        ("line 9:1: unknown", "f.mlir:9:1: unknown"),
+        ("line 2:3: unknown", "f.mlir:2:3: unknown"),  # a value begins there
+    ],
+)
+def test_the_operation_at_the_place_is_named(reason: str, expected: str) -> None:
+    assert in_file(reason, "f.mlir", TEXT) == expected

@@ -51,7 +51,7 @@ def compile_program(
     bound = _bound(scripts or {})
     text = payload_text(payload)
     open_device = program_support(resolved).open_device
-    with named_in_errors("payload" if text == payload else str(payload)):
+    with named_in_errors("payload" if text == payload else str(payload), text):
         code = compile_in_child(resolved, text, entry, bound, options).code
     if open_device is None:
         from tuner.runtime.programs.host_function import HostFunction

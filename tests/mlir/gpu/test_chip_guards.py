@@ -27,7 +27,8 @@ def test_an_instruction_passes_only_on_chips_that_have_it(op: str, chip: str) ->
         if chip in CASES[op]:
             chip_guards.reject_what_the_chip_lacks(module, chip_of(chip))
             return
-        with pytest.raises(CandidateError, match=rf"^nvvm\.\S+: found chip {chip}, allowed ") as failure:
+        message = rf"^nvvm\.\S+ at line .*: found chip {chip}, allowed "
+        with pytest.raises(CandidateError, match=message) as failure:
             chip_guards.reject_what_the_chip_lacks(module, chip_of(chip))
     assert failure.value.stage is Stage.COMPILE
     assert set(failure.value.reason.partition("allowed ")[2].split(", ")) == (
@@ -52,7 +53,7 @@ def test_an_operation_that_was_not_lowered_is_named(left: str, found: str) -> No
     text = f"gpu.module @m {{ llvm.func @k() {{ {left}\n llvm.return }} }}"
     with (
         parsed(text) as module,
-        pytest.raises(CandidateError, match=rf"^kernel: found {found}, allowed what lowers to NVVM$"),
+        pytest.raises(CandidateError, match=rf"^{found} at line .*: found no lowering, allowed what lowers"),
     ):
         chip_guards.reject_what_was_not_lowered(module)
 
@@ -69,7 +70,23 @@ def test_a_call_of_a_library_is_named_and_one_of_the_device_passes() -> None:
     with (
         parsed(text.format("__nv_expf")) as module,
         pytest.raises(
-            CandidateError, match=r"^kernel: found a call of __nv_expf, allowed what PTX itself has$"
+            CandidateError,
+            match=r"^llvm\.func at .*: found a call of __nv_expf, allowed what PTX itself has$",
         ),
+    ):
+        chip_guards.reject_what_was_not_lowered(module)
+
+
+def test_the_call_of_a_library_is_where_the_message_points() -> None:
+    text = """gpu.module @m {
+  llvm.func @__nv_expf(f32) -> f32
+  llvm.func @k(%x: f32) {
+    %y = llvm.call @__nv_expf(%x) : (f32) -> f32
+    llvm.return
+  }
+}"""
+    with (
+        parsed(text) as module,
+        pytest.raises(CandidateError, match=r"^llvm\.call at line 4:10: found a call"),
     ):
         chip_guards.reject_what_was_not_lowered(module)

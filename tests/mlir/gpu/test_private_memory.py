@@ -231,6 +231,6 @@ def test_a_temporary_that_is_large_and_slow_has_a_place() -> None:
     ],
 )
 def test_what_has_no_place_is_refused_in_one_line(body: str, stage: Stage, message: str) -> None:
-    with pytest.raises(CandidateError, match=f"^kernel k: {message}$") as failure:
+    with pytest.raises(CandidateError, match=rf"^kernel k: {message} \(at line \d+:\d+\)$") as failure:
         rewritten(body)
     assert failure.value.stage is stage

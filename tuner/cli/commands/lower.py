@@ -60,7 +60,7 @@ def lower(
     options = DeviceOptions(form or "streams", pinned=pinned)
     text = read_text_or_stdin(payload, "MLIR text")
     target = named_target(LOWERING_TARGET, composition_of(context), chip)
-    with named_in_errors(str(payload)):
+    with named_in_errors(str(payload), text):
         made = lower_in_child(LowerRequest(text, step, target, entry, options), LOWER_TIMEOUT_S)
     content = made.text.rstrip("\n") + "\n"
     if output is not None:

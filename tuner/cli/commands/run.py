@@ -1,5 +1,6 @@
 """``tuner run``: a whole MLIR function on a GPU, on the simulated one, or on the host."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,13 +53,15 @@ def run(context: click.Context, /, payload: Path, as_json: bool, **words: Any) -
 
     Example: tuner run payload.mlir --target simulator --trace --compare
     """
-    from tuner.programs.positions import named_in_errors
+    from tuner.programs.positions import in_file, named_in_errors
     from tuner.programs.service import run_in_child
     from tuner.text_file import read_text_or_stdin
 
-    request = _request(context, read_text_or_stdin(payload, "MLIR text"), **words)
-    with named_in_errors(str(payload)):
+    text = read_text_or_stdin(payload, "MLIR text")
+    request = _request(context, text, **words)
+    with named_in_errors(str(payload), text):
         report = run_in_child(request, RUN_TIMEOUT_S)
+    report = replace(report, reports=tuple(in_file(each, str(payload), text) for each in report.reports))
     if as_json:
         from tuner.cli.output.program_documents import run_document
 

@@ -6,9 +6,9 @@ They change nothing: one names what the chip has no instruction for, one what th
 from dataclasses import dataclass
 
 from tuner.core.chips import CHIPS, Chip
-from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Op, WalkResult, ir
-from tuner.mlir.rewrite.symbols import name_of
+from tuner.mlir.rewrite.located_error import unsupported
+from tuner.mlir.rewrite.symbols import callee_of, name_of
 from tuner.mlir.rewrite.walking import walk
 
 LOWERED = ("llvm.", "nvvm.")
@@ -47,12 +47,11 @@ REQUIREMENTS = (
 def reject_what_the_chip_lacks(module: ir.Module, chip: Chip) -> None:
     """Raises CandidateError(COMPILE) for the first operation that the chip has no instruction for."""
     unmet = [requirement for requirement in REQUIREMENTS if not requirement.allows(chip)]
-    for name in _device_operations(module):
+    for op in _device_operations(module):
         for requirement in unmet:
-            if name.startswith(requirement.prefix):
+            if op.name.startswith(requirement.prefix):
                 fitting = [other for other, limits in CHIPS.items() if requirement.allows(limits)]
-                allowed = ", ".join(fitting) or "none that is known"
-                raise CandidateError(Stage.COMPILE, f"{name}: found chip {chip.name}, allowed {allowed}")
+                raise unsupported(op, f"chip {chip.name}", ", ".join(fitting) or "none that is known")
 
 
 def reject_what_was_not_lowered(module: ir.Module) -> None:
@@ -61,31 +60,30 @@ def reject_what_was_not_lowered(module: ir.Module) -> None:
     Translation would fail too, but name only the cast of types that it leaves behind. A call of a library,
     such as libdevice for ``math.exp``, would be found by ptxas or at launch.
     """
-    missing = [name for name in _functions_without_body(module) if name not in BUILT_IN]
+    operations = _device_operations(module)
+    missing = {name_of(op): op for op in operations if op.name == "llvm.func" and _is_missing(op)}
     if missing:
-        raise CandidateError(
-            Stage.COMPILE, f"kernel: found a call of {missing[0]}, allowed what PTX itself has"
-        )
-    left = [name for name in _device_operations(module) if not name.startswith(LOWERED)]
-    named = [name for name in left if name != CAST] or left
+        calls = [op for op in operations if op.name == "llvm.call" and callee_of(op) in missing]
+        name = callee_of(calls[0]) if calls else next(iter(missing))
+        raise unsupported([*calls, missing[name]][0], f"a call of {name}", "what PTX itself has")
+    left = [op for op in operations if not op.name.startswith(LOWERED)]
+    named = [op for op in left if op.name != CAST] or left
     if named:
-        raise CandidateError(Stage.COMPILE, f"kernel: found {named[0]}, allowed what lowers to NVVM")
+        raise unsupported(named[0], "no lowering", "what lowers to NVVM")
 
 
-def _functions_without_body(module: ir.Module) -> list[str]:
-    functions = [op for holder in walk(module, "gpu.module") for op in walk(holder, "llvm.func")]
-    declared = [op for op in functions if len(op.regions[0].blocks) == 0]
-    return [name_of(op) for op in declared]
+def _is_missing(function: Op) -> bool:
+    return len(function.regions[0].blocks) == 0 and name_of(function) not in BUILT_IN
 
 
-def _device_operations(module: ir.Module) -> list[str]:
-    names: list[str] = []
+def _device_operations(module: ir.Module) -> list[Op]:
+    found: list[Op] = []
 
     def visit(op: Op) -> WalkResult:
-        names.append(op.name)
+        found.append(op)
         return WalkResult.ADVANCE
 
     for holder in walk(module, "gpu.module"):
         for op in holder.regions[0].blocks[0].operations:
             op.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
-    return names
+    return found

@@ -25,6 +25,7 @@ from tuner.mlir.gpu.shared_lifetimes import SharedMemoryLiveness
 from tuner.mlir.gpu.shared_memory_packing import AllocationRequest, align, first_fit_offsets, total_bytes
 from tuner.mlir.rewrite.building import index, value
 from tuner.mlir.rewrite.launch_operands import asked_shared_bytes, launches_of, set_shared_bytes
+from tuner.mlir.rewrite.located_error import location_of
 from tuner.mlir.rewrite.symbols import function_type, name_of
 from tuner.mlir.rewrite.type_sizes import is_row_major, is_workgroup, memref_bytes
 from tuner.mlir.rewrite.walking import walk
@@ -50,7 +51,8 @@ def use_dynamic_shared_memory(module: ir.Module, limit_bytes: int) -> tuple[Shar
         block = _rewrite(module, function)
         if block.bytes > limit_bytes:
             found = f"found {block.bytes} bytes, allowed {limit_bytes}"
-            raise CandidateError(Stage.RESOURCES, f"shared memory of {block.kernel}: {found}")
+            place = location_of(function)
+            raise CandidateError(Stage.RESOURCES, f"shared memory of {block.kernel}: {found} ({place})")
         blocks.append(block)
     return tuple(blocks)
 
@@ -133,9 +135,10 @@ def _attribution_count(function: Op) -> int:
 def _request(kernel: str, buffer: Value) -> AllocationRequest:
     memref = ir.MemRefType(buffer.type)
     if not memref.has_static_shape or not is_row_major(memref):
+        owner = buffer.owner if isinstance(buffer, ir.OpResult) else buffer.owner.owner
+        found = f"found {memref}, allowed a static shape in row-major order"
         raise CandidateError(
-            Stage.COMPILE,
-            f"shared memory of {kernel}: found {memref}, allowed a static shape in row-major order",
+            Stage.COMPILE, f"shared memory of {kernel}: {found} ({location_of(owner.operation)})"
         )
     asked = 0
     if isinstance(buffer, ir.OpResult) and "alignment" in buffer.owner.attributes:

@@ -16,6 +16,7 @@ that an iteration yields to the next, more than LIMIT_BYTES; they are errors.
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Block, Op, Value, ir
 from tuner.mlir.effects.buffer_roots import VIEWS, is_buffer, roots_of
+from tuner.mlir.rewrite.located_error import location_of
 from tuner.mlir.rewrite.symbols import name_of
 from tuner.mlir.rewrite.type_sizes import is_workgroup, memref_bytes
 from tuner.mlir.rewrite.walking import walk
@@ -56,13 +57,12 @@ def _own(function: Op, kind: str) -> list[Op]:
 def _require_small(kernel: str, allocations: list[Op]) -> None:
     for op in allocations:
         if not op.results[0].type.has_static_shape:
-            raise _unsupported(
-                kernel, f"found {op.results[0].type} allocated by each thread", "a static shape"
-            )
+            found = f"found {op.results[0].type} allocated by each thread"
+            raise _unsupported(op, kernel, found, "a static shape")
     total = sum(memref_bytes(op.results[0].type) for op in allocations)
     if total > LIMIT_BYTES:
         found = f"found {total} bytes allocated by each thread"
-        raise _unsupported(kernel, found, f"{LIMIT_BYTES}", Stage.RESOURCES)
+        raise _unsupported(allocations[0], kernel, found, f"{LIMIT_BYTES}", Stage.RESOURCES)
 
 
 def _is_in_loop(op: Op) -> bool:
@@ -82,7 +82,7 @@ def _require_no_escape_from_iteration(kernel: str, buffer: Value) -> None:
                 _require_no_escape_from_iteration(kernel, view)
         elif op.name == "scf.yield" or any(map(_is_buffer, op.results)):
             found = f"found memory of one iteration of a loop that {op.name} forwards"
-            raise _unsupported(kernel, found, "loads, stores and views")
+            raise _unsupported(op, kernel, found, "loads, stores and views")
 
 
 def _is_buffer(result: Value) -> bool:
@@ -95,7 +95,8 @@ def _drop_deallocations(kernel: str, function: Op, allocations: list[Op]) -> Non
         if is_workgroup(op.operands[0].type):
             continue  # dropped with the allocation
         if not own.issuperset(roots_of(op.operands[0])):
-            raise _unsupported(kernel, "found memref.dealloc of other memory", "what it allocated itself")
+            found = "found memref.dealloc of other memory"
+            raise _unsupported(op, kernel, found, "what it allocated itself")
         op.erase()
 
 
@@ -108,5 +109,7 @@ def _move_to_start(op: Op, block: Block) -> None:
     op.results[0].replace_all_uses_with(alloca.results[0])
 
 
-def _unsupported(kernel: str, found: str, allowed: str, stage: Stage = Stage.COMPILE) -> CandidateError:
-    return CandidateError(stage, f"kernel {kernel}: {found}, allowed {allowed}")
+def _unsupported(
+    op: Op, kernel: str, found: str, allowed: str, stage: Stage = Stage.COMPILE
+) -> CandidateError:
+    return CandidateError(stage, f"kernel {kernel}: {found}, allowed {allowed} ({location_of(op)})")
