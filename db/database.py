@@ -25,6 +25,8 @@ class Database:
         self.shown = shown  # URL for people, password hidden
         self._engine = engine
         self._writer = engine.execution_options(**{WRITES: True})
+        is_server = engine.dialect.name == "postgresql"  # SQLite's readers see one state by themselves
+        self._reader = engine.execution_options(isolation_level="REPEATABLE READ") if is_server else engine
         try:
             with told_plainly(shown):
                 bring_to_head(engine, shown)
@@ -51,7 +53,7 @@ class Database:
     @contextmanager
     def reading(self) -> Iterator[Session]:
         """Gives a session that sees one state of the database."""
-        with told_plainly(self.shown), Session(self._engine) as session:
+        with told_plainly(self.shown), Session(self._reader) as session:
             yield session
 
     @contextmanager

@@ -5,13 +5,17 @@ from sqlalchemy.orm import Session
 
 from tuner.core.record import Measurement
 from tuner.core.runs import Baseline
-from tuner.db.models import BASELINE, FINAL, MeasurementRow, RunRow
+from tuner.db.models import BASELINE, FINAL, MeasurementRow, RunRow, TrialRow
+from tuner.db.ranking import ranked_s
 from tuner.db.rows import write_measurement
 
 
 def put_final(session: Session, trial_id: int, measurement: Measurement) -> None:
     """Stores a finalist's second timing."""
     _put(session, MeasurementRow(trial_id=trial_id, kind=FINAL), measurement)
+    trial = session.get_one(TrialRow, trial_id)
+    if trial.stale is None:
+        trial.ranked_s = ranked_s(FINAL, measurement)
 
 
 def put_baseline(session: Session, run: RunRow, baseline: Baseline) -> None:

@@ -1,5 +1,6 @@
 """One database's runs and trials into another: ids change, the uuids of runs do not."""
 
+import datetime
 from collections.abc import Iterator
 from typing import Any, TypeVar, final
 
@@ -10,6 +11,7 @@ from tuner.db.interning import interned
 from tuner.db.models import ArtifactRow, Base, MeasurementRow, RunRow, ScriptRow, TrialRow
 from tuner.db.programs import artifact_row, program_of
 from tuner.db.queries import run_select
+from tuner.db.ranking import rank
 
 Row = TypeVar("Row", bound=Base)
 
@@ -28,14 +30,19 @@ OUTCOME = (
     "stage_s",
     "script_sha256",
     "artifact_sha256",
+    "stale",
 )
+PROPOSAL = ("number", "row", "strategy", "knobs", "proposed")
 
 
 @final
 class Merge:
     """One merge: a second one of the same databases adds nothing.
 
-    A run known on both sides takes the trials and outcomes that it lacks, and keeps those that it has.
+    A run known on both sides takes the trials and outcomes that it lacks. Where both have one, what is kept
+    does not depend on the side that it is on, so several databases give the same in any order: the outcome
+    that came first, of its timings again the one with the narrowest interval, the progress of the copy that
+    ran longest.
     """
 
     def __init__(self, ours: Session, theirs: Session) -> None:
@@ -61,7 +68,7 @@ class Merge:
         if run is None:
             self._runs_added += 1
             return self._added_run(their_run)
-        if (their_run.seconds or 0.0) > (run.seconds or 0.0):  # the copy that ran longer is the later one
+        if _progress(their_run) > _progress(run):
             self._take_progress(run, their_run)
         return run
 
@@ -78,38 +85,46 @@ class Merge:
 
     def _take_progress(self, run: RunRow, their_run: RunRow) -> None:
         _assign(run, their_run, PROGRESS)
-        if their_run.baseline is None:
-            return
-        if run.baseline is None:
-            run.baseline = MeasurementRow()
-        _assign(run.baseline, their_run.baseline, _names(their_run.baseline))
+        if run.baseline is not None and their_run.baseline is None:
+            self._ours.delete(run.baseline)
+        if their_run.baseline is not None:
+            run.baseline = run.baseline or MeasurementRow()
+            _assign(run.baseline, their_run.baseline, _names(their_run.baseline))
 
     def _merge_trials(self, run: RunRow, their_run: RunRow) -> None:
         known = {trial.number: trial for trial in _trials(self._ours, run)}
         for their_trial in _trials(self._theirs, their_run):
             trial = known.get(their_trial.number)
             if trial is None:
-                trial = self._added_trial(run, their_trial)
-            if trial.status is None and their_trial.status is not None:
-                self._take_outcome(trial, their_trial)
-            if trial.finished == their_trial.finished:  # the same outcome: it may have been timed again since
-                _take_measurements(trial, their_trial)
+                self._trials_added += 1
+                trial = TrialRow(run_id=run.id, stage_s=[], measurements=[])
+                self._take_trial(trial, their_trial)
+                self._ours.add(trial)
+            elif _precedence(their_trial) < _precedence(trial):
+                self._take_trial(trial, their_trial)
+            elif _precedence(their_trial) == _precedence(trial):  # since then it may have been timed again
+                trial.stale = max(filter(None, (trial.stale, their_trial.stale)), default=None)
+                _take_better_times(trial, their_trial)
+            rank(trial, trial.measurements)
             self._trials[their_trial.id] = trial
 
-    def _added_trial(self, run: RunRow, their_trial: TrialRow) -> TrialRow:
-        self._trials_added += 1
-        trial = TrialRow(run_id=run.id, stage_s=[], measurements=[])
-        _assign(trial, their_trial, ("number", "row", "strategy", "knobs", "proposed"))
-        self._ours.add(trial)
-        return trial
-
-    def _take_outcome(self, trial: TrialRow, their_trial: TrialRow) -> None:
+    def _take_trial(self, trial: TrialRow, their_trial: TrialRow) -> None:
+        """Copies a trial whole, over what may be there."""
         if their_trial.script is not None:
             interned(self._ours, ScriptRow(sha256=their_trial.script.sha256, text=their_trial.script.text))
         self._take_program(their_trial.artifact_sha256)
-        _assign(trial, their_trial, OUTCOME)
+        _assign(trial, their_trial, (*PROPOSAL, *OUTCOME))
+        trial.reused_from_id = None
         if their_trial.reused_from_id is not None:
             self._reuses.append((trial, their_trial.reused_from_id))
+        theirs = {measurement.kind: measurement for measurement in their_trial.measurements}
+        for measurement in trial.measurements:
+            if measurement.kind in theirs:
+                source = theirs.pop(measurement.kind)
+                _assign(measurement, source, _names(source))
+            else:
+                self._ours.delete(measurement)
+        trial.measurements += [_copy(measurement) for measurement in theirs.values()]
 
     def _take_program(self, sha256: str | None) -> None:
         """Copies a GPU program unless it is here; code for processors is in no database."""
@@ -126,11 +141,28 @@ def _trials(session: Session, run: RunRow) -> Iterator[TrialRow]:
     )
 
 
-def _take_measurements(trial: TrialRow, their_trial: TrialRow) -> None:
-    kinds = {measurement.kind for measurement in trial.measurements}
+def _progress(run: RunRow) -> tuple[float, str]:
+    """Returns what orders the copies of a run: how long each ran, and for want of a difference anything."""
+    return run.seconds or 0.0, repr([getattr(run, name) for name in PROGRESS])
+
+
+def _precedence(trial: TrialRow) -> tuple[bool, datetime.datetime, str]:
+    """Returns what orders the copies of a trial: the smallest is kept."""
+    return trial.status is None, trial.finished or trial.proposed, f"{trial.strategy} {trial.knobs}"
+
+
+def _take_better_times(trial: TrialRow, their_trial: TrialRow) -> None:
+    ours = {measurement.kind: measurement for measurement in trial.measurements}
     for measurement in their_trial.measurements:
-        if measurement.kind not in kinds:
+        if measurement.kind not in ours:
             trial.measurements.append(_copy(measurement))
+        elif _width(measurement) < _width(ours[measurement.kind]):
+            _assign(ours[measurement.kind], measurement, _names(measurement))
+
+
+def _width(measurement: MeasurementRow) -> tuple[float, float]:
+    """Returns the interval of a median relative to it, and the median, where that is equal."""
+    return (measurement.high_s - measurement.low_s) / measurement.median_s, measurement.median_s
 
 
 def _copy(row: Row) -> Row:

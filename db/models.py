@@ -180,7 +180,7 @@ class TrialRow(Base):
     """One proposal and what became of it; ``status`` is NULL until the outcome arrives."""
 
     __tablename__ = "trial"
-    __table_args__ = (UniqueConstraint("run_id", "number"),)
+    __table_args__ = (UniqueConstraint("run_id", "number"), sa.Index(None, "run_id", "ranked_s"))
 
     id: Mapped[int] = mapped_column(ID, primary_key=True)
     run_id: Mapped[int] = mapped_column(ForeignKey("run.id"))
@@ -200,6 +200,8 @@ class TrialRow(Base):
     script_sha256: Mapped[str | None] = mapped_column(ForeignKey("script.sha256"), index=True)
     artifact_sha256: Mapped[str | None] = mapped_column(index=True)
     reused_from_id: Mapped[int | None] = mapped_column(ForeignKey("trial.id"), index=True)
+    ranked_s: Mapped[float | None]  # tuner.db.ranking; NULL: not timed, cut short, or stale
+    stale: Mapped[str | None]  # why its time no longer holds
 
     run: Mapped[RunRow] = relationship(lazy="raise")
     script: Mapped[ScriptRow | None] = relationship(lazy="raise")

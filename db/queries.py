@@ -56,10 +56,11 @@ def run_select() -> "Select[RunRow]":
 
 def queried(query: TrialQuery) -> "AnySelect":
     """Selects what a query asks for. Raises UsageError for a word that is not known."""
-    conditions = tuple(_conditions(query))
-    chosen = trial_select().where(*conditions)
-    if query.best:
-        chosen = chosen.where(TrialRow.id.in_(_fastest(conditions)))
+    chosen = trial_select()
+    if query.best:  # no further condition: a database would look at all trials that fulfil it
+        chosen = chosen.where(TrialRow.id.in_(_fastest(query)))
+    else:
+        chosen = chosen.where(*_conditions(query))
     return chosen.order_by(*_order(query.sort)).limit(_limit(query.limit))
 
 
@@ -117,9 +118,12 @@ def _with_tables(chosen: "AnySelect") -> "AnySelect":
 
 
 def _conditions(query: TrialQuery) -> Iterator[ColumnElement[bool]]:
-    if query.status is not None and query.status not in STATUSES:
-        raise UsageError(f"status: found {query.status!r}, allowed {', '.join(STATUSES)}")
-    equal = (
+    yield from _run_conditions(query)
+    yield from _trial_conditions(query)
+
+
+def _run_conditions(query: TrialQuery) -> Iterator[ColumnElement[bool]]:
+    yield from _equal(
         (ProblemRow.operation, query.operation),
         (ProblemRow.shape, query.shape),
         (ProblemRow.dtype, query.dtype),
@@ -127,29 +131,49 @@ def _conditions(query: TrialQuery) -> Iterator[ColumnElement[bool]]:
         (ProblemRow.epilogue, query.epilogue),
         (ProblemRow.output, query.output),
         (RunRow.threads, query.threads),
+        (RunRow.id, query.run),
         (MachineRow.name, query.machine),
-        (TrialRow.strategy, query.strategy),
-        (TrialRow.status, query.status),
-        (TrialRow.run_id, query.run),
     )
-    for column, value in equal:
-        if value is not None:
-            yield column == value
     if query.target is not None:
         of_any_chip = RunRow.target.startswith(f"{query.target}:", autoescape=True)
         yield or_(RunRow.target == query.target, of_any_chip)
+
+
+def _trial_conditions(query: TrialQuery) -> Iterator[ColumnElement[bool]]:
+    if query.status is not None and query.status not in STATUSES:
+        raise UsageError(f"status: found {query.status!r}, allowed {', '.join(STATUSES)}")
+    yield from _equal((TrialRow.strategy, query.strategy), (TrialRow.status, query.status))
     if query.since is not None:
         yield TrialRow.proposed >= query.since
 
 
-def _fastest(conditions: tuple[ColumnElement[bool], ...]) -> "AnySelect":
-    """Selects the fastest trial of each group; a first timing that was cut short proves nothing."""
-    place = sa.func.row_number().over(
-        partition_by=(RunRow.problem_id, RunRow.target, RunRow.threads, MachineRow.name),
-        order_by=(BEST_S, TrialRow.id),
+def _equal(*pairs: tuple[SQLColumnExpression[Any], object]) -> Iterator[ColumnElement[bool]]:
+    return (column == value for column, value in pairs if value is not None)
+
+
+def _fastest(query: TrialQuery) -> "AnySelect":
+    """Selects the fastest trial of each group: an index gives that of a run, few are left to compare."""
+    of_run = (
+        select(TrialRow.id)
+        .where(TrialRow.run_id == RunRow.id, TrialRow.ranked_s.is_not(None), *_trial_conditions(query))
+        .order_by(TrialRow.ranked_s, TrialRow.id)
+        .limit(1)
+        .correlate(RunRow)
+        .scalar_subquery()
     )
-    is_timed = or_(Final.id.is_not(None), First.is_complete)
-    ranked = _with_tables(select(TrialRow.id, place.label("place"))).where(*conditions, is_timed).subquery()
+    runs = (
+        select(RunRow.problem_id, RunRow.target, RunRow.threads, MachineRow.name, of_run.label("fastest"))
+        .join(RunRow.problem)
+        .join(RunRow.machine)
+        .where(*_run_conditions(query))
+        .subquery()
+    )
+    trial = aliased(TrialRow)
+    place = sa.func.row_number().over(
+        partition_by=(runs.c.problem_id, runs.c.target, runs.c.threads, runs.c.name),
+        order_by=(trial.ranked_s, trial.id),
+    )
+    ranked = select(trial.id, place.label("place")).join(runs, runs.c.fastest == trial.id).subquery()
     return select(ranked.c.id).where(ranked.c.place == 1)
 
 

@@ -191,6 +191,7 @@ def trial_of(row: TrialRow, first: MeasurementRow | None, final: MeasurementRow 
         created=row.proposed,
         machine=machine_of(row.run.machine),
         threads=row.run.threads,
+        stale=row.stale or "",
     )
 
 

@@ -4,6 +4,7 @@ import datetime
 import hashlib
 import uuid
 from dataclasses import asdict
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar, final
 
@@ -24,6 +25,7 @@ from tuner.core.runs import (
     Counts,
     DatabaseInfo,
     Imported,
+    Pruned,
     ReuseKey,
     Run,
     RunSettings,
@@ -31,6 +33,7 @@ from tuner.core.runs import (
     TrialQuery,
 )
 from tuner.db import rows
+from tuner.db.backup import backup
 from tuner.db.database import Database
 from tuner.db.elsewhere import ResultsImport
 from tuner.db.interning import interned
@@ -39,6 +42,7 @@ from tuner.db.merge import Merge
 from tuner.db.models import ArtifactRow, ProblemRow, RunRow, TrialRow
 from tuner.db.pending import pending_trials
 from tuner.db.programs import artifact_row, program_of
+from tuner.db.prune import prune
 from tuner.db.queries import count_select, queried, recalled, run_select, same_code, trial_select
 from tuner.db.revision import stored_revision
 from tuner.db.trial_writes import add_outcome, add_proposal, add_script, has_run, proposal, set_seconds
@@ -59,14 +63,15 @@ class Store:
     Every method raises UsageError when the file or server refuses: full disk, lock, damage, lost connection.
     """
 
-    def __init__(self, database: Database) -> None:
-        """Takes a database; ``Store.open`` opens one."""
+    def __init__(self, database: Database, url: str) -> None:
+        """Takes a database and its address; ``Store.open`` opens one."""
         self._database = database
+        self._url = url
 
     @classmethod
     def open(cls, url: str) -> Self:
         """Opens or creates a database, upgrading an older one. Raises UsageError when it cannot."""
-        return cls(Database.open(url))
+        return cls(Database.open(url), url)
 
     def close(self) -> None:
         """Gives back every connection."""
@@ -264,6 +269,20 @@ class Store:
                 trials=session.scalar(sa.select(sa.func.count(TrialRow.id))) or 0,
                 problems=tuple(session.scalars(sa.select(ProblemRow.key).order_by(ProblemRow.key))),
             )
+
+    def mark_stale(self, trial_id: int, reason: str) -> None:
+        """Stores why the time of a trial no longer holds: it is the best of nothing from then on."""
+        with self._database.writing() as session:
+            trial = _known(session, TrialRow, trial_id)
+            trial.stale, trial.ranked_s = reason, None
+
+    def prune(self, before: datetime.datetime | None = None) -> Pruned:
+        """Deletes the trials of finished runs, begun before a moment, that no answer needs."""
+        return prune(self._database, before)
+
+    def backup(self, file: Path) -> None:
+        """Writes one state of the database to a new SQLite file, while others may write."""
+        backup(self._database, self._url, file)
 
     def merge(self, other_url: str) -> tuple[int, int]:
         """Adds another database's runs and returns (runs added, trials added); again adds nothing."""

@@ -8,6 +8,7 @@ from sqlalchemy.engine import Connection
 from tuner.core.candidate import Candidate
 from tuner.core.record import Measurement, Record
 from tuner.db.models import FIRST, Base
+from tuner.db.ranking import ranked_s
 from tuner.db.rows import measurement_columns, outcome_columns
 
 RUN, TRIAL, SCRIPT, MEASUREMENT = (
@@ -56,10 +57,12 @@ def add_script(connection: Connection, sha256: str, text: str) -> None:
 
 def add_outcome(connection: Connection, trial_id: int, record: Record, now: datetime.datetime) -> None:
     """Stores what became of a proposal; its script is stored already."""
-    connection.execute(sa.update(TRIAL).where(TRIAL.c.id == trial_id), outcome_columns(record, now))
-    if isinstance(record.outcome, Measurement):
+    timed = record.outcome if isinstance(record.outcome, Measurement) else None
+    rank = {"ranked_s": None if timed is None else ranked_s(FIRST, timed)}
+    connection.execute(sa.update(TRIAL).where(TRIAL.c.id == trial_id), outcome_columns(record, now) | rank)
+    if timed is not None:
         owner = {"trial_id": trial_id, "kind": FIRST}
-        connection.execute(sa.insert(MEASUREMENT), owner | measurement_columns(record.outcome))
+        connection.execute(sa.insert(MEASUREMENT), owner | measurement_columns(timed))
 
 
 def set_seconds(connection: Connection, run_id: int, seconds: float) -> None:

@@ -1,5 +1,6 @@
 """One database into another, of either kind."""
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -152,3 +153,67 @@ def test_a_server_is_merged_into_a_file(postgres_url: str, other: Store) -> None
         fill(server)
         assert other.merge(postgres_url) == (2, 6)
         assert told(other) == told(server)
+
+
+def continued(folder: Path, name: str, source: str) -> Store:
+    """Returns a copy of a database, to be gone on with on its own."""
+    copy = Store.open(str(folder / name))
+    copy.merge(source)
+    return copy
+
+
+@pytest.fixture(scope="module")
+def three(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str, str]:
+    """Makes three databases that begin with the same runs and went on differently."""
+    folder = tmp_path_factory.mktemp("three")
+    urls = tuple(str(folder / f"{name}.db") for name in "abc")
+    with Store.open(urls[0]) as first:
+        fill(first)
+        run = begin(first)
+        for number in range(4):
+            add(first, run, number, None)
+        first.finish_run(run, "interrupted", 1.0)
+        with continued(folder, "b.db", urls[0]) as second, continued(folder, "c.db", urls[0]) as third:
+            for place, store in enumerate((first, second, third)):
+                own = store.runs()[0].id
+                trials = store.trials(TrialQuery(run=own, sort="number"))
+                for trial in trials[: place + 2]:  # the same trials end differently
+                    store.record(
+                        trial.id, outcome(timed(0.1 * (place + 1)), f"// {place}\n"), f"// {place}\n"
+                    )
+                    store.set_final(trial.id, timed(0.2 + place))
+                (known,) = (
+                    one
+                    for one in store.trials(TrialQuery(status="measured"))
+                    if one.number == 1
+                    and one.run != own
+                    and one.record is not None
+                    and one.record.reused_from is None
+                )
+                store.set_final(known.id, replace(timed(0.3), interval_s=(0.3 - 0.01 * (3 - place), 0.31)))
+                add(store, begin(store), 0, outcome(timed(float(place + 1))))
+                if place == 1:
+                    store.set_baseline(own, Baseline("OpenBLAS", 1, timed(0.3)))
+                store.finish_run(own, "interrupted", 5.0 - place)
+    return urls  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+def test_three_databases_give_the_same_in_any_order(
+    store: Store, three: tuple[str, str, str], order: tuple[int, ...], tmp_path: Path
+) -> None:
+    with Store.open(str(tmp_path / "in_order.db")) as expected:
+        for url in three:
+            expected.merge(url)
+        for place in order:
+            store.merge(three[place])
+        assert content(store) == content(expected)
+        for place in order:
+            assert store.merge(three[place]) == (0, 0)
+        assert content(store) == content(expected)
+
+
+def content(store: Store) -> tuple[list[str], list[str]]:
+    """Returns all that a store holds, in an order of its own."""
+    runs, trials = told(store)
+    return sorted(map(repr, runs)), sorted(map(repr, trials))

@@ -1,11 +1,15 @@
 """What history asks, over SQLite and PostgreSQL alike."""
 
 import datetime
+import sqlite3
+from contextlib import closing
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from sqlalchemy.dialects import sqlite
 
 from tests.db.values import (
     MACHINE,
@@ -21,6 +25,7 @@ from tuner.core.errors import UsageError
 from tuner.core.problem import Matmul
 from tuner.core.record import Verdict
 from tuner.core.runs import TrialQuery
+from tuner.db.queries import queried
 from tuner.db.store import Store
 
 OTHER = Matmul(64, 128, 256, "f64", "nt", "bias_relu")
@@ -173,3 +178,27 @@ def test_many_trials_are_told_with_few_questions(store: Store) -> None:
     finally:
         sa.event.remove(sa.Engine, "before_cursor_execute", note)
     assert len(asked) <= 5
+
+
+def test_a_stale_time_is_the_best_of_nothing_and_stays_in_history(store: Store) -> None:
+    run = begin(store)
+    fast, slow = (add(store, run, number, outcome(timed(s))) for number, s in enumerate((0.1, 0.2)))
+    store.set_final(fast, timed(0.1))
+    store.mark_stale(fast, "fails at stage verify")
+    assert [trial.id for trial in store.trials(TrialQuery(best=True))] == [slow]
+    store.set_final(fast, timed(0.05))
+    assert [trial.id for trial in store.trials(TrialQuery(best=True))] == [slow]
+    assert store.trial(fast).stale == "fails at stage verify"
+    assert {trial.id for trial in store.trials(TrialQuery())} == {fast, slow}
+
+
+def test_the_best_of_a_shape_is_asked_of_an_index(tmp_path: Path) -> None:
+    with Store.open(str(tmp_path / "plan.db")) as store:
+        add(store, begin(store), 0, outcome(timed(0.1)))
+    with closing(sqlite3.connect(tmp_path / "plan.db")) as connection:
+        statement = queried(TrialQuery(best=True, shape="512x512x512")).compile(
+            dialect=sqlite.dialect(), compile_kwargs={"literal_binds": True}
+        )
+        plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {statement}")]
+    assert any("ix_trial_run_id_ranked_s" in step for step in plan)
+    assert not [step for step in plan if step.startswith(("SCAN trial", "SCAN measurement"))]

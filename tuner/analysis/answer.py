@@ -68,7 +68,8 @@ def answer_of(trials: tuple[StoredTrial, ...], noise: float | None) -> Answer | 
 
 
 def finalists_of(trials: tuple[StoredTrial, ...]) -> tuple[StoredTrial, ...]:
-    """Returns the trials timed again together; where none was, every measured one."""
+    """Returns the trials timed again together; where none was, all measured ones; none that is stale."""
+    trials = tuple(trial for trial in trials if not trial.stale)
     finals = tuple(trial for trial in trials if trial.final is not None)
     return finals or tuple(trial for trial in trials if trial.best_s is not None)
 

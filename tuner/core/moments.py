@@ -5,12 +5,12 @@ import datetime
 from tuner.core.errors import UsageError
 
 
-def parse_moment(text: str) -> datetime.datetime:
+def parse_moment(text: str, name: str = "since") -> datetime.datetime:
     """Reads a date or a moment, in UTC unless it says otherwise. Raises UsageError."""
     try:
         return with_zone(datetime.datetime.fromisoformat(text))
     except ValueError as error:
-        raise UsageError(f"since: found {text!r}, allowed such as 2026-01-31 or 2026-01-31T12:00") from error
+        raise UsageError(f"{name}: found {text!r}, allowed such as 2026-01-31 or 2026-01-31T12:00") from error
 
 
 def with_zone(moment: datetime.datetime) -> datetime.datetime:

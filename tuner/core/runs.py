@@ -113,6 +113,7 @@ class StoredTrial:
     created: datetime.datetime  # UTC, when it was proposed
     machine: Machine
     threads: int
+    stale: str = ""  # why its time no longer holds: an audit said so
 
     @property
     def best_s(self) -> float | None:
@@ -186,6 +187,15 @@ class Imported:
     runs: int  # that are new here
     trials: int  # of them, or of runs that came before
     known: int  # trials that were here already
+
+
+@dataclass(frozen=True)
+class Pruned:
+    """What was deleted because no answer needs it."""
+
+    trials: int
+    scripts: int
+    programs: int  # compiled ones, of GPUs
 
 
 @dataclass(frozen=True)

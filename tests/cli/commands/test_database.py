@@ -30,3 +30,31 @@ def test_merge_of_no_database_exits_with_2(tuner: Tuner) -> None:
     done = tuner("db", "merge", "none.db")
     assert done.code == 2
     assert "none.db" in done.err
+
+
+def test_prune_keeps_the_answer(tuned: Tuner) -> None:
+    before = tuned("history", "--best", "--json").json
+    done = tuned("db", "prune")
+    assert done.code == 0
+    assert done.out.startswith("deleted 12 trials, ")
+    assert tuned("history", "--best", "--json").json == before
+    assert tuned("show", "run:1", "--json").json["best"] is not None
+    assert tuned("db", "prune", "--json").json == {"trials": 0, "scripts": 0, "programs": 0}
+
+
+def test_prune_leaves_later_runs(tuned: Tuner) -> None:
+    assert (
+        tuned("db", "prune", "--before", "2001-01-01").out == "deleted 0 trials, 0 scripts and 0 programs\n"
+    )
+    done = tuned("db", "prune", "--before", "soon")
+    assert (done.code, done.out) == (2, "")
+    assert "before: found 'soon', allowed such as 2026-01-31" in done.err
+
+
+def test_backup_writes_a_new_file_only(tuned: Tuner, tmp_path: Path) -> None:
+    file = tmp_path / "copy.db"
+    done = tuned("db", "backup", str(file))
+    assert done.out.startswith(f"wrote {file}, a copy of sqlite:///")
+    assert len(Tuner(file, fakes.composition())("history", "--json").json) == 20
+    assert tuned("db", "backup", str(file)).code == 2
+    assert tuned("db", "backup", str(tmp_path / "second.db"), "--json").json["file"].endswith("second.db")

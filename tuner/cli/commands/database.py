@@ -1,5 +1,7 @@
 """``tuner db``: the results database itself."""
 
+from pathlib import Path
+
 import click
 
 from tuner.cli.options import database_option, debug_option, json_option, open_store, print_json
@@ -69,3 +71,47 @@ def merge(other: str, database: str | None, as_json: bool) -> None:
         print_json({"runs": runs, "trials": trials})
     else:
         print(f"added {count_text(runs, 'run')} and {count_text(trials, 'trial')} of {other}")
+
+
+@db.command()
+@click.option("--before", metavar="DATE", help="Only of runs begun before then, UTC: 2026-01-31.")
+@database_option
+@json_option
+@debug_option
+def prune(before: str | None, database: str | None, as_json: bool) -> None:
+    """Deletes the trials of finished runs that no answer needs.
+
+    Kept are the finalists and the fastest of each run, what was verified where nothing is timed, and what
+    other trials reuse: every best and every answer stays. Failures are tried again by later runs.
+
+    Example: tuner db prune --before 2026-01-01
+    """
+    from tuner.core.moments import parse_moment
+
+    moment = None if before is None else parse_moment(before, "before")
+    with open_store(database) as store:
+        pruned = store.prune(moment)
+    if as_json:
+        print_json({"trials": pruned.trials, "scripts": pruned.scripts, "programs": pruned.programs})
+    else:
+        parts = (count_text(pruned.scripts, "script"), count_text(pruned.programs, "program"))
+        print(f"deleted {count_text(pruned.trials, 'trial')}, {' and '.join(parts)}")
+
+
+@db.command()
+@click.argument("file", type=click.Path(path_type=Path), metavar="FILE")
+@database_option
+@json_option
+@debug_option
+def backup(file: Path, database: str | None, as_json: bool) -> None:
+    """Copies the database to a new SQLite file; runs may go on meanwhile.
+
+    Example: tuner db backup results.backup.db
+    """
+    with open_store(database) as store:
+        store.backup(file)
+        found = store.info()
+    if as_json:
+        print_json({"file": str(file), "url": found.url})
+    else:
+        print(f"wrote {file}, a copy of {found.url}")

@@ -1,5 +1,6 @@
-"""A PostgreSQL server of the distribution's package, started for the tests in a folder of its own."""
+"""A PostgreSQL server of the distribution's package, started in a folder of its own."""
 
+import importlib.util
 import os
 import pwd
 import re
@@ -10,16 +11,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
-
 PACKAGED = Path("/usr/lib/postgresql")
 START_LIMIT_S = 60
 
 
+class NoServerError(Exception):
+    """No server can be started here; the message says why."""
+
+
 @contextmanager
 def server() -> Iterator[str]:
-    """Gives the URL of a running server's database; skips with the reason where none can be."""
-    pytest.importorskip("psycopg", reason="PostgreSQL needs psycopg, the extra: postgres")
+    """Gives the URL of a running server's database. Raises NoServerError where none can be."""
+    if importlib.util.find_spec("psycopg") is None:
+        raise NoServerError("PostgreSQL needs psycopg, the extra: postgres")
     programs = _programs()
     # a socket's path may have 107 bytes: the folders of pytest are too deep
     folder = Path(tempfile.mkdtemp(prefix="pg-"))
@@ -42,9 +46,11 @@ def server() -> Iterator[str]:
 def _programs() -> Path:
     found = sorted(PACKAGED.glob("*/bin/initdb"), key=lambda path: int(re.sub(r"\D", "", path.parts[4]) or 0))
     if not found:
-        pytest.skip(f"no PostgreSQL server: found no initdb under {PACKAGED}")
+        raise NoServerError(f"no PostgreSQL server: found no initdb under {PACKAGED}")
     if os.geteuid() == 0 and (shutil.which("runuser") is None or not _has_user()):
-        pytest.skip("no PostgreSQL server: it refuses to run as root; needs runuser and the user postgres")
+        raise NoServerError(
+            "no PostgreSQL server: it refuses to run as root; needs runuser and the user postgres"
+        )
     return found[-1].parent
 
 
@@ -65,4 +71,4 @@ def _run(*words: str | Path) -> None:
     )
     if done.returncode != 0:
         reason = (done.stderr or b"see its log").decode(errors="replace").strip()
-        pytest.skip(f"no PostgreSQL server: {Path(words[0]).name} failed: {reason}")
+        raise NoServerError(f"no PostgreSQL server: {Path(words[0]).name} failed: {reason}")

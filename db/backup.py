@@ -1,0 +1,72 @@
+"""A copy of a database while others write to it: one state of it, as a SQLite file."""
+
+import contextlib
+import os
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+from tuner.core.errors import UsageError
+from tuner.db.address import FileAddress, parse_address
+from tuner.db.database import Database
+from tuner.db.error_lines import told_plainly
+from tuner.db.merge import Merge
+
+PAGES = 2000  # copied at once: writers come in between
+SIDE_FILES = ("", "-wal", "-shm", "-journal")
+
+
+def backup(database: Database, url: str, file: Path) -> None:
+    """Writes the copy whole or not at all. Raises UsageError where there is a file, or none can be."""
+    if file.exists():
+        raise UsageError(f"{file}: found a file, allowed a new one")
+    if not file.absolute().parent.is_dir():
+        raise UsageError(f"{file}: found no such directory, allowed a file in one that is there")
+    address = parse_address(url)
+    with _temporary_beside(file) as temporary:
+        if isinstance(address, FileAddress):
+            with told_plainly(database.shown):
+                _copy_pages(database, temporary)
+        else:
+            _copy_rows(database, temporary)
+        _sync(temporary)
+        try:
+            os.link(temporary, file)  # which replaces nothing
+        except OSError as error:
+            raise UsageError(f"{file}: cannot be written: {error.strerror}") from error
+
+
+def _copy_pages(database: Database, file: Path) -> None:
+    with database.connected() as connection, contextlib.closing(sqlite3.connect(file)) as copy:
+        source = connection.connection.driver_connection
+        assert isinstance(source, sqlite3.Connection)
+        source.rollback()  # the engine began a transaction; sqlite's backup takes one of its own
+        source.backup(copy, pages=PAGES)
+        copy.execute("PRAGMA journal_mode = DELETE")  # one file, which can be moved
+
+
+def _copy_rows(database: Database, file: Path) -> None:
+    copy = Database.open(str(file))
+    try:
+        with database.reading() as theirs, copy.writing() as ours:
+            Merge(ours, theirs).do()
+    finally:
+        copy.close()  # the last connection folds the log into the file
+
+
+@contextlib.contextmanager
+def _temporary_beside(file: Path) -> Iterator[Path]:
+    temporary = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        yield temporary
+    finally:
+        for suffix in SIDE_FILES:
+            Path(f"{temporary}{suffix}").unlink(missing_ok=True)
+
+
+def _sync(file: Path) -> None:
+    descriptor = os.open(file, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,99 @@
+"""Deletes trials that no answer needs: of finished runs all but what they were decided by."""
+
+import datetime
+
+import sqlalchemy as sa
+from sqlalchemy import ColumnElement, select
+from sqlalchemy.engine import Connection
+from sqlalchemy.orm import aliased
+
+from tuner.core.runs import Pruned
+from tuner.db.database import Database
+from tuner.db.models import FINAL, ArtifactRow, MeasurementRow, ResourcesRow, RunRow, ScriptRow, TrialRow
+
+AT_ONCE = 500  # ids in one question
+
+
+def prune(database: Database, before: datetime.datetime | None) -> Pruned:
+    """Deletes the trials of runs that were done before a moment, and what only they used.
+
+    Kept are a run's finalists, its fastest trial, what was verified where nothing is timed, and any trial
+    whose outcome another one reuses. One transaction per run, the latest first: those reuse earlier ones.
+    """
+    with database.connected() as connection:
+        runs = connection.scalars(_done_before(before)).all()
+    trials = 0
+    for run in runs:
+        with database.transaction() as connection:
+            trials += _prune_run(connection, run)
+    with database.transaction() as connection:
+        return Pruned(trials, *_delete_unused(connection))
+
+
+def _done_before(before: datetime.datetime | None) -> "sa.Select[int]":
+    done = select(RunRow.id).where(RunRow.status == "done").order_by(RunRow.created.desc(), RunRow.id.desc())
+    return done if before is None else done.where(RunRow.created < before)
+
+
+def _prune_run(connection: Connection, run: int) -> int:
+    """Returns how many trials of a run were deleted."""
+    doomed = set(connection.scalars(select(TrialRow.id).where(TrialRow.run_id == run, _is_not_needed(run))))
+    while reused := _reused(connection, doomed):
+        doomed -= reused
+    for ids in _parts(doomed):
+        connection.execute(sa.delete(MeasurementRow).where(MeasurementRow.trial_id.in_(ids)))
+    for ids in _parts(doomed):  # those that reuse one another are deleted together
+        reusing = TrialRow.reused_from_id
+        connection.execute(sa.update(TrialRow).where(TrialRow.id.in_(ids)).values({reusing: None}))
+    for ids in _parts(doomed):
+        connection.execute(sa.delete(TrialRow).where(TrialRow.id.in_(ids)))
+    return len(doomed)
+
+
+def _is_not_needed(run: int) -> ColumnElement[bool]:
+    fastest = (
+        select(TrialRow.id)
+        .where(TrialRow.run_id == run, TrialRow.ranked_s.is_not(None))
+        .order_by(TrialRow.ranked_s, TrialRow.id)
+        .limit(1)
+        .scalar_subquery()
+    )
+    final = select(MeasurementRow.id).where(
+        MeasurementRow.trial_id == TrialRow.id, MeasurementRow.kind == FINAL
+    )
+    is_needed = sa.or_(
+        final.exists(), TrialRow.id == sa.func.coalesce(fastest, -1), TrialRow.status == "verified"
+    )
+    return sa.not_(sa.func.coalesce(is_needed, sa.false()))
+
+
+def _reused(connection: Connection, doomed: set[int]) -> set[int]:
+    """Returns those of which a trial that stays has its outcome."""
+    found: set[int] = set()
+    for ids in _parts(doomed):
+        asked = select(TrialRow.id, TrialRow.reused_from_id).where(TrialRow.reused_from_id.in_(ids))
+        found |= {
+            int(source) for reusing, source in connection.execute(asked) if source and reusing not in doomed
+        }
+    return found
+
+
+def _parts(ids: set[int]) -> list[list[int]]:
+    ordered = sorted(ids)
+    return [ordered[start : start + AT_ONCE] for start in range(0, len(ordered), AT_ONCE)]
+
+
+def _delete_unused(connection: Connection) -> tuple[int, int]:
+    """Returns how many scripts and programs were deleted, which no trial names any more."""
+    if (
+        connection.dialect.name == "postgresql"
+    ):  # who stores a script beside us waits: its trial comes after it
+        connection.execute(sa.text("LOCK TABLE script, artifact, resources IN SHARE ROW EXCLUSIVE MODE"))
+    trial = aliased(TrialRow)
+    names_script = select(trial.id).where(trial.script_sha256 == ScriptRow.sha256).exists()
+    names_code = select(trial.id).where(trial.artifact_sha256 == ArtifactRow.sha256).exists()
+    unused = select(ArtifactRow.sha256).where(~names_code)
+    connection.execute(sa.delete(ResourcesRow).where(ResourcesRow.artifact_sha256.in_(unused)))
+    programs = connection.execute(sa.delete(ArtifactRow).where(~names_code))
+    scripts = connection.execute(sa.delete(ScriptRow).where(~names_script))
+    return scripts.rowcount, programs.rowcount

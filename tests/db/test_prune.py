@@ -1,0 +1,123 @@
+import datetime
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.db.test_merge import told
+from tests.db.test_programs import PROGRAM
+from tests.db.values import CANDIDATE, SETTINGS, TOO_WIDE, add, begin, outcome, sha256, timed
+from tuner.core.problem import Matmul
+from tuner.core.record import Verdict
+from tuner.core.runs import Pruned, TrialQuery
+from tuner.db.store import Store
+
+
+def fill(store: Store, status: str = "done") -> int:
+    """Stores a run of which two trials were timed again, and others failed, were slower or never ended."""
+    run = begin(store)
+    add(store, run, 0, outcome(TOO_WIDE, "// failed\n"), "// failed\n")
+    for number, median_s in ((1, 0.3), (2, 0.2), (3, 0.5)):
+        text = f"// {number}\n"
+        trial = add(store, run, number, outcome(timed(median_s), text, f"c{number}"), text)
+        if number < 3:
+            store.set_final(trial, timed(median_s))
+    add(store, run, 4, None)
+    store.finish_run(run, status, 5.0)
+    return run
+
+
+def numbers(store: Store, run: int) -> list[int]:
+    return [trial.number for trial in store.trials(TrialQuery(run=run, sort="number"))]
+
+
+def test_finalists_stay_and_others_go_with_their_scripts(store: Store) -> None:
+    run = fill(store)
+    before = store.trials(TrialQuery(best=True))
+    assert store.prune() == Pruned(trials=3, scripts=2, programs=0)
+    assert numbers(store, run) == [1, 2]
+    assert store.trials(TrialQuery(best=True)) == before
+    assert store.prune() == Pruned(0, 0, 0)
+
+
+def test_without_a_final_the_fastest_stays(store: Store) -> None:
+    run = begin(store)
+    for number, median_s in ((0, 0.3), (1, 0.1), (2, 0.2)):
+        add(store, run, number, outcome(timed(median_s)))
+    store.finish_run(run, "done", 1.0)
+    assert store.prune().trials == 2
+    assert numbers(store, run) == [1]
+
+
+def test_the_best_of_every_problem_stays(store: Store) -> None:
+    for size in (64, 128):
+        run = begin(store, replace(SETTINGS, problem=Matmul(size, size, size)))
+        for number in range(4):
+            add(store, run, number, outcome(timed(0.1 * (4 - number))))
+        store.finish_run(run, "done", 1.0)
+    before = store.trials(TrialQuery(best=True))
+    assert store.prune().trials == 6
+    assert store.trials(TrialQuery(best=True)) == before
+
+
+@pytest.mark.parametrize("status", ["running", "interrupted"])
+def test_runs_that_may_go_on_stay_whole(store: Store, status: str) -> None:
+    run = fill(store, status)
+    assert store.prune() == Pruned(0, 0, 0)
+    assert numbers(store, run) == [0, 1, 2, 3, 4]
+
+
+def test_later_runs_stay_whole(store: Store) -> None:
+    fill(store)
+    now = datetime.datetime.now(datetime.UTC)
+    assert store.prune(now - datetime.timedelta(days=1)).trials == 0
+    assert store.prune(now + datetime.timedelta(days=1)).trials == 3
+
+
+def test_what_is_only_verified_stays(store: Store) -> None:
+    run = begin(store)
+    add(store, run, 0, outcome(Verdict(0.5, 4)))
+    add(store, run, 1, outcome(TOO_WIDE))
+    store.finish_run(run, "done", 1.0)
+    assert store.prune().trials == 1
+    assert numbers(store, run) == [0]
+
+
+def test_an_outcome_that_stays_keeps_the_trial_that_it_is_from(store: Store) -> None:
+    source_run = begin(store)
+    slow = add(store, source_run, 0, outcome(timed(0.9), "// a\n"), "// a\n")
+    add(store, source_run, 1, outcome(timed(0.1)))
+    add(store, source_run, 2, replace(outcome(timed(0.9), "// b\n"), reused_from=slow), "// b\n")
+    store.finish_run(source_run, "done", 1.0)
+    reusing_run = begin(store)
+    add(store, reusing_run, 0, replace(outcome(timed(0.9)), reused_from=slow))
+    store.finish_run(reusing_run, "done", 1.0)
+    assert store.prune().trials == 1
+    assert numbers(store, source_run) == [0, 1]
+    (reused,) = store.trials(TrialQuery(run=reusing_run))
+    assert reused.record is not None
+    assert reused.record.reused_from == slow
+
+
+def test_programs_that_no_trial_names_go(store: Store) -> None:
+    run = begin(store)
+    for number, sha in ((0, "a0"), (1, "a1")):
+        trial = store.propose(run, number, 0, CANDIDATE)
+        record = replace(outcome(timed(0.5 - 0.1 * number), artifact=sha), program=PROGRAM)
+        store.record(trial, record, "module attributes {transform.with_named_sequence} {}\n")
+    store.finish_run(run, "done", 1.0)
+    assert store.prune() == Pruned(trials=1, scripts=0, programs=1)
+    (kept,) = store.trials(TrialQuery())
+    assert store.program(kept.id) == PROGRAM
+
+
+def test_a_pruned_database_takes_back_what_it_lost_by_a_merge(store: Store, tmp_path: Path) -> None:
+    fill(store)
+    with Store.open(f"{tmp_path}/whole.db") as whole:
+        fill(whole)
+        store.merge(f"{tmp_path}/whole.db")
+        before = told(store)
+        store.prune()
+        store.merge(f"{tmp_path}/whole.db")
+        assert len(told(store)[1]) == len(before[1]) - 3  # of our own run
+    assert sha256("// 3\n") in {t.record.script_sha256 for t in store.trials(TrialQuery()) if t.record}
