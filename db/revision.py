@@ -65,8 +65,9 @@ def upgrade(connection: Connection) -> None:
 
 
 def _revision_to_upgrade(connection: Connection, shown: str) -> str | None:
+    tables = set(sa.inspect(connection).get_table_names())  # first: another process may be making both
     revision = stored_revision(connection)
-    if revision is None and set(sa.inspect(connection).get_table_names()) - {VERSION_TABLE}:
+    if revision is None and tables - {VERSION_TABLE}:
         raise UsageError(
             f"database {shown}: found tables of another program, allowed ours or an empty database"
         )

@@ -234,3 +234,19 @@ def test_taking_back_the_second_revision_keeps_the_trials_of_processors(url: str
         command.downgrade(settings, "0001")
     with Store.open(url) as store:
         assert [trial.record for trial in store.trials(TrialQuery())] == [outcome(timed(0.5))]
+
+
+def test_a_database_that_another_process_makes_meanwhile_is_ours(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look = revision.stored_revision
+
+    def look_and_be_late(connection: sa.Connection) -> str | None:
+        found = look(connection)
+        monkeypatch.undo()
+        Store.open(url).close()
+        return found
+
+    monkeypatch.setattr(revision, "stored_revision", look_and_be_late)
+    with Store.open(url) as store:
+        assert store.info().revision == revision.REVISIONS[-1]
