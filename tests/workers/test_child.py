@@ -26,7 +26,7 @@ def test_a_child_imports_nothing_heavy_before_its_service() -> None:
 
 def test_a_child_whose_parent_is_gone_already_ends() -> None:
     read_fd, write_fd = os.pipe()
-    arguments = [str(read_fd), str(write_fd), "1"]  # process 1 is not its parent
+    arguments = [str(read_fd), str(write_fd), "1", "token"]  # process 1 is not its parent
     child = subprocess.Popen(
         [sys.executable, "-m", "tuner.workers.child", *arguments], pass_fds=(read_fd, write_fd)
     )
@@ -38,7 +38,7 @@ def test_a_child_whose_parent_is_gone_already_ends() -> None:
 def test_a_child_ends_when_the_parent_closes_the_pipe() -> None:
     to_child, from_parent = os.pipe()
     to_parent, from_child = os.pipe()
-    arguments = [str(to_child), str(from_child), str(os.getpid())]
+    arguments = [str(to_child), str(from_child), str(os.getpid()), "token"]
     child = subprocess.Popen(
         [sys.executable, "-m", "tuner.workers.child", *arguments],
         pass_fds=(to_child, from_child),

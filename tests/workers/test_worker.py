@@ -3,6 +3,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -61,6 +62,15 @@ class Echo:
                 continue
         time.sleep(1000)
 
+    def spawn(self) -> int:
+        """Starts a process that leaves the session, as a daemon does; returns its id."""
+        process = os.fork()
+        if process == 0:
+            os.setsid()
+            time.sleep(1000)
+            os._exit(0)
+        return process
+
     def die_later(self) -> None:
         threading.Timer(0.05, os._exit, (4,)).start()
 
@@ -71,6 +81,27 @@ class Refusing:
     def __init__(self, announce: Callable[[str], None]) -> None:
         os.write(2, b"LLVM ERROR: no such processor\n")
         os.abort()
+
+
+class Mortal(Echo):
+    """Is built once; the next so many that are built are killed, as by a machine short of memory."""
+
+    def __init__(self, announce: Callable[[str], None], log: str, deaths: int) -> None:
+        super().__init__(announce)
+        built = Path(log).read_text() if Path(log).exists() else ""
+        Path(log).write_text(f"{built}.")
+        if 1 <= len(built) <= deaths:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def stand_still_once(self, log: str) -> str:
+        """Is stopped by a signal in the first call."""
+        if not Path(log).exists():
+            Path(log).write_text("stopped")
+            os.kill(os.getpid(), signal.SIGSTOP)
+        return "done"
+
+    def stand_still(self) -> None:
+        os.kill(os.getpid(), signal.SIGSTOP)
 
 
 class Broken:
@@ -215,6 +246,49 @@ def test_a_child_that_starts_for_ever_is_given_up() -> None:
     now[0] = 61.0
     with pytest.raises(TunerError, match=r"^slow worker did not start: timed out after 60 s$"):
         worker.poll()
+
+
+def mortal(tmp_path: Path, deaths: int) -> Worker:
+    factory = Factory("tests.workers.test_worker:Mortal", (str(tmp_path / "log"), deaths))
+    return Worker(ServiceSpec("echo", factory), memory_bytes=1 << 30)
+
+
+def test_a_child_killed_twice_while_it_restarts_serves_the_call_the_third_time(
+    tmp_path: Path,
+) -> None:
+    worker = mortal(tmp_path, 2)
+    call(worker, "die", signal.SIGKILL)
+    assert call(worker, "echo", 1).value == 1
+    assert (tmp_path / "log").read_text() == "...."
+    worker.kill()
+
+
+def test_a_child_killed_three_times_while_it_restarts_costs_that_call_only(tmp_path: Path) -> None:
+    worker = mortal(tmp_path, 3)
+    call(worker, "die", signal.SIGKILL)
+    reason = "echo worker did not start: killed by SIGKILL, 3 attempts"
+    assert call(worker, "echo", 1).value == Failure(Stage.LOAD, reason)
+    assert call(worker, "echo", 2).value == 2
+    worker.kill()
+
+
+def test_a_stopped_child_charges_no_innocent_call(tmp_path: Path) -> None:
+    worker = mortal(tmp_path, 0)
+    assert call(worker, "stand_still_once", str(tmp_path / "stopped"), timeout_s=60.0).value == "done"
+    worker.kill()
+
+
+def test_a_call_that_stops_its_child_each_time_fails(tmp_path: Path) -> None:
+    worker = mortal(tmp_path, 0)
+    failure = call(worker, "stand_still", timeout_s=60.0).value
+    assert failure == Failure(Stage.LOAD, "stopped by a signal, 3 attempts")
+    worker.kill()
+
+
+def test_a_process_that_a_call_leaves_behind_is_ended_and_is_its_failure(worker: Worker) -> None:
+    reason = "started 1 processes that go on after it returned"
+    assert call(worker, "spawn").value == Failure(Stage.RUN, reason)
+    assert call(worker, "echo", 1).value == 1
 
 
 def test_a_busy_worker_takes_no_second_call(worker: Worker) -> None:

@@ -1,4 +1,4 @@
-"""The child process: ``python -m tuner.workers.child FD_IN FD_OUT PARENT_PID`` serves calls one by one.
+"""The child process: ``python -m tuner.workers.child FD_IN FD_OUT PARENT_PID TOKEN`` serves calls one by one.
 
 Only what the service's factory imports is imported here: a child that needs no compiler starts in 0.1 s.
 """
@@ -11,7 +11,7 @@ import signal
 import sys
 import traceback
 
-from tuner.core.errors import CandidateError, TunerError
+from tuner.core.errors import CandidateError, Failure, Stage, TunerError
 from tuner.workers.protocol import (
     CallRequest,
     Event,
@@ -24,8 +24,10 @@ from tuner.workers.protocol import (
     ServiceSpec,
     encode,
 )
+from tuner.workers.started_processes import end_all, has_children
 
 PR_SET_PDEATHSIG = 1  # prctl(2)
+PR_SET_CHILD_SUBREAPER = 36
 CHUNK_BYTES = 1 << 16  # of a read; a pipe holds as many
 
 
@@ -59,7 +61,7 @@ class Channel:
             raise TypeError(f"parent answered {type(answer).__name__} to an Event, allowed GoAhead")
 
 
-def main(fd_in: int, fd_out: int, parent_pid: int) -> None:
+def main(fd_in: int, fd_out: int, parent_pid: int, token: str) -> None:
     """Builds the service that the parent asks for and serves it until the parent closes the pipe."""
     _die_with(parent_pid)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's
@@ -74,10 +76,10 @@ def main(fd_in: int, fd_out: int, parent_pid: int) -> None:
         channel.send(_defect(error))
         return
     channel.send(Ready())
-    serve(channel, service)
+    serve(channel, service, token)
 
 
-def serve(channel: Channel, service: object) -> None:
+def serve(channel: Channel, service: object, token: str) -> None:
     """Answers requests in turn; no exception of a call ends it."""
     while True:
         try:
@@ -85,16 +87,23 @@ def serve(channel: Channel, service: object) -> None:
         except EOFError:
             return
         assert isinstance(request, CallRequest)
-        _answer(channel, service, request)
+        _answer(channel, service, request, token)
 
 
-def _answer(channel: Channel, service: object, request: CallRequest) -> None:
+def _answer(channel: Channel, service: object, request: CallRequest, token: str) -> None:
     try:
-        channel.send(Reply(getattr(service, request.method)(*request.args)))
+        value = getattr(service, request.method)(*request.args)
+        channel.send(Reply(_left_behind(token) or value))
     except CandidateError as error:
-        channel.send(Reply(error.failure))
+        channel.send(Reply(_left_behind(token) or error.failure))
     except BaseException as error:  # noqa: BLE001 - SystemExit too: one odd candidate is only a Failure
         channel.send(_defect(error))
+
+
+def _left_behind(token: str) -> Failure | None:
+    """Ends the processes that a call started and left; those of a child that we started are none of them."""
+    ended = end_all(os.getpid(), token) if has_children() else 0
+    return Failure(Stage.RUN, f"started {ended} processes that go on after it returned") if ended else None
 
 
 def _defect(error: BaseException) -> ServiceDefect:
@@ -106,8 +115,10 @@ def _defect(error: BaseException) -> ServiceDefect:
 
 def _die_with(parent_pid: int) -> None:
     """Ends this process when the parent's thread that started it ends, kill -9 included."""
-    if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL) != 0:
+    prctl = ctypes.CDLL(None, use_errno=True).prctl
+    if prctl(PR_SET_PDEATHSIG, signal.SIGKILL) != 0:
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_PDEATHSIG)")
+    prctl(PR_SET_CHILD_SUBREAPER, 1)  # what a candidate starts stays below this process, orphaned or not
     if os.getppid() != parent_pid:  # it ended before the call
         os.kill(os.getpid(), signal.SIGKILL)
     with contextlib.suppress(OSError):  # a preference, and not writable in every container
@@ -115,4 +126,4 @@ def _die_with(parent_pid: int) -> None:
 
 
 if __name__ == "__main__":
-    main(*(int(argument) for argument in sys.argv[1:4]))
+    main(int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), sys.argv[4])

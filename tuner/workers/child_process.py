@@ -10,10 +10,12 @@ import subprocess
 import sys
 import tempfile
 import time
+import uuid
 from collections.abc import Iterable
 from pathlib import Path
 
 from tuner.workers.protocol import Inbox, Message, ServiceSpec, encode
+from tuner.workers.started_processes import VARIABLE, end_all, state_of
 
 CHUNK_BYTES = 1 << 16  # of a read; a pipe holds as many
 TAIL_BYTES = 1 << 16  # of the output looked at: LLVM prints its error before a dump of the DAG
@@ -37,7 +39,8 @@ class ChildProcess:
         self._outbox = bytearray()
         self._is_silent = False  # its end of the pipe is closed
         try:
-            self._process = _spawn(spec, child_in, child_out, self._output.fileno())
+            self._token = uuid.uuid4().hex
+            self._process = _spawn(spec, self._token, child_in, child_out, self._output.fileno())
         finally:
             os.close(child_in)
             os.close(child_out)
@@ -87,6 +90,11 @@ class ChildProcess:
         except (OSError, IndexError):  # it is ending
             return 0
 
+    @property
+    def is_stopped(self) -> bool:
+        """Tells whether a signal stopped the child, ours or anybody's."""
+        return state_of(self.pid) == "T"
+
     def stop(self) -> None:
         """Stops the whole group and returns when it stands still."""
         self._signal(signal.SIGSTOP)
@@ -109,7 +117,9 @@ class ChildProcess:
             self.forget_output()
 
     def destroy(self) -> str:
-        """Kills the group, reaps the child, frees everything; returns how it ended, for people."""
+        """Kills group and all it started, reaps the child, frees everything; tells people how it ended."""
+        self._signal(signal.SIGSTOP)  # so that it starts no more of them
+        end_all(self.pid, self._token)
         self._signal(signal.SIGKILL)  # before reaping: until then no other group can have this id
         status = self._process.wait()
         ending = _ending(status, telling_line(self._tail()))
@@ -162,15 +172,17 @@ def _signal_name(number: int) -> str:
     return signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
 
 
-def _spawn(spec: ServiceSpec, child_in: int, child_out: int, output: int) -> "subprocess.Popen[bytes]":
-    arguments = [str(number) for number in (child_in, child_out, os.getpid())]
+def _spawn(
+    spec: ServiceSpec, token: str, child_in: int, child_out: int, output: int
+) -> "subprocess.Popen[bytes]":
+    arguments = [*(str(number) for number in (child_in, child_out, os.getpid())), token]
     return subprocess.Popen(
         [sys.executable, "-P", "-u", "-m", "tuner.workers.child", *arguments],
         stdin=subprocess.DEVNULL,
         stdout=output,
         stderr=output,
         pass_fds=(child_in, child_out),
-        env=_environment(spec),
+        env={**_environment(spec), VARIABLE: token},
         start_new_session=True,
     )
 

@@ -19,7 +19,10 @@ from tuner.workers.protocol import (
 )
 
 START_TIMEOUT_S = 60.0  # importing the compiler takes 1 s on an idle machine
+START_ATTEMPTS = 3  # of a child that is killed while it starts, as a machine short of memory does
+STOPPED_LIMIT_S = 0.5  # that a child may be stopped by another's signal before a new one takes its place
 TICK_S = 0.1  # time-outs and memory are looked at this often; a reply wakes at once
+KILLED = "killed by SIGKILL"
 MIB = 1 << 20
 
 log = logging.getLogger(__name__)
@@ -27,6 +30,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class _Call:
+    request: CallRequest
     stage: Stage
     timeout_s: float
 
@@ -48,6 +52,9 @@ class Worker:
         self._child: ChildProcess | None = None
         self._call: _Call | None = None
         self._is_ready = False
+        self._was_ready = False  # one of its children
+        self._attempts = 0  # to serve the call in a child of its own, ended by what is not its doing
+        self._stopped_s: float | None = None  # since when another has stopped the child, by the clock
         self._served = 0  # calls of this child that came to an end
         self._began_s = 0.0  # the start or the call, by the clock; shifted by pauses
         self._paused_s: float | None = None  # since when, by the clock
@@ -82,11 +89,8 @@ class Worker:
             raise RuntimeError(f"{self._spec.name} worker is busy")
         self.start()
         assert self._child is not None
-        self._child.forget_output()
-        self._child.send(CallRequest(method, args))
-        self._call = _Call(stage, timeout_s)
-        if self._is_ready:
-            self._began_s = self._clock()
+        self._attempts = 0
+        self._begin(_Call(CallRequest(method, args), stage, timeout_s))
 
     def go_ahead(self) -> None:
         """Lets a service go on that has announced an Event."""
@@ -130,12 +134,21 @@ class Worker:
     def kill(self) -> str:
         """Ends the child and its group, if there is one; returns how it ended, for people."""
         child, self._child, self._call, self._paused_s = self._child, None, None, None
+        self._stopped_s = None
         return "" if child is None else child.destroy()
+
+    def _begin(self, call: _Call) -> None:
+        assert self._child is not None
+        self._child.forget_output()
+        self._child.send(call.request)
+        self._call = call
+        if self._is_ready:
+            self._began_s = self._clock()
 
     def _hear(self, message: Message) -> Reply | Event | None:
         match message:
             case Ready():
-                self._is_ready = True
+                self._is_ready = self._was_ready = True
                 self._began_s = self._clock()  # of a call that waited for it
                 return self.poll()
             case ServiceDefect(line, trace) if self._call is not None and self._is_ready:
@@ -160,6 +173,8 @@ class Worker:
         """Ends a child that is over a limit."""
         assert self._child is not None
         self._child.cut_output()
+        if self._stands_still():
+            return self._again("stopped by a signal")
         if self._call is not None and self._child.resident_bytes > self._memory_bytes:
             return self._fail(f"exceeded {self._memory_bytes // MIB} MiB of memory")
         if self._is_ready and self._call is None:
@@ -174,7 +189,42 @@ class Worker:
         """Ends the child for ``reason``, or for how it ended by itself."""
         call, is_ready, is_doubtful = self._call, self._is_ready, self._served > 0
         seconds = self._clock() - self._began_s
+        if not is_ready and reason is None:
+            return self._again(None)
         ending = self.kill()
         if not is_ready:
             raise TunerError(f"{self._spec.name} worker did not start: {reason or ending}")
         return None if call is None else Reply(Failure(call.stage, reason or ending), seconds, is_doubtful)
+
+    def _stands_still(self) -> bool:
+        """Tells whether somebody else has stopped the child for longer than one is to wait."""
+        assert self._child is not None
+        if not self._child.is_stopped:
+            self._stopped_s = None
+            return False
+        self._stopped_s = self._clock() if self._stopped_s is None else self._stopped_s
+        return self._clock() - self._stopped_s > STOPPED_LIMIT_S
+
+    def _again(self, reason: str | None) -> Reply | None:
+        """Begins anew in another child, START_ATTEMPTS times; then it is the call that fails.
+
+        ``reason`` None: the child ended while it started. Raises TunerError where none was ever ready.
+        """
+        call, is_starting = self._call, not self._is_ready
+        seconds = self._clock() - self._began_s
+        ending = self.kill()
+        self._attempts += 1
+        reason = reason or ending
+        is_chance = reason != ending or ending.startswith(KILLED)
+        if is_chance and self._attempts < START_ATTEMPTS:
+            self.start()
+            if call is not None:
+                self._begin(call)
+            return None
+        if is_starting:
+            reason = f"{self._spec.name} worker did not start: {reason}"
+        if not self._was_ready or not is_chance:
+            raise TunerError(reason)
+        if call is None:
+            return None
+        return Reply(Failure(call.stage, f"{reason}, {self._attempts} attempts"), seconds)
