@@ -116,13 +116,44 @@ def test_a_script_that_was_not_exported_is_refused() -> None:
         "[]",
         "{}",
         json.dumps({"problem": 1}),
-        exported().split(MARK)[1].splitlines()[0].replace('"median_s": 0.000125', '"median_s": -1'),
-        exported().split(MARK)[1].splitlines()[0].replace('"interval_s": [', '"interval_s": [1, '),
+        '{"a": ' * 100_000,
     ],
 )
 def test_a_damaged_line_is_refused(line: str) -> None:
     with pytest.raises(UsageError, match=r"best\.mlir: its line '// tuner:' is damaged"):
         read_provenance(f"{MARK}{line}\n{SCRIPT}", "best.mlir")
+
+
+@pytest.mark.parametrize(
+    ("was", "value", "found"),
+    [
+        ('"median_s": 0.000125', '"median_s": Infinity', "median_s: found Infinity, allowed seconds"),
+        ('"median_s": 0.000125', '"median_s": NaN', "median_s: found NaN, allowed seconds"),
+        ('"median_s": 0.000125', '"median_s": -1', "median_s: found -1, allowed seconds"),
+        ('"median_s": 0.000125', '"median_s": true', "median_s: found true, allowed seconds"),
+        ('"median_s": 0.000125', '"median_s": 1e999', "median_s: found Infinity, allowed seconds"),
+        ('"median_s": 0.000125', f'"median_s": 1{"0" * 400}', "median_s: found 1000"),
+        ('"interval_s": [', '"interval_s": [1, ', r"interval_s: found \[1, .*, allowed a list of 2 numbers"),
+        ('"interval_s": [0.00012', '"interval_s": [NaN', "interval_s: found NaN, allowed seconds"),
+        ('"threads": 2', '"threads": 100000', "threads: found 100000, allowed a whole number from 0 to 4096"),
+        ('"threads": 2', '"threads": true', "threads: found true, allowed a whole number"),
+        ('"threads": 2', '"threads": "2"', 'threads: found "2", allowed a whole number'),
+        ('"threads": 2', '"threads": -2', "threads: found -2, allowed a whole number"),
+        ("[512, 256, 128]", "[Infinity, 256, 128]", "shape: found Infinity, allowed a whole number"),
+        ("[512, 256, 128]", "[512, 256]", r"shape: found \[512, 256\], allowed a list of 3 numbers"),
+        ("[512, 256, 128]", "[true, 256, 128]", "shape: found true, allowed a whole number"),
+        ('"tile_m": 8', '"tile_m": [8]', r"knobs: tile_m: found \[8\], allowed a whole number or text"),
+        ('"median_s": 0.00013}', '"median_s": Infinity}', "baseline: median_s: found Infinity, allowed sec"),
+        ('"target": "cpu"', '"target": null', "target: found null, allowed text"),
+        ('"run": 3', '"ran": 3', "run: found none, allowed what tuner export wrote"),
+        ('"problem": {', '"problem": 7, "p": {', "problem: found 7, allowed an object"),
+    ],
+)
+def test_a_value_of_another_kind_is_refused_by_its_key(was: str, value: str, found: str) -> None:
+    text = exported()
+    assert was in text
+    with pytest.raises(UsageError, match=rf"^best\.mlir: its line '// tuner:' is damaged: .*{found}"):
+        read_provenance(text.replace(was, value), "best.mlir")
 
 
 def test_a_line_with_an_unknown_problem_is_refused() -> None:

@@ -7,9 +7,12 @@ from dataclasses import dataclass
 
 from tuner.core.candidate import Value
 from tuner.core.errors import UsageError
-from tuner.core.problem import Problem
+from tuner.core.problem import SIZE_LIMIT, Problem
 from tuner.core.target_name import TargetName
+from tuner.scripts.header_fields import Fields
 
+THREADS_LIMIT = 4096  # more than any machine of today has
+NUMBER_LIMIT = 2**63 - 1  # of a trial or run, as databases count
 MARK = "// tuner: "  # the one line of the header that programs read
 
 
@@ -69,10 +72,14 @@ def read_provenance(text: str, name: str) -> ScriptProvenance:
             f"{name}: found {len(lines)} lines that begin with {MARK.strip()!r}, needs one: "
             "allowed are scripts written by 'tuner export'"
         )
+    place = f"{name}: its line {MARK.strip()!r} is damaged"
     try:
-        return _from_json(json.loads(lines[0].removeprefix(MARK)))
-    except (KeyError, TypeError, ValueError) as error:
-        raise UsageError(f"{name}: its line {MARK.strip()!r} is damaged: {error!r}") from error
+        document = json.loads(lines[0].removeprefix(MARK))
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{place}: found no JSON: {error}") from error
+    if not isinstance(document, dict):
+        raise UsageError(f"{place}: found {type(document).__name__}, allowed an object")
+    return _from_json(Fields(place, document))
 
 
 def without_header(text: str) -> str:
@@ -145,49 +152,48 @@ def _to_json(provenance: ScriptProvenance) -> str:
     )
 
 
-def _from_json(document: dict[str, object]) -> ScriptProvenance:
-    """Reads back what ``_to_json`` wrote. Raises KeyError, TypeError or ValueError for anything else."""
-    problem, knobs = document["problem"], document["knobs"]
-    baseline = document["vendor" if "vendor" in document else "baseline"]  # its earlier name
-    if not isinstance(problem, dict) or not isinstance(knobs, dict):
-        raise TypeError("problem or knobs has another form")
-    median_s, interval_s = _time(document["median_s"], document["interval_s"])
+def _from_json(fields: Fields) -> ScriptProvenance:
+    """Reads back what ``_to_json`` wrote. Raises UsageError naming the key for anything else."""
+    median_s, interval_s = _time(fields)
     return ScriptProvenance(
-        tuner=str(document["tuner"]),
-        problem=Problem(
-            problem["op"],
-            tuple(int(size) for size in problem["shape"]),
-            problem["dtype"],
-            problem["layout"],
-            problem["epilogue"],
-            problem.get("output", ""),
-        ),
-        target=TargetName.parse(str(document["target"])),
-        threads=int(str(document["threads"])),
-        machine=str(document["machine"]),
-        strategy=str(document["strategy"]),
-        knobs=tuple(knobs.items()),
+        tuner=fields.text("tuner"),
+        problem=_problem(fields.part("problem")),
+        target=TargetName.parse(fields.text("target")),
+        threads=fields.count("threads", THREADS_LIMIT),
+        machine=fields.text("machine"),
+        strategy=fields.text("strategy"),
+        knobs=fields.part("knobs").values(),
         median_s=median_s,
         interval_s=interval_s,
-        baseline=(str(baseline["name"]), float(baseline["median_s"])) if isinstance(baseline, dict) else None,
-        trial=int(str(document["trial"])),
-        run=int(str(document["run"])),
-        mlir=str(document["mlir"]),
-        date=str(document["date"]),
+        baseline=_baseline(fields),
+        trial=fields.count("trial", NUMBER_LIMIT),
+        run=fields.count("run", NUMBER_LIMIT),
+        mlir=fields.text("mlir"),
+        date=fields.text("date"),
     )
 
 
-def _time(median_s: object, interval_s: object) -> tuple[float | None, tuple[float, float] | None]:
-    if median_s is None and interval_s is None:
+def _problem(fields: Fields) -> Problem:
+    return Problem(
+        fields.text("op"),
+        fields.counts("shape", SIZE_LIMIT, 3),
+        fields.text("dtype"),
+        fields.text("layout"),
+        fields.text("epilogue"),
+        fields.text("output") if fields.has("output") else "",
+    )
+
+
+def _time(fields: Fields) -> tuple[float | None, tuple[float, float] | None]:
+    if not fields.has("median_s") and not fields.has("interval_s"):
         return None, None
-    if not isinstance(interval_s, list):
-        raise TypeError("interval_s has another form")
-    low, high = interval_s
-    return _positive(median_s), (float(low), float(high))
+    low, high = fields.seconds_of("interval_s", 2)
+    return fields.seconds("median_s"), (low, high)
 
 
-def _positive(value: object) -> float:
-    seconds = float(str(value))
-    if not seconds > 0:
-        raise ValueError(f"median_s: found {seconds}, allowed more than 0")
-    return seconds
+def _baseline(fields: Fields) -> tuple[str, float] | None:
+    key = "vendor" if fields.has("vendor") else "baseline"  # its earlier name
+    if not fields.has(key):
+        return None
+    part = fields.part(key)
+    return part.text("name"), part.seconds("median_s")
