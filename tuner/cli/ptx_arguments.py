@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuner.core.errors import UsageError
+from tuner.payload.npy_file import read_npy
 
 BYTES_LIMIT = 4 << 30  # of one argument
 FILLS = "random, zeros, ones, range, nan, a number or @FILE.npy"
@@ -72,14 +73,14 @@ def _array(
 
 
 def _from_file(path: Path, dtype: "np.dtype[Any]", sizes: tuple[int, ...]) -> NDArray[Any]:
-    try:
-        found = np.load(path, allow_pickle=False)
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{path}: cannot be read as .npy: {error}") from error
+    found = read_npy(path, f"{path}")
     if found.size != math.prod(sizes):
         raise UsageError(f"{path}: found {found.size} elements, allowed {math.prod(sizes)}")
-    same = found.view(dtype) if found.dtype.kind == "V" else found.astype(dtype)
-    return np.ascontiguousarray(same.reshape(sizes))
+    is_opaque = found.dtype.kind == "V" and found.dtype.itemsize == dtype.itemsize  # bf16, as numpy writes it
+    if not is_opaque and found.dtype.kind not in "biuf":
+        raise UsageError(f"{path}: found {found.dtype}, allowed numbers")
+    same = found.view(dtype) if is_opaque else found.astype(dtype)
+    return np.array(same.reshape(sizes), order="C")
 
 
 def parse_sizes(text: str, what: str) -> tuple[int, int, int]:

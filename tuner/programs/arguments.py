@@ -2,12 +2,14 @@
 
 import math
 import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from tuner.core.device_program import BufferType, ScalarType, ValueType
 from tuner.core.errors import UsageError
+from tuner.payload.npy_file import read_npy
 
 WORD = re.compile(r"([0-9]{1,4})=(?:\[([0-9]{1,9}(?:,[0-9]{1,9})*)\])?(.+)")
 EXAMPLE = "such as 0=zeros, 1=[64,64]random or 2=7"
@@ -116,16 +118,11 @@ def _limits(dtype: "np.dtype[Any]") -> tuple[float, float]:
 
 
 def _of_file(name: str, path: str, dtype: "np.dtype[Any]", shape: tuple[int, ...]) -> Any:
-    try:
-        found = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise UsageError(f"{name}: {path}: cannot be read as .npy: {error}") from error
-    if not isinstance(found, np.ndarray):
-        raise UsageError(f"{name}: {path}: found several arrays, allowed one: .npy")
+    found = read_npy(Path(path), f"{name}: {path}")
     if found.shape != shape:
         raise UsageError(f"{name}: {path}: found shape {found.shape}, allowed {shape}")
     if found.dtype.kind == "V" and found.dtype.itemsize == dtype.itemsize:  # numpy knows no name for bf16
-        return np.ascontiguousarray(found.view(dtype))
+        return np.array(found.view(dtype), order="C")
     numbers = found.astype(dtype) if found.dtype.kind in "biuf" else None
     is_kept = numbers is not None and (dtype.kind not in "biu" or np.array_equal(numbers, found))
     if not is_kept:
