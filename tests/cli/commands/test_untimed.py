@@ -97,7 +97,8 @@ def test_a_verified_trial_is_exported_in_every_form(verified: Tuner, tmp_path: P
     assert "// target    simulator:sm_90" in script
     assert verified("export", "--trial", "1", "--format", "ptx").out == '{"x": 0}'
     cubin = tmp_path / "k.cubin"
-    assert verified("export", "--trial", "1", "--format", "cubin", "-o", str(cubin)).code == 0
+    done = verified("export", "--trial", "1", "--format", "cubin", "-o", str(cubin))
+    assert (done.code, "its PTX is verified; this machine code never ran" in done.err) == (0, True)
     assert cubin.read_bytes() == b"elf"
     as_json = verified("export", "--trial", "1", "--format", "ptx", "--json").json
     assert as_json == {"trial": 1, "format": "ptx", "text": '{"x": 0}'}

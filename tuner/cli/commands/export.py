@@ -103,12 +103,14 @@ def _write(
     content = _content(composition, store, trial, form, output)
     if output is None:
         _print(content, trial.id, form, as_json)
+        _tell_of_machine_code(trial, form)
         return
     files = [output]
     if form == "script" and (output.is_file() or not output.exists()):
         files.insert(0, _source_file(output))
         _put(files[0], _source(composition, trial).encode())
     _put(output, content)
+    _tell_of_machine_code(trial, form)
     if as_json:
         print_json({"trial": trial.id, "format": form, "files": [str(path) for path in files]})
 
@@ -133,7 +135,7 @@ def _content(
         case "ptx":
             return _program(store, trial.id).ptx.encode()
         case "cubin":
-            return _cubin(store, trial.id)
+            return _cubin(store, trial)
         case "source":
             return _source(composition, trial).encode()
         case "payload":
@@ -201,11 +203,17 @@ def _program(store: "Store", trial: int) -> "KernelProgram":
     return program
 
 
-def _cubin(store: "Store", trial: int) -> bytes:
-    cubin = _program(store, trial).cubin
+def _cubin(store: "Store", trial: "StoredTrial") -> bytes:
+    cubin = _program(store, trial.id).cubin
     if not cubin:
-        raise UsageError(f"trial {trial}: was compiled without ptxas, allowed --format ptx")
+        raise UsageError(f"trial {trial.id}: was compiled without ptxas, allowed --format ptx")
     return cubin
+
+
+def _tell_of_machine_code(trial: "StoredTrial", form: str) -> None:
+    """Says where only the PTX that machine code was made of is verified."""
+    if form == "cubin" and trial.record is not None and trial.record.status == "verified":
+        print(f"tuner: trial {trial.id}: its PTX is verified; this machine code never ran", file=sys.stderr)
 
 
 def _t4(store: "Store", trial: "StoredTrial", output: Path | None) -> bytes:

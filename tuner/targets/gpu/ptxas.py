@@ -14,6 +14,7 @@ from tuner.core.kernel_program import KernelProgram, Resources
 from tuner.cost_model.launch_limits import block_shared_bytes
 from tuner.cost_model.occupancy import BlockNeeds, blocks_per_multiprocessor, occupancy
 from tuner.targets.gpu.cuda_tools import DISTRIBUTIONS, Tool, locate
+from tuner.targets.gpu.ptxas_defects import defect_line, defects_of
 from tuner.targets.gpu.ptxas_report import KernelReport, first_fault, read_report
 
 TIMEOUT_S = 60.0  # of an assembly; the largest matmul kernels take about one second
@@ -43,8 +44,14 @@ class Ptxas:
         chip = chip_of(program.chip)
         self.require(chip)
         cubin, reports = self._run(program.ptx, chip, timeout_s)
-        resources = tuple(_resources(program, chip, report) for report in reports)
+        told = self._notes(chip)
+        resources = tuple(_resources(program, chip, report, told) for report in reports)
         return replace(program, cubin=cubin, resources=resources)
+
+    def _notes(self, chip: Chip) -> tuple[str, ...]:
+        """Returns who made the machine code, and what is known against it: code that is stored keeps both."""
+        known = map(defect_line, defects_of(self.version, chip))
+        return (f"version {self.version} made this machine code", *known)
 
     def _run(self, ptx: str, chip: Chip, timeout_s: float) -> tuple[bytes, tuple[KernelReport, ...]]:
         with tempfile.TemporaryDirectory() as folder:
@@ -100,7 +107,7 @@ def _call(path: Path, arguments: list[str], timeout_s: float) -> subprocess.Comp
     )
 
 
-def _resources(program: KernelProgram, chip: Chip, report: KernelReport) -> Resources:
+def _resources(program: KernelProgram, chip: Chip, report: KernelReport, told: tuple[str, ...]) -> Resources:
     """Returns the resources of a kernel and of its largest launch; a kernel may have no launch."""
     launches = [launch for launch in program.launches if launch.kernel == report.kernel]
     dynamic = max((launch.dynamic_shared_bytes for launch in launches), default=0)
@@ -117,5 +124,5 @@ def _resources(program: KernelProgram, chip: Chip, report: KernelReport) -> Reso
         stack_bytes=report.stack_bytes,
         occupancy=occupancy(chip, needs),
         blocks_per_multiprocessor=blocks_per_multiprocessor(chip, needs),
-        notes=report.notes,
+        notes=(*told, *report.notes),
     )

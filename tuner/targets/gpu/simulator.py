@@ -25,6 +25,7 @@ SCALAR_FLOP_PER_S = 5e6
 WHOLE_S = 4.0  # a problem of so much work runs whole
 SAMPLE_S = 2.0  # work of the sampled blocks together, unless even the fewest need more
 BLOCKS_LIMIT = 17
+ONLY_PTX = "verified is the PTX; the machine code that ptxas made of it did not run"
 NO_RESOURCES = "no ptxas found: compiled to PTX only; registers, spills and occupancy are not known"
 
 
@@ -60,7 +61,7 @@ class SimulatorTarget(AbstractTarget):
         blocks = _chosen_blocks(problem, loaded)
         simulations = simulator.run(loaded, arrays, blocks)
         verdict = _compare_all(inputs, c) if not blocks else _compare_tiles(inputs, c, loaded, blocks)
-        assembled = () if loaded.cubin else (NO_RESOURCES,)
+        assembled = (ONLY_PTX,) if loaded.cubin else (NO_RESOURCES,)
         notes = (*simulator.notes_of(loaded, simulations), *verdict.notes, *assembled)
         return replace(verdict, notes=notes)
 

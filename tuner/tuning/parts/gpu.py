@@ -31,6 +31,7 @@ def load_on_gpu(problem: Problem, trial: StoredTrial, program: KernelProgram | N
 def assembler_words() -> str:
     """Returns which ptxas code is assembled by here."""
     from tuner.targets.gpu.ptxas import find_ptxas
+    from tuner.targets.gpu.ptxas_defects import defect_line, defects_of
 
     try:
         ptxas = find_ptxas()
@@ -38,4 +39,5 @@ def assembler_words() -> str:
         return str(error)
     if ptxas is None:
         return "no ptxas, so PTX only and no resources (pip install mlir-tuner[cuda])"
-    return f"ptxas {ptxas.version} of {ptxas.tool.origin}: {ptxas.tool.path}"
+    known = "".join(f"; {defect_line(defect)}" for defect in defects_of(ptxas.version))
+    return f"ptxas {ptxas.version} of {ptxas.tool.origin}: {ptxas.tool.path}{known}"
