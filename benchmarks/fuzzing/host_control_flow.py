@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from benchmarks.fuzzing.host_program_writer import MemrefVariable, ProgramFeatures, ProgramWriter
-from benchmarks.fuzzing.host_statements import Statement, launch, simple_statements
+from benchmarks.fuzzing.host_statements import Statement, is_fit, launch, multiply, simple_statements
 
 DEPTH = 2  # of loops and branches in one another
 
@@ -25,7 +25,7 @@ def block(writer: ProgramWriter, outer: list[MemrefVariable], depth: int) -> lis
 def _statements(features: ProgramFeatures, depth: int) -> list[Statement]:
     choices = simple_statements(features)
     if depth < DEPTH:
-        choices += [_for, _for, _if, _while]
+        choices += [_for, _for, _if, _while, _chains]
         if features.swaps:
             choices += [_swap, _choose]
     return choices
@@ -84,6 +84,43 @@ def _nested(writer: ProgramWriter, scope: list[MemrefVariable], depth: int) -> N
     writer.indent -= 1
 
 
+def _chains(writer: ProgramWriter, scope: list[MemrefVariable], depth: int) -> None:
+    """Writes a loop of work on two buffers, which may also read others, or one another."""
+    targets = [variable for variable in scope if variable.is_writable]
+    pairs = [(one, other) for one in targets for other in targets if not _roots(one) & _roots(other)]
+    if not pairs:
+        return
+    pair = writer.choose(pairs)
+    writer.add(f"scf.for {writer.name()} = %c0 to {writer.choose(['%n', '%c2', '%c3'])} step %c1 {{")
+    writer.indent += 1
+    for number in range(writer.number(2, 5)):
+        target = pair[number % 2]
+        sources = [each for each in scope if is_fit(each, target)]
+        if sources and writer.flag():
+            multiply(writer, writer.choose(sources), target)
+        else:
+            _halve(writer, target)
+    if writer.number(0, 3) == 0:
+        free(writer, block(writer, scope, depth + 1))
+    writer.indent -= 1
+    writer.add("}")
+
+
+def _halve(writer: ProgramWriter, target: MemrefVariable) -> None:
+    body = [f"%x = memref.load {target.name}[%bx, %tx] : {target.type}", "%y = arith.mulf %x, %half : f32"]
+    launch(writer, target, body, "%y")
+
+
+def _roots(variable: MemrefVariable) -> set[str]:
+    return set(variable.root.split("|"))
+
+
+def _can_be_exchanged(writer: ProgramWriter, one: MemrefVariable, other: MemrefVariable) -> bool:
+    """Tells whether control flow may choose one of two: both or none are shared memory."""
+    roots = _roots(one) | _roots(other)
+    return not roots & writer.shared or roots <= writer.shared
+
+
 def _disjoint_pair(
     writer: ProgramWriter, scope: list[MemrefVariable]
 ) -> tuple[MemrefVariable, MemrefVariable] | None:
@@ -92,7 +129,9 @@ def _disjoint_pair(
         (one, other)
         for one in scope
         for other in scope
-        if one.type == other.type and not set(one.root.split("|")) & set(other.root.split("|"))
+        if one.type == other.type
+        and not _roots(one) & _roots(other)
+        and _can_be_exchanged(writer, one, other)
     ]
     pair: tuple[MemrefVariable, MemrefVariable] | None = writer.choose(pairs) if pairs else None
     return pair

@@ -21,7 +21,7 @@ class ProgramFeatures:
     calls: bool = True
     swaps: bool = True  # loops that hand on two buffers crosswise, branches that choose one
     repeated_results: bool = True  # a result is an argument, or another result
-    explicit: bool = False  # some memory is of gpu.alloc, some is left to us to free
+    explicit: bool = False  # some memory is of gpu.alloc, host_shared or not, some is left to us to free
     uninitialized: bool = False  # allocations are left as they come: only where two runs agree on that
 
 
@@ -58,6 +58,7 @@ class ProgramWriter:
     lines: list[str] = field(default_factory=list)
     written: set[str] = field(default_factory=set)
     on_device: set[str] = field(default_factory=set)  # allocations by gpu.alloc
+    shared: set[str] = field(default_factory=set)  # those of them that the host reaches too
     count: int = 0
     indent: int = 2
 

@@ -13,6 +13,7 @@ from benchmarks.fuzzing.host_program_writer import (
     ProgramWriter,
 )
 
+SHARED = "gpu.alloc host_shared"
 # Writes itself, given what is in scope and how deep it stands; returns the memref that it adds to the scope.
 Statement = Callable[[ProgramWriter, list[MemrefVariable], int], MemrefVariable | None]
 
@@ -20,7 +21,7 @@ Statement = Callable[[ProgramWriter, list[MemrefVariable], int], MemrefVariable 
 def simple_statements(features: ProgramFeatures) -> list[Statement]:
     """Returns the statements to choose from, the usual ones several times."""
     work: list[Statement] = [_kernel, _kernel, _kernel, _copy, _copy, _store, _load, _fill, _add]
-    views: list[Statement] = [_view, _view, _two_views]
+    views: list[Statement] = [_view, _view, _two_views, _equal_views]
     choices = [_allocate, *work, *views]
     if features.globals:
         choices.append(_global)
@@ -33,10 +34,15 @@ def _allocate(writer: ProgramWriter, _scope: list[MemrefVariable], _: int) -> Me
     name, kind = writer.name(), writer.choose([PLAIN, PLAIN, DYNAMIC])
     size = "%c4" if kind == DYNAMIC else ""
     stack = "alloca" if writer.number(0, 5) == 0 else "alloc"
-    is_explicit = writer.features.explicit and stack == "alloc" and writer.flag()
-    writer.add(f"{name} = {'gpu.alloc' if is_explicit else f'memref.{stack}'} ({size}) : {kind}")
-    if is_explicit:
+    choices = [f"memref.{stack}"]
+    if writer.features.explicit and stack == "alloc":
+        choices += [choices[0], "gpu.alloc", SHARED]
+    allocation = writer.choose(choices)
+    writer.add(f"{name} = {allocation} ({size}) : {kind}")
+    if allocation.startswith("gpu."):
         writer.on_device.add(name)
+    if allocation == SHARED:
+        writer.shared.add(name)
     made = MemrefVariable(name, kind, name)
     if stack == "alloca":
         made = replace(made, root=f"{name}_")  # frees itself
@@ -61,13 +67,13 @@ def _fill(writer: ProgramWriter, scope: list[MemrefVariable], _: int) -> None:
 
 
 def _kernel(writer: ProgramWriter, scope: list[MemrefVariable], _: int) -> None:
-    """Writes ``target = source / 2 + target / 4``, without the last term in half of the cases."""
     pair = _pair(writer, scope)
     if pair is not None:
-        _multiply(writer, *pair)
+        multiply(writer, *pair)
 
 
-def _multiply(writer: ProgramWriter, source: MemrefVariable, target: MemrefVariable) -> None:
+def multiply(writer: ProgramWriter, source: MemrefVariable, target: MemrefVariable) -> None:
+    """Writes ``target = source / 2 + target / 4``, without the last term in half of the cases."""
     body = [
         f"%x = memref.load {source.name}[%bx, %tx] : {source.type}",
         "%y = arith.mulf %x, %scale : f32",
@@ -97,12 +103,13 @@ def launch(writer: ProgramWriter, target: MemrefVariable, body: list[str], resul
 def _pair(writer: ProgramWriter, scope: list[MemrefVariable]) -> tuple[MemrefVariable, MemrefVariable] | None:
     """Returns a source and a target of one shape that share no memory."""
     writable = [variable for variable in scope if variable.is_writable]
-    pairs = [(source, target) for source in scope for target in writable if _is_fit(source, target)]
+    pairs = [(source, target) for source in scope for target in writable if is_fit(source, target)]
     pair: tuple[MemrefVariable, MemrefVariable] | None = writer.choose(pairs) if pairs else None
     return pair
 
 
-def _is_fit(source: MemrefVariable, target: MemrefVariable) -> bool:
+def is_fit(source: MemrefVariable, target: MemrefVariable) -> bool:
+    """Tells whether a kernel may read the one and write the other, element by element."""
     same = (source.rows, source.columns) == (target.rows, target.columns)
     return same and not source.may_share(target)
 
@@ -160,7 +167,12 @@ def _view(writer: ProgramWriter, scope: list[MemrefVariable], _: int) -> MemrefV
 
 
 def _view_of(writer: ProgramWriter, whole: MemrefVariable) -> MemrefVariable:
-    row, column, rows, columns = writer.choose(list(VIEWS))
+    view = _subview(writer, whole, writer.choose(list(VIEWS)))
+    return _cast(writer, view) if writer.number(0, 3) == 0 else view
+
+
+def _subview(writer: ProgramWriter, whole: MemrefVariable, box: tuple[int, int, int, int]) -> MemrefVariable:
+    row, column, rows, columns = box
     layout, offset = "strided<[?, ?], offset: ?>", 0
     if whole.pitch is not None:
         offset = row * whole.pitch + column
@@ -170,8 +182,7 @@ def _view_of(writer: ProgramWriter, whole: MemrefVariable) -> MemrefVariable:
     places = f"[{row}, {column}] [{rows}, {columns}] [1, 1]"
     writer.add(f"{name} = memref.subview {whole.name}{places} : {whole.type} to {kind}")
     view = replace(whole, name=name, type=kind, rows=rows, columns=columns, offset=offset)
-    view = replace(view, place=(row, column))
-    return _cast(writer, view) if writer.number(0, 3) == 0 else view
+    return replace(view, place=(row, column))
 
 
 def _cast(writer: ProgramWriter, view: MemrefVariable) -> MemrefVariable:
@@ -190,11 +201,26 @@ def _two_views(writer: ProgramWriter, scope: list[MemrefVariable], _: int) -> No
     whole = writer.choose(wholes)
     views = [_view_of(writer, whole) for _ in range(2)]
     for view in views:
-        others = [each for each in [*scope, *views] if _is_fit(each, view)]
+        others = [each for each in [*scope, *views] if is_fit(each, view)]
         if others:
-            _multiply(writer, writer.choose(others), view)
+            multiply(writer, writer.choose(others), view)
         else:
             _fill_with_kernel(writer, view)
+
+
+def _equal_views(writer: ProgramWriter, scope: list[MemrefVariable], depth: int) -> None:
+    """Reads the same view of a buffer twice, with something between that may write it."""
+    wholes = [variable for variable in scope if (variable.rows, variable.columns) == (ROWS, COLUMNS)]
+    if not wholes:
+        return
+    whole, box = writer.choose(wholes), writer.choose(list(VIEWS))
+    for between in (True, False):
+        view = _subview(writer, whole, box)
+        targets = [each for each in scope if each.is_writable and is_fit(view, each)]
+        if targets:
+            multiply(writer, view, writer.choose(targets))
+        if between and writer.flag():
+            writer.choose([_kernel, _copy, _store, _fill])(writer, scope, depth)
 
 
 def _global(writer: ProgramWriter, _scope: list[MemrefVariable], _: int) -> MemrefVariable:
