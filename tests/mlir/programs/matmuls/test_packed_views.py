@@ -124,6 +124,11 @@ def test_views_in_a_loop_and_in_front_of_it_have_copies_of_their_own() -> None:
     assert launches(function(OF_A, FIRST, *loop)) == (3, 3)
 
 
+def test_a_store_around_the_block_of_two_matmuls_leaves_them_one_copy() -> None:
+    loop = ("%c3 = arith.constant 3 : index", "scf.for %i = %c1 to %c3 step %c1 {", FIRST, SECOND, "}")
+    assert launches(function(OF_A, STORE, *loop)) == (4, 2)
+
+
 def test_on_the_host_too_one_copy_serves_both() -> None:
     from tuner.runtime.programs.host_function import HostFunction
 

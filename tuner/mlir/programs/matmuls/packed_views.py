@@ -107,9 +107,9 @@ def _is_unwritten(view: Value, first: Op, last: Op) -> bool:
         return False
     aliases = aliases_of(buffer)
     ops = [op.operation for op in first.block.operations]
-    between = ops[ops.index(first) : ops.index(last)]
-    writers = [user for user in aliases.users if _writes(user, aliases.values)]
-    return not aliases.has_address and not any(holder_of(user, first.block) in between for user in writers)
+    between = set(ops[ops.index(first) : ops.index(last)])
+    writers = {holder_of(user, first.block) for user in aliases.users if _writes(user, aliases.values)}
+    return not aliases.has_address and not between & writers
 
 
 def _can_be_followed(buffer: Value) -> bool:
