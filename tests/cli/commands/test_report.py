@@ -31,14 +31,14 @@ def test_one_run_with_its_problem_alone(tuned: Tuner, tmp_path: Path) -> None:
     assert tuned(*words).json["runs"] == [2, 1]
     assert tuned(*words).json["problems"] == 2
     assert tuned(*words, "--limit", "1").json["runs"] == [2]
-    assert "1 earlier runs are left out" in (tmp_path / "r.html").read_text()
+    assert "1 earlier run left out" in (tmp_path / "r.html").read_text()
     one = tuned(*words, "--run", "1").json
     assert (one["runs"], one["problems"]) == ([1], 1)
     assert "9x8x8" not in (tmp_path / "r.html").read_text()
 
 
 def test_an_empty_database_gives_a_page_that_says_so(tuner: Tuner) -> None:
-    assert "Nothing was timed." in tuner("report").out
+    assert "Nothing was tuned yet" in tuner("report").out
 
 
 @pytest.mark.parametrize(
@@ -61,10 +61,13 @@ def test_bad_words_give_one_line(tuned: Tuner, words: tuple[str, ...], code: int
     assert done.err.count("\n") == 1
 
 
-def test_a_replay_is_a_run_of_the_page_and_no_result(tuned: Tuner, tmp_path: Path) -> None:
+def test_a_replay_is_on_the_page_beside_what_was_measured(tuned: Tuner, tmp_path: Path) -> None:
     recording = tmp_path / "space.t4.json"
     recording.write_text(tuned("history", "--format", "t4").out)
     assert tuned("tune", "matmul", "8x8x8", "--target", f"replay:{recording}", "--trials", "5").code == 0
     document = tuned("report", "-o", str(tmp_path / "r.html"), "--json").json
-    assert (document["runs"], document["problems"]) == ([2, 1], 1)
-    assert tuned("report", "--run", "2", "-o", str(tmp_path / "r.html"), "--json").json["problems"] == 0
+    assert (document["runs"], document["problems"]) == ([2, 1], 2)
+    assert tuned("report", "--run", "2", "-o", str(tmp_path / "r.html"), "--json").json["problems"] == 1
+    page = (tmp_path / "r.html").read_text()
+    assert "replayed" in page
+    assert "tuner export" not in page

@@ -12,7 +12,9 @@ from tuner.cli.output.formatting import count_text
 from tuner.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from tuner.cli.output.page import BestKnown, ReportedRun
+    from tuner.analysis.answer import Answer
+    from tuner.cli.output.report.content import BestKnown, ReportedRun
+    from tuner.core.runs import StoredTrial
     from tuner.db.store import Store
 
 RUNS_SHOWN = 20
@@ -36,13 +38,14 @@ def report(output: Path | None, run_id: int | None, limit: int, database: str | 
         raise UsageError(f"limit: found {limit}, allowed 1 or more")
     if as_json and output is None:
         raise UsageError("report: --json tells of the file written, allowed with -o FILE only")
-    from tuner.cli.output.page import page_html
+    from tuner.cli.output.report.content import Report
+    from tuner.cli.output.report.page import page_html
     from tuner.version import __version__
 
     with open_store(database) as store:
         runs, left_out = _runs(store, run_id, limit)
         best = _best(store, runs[0] if run_id is not None else None)
-    page = page_html(best, runs, left_out, __version__, datetime.datetime.now(datetime.UTC))
+    page = page_html(Report(best, runs, left_out, __version__, datetime.datetime.now(datetime.UTC)))
     if output is None:
         print(page, end="")
         return
@@ -57,7 +60,7 @@ def report(output: Path | None, run_id: int | None, limit: int, database: str | 
 
 def _runs(store: "Store", run_id: int | None, limit: int) -> "tuple[tuple[ReportedRun, ...], int]":
     """Returns the runs to show, the latest first, and how many there are beside them."""
-    from tuner.cli.output.page import ReportedRun
+    from tuner.cli.output.report.content import ReportedRun
     from tuner.core.runs import TrialQuery
 
     chosen = store.runs(limit) if run_id is None else (store.run(run_id),)
@@ -69,22 +72,32 @@ def _runs(store: "Store", run_id: int | None, limit: int) -> "tuple[tuple[Report
 
 
 def _best(store: "Store", only: "ReportedRun | None") -> "tuple[BestKnown, ...]":
-    """Returns the best of every problem, target and machine, replays apart; of one run's where given."""
-    from tuner.cli.output.page import BestKnown
+    """Returns the best of every problem, target and machine, replays too; of one run's where given."""
+    from tuner.cli.output.report.content import BestKnown
     from tuner.core.runs import TrialQuery, record_of
-    from tuner.tuning.best_known import best_answer, is_measured_there
 
     found = []
-    for trial in filter(
-        is_measured_there, store.trials(TrialQuery(best=True, status="measured", sort="created"))
-    ):
-        problem, target = record_of(trial).problem, record_of(trial).target
-        place = (problem, target, trial.threads, trial.machine.name)
-        if only is not None and place != _place(only):
-            continue
-        answer = best_answer(store, problem, trial.machine.name, target.text, trial.threads)
-        found.append(BestKnown(answer, store.run(answer.best.run)))
+    for trial in store.trials(TrialQuery(best=True, status="measured", sort="created")):
+        record = record_of(trial)
+        place = (record.problem, record.target, trial.threads, trial.machine.name)
+        if only is None or place == _place(only):
+            answer = _answer(store, trial)
+            found.append(BestKnown(answer, store.run(answer.best.run)))
     return tuple(found)
+
+
+def _answer(store: "Store", fastest: "StoredTrial") -> "Answer":
+    """Returns the answer where a trial is the fastest; of a replay that of its run."""
+    from tuner.core.runs import record_of
+    from tuner.tuning.best_known import best_answer
+    from tuner.tuning.tuned_run import tuned_run
+
+    record = record_of(fastest)
+    if not record.target.is_replay:
+        return best_answer(store, record.problem, fastest.machine.name, record.target.text, fastest.threads)
+    answer = tuned_run(store, fastest.run).answer
+    assert answer is not None  # the trial was timed
+    return answer
 
 
 def _place(reported: "ReportedRun") -> tuple[object, ...]:

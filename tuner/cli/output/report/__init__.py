@@ -1,0 +1,1 @@
+"""A report as one page: values in, HTML and SVG out."""

@@ -1,0 +1,33 @@
+"""How far a figure can be trusted, as one word with its reason."""
+
+from dataclasses import dataclass
+
+from tuner.cli.output.report.element import Markup, element
+from tuner.cli.output.result import NOISY
+from tuner.core.runs import Run
+
+
+@dataclass(frozen=True)
+class Badge:
+    """One word about a figure, and why."""
+
+    kind: str  # good, unknown, warning: its colour
+    word: str
+    reason: str
+
+
+def badge_of(run: Run) -> Badge:
+    """Returns what is to be thought of a run's times."""
+    if run.settings.target.is_replay:
+        return Badge("unknown", "replayed", "Times of a recording, told again: nothing ran here.")
+    if run.noise is None:
+        return Badge("unknown", "noise not measured", "No code was timed twice to see how far times repeat.")
+    differ = f"Two timings of the same code differ by {run.noise:.1%}"
+    if run.noise > NOISY:
+        return Badge("warning", "noisy", f"{differ}: something else was running.")
+    return Badge("good", f"noise {run.noise:.1%}", f"{differ}: smaller differences mean nothing.")
+
+
+def badge(of: Badge) -> Markup:
+    """Draws it; the reason is told beside."""
+    return element("span", of.word, class_=f"badge {of.kind}", title=of.reason)

@@ -1,0 +1,34 @@
+"""The phases of a search: first points by where they come from, then what the sampler chose."""
+
+from dataclasses import dataclass
+from itertools import groupby
+
+from tuner.core.runs import Run, StoredTrial
+
+
+@dataclass(frozen=True)
+class Phase:
+    """Trials that were proposed for one reason, one after the other."""
+
+    name: str  # an origin of first points, or the sampler
+    first: int  # numbers of trials
+    last: int
+
+
+def phases_of(run: Run, trials: tuple[StoredTrial, ...]) -> tuple[Phase, ...]:
+    """Returns the phases that a run went through, in order."""
+    named = [(trial.number, _reason(run, trial)) for trial in sorted(trials, key=lambda each: each.number)]
+    found = []
+    for name, group in groupby(named, key=lambda pair: pair[1]):
+        numbers = [number for number, _ in group]
+        found.append(Phase(name, numbers[0], numbers[-1]))
+    return tuple(found)
+
+
+def _reason(run: Run, trial: StoredTrial) -> str:
+    """Returns why a trial was proposed: a first point is proposed before any other."""
+    points = run.settings.first or ()
+    if trial.number < len(points) and trial.record is not None:
+        origins = {point.candidate: point.origin for point in points}
+        return origins.get(trial.record.candidate, run.settings.sampler)
+    return run.settings.sampler
