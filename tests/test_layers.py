@@ -154,6 +154,7 @@ INSIDE: Mapping[str, Table] = {
     },
     "cli": {
         "atomic_write": (),
+        "local_server": (),
         "options": (),
         "signals": (),
         "ptx_arguments": (),
@@ -161,7 +162,8 @@ INSIDE: Mapping[str, Table] = {
         "main": ("output",),
         "run_session": ("output", "signals"),
         "commands": (
-            *("atomic_write", "main", "options", "output", "ptx_arguments", "run_session", "signals"),
+            *("atomic_write", "local_server", "main", "options", "output", "ptx_arguments"),
+            *("run_session", "signals"),
         ),
         "__init__": ("commands", "main"),
     },

@@ -16,7 +16,8 @@ ROOT = Path(__file__).parents[1]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PROVIDERS = {
     "pydantic_core": ["pydantic"],  # one version of it belongs to each version of pydantic
-    "torch": ["torch"],  # an extra, so it need not be installed
+    "torch": ["torch"],  # extras, so they need not be installed
+    "optuna_dashboard": ["optuna-dashboard"],
 }
 REQUIRED = [
     re.split(r"[^\w.-]", text)[0]

@@ -2,6 +2,7 @@
 
 from tuner.cli.commands.bundle import bundle
 from tuner.cli.commands.catalogue import space, strategies, targets
+from tuner.cli.commands.dashboard import dashboard
 from tuner.cli.commands.database import db
 from tuner.cli.commands.export import export
 from tuner.cli.commands.gate import gate
@@ -39,6 +40,7 @@ for _command in (
     lower,
     record_space,
     report,
+    dashboard,
     verify_resume,
 ):
     main.add_command(_command)

@@ -1,5 +1,8 @@
 """The sampler port over an Optuna study that lives in memory."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import optuna
 from optuna.samplers import BaseSampler
 
@@ -41,10 +44,17 @@ class StudySampler(AbstractSampler):
 
 
 def quiet_study(sampler: BaseSampler) -> optuna.Study:
-    """Makes a study without Optuna's line about it; leaves the verbosity as it was."""
+    """Makes a study without Optuna's line about it."""
+    with quietly():
+        return optuna.create_study(sampler=sampler)
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Keeps Optuna from telling what it does; leaves the verbosity as it was."""
     verbosity = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     try:
-        return optuna.create_study(sampler=sampler)
+        yield
     finally:
         optuna.logging.set_verbosity(verbosity)

@@ -1,0 +1,90 @@
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Tuner
+
+WAIT_S = 60
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (("--limit", "0"), "limit: found 0, allowed 1 or more"),
+        (("--port", "70000"), "port: found 70000, allowed 0 to 65535"),
+    ],
+)
+def test_bad_words_give_one_line(tuned: Tuner, words: tuple[str, ...], line: str) -> None:
+    done = tuned("dashboard", *words)
+    assert (done.code, done.err) == (2, f"tuner: {line}\n")
+
+
+def test_without_the_package_one_line_tells_how_to_get_it(
+    tuned: Tuner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "optuna_dashboard", None)
+    done = tuned("dashboard")
+    assert done.code == 2
+    assert done.err == (
+        "tuner: dashboard: optuna-dashboard is not installed; pip install 'mlir-tuner[dashboard]'\n"
+    )
+
+
+def test_an_unknown_run_gives_one_line(tuned: Tuner) -> None:
+    pytest.importorskip("optuna_dashboard")
+    done = tuned("dashboard", "--run", "9")
+    assert (done.code, done.err) == (2, "tuner: run: found 9, allowed 1 to 1\n")
+
+
+def test_a_port_that_is_taken_gives_one_line(tuned: Tuner) -> None:
+    pytest.importorskip("optuna_dashboard")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = tuned("dashboard", "--port", str(port))
+    assert done.code == 2
+    assert done.err == f"tuner: port: found {port}, Address already in use; allowed a free one, --port 0\n"
+
+
+@contextmanager
+def serving(tuned: Tuner, *words: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """Starts the command in a process of its own; gives it and what it printed first."""
+    command = [sys.executable, "-m", "tuner", "dashboard", "--port", "0", *words]
+    environment = {**os.environ, "TUNER_DB": str(tuned.database)}
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        try:
+            assert process.stdout is not None
+            yield process, process.stdout.readline()
+        finally:
+            process.kill()
+
+
+def get(url: str) -> Any:
+    with urllib.request.urlopen(url, timeout=WAIT_S) as answer:
+        return answer.read()
+
+
+def test_runs_are_studies_of_the_real_dashboard_for_this_machine_alone(tuned: Tuner) -> None:
+    pytest.importorskip("optuna_dashboard")
+    with serving(tuned) as (process, line):
+        assert line.startswith("1 run at http://127.0.0.1:")
+        url = line.split(" ")[3]
+        (study,) = json.loads(get(f"{url}api/studies"))["study_summaries"]
+        assert study["study_name"] == "run 1: matmul 8x8x8 f32 nn none on fake"
+        trials = json.loads(get(f"{url}api/studies/{study['study_id']}?after=0"))["trials"]
+        assert len(trials) == 20
+        assert b"<html" in get(f"{url}dashboard/")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(WAIT_S) == 0
+        assert process.stderr is not None
+        assert process.stderr.read() == ""

@@ -1,0 +1,69 @@
+"""``tuner dashboard``: runs as Optuna studies in optuna-dashboard, for this machine alone."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import click
+
+from tuner.cli.options import database_option, debug_option, json_option, open_store, print_json
+from tuner.cli.output.formatting import count_text
+from tuner.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from tuner.cli.local_server import Application
+
+PORTS = 65535
+RUNS_SHOWN = 20
+
+
+@click.command()
+@click.option("--run", "run_id", type=int, help="Only this run.")
+@click.option(
+    "--limit", type=int, default=RUNS_SHOWN, show_default=True, help="At most so many runs, the latest."
+)
+@click.option("--port", type=int, default=8080, show_default=True, help="Of 127.0.0.1; 0: a free one.")
+@database_option
+@json_option
+@debug_option
+def dashboard(run_id: int | None, limit: int, port: int, database: str | None, as_json: bool) -> None:
+    """Shows runs as Optuna studies in optuna-dashboard, until Ctrl-C. The database stays as it is.
+
+    Example: tuner dashboard --port 8080
+    """
+    if limit < 1:
+        raise UsageError(f"limit: found {limit}, allowed 1 or more")
+    if not 0 <= port <= PORTS:
+        raise UsageError(f"port: found {port}, allowed 0 to {PORTS}")
+    from tuner.cli.local_server import HOST, listening, serve
+
+    make_application = _installed()
+    storage, runs = _studies(database, run_id, limit)
+    with listening(port, make_application(storage)) as server:
+        url = f"http://{HOST}:{server.server_port}/"
+        if as_json:
+            print_json({"url": url, "runs": runs})
+        else:
+            print(f"{count_text(runs, 'run')} at {url} (Ctrl-C ends)")
+        print(end="", flush=True)
+        serve(server)
+
+
+def _installed() -> "Callable[[object], Application]":
+    """Returns what makes the pages. Raises UsageError where the package is missing."""
+    try:
+        from optuna_dashboard import wsgi
+    except ImportError as error:
+        advice = "pip install 'mlir-tuner[dashboard]'"
+        raise UsageError(f"dashboard: optuna-dashboard is not installed; {advice}") from error
+    return wsgi  # type: ignore[no-any-return]
+
+
+def _studies(database: str | None, run_id: int | None, limit: int) -> tuple[object, int]:
+    """Returns the studies of the runs asked for, and how many they are."""
+    from tuner.core.runs import TrialQuery
+    from tuner.samplers.exported_study import exported_studies
+
+    with open_store(database) as store:
+        runs = store.runs(limit) if run_id is None else (store.run(run_id),)
+        storage = exported_studies((run, store.trials(TrialQuery(run=run.id, sort="number"))) for run in runs)
+    return storage, len(runs)
