@@ -1,5 +1,6 @@
 """``tuner.shared_layout``: swizzled and padded rows, and what it refuses."""
 
+import math
 from collections.abc import Callable
 
 import pytest
@@ -63,12 +64,28 @@ def test_a_padding_that_breaks_alignment_is_refused(pad: int, apply: Apply) -> N
         apply(LINE.format(1, pad), payload())
 
 
-@pytest.mark.parametrize("columns", [16, 32, 64, 128])
-def test_eight_rows_of_a_swizzled_tile_lie_in_eight_groups_of_banks(columns: int) -> None:
-    row_bytes = 2 * columns
-    rows_of_banks, vectors = max(1, 128 // row_bytes), min(8, row_bytes // 16)
-    for vector in range(vectors):
-        groups = {
-            (row * row_bytes // 16 + (vector ^ (row // rows_of_banks % vectors))) % 8 for row in range(8)
-        }
-        assert len(groups) == 8
+def swizzled(vectors: int, row: int, column: int) -> int:
+    """Returns the place of 16 bytes in a tile of rows of so many, in units of 16 bytes."""
+    return row * vectors + (column ^ (row // together(vectors) % min(8, vectors & -vectors)))
+
+
+def with_gaps(vectors: int, row: int, column: int) -> int:
+    return row * vectors + column + row // together(vectors)
+
+
+def together(vectors: int) -> int:
+    """Returns how many rows are a multiple of 128 bytes."""
+    return 8 // math.gcd(8, vectors)
+
+
+@pytest.mark.parametrize("place", [swizzled, with_gaps])
+def test_neither_eight_rows_of_a_column_nor_128_bytes_of_neighbours_share_banks(
+    place: Callable[[int, int, int], int],
+) -> None:
+    for vectors in range(1, 65):
+        for column in range(vectors):
+            assert len({place(vectors, row, column) % 8 for row in range(8)}) == 8, vectors
+        rows = range(2 * together(vectors))
+        written = [place(vectors, row, column) % 8 for row in rows for column in range(vectors)]
+        for start in range(0, len(written), 8):
+            assert len(set(written[start : start + 8])) == 8, vectors

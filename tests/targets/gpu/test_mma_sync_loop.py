@@ -1,4 +1,4 @@
-"""The rotated loop of the tensor-core strategy: right under all schedules, found out where it is broken."""
+"""The loop of the tensor-core strategy: right under all schedules, and found out where it is broken."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from benchmarks.gpu_check.gpu_point import GpuPoint
 from tests.targets.gpu.test_mma_sync import point
 from tuner.core.chips import chip_of
 from tuner.core.kernel_program import KernelProgram, buffers_of
-from tuner.core.problem import Matmul
+from tuner.core.problem import Matmul, Problem
 from tuner.mlir import interpreter
 from tuner.mlir.bindings import Op, ir
 from tuner.mlir.gpu.lowering import lower_to_program
@@ -19,7 +19,8 @@ from tuner.payload.gpu import gpu_payload_mlir, views_in
 
 pytestmark = pytest.mark.mlir
 
-SCHEDULES = (None, 1, 2, 3)
+SCHEDULES = (None, 1, 2)
+BLOCK_OF_96: dict[str, Any] = {"block_m": 96, "block_n": 96, "warps_m": 3}
 TINY: dict[str, Any] = {"block_m": 32, "block_n": 32, "warps_m": 2, "warps_n": 1}
 POINTS = (
     point(Matmul(32, 32, 160, "f16"), prefetch=1, **TINY, depth=1),
@@ -139,9 +140,30 @@ MUTATIONS = (
 )
 
 
-@pytest.mark.parametrize("prefetch", [1, 2])
-@pytest.mark.parametrize("change", MUTATIONS)
+@pytest.mark.parametrize(
+    ("change", "prefetch"), [(change, 1 + number % 2) for number, change in enumerate(MUTATIONS)]
+)
 def test_a_broken_loop_is_caught(change: Callable[[Rotated], None], prefetch: int) -> None:
     one = point(Matmul(32, 32, 192, "f16"), prefetch=prefetch, **TINY)
     verdict, _, simulations = one.run(broken(one, change))
     assert not verdict.max_error <= 1.0 or any(simulation.races for simulation in simulations)
+
+
+@pytest.mark.parametrize("shared", ["swizzle", "pad"])
+@pytest.mark.parametrize(
+    ("problem", "knobs"),
+    [
+        (Matmul(96, 96, 64, "f16"), BLOCK_OF_96),  # rows of 192 bytes
+        (Matmul(32, 32, 48, "bf16", "nt"), {"block_k": 16}),  # of 32
+        (Matmul(96, 96, 64, "tf32", "tn"), BLOCK_OF_96),
+    ],
+    ids=str,
+)
+def test_rows_of_any_length_are_free_of_bank_conflicts(
+    problem: Problem, knobs: dict[str, Any], shared: str
+) -> None:
+    one = point(problem, prefetch=1, **(TINY | knobs | {"shared": shared}))
+    verdict, worst, simulations = one.run(one.program())
+    assert verdict.max_error <= 1.0, worst
+    assert [simulation.conflict_ratio for simulation in simulations] == [1.0]
+    assert simulations[0].conflicts

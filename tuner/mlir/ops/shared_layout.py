@@ -2,7 +2,9 @@
 
 Takes a function whose shared memory is ``memref.alloc`` and accessed by index only. Gives a tile that only
 ``nvgpu.ldmatrix`` reads 16-byte columns xor'd with the row (as CUTLASS's ``Swizzle``), and any other tile
-longer rows. Run after all that reads these indices. Not handled: views of shared memory.
+gaps: behind each row, or behind as many rows as together are a multiple of all banks, so that copies, which
+write neighbouring vectors, meet no gap within 128 bytes. Run after all that reads these indices. Not handled:
+views of shared memory.
 
     %tile = memref.alloc() : memref<16x32xf16, #gpu.address_space<workgroup>>
     %x = nvgpu.ldmatrix %tile[%i, %j] {numTiles = 4 : i32, transpose = false} : ...
@@ -11,9 +13,13 @@ longer rows. Run after all that reads these indices. Not handled: views of share
     %shift = affine.apply affine_map<()[s0] -> (((s0 floordiv 2) mod 4) * 8)>()[%i]
     %k = arith.xori %j, %shift : index
     %x = nvgpu.ldmatrix %tile[%i, %k] {numTiles = 4 : i32, transpose = false} : ...
-  and tiles that are not swizzled, with pad_bytes = 16
-    %other = memref.alloc() {alignment = 64 : i64} : memref<16x40xf16, #gpu.address_space<workgroup>>
+  and tiles that are not swizzled, of rows of 64 bytes, with pad_bytes = 16
+    %other = memref.alloc() {alignment = 64 : i64} : memref<8x72xf16, #gpu.address_space<workgroup>>
+    %row = affine.apply affine_map<()[s0] -> (s0 floordiv 2)>()[%i]
+    %column = affine.apply affine_map<()[s0, s1] -> ((s0 mod 2) * 32 + s1)>()[%i, %j]
 """
+
+import math
 
 from tuner.mlir.bindings import Op, ir
 from tuner.mlir.ops.dialect import InPlaceOp, attribute
@@ -31,9 +37,9 @@ class SharedLayoutOp(InPlaceOp, name="shared_layout"):
     """Rearranges every ``memref.alloc`` in shared memory.
 
     Attributes, both i64: with ``swizzle`` = 1 (0 unless given) a tile that only ``nvgpu.ldmatrix`` reads is
-    swizzled; without, its rows get 16 bytes longer, which does as well and takes more memory. Every other
-    tile gets rows longer by ``pad_bytes`` (a multiple of 16, 16 unless given). With 0, rows stay. The handle
-    (a func.func) stays valid. Silenceable failure: a use that is not by index, or other ``pad_bytes``.
+    swizzled; without, it gets gaps of 16 bytes, which does as well and takes more memory. Every other tile
+    gets gaps of ``pad_bytes`` (a multiple of 16, 16 unless given). With 0, rows stay. The handle (a
+    func.func) stays valid. Silenceable failure: a use that is not by index, or other ``pad_bytes``.
     """
 
     def change(self, function: Op) -> str | None:
@@ -74,29 +80,53 @@ def _rearrange(alloc: Op, pad_bytes: int, is_swizzled: bool) -> None:
 
 
 def _pad(alloc: Op, pad_bytes: int) -> None:
-    """Replaces an allocation by one with longer rows; the indices of its uses stay."""
+    """Replaces an allocation by one with gaps of so many bytes."""
     old = ir.MemRefType(alloc.results[0].type)
-    *outer, row = old.shape
-    longer = [*outer, row + pad_bytes // element_bytes(old.element_type)]
+    *outer, rows, columns = old.shape
+    together = _rows_of_banks(old)
+    if rows % together:
+        together = 1
+    longer = [*outer, rows // together, together * columns + pad_bytes // element_bytes(old.element_type)]
     kind = ir.MemRefType.get(longer, old.element_type, memory_space=old.memory_space)
     with alloc.location, ir.InsertionPoint(alloc):
         attributes = {each: alloc.attributes[each] for each in alloc.attributes}
         new = create("memref.alloc", [kind], [], **attributes)
+    if together > 1:
+        _put_rows_together(alloc, together, columns)
     alloc.results[0].replace_all_uses_with(new.results[0])
     alloc.erase()
 
 
-def _swizzle(alloc: Op) -> None:
-    """Moves 16-byte column c of row r to c xor ((r / rows per 128 bytes) mod columns).
+def _rows_of_banks(memref: ir.MemRefType) -> int:
+    """Returns how many rows together are whole multiples of all banks."""
+    row_bytes = memref.shape[-1] * element_bytes(memref.element_type)
+    return BANKS_BYTES // math.gcd(BANKS_BYTES, row_bytes)
 
-    So the 8 rows of an ldmatrix tile lie in 8 different groups of 4 banks.
+
+def _put_rows_together(alloc: Op, together: int, columns: int) -> None:
+    """Changes the indices of all uses: so many rows become one."""
+    row, column = symbol(0), symbol(1)
+    group = ir.AffineExpr.get_floor_div(row, together)
+    within = ir.AffineExpr.get_mod(row, together)
+    for op, number in _uses(alloc):
+        last = number + ir.MemRefType(alloc.results[0].type).rank
+        old = list(op.operands)[last - 1 : last + 1]
+        with op.location, ir.InsertionPoint(op):
+            op.operands[last - 1] = affine(group, old[0])
+            op.operands[last] = affine(within * columns + column, *old)
+
+
+def _swizzle(alloc: Op) -> None:
+    """Moves 16-byte column c of row r to c xor ((r / rows per multiple of 128 bytes) mod columns).
+
+    So the 8 rows of an ldmatrix tile lie in 8 different groups of 4 banks; those of an odd number of columns
+    do anyway.
     """
     memref = ir.MemRefType(alloc.results[0].type)
     size = element_bytes(memref.element_type)
     row_bytes = memref.shape[-1] * size
-    rows_of_banks = max(1, BANKS_BYTES // row_bytes)
     columns = min(BANKS_BYTES // VECTOR_BYTES, _power_of_two_in(row_bytes // VECTOR_BYTES))
-    shift = ir.AffineExpr.get_mod(ir.AffineExpr.get_floor_div(symbol(0), rows_of_banks), columns)
+    shift = ir.AffineExpr.get_mod(ir.AffineExpr.get_floor_div(symbol(0), _rows_of_banks(memref)), columns)
     for op, number in _uses(alloc):
         last = number + memref.rank
         with op.location, ir.InsertionPoint(op):

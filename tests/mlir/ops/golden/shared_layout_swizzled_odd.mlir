@@ -1,4 +1,4 @@
-#map = affine_map<()[s0] -> ((s0 mod 2) * 8)>
+#map = affine_map<()[s0] -> (((s0 floordiv 4) mod 2) * 8)>
 module {
   func.func @f(%arg0: memref<64x64xf16>, %arg1: memref<64x64xf16>, %arg2: index, %arg3: index) {
     %alloc = memref.alloc() : memref<16x48xf16, #gpu.address_space<workgroup>>
