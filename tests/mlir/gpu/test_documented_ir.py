@@ -11,6 +11,7 @@ from tests.mlir.gpu import (
     test_composed_ops,
     test_device_atomics,
     test_external_shared_memory,
+    test_launch_bounds,
     test_merge_gpu_modules,
     test_narrow_shuffles,
     test_private_memory,
@@ -51,11 +52,16 @@ CASES: dict[Callable[..., Any], str] = {
     lowering.make_shared_memory_external: test_external_shared_memory.TEXT,
     lowering.keep_intrinsics: SQRT,
     lowering.lower_math: RSQRT,
+    lowering.outline_with_bounds: test_launch_bounds.TEXT,
     lowering.merge_gpu_modules: test_merge_gpu_modules.TWO,
     lowering.use_private_memory: test_private_memory.KERNEL.format(TEMPORARY),
     lowering.expand_warp_ids: test_warp_ids.TEXT,
 }
-ARGUMENTS = {lowering.use_dynamic_shared_memory: (4096,), lowering.make_shared_memory_external: (1024,)}
+ARGUMENTS = {
+    lowering.use_dynamic_shared_memory: (4096,),
+    lowering.make_shared_memory_external: (1024,),
+    lowering.outline_with_bounds: (lowering.OUTLINE,),
+}
 
 
 @pytest.mark.parametrize("change", CASES, ids=lambda change: change.__name__)

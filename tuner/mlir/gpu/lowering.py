@@ -20,6 +20,7 @@ from tuner.mlir.gpu.dynamic_shared_memory import use_dynamic_shared_memory
 from tuner.mlir.gpu.external_shared_memory import make_shared_memory_external
 from tuner.mlir.gpu.fragment_elementwise import lower_fragment_elementwise
 from tuner.mlir.gpu.kept_intrinsics import keep_intrinsics
+from tuner.mlir.gpu.launch_bounds import outline_with_bounds
 from tuner.mlir.gpu.launch_memory import move_into_launches
 from tuner.mlir.gpu.launches import LaunchSequence, read_launches
 from tuner.mlir.gpu.math_lowering import lower_math
@@ -82,7 +83,7 @@ def outline_launches(module: ir.Module) -> None:
     move_into_launches(module)
     if not walk(module, "memref.dealloc"):
         run_passes(module, HOIST)
-    run_passes(module, OUTLINE)
+    outline_with_bounds(module, OUTLINE)
     merge_gpu_modules(module)
 
 

@@ -1,0 +1,47 @@
+"""Launch bounds: the kernel of a launch gets what the launch says, and ptxas obeys."""
+
+from collections.abc import Callable
+
+import pytest
+
+from benchmarks.gpu_check.gpu_point import GpuPoint
+from tests.mlir.kernels import parsed
+from tests.targets.gpu.test_simt import LARGE, STRATEGY
+from tuner.core.candidate import Candidate
+from tuner.core.problem import Matmul
+from tuner.targets.gpu.ptxas import find_ptxas
+
+pytestmark = pytest.mark.mlir
+
+lowering = pytest.importorskip("tuner.mlir.gpu.lowering")
+
+LAUNCH = """  gpu.launch blocks(%i, %j, %l) in (%p = %one, %q = %one, %r = %one)
+             threads(%x, %y, %z) in (%s = %one, %t = %one, %u = %one) {{
+    gpu.barrier
+    gpu.terminator
+  }}{0}
+"""
+TEXT = f"""func.func @f() {{
+  %one = arith.constant 1 : index
+{LAUNCH.format("")}{LAUNCH.format(" {nvvm.minctasm = 2 : i32}")}  return
+}}
+"""
+
+
+def test_the_kernel_of_a_launch_gets_its_bounds(golden: Callable[[str, str], None]) -> None:
+    with parsed(TEXT) as module:
+        lowering.outline_with_bounds(module, lowering.OUTLINE)
+        assert module.operation.verify()
+        golden("launch_bounds.mlir", str(module))
+
+
+def test_two_blocks_have_half_of_the_registers_each() -> None:
+    one = GpuPoint(Matmul(256, 256, 64), Candidate.of(STRATEGY, LARGE | {"min_blocks": 2}))
+    program = one.program()
+    assert ".minnctapersm 2" in program.ptx
+    ptxas = find_ptxas()
+    if ptxas is not None:
+        (resources,) = ptxas.assemble(program).resources
+        assert resources.registers <= 128
+        assert resources.spilled_bytes == 0
+        assert resources.blocks_per_multiprocessor == 2
