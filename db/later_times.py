@@ -1,31 +1,88 @@
-"""Times that come after the trials, of finalists and of the baseline: each replaces an earlier one."""
+"""Times that come after the trials: rounds of finalists, each kept beside the others, and the baseline."""
+
+import datetime
+from dataclasses import asdict
 
 from sqlalchemy import select
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, selectinload
 
+from tuner.core.host_conditions import HostConditions
 from tuner.core.record import Measurement
 from tuner.core.runs import Baseline
-from tuner.db.models import BASELINE, FINAL, MeasurementRow, RunRow, TrialRow
-from tuner.db.ranking import ranked_s
+from tuner.core.timing_round import RoundQuality, StoredRound, TimedRound
+from tuner.db.models import BASELINE, FINAL, MeasurementRow, RunRow, TimingRoundRow, TrialRow
+from tuner.db.ranking import rank, ranked_s
 from tuner.db.rows import write_measurement
 
 
+def add_round(session: Session, run: RunRow, timed: TimedRound, now: datetime.datetime) -> None:
+    """Stores a round beside the earlier ones of its run; the quietest of them answers."""
+    number = 1 + max((each.number for each in run.rounds), default=0)
+    quality, baseline = timed.quality, timed.baseline
+    run.rounds.append(
+        TimingRoundRow(
+            number=number,
+            started=now,
+            noise=quality.noise,
+            disturbance=quality.disturbance,
+            unreliable=quality.unreliable,
+            host=None if quality.host is None else asdict(quality.host),
+            baseline_name=None if baseline is None else baseline.name,
+            baseline_threads=None if baseline is None else baseline.threads,
+        )
+    )
+    for trial_id, measurement in timed.times:
+        _put(session, MeasurementRow(trial_id=trial_id, kind=FINAL, round=number), measurement)
+    if baseline is not None:
+        row = MeasurementRow(run_id=run.id, kind=BASELINE, round=number)
+        _put(session, row, baseline.measurement)
+    choose_answering(run)
+    session.flush()
+    is_final = TrialRow.measurements.any(MeasurementRow.kind == FINAL)
+    finalists = select(TrialRow).where(TrialRow.run_id == run.id, is_final)
+    for trial in session.scalars(finalists.options(selectinload(TrialRow.measurements))):
+        rank(trial, trial.measurements, run.round)
+
+
+def choose_answering(run: RunRow) -> None:
+    """Lets the quietest of a run's rounds answer; of equally quiet ones the earliest."""
+    if not run.rounds:
+        return
+    quietest = min(run.rounds, key=lambda each: (*quality_of(each).rank, each.started, each.number))
+    run.round, run.noise, run.unreliable = quietest.number, quietest.noise, quietest.unreliable
+    if quietest.number:  # before there were rounds, the run had the names
+        run.baseline_name, run.baseline_threads = quietest.baseline_name, quietest.baseline_threads
+
+
+def quality_of(row: TimingRoundRow) -> RoundQuality:
+    """Reads how quiet a round was."""
+    host = None if row.host is None else HostConditions(**row.host)
+    return RoundQuality(row.noise, row.disturbance, row.unreliable, host)
+
+
+def stored_round(row: TimingRoundRow, answering: int) -> StoredRound:
+    """Reads a round back."""
+    return StoredRound(row.number, row.started, quality_of(row), row.number == answering)
+
+
 def put_final(session: Session, trial_id: int, measurement: Measurement) -> None:
-    """Stores a finalist's second timing."""
-    _put(session, MeasurementRow(trial_id=trial_id, kind=FINAL), measurement)
+    """Stores a second timing that another machine sent."""
+    _put(session, MeasurementRow(trial_id=trial_id, kind=FINAL, round=0), measurement)
     trial = session.get_one(TrialRow, trial_id)
     if trial.stale is None:
         trial.ranked_s = ranked_s(FINAL, measurement)
 
 
 def put_baseline(session: Session, run: RunRow, baseline: Baseline) -> None:
-    """Stores the baseline's time beside a run."""
+    """Stores the time of the baseline beside a run that has no round yet, in place of an earlier one."""
     run.baseline_name, run.baseline_threads = baseline.name, baseline.threads
-    _put(session, MeasurementRow(run_id=run.id, kind=BASELINE), baseline.measurement)
+    _put(session, MeasurementRow(run_id=run.id, kind=BASELINE, round=0), baseline.measurement)
 
 
 def _put(session: Session, new: MeasurementRow, measurement: Measurement) -> None:
-    same = select(MeasurementRow).filter_by(trial_id=new.trial_id, run_id=new.run_id, kind=new.kind)
+    same = select(MeasurementRow).filter_by(
+        trial_id=new.trial_id, run_id=new.run_id, kind=new.kind, round=new.round
+    )
     row = session.scalar(same) or new
     write_measurement(row, measurement)
     session.add(row)

@@ -8,6 +8,7 @@ from sqlalchemy import inspect, select
 from sqlalchemy.orm import Session, selectinload
 
 from tuner.db.interning import interned
+from tuner.db.later_times import choose_answering
 from tuner.db.models import ArtifactRow, Base, MeasurementRow, RunRow, ScriptRow, TrialRow
 from tuner.db.programs import artifact_row, program_of
 from tuner.db.queries import run_select
@@ -77,7 +78,7 @@ class Merge:
         run.problem = interned(self._ours, _copy(their_run.problem))
         run.machine = interned(self._ours, _copy(their_run.machine))
         run.environment = interned(self._ours, _copy(their_run.environment))
-        run.baseline = None
+        run.rounds, run.baselines = [], []
         self._take_progress(run, their_run)
         self._ours.add(run)
         self._ours.flush()
@@ -85,30 +86,54 @@ class Merge:
 
     def _take_progress(self, run: RunRow, their_run: RunRow) -> None:
         _assign(run, their_run, PROGRESS)
-        if run.baseline is not None and their_run.baseline is None:
-            self._ours.delete(run.baseline)
-        if their_run.baseline is not None:
-            run.baseline = run.baseline or MeasurementRow()
-            _assign(run.baseline, their_run.baseline, _names(their_run.baseline))
+        theirs = next((each for each in their_run.baselines if each.round == 0), None)
+        ours = next((each for each in run.baselines if each.round == 0), None)
+        if ours is not None and theirs is None:
+            self._ours.delete(ours)
+        elif ours is not None and theirs is not None:
+            _assign(ours, theirs, _names(theirs))
+        elif theirs is not None:
+            run.baselines.append(_copy(theirs))
+
+    def _merge_rounds(self, run: RunRow, their_run: RunRow) -> dict[int, int]:
+        """Adds the rounds of timing that a run lacks; returns our numbers of theirs."""
+        numbers = {0: 0}
+        known = {each.started: each.number for each in run.rounds}
+        baselines = {each.round: each for each in their_run.baselines}
+        for theirs in their_run.rounds:
+            if theirs.started not in known:
+                copy = _copy(theirs)
+                if theirs.number:  # 0 is that of an older tuner, here as there
+                    copy.number = 1 + max((each.number for each in run.rounds), default=0)
+                run.rounds.append(copy)
+                known[theirs.started] = copy.number
+                if copy.number and theirs.number in baselines:
+                    run.baselines.append(_of_round(baselines[theirs.number], copy.number))
+            numbers[theirs.number] = known[theirs.started]
+        choose_answering(run)
+        return numbers
 
     def _merge_trials(self, run: RunRow, their_run: RunRow) -> None:
+        rounds = self._merge_rounds(run, their_run)
         known = {trial.number: trial for trial in _trials(self._ours, run)}
         for their_trial in _trials(self._theirs, their_run):
             trial = known.get(their_trial.number)
             if trial is None:
                 self._trials_added += 1
                 trial = TrialRow(run_id=run.id, stage_s=[], measurements=[])
-                self._take_trial(trial, their_trial)
+                self._take_trial(trial, their_trial, rounds)
                 self._ours.add(trial)
             elif _precedence(their_trial) < _precedence(trial):
-                self._take_trial(trial, their_trial)
+                self._take_trial(trial, their_trial, rounds)
             elif _precedence(their_trial) == _precedence(trial):  # since then it may have been timed again
                 trial.stale = max(filter(None, (trial.stale, their_trial.stale)), default=None)
-                _take_better_times(trial, their_trial)
-            rank(trial, trial.measurements)
+                _take_better_times(trial, their_trial, rounds)
+            known[trial.number] = trial
             self._trials[their_trial.id] = trial
+        for trial in known.values():
+            rank(trial, trial.measurements, run.round)
 
-    def _take_trial(self, trial: TrialRow, their_trial: TrialRow) -> None:
+    def _take_trial(self, trial: TrialRow, their_trial: TrialRow, rounds: dict[int, int]) -> None:
         """Copies a trial whole, over what may be there."""
         if their_trial.script is not None:
             interned(self._ours, ScriptRow(sha256=their_trial.script.sha256, text=their_trial.script.text))
@@ -117,14 +142,15 @@ class Merge:
         trial.reused_from_id = None
         if their_trial.reused_from_id is not None:
             self._reuses.append((trial, their_trial.reused_from_id))
-        theirs = {measurement.kind: measurement for measurement in their_trial.measurements}
+        theirs = {_key(each, rounds): each for each in their_trial.measurements}
         for measurement in trial.measurements:
-            if measurement.kind in theirs:
-                source = theirs.pop(measurement.kind)
-                _assign(measurement, source, _names(source))
-            else:
+            source = theirs.pop((measurement.kind, measurement.round), None)
+            if source is None:
                 self._ours.delete(measurement)
-        trial.measurements += [_copy(measurement) for measurement in theirs.values()]
+            else:
+                _assign(measurement, source, _names(source))
+                measurement.round = rounds[source.round]
+        trial.measurements += [_of_round(each, rounds[each.round]) for each in theirs.values()]
 
     def _take_program(self, sha256: str | None) -> None:
         """Copies a GPU program unless it is here; code for processors is in no database."""
@@ -151,18 +177,31 @@ def _precedence(trial: TrialRow) -> tuple[bool, datetime.datetime, str]:
     return trial.status is None, trial.finished or trial.proposed, f"{trial.strategy} {trial.knobs}"
 
 
-def _take_better_times(trial: TrialRow, their_trial: TrialRow) -> None:
-    ours = {measurement.kind: measurement for measurement in trial.measurements}
+def _take_better_times(trial: TrialRow, their_trial: TrialRow, rounds: dict[int, int]) -> None:
+    ours = {(each.kind, each.round): each for each in trial.measurements}
     for measurement in their_trial.measurements:
-        if measurement.kind not in ours:
-            trial.measurements.append(_copy(measurement))
-        elif _width(measurement) < _width(ours[measurement.kind]):
-            _assign(ours[measurement.kind], measurement, _names(measurement))
+        same = ours.get(_key(measurement, rounds))
+        if same is None:
+            trial.measurements.append(_of_round(measurement, rounds[measurement.round]))
+        elif _width(measurement) < _width(same):
+            _assign(same, measurement, _names(measurement))
+            same.round = rounds[measurement.round]
+
+
+def _key(measurement: MeasurementRow, rounds: dict[int, int]) -> tuple[str, int]:
+    """Returns what a measurement of theirs is told by here; ``rounds`` are our numbers of their rounds."""
+    return measurement.kind, rounds[measurement.round]
 
 
 def _width(measurement: MeasurementRow) -> tuple[float, float]:
     """Returns the interval of a median relative to it, and the median, where that is equal."""
     return (measurement.high_s - measurement.low_s) / measurement.median_s, measurement.median_s
+
+
+def _of_round(measurement: MeasurementRow, number: int) -> MeasurementRow:
+    copy = _copy(measurement)
+    copy.round = number
+    return copy
 
 
 def _copy(row: Row) -> Row:

@@ -1,7 +1,8 @@
 """The tables. Rows stay inside this package; the store gives and takes values.
 
 problem, machine, environment, script   what runs and trials share, each stored once
-run ─< trial ─< measurement             a run also owns one measurement, the baseline's
+run ─< trial ─< measurement             a run also owns measurements, the baseline's
+run ─< timing_round                     a measurement names the round that it is of by its number
 artifact ─< resources                   a GPU program under the hash that its trials name, and its kernels
 """
 
@@ -169,11 +170,14 @@ class RunRow(Base):
     baseline_name: Mapped[str | None]
     baseline_threads: Mapped[int | None]
     roofline: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))  # of Roofline
+    round: Mapped[int] = mapped_column(server_default=sa.text("0"), default=0)  # that answers
+    unreliable: Mapped[str] = mapped_column(server_default=sa.text("''"), default="")  # of that round
 
     problem: Mapped[ProblemRow] = relationship(lazy="raise")
     machine: Mapped[MachineRow] = relationship(lazy="raise")
     environment: Mapped[EnvironmentRow] = relationship(lazy="raise")
-    baseline: Mapped["MeasurementRow | None"] = relationship(lazy="raise")
+    baselines: Mapped[list["MeasurementRow"]] = relationship(lazy="raise")  # one of a round
+    rounds: Mapped[list["TimingRoundRow"]] = relationship(lazy="raise", order_by="TimingRoundRow.number")
 
 
 class TrialRow(Base):
@@ -214,13 +218,31 @@ class TrialRow(Base):
     )
 
 
+class TimingRoundRow(Base):
+    """A round of timing of a run's finalists; its times are the measurements of its number."""
+
+    __tablename__ = "timing_round"
+    __table_args__ = (UniqueConstraint("run_id", "number"),)
+
+    id: Mapped[int] = mapped_column(ID, primary_key=True)
+    run_id: Mapped[int] = mapped_column(ForeignKey("run.id"))
+    number: Mapped[int]  # 0: of an older tuner
+    started: Mapped[datetime.datetime]
+    noise: Mapped[float | None]
+    disturbance: Mapped[float]
+    unreliable: Mapped[str]  # why; "" where it can be relied on
+    host: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))  # of HostConditions
+    baseline_name: Mapped[str | None]
+    baseline_threads: Mapped[int | None]
+
+
 class MeasurementRow(Base):
     """Times of one trial, or of the baseline beside one run."""
 
     __tablename__ = "measurement"
     __table_args__ = (
-        UniqueConstraint("trial_id", "kind"),
-        UniqueConstraint("run_id"),
+        UniqueConstraint("trial_id", "kind", "round"),
+        UniqueConstraint("run_id", "round"),
         sa.CheckConstraint("(trial_id IS NULL) <> (run_id IS NULL)", name="one_owner"),
     )
 
@@ -236,3 +258,5 @@ class MeasurementRow(Base):
     is_complete: Mapped[bool]
     cold_median_s: Mapped[float | None]  # of single calls after a flush of the GPU's cache
     conditions: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))  # of Conditions
+    round: Mapped[int] = mapped_column(server_default=sa.text("0"), default=0)  # 0: of the trial itself
+    host: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))  # of HostConditions

@@ -24,6 +24,7 @@ STATUSES = ("measured", "verified", "failed")
 
 First = aliased(MeasurementRow, name="first")
 Final = aliased(MeasurementRow, name="final")
+_IS_FINAL = Final.kind == FINAL
 BEST_S = sa.func.coalesce(Final.median_s, First.median_s)
 SORTS: dict[str, SQLColumnExpression[Any]] = {
     "created": TrialRow.proposed,
@@ -50,7 +51,8 @@ def run_select() -> "Select[RunRow]":
         joinedload(RunRow.problem),
         joinedload(RunRow.machine),
         joinedload(RunRow.environment),
-        joinedload(RunRow.baseline),
+        selectinload(RunRow.baselines),
+        selectinload(RunRow.rounds),
     )
 
 
@@ -113,7 +115,7 @@ def _with_tables(chosen: "AnySelect") -> "AnySelect":
         .join(RunRow.problem)
         .join(RunRow.machine)
         .outerjoin(First, and_(First.trial_id == TrialRow.id, First.kind == FIRST))
-        .outerjoin(Final, and_(Final.trial_id == TrialRow.id, Final.kind == FINAL))
+        .outerjoin(Final, and_(_IS_FINAL, Final.trial_id == TrialRow.id, Final.round == RunRow.round))
     )
 
 
@@ -162,7 +164,10 @@ def _fastest(query: TrialQuery) -> "AnySelect":
         .scalar_subquery()
     )
     runs = (
-        select(RunRow.problem_id, RunRow.target, RunRow.threads, MachineRow.name, of_run.label("fastest"))
+        select(
+            *(RunRow.problem_id, RunRow.target, RunRow.threads, MachineRow.name, RunRow.unreliable),
+            of_run.label("fastest"),
+        )
         .join(RunRow.problem)
         .join(RunRow.machine)
         .where(*_run_conditions(query))
@@ -171,7 +176,7 @@ def _fastest(query: TrialQuery) -> "AnySelect":
     trial = aliased(TrialRow)
     place = sa.func.row_number().over(
         partition_by=(runs.c.problem_id, runs.c.target, runs.c.threads, runs.c.name),
-        order_by=(trial.ranked_s, trial.id),
+        order_by=(runs.c.unreliable != "", trial.ranked_s, trial.id),  # a quiet answer stays
     )
     ranked = select(trial.id, place.label("place")).join(runs, runs.c.fastest == trial.id).subquery()
     return select(ranked.c.id).where(ranked.c.place == 1)

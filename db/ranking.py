@@ -9,9 +9,13 @@ def ranked_s(kind: str, measurement: Measurement | MeasurementRow) -> float | No
     return measurement.median_s if kind == FINAL or measurement.is_complete else None
 
 
-def rank(trial: TrialRow, measurements: list[MeasurementRow]) -> None:
-    """Sets a trial's rank from all its measurements; one whose time no longer holds has none."""
-    ranks = {each.kind: ranked_s(each.kind, each) for each in measurements}
+def rank(trial: TrialRow, measurements: list[MeasurementRow], answering: int) -> None:
+    """Sets a trial's rank from all its measurements; one whose time no longer holds has none.
+
+    Of its timings among finalists the one of the round that answers counts.
+    """
+    counting = (each for each in measurements if each.kind != FINAL or each.round == answering)
+    ranks = {each.kind: ranked_s(each.kind, each) for each in counting}
     final = ranks.pop(FINAL, None)
     best = next(iter(ranks.values()), None) if final is None else final
     trial.ranked_s = None if trial.stale is not None else best

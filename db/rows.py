@@ -9,6 +9,7 @@ from typing import Any
 
 from tuner.core.candidate import Candidate
 from tuner.core.errors import Failure, Stage
+from tuner.core.host_conditions import HostConditions
 from tuner.core.machine import Compiler, Machine, Roofline
 from tuner.core.problem import Problem
 from tuner.core.record import Measurement, Record, Verdict
@@ -116,6 +117,7 @@ def run_of(row: RunRow) -> Run:
         idle_s=row.idle_s,
         elsewhere=None if row.elsewhere is None else Elsewhere(**row.elsewhere),
         roofline=None if row.roofline is None else Roofline(**row.roofline),
+        unreliable=row.unreliable,
     )
 
 
@@ -137,6 +139,7 @@ def measurement_columns(measurement: Measurement) -> dict[str, Any]:
         "is_complete": measurement.is_complete,
         "cold_median_s": measurement.cold_median_s,
         "conditions": stored_conditions(measurement.conditions),
+        "host": None if measurement.host is None else asdict(measurement.host),
     }
 
 
@@ -156,6 +159,7 @@ def measurement_of(row: MeasurementRow) -> Measurement:
         is_complete=row.is_complete,
         cold_median_s=row.cold_median_s,
         conditions=conditions_of(row.conditions),
+        host=None if row.host is None else HostConditions(**row.host),
     )
 
 
@@ -192,6 +196,7 @@ def trial_of(row: TrialRow, first: MeasurementRow | None, final: MeasurementRow 
         machine=machine_of(row.run.machine),
         threads=row.run.threads,
         stale=row.stale or "",
+        unreliable="" if final is None else row.run.unreliable,
     )
 
 
@@ -234,9 +239,10 @@ def _verdict_of(row: TrialRow) -> Verdict | None:
 
 
 def _baseline_of(row: RunRow) -> Baseline | None:
-    if row.baseline is None or row.baseline_name is None or row.baseline_threads is None:
+    time = next((each for each in row.baselines if each.round == row.round), None)
+    if time is None or row.baseline_name is None or row.baseline_threads is None:
         return None
-    return Baseline(row.baseline_name, row.baseline_threads, measurement_of(row.baseline))
+    return Baseline(row.baseline_name, row.baseline_threads, measurement_of(time))
 
 
 def _content_sha256(value: Machine | Compiler) -> str:

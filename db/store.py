@@ -19,7 +19,7 @@ from tuner.core.kernel_program import KernelProgram
 from tuner.core.machine import Compiler, Machine, Roofline
 from tuner.core.measured_elsewhere import ElsewhereResults
 from tuner.core.pending_trial import PendingTrial
-from tuner.core.record import Measurement, Record
+from tuner.core.record import Record
 from tuner.core.runs import (
     Baseline,
     Counts,
@@ -32,12 +32,13 @@ from tuner.core.runs import (
     StoredTrial,
     TrialQuery,
 )
+from tuner.core.timing_round import StoredRound, TimedRound
 from tuner.db import rows
 from tuner.db.backup import backup
 from tuner.db.database import Database
 from tuner.db.elsewhere import ResultsImport
 from tuner.db.interning import interned
-from tuner.db.later_times import put_baseline, put_final
+from tuner.db.later_times import add_round, put_baseline, stored_round
 from tuner.db.merge import Merge
 from tuner.db.models import ArtifactRow, ProblemRow, RunRow, TrialRow
 from tuner.db.pending import pending_trials
@@ -129,13 +130,8 @@ class Store:
             run.search_s = (run.search_s or 0.0) + search_s
             run.idle_s = (run.idle_s or 0.0) + idle_s
 
-    def set_noise(self, run_id: int, noise: float) -> None:
-        """Stores the A/A noise floor of a run."""
-        with self._database.writing() as session:
-            _known(session, RunRow, run_id).noise = noise
-
     def set_baseline(self, run_id: int, baseline: Baseline) -> None:
-        """Stores the baseline's time beside a run, in place of an earlier one."""
+        """Stores the baseline's time beside a run that has no round yet, in place of an earlier one."""
         with self._database.writing() as session:
             put_baseline(session, _known(session, RunRow, run_id), baseline)
 
@@ -183,11 +179,21 @@ class Store:
             if run_seconds is not None:  # a kill loses no more of a budget than one trial
                 set_seconds(connection, run_id, run_seconds)
 
-    def set_final(self, trial_id: int, measurement: Measurement) -> None:
-        """Stores a finalist's second timing, in place of an earlier one."""
+    def add_round(self, run_id: int, timed: TimedRound) -> None:
+        """Stores a round of timing beside the earlier ones; the quietest one answers from now on."""
         with self._database.writing() as session:
-            _known(session, TrialRow, trial_id)
-            put_final(session, trial_id, measurement)
+            _known(session, RunRow, run_id)
+            for trial_id, _ in timed.times:
+                _known(session, TrialRow, trial_id)
+            run = session.scalars(run_select().where(RunRow.id == run_id)).one()
+            add_round(session, run, timed, _now())
+
+    def rounds(self, run_id: int) -> tuple[StoredRound, ...]:
+        """Returns the rounds of timing of a run, the first one first. Raises UsageError for an unknown id."""
+        with self._database.reading() as session:
+            _known(session, RunRow, run_id)
+            run = session.scalars(run_select().where(RunRow.id == run_id)).one()
+            return tuple(stored_round(each, run.round) for each in run.rounds)
 
     def run(self, run_id: int) -> Run:
         """Returns a run. Raises UsageError for an unknown id."""

@@ -67,13 +67,18 @@ def tune(
     return _session(lambda *parts: begin(settings, *parts), db, observe)
 
 
-def resume(run: int, db: str | Path | None = None, observe: "Observer | None" = None) -> "TunedRun":
-    """Goes on with an unfinished run by its stored settings. Returns and raises as ``tune`` does."""
+def resume(
+    run: int, db: str | Path | None = None, observe: "Observer | None" = None, *, retime: bool = False
+) -> "TunedRun":
+    """Goes on with an unfinished run by its stored settings. Returns and raises as ``tune`` does.
+
+    A finished one stays as it is; ``retime`` times its best again, and the quietest round of timing answers.
+    """
     if type(run) is not int:
         raise UsageError(f"run: found {run!r}, allowed the number of a run")
     from tuner.tuning.run import resume as go_on
 
-    return _session(lambda *parts: go_on(run, *parts), db, observe)
+    return _session(lambda *parts: go_on(run, *parts, retime=retime), db, observe)
 
 
 def _session(

@@ -7,7 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from tests.db.values import CANDIDATE, KEY, SCRIPT, SETTINGS, TOO_WIDE, add, begin, outcome, sha256, timed
+from tests.db.values import (
+    CANDIDATE,
+    KEY,
+    SCRIPT,
+    SETTINGS,
+    TOO_WIDE,
+    add,
+    begin,
+    outcome,
+    sha256,
+    time_again,
+    timed,
+)
 from tuner.core.errors import Failure, Stage, UsageError
 from tuner.core.machine import Roofline
 from tuner.core.problem import Matmul
@@ -37,9 +49,8 @@ def fill(store: Store) -> None:
     add(store, first, 1, replace(outcome(timed(0.5), "// b\n", "c0de"), reused_from=original), "// b\n")
     add(store, first, 2, outcome(Verdict(0.5, 4)))
     add(store, first, 3, None)
-    store.set_final(original, timed(0.4))
+    time_again(store, second, (original, timed(0.4)))
     store.set_baseline(first, Baseline("OpenBLAS", 1, timed(0.3)))
-    store.set_noise(first, 0.01)
     store.set_roofline(first, Roofline(1e11, 1e10))
     store.add_search(first, 8.0, 2.0)
     store.finish_run(first, "done", 12.0)
@@ -101,15 +112,35 @@ def test_a_run_that_went_on_elsewhere_takes_what_it_lacks(store: Store, other: S
 
     other.record(pending, replace(outcome(timed(0.5)), reused_from=timed_again), SCRIPT)
     add(other, run, 2, outcome(TOO_WIDE))
-    other.set_final(timed_again, timed(0.4))
-    other.set_baseline(run, Baseline("OpenBLAS", 1, timed(0.3)))
+    openblas = Baseline("OpenBLAS", 1, timed(0.3))
+    time_again(other, run, (timed_again, timed(0.4)), noise=0.02, baseline=openblas)
     other.finish_run(run, "done", 1.0)
     assert store.merge(other_url) == (0, 1)
     assert told(store) == told(other)
-    other.set_baseline(run, Baseline("oneDNN", 1, timed(0.2)))
+    onednn = Baseline("oneDNN", 1, timed(0.2))
+    time_again(other, run, (timed_again, timed(0.3)), noise=0.01, baseline=onednn)
     other.finish_run(run, "done", 1.0)
     assert store.merge(other_url) == (0, 0)
     assert told(store) == told(other)
+
+
+def test_rounds_of_both_sides_are_kept_and_the_quietest_answers(
+    store: Store, other: Store, other_url: str
+) -> None:
+    run = begin(other)
+    trial = add(other, run, 0, outcome(timed(0.5)))
+    store.merge(other_url)
+    (mine,) = store.trials(TrialQuery())
+    ours, theirs = (Baseline(name, 1, timed(0.3)) for name in ("OpenBLAS", "oneDNN"))
+    time_again(store, mine.run, (mine.id, timed(0.4)), noise=0.02, baseline=ours)
+    time_again(other, run, (trial, timed(0.3)), noise=0.01, baseline=theirs)
+    time_again(other, run, (trial, timed(0.2)), noise=0.0, unreliable="load")
+    for _ in range(2):
+        assert store.merge(other_url) == (0, 0)
+        assert [each.quality.noise for each in store.rounds(mine.run)] == [0.02, 0.01, 0.0]
+        assert store.trial(mine.id).final == timed(0.3)
+        found = store.run(mine.run)
+        assert (found.baseline, found.noise, found.unreliable) == (theirs, 0.01, "")
 
 
 def test_an_outcome_that_is_here_is_kept(store: Store, other: Store, other_url: str) -> None:
@@ -120,7 +151,7 @@ def test_an_outcome_that_is_here_is_kept(store: Store, other: Store, other_url: 
     store.record(mine.id, outcome(timed(0.5)), SCRIPT)
     store.finish_run(mine.run, "done", 9.0)
     other.record(pending, outcome(Failure(Stage.RUN, "time limit of 10 s")), SCRIPT)
-    other.set_final(pending, timed(0.1))
+    time_again(other, run, (pending, timed(0.1)))
     other.finish_run(run, "interrupted", 3.0)
     assert store.merge(other_url) == (0, 0)
     assert store.trial(mine.id).record == outcome(timed(0.5))
@@ -181,7 +212,6 @@ def three(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str, str]:
                     store.record(
                         trial.id, outcome(timed(0.1 * (place + 1)), f"// {place}\n"), f"// {place}\n"
                     )
-                    store.set_final(trial.id, timed(0.2 + place))
                 (known,) = (
                     one
                     for one in store.trials(TrialQuery(status="measured"))
@@ -190,7 +220,9 @@ def three(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str, str]:
                     and one.record is not None
                     and one.record.reused_from is None
                 )
-                store.set_final(known.id, replace(timed(0.3), interval_s=(0.3 - 0.01 * (3 - place), 0.31)))
+                time_again(store, own, *((trial.id, timed(0.2 + place)) for trial in trials[: place + 2]))
+                again = replace(timed(0.3), interval_s=(0.3 - 0.01 * (3 - place), 0.31))
+                time_again(store, known.run, (known.id, again), noise=0.03 - 0.01 * place)
                 add(store, begin(store), 0, outcome(timed(float(place + 1))))
                 if place == 1:
                     store.set_baseline(own, Baseline("OpenBLAS", 1, timed(0.3)))

@@ -5,7 +5,7 @@ from dataclasses import asdict, fields, replace
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.db.values import COMPILER, MACHINE, SETTINGS, begin, sha256
+from tests.db.values import COMPILER, MACHINE, SETTINGS, begin, sha256, time_again
 from tuner.core.candidate import Candidate
 from tuner.core.errors import Failure, Stage
 from tuner.core.gpu_conditions import Conditions, GpuState, Span
@@ -90,7 +90,7 @@ def test_any_record_comes_back_as_it_was_given(
     trial = store.propose(run, number, row, record.candidate)
     store.record(trial, record, script)
     if final is not None:
-        store.set_final(trial, final)
+        time_again(store, run, (trial, final))
     found = store.trial(trial)
     assert found.record == record
     assert (found.final, found.script_text, found.number, found.row) == (final, script, number, row)

@@ -18,6 +18,7 @@ from tests.db.values import (
     begin,
     outcome,
     sha256,
+    time_again,
     timed,
 )
 from tuner.core.candidate import Candidate
@@ -80,24 +81,51 @@ def test_the_roofline_is_stored_and_replaced(store: Store) -> None:
         store.set_roofline(99, roofline)
 
 
-def test_noise_and_baseline_are_stored_and_replaced(store: Store) -> None:
+def test_a_baseline_before_the_first_round_is_stored_and_replaced(store: Store) -> None:
     run = begin(store)
     for median_s in (0.2, 0.1):
         baseline = Baseline("OpenBLAS 0.3.30 SkylakeX", 1, timed(median_s))
         store.set_baseline(run, baseline)
-        store.set_noise(run, median_s / 100)
         assert store.run(run).baseline == baseline
-        assert store.run(run).noise == median_s / 100
 
 
-def test_a_second_final_replaces_the_first(store: Store) -> None:
-    trial = add(store, begin(store), 0, outcome(timed(0.5)))
-    store.set_final(trial, timed(0.4))
-    store.set_final(trial, timed(0.3))
-    found = store.trial(trial)
-    assert found.final == timed(0.3)
-    assert found.best_s == 0.3
+def test_each_round_is_kept_and_the_quietest_answers(store: Store) -> None:
+    run = begin(store)
+    trial = add(store, run, 0, outcome(timed(0.5)))
+    quiet, loud, quieter = (Baseline(name, 1, timed(0.3)) for name in ("quiet", "loud", "quieter"))
+    store.set_baseline(run, loud)
+    time_again(store, run, (trial, timed(0.4)), noise=0.02, baseline=quiet)
+    time_again(store, run, (trial, timed(0.1)), noise=0.3, baseline=loud)
+    time_again(store, run, (trial, timed(0.2)), noise=0.001, unreliable="load", baseline=loud)
+    time_again(store, run, (trial, timed(0.35)), noise=0.02, baseline=loud)  # as quiet as an earlier one
+    found, told = store.trial(trial), store.run(run)
+    assert (found.final, found.best_s, found.unreliable) == (timed(0.4), 0.4, "")
+    assert (told.noise, told.baseline, told.unreliable) == (0.02, quiet, "")
     assert found.record == outcome(timed(0.5))
+    time_again(store, run, (trial, timed(0.3)), noise=0.01, baseline=quieter)
+    found, told = store.trial(trial), store.run(run)
+    assert (found.final, told.noise, told.baseline) == (timed(0.3), 0.01, quieter)
+    assert [each.number for each in store.rounds(run)] == [1, 2, 3, 4, 5]
+    assert [each.is_answering for each in store.rounds(run)] == [False] * 4 + [True]
+
+
+def test_an_unreliable_round_answers_where_there_is_no_other(store: Store) -> None:
+    run = begin(store)
+    trial = add(store, run, 0, outcome(timed(0.5)))
+    time_again(store, run, (trial, timed(0.4)), unreliable="load")
+    assert store.trial(trial).unreliable == store.run(run).unreliable == "load"
+    assert store.run(run).baseline is None
+
+
+def test_a_round_of_an_unknown_run_or_trial_is_refused(store: Store) -> None:
+    run = begin(store)
+    with pytest.raises(UsageError, match=r"run: found 99, allowed 1 to 1"):
+        time_again(store, 99)
+    with pytest.raises(UsageError, match=r"run: found 99, allowed 1 to 1"):
+        store.rounds(99)
+    with pytest.raises(UsageError, match=r"trial: found 7, allowed none: the database is empty"):
+        time_again(store, run, (7, timed(0.1)))
+    assert store.rounds(run) == ()
 
 
 def test_runs_are_told_the_latest_first(store: Store) -> None:

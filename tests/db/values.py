@@ -8,8 +8,9 @@ from tuner.core.errors import Failure, Stage
 from tuner.core.machine import Compiler, Machine
 from tuner.core.problem import Matmul
 from tuner.core.record import Measurement, Record, Verdict
-from tuner.core.runs import ReuseKey, RunSettings
+from tuner.core.runs import Baseline, ReuseKey, RunSettings
 from tuner.core.target_name import TargetName
+from tuner.core.timing_round import RoundQuality, TimedRound
 from tuner.db.store import Store
 
 PROBLEM = Matmul(512, 512, 512)
@@ -66,6 +67,18 @@ def outcome(result: Measurement | Verdict | Failure, script: str = SCRIPT, artif
         artifact_sha256=artifact,
         stage_s=(("bind", 0.001), ("compile", 0.08)),
     )
+
+
+def time_again(
+    store: Store,
+    run: int,
+    *times: tuple[int, Measurement],
+    noise: float | None = None,
+    unreliable: str = "",
+    baseline: Baseline | None = None,
+) -> None:
+    """Stores a round of timing, as noisy as it was disturbed."""
+    store.add_round(run, TimedRound(RoundQuality(noise, noise or 0.0, unreliable), times, baseline))
 
 
 def begin(store: Store, settings: RunSettings = SETTINGS, machine: Machine = MACHINE) -> int:

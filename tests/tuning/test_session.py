@@ -71,7 +71,8 @@ def test_waiting_for_compiles_is_told_as_idle(store: Store) -> None:
 def test_what_an_earlier_session_measured_is_not_counted_again(store: Store) -> None:
     tuned = begin(fakes.settings(6), fakes.composition(bench=slow_bench), store, Interruption())
     before = store.run(tuned.run.id)
-    resume(tuned.run.id, fakes.composition(bench=slow_bench), store, Interruption())
+    again = fakes.composition(bench=slow_bench)
+    resume(tuned.run.id, again, store, Interruption(), retime=True)
     after = store.run(tuned.run.id)
     assert None not in (before.search_s, before.idle_s, after.search_s, after.idle_s)
     searched_s = (after.search_s or 0.0) - (before.search_s or 0.0)

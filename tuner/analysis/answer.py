@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from tuner.analysis.reliability import NOISE_LIMIT
 from tuner.analysis.simplicity import complexity
 from tuner.analysis.slowdown import Slowdown, slowdown
 from tuner.core.record import Measurement
@@ -24,11 +25,17 @@ class Answer:
 
     best: StoredTrial  # the simplest of those as fast as the fastest within noise
     ties: tuple[Tied, ...]  # the best is among them; fastest first
+    floor: float = 0.0  # relative difference that was taken for noise
 
     @property
     def measurement(self) -> Measurement:
         """Returns the time of the best: the interleaved one when there is one."""
         return timed(self.best)
+
+    @property
+    def can_separate(self) -> bool:
+        """Tells whether the timing was quiet enough to call what is tied equally fast."""
+        return self.floor <= NOISE_LIMIT
 
     @property
     def tied(self) -> tuple[StoredTrial, ...]:
@@ -64,7 +71,7 @@ def answer_of(trials: tuple[StoredTrial, ...], noise: float | None) -> Answer | 
     ties = tuple(tie for tie in ties if tie.slowdown.interval[0] <= floor)
     equal = [tie for tie in ties if tie.slowdown.median <= min(floor, SIMPLICITY_LIMIT)]
     best = min(equal, key=lambda tie: (*complexity(tie.trial), tie.slowdown.median))
-    return Answer(best.trial, ties)
+    return Answer(best.trial, ties, floor)
 
 
 def finalists_of(trials: tuple[StoredTrial, ...]) -> tuple[StoredTrial, ...]:

@@ -16,7 +16,11 @@ if TYPE_CHECKING:
 
 
 def run_session(
-    composition: "Composition", store: "Store", settings: "RunSettings | None", resumed: int | None
+    composition: "Composition",
+    store: "Store",
+    settings: "RunSettings | None",
+    resumed: int | None,
+    retime: bool = False,
 ) -> "TunedRun":
     """Begins a run with the settings; with none, goes on with the stored one."""
     from tuner.cli.output.progress import progress
@@ -29,7 +33,7 @@ def run_session(
         if settings is not None:
             return begin(settings, composition, store, interruption, observe)
         assert resumed is not None
-        return resume(resumed, composition, store, interruption, observe)
+        return resume(resumed, composition, store, interruption, observe, retime=retime)
 
 
 def require_no_words(context: click.Context, words: Mapping[str, Any]) -> None:

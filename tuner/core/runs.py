@@ -90,6 +90,7 @@ class Run:
     idle_s: float | None = None  # of ``search_s``, those in which nothing was loaded, verified or timed
     elsewhere: Elsewhere | None = None  # None: measured by this tuner
     roofline: Roofline | None = None  # measured with the answer; None: interrupted, or it failed
+    unreliable: str = ""  # why the answer's figures mean nothing; "" where they can be relied on
 
     @property
     def idle_share(self) -> float | None:
@@ -114,6 +115,7 @@ class StoredTrial:
     machine: Machine
     threads: int
     stale: str = ""  # why its time no longer holds: an audit said so
+    unreliable: str = ""  # why its final time means nothing; "" where it can be relied on
 
     @property
     def best_s(self) -> float | None:

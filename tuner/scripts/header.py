@@ -34,6 +34,7 @@ class ScriptProvenance:
     run: int
     mlir: str  # version string
     date: str  # UTC, ISO 8601
+    unreliable: str = ""  # why its time means nothing; "" where it can be relied on
 
     @property
     def gflop_per_s(self) -> float | None:
@@ -118,7 +119,10 @@ def _baseline_words(provenance: ScriptProvenance) -> str:
     if provenance.baseline is None or provenance.median_s is None:
         return "not measured"
     name, median_s = provenance.baseline
-    return f"{name}: {median_s * 1e6:.2f} us, ratio {median_s / provenance.median_s:.3f}"
+    ratio = f"ratio {median_s / provenance.median_s:.3f}"
+    if provenance.unreliable:
+        ratio = f"unreliable: {provenance.unreliable}"
+    return f"{name}: {median_s * 1e6:.2f} us, {ratio}"
 
 
 def _to_json(provenance: ScriptProvenance) -> str:
@@ -144,6 +148,7 @@ def _to_json(provenance: ScriptProvenance) -> str:
             "gflop_per_s": provenance.gflop_per_s,
             "baseline": provenance.baseline
             and {"name": provenance.baseline[0], "median_s": provenance.baseline[1]},
+            "unreliable": provenance.unreliable,
             "trial": provenance.trial,
             "run": provenance.run,
             "mlir": provenance.mlir,
@@ -170,6 +175,7 @@ def _from_json(fields: Fields) -> ScriptProvenance:
         run=fields.count("run", NUMBER_LIMIT),
         mlir=fields.text("mlir"),
         date=fields.text("date"),
+        unreliable=fields.text("unreliable") if fields.has("unreliable") else "",
     )
 
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from tuner.analysis.answer import half_width
 from tuner.core.bench import AbstractBench, BoundRecord
+from tuner.core.host_conditions import HostConditions
 from tuner.core.record import Measurement
 from tuner.core.runs import Baseline, StoredTrial, record_of
 from tuner.core.target import Effort, Script
@@ -18,7 +19,12 @@ class Finals:
 
     times: tuple[tuple[StoredTrial, Measurement], ...]  # of those that still work, as they were given
     noise: float | None  # relative; None when the fastest no longer works
-    baseline: Baseline | None = None  # where the library took turns with them
+    baseline: Baseline | None = None  # where it took turns with them
+
+    @property
+    def host(self) -> HostConditions | None:
+        """Returns what the machine did meanwhile: the same for all that took turns."""
+        return self.times[0][1].host if self.times else None
 
 
 def choose_finalists(trials: tuple[StoredTrial, ...], limit: int = FINALISTS) -> tuple[StoredTrial, ...]:
@@ -46,6 +52,13 @@ def time_finalists(
     first = measurements[0]
     noise = None if first is None or again is None else noise_of(first, again)
     return Finals(times, noise, found.baseline)
+
+
+def quietest_anchor_s(trials: tuple[StoredTrial, ...]) -> float | None:
+    """Returns the least time of the anchor kernel beside any trial; None where none was timed beside."""
+    outcomes = (None if trial.record is None else trial.record.outcome for trial in trials)
+    hosts = (outcome.host for outcome in outcomes if isinstance(outcome, Measurement))
+    return min((host.anchor_s for host in hosts if host is not None), default=None)
 
 
 def bound_record(trial: StoredTrial) -> BoundRecord:

@@ -14,7 +14,7 @@ from tuner.tuning.interruption import Interruption
 from tuner.tuning.memory_check import require_memory, require_workers
 from tuner.tuning.session import TuningSession
 from tuner.tuning.target_kind import Bind, Plan
-from tuner.tuning.tuned_run import TunedRun
+from tuner.tuning.tuned_run import TunedRun, tuned_run
 from tuner.version import __version__
 
 if TYPE_CHECKING:
@@ -49,11 +49,18 @@ def resume(
     store: "Store",
     interruption: Interruption,
     observe: Observer = ignore,
+    *,
+    retime: bool = False,
 ) -> TunedRun:
-    """Goes on with a stored run by its own settings. Raises UsageError when its times would not compare."""
+    """Goes on with a stored run by its own settings. Raises UsageError when its times would not compare.
+
+    A finished run stays as it is; ``retime`` adds a round of timing of its best, and the quietest answers.
+    """
     run = store.run(run_id)
     if run.elsewhere is not None:
         raise UsageError(f"run {run_id}: was measured from a bundle, allowed a run that tuner tune began")
+    if run.status == "done" and not retime:
+        return tuned_run(store, run_id)
     kind = composition.kind_of_run(run.settings)
     machine = kind.machine(run.settings.target)
     _require_same_code(run, machine, kind.compiler(run.settings.target))
@@ -65,7 +72,9 @@ def resume(
     sampler = make_sampler(run.settings.sampler, plan.feasible, run.settings.seed, first)
     store.resume_run(run_id)
     observe(_started(run, plan, stored))
-    return TuningSession(run, stored, plan.feasible, sampler, kind, store, interruption, observe).run()
+    return TuningSession(
+        run, stored, plan.feasible, sampler, kind, store, interruption, observe, retime
+    ).run()
 
 
 def _started(run: Run, plan: Plan, stored: tuple[StoredTrial, ...]) -> RunStarted:

@@ -4,11 +4,13 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from tuner.analysis.reliability import round_quality
 from tuner.core.bench import AbstractBench
 from tuner.core.candidate import Candidate
 from tuner.core.errors import TunerError
 from tuner.core.runs import Baseline, Run, StoredTrial, TrialQuery
 from tuner.core.sampler import AbstractSampler
+from tuner.core.timing_round import TimedRound
 from tuner.space.feasible_set import FeasibleSet
 from tuner.tuning.ask_tell import Trial, search
 from tuner.tuning.events import (
@@ -19,7 +21,13 @@ from tuner.tuning.events import (
     Observer,
     TrialDone,
 )
-from tuner.tuning.finals import Finals, bound_record, choose_finalists, time_finalists
+from tuner.tuning.finals import (
+    Finals,
+    bound_record,
+    choose_finalists,
+    quietest_anchor_s,
+    time_finalists,
+)
 from tuner.tuning.interruption import Interruption
 from tuner.tuning.known_outcomes import KnownOutcomes
 from tuner.tuning.progress import Progress
@@ -45,6 +53,7 @@ class TuningSession:
         store: "Store",
         interruption: Interruption,
         observe: Observer,
+        retime: bool = False,  # the finalists, though a round of theirs is stored
     ) -> None:
         self._run = run
         self._settings = run.settings
@@ -54,6 +63,7 @@ class TuningSession:
         self._store = store
         self._interruption = interruption
         self._observe = observe
+        self._must_time = retime
         self._stored = stored
         self._progress = Progress(stored)
         self._known = KnownOutcomes(store, run)
@@ -89,13 +99,8 @@ class TuningSession:
         self._search(bench)
         if self._interruption.is_asked:
             return "interrupted"
-        finals = self._time_finalists(bench)
-        if finals is not None:
-            if finals.baseline is None:
-                self._measure_baseline()  # again, in the same minute as the answer
-            else:
-                self._keep_baseline(finals.baseline)  # from between the finalists' samples
-            self._measure_roofline()
+        if self._must_time or not self._store.rounds(self._run.id):
+            self._time_finalists(bench)
         return "done"
 
     def _search(self, bench: AbstractBench) -> None:
@@ -140,24 +145,44 @@ class TuningSession:
             return
         elapsed_s = self._elapsed_s()
         self._store.record(trial_id, record, trial.script.text, elapsed_s)
+        self._must_time = True
         self._stored_s = elapsed_s
         self._observe(TrialDone(trial_id, trial.number, record, progress.counts, progress.best, elapsed_s))
 
-    def _time_finalists(self, bench: AbstractBench) -> Finals | None:
-        """Times the fastest trials again and stores that; returns None where there was none."""
-        finalists = choose_finalists(self._store.trials(TrialQuery(run=self._run.id, sort="number")))
+    def _time_finalists(self, bench: AbstractBench) -> None:
+        """Times the fastest trials again and stores that as a round of its own, with the baseline's time."""
+        trials = self._store.trials(TrialQuery(run=self._run.id, sort="number"))
+        finalists = choose_finalists(trials)
         if not finalists:
-            return None
+            return
         self._observe(FinalsStarted(len(finalists)))
         finals = time_finalists(bench, finalists)
-        for trial, measurement in finals.times:
-            self._store.set_final(trial.id, measurement)
+        baseline = finals.baseline or self._timed_baseline()  # alone, in the same minute
+        if finals.baseline is not None:
+            self._observe(BaselineMeasured(finals.baseline))
+        if finals.times:
+            self._keep_round(finals, baseline, quietest_anchor_s(trials))
+            self._measure_roofline()
+
+    def _keep_round(self, finals: Finals, baseline: Baseline | None, anchor_s: float | None) -> None:
+        quality = round_quality(
+            finals.noise,
+            None if baseline is None else baseline.measurement,
+            finals.host,
+            quietest_anchor_s=anchor_s,
+            spare_cores=self._run.machine.physical_cores - self._settings.threads,
+        )
+        times = tuple((trial.id, measurement) for trial, measurement in finals.times)
+        self._store.add_round(self._run.id, TimedRound(quality, times, baseline))
         if finals.noise is not None:
-            self._store.set_noise(self._run.id, finals.noise)
             self._observe(NoiseMeasured(finals.noise))
-        return finals
 
     def _measure_baseline(self) -> None:
+        baseline = self._timed_baseline()
+        if baseline is not None:
+            self._store.set_baseline(self._run.id, baseline)
+
+    def _timed_baseline(self) -> Baseline | None:
         """Times the baseline in its own process; the run goes on without it when that fails."""
         settings = self._settings
         try:
@@ -165,12 +190,9 @@ class TuningSession:
                 baseline = self._kind.baseline(settings.problem, settings.threads, settings.seed)
         except TunerError as error:
             self._observe(BaselineFailed(str(error)))
-            return
-        self._keep_baseline(baseline)
-
-    def _keep_baseline(self, baseline: Baseline) -> None:
-        self._store.set_baseline(self._run.id, baseline)
+            return None
         self._observe(BaselineMeasured(baseline))
+        return baseline
 
     def _measure_roofline(self) -> None:
         """Measures what the machine can do at most; an answer without it is an answer too."""

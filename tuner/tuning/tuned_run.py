@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from tuner.analysis.answer import Answer, answer_of
 from tuner.core.runs import Counts, Run, StoredTrial, TrialQuery
+from tuner.core.timing_round import StoredRound
 
 if TYPE_CHECKING:
     from tuner.db.store import Store
@@ -18,6 +19,7 @@ class TunedRun:
     counts: Counts
     answer: Answer | None  # None: no candidate has a time
     seconds: float  # of all sessions
+    rounds: tuple[StoredRound, ...] = ()  # of timing, the first one first
 
     @property
     def best(self) -> StoredTrial | None:
@@ -39,4 +41,4 @@ def tuned_run(store: "Store", run_id: int) -> TunedRun:
     """Returns a stored run with its answer."""
     run = store.run(run_id)
     answer = answer_of(store.trials(TrialQuery(run=run_id, sort="number")), run.noise)
-    return TunedRun(run, store.counts(run_id), answer, run.seconds or 0.0)
+    return TunedRun(run, store.counts(run_id), answer, run.seconds or 0.0, store.rounds(run_id))

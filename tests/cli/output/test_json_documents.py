@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -41,10 +42,21 @@ def test_tune_has_the_keys_of_the_contract() -> None:
     assert document["counts"] == {"proposed": 5, "measured": 3, "verified": 1, "failed": 1, "reused": 2}
     assert document["best"].keys() == {
         *("trial", "strategy", "knobs", "median_s", "interval_s", "gflop_per_s", "baseline"),
-        *("cold_median_s", "conditions", "vendor"),
+        *("cold_median_s", "conditions", "vendor", "unreliable"),
     }
     assert document["best"]["vendor"] == document["best"]["baseline"]  # its earlier name
     assert document["best"]["baseline"].keys() >= {"name", "median_s", "ratio"}
+
+
+def test_of_an_unreliable_answer_no_ratio_is_told() -> None:
+    answer = answer_of((MEASURED,), 0.01)
+    document = tune_document(run(unreliable="load"), COUNTS, answer, 12.5)
+    assert document["best"]["unreliable"] == "load"
+    assert document["best"]["baseline"]["ratio"] is None
+    assert document["can_separate"] is False
+    assert tuned()["best"]["unreliable"] is None
+    assert tuned()["can_separate"] is True
+    assert history_document(replace(MEASURED, unreliable="load"))["unreliable"] == "load"
 
 
 def test_tune_tells_the_numbers() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from tests.trials import measurement, run, trial
 from tuner.analysis.answer import answer_of
-from tuner.cli.output.result import baseline_words, counts_words, failure_lines, result_lines
+from tuner.cli.output.result import baseline_words, counts_words, failure_lines, result_lines, tied_lines
 from tuner.core.gpu_conditions import Conditions, GpuState
 from tuner.core.machine import Roofline
 from tuner.core.runs import Counts, StoredTrial
@@ -27,18 +27,30 @@ def test_the_answer_is_told_with_its_interval_and_noise() -> None:
     assert "tied" not in text
 
 
-def test_a_noisy_session_is_told_with_what_to_do() -> None:
-    answer = answer_of((trial(0, measurement(1e-3, 0.02)),), 1.03)
+def test_an_unreliable_answer_says_why_in_place_of_a_percentage() -> None:
+    answer = answer_of((trial(0, measurement(1e-3, 0.02)),), 0.01)
     assert answer is not None
-    noisy, quiet = (
-        "\n".join(result_lines(TunedRun(replace(run(), noise=noise), COUNTS, answer, 12.5), answer))
-        for noise in (1.03, 0.1)
+    disturbed, quiet = (
+        "\n".join(result_lines(TunedRun(run(unreliable=reason), COUNTS, answer, 12.5), answer))
+        for reason in ("the baseline drifted by 34%: load", "")
     )
-    assert (
-        "noisy     two timings of the same code differ by 103%: something else was running; "
-        f"on a quiet machine: tuner tune --resume {run().id}" in noisy
-    )
-    assert "noisy" not in quiet
+    assert ", unreliable beside FakeBLAS 1.0 (2 ms, " in disturbed
+    assert "% of FakeBLAS" not in disturbed
+    assert "badge     unreliable: the baseline drifted by 34%: load\n" in disturbed
+    assert f"on a quiet machine: tuner tune --resume {run().id} --retime" in disturbed
+    assert "unreliable" not in quiet
+    assert "200.0% of FakeBLAS 1.0" in quiet
+
+
+def test_a_round_that_cannot_separate_trials_calls_none_tied() -> None:
+    trials = tuple(trial(number, measurement(1e-3 * (1 + 0.6 * number), 0.02)) for number in range(2))
+    noisy, clear = answer_of(trials, 0.7), answer_of(trials, 0.01)
+    assert noisy is not None
+    assert clear is not None
+    (line,) = tied_lines(noisy, run())
+    assert line.startswith("unclear   this round of timing cannot separate it from 101 (+60.0%)")
+    assert line.endswith("--retime")
+    assert tied_lines(clear, run()) == []
 
 
 def test_the_answer_is_compared_with_the_measured_limits_of_the_machine() -> None:

@@ -1,23 +1,13 @@
 import pytest
 
 from tuner.runtime.cpu.host_activity import HostActivity
-from tuner.runtime.cpu.host_watch import HostWatch, drift
+from tuner.runtime.cpu.host_watch import HostWatch
 from tuner.runtime.cpu.thread_team import ThreadTeam
 
 
 def activity(clock_s: float, busy_s: float, own_s: float, *others: float) -> HostActivity:
     stolen_s, waited_s, throttled_s = others or (0.0, 0.0, 0.0)
     return HostActivity(clock_s, busy_s, stolen_s, own_s, waited_s, throttled_s)
-
-
-def test_drift_is_the_largest_difference_between_parts() -> None:
-    assert drift((1.0,) * 6 + (1.5,) * 6) == pytest.approx(0.5)
-    assert drift((1.0, 1.0, 9.0) * 4) == 0.0  # what hits each part alike is no drift
-
-
-@pytest.mark.parametrize("samples", [(1.0,), (1.0, 2.0, 3.0, 4.0, 5.0)])
-def test_of_too_few_samples_no_drift_is_told(samples: tuple[float, ...]) -> None:
-    assert drift(samples) == 0.0
 
 
 @pytest.mark.mlir

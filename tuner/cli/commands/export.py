@@ -193,6 +193,7 @@ def _provenance(store: "Store", trial: "StoredTrial") -> "ScriptProvenance":
         run=trial.run,
         mlir=run.compiler.mlir,
         date=utc_text(trial.created),
+        unreliable=trial.unreliable,
     )
 
 

@@ -122,7 +122,7 @@ def show(name: str | None, run: int | None, ablation: bool, database: str | None
         assert run is not None
         tuned = tuned_run(store, run)
     if as_json:
-        print_json(run_document(tuned.run, tuned.counts, tuned.answer))
+        print_json(run_document(tuned.run, tuned.counts, tuned.answer, tuned.rounds))
     else:
         print("\n".join(run_lines(tuned)))
 

@@ -77,12 +77,23 @@ EXAMPLE = "tuner tune matmul 512x512x512"
     help="An argument of a payload, as for tuner run; others are random.",
 )
 @click.option("--resume", type=int, metavar="RUN", help="Go on with a run, by its stored settings.")
+@click.option(
+    "--retime",
+    is_flag=True,
+    help="With --resume: time the best again. Each round is kept, the quietest one answers.",
+)
 @database_option
 @json_option
 @debug_option
 @click.pass_context
 def tune(
-    context: click.Context, /, resume: int | None, database: str | None, as_json: bool, **words: Any
+    context: click.Context,
+    /,
+    resume: int | None,
+    retime: bool,
+    database: str | None,
+    as_json: bool,
+    **words: Any,
 ) -> None:
     """Tunes one operation at one size, or each matmul of a program; every trial is stored.
 
@@ -94,6 +105,8 @@ def tune(
     from tuner.tuning.settings import run_settings
 
     composition = composition_of(context)
+    if retime and resume is None:
+        raise UsageError("--retime: found no run, allowed with --resume RUN")
     if is_payload(words["operation"]) and resume is None:
         context.exit(tune_payload(context, composition, database, as_json, **words))
     _reject_words_of_programs(entry=words.pop("entry"), arg=words.pop("arguments"))
@@ -104,7 +117,7 @@ def tune(
         require_no_words(context, words)
         settings = None
     with open_store(database) as store:
-        tuned = run_session(composition, store, settings, resume)
+        tuned = run_session(composition, store, settings, resume, retime)
         code = INTERRUPTED if tuned.is_interrupted else DONE if tuned.has_worked else FAILED
         _print(tuned, store, as_json, database)
     context.exit(code)

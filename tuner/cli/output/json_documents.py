@@ -12,7 +12,8 @@ from tuner.core.errors import Failure
 from tuner.core.gpu_conditions import Conditions
 from tuner.core.problem import Problem
 from tuner.core.record import Measurement
-from tuner.core.runs import Baseline, Counts, DatabaseInfo, FirstPoint, Run, StoredTrial, record_of
+from tuner.core.runs import Counts, DatabaseInfo, FirstPoint, Run, StoredTrial, record_of
+from tuner.core.timing_round import StoredRound
 
 Document = dict[str, Any]
 CSV_COLUMNS = (
@@ -33,6 +34,7 @@ def tune_document(run: Run, counts: Counts, answer: Answer | None, seconds: floa
         "counts": counts_document(counts),
         "noise": run.noise,
         "best": None if answer is None else _best_document(answer, run),
+        "can_separate": None if answer is None else answer.can_separate and not run.unreliable,
         "tied": [] if answer is None else [trial.id for trial in answer.tied],
         "tied_set": [] if answer is None else [tied_document(tie) for tie in answer.ties],
         "roofline": None if run.roofline is None else dataclasses.asdict(run.roofline),
@@ -92,15 +94,16 @@ def counts_document(counts: Counts) -> Document:
     }
 
 
-def baseline_document(baseline: Baseline | None, median_s: float) -> Document | None:
-    """Returns the baseline's time; ``ratio`` above 1 means that ours is faster."""
+def baseline_document(run: Run, median_s: float) -> Document | None:
+    """Returns the baseline's time; ``ratio`` above 1 means that ours is faster, null that nobody can tell."""
+    baseline = run.baseline
     if baseline is None:
         return None
     return {
         "name": baseline.name,
         "threads": baseline.threads,
         "median_s": baseline.measurement.median_s,
-        "ratio": baseline.measurement.median_s / median_s,
+        "ratio": None if run.unreliable else baseline.measurement.median_s / median_s,
     }
 
 
@@ -123,6 +126,7 @@ def history_document(trial: StoredTrial) -> Document:
         "reason": failure and failure.reason,
         "median_s": trial.best_s,
         "gflop_per_s": gflop_per_s(record.problem, trial.best_s),
+        "unreliable": trial.unreliable or None,
         "reused_from": record.reused_from,
         "created": utc_text(trial.created),
     }
@@ -168,11 +172,28 @@ def conditions_document(conditions: Conditions | None) -> Document | None:
     return {**dataclasses.asdict(conditions), "slowdowns": list(conditions.slowdowns)}
 
 
-def run_document(run: Run, counts: Counts, answer: Answer | None) -> Document:
+def round_document(stored: StoredRound) -> Document:
+    """Returns a round of timing with what the machine did meanwhile."""
+    quality = stored.quality
+    return {
+        "number": stored.number,
+        "started": utc_text(stored.started),
+        "is_answering": stored.is_answering,
+        "noise": quality.noise,
+        "disturbance": quality.disturbance,
+        "unreliable": quality.unreliable or None,
+        "host": None if quality.host is None else dataclasses.asdict(quality.host),
+    }
+
+
+def run_document(
+    run: Run, counts: Counts, answer: Answer | None, rounds: tuple[StoredRound, ...] = ()
+) -> Document:
     """Returns one run whole, as ``tuner show run:ID --json`` prints it."""
     settings = run.settings
     return {
         **tune_document(run, counts, answer, run.seconds or 0.0),
+        "rounds": [round_document(each) for each in rounds],
         "strategies": list(settings.strategies),
         "sampler": settings.sampler,
         "seed": settings.seed,
@@ -224,7 +245,7 @@ def utc_text(moment: datetime.datetime) -> str:
 
 def _best_document(answer: Answer, run: Run) -> Document:
     record, measurement = record_of(answer.best), answer.measurement
-    baseline = baseline_document(run.baseline, measurement.median_s)
+    baseline = baseline_document(run, measurement.median_s)
     return {
         "trial": answer.best.id,
         "strategy": record.candidate.strategy,
@@ -234,6 +255,7 @@ def _best_document(answer: Answer, run: Run) -> Document:
         "cold_median_s": measurement.cold_median_s,
         "conditions": conditions_document(measurement.conditions),
         "gflop_per_s": gflop_per_s(record.problem, timed(answer.best).median_s),
+        "unreliable": run.unreliable or None,
         "baseline": baseline,
         "vendor": baseline,  # its earlier name, for one release more
     }

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from tuner.tuning.tuned_run import TunedRun
 
 TIED_SHOWN = 8  # trials
-NOISY = 0.1  # noise floor above which a session is no measurement to rely on
 
 
 def result_lines(tuned: "TunedRun", answer: Answer, database_words: str = "") -> list[str]:
@@ -39,30 +38,40 @@ def result_lines(tuned: "TunedRun", answer: Answer, database_words: str = "") ->
     lines += gpu_lines(measurement)
     if run.roofline is not None:
         lines.append(f"roofline  {roofline_words(run, run.roofline, measurement.median_s)}")
-    lines += tied_lines(answer) + noise_lines(run)
+    lines += unreliable_lines(run) + tied_lines(answer, run)
     lines.append(f"trials    {counts_words(tuned.counts)} in {tuned.seconds:.0f} s{idle_words(run)}")
     lines.append(f"next      {_next_words(run, answer.best.id)}{database_words}")
     return lines
 
 
-def tied_lines(answer: Answer) -> list[str]:
-    """Returns the other trials of the tied set, each with how its time differs from the best's."""
+def tied_lines(answer: Answer, run: Run) -> list[str]:
+    """Returns the other trials of the tied set, each with how its time differs from the best's.
+
+    They are called tied only where the round was quiet enough to tell trials apart.
+    """
     others = [trial for trial in answer.tied if trial is not answer.best]
     if not others:
         return []
     best_s = answer.measurement.median_s
     words = [f"{trial.id} ({timed(trial).median_s / best_s - 1:+.1%})" for trial in others[:TIED_SHOWN]]
     more = f" and {len(others) - TIED_SHOWN} more" if len(others) > TIED_SHOWN else ""
+    if run.unreliable or not answer.can_separate:
+        again = f"; on a quiet machine: {retime_words(run)}"
+        return [f"unclear   this round of timing cannot separate it from {', '.join(words)}{more}{again}"]
     why = "not shown to differ by more than noise; the simplest script is taken"
     return [f"tied      with {', '.join(words)}{more}: {why}"]
 
 
-def noise_lines(run: Run) -> list[str]:
-    """Returns a warning where two timings of the same code differed by more than NOISY."""
-    if run.noise is None or run.noise <= NOISY:
+def unreliable_lines(run: Run) -> list[str]:
+    """Returns why the figures cannot be relied on, and what to type; nothing where they can."""
+    if not run.unreliable:
         return []
-    found = f"two timings of the same code differ by {run.noise:.0%}: something else was running"
-    return [f"noisy     {found}; on a quiet machine: tuner tune --resume {run.id}"]
+    return [f"badge     unreliable: {run.unreliable}", f"          on a quiet machine: {retime_words(run)}"]
+
+
+def retime_words(run: Run) -> str:
+    """Returns the command that adds a round of timing to a run."""
+    return f"tuner tune --resume {run.id} --retime"
 
 
 def verified_lines(tuned: "TunedRun", trial: int, database_words: str = "") -> list[str]:
@@ -135,4 +144,5 @@ def baseline_words(run: Run, median_s: float) -> str:
     speed = speed_text(gflop_per_s(run.settings.problem, baseline_s))
     # none on a GPU
     threads = f", {count_text(run.baseline.threads, 'thread')}" if run.baseline.threads else ""
-    return f", {baseline_s / median_s:.1%} of {run.baseline.name} ({speed}{threads})"
+    ratio = "unreliable beside" if run.unreliable else f"{baseline_s / median_s:.1%} of"
+    return f", {ratio} {run.baseline.name} ({seconds_text(baseline_s)}, {speed}{threads})"

@@ -19,6 +19,7 @@ from tuner.core.errors import Failure
 from tuner.core.kernel_program import Resources
 from tuner.core.record import Measurement
 from tuner.core.runs import Elsewhere, StoredTrial, record_of
+from tuner.core.timing_round import RoundQuality, StoredRound
 
 if TYPE_CHECKING:
     from tuner.tuning.tuned_run import TunedRun
@@ -91,7 +92,24 @@ def run_lines(tuned: "TunedRun") -> list[str]:
     if tuned.answer is None:
         nothing = "best      none" if not tuned.has_worked else "best      none: nothing was timed"
         return [*lines, f"trials    {counts_words(tuned.counts)}{idle_words(run)}", nothing]
-    return lines + result_lines(tuned, tuned.answer)
+    return lines + _round_lines(tuned.rounds) + result_lines(tuned, tuned.answer)
+
+
+def _round_lines(rounds: tuple[StoredRound, ...]) -> list[str]:
+    """Returns the rounds of timing where there is a choice, each with how quiet it was."""
+    if len(rounds) < 2:
+        return []
+    return [
+        f"round     {each.number}: {utc_text(each.started)}, "
+        f"{_quality_words(each.quality)}{' (answers)' if each.is_answering else ''}"
+        for each in rounds
+    ]
+
+
+def _quality_words(quality: RoundQuality) -> str:
+    if quality.unreliable:
+        return f"unreliable: {quality.unreliable}"
+    return "noise not known" if quality.noise is None else f"noise floor {quality.noise:.1%}"
 
 
 def elsewhere_words(elsewhere: Elsewhere) -> str:
@@ -131,11 +149,17 @@ def _history_row(trial: StoredTrial) -> tuple[str, ...]:
         " ".join(words),
         record.target.text,
         str(trial.threads),
-        "reused" if record.reused_from is not None and record.status == "measured" else record.status,
+        _status_words(trial),
         "-" if trial.best_s is None else seconds_text(trial.best_s),
         "-" if speed is None else f"{speed:.1f}",
         what,
     )
+
+
+def _status_words(trial: StoredTrial) -> str:
+    record = record_of(trial)
+    is_reused = record.reused_from is not None and record.status == "measured"
+    return ("reused" if is_reused else record.status) + (", unreliable" if trial.unreliable else "")
 
 
 def _outcome_lines(trial: StoredTrial) -> list[str]:
@@ -154,7 +178,8 @@ def _outcome_lines(trial: StoredTrial) -> list[str]:
         lines.append(f"time      {_measurement_words(outcome)}")
         lines += gpu_lines(outcome)
     if trial.final is not None:
-        lines.append(f"final     {_measurement_words(trial.final)}, interleaved")
+        badge = f"; unreliable: {trial.unreliable}" if trial.unreliable else ""
+        lines.append(f"final     {_measurement_words(trial.final)}, interleaved{badge}")
         lines += gpu_lines(trial.final)
     if trial.best_s is not None:
         lines.append(f"speed     {speed_text(gflop_per_s(record.problem, trial.best_s))}")

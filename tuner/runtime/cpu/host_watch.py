@@ -1,10 +1,10 @@
 """What the machine did while something was timed: counters around it, and a kernel that never changes."""
 
-import itertools
 import os
 import statistics
 from typing import final
 
+from tuner.core.drift import drift
 from tuner.core.host_conditions import HostConditions
 from tuner.runtime.cpu.describe_host import describe_machine, load_average
 from tuner.runtime.cpu.host_activity import HostActivity, read_activity
@@ -12,8 +12,6 @@ from tuner.runtime.cpu.roofline import MultiplyAdds
 from tuner.runtime.cpu.thread_team import ThreadTeam
 from tuner.runtime.timing import Stopwatch, sample, stopwatch_of
 
-PARTS = 4  # of a timing, whose medians are compared
-LEAST_OF_PART = 3  # samples: the median of fewer is a sample itself
 BESIDE_SAMPLES, BESIDE_REPEATS = 3, 8  # of the anchor before a single timing, and as many after; 8: some 1 ms
 
 
@@ -51,13 +49,3 @@ class HostWatch:
             anchor_s=statistics.median(anchor_s),
             anchor_drift=drift(anchor_s),
         )
-
-
-def drift(samples_s: tuple[float, ...]) -> float:
-    """Returns by how much the median of samples differs at most between parts of a timing, relatively."""
-    parts = min(PARTS, len(samples_s) // LEAST_OF_PART)
-    if parts < 2:
-        return 0.0
-    bounds = [len(samples_s) * part // parts for part in range(parts + 1)]
-    medians = [statistics.median(samples_s[low:high]) for low, high in itertools.pairwise(bounds)]
-    return max(medians) / min(medians) - 1

@@ -14,8 +14,14 @@ def test_a_quiet_session_tells_its_noise() -> None:
 
 def test_a_noisy_session_is_a_warning() -> None:
     found = badge_of(run(noise=0.3))
-    assert (found.kind, found.word) == ("warning", "noisy")
+    assert (found.kind, found.word) == ("warning", "unreliable")
     assert "differ by 30.0%: something else was running" in found.reason
+
+
+def test_an_unreliable_answer_says_why() -> None:
+    found = badge_of(run(unreliable="the baseline drifted by 34%: load"))
+    assert (found.kind, found.word) == ("warning", "unreliable")
+    assert found.reason == "the baseline drifted by 34%: load."
 
 
 def test_a_session_whose_noise_nobody_measured_is_unknown() -> None:

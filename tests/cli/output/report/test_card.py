@@ -71,3 +71,9 @@ def test_a_target_without_a_clock_tells_what_was_verified() -> None:
     text = parsed(verified_card(reported((*verified, trial(3, None))))).text
     assert "3 of 4 candidates verified" in text
     assert "Target fake has no clock: nothing is ranked." in text
+
+
+def test_of_an_unreliable_answer_no_ratio_is_told() -> None:
+    text = parsed(card(best_of(run(2e-3, unreliable="load"), TIMED), frozenset())).text
+    assert "unreliable beside FakeBLAS 1.0, 1 thread" in text
+    assert "the speed of" not in text

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
+from tuner.analysis.reliability import NOISE_LIMIT
 from tuner.cli.output.report.element import Markup, element
-from tuner.cli.output.result import NOISY
 from tuner.core.runs import Run
 
 
@@ -20,11 +20,13 @@ def badge_of(run: Run) -> Badge:
     """Returns what is to be thought of a run's times."""
     if run.settings.target.is_replay:
         return Badge("unknown", "replayed", "Times of a recording, told again: nothing ran here.")
+    if run.unreliable:
+        return Badge("warning", "unreliable", f"{run.unreliable}.")
     if run.noise is None:
         return Badge("unknown", "noise not measured", "No code was timed twice to see how far times repeat.")
     differ = f"Two timings of the same code differ by {run.noise:.1%}"
-    if run.noise > NOISY:
-        return Badge("warning", "noisy", f"{differ}: something else was running.")
+    if run.noise > NOISE_LIMIT:
+        return Badge("warning", "unreliable", f"{differ}: something else was running.")
     return Badge("good", f"noise {run.noise:.1%}", f"{differ}: smaller differences mean nothing.")
 
 

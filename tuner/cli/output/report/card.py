@@ -83,8 +83,10 @@ def _head(problem: Problem, mark: Markup) -> Markup:
 def _comparison(run: Run, ours: Measurement) -> Markup:
     if run.baseline is None:
         return element("p", "No baseline was measured beside it.", class_="faint")
-    ratio = ratio_of(ours, run.baseline.measurement)
     name = _baseline_name(run)
+    if run.unreliable:
+        return element("p", element("b", "unreliable"), f" beside {name}", class_="ratio")
+    ratio = ratio_of(ours, run.baseline.measurement)
     return element("p", element("b", ratio.text), f" the speed of {name}", class_="ratio")
 
 

@@ -1,0 +1,129 @@
+"""Rounds of timing: none replaces another, and the quietest answers. The clock is scripted."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from tests.fakes import FakeTarget, Loaded
+from tests.forwarding import ForwardingTarget
+from tests.tuning import fakes
+from tuner.core.bench import AbstractBench
+from tuner.core.host_conditions import HostConditions
+from tuner.core.problem import Problem
+from tuner.core.record import Measurement
+from tuner.core.target import Effort
+from tuner.db.store import Store
+from tuner.runtime import timing
+from tuner.tuning.composition import Composition
+from tuner.tuning.events import Event, FinalsStarted
+from tuner.tuning.interruption import Interruption
+from tuner.tuning.run import begin, resume
+from tuner.tuning.target_kind import BenchSettings
+from tuner.tuning.tuned_run import TunedRun
+from tuner.workers.in_flight import BenchOrder
+from tuner.workers.local_bench import LocalBench
+
+Slowdown = Callable[[int], float]  # of the n-th sample of a round
+
+
+def quiet(sample: int) -> float:
+    return 1.0
+
+
+def loaded_at_times(sample: int) -> float:
+    """A busy loop that starts and stops: each of its stretches takes half of the processor."""
+    return 2.0 if sample // 40 % 2 else 1.0
+
+
+def loaded(sample: int) -> float:
+    return 3.0
+
+
+class ScriptedTarget(ForwardingTarget):
+    """Times finalists in turns by a clock that a load slows down."""
+
+    def __init__(self, slowdown: Slowdown, anchor_drift: float) -> None:
+        super().__init__(FakeTarget())
+        self._slowdown = slowdown
+        self._host = HostConditions(0.0, anchor_drift, 0.0, 0.0, 0.0, 1e-3, anchor_drift)
+        self._samples = 0
+
+    def measure_together(
+        self, problem: Problem, loaded: tuple[object, ...], effort: Effort, rng: np.random.Generator
+    ) -> tuple[Measurement, ...]:
+        stopwatches = tuple(self._stopwatch(one) for one in loaded)
+        times = timing.measure_together_by(stopwatches, effort, rng)
+        return tuple(
+            Measurement(each.samples_s, each.inner_calls, each.median_s, each.interval_s, host=self._host)
+            for each in times
+        )
+
+    def _stopwatch(self, one: object) -> timing.Stopwatch:
+        assert isinstance(one, Loaded)
+        call_s = one.call_s
+
+        def take(times: int) -> float:
+            self._samples += 1
+            return call_s * self._slowdown(self._samples)
+
+        return take
+
+
+def parts(slowdown: Slowdown = quiet, anchor_drift: float = 0.0) -> Composition:
+    def bench(order: BenchOrder, how: BenchSettings) -> AbstractBench:
+        return LocalBench(order, ScriptedTarget(slowdown, anchor_drift), np.random.default_rng(how.seed))
+
+    return fakes.composition(bench=bench)
+
+
+def tuned(store: Store, composition: Composition) -> TunedRun:
+    return begin(fakes.settings(trials=8), composition, store, Interruption())
+
+
+def again(store: Store, composition: Composition) -> TunedRun:
+    return resume(1, composition, store, Interruption(), retime=True)
+
+
+def test_resuming_a_finished_run_changes_no_answer(store: Store) -> None:
+    done = tuned(store, parts())
+    events: list[Event] = []
+    resumed = resume(1, parts(loaded), store, Interruption(), events.append)
+    assert resumed.answer == done.answer
+    assert resumed.run == done.run
+    assert resumed.rounds == done.rounds
+    assert events == []
+
+
+@pytest.mark.parametrize(("slowdown", "anchor_drift"), [(loaded_at_times, 1.0), (loaded, 0.5)])
+def test_a_round_under_load_never_replaces_a_quiet_answer(
+    store: Store, slowdown: Slowdown, anchor_drift: float
+) -> None:
+    done = tuned(store, parts())
+    disturbed = again(store, parts(slowdown, anchor_drift))
+    assert disturbed.answer == done.answer
+    assert disturbed.run.unreliable == ""
+    assert disturbed.run.baseline == done.run.baseline
+    assert [bool(each.quality.unreliable) for each in disturbed.rounds] == [False, True]
+    assert [each.is_answering for each in disturbed.rounds] == [True, False]
+
+
+def test_a_quiet_round_replaces_an_answer_under_load(store: Store) -> None:
+    disturbed = tuned(store, parts(loaded_at_times, 1.0))
+    assert "load, other programs kept 1.0 processors busy" in disturbed.run.unreliable
+    mended = again(store, parts())
+    assert mended.run.unreliable == ""
+    assert mended.answer is not None
+    assert disturbed.answer is not None
+    assert mended.answer.measurement.samples_s != disturbed.answer.measurement.samples_s
+    assert [each.is_answering for each in mended.rounds] == [False, True]
+
+
+def test_a_run_that_was_killed_after_its_round_is_not_timed_again(store: Store) -> None:
+    done = tuned(store, parts())
+    store.resume_run(1)  # as a session leaves it that is killed at the very end
+    events: list[Event] = []
+    resumed = resume(1, parts(loaded), store, Interruption(), events.append)
+    assert not any(isinstance(event, FinalsStarted) for event in events)
+    assert resumed.answer == done.answer
+    assert resumed.run.status == "done"
