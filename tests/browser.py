@@ -6,6 +6,7 @@ https://chromedevtools.github.io/devtools-protocol: JSON messages, each ended by
 import base64
 import json
 import os
+import select
 import shutil
 import subprocess
 import sys
@@ -31,7 +32,7 @@ os.dup2(commands, 3)
 os.dup2(replies, 4)
 os.execv(sys.argv[3], sys.argv[3:])
 """
-WAIT_S = 60
+WAIT_S = 120
 
 
 @dataclass
@@ -84,6 +85,8 @@ class Browser:
     def _next(self) -> dict[str, Any]:
         """Returns the next message; keeps what it tells of the page."""
         while b"\0" not in self._unread:
+            readable, _, _ = select.select([self.replies], [], [], WAIT_S)
+            assert readable, f"the browser told nothing for {WAIT_S} s"
             part = os.read(self.replies, 1 << 20)
             assert part, "the browser has ended"
             self._unread += part
