@@ -16,7 +16,7 @@ def test_a_call_that_leads_nowhere_is_refused(called: str, why: str) -> None:
     text = f"func.func private @g(memref<4xf32>) func.func @f(%x: memref<4xf32>) {{ {call} return }}"
     stage, reason = refusal(text)
     assert stage is Stage.BIND
-    assert reason == f"payload: found a call of @{called}, {why}, allowed {CALLS}"
+    assert reason == f"payload: func.call at line 1:71: found a call of @{called}, {why}, allowed {CALLS}"
 
 
 def test_functions_that_call_each_other_are_refused() -> None:
@@ -25,7 +25,7 @@ def test_functions_that_call_each_other_are_refused() -> None:
       func.func @f() { func.call @g() : () -> () return }"""
     assert refusal(text) == (
         Stage.BIND,
-        f"payload: found a call of @g, which calls itself, allowed {CALLS}",
+        f"payload: func.call at line 3:24: found a call of @g, which calls itself, allowed {CALLS}",
     )
 
 
@@ -33,20 +33,23 @@ def test_functions_that_call_each_other_are_refused() -> None:
 def test_a_name_that_code_cannot_have_is_refused(name: str) -> None:
     stage, reason = refusal(f'func.func @"{name}"() {{ return }}')
     assert stage is Stage.BIND
-    assert reason.startswith(f"payload: function name: found {name!r}, ")
+    assert reason.startswith(f"payload: func.func at line 1:1: found the name {name!r}, ")
 
 
 def test_the_name_of_a_kernel_must_be_one_of_ptx() -> None:
     kernel = 'gpu.module @m { gpu.func @"a b"(%x: memref<4xf32>) kernel { gpu.return } }'
     module = f"module attributes {{gpu.container_module}} {{ {kernel} func.func @f() {{ return }} }}"
-    assert refusal(module)[1] == "payload: function name: found 'a b', allowed letters, digits, _ . $"
+    assert (
+        refusal(module)[1]
+        == "payload: gpu.func at line 1:60: found the name 'a b', allowed letters, digits, _ . $"
+    )
 
 
 @pytest.mark.parametrize("space", ["3", "5", "#gpu.address_space<private>"])
 def test_host_memory_is_no_memory_of_kernels(space: str) -> None:
     stage, reason = refusal(f"func.func @f(%x: memref<4xf32, {space}>) {{ return }}")
     assert stage is Stage.BIND
-    assert reason.startswith("payload: found memref<4xf32, ")
+    assert reason.startswith("payload: func.func at line 1:1: found memref<4xf32, ")
     assert reason.endswith("> outside of kernels, allowed the default memory space")
 
 
@@ -70,3 +73,15 @@ def test_what_the_entry_does_not_call_may_call_anything() -> None:
       func.func private @g() { func.call @g() : () -> () func.call @print() : () -> () return }
       func.func @f() { return }""")
     assert "@g" not in text
+
+
+def test_a_descriptor_of_tma_is_named_with_its_place() -> None:
+    tile = "memref<8x64xf16, 3>"
+    details = "swizzle = none, l2promo = none, oob = zero, interleave = none"
+    kind = f"!nvgpu.tensormap.descriptor<tensor = {tile}, {details}>"
+    stage, reason = refusal(f"""func.func @f(%x: memref<*xf16>, %n: index) {{
+      %m = nvgpu.tma.create.descriptor %x box[%n, %n] : memref<*xf16> -> {kind}
+      return
+    }}""")
+    assert stage is Stage.BIND
+    assert reason.startswith("payload: nvgpu.tma.create.descriptor at line 2:12: found a TMA descriptor made")

@@ -8,6 +8,7 @@ from tuner.mlir.bindings import Op, Type, WalkResult, ir
 from tuner.mlir.cpu.jit_guards import RESOLVABLE
 from tuner.mlir.effects.buffer_roots import is_buffer
 from tuner.mlir.programs.entry import defined_functions
+from tuner.mlir.rewrite.located_error import location_of, unsupported
 from tuner.mlir.rewrite.symbols import callee_of, name_of
 from tuner.mlir.rewrite.walking import walk, walk_where
 
@@ -20,7 +21,8 @@ def reject_calls(module: ir.Module) -> None:
 
     Neither can be inlined. Recursion is a cycle of the call graph: what Kahn's topological sort leaves over.
     """
-    callees = {name_of(function): _callees(function) for function in defined_functions(module)}
+    functions = defined_functions(module)
+    callees = {name_of(function): _callees(function) for function in functions}
     whys = {
         name: "which has no body"
         for called in callees.values()
@@ -33,50 +35,55 @@ def reject_calls(module: ir.Module) -> None:
         unsorted = {name: called & unsorted.keys() for name, called in unsorted.items()}
     whys |= dict.fromkeys((name for called in unsorted.values() for name in called), "which calls itself")
     allowed = "calls that can be inlined, and MLIR's runner functions, such as @printMemrefF32"
+    calls = {callee_of(call): call for function in functions for call in walk(function, "func.call")}
     for name in sorted(whys):
-        raise CandidateError(Stage.BIND, f"payload: found a call of @{name}, {whys[name]}, allowed {allowed}")
+        raise _refused(calls[name], f"a call of @{name}, {whys[name]}", allowed)
 
 
 def require_names(module: ir.Module) -> None:
     """Raises CandidateError(BIND) for names that the linker or PTX cannot have, or that the runtime has."""
-    names = [name_of(each) for kind in ("func.func", "gpu.func") for each in walk(module, kind)]
-    for name in names:
+    for function in [each for kind in ("func.func", "gpu.func") for each in walk(module, kind)]:
+        name = name_of(function)
         if not NAME.fullmatch(name):
-            raise CandidateError(
-                Stage.BIND, f"payload: function name: found {name!r}, allowed letters, digits, _ . $"
-            )
+            raise _refused(function, f"the name {name!r}", "letters, digits, _ . $")
         if name in RESOLVABLE or name.startswith(RUNTIME):
-            raise CandidateError(
-                Stage.BIND, f"payload: function name: found {name!r}, which is the runtime's, allowed others"
-            )
+            raise _refused(function, f"the name {name!r}, which is the runtime's", "others")
 
 
 def require_default_memory(function: Op) -> None:
     """Raises CandidateError(BIND) for host memory in a memory space: host code has one kind of address."""
-    found: list[Type] = []
+    found: list[tuple[Op, Type]] = []
 
     def visit(op: Op) -> WalkResult:
         if op.name == "gpu.launch":
             return ir.WalkResult.SKIP
         types = [each.type for each in op.results]
         types += [each.type for region in op.regions for block in region.blocks for each in block.arguments]
-        found.extend(each for each in types if is_buffer(each) and each.memory_space is not None)
+        found.extend((op, each) for each in types if is_buffer(each) and each.memory_space is not None)
         return ir.WalkResult.ADVANCE
 
     function.walk(visit, ir.WalkOrder.PRE_ORDER)
     if found:
-        raise CandidateError(
-            Stage.BIND, f"payload: found {found[0]} outside of kernels, allowed the default memory space"
-        )
+        raise _refused(found[0][0], f"{found[0][1]} outside of kernels", "the default memory space")
+
+
+def reject_descriptors(function: Op) -> None:
+    """Raises CandidateError(BIND) for descriptors of TMA: no pass hands them to kernels."""
+    for op in walk(function, "nvgpu.tma.create.descriptor"):
+        raise _refused(op, "a TMA descriptor made by a program", "those of tuned kernels, which we make")
 
 
 def reject_linalg(function: Op) -> None:
     """Raises CandidateError(COMPILE) for linalg that became no loop, such as softmax: nothing lowers it."""
     found = walk_where(function, lambda op: op.name.startswith("linalg."))
     if found:
-        raise CandidateError(
-            Stage.COMPILE, f"payload: found {found[0].name}, allowed linalg ops that become loops"
-        )
+        raise unsupported(found[0], "no loops for it", "linalg ops that become loops")
+
+
+def _refused(op: Op, found: str, allowed: str) -> CandidateError:
+    return CandidateError(
+        Stage.BIND, f"payload: {op.name} {location_of(op)}: found {found}, allowed {allowed}"
+    )
 
 
 def _callees(function: Op) -> set[str]:
