@@ -23,6 +23,7 @@ USUAL: dict[str, dict[str, Knob]] = {  # where a point says nothing else
         "depth": 3,
         "prefetch": 1,
         "split_by": "atomic",
+        "exchange": 0,
         "shared": "swizzle",
         "pack": 0,
     },

@@ -57,6 +57,55 @@ def test_stores_are_rewritten(
     golden(f"finish_stores_{name}.mlir", apply(LINE.format(mode), text))
 
 
+EXCHANGE = """"tuner.finish_stores"(%func) {exchange = 1 : i64} : (!transform.any_op) -> ()"""
+TO_F16 = """
+  func.func private @f_epilogue(%sum: f32) -> f16 {
+    %narrow = arith.truncf %sum : f32 to f16
+    return %narrow : f16
+  }"""
+
+
+def pieces(tiles: int, row: int = 64, bounds: str = "50, 64", epilogue: str = "") -> str:
+    """Returns the stores of one lane's pieces of tiles side by side, the last first."""
+    c = f"memref<64x64xf32, strided<[{row}, 1]>>"
+    stores = "".join(
+        f"""
+    %j{tile} = affine.apply affine_map<()[s0] -> (s0 * 2 + {8 * tile})>()[%j]
+    vector.store %sums, %c[%i, %j{tile}] : {c}, vector<2xf32>"""
+        for tile in reversed(range(tiles))
+    )
+    return f"""
+module {{
+  func.func @f(%c: {c} {{tuner.bounds = array<i64: {bounds}>}}, %i: index, %j: index,
+      %sums: vector<2xf32>) {{{stores}
+    return
+  }}{epilogue}
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("f32", pieces(3)), ("f16", pieces(4, bounds="64, 64", epilogue=TO_F16))]
+)
+def test_lanes_exchange_pieces_of_tiles_side_by_side(
+    name: str, text: str, apply: Apply, golden: Callable[[str, str], None]
+) -> None:
+    golden(f"finish_stores_exchange_{name}.mlir", apply(EXCHANGE, text))
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (pieces(2, bounds="64, 60"), "columns end within a tile"),
+        (pieces(2, row=66), "rows begin at multiples of 8 bytes"),
+        (pieces(3, epilogue=TO_F16), "16 bits take four tiles"),
+        (payload(row=64, bounds="64, 64"), "vectors of four"),
+    ],
+)
+def test_what_cannot_be_exchanged_is_stored_as_before(text: str, why: str, apply: Apply) -> None:
+    assert apply(EXCHANGE, text) == apply(LINE.format("store"), text), why
+
+
 SECOND = """vector.store %sums, %scale[%i] : memref<64xf32>, vector<4xf32>
     vector.store"""
 

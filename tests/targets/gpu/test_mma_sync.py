@@ -28,6 +28,7 @@ SMALL: dict[str, Any] = {
     "group": 1,
     "splits": 1,
     "split_by": "atomic",
+    "exchange": 0,
     "pack": 0,
 }
 

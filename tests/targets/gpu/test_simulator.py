@@ -31,6 +31,7 @@ TILES: dict[str, Any] = {
     "pack": 0,
     "shared": "swizzle",
     "split_by": "atomic",
+    "exchange": 0,
     "prefetch": 0,
 }
 

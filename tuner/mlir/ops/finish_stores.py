@@ -15,7 +15,7 @@ handled: stores to several arguments, other forms of stores, an epilogue of part
 
 import math
 
-from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.ops.dialect import InPlaceOp, attribute, text
 from tuner.mlir.rewrite.building import branch, create, piece, plus, value
 from tuner.mlir.rewrite.epilogues import apply_epilogue, find_epilogue, output_type
@@ -28,6 +28,7 @@ from tuner.mlir.rewrite.padded_views import (
     set_argument_attribute,
     sync_function_type,
 )
+from tuner.mlir.rewrite.quad_exchange import STORE_BYTES, column_of, exchange, neighbours, tiles_at_once
 from tuner.mlir.rewrite.walking import walk
 
 MODES = ("store", "atomic", "workspace")
@@ -38,9 +39,11 @@ class FinishStoresOp(InPlaceOp, name="finish_stores"):
 
     Attribute ``mode``: ``"store"`` (default) applies the epilogue; ``"atomic"`` adds to the output, whose
     argument is marked ``tuner.zeroed``; ``"workspace"`` stores to slice ``gpu.block_id z`` of ``slices``
-    (i64), and the output argument becomes that buffer of whole tiles. Types of arguments change; the handle
-    (a func.func) stays valid. Silenceable failure: an unknown mode, no store, stores to several arguments or
-    in another form, an epilogue with another mode than ``"store"``.
+    (i64), and the output argument becomes that buffer of whole tiles. ``exchange`` (i64, 0 unless given): 1
+    says that vectors are pieces of rows as ``mma.sync`` leaves them; with mode ``"store"``, lanes then
+    exchange them and store 16 bytes each (``rewrite/quad_exchange.py``) where rows are aligned and whole.
+    Types of arguments change; the handle (a func.func) stays valid. Silenceable failure: an unknown mode, no
+    store, stores to several arguments or in another form, an epilogue with another mode than ``"store"``.
     """
 
     def change(self, function: Op) -> str | None:
@@ -50,7 +53,7 @@ class FinishStoresOp(InPlaceOp, name="finish_stores"):
         reason = _why_not(function, stores, mode)
         if reason is not None:
             return reason
-        _finish(function, stores, mode, slices)
+        _finish(function, stores, mode, slices, attribute(self, "exchange", 0) == 1)
         return None
 
 
@@ -65,14 +68,22 @@ class _Output:
 
     def put(self, vector: Value, indices: list[Value]) -> None:
         """Creates the store of neighbours that lie within bounds."""
+        self.write(self.finished(vector, indices), indices)
+
+    def finished(self, vector: Value, indices: list[Value]) -> Value:
+        """Creates what the epilogue makes of sums."""
+        if self.epilogue is None:
+            return vector
+        return apply_epilogue(self.epilogue, self.function, vector, indices)
+
+    def write(self, vector: Value, indices: list[Value]) -> None:
+        """Creates the store of finished elements."""
         if self.mode == "atomic":
             self._add(vector, indices)
         elif self.mode == "workspace":
             number = value("gpu.block_id", ir.IndexType.get(), dimension=ir.Attribute.parse("#gpu<dim z>"))
             create("vector.store", [], [vector, self.argument, number, *indices])
         else:
-            if self.epilogue is not None:
-                vector = apply_epilogue(self.epilogue, self.function, vector, indices)
             create("vector.store", [], [vector, self.argument, *indices])
 
     def _add(self, vector: Value, indices: list[Value]) -> None:
@@ -80,6 +91,17 @@ class _Output:
         first = value("vector.extract", element, vector, static_position=ir.DenseI64ArrayAttr.get([0]))
         kind = ir.Attribute.parse("0 : i64")  # arith.AtomicRMWKind addf
         value("memref.atomic_rmw", element, first, self.argument, *indices, kind=kind)
+
+    @property
+    def element(self) -> Type:
+        """Returns the type of finished elements."""
+        return ir.MemRefType(self.argument.type).element_type
+
+    @property
+    def has_whole_rows(self) -> bool:
+        """Tells whether every column is stored, 16 bytes at a time."""
+        is_aligned = self.row * self.element.width % (8 * STORE_BYTES) == 0
+        return is_aligned and len(ir.MemRefType(self.argument.type).shape) - 1 not in self.bounds
 
     def width(self, whole: int) -> int:
         """Returns how many elements one store takes, of a vector of ``whole``, so that it is aligned."""
@@ -104,7 +126,7 @@ def _why_not(function: Op, stores: list[Op], mode: str) -> str | None:
     return None
 
 
-def _finish(function: Op, stores: list[Op], mode: str, slices: int) -> None:
+def _finish(function: Op, stores: list[Op], mode: str, slices: int, is_exchanged: bool) -> None:
     output = _Output(function, stores[0].operands[1], mode)
     if mode == "workspace":
         _become_workspace(output, slices)
@@ -114,6 +136,8 @@ def _finish(function: Op, stores: list[Op], mode: str, slices: int) -> None:
     elif output.epilogue is not None:
         retype_argument(output.argument, output_type(output.epilogue))
         sync_function_type(function)
+    if is_exchanged and mode == "store":
+        stores = _exchange(stores, output)
     for store in stores:
         _rewrite(store, output)
     if output.epilogue is not None:
@@ -129,6 +153,37 @@ def _become_workspace(output: _Output, slices: int) -> None:
     sync_function_type(output.function)
     number = ir.BlockArgument(output.argument).arg_number
     set_argument_attribute(output.function, number, BOUNDS, ir.DenseI64ArrayAttr.get(sizes))
+
+
+def _exchange(stores: list[Op], output: _Output) -> list[Op]:
+    """Replaces stores of tiles side by side by one of 16 bytes in each lane; returns the others."""
+    count = tiles_at_once(output.element.width)
+    if not output.has_whole_rows or any(
+        ir.VectorType(store.operands[0].type).shape != [2] for store in stores
+    ):
+        return stores
+    groups = neighbours(stores, count)
+    for group in groups:
+        last = next(store for store in reversed(stores) if store in group)
+        with last.location, ir.InsertionPoint(last):
+            _store_exchanged(group, count, output)
+    replaced = [store for group in groups for store in group]
+    left = [store for store in stores if store not in replaced]
+    for store in replaced:
+        store.erase()
+    return left
+
+
+def _store_exchanged(group: tuple[Op, ...], count: int, output: _Output) -> None:
+    lane = value("gpu.lane_id", ir.IndexType.get())
+    pieces = [output.finished(store.operands[0], list(store.operands)[2:]) for store in group]
+    *rows, column = list(group[0].operands)[2:]
+    whole, indices = exchange(pieces, lane), [*rows, column_of(column, lane, count)]
+    inside = is_inside(indices, output.bounds)
+    if inside is None:
+        output.write(whole, indices)
+    else:
+        branch(inside, lambda: output.write(whole, indices))
 
 
 def _rewrite(store: Op, output: _Output) -> None:

@@ -29,6 +29,7 @@ MMA: dict[str, int | str] = {
     "group": 1,
     "splits": 1,
     "split_by": "atomic",
+    "exchange": 0,
     "prefetch": 1,
     "pack": 0,
 }

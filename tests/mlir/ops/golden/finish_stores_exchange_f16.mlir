@@ -1,0 +1,63 @@
+#map = affine_map<()[s0] -> (s0 * 2 + 24)>
+#map1 = affine_map<()[s0] -> (s0 * 2 + 16)>
+#map2 = affine_map<()[s0] -> (s0 * 2 + 8)>
+#map3 = affine_map<()[s0] -> (s0 * 2)>
+#map4 = affine_map<()[s0] -> (s0 mod 2)>
+#map5 = affine_map<()[s0] -> ((s0 floordiv 2) mod 2)>
+#map6 = affine_map<()[s0, s1] -> (s0 + (s1 mod 4) * 6)>
+module {
+  func.func @f(%arg0: memref<64x64xf16, strided<[64, 1]>> {tuner.bounds = array<i64: 64, 64>}, %arg1: index, %arg2: index, %arg3: vector<2xf32>) {
+    %0 = affine.apply #map()[%arg2]
+    %1 = affine.apply #map1()[%arg2]
+    %2 = affine.apply #map2()[%arg2]
+    %3 = affine.apply #map3()[%arg2]
+    %4 = gpu.lane_id
+    %5 = arith.truncf %arg3 : vector<2xf32> to vector<2xf16>
+    %6 = arith.truncf %arg3 : vector<2xf32> to vector<2xf16>
+    %7 = arith.truncf %arg3 : vector<2xf32> to vector<2xf16>
+    %8 = arith.truncf %arg3 : vector<2xf32> to vector<2xf16>
+    %9 = vector.bitcast %5 : vector<2xf16> to vector<1xi32>
+    %10 = vector.extract %9[0] : i32 from vector<1xi32>
+    %11 = vector.bitcast %6 : vector<2xf16> to vector<1xi32>
+    %12 = vector.extract %11[0] : i32 from vector<1xi32>
+    %13 = vector.bitcast %7 : vector<2xf16> to vector<1xi32>
+    %14 = vector.extract %13[0] : i32 from vector<1xi32>
+    %15 = vector.bitcast %8 : vector<2xf16> to vector<1xi32>
+    %16 = vector.extract %15[0] : i32 from vector<1xi32>
+    %17 = affine.apply #map4()[%4]
+    %c1 = arith.constant 1 : index
+    %18 = arith.cmpi eq, %17, %c1 : index
+    %19 = arith.select %18, %10, %12 : i32
+    %c1_i32 = arith.constant 1 : i32
+    %c32_i32 = arith.constant 32 : i32
+    %shuffleResult, %valid = gpu.shuffle xor %19, %c1_i32, %c32_i32 : i32
+    %20 = arith.select %18, %shuffleResult, %10 : i32
+    %21 = arith.select %18, %12, %shuffleResult : i32
+    %22 = arith.select %18, %14, %16 : i32
+    %c1_i32_0 = arith.constant 1 : i32
+    %c32_i32_1 = arith.constant 32 : i32
+    %shuffleResult_2, %valid_3 = gpu.shuffle xor %22, %c1_i32_0, %c32_i32_1 : i32
+    %23 = arith.select %18, %shuffleResult_2, %14 : i32
+    %24 = arith.select %18, %16, %shuffleResult_2 : i32
+    %25 = affine.apply #map5()[%4]
+    %c1_4 = arith.constant 1 : index
+    %26 = arith.cmpi eq, %25, %c1_4 : index
+    %27 = arith.select %26, %20, %23 : i32
+    %c2_i32 = arith.constant 2 : i32
+    %c32_i32_5 = arith.constant 32 : i32
+    %shuffleResult_6, %valid_7 = gpu.shuffle xor %27, %c2_i32, %c32_i32_5 : i32
+    %28 = arith.select %26, %shuffleResult_6, %20 : i32
+    %29 = arith.select %26, %23, %shuffleResult_6 : i32
+    %30 = arith.select %26, %21, %24 : i32
+    %c2_i32_8 = arith.constant 2 : i32
+    %c32_i32_9 = arith.constant 32 : i32
+    %shuffleResult_10, %valid_11 = gpu.shuffle xor %30, %c2_i32_8, %c32_i32_9 : i32
+    %31 = arith.select %26, %shuffleResult_10, %21 : i32
+    %32 = arith.select %26, %24, %shuffleResult_10 : i32
+    %33 = vector.from_elements %28, %31, %29, %32 : vector<4xi32>
+    %34 = vector.bitcast %33 : vector<4xi32> to vector<8xf16>
+    %35 = affine.apply #map6()[%3, %4]
+    vector.store %34, %arg0[%arg1, %35] : memref<64x64xf16, strided<[64, 1]>>, vector<8xf16>
+    return
+  }
+}
