@@ -1,5 +1,6 @@
 """The CPU target on small problems: panels, artifacts, verdicts and times."""
 
+import multiprocessing
 import os
 import signal
 import time
@@ -11,14 +12,16 @@ import pytest
 
 from benchmarks.fuzzing.cpu_points import CpuPoint, CpuPoints, KernelKind
 from tests.targets.cpu.dishonest_kernels import dishonest_code
+from tuner.analysis.reliability import SHARE_LIMIT, round_quality
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.problem import EPILOGUES, LAYOUTS, Matmul, Problem
 from tuner.core.record import Measurement
 from tuner.core.target import Artifact, Effort, Panel, Script
 from tuner.payload.cpu import ENTRY, partition
-from tuner.runtime.cpu.describe_host import describe_machine
+from tuner.runtime.cpu.describe_host import describe_machine, processors
 from tuner.targets.cpu.baseline_turns import BaselineTurns
 from tuner.targets.cpu.target import CpuTarget, LoadedKernel
+from tuner.tuning.finals import noise_of
 
 pytestmark = pytest.mark.mlir
 
@@ -190,6 +193,33 @@ def test_a_time_tells_what_the_machine_did_meanwhile() -> None:
         assert each.host is not None
         assert 0 < each.host.anchor_s < 1
         assert each.host.anchor_drift >= 0
+
+
+def spin_on(processor: int) -> None:
+    os.sched_setaffinity(0, {processor})
+    while True:
+        pass
+
+
+def test_times_beside_a_busy_loop_on_the_same_processor_are_unreliable() -> None:
+    problem = Matmul(64, 64, 64)
+    (processor,) = processors(1)
+    allowed = os.sched_getaffinity(0)
+    loop = multiprocessing.get_context("spawn").Process(target=spin_on, args=(processor,), daemon=True)
+    loop.start()
+    try:
+        target = CpuTarget(1, (processor,))
+        loaded = target.load(problem, artifact_of(problem))
+        effort = Effort(budget_s=0.2, min_samples=15, max_samples=200)
+        first, again = target.measure_together(problem, (loaded, loaded), effort, rng())
+    finally:
+        loop.kill()
+        loop.join()
+        os.sched_setaffinity(0, allowed)
+    assert first.host is not None
+    assert first.host.waited_share > SHARE_LIMIT
+    found = round_quality(noise_of(first, again), None, first.host, quietest_anchor_s=None, spare_cores=64)
+    assert ": load, other programs kept " in found.unreliable
 
 
 def test_a_hopeless_kernel_is_given_up_early() -> None:

@@ -1,0 +1,147 @@
+"""A drill: busy loops start and stop while runs are made, and no ratio that is printed may mislead.
+
+    python -m benchmarks.busy_loops --json --output benchmarks/results/busy_loops.json
+
+Begin on a quiet machine: the ratio to compare with is that of the first run, which must be a reliable one.
+A run passes if its ratio is within 10 % of that, or if the answer says that it is unreliable.
+"""
+
+import argparse
+import multiprocessing
+import os
+import random
+import signal
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import tuner
+from benchmarks.results_file import add_report_options, emit, report
+from tuner.core.problem import Matmul, parse_shape
+
+TOLERANCE = 0.1  # relative, of the ratio
+STRETCH_S = (0.1, 2.0)  # that a loop runs or stands still for
+QUIET_TRIES = 3  # for a reliable run to compare with
+
+
+def main() -> None:
+    """Runs the drill; exits with 1 where a figure misled."""
+    words = _arguments()
+    quiet_ratio = words.quiet_ratio or _quiet_ratio(words)
+    print(f"quiet: {quiet_ratio:.3f}", file=sys.stderr, flush=True)
+    rows = []
+    for number in range(words.runs):
+        with _busy_loops(words.loops, random.Random(number)):
+            rows.append(_run(words, number))
+        rows[-1]["passes"] = _passes(rows[-1], quiet_ratio)
+        print(f"run {number}: {rows[-1]}", file=sys.stderr, flush=True)
+    passed = sum(row["passes"] for row in rows)
+    summary = {
+        "quiet_ratio": quiet_ratio,
+        "passed": passed,
+        "unreliable": sum(bool(row["unreliable"]) for row in rows),
+    }
+    print(f"{passed} of {len(rows)} passed", file=sys.stderr)
+    settings = {name: value for name, value in vars(words).items() if name not in ("json", "output")}
+    emit(report("busy_loops", settings, rows, summary), words.json, words.output)
+    sys.exit(passed != len(rows))
+
+
+def _quiet_ratio(words: argparse.Namespace) -> float:
+    for number in range(QUIET_TRIES):
+        row = _run(words, number)
+        if not row["unreliable"] and row["ratio"] is not None:
+            return float(row["ratio"])
+        print(f"not quiet: {row['unreliable']}", file=sys.stderr, flush=True)
+    raise SystemExit(f"{QUIET_TRIES} runs without a busy loop were unreliable: begin on a quiet machine")
+
+
+def _run(words: argparse.Namespace, number: int) -> dict[str, Any]:
+    """Tunes from nothing and returns what is told of the answer."""
+    problem = Matmul(*parse_shape(words.shape))
+    with tempfile.TemporaryDirectory() as folder:
+        tuned = tuner.tune(
+            problem,
+            target="cpu",
+            threads=words.threads,
+            trials=words.trials,
+            seed=words.seed,
+            db=f"{folder}/drill.db",
+        )
+    run, answer = tuned.run, tuned.answer
+    if answer is None or run.baseline is None:
+        raise SystemExit(f"{problem.key}: no candidate or no baseline was timed")
+    ratio = run.baseline.measurement.median_s / answer.measurement.median_s
+    return {
+        "number": number,
+        "ratio": None if run.unreliable else ratio,  # as it is told
+        "unreliable": run.unreliable or None,
+        "ratio_not_told": ratio if run.unreliable else None,
+        "noise": run.noise,
+        "median_s": answer.measurement.median_s,
+        "baseline": run.baseline.name,
+    }
+
+
+def _passes(row: dict[str, Any], quiet_ratio: float) -> bool:
+    return row["ratio"] is None or abs(row["ratio"] / quiet_ratio - 1) <= TOLERANCE
+
+
+@contextmanager
+def _busy_loops(count: int, chance: random.Random) -> Iterator[None]:
+    """Keeps loops that start and stop by chance, each in a process of its own."""
+    spawning = multiprocessing.get_context("spawn")
+    loops = [spawning.Process(target=_spin, daemon=True) for _ in range(count)]
+    for loop in loops:
+        loop.start()
+    over = threading.Event()
+    switches = [
+        threading.Thread(target=_switch, args=(loop.pid, random.Random(chance.random()), over))
+        for loop in loops
+    ]
+    for switch in switches:
+        switch.start()
+    try:
+        yield
+    finally:
+        over.set()
+        for switch in switches:
+            switch.join()
+        for loop in loops:
+            loop.kill()
+            loop.join()
+
+
+def _spin() -> None:
+    while True:
+        pass
+
+
+def _switch(process: int, chance: random.Random, over: threading.Event) -> None:
+    """Stops a loop and lets it go on, by turns, until the drill is over."""
+    while not over.is_set():
+        for what in (signal.SIGSTOP, signal.SIGCONT):
+            os.kill(process, what)
+            over.wait(chance.uniform(*STRETCH_S))
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--shape", default="512x512x512")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--trials", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--runs", type=int, default=20)
+    parser.add_argument("--loops", type=int, default=os.cpu_count() or 1, help="at once, at most")
+    parser.add_argument("--quiet-ratio", type=float, help="of a run on this machine when it was quiet")
+    add_report_options(parser)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
