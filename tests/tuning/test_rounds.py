@@ -12,11 +12,14 @@ from tuner.core.bench import AbstractBench
 from tuner.core.host_conditions import HostConditions
 from tuner.core.problem import Problem
 from tuner.core.record import Measurement
+from tuner.core.runs import TrialQuery
 from tuner.core.target import Effort
 from tuner.db.store import Store
 from tuner.runtime import timing
+from tuner.tuning.best_known import best_answer
 from tuner.tuning.composition import Composition
 from tuner.tuning.events import Event, FinalsStarted
+from tuner.tuning.history import past_trials
 from tuner.tuning.interruption import Interruption
 from tuner.tuning.run import begin, resume
 from tuner.tuning.target_kind import BenchSettings
@@ -127,3 +130,12 @@ def test_a_run_that_was_killed_after_its_round_is_not_timed_again(store: Store) 
     assert not any(isinstance(event, FinalsStarted) for event in events)
     assert resumed.answer == done.answer
     assert resumed.run.status == "done"
+
+
+def test_the_best_is_the_same_wherever_it_is_asked(store: Store) -> None:
+    done = tuned(store, parts())
+    assert done.answer is not None
+    begin(fakes.settings(trials=20, seed=1), parts(loaded_at_times, 1.0), store, Interruption())
+    problem = fakes.settings().problem
+    (told,) = past_trials(store, TrialQuery.of(problem, best=True))
+    assert told == done.answer.best == best_answer(store, problem, fakes.MACHINE.name).best

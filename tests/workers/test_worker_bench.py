@@ -33,6 +33,7 @@ from tuner.core.target import Effort
 from tuner.workers.limits import Limits
 from tuner.workers.protocol import Factory
 from tuner.workers.services import compile_spec, judge_spec
+from tuner.workers.timing_lock import TimingLock
 from tuner.workers.worker_bench import WorkerBench
 
 # No deed meets another's limit: memory that a machine hands out for the first time can take seconds to touch.
@@ -166,6 +167,35 @@ def test_pauses_do_not_count_against_the_time_limit_of_a_compile(tmp_path: Path)
     records = run(bench, *(candidate(x) for x in range(3)))
     bench.close()
     assert [record.status for record in records] == ["measured"] * 3
+
+
+def test_while_another_tuner_times_a_bench_waits_and_that_does_not_count(tmp_path: Path) -> None:
+    target, other = fake_factory(), TimingLock("cpu", "process 7, matmul", folder=tmp_path)
+    told: list[str] = []
+    is_over = threading.Event()
+
+    def hold_longer_than_a_candidate_may_take() -> None:
+        with other.held():
+            holds.set()
+            while not told:
+                time.sleep(0.01)
+            time.sleep(2 * HURRIED.judge_timeout_s)
+            is_over.set()
+
+    holds = threading.Event()
+    holding = threading.Thread(target=hold_longer_than_a_candidate_may_take)
+    holding.start()
+    holds.wait()
+    turn = TimingLock("cpu", "me", told.append, tmp_path)
+    limits = Limits(judge_timeout_s=HURRIED.judge_timeout_s)
+    specs = compile_spec(target), judge_spec(target)
+    bench = WorkerBench(order(), *specs, 1, limits, np.random.default_rng(0), turn)
+    (record,) = run(bench, candidate(3))
+    bench.close()
+    holding.join()
+    assert is_over.is_set()
+    assert record.median_s == time_of(3)
+    assert told == ["process 7, matmul"]
 
 
 def test_closing_leaves_no_process_and_no_zombie() -> None:

@@ -23,7 +23,7 @@ def best_answer(
     target: str | None = None,
     threads: int | None = None,
 ) -> Answer:
-    """Returns the answer of the run with the fastest one; replays do not count.
+    """Returns the answer of the run with the fastest one, reliable ones first; replays do not count.
 
     Raises UsageError when nothing was measured.
     """
@@ -31,11 +31,15 @@ def best_answer(
     by_run: dict[int, list[StoredTrial]] = {}
     for trial in filter(is_measured_there, store.trials(query)):
         by_run.setdefault(trial.run, []).append(trial)
-    answers = [answer_of(tuple(trials), store.run(run).noise) for run, trials in by_run.items()]
+    runs = {run: store.run(run) for run in by_run}
+    answers = [answer_of(tuple(trials), runs[run].noise) for run, trials in by_run.items()]
     known = [answer for answer in answers if answer is not None]
     if not known:
         raise UsageError(_nothing_known(store, problem, query))
-    return min(known, key=lambda answer: answer.measurement.median_s)
+    return min(
+        known,
+        key=lambda answer: (bool(runs[answer.best.run].unreliable), answer.measurement.median_s),
+    )
 
 
 def best_here(

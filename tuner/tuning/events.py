@@ -47,6 +47,13 @@ class TrialDone:
 
 
 @dataclass(frozen=True)
+class WaitsForTurn:
+    """Another tuner times on the same device; this one waits."""
+
+    who: str  # as that one tells of itself
+
+
+@dataclass(frozen=True)
 class FinalsStarted:
     """The best trials are timed again, interleaved."""
 
@@ -60,7 +67,9 @@ class NoiseMeasured:
     noise: float  # relative
 
 
-Event = RunStarted | BaselineMeasured | BaselineFailed | TrialDone | FinalsStarted | NoiseMeasured
+Event = (
+    RunStarted | BaselineMeasured | BaselineFailed | TrialDone | FinalsStarted | NoiseMeasured | WaitsForTurn
+)
 Observer = Callable[[Event], None]
 
 

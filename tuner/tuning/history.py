@@ -4,6 +4,7 @@ import datetime
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
+from tuner.analysis.answer import answer_of
 from tuner.core.errors import UsageError
 from tuner.core.moments import parse_moment, with_zone
 from tuner.core.problem import SUM_DTYPES
@@ -30,5 +31,15 @@ def asked_query(**conditions: Any) -> TrialQuery:
 
 
 def past_trials(store: "Store", query: TrialQuery) -> tuple[StoredTrial, ...]:
-    """Returns the trials asked for whose outcome arrived."""
-    return tuple(trial for trial in store.trials(query) if trial.record is not None)
+    """Returns the trials asked for whose outcome arrived; the best of all are the answers of their runs."""
+    trials = tuple(trial for trial in store.trials(query) if trial.record is not None)
+    if not query.best or (query.strategy, query.status, query.since) != (None, None, None):
+        return trials  # the fastest of those asked for: an answer may not be among them
+    return tuple(_answer(store, trial) for trial in trials)
+
+
+def _answer(store: "Store", fastest: StoredTrial) -> StoredTrial:
+    """Returns the answer of a run: the simplest of those as fast as its fastest, see ``answer_of``."""
+    query = TrialQuery(run=fastest.run, status="measured", sort="number")
+    answer = answer_of(store.trials(query), store.run(fastest.run).noise)
+    return fastest if answer is None else answer.best

@@ -20,6 +20,7 @@ from tuner.tuning.events import (
     NoiseMeasured,
     Observer,
     TrialDone,
+    WaitsForTurn,
 )
 from tuner.tuning.finals import (
     Finals,
@@ -88,7 +89,12 @@ class TuningSession:
     def _bench(self) -> AbstractBench:
         settings = self._settings
         order = BenchOrder(settings.problem, settings.target, self._bind, self._known.recall)
-        how = BenchSettings(settings.threads, settings.workers, settings.seed)
+        how = BenchSettings(
+            settings.threads,
+            settings.workers,
+            settings.seed,
+            lambda who: self._observe(WaitsForTurn(who)),
+        )
         records = tuple(None if trial.record is None else bound_record(trial) for trial in self._stored)
         return ReplayingBench(self._kind.bench(order, how), records, self._interruption)
 

@@ -59,6 +59,10 @@ class Plan:
     seeds: Seeds = no_seeds  # rows that a model of the machine speaks for, to propose after these
 
 
+def no_words(_who: str) -> None:
+    """Says nothing."""
+
+
 @dataclass(frozen=True)
 class BenchSettings:
     """How a bench works, whatever it is ordered."""
@@ -66,6 +70,7 @@ class BenchSettings:
     threads: int
     workers: int  # candidates compiled at once
     seed: int
+    tell_of_waiting: Callable[[str], None] = no_words  # for another tuner that times: its words
 
 
 @dataclass(frozen=True)

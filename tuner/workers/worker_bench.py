@@ -1,5 +1,6 @@
 """The bench made of child processes: several compile, one judges, timing is alone."""
 
+import contextlib
 from collections import deque
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +17,7 @@ from tuner.workers.group_timing import Group, time_finals
 from tuner.workers.in_flight import BenchOrder, Ticket
 from tuner.workers.limits import Limits
 from tuner.workers.protocol import Event, Reply, ServiceSpec
+from tuner.workers.timing_lock import TimingLock
 from tuner.workers.worker import TICK_S, Worker
 
 
@@ -39,8 +41,10 @@ class WorkerBench(AbstractBench):
         workers: int,
         limits: Limits,
         rng: np.random.Generator,
+        turn: TimingLock | None = None,  # of timing beside other tuners
     ) -> None:
         self._order = order
+        self._turn = turn
         self._limits = limits
         self._rng = rng
         self._jobs: deque[_Job] = deque()
@@ -123,16 +127,26 @@ class WorkerBench(AbstractBench):
         return reply
 
     def _judged(self) -> Reply:
-        try:
+        with contextlib.ExitStack() as until_told:
+            until_told.callback(self._pool.resume)
             while not isinstance(news := self._judge.poll(), Reply):
                 if isinstance(news, Event):
                     self._pool.pause()
+                    self._take_turn(until_told)
                     self._judge.go_ahead()
                 self._pool.advance()
                 self._sleep()
-        finally:
-            self._pool.resume()
         return news
+
+    def _take_turn(self, until_told: contextlib.ExitStack) -> None:
+        """Waits while another tuner times; that does not count as the judge's time."""
+        if self._turn is None:
+            return
+        self._judge.pause()
+        try:
+            until_told.enter_context(self._turn.held())
+        finally:
+            self._judge.resume()
 
     def _sleep(self) -> None:
         judge = [] if self._judge.child is None else [self._judge.child]

@@ -24,6 +24,7 @@ from tuner.tuning.events import (
     NoiseMeasured,
     RunStarted,
     TrialDone,
+    WaitsForTurn,
 )
 
 STARTED = RunStarted(3, settings(trials=10), MACHINE, 20, 15, proposed_before=0)
@@ -31,6 +32,11 @@ RECORD = record_of(trial(4, measurement(1e-6)))
 DONE = TrialDone(104, 4, RECORD, Counts(5, 3, 0, 2, 1), RECORD, elapsed_s=10.0)
 BASELINE = run().baseline
 assert BASELINE is not None
+
+
+def test_another_tuner_that_times_is_named() -> None:
+    line = event_line(WaitsForTurn("process 7, matmul 8x8x8 f32 nn none"))
+    assert line == "waiting for process 7, matmul 8x8x8 f32 nn none: it times on the same device"
 
 
 def test_a_trial_line_tells_counts_best_and_time_left() -> None:

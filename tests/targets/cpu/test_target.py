@@ -1,8 +1,9 @@
 """The CPU target on small problems: panels, artifacts, verdicts and times."""
 
-import multiprocessing
 import os
 import signal
+import subprocess
+import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -195,18 +196,16 @@ def test_a_time_tells_what_the_machine_did_meanwhile() -> None:
         assert each.host.anchor_drift >= 0
 
 
-def spin_on(processor: int) -> None:
-    os.sched_setaffinity(0, {processor})
-    while True:
-        pass
+SPIN = "import os, sys; os.sched_setaffinity(0, {int(sys.argv[1])}); print(flush=True)\nwhile True: pass"
 
 
 def test_times_beside_a_busy_loop_on_the_same_processor_are_unreliable() -> None:
     problem = Matmul(64, 64, 64)
     (processor,) = processors(1)
     allowed = os.sched_getaffinity(0)
-    loop = multiprocessing.get_context("spawn").Process(target=spin_on, args=(processor,), daemon=True)
-    loop.start()
+    loop = subprocess.Popen([sys.executable, "-c", SPIN, str(processor)], stdout=subprocess.PIPE)
+    assert loop.stdout is not None
+    loop.stdout.readline()
     try:
         target = CpuTarget(1, (processor,))
         loaded = target.load(problem, artifact_of(problem))
@@ -214,7 +213,7 @@ def test_times_beside_a_busy_loop_on_the_same_processor_are_unreliable() -> None
         first, again = target.measure_together(problem, (loaded, loaded), effort, rng())
     finally:
         loop.kill()
-        loop.join()
+        loop.communicate()
         os.sched_setaffinity(0, allowed)
     assert first.host is not None
     assert first.host.waited_share > SHARE_LIMIT

@@ -19,6 +19,7 @@ from tuner.tuning.events import (
     Observer,
     RunStarted,
     TrialDone,
+    WaitsForTurn,
 )
 
 if TYPE_CHECKING:
@@ -103,6 +104,8 @@ def event_line(event: Event) -> str:
             return f"baseline: not measured: {reason}"
         case FinalsStarted(trials):
             return f"finals: timing the best {trials} again, interleaved"
+        case WaitsForTurn(who):
+            return f"waiting for {who}: it times on the same device"
         case NoiseMeasured(noise):
             return f"noise floor: {noise:.2%}"
         case TrialDone():

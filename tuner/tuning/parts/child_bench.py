@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from tuner.workers.limits import Limits
     from tuner.workers.protocol import Factory
     from tuner.workers.services import Environment
+    from tuner.workers.timing_lock import TimingLock, words_of
 
 
 def child_bench(
@@ -19,6 +20,7 @@ def child_bench(
     timing: "Factory",  # of the target, or its judge, in the child that owns the machine
     limits: "Limits",
     environment: "Environment",  # of the child that judges
+    device: str = "cpu",  # that is timed, by one tuner at a time
 ) -> "AbstractBench":
     """Returns a bench whose children are started at once."""
     import numpy as np
@@ -33,4 +35,5 @@ def child_bench(
         how.workers,
         limits,
         np.random.default_rng(how.seed),
+        TimingLock(device, words_of(order.problem), how.tell_of_waiting),
     )

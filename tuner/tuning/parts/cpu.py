@@ -65,10 +65,11 @@ def _bench(order: "BenchOrder", how: BenchSettings) -> "AbstractBench":
 def _baseline(problem: Problem, threads: int, seed: int) -> Baseline:
     from tuner.tuning.finals import FINAL_EFFORT
     from tuner.tuning.parts.baseline import baseline_spec
+    from tuner.workers.timing_lock import TimingLock, words_of
 
-    baseline = call_in_child(
-        baseline_spec(threads), "measure", (problem, FINAL_EFFORT, seed), BASELINE_TIMEOUT_S
-    )
+    work = (problem, FINAL_EFFORT, seed)
+    with TimingLock("cpu", words_of(problem)).held():
+        baseline = call_in_child(baseline_spec(threads), "measure", work, BASELINE_TIMEOUT_S)
     assert isinstance(baseline, Baseline)
     return baseline
 

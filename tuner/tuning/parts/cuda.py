@@ -76,9 +76,20 @@ def _bench(order: "BenchOrder", how: BenchSettings) -> "AbstractBench":
         compiling=factory,
         timing=factory,
         limits=cuda_limits(memory_beside(order.problem)),
+        device=_bus(),
         # all cores for the float64 reference: kernels run elsewhere, in turns with cuBLAS
         environment=(*library_environment(host_machine().physical_cores), *gpu_library_environment()),
     )
+
+
+def _bus() -> str:
+    """Returns the address of the GPU here; without one nothing is timed."""
+    from tuner.runtime.cuda.probe import describe_gpu
+
+    try:
+        return describe_gpu().bus
+    except DeviceError:
+        return CUDA
 
 
 def _baseline(problem: Problem, _threads: int, seed: int) -> Baseline:
