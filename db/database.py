@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Self, final
 
 from sqlalchemy.engine import Connection, Engine
 from sqlalchemy.orm import Session
 
-from tuner.db.address import FileAddress, parse_address
+from tuner.db.address import FileAddress, ServerAddress, parse_address
+from tuner.db.deleted_file import FileInPlace
 from tuner.db.error_lines import told_plainly
 from tuner.db.opening import WRITES, open_engine, prepare_file, require_file
 from tuner.db.revision import bring_to_head
@@ -20,8 +22,8 @@ class Database:
     Everything raises UsageError when the file or server refuses: full disk, lock, damage, lost connection.
     """
 
-    def __init__(self, engine: Engine, shown: str) -> None:
-        """Brings the database to the head revision."""
+    def __init__(self, engine: Engine, shown: str, file: Path | None = None) -> None:
+        """Brings the database to the head revision. ``file`` is that of a SQLite database."""
         self.shown = shown  # URL for people, password hidden
         self._engine = engine
         self._writer = engine.execution_options(**{WRITES: True})
@@ -30,6 +32,7 @@ class Database:
         try:
             with told_plainly(shown):
                 bring_to_head(engine, shown)
+            self._file = None if file is None else FileInPlace(engine, file, shown)
         except BaseException:
             self.close()
             raise
@@ -40,7 +43,7 @@ class Database:
         address = parse_address(url)
         if isinstance(address, FileAddress):
             prepare_file(address)
-        return cls(open_engine(address), address.shown)
+        return cls(open_engine(address), address.shown, _file_of(address))
 
     @classmethod
     def open_existing(cls, url: str) -> Self:
@@ -48,7 +51,7 @@ class Database:
         address = parse_address(url)
         if isinstance(address, FileAddress):
             require_file(address)
-        return cls(open_engine(address), address.shown)
+        return cls(open_engine(address), address.shown, _file_of(address))
 
     @contextmanager
     def reading(self) -> Iterator[Session]:
@@ -61,12 +64,14 @@ class Database:
         """Gives a session that is committed at the end; what raises inside leaves nothing behind."""
         with told_plainly(self.shown), Session(self._writer) as session, session.begin():
             yield session
+        self._require_file()
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
         """Gives a connection for plain statements, with a transaction as ``writing`` has it."""
         with told_plainly(self.shown), self._writer.begin() as connection:
             yield connection
+        self._require_file()
 
     @contextmanager
     def connected(self) -> Iterator[Connection]:
@@ -77,3 +82,11 @@ class Database:
     def close(self) -> None:
         """Gives back every connection."""
         self._engine.dispose()
+
+    def _require_file(self) -> None:
+        if self._file is not None:
+            self._file.require()
+
+
+def _file_of(address: FileAddress | ServerAddress) -> Path | None:
+    return address.path if isinstance(address, FileAddress) else None

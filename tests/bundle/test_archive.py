@@ -1,3 +1,4 @@
+import hashlib
 import json
 import zipfile
 from pathlib import Path
@@ -43,6 +44,7 @@ def in_manifest(change: Any) -> Any:
         document = json.loads(parts["manifest.json"])
         change(document)
         parts["manifest.json"] = json.dumps(document).encode()
+        parts["manifest.sha256"] = hashlib.sha256(parts["manifest.json"]).hexdigest().encode()
 
     return changed
 
@@ -137,8 +139,8 @@ def test_machine_code_in_place_of_ptx_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_part_that_claims_to_be_huge_is_not_unpacked(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archive, "LIMIT_BYTES", 10)
-    with pytest.raises(UsageError, match=r"manifest\.json: found \d+ bytes, allowed 10"):
+    monkeypatch.setattr(archive, "LIMIT_BYTES", 1)
+    with pytest.raises(UsageError, match=r"blobs/\w+: found \d+ bytes, allowed 1$"):
         read_bundle(path)
 
 
@@ -156,3 +158,25 @@ def test_a_compression_that_is_not_ours_is_refused(path: Path, compression: int)
 def test_a_file_that_is_not_there_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"none\.bundle: cannot be read: No such file"):
         read_bundle(tmp_path / "none.bundle")
+
+
+def test_a_manifest_altered_without_its_hash_is_refused(path: Path) -> None:
+    def change(parts: dict[str, bytes]) -> None:
+        parts["manifest.json"] = parts["manifest.json"].replace(b'"seed": 7', b'"seed": 8')
+
+    with pytest.raises(UsageError, match=r"manifest\.json: found altered, allowed the bundle as it was"):
+        read_bundle(rewritten(path, change))
+
+
+def test_a_manifest_without_a_hash_is_refused(path: Path) -> None:
+    with pytest.raises(UsageError, match=r"found no manifest\.sha256, allowed a file of tuner-bundle"):
+        read_bundle(rewritten(path, lambda parts: parts.pop("manifest.sha256")))
+
+
+def test_a_manifest_that_claims_more_than_its_limit_is_not_unpacked(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert archive.MANIFEST_LIMIT_BYTES == 64 << 20
+    monkeypatch.setattr(archive, "MANIFEST_LIMIT_BYTES", 100)
+    with pytest.raises(UsageError, match=r"manifest\.json: found \d+ bytes, allowed 100$"):
+        read_bundle(path)

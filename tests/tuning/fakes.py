@@ -123,13 +123,17 @@ def kind_of(status: TargetStatus, **changes: Any) -> TargetKind:
     )
 
 
+def _apply(script: str, payload: str, allows_effects: bool = False) -> str:
+    return f"// applied{' with effects' * allows_effects}\n{payload}"
+
+
 def composition(statuses: tuple[TargetStatus, ...] = STATUSES, **changes: Any) -> Composition:
     """Returns a composition of fakes, a kind for each status, all with the same changes; replays are real."""
     return Composition(
         kinds={status.name: kind_of(status, **changes) for status in statuses} | {REPLAY: KINDS[REPLAY]},
         machine=lambda: MACHINE,
         load_average=lambda: 0.5,
-        apply=lambda script, payload: f"// applied\n{payload}",
+        apply=_apply,
     )
 
 

@@ -17,6 +17,8 @@ from tuner.core.pending_trial import PendingTrial
 FORMAT: Final = "tuner-bundle"
 VERSION: Final = 1
 MANIFEST: Final = "manifest.json"
+MANIFEST_HASH: Final = "manifest.sha256"  # of its bytes, in hexadecimal
+MANIFEST_LIMIT_BYTES: Final = 64 << 20  # unpacked; it has hashes in the place of texts and machine code
 BLOBS: Final = "blobs/"
 LIMIT_BYTES: Final = 1 << 30  # of one part, unpacked: a file that claims more is not one of ours
 COMPRESSIONS: Final = (
@@ -51,7 +53,9 @@ def pack(trials: tuple[PendingTrial, ...], seed: int, tuner: str, created: datet
     manifest = {**head, "seed": seed, "check": CHECK, "trials": entries}
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(zipfile.ZipInfo(MANIFEST), json.dumps(manifest, indent=1), zipfile.ZIP_DEFLATED)
+        text = json.dumps(manifest, indent=1)
+        archive.writestr(zipfile.ZipInfo(MANIFEST), text, zipfile.ZIP_DEFLATED)
+        archive.writestr(zipfile.ZipInfo(MANIFEST_HASH), hashlib.sha256(text.encode()).hexdigest())
         for name, content in sorted(blobs.items()):
             archive.writestr(zipfile.ZipInfo(BLOBS + name), content, zipfile.ZIP_DEFLATED)
     return file.getvalue()
@@ -69,12 +73,15 @@ def read_bundle(path: Path) -> Bundle:
 
 
 def _read(path: Path, archive: zipfile.ZipFile) -> Bundle:
-    content = _part(path, archive, MANIFEST)
+    content = _part(path, archive, MANIFEST, MANIFEST_LIMIT_BYTES)
     try:
         manifest = json.loads(content)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"{path}: {MANIFEST}: found no JSON: {error}") from error
     require_format(manifest, FORMAT, VERSION, f"{path}")
+    digest = hashlib.sha256(content).hexdigest()
+    if _part(path, archive, MANIFEST_HASH, len(digest)) != digest.encode():
+        raise UsageError(f"{path}: {MANIFEST}: found altered, allowed the bundle as it was exported")
     entries = manifest.get("trials")
     if not isinstance(entries, list):
         raise UsageError(f"{path}: {MANIFEST}: trials: found none, allowed a list")
@@ -83,7 +90,7 @@ def _read(path: Path, archive: zipfile.ZipFile) -> Bundle:
         raise UsageError(f"{path}: seed: found {seed}, allowed 0 or more")
     trials = tuple(_trial(path, archive, entry, number) for number, entry in enumerate(entries))
     return Bundle(
-        hashlib.sha256(content).hexdigest(),
+        digest,
         decode(datetime.datetime, manifest.get("created"), f"{path}: created"),
         decode(str, manifest.get("tuner"), f"{path}: tuner"),
         seed,
@@ -134,7 +141,7 @@ def _trial(path: Path, archive: zipfile.ZipFile, entry: Any, number: int) -> Pen
 
 
 def _blob(path: Path, archive: zipfile.ZipFile, name: str, place: str) -> bytes:
-    content = _part(path, archive, BLOBS + name)
+    content = _part(path, archive, BLOBS + name, LIMIT_BYTES)
     if hashlib.sha256(content).hexdigest() != name:
         raise UsageError(
             f"{place}: found {BLOBS}{name[:12]}... altered, allowed the bundle as it was exported"
@@ -142,13 +149,13 @@ def _blob(path: Path, archive: zipfile.ZipFile, name: str, place: str) -> bytes:
     return content
 
 
-def _part(path: Path, archive: zipfile.ZipFile, name: str) -> bytes:
+def _part(path: Path, archive: zipfile.ZipFile, name: str, limit_bytes: int) -> bytes:
     try:
         part = archive.getinfo(name)
     except KeyError as error:
         raise UsageError(f"{path}: found no {name[:40]}, allowed a file of {FORMAT}") from error
-    if part.file_size > LIMIT_BYTES:
-        raise UsageError(f"{path}: {name[:40]}: found {part.file_size} bytes, allowed {LIMIT_BYTES}")
+    if part.file_size > limit_bytes:
+        raise UsageError(f"{path}: {name[:40]}: found {part.file_size} bytes, allowed {limit_bytes}")
     if part.compress_type not in COMPRESSIONS:
         raise UsageError(f"{path}: {name[:40]}: found compression {part.compress_type}, allowed 0 and 8")
     return archive.read(part)

@@ -4,6 +4,7 @@ import re
 
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import interpreter, ir
+from tuner.mlir.named_effects import require_no_effects
 from tuner.mlir.ops import load_own_ops
 from tuner.mlir.rewrite.diagnostics import OpLocations
 from tuner.mlir.rewrite.older_spellings import with_current_spellings
@@ -40,8 +41,13 @@ def _unregistered(match: re.Match[str], text: str) -> str:
     return f"line {line}:{column}: found {found}, allowed dialects that MLIR or GPUX has"
 
 
-def apply_script(payload: ir.Module, script: ir.Module) -> None:
-    """Runs the script's entry sequence on the payload. Raises CandidateError: BIND without one, COMPILE."""
+def apply_script(payload: ir.Module, script: ir.Module, *, allows_effects: bool = False) -> None:
+    """Runs the script's entry sequence on the payload. Raises CandidateError: BIND without one, COMPILE.
+
+    Passes that write files or start programs are refused unless the caller allows them.
+    """
+    if not allows_effects:
+        require_no_effects(script)
     sequence = entry_sequence(script)
     locations = OpLocations(payload)
     try:

@@ -2,12 +2,21 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 from tuner.core.errors import UsageError
 from tuner.core.machine import Machine
 from tuner.core.runs import RunSettings
 from tuner.core.target_name import TargetName
 from tuner.tuning.target_kind import TargetKind, TargetStatus
+
+
+class Apply(Protocol):
+    """Returns a payload after a script. Raises TunerError."""
+
+    def __call__(self, script: str, payload: str, allows_effects: bool = False) -> str:
+        """Runs passes that write files or start programs only where ``allows_effects``."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -17,7 +26,7 @@ class Composition:
     kinds: Mapping[str, TargetKind]  # by name
     machine: Callable[[], Machine]  # this one
     load_average: Callable[[], float | None]  # of the last minute
-    apply: Callable[[str, str], str]  # (script, payload) -> payload after it; raises TunerError
+    apply: Apply
 
     def kind(self, target: TargetName) -> TargetKind:
         """Returns the kind of a target. Raises UsageError for one that is not known."""

@@ -102,6 +102,8 @@ def test_apply_prints_the_payload(tuner: Tuner, tmp_path: Path) -> None:
     script.write_text("script\n")
     payload.write_text("payload\n")
     assert tuner("apply", str(script), str(payload)).out == "// applied\npayload\n"
+    allowed = tuner("apply", str(script), str(payload), "--allow-effects").out
+    assert allowed == "// applied with effects\npayload\n"
     assert tuner("apply", str(script), "-", stdin="from stdin\n").out == "// applied\nfrom stdin\n"
     assert json.loads(tuner("apply", str(script), str(payload), "--json").out) == {
         "payload": "// applied\npayload\n"

@@ -57,18 +57,22 @@ def check(context: click.Context, script: Path, max_slowdown: str, seed: int, as
 @click.command()
 @click.argument("script", type=click.Path(path_type=Path, allow_dash=True))
 @click.argument("payload", type=click.Path(path_type=Path, allow_dash=True))
+@click.option("--allow-effects", is_flag=True, help="Also passes that write files or start programs.")
 @debug_option
 @json_option
 @click.pass_context
-def apply(context: click.Context, script: Path, payload: Path, as_json: bool) -> None:
+def apply(context: click.Context, script: Path, payload: Path, allow_effects: bool, as_json: bool) -> None:
     """Applies a transform script, ours or any upstream one, and prints the payload; - is stdin.
+
+    A script runs passes by name. Those that write files, start programs or print are refused unless
+    --allow-effects says that the script is trusted.
 
     Example: tuner apply best.mlir best.source.mlir
     """
     if str(script) == str(payload) == "-":
         raise UsageError("apply: found - twice, allowed once: stdin can be read as one of both")
-    inputs = (read_text_or_stdin(path, "MLIR text") for path in (script, payload))
-    text = composition_of(context).apply(*inputs)
+    script_text, payload_text = (read_text_or_stdin(path, "MLIR text") for path in (script, payload))
+    text = composition_of(context).apply(script_text, payload_text, allow_effects)
     if as_json:
         print_json({"payload": text})
     else:

@@ -11,13 +11,14 @@ class ApplyService:
     def __init__(self, announce: Callable[[str], None]) -> None:
         pass
 
-    def apply(self, script: str, payload: str) -> str:
+    def apply(self, script: str, payload: str, allows_effects: bool = False) -> str:
         """Returns the payload's text after the script. Raises CandidateError for what does not apply."""
         from tuner.mlir import bindings, interpreter
 
         with interpreter.new_context(), bindings.ir.Location.unknown():
             module = interpreter.parse(payload, "payload")
-            interpreter.apply_script(module, interpreter.parse(script, "script"))
+            bound = interpreter.parse(script, "script")
+            interpreter.apply_script(module, bound, allows_effects=allows_effects)
             return str(module)
 
 

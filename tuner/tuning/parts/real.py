@@ -26,9 +26,9 @@ def _load_average() -> float | None:
     return load_average()
 
 
-def _apply(script: str, payload: str) -> str:
+def _apply(script: str, payload: str, allows_effects: bool = False) -> str:
     from tuner.tuning.parts.apply import apply_spec
 
-    text = call_in_child(apply_spec(), "apply", (script, payload), APPLY_TIMEOUT_S)
+    text = call_in_child(apply_spec(), "apply", (script, payload, allows_effects), APPLY_TIMEOUT_S)
     assert isinstance(text, str)
     return text

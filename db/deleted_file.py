@@ -1,0 +1,63 @@
+"""A SQLite file that is deleted or replaced under a running tuner: what the connection still has is kept."""
+
+import contextlib
+import itertools
+import os
+import sqlite3
+from pathlib import Path
+from typing import final
+
+from sqlalchemy.engine import Engine
+
+from tuner.core.errors import UsageError
+
+
+@final
+class FileInPlace:
+    """Knows which file a connected engine writes to."""
+
+    def __init__(self, engine: Engine, path: Path, shown: str) -> None:
+        """Takes the engine, whose connections are to the file that is there now."""
+        self._engine = engine
+        self._path = path
+        self._shown = shown
+        self._identity = _identity_of(path)
+
+    def require(self) -> None:
+        """Raises UsageError where the file is gone or another; all that was written is in a new one then.
+
+        To be called with no connection in use: the pool's knows the old file, a new one would make another.
+        """
+        if _identity_of(self._path) == self._identity:
+            return
+        try:
+            rescued = f"what was stored is in {self._rescue()}"
+        except (OSError, sqlite3.Error) as error:
+            rescued = f"what was stored could not be rescued: {error}"
+        raise UsageError(f"database {self._shown}: its file was deleted or replaced; {rescued}")
+
+    def _rescue(self) -> Path:
+        """Copies the old file, which lives as long as it is open, to a new one beside its place."""
+        file = self._new_file()
+        with self._engine.connect() as connection, contextlib.closing(sqlite3.connect(file)) as copy:
+            source = connection.connection.driver_connection
+            assert isinstance(source, sqlite3.Connection)
+            source.rollback()  # the engine began a transaction; sqlite's backup takes one of its own
+            source.backup(copy)
+        return file
+
+    def _new_file(self) -> Path:
+        for number in itertools.count(1):
+            file = self._path.with_name(f"{self._path.name}.rescue-{number}")
+            with contextlib.suppress(FileExistsError):
+                os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+                return file
+        raise AssertionError("unreachable: some number is free")
+
+
+def _identity_of(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
