@@ -83,3 +83,19 @@ def test_a_glance_sees_rows_that_are_wrong() -> None:
     arrays.operands[2][...] = 0
     with pytest.raises(CandidateError, match=re.escape("30 of 30 elements are wrong")):
         arrays.glance(rng)
+
+
+def test_rows_on_extreme_inputs_are_judged() -> None:
+    rng = np.random.default_rng(0)
+    problem = Matmul(70, 20, 7)
+    arrays = ProblemArrays(problem, rng)
+    arrays.fill_with_extremes(rng)
+    multiply(problem, arrays)
+    arrays.judge_rows(rng)
+    c = arrays.operands[2]
+    c[:, 3] += np.abs(c[:, 3]) + 1
+    with pytest.raises(CandidateError, match=r"of 1280 elements looked at are wrong"):
+        arrays.judge_rows(rng)
+    c[5, 6] = np.nan
+    with pytest.raises(CandidateError, match=r"^1 of 1400 elements are NaN or infinite$"):
+        arrays.judge_rows(rng)

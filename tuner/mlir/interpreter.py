@@ -4,9 +4,9 @@ import re
 
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import interpreter, ir
-from tuner.mlir.named_effects import require_no_effects
 from tuner.mlir.ops import load_own_ops
 from tuner.mlir.rewrite.diagnostics import OpLocations
+from tuner.mlir.rewrite.named_effects import require_no_effects
 from tuner.mlir.rewrite.older_spellings import with_current_spellings
 
 # MLIR then lists all dialects that it knows, more than a message has room for.

@@ -24,6 +24,7 @@ NUMPY_DTYPES: dict[str, np.dtype[Any]] = {
 # for K = 64 .. 4096); a missing or doubled term is about |a| |b| / K. 16 leaves room to K = 1e5.
 ERROR_FACTOR = 16.0
 EPSILON = {"f64": 2.0**-52, "f32": 2.0**-23, "f16": 2.0**-10, "bf16": 2.0**-7}  # of 1 to the next number
+SUBNORMAL = {"f64": 2.0**-1074, "f32": 2.0**-149}  # the smallest of the types that sums are of
 SMALLEST = {"f16": 2.0**-24, "bf16": 2.0**-133}  # positive numbers of the narrow types
 F16_STEPS = np.float32(
     2.0**20
@@ -112,6 +113,8 @@ class Inputs:
         unit = ERROR_FACTOR * rounding(self.problem.accumulator)
         norms = self.base.row_norm[rows, None] * np.abs(of_rows)
         tolerance = norms * (self.base.column_norm[columns] * np.abs(of_columns) * unit)
+        # each product or sum that is subnormal loses up to half of the smallest number
+        tolerance += self.problem.sizes[2] * SUBNORMAL[self.problem.accumulator]
         if self.result_rounding:
             tolerance += np.abs(expected) * self.result_rounding
         if self.bias is not None:
@@ -174,10 +177,14 @@ def draw(
     m, n, _ = problem.sizes
     rows, columns = _factors(rng, m), _factors(rng, n)
     a, b = _scaled(problem, base, rows, columns, into)
-    bias = None
-    if problem.epilogue == "bias_relu":
-        bias = as_stored(rng.standard_normal(n), problem.result_dtype)
-    return Inputs(problem, base, a, b, bias, rows, columns)
+    return Inputs(problem, base, a, b, stored_bias(problem, rng), rows, columns)
+
+
+def stored_bias(problem: Problem, rng: np.random.Generator) -> Array | None:
+    """Draws the bias of an epilogue that has one."""
+    if problem.epilogue != "bias_relu":
+        return None
+    return as_stored(rng.standard_normal(problem.sizes[1]), problem.result_dtype)
 
 
 def negated(inputs: Inputs, into: tuple[Array, Array]) -> Inputs:

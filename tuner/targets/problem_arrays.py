@@ -9,6 +9,7 @@ import numpy.typing as npt
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.problem import Problem
 from tuner.core.record import Verdict
+from tuner.payload.extreme_draw import draw_extremes
 from tuner.payload.reference import (
     Array,
     Flip,
@@ -16,15 +17,18 @@ from tuner.payload.reference import (
     changed_inputs,
     compare,
     compare_rows,
+    compare_tile,
     draw,
     draw_base,
     negated,
     output_dtype,
 )
+from tuner.payload.sampled_reference import not_finite
 from tuner.runtime.cpu.guarded_arrays import GuardedArray, aligned_empty
 
 MARKS = 256  # changes of single elements at random places, over and over again; a power of two
 A_SHARE = 0.5  # of the numbers that change, the rest are of B
+JUDGED_ROWS = 64  # on extreme inputs: some of each kind of row
 NAN_SHARE = 0.5  # of the times that C is covered
 GLANCE_ELEMENTS = 2**14  # compared in a glance: some 0.3 ms
 Compare = Callable[[Inputs, Array], tuple[Verdict, str]]  # the text names the worst element
@@ -61,6 +65,29 @@ class ProblemArrays:
         if self._inputs.bias is not None:
             self._bias[...] = self._inputs.bias
         self.poison()
+
+    def fill_with_extremes(self, rng: np.random.Generator) -> None:
+        """Draws inputs of unusual numbers, see ``draw_extremes``, and covers C."""
+        self._inputs = draw_extremes(self.problem, rng)
+        operands = zip(self.operands, self._inputs.arrays, strict=False)
+        for array, drawn in operands:
+            array[...] = drawn
+        self.cover(rng)
+
+    def judge_rows(self, rng: np.random.Generator) -> None:
+        """Compares JUDGED_ROWS rows of C, without a product of the rest; all of C must be finite.
+
+        Raises CandidateError(VERIFY).
+        """
+        m, n, _ = self.problem.sizes
+        c = self._output.array
+        unwritten = not_finite(c)
+        if unwritten:
+            raise CandidateError(Stage.VERIFY, f"{unwritten} of {m * n} elements are NaN or infinite")
+        rows = np.sort(rng.permutation(m)[:JUDGED_ROWS])
+        verdict, worst = compare_tile(self._inputs, c, rows, slice(0, n), "elements looked at")
+        if not verdict.max_error <= 1.0:
+            raise CandidateError(Stage.VERIFY, worst)
 
     def turn_signs(self) -> None:
         """Gives each number of A and of B the other sign, and fills C with ones."""

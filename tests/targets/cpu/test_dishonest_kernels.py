@@ -15,6 +15,7 @@ pytestmark = pytest.mark.mlir
 
 SMALL = Matmul(4, 16, 8)  # many calls a sample
 LARGE = Matmul(192, 192, 192)  # one call a sample
+PANELS = partition(SMALL, 1, "none", 1)
 EFFORT = Effort(budget_s=0.02)
 # Right in the first calls, or only where inputs change within a sample: a large problem has too few calls.
 OF_MANY_CALLS = ("lazy_after_20", "lazy_at_random", "packs_b_once", "wrong_from_15")
@@ -47,3 +48,29 @@ def test_an_honest_kernel_does(problem: Problem) -> None:
     measurement = judged("honest", problem).measurement
     assert measurement is not None
     assert measurement.median_s > 0
+
+
+def loaded_pair(name: str) -> tuple[CpuTarget, tuple[object, ...]]:
+    target = CpuTarget(1)
+    kernels = (Artifact(dishonest_code(each, SMALL), each, PANELS) for each in (name, "honest"))
+    return target, tuple(target.load(SMALL, kernel) for kernel in kernels)
+
+
+def test_a_finalist_that_reads_small_numbers_as_zeros_is_found_out() -> None:
+    assert judged("small_is_zero", SMALL).measurement is not None  # usual draws have none
+    target, loaded = loaded_pair("small_is_zero")
+    with pytest.raises(CandidateError, match="elements looked at are wrong") as caught:
+        target.measure_together(SMALL, loaded, EFFORT, np.random.default_rng(0))
+    assert caught.value.stage == Stage.VERIFY
+
+
+@pytest.mark.parametrize("name", ["filled_is_done", "lazy_after_20", "wrong_each_7th", "packs_b_once"])
+def test_a_finalist_that_cheats_gets_no_time(name: str) -> None:
+    target, loaded = loaded_pair(name)
+    with pytest.raises(CandidateError, match=r"elements (looked at )?are wrong|unwritten in|NaN or infinite"):
+        target.measure_together(SMALL, loaded, EFFORT, np.random.default_rng(0))
+
+
+def test_honest_finalists_do() -> None:
+    target, loaded = loaded_pair("honest")
+    assert len(target.measure_together(SMALL, loaded, EFFORT, np.random.default_rng(0))) == 2

@@ -28,6 +28,7 @@ from tuner.targets.problem_arrays import ProblemArrays
 DRAWS = 8  # of inputs that a kernel is verified on, if VERIFY_S allows
 LEAST_DRAWS = 2  # the second has the signs of the first turned
 VERIFY_S = 0.03
+EXTREME_DRAWS = 2  # that finalists are verified on beside
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,6 +114,7 @@ class CpuTarget(AbstractTarget, AbstractBaselineSource):
         self, problem: Problem, loaded: tuple[object, ...], effort: Effort, rng: np.random.Generator
     ) -> tuple[Measurement, ...]:
         """Times several kernels on the same arrays, the baseline and the anchor, sample by sample."""
+        self._verify_on_extremes(problem, loaded, rng)
         watch = self._host_watch()
         baselines = [one.process for one in loaded if isinstance(one, BaselineTurns)]
         stopwatches = tuple(self._stopwatch(problem, one, rng) for one in loaded)
@@ -123,6 +125,20 @@ class CpuTarget(AbstractTarget, AbstractBaselineSource):
             if isinstance(one, LoadedKernel):
                 self._require_possible(problem, measurement)
         return tuple(replace(measurement, host=host) for measurement in times)
+
+    def _verify_on_extremes(
+        self, problem: Problem, loaded: tuple[object, ...], rng: np.random.Generator
+    ) -> None:
+        """Verifies those that take turns on inputs that usual draws never have."""
+        arrays, team = self._arrays_of(problem, rng), self._thread_team()
+        for _ in range(EXTREME_DRAWS):
+            arrays.fill_with_extremes(rng)
+            for kernel in loaded:
+                if isinstance(kernel, LoadedKernel):
+                    arrays.cover(rng)
+                    prepared = kernel.calls(problem, arrays.operands)
+                    team.repeat(prepared.calls, 1)
+                    arrays.judge_rows(rng)
 
     def load_baseline(self, problem: Problem, rng: np.random.Generator) -> tuple[str, object]:
         """Starts the baseline in a process of its own, unless it stands there since an earlier time."""

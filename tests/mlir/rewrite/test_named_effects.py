@@ -6,7 +6,7 @@ import pytest
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir import interpreter
 from tuner.mlir.bindings import ir
-from tuner.mlir.named_effects import require_no_effects
+from tuner.mlir.rewrite.named_effects import require_no_effects
 
 pytestmark = pytest.mark.mlir
 

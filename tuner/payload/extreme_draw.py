@@ -1,0 +1,78 @@
+"""Inputs that usual draws never have: rows of one sign, zeros of both signs, large and subnormal numbers.
+
+All numbers are small whole ones times powers of two, so that sums are exact in any order.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tuner.core.problem import Problem
+from tuner.payload.bf16 import widened
+from tuner.payload.reference import Array, BaseDraw, Float64, Inputs, as_stored, stored_bias
+
+LARGEST_WHOLE = 15  # four bits of mantissa: exact in every type, subnormal ones too
+ZERO_SHARE = 0.5  # of the numbers of a row of zeros
+
+
+@dataclass(frozen=True)
+class Exponents:
+    """Of the powers of two that rows of A and columns of B are multiplied by."""
+
+    large: int  # of a row
+    small: int  # of a row; the numbers are subnormal where the type's arithmetic knows such
+    column: int  # of a column, up or down
+
+
+# Sums of large rows and columns stay below 2**127, f64: 2**1023; numbers of f16 below 2**15. Processors' bf16
+# instructions read subnormal numbers as zeros, as tensor cores do those of tf32.
+EXPONENTS = {
+    "f32": Exponents(60, -145, 30),
+    "f64": Exponents(400, -1070, 300),
+    "bf16": Exponents(60, -60, 20),
+    "tf32": Exponents(60, -60, 20),
+    "f16": Exponents(4, -20, 2),
+}
+KINDS = 5
+PLAIN, ONE_SIGN, ZEROS, LARGE, SMALL = range(KINDS)  # kinds of rows; of columns the first two are plain
+
+
+def draw_extremes(problem: Problem, rng: np.random.Generator) -> Inputs:
+    """Draws inputs with rows of A and columns of B of each kind, as far as there are enough."""
+    m, n, k = problem.sizes
+    exponents = EXPONENTS[problem.dtype]
+    rows, columns = (rng.permutation(max(size, KINDS))[:size] % KINDS for size in (m, n))
+    a, b = _whole_numbers(rng, (m, k)), _whole_numbers(rng, (k, n))
+    a[rows == ONE_SIGN] = np.abs(a[rows == ONE_SIGN])
+    a[rows == ZEROS] *= _zeros(rng, (int(np.count_nonzero(rows == ZEROS)), k))
+    b[:, columns == ZEROS] *= _zeros(rng, (k, int(np.count_nonzero(columns == ZEROS))))
+    a = np.ldexp(a, _of_kinds(rows, exponents.large, exponents.small)[:, None])
+    b = np.ldexp(b, _of_kinds(columns, exponents.column, -exponents.column))
+    base = BaseDraw(
+        _stored(a.T if problem.layout == "tn" else a, problem),
+        _stored(b.T if problem.layout == "nt" else b, problem),
+        problem.layout,
+        np.linalg.norm(a, axis=1),
+        np.linalg.norm(b, axis=0),
+    )
+    return Inputs(problem, base, base.a, base.b, stored_bias(problem, rng), np.ones(m), np.ones(n))
+
+
+def _whole_numbers(rng: np.random.Generator, shape: tuple[int, int]) -> Float64:
+    numbers = rng.integers(1, LARGEST_WHOLE + 1, shape) * rng.choice((-1.0, 1.0), shape)
+    return np.asarray(numbers, np.float64)
+
+
+def _zeros(rng: np.random.Generator, shape: tuple[int, int]) -> Float64:
+    """Returns factors, some of them zeros of either sign."""
+    return np.asarray(np.where(rng.random(shape) < ZERO_SHARE, rng.choice((-0.0, 0.0), shape), 1.0))
+
+
+def _of_kinds(kinds: Array, large: int, small: int) -> Array:
+    return np.where(kinds == LARGE, large, np.where(kinds == SMALL, small, 0))
+
+
+def _stored(numbers: Float64, problem: Problem) -> Array:
+    stored = as_stored(np.ascontiguousarray(numbers), problem.stored_dtype)
+    assert np.array_equal(widened(stored), numbers)  # exact by the choice of exponents
+    return stored
