@@ -133,3 +133,27 @@ def test_c_is_compared_as_the_judge_was_told() -> None:
     with pytest.raises(CandidateError, match="16 of 16 elements are wrong"):
         strict.verify(PROBLEM, strict.load(PROBLEM, ARTIFACT), rng)
     assert blind.verify(PROBLEM, blind.load(PROBLEM, ARTIFACT), rng) == Verdict(0.0, 7, ("not looked at",))
+
+
+def test_a_program_is_judged_with_every_sign_turned_and_again_on_inputs_that_were_not_timed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(event_timing, "MIN_SAMPLES", 2)
+    monkeypatch.setattr(event_timing, "COLD_SAMPLES", 2)
+    seen: list[tuple[Array, Array]] = []
+
+    def watched(inputs: Inputs, result: Array) -> tuple[Verdict, str]:
+        seen.append((inputs.a.copy(), result.copy()))
+        return Verdict(0.0, 16), ""
+
+    judge, rng = GpuJudge("sm_90", lambda: HERE, opened, watched), np.random.default_rng(0)
+    loaded = judge.load(PROBLEM, ARTIFACT)  # which leaves C as it finds it
+    judge.verify(PROBLEM, loaded, rng)
+    (first, was), (second, now) = seen
+    assert np.array_equal(second, -first)
+    assert np.isnan(was).all()
+    assert (now == 1).all()
+    judge.measure(PROBLEM, loaded, Effort(0.0, 2), rng)
+    last, c = seen[-1]
+    assert not np.array_equal(last, second)
+    assert np.isnan(c).all()

@@ -80,19 +80,22 @@ class GpuJudge(AbstractJudge, AbstractBaselineSource):
         return library.name, library
 
     def verify(self, problem: Problem, loaded: object, rng: np.random.Generator) -> Verdict:
-        """Runs once on new inputs into a C of NaN between guard bands; compares every element."""
+        """Runs on two draws, into a C of NaN and one of ones between guard bands; compares every element."""
         assert isinstance(loaded, LoadedKernels)
         with failing_as(Stage.RUN):
             arrays = self._arrays_of(problem, rng)
             arrays.fill(rng)
-            loaded.poison()
-            loaded.work(arrays.addresses)(0)
-            return arrays.judge()
+            first = self._verdict(arrays, loaded)
+            arrays.turn_signs()
+            return max(first, self._verdict(arrays, loaded), key=lambda verdict: verdict.max_error)
 
     def measure(
         self, problem: Problem, loaded: object, effort: Effort, rng: np.random.Generator
     ) -> Measurement:
-        """Times runs on fixed inputs between two readings of the sensors, then compares the last result."""
+        """Times runs on fixed inputs between two readings of the sensors, then compares the last result.
+
+        And that of one more run, on inputs that were not timed: none may be remembered.
+        """
         assert isinstance(loaded, LoadedKernels | LoadedCublas)
         with failing_as(Stage.MEASURE):
             arrays, gpu = self._arrays_of(problem, rng), self._opened()
@@ -101,6 +104,9 @@ class GpuJudge(AbstractJudge, AbstractBaselineSource):
             measurement = self._timer_of(gpu).measure(loaded.work(arrays.addresses), effort, rng)
             conditions = gpu.conditions_since(before)
             arrays.judge_again()
+            if isinstance(loaded, LoadedKernels):
+                arrays.fill(rng)
+                self._verdict(arrays, loaded)
         return replace(measurement, conditions=conditions)
 
     def measure_together(
@@ -121,6 +127,11 @@ class GpuJudge(AbstractJudge, AbstractBaselineSource):
             measurements = self._timer_of(gpu).measure_together(works, effort, rng, read_sensors)
             conditions = gpu.conditions_since(before, between)
         return tuple(replace(each, conditions=conditions) for each in measurements)
+
+    def _verdict(self, arrays: GpuProblemArrays, loaded: LoadedKernels) -> Verdict:
+        loaded.poison()
+        loaded.work(arrays.addresses)(0)
+        return arrays.judge()
 
     def _cublas(self) -> Cublas:
         if self._library is None:

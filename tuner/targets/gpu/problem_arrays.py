@@ -54,6 +54,12 @@ class GpuProblemArrays:
         self._host.fill(rng)
         self._upload(0)
 
+    def turn_signs(self) -> None:
+        """Gives each number of A and of B the other sign, fills C with ones and uploads all of it."""
+        self._right = None
+        self._host.turn_signs()
+        self._upload(0)
+
     def poison(self) -> None:
         """Fills C with NaN, and its guard bands with their pattern."""
         self._host.poison()
