@@ -1,6 +1,7 @@
 """The pages in a real browser: nothing on its console, nothing fetched, nothing beyond the screen's edge."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib.resources import files
 from itertools import product
 from pathlib import Path
@@ -10,7 +11,14 @@ import pytest
 from tests.browser import FOUND, Browser, running_browser
 from tests.cli.conftest import Tuner
 from tests.cli.output.report.large_database import write_large_database
+from tests.cli.output.report.values import best_of, many, report, reported
+from tests.trials import measurement, run, trial
 from tests.tuning import fakes
+from tuner.cli.output.report.page import page_html
+from tuner.core.candidate import Candidate
+from tuner.core.errors import Failure, Stage
+from tuner.core.runs import Baseline, record_of
+from tuner.core.target_name import TargetName
 
 pytestmark = [
     pytest.mark.browser,
@@ -19,14 +27,17 @@ pytestmark = [
 
 LARGE = 5000  # trials
 LIMIT_BYTES = 3_000_000
+LONG = "x" * 150
 # What a reader cannot get at: words beyond the screen, or beyond their drawing, outside of what scrolls.
 HIDDEN = """
-[...document.querySelectorAll("main *, nav")].filter((one) => {
+[...document.querySelectorAll("main *, nav, nav small")].filter((one) => {
   if (one.closest(".wide") && !one.matches(".wide")) return false;
   const box = one.getBoundingClientRect();
   if (!box.width || !box.height) return false;
+  if (one.closest("nav") && innerWidth < 1024) return false;
+  const edge = one.closest("nav")?.clientWidth ?? innerWidth;
   const drawing = one.tagName === "text" && one.closest("svg").getBoundingClientRect();
-  return box.right > innerWidth + 1 || box.left < -1
+  return box.right > edge + 1 || box.left < -1
     || (drawing && (box.right > drawing.right + 1 || box.left < drawing.left - 1));
 }).map((one) => one.outerHTML.slice(0, 200))
 """
@@ -91,6 +102,28 @@ def test_a_page_fits_narrow_and_wide_screens_light_and_dark(
         assert browser.value(CUT) == []
         papers.add(browser.value("getComputedStyle(document.body).backgroundColor"))
     assert len(papers) == 2
+
+
+def test_words_however_long_stay_within_the_page(browser: Browser, tmp_path: Path) -> None:
+    trials = tuple(
+        replace(
+            each,
+            record=replace(record_of(each), candidate=Candidate.of(LONG, {LONG: each.number % 3, "x": LONG})),
+        )
+        for each in many()
+    )
+    trials += (trial(90, Failure(Stage.RUN, LONG)),)
+    settings = replace(run().settings, target=TargetName("replay", LONG), sampler=LONG)
+    machine = replace(run().machine, name=LONG, processor=LONG)
+    of = run(settings=settings, machine=machine, baseline=Baseline(LONG, 1, measurement(1e-3)))
+    page = tmp_path / "long.html"
+    page.write_text(page_html(report(reported(trials, of), best=(best_of(of, trials[0]),))))
+    for width in (1280, 400):
+        browser.open(page, width, False)
+        browser.value("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+        assert browser.value("[document.documentElement.scrollWidth, innerWidth]") == [width, width]
+        assert browser.value(HIDDEN) == []
+        assert browser.value(CUT) == []
 
 
 def test_a_replay_is_on_the_page_with_its_card(browser: Browser, pages: dict[str, Path]) -> None:

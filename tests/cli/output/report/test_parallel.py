@@ -66,6 +66,13 @@ def test_many_values_are_named_now_and_then() -> None:
     assert len(found.of("text")) < 30
 
 
+def test_long_names_are_shortened_where_they_would_meet_others() -> None:
+    found = drawn(point(0, 1.0, "a" * 30, b="c" * 30, d=1), point(1, 2.0, "b" * 30, b="x", d=2))
+    assert "a" * 30 in found.text
+    assert f"{'c' * 8}\N{HORIZONTAL ELLIPSIS}" in found.text
+    assert "c" * 9 not in found.text
+
+
 def test_where_nothing_differs_nothing_is_drawn() -> None:
     assert parallel((point(0, 1.0, x=1), point(1, 2.0, x=1))) is None
     assert parallel(()) is None

@@ -12,8 +12,8 @@ WIDTH, HEIGHT = 720.0, 240.0  # of the plotting area, in the drawing's own units
 FINALS = 90.0  # beside it, for the finalists
 DOTS = 800  # drawn; of more trials every so many is left out, but none that the line turns at
 HEADROOM = 1.08  # above the fastest
-BAND_NAMED = 60.0  # width from which a phase is named within its band
-VIEW = "-64 -30 {width:g} 322"
+LETTER = 7.0  # units that a letter takes at most: a band that is too narrow for its name has none
+VIEW = "-76 -30 {width:g} 322"
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def convergence(drawn: Convergence, run: Run) -> Markup:
         element("g", *(_dot(drawn, each) for each in _dots(drawn)), class_="dots"),
         element("path", class_="best", d=_staircase(drawn)),
         _finals(drawn),
-        viewBox=VIEW.format(width=64 + WIDTH + (FINALS + 12 if drawn.finals else 12)),
+        viewBox=VIEW.format(width=76 + WIDTH + (FINALS + 12 if drawn.finals else 12)),
         role="img",
         class_="plot",
     )
@@ -133,7 +133,7 @@ def _band(index: int, x: float, width: float) -> Markup:
 
 
 def _band_name(name: str, x: float, width: float) -> Markup | None:
-    if width < BAND_NAMED:
+    if width < LETTER * (len(name) + 1):
         return None
     return element("text", name, x=x + 5, y=-6.0, class_="phase")
 
@@ -147,7 +147,7 @@ def _axes(drawn: Convergence) -> Markup:
     numbers = (tick for tick in round_numbers(drawn.count) if tick == int(tick))
     under = HEIGHT + 28
     lines += [element("text", f"{n:g}", x=drawn.x(n), y=under, text_anchor="middle") for n in numbers]
-    lines.append(element("text", "GFLOP/s", x=-60.0, y=-12.0, class_="unit"))
+    lines.append(element("text", "GFLOP/s", x=-72.0, y=-12.0, class_="unit"))
     lines.append(element("text", "trial", x=WIDTH / 2, y=HEIGHT + 46, text_anchor="middle", class_="unit"))
     return element("g", *lines)
 

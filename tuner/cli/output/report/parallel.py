@@ -17,6 +17,7 @@ STEP_MIN, STEP_MAX = 72.0, 120.0  # between axes
 RIGHT, WIDTH = 70.0, 885.0  # beyond the last axis; of the whole drawing, as wide as a page shows it
 INK = 25.0  # of a group: the more lines, the paler each
 LETTER = 7.0  # units that a letter of a label takes at most
+NAME_LIMIT, VALUE_LIMIT = 12, 9  # letters above an axis, and beside one that has another to its left
 FAILED = HEIGHT + 26  # where the lines of failed trials end
 SPREAD, LANES = 1.5, 7  # units between lines of one value, and how many lie beside one another
 LABELS = 12  # of an axis; of more values every so many is named
@@ -90,7 +91,7 @@ class _Plot:
 
     def __init__(self, axes: tuple[Axis, ...], top: float) -> None:
         self.top = top  # GFLOP/s at the upper end
-        self.left = 30 + LETTER * max(map(len, (*axes[0].values, axes[0].name)))
+        self.left = 30 + LETTER * max(NAME_LIMIT / 2, *map(len, axes[0].values))
         self._axes = axes
         self._step = max(STEP_MIN, min(STEP_MAX, (WIDTH - RIGHT - self.left) / len(axes)))
 
@@ -112,7 +113,8 @@ class _Plot:
         """Draws the axis of a knob."""
         x, axis = self._step * index, self._axes[index]
         every = -(-len(axis.values) // LABELS)
-        labels = [_label(x - 8, axis.y(value), value) for value in axis.values[::every]]
+        limit = VALUE_LIMIT if index else len(max(axis.values, key=len))
+        labels = [_label(x - 8, axis.y(value), _short(value, limit)) for value in axis.values[::every]]
         return _axis(x, axis.name, labels, json.dumps(axis.values))
 
     def speed_axis(self, has_failed: bool) -> Markup:
@@ -143,13 +145,17 @@ def _axis(x: float, name: str, labels: list[Markup], values: str | None = None) 
     return element(
         "g",
         element("line", x1=x, x2=x, y1=0.0, y2=HEIGHT),
-        element("text", name, x=x, y=-18.0, text_anchor="middle", class_="name"),
+        element("text", _short(name, NAME_LIMIT), x=x, y=-18.0, text_anchor="middle", class_="name"),
         *labels,
         class_="axis",
         data_x=x,
         data_name=name,
         data_values=values,
     )
+
+
+def _short(text: str, limit: int) -> str:
+    return text if len(text) <= limit else f"{text[: limit - 1]}\N{HORIZONTAL ELLIPSIS}"
 
 
 def _label(x: float, y: float, text: str, anchor: str = "end") -> Markup:

@@ -13,7 +13,7 @@ from tuner.core.problem import Problem
 from tuner.core.runs import Run
 
 WIDTH, HEIGHT = 720.0, 240.0  # of the plotting area, in the drawing's own units
-ROOM = 3.0  # times that the axes go beyond what is drawn
+ROOM = 10.0, 3.0  # times that intensity and speed go beyond what is drawn
 DECADES = 2.0  # of speed below the roof, at least
 
 
@@ -24,8 +24,8 @@ def roofline(run: Run, roof: Roofline, median_s: float) -> Markup:
     times = [median_s] if run.baseline is None else [median_s, run.baseline.measurement.median_s]
     speeds = [problem.flop / each for each in times]
     plot = _Plot(
-        (min(intensity, ridge) / ROOM, max(intensity, ridge) * ROOM),
-        (min(*speeds, roof.flop_per_s / 10**DECADES) / ROOM, max(*speeds, roof.flop_per_s) * ROOM),
+        (min(intensity, ridge) / ROOM[0], max(intensity, ridge) * ROOM[0]),
+        (min(*speeds, roof.flop_per_s / 10**DECADES) / ROOM[1], max(*speeds, roof.flop_per_s) * ROOM[1]),
     )
     names = ("best", "baseline")
     drawing = element(
@@ -35,7 +35,7 @@ def roofline(run: Run, roof: Roofline, median_s: float) -> Markup:
         element("path", class_="roof", d=plot.roofs(roof)),
         element("line", class_="grid", x1=plot.x(intensity), x2=plot.x(intensity), y1=0.0, y2=HEIGHT),
         *(plot.point(intensity, speed, name) for speed, name in zip(speeds, names, strict=False)),
-        viewBox=f"-64 -30 {WIDTH + 76:g} 322",
+        viewBox=f"-76 -30 {WIDTH + 88:g} 322",
         role="img",
         class_="plot",
     )
@@ -69,13 +69,13 @@ class _Plot:
 
     def point(self, intensity: float, speed: float, name: str) -> Markup:
         x, y = self.x(intensity), self.y(speed)
-        is_left = x > WIDTH / 2
+        is_best = name == "best"  # to the left of its point; the baseline to the right, at whatever height
         words = element(
             "text",
             f"{name} {speed / 1e9:.4g}",
-            x=x - 10 if is_left else x + 10,
-            y=y + (16 if name == "baseline" else -6),
-            text_anchor="end" if is_left else "start",
+            x=x - 10 if is_best else x + 10,
+            y=y + 4,
+            text_anchor="end" if is_best else "start",
             class_="halo",
         )
         return element("g", element("circle", class_=f"point {name}", cx=x, cy=y, r=5.0), words)
@@ -90,7 +90,7 @@ class _Plot:
             x, under = self.x(intensity), HEIGHT + 20
             lines.append(element("text", f"{intensity:g}", x=x, y=under, text_anchor="middle"))
         unit = {"class_": "unit"}
-        lines.append(element("text", "GFLOP/s", x=-60.0, y=-12.0, **unit))
+        lines.append(element("text", "GFLOP/s", x=-72.0, y=-12.0, **unit))
         lines.append(element("text", "flop/byte", x=WIDTH / 2, y=HEIGHT + 46, text_anchor="middle", **unit))
         return element("g", *lines)
 
