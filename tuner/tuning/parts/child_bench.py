@@ -9,7 +9,6 @@ if TYPE_CHECKING:
     from tuner.workers.limits import Limits
     from tuner.workers.protocol import Factory
     from tuner.workers.services import Environment
-    from tuner.workers.timing_lock import TimingLock, words_of
 
 
 def child_bench(
@@ -26,6 +25,7 @@ def child_bench(
     import numpy as np
 
     from tuner.workers.services import compile_spec, judge_spec
+    from tuner.workers.timing_lock import TimingLock, words_of
     from tuner.workers.worker_bench import WorkerBench
 
     return WorkerBench(
