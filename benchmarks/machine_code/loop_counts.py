@@ -1,0 +1,77 @@
+"""What the main loop of a kernel is made of, and in how many cycles one warp alone could issue it."""
+
+from collections import Counter
+from dataclasses import dataclass
+
+from benchmarks.machine_code.disassembly import Kernel, MachineInstruction
+
+# Cycles between two products of one warp: what ptxas puts between two HMMA of equal shape.
+PRODUCT_CYCLES = {("HMMA", "sm_80"): 8, ("HMMA", "sm_90"): 6, ("FFMA", "sm_80"): 2, ("FFMA", "sm_90"): 1}
+# The group of counts that a mnemonic belongs to; the first prefix decides.
+KINDS = (
+    ("LDGSTS", "copies"),
+    ("LDSM", "matrix_loads"),
+    ("LDS", "shared_loads"),
+    ("STS", "shared_stores"),
+    ("LDGDEPBAR", "waits"),
+    ("DEPBAR", "waits"),
+    ("BAR", "barriers"),
+    ("LDL", "spills"),
+    ("STL", "spills"),
+)
+
+
+@dataclass(frozen=True)
+class LoopCounts:
+    """The main loop of one kernel: instructions by what they do, cycles of one pass."""
+
+    instructions: int
+    products: int
+    matrix_loads: int  # ldmatrix
+    shared_loads: int  # other loads; ptxas adds three to no register before copies
+    shared_stores: int
+    copies: int  # cp.async
+    waits: int
+    barriers: int
+    spills: int
+    others: int  # integers, predicates, moves, branches
+    before_products: int  # instructions before the first product
+    stall_cycles: int
+    ideal_cycles: int  # the products alone
+
+    @property
+    def stalls_over_ideal(self) -> float:
+        """Returns the share of cycles beyond which one warp alone cannot come."""
+        return self.stall_cycles / self.ideal_cycles
+
+
+def count_loop(kernel: Kernel, chip: str) -> LoopCounts | None:
+    """Counts the main loop; None for a kernel that has no loop with products."""
+    bounds = kernel.main_loop()
+    if bounds is None:
+        return None
+    body = kernel.code[slice(*bounds)]
+    counts = Counter(map(_kind, body))
+    first = next(index for index, each in enumerate(body) if each.is_product)
+    name = body[first].name.partition(".")[0]
+    return LoopCounts(
+        instructions=len(body),
+        products=counts["products"],
+        matrix_loads=counts["matrix_loads"],
+        shared_loads=counts["shared_loads"],
+        shared_stores=counts["shared_stores"],
+        copies=counts["copies"],
+        waits=counts["waits"],
+        barriers=counts["barriers"],
+        spills=counts["spills"],
+        others=counts["others"],
+        before_products=first,
+        stall_cycles=sum(max(1, each.stall_cycles) for each in body),
+        ideal_cycles=counts["products"] * PRODUCT_CYCLES[name, chip],
+    )
+
+
+def _kind(instruction: MachineInstruction) -> str:
+    if instruction.is_product:
+        return "products"
+    return next((kind for prefix, kind in KINDS if instruction.name.startswith(prefix)), "others")

@@ -1,0 +1,78 @@
+"""The machine code of the GPU strategies keeps its level: counts, which need no GPU and no quiet machine."""
+
+import json
+from functools import cache
+from typing import Any
+
+import pytest
+
+from benchmarks.gpu_points import Builder
+from benchmarks.machine_code.__main__ import loop_row
+from benchmarks.machine_code.tiles import CHIPS, HELD, STALLS_OVER_IDEAL, TILES, ComparedTile
+from benchmarks.results_file import RESULTS
+from tuner.targets.gpu.cuda_tools import locate
+from tuner.targets.gpu.ptxas import find_ptxas
+
+pytestmark = [
+    pytest.mark.mlir,
+    pytest.mark.skipif(locate("nvdisasm") is None, reason="needs nvdisasm (pip install mlir-tuner[bench])"),
+    pytest.mark.skipif(find_ptxas() is None, reason="needs ptxas (pip install mlir-tuner[cuda])"),
+]
+
+ABOVE_CUTLASS = 1.02  # of its cycles
+SLACK = 1.01  # of counts, between versions of ptxas
+GUARDED = (*HELD, "f32 nn 128x128x16 bounded")
+
+
+@cache
+def row(name: str, chip: str) -> dict[str, Any]:
+    tool = locate("nvdisasm")
+    assert tool is not None
+    return loop_row(tile(name), "tuner", Builder(chip).build(tile(name).ours).program, tool)
+
+
+def tile(name: str) -> ComparedTile:
+    (found,) = (each for each in TILES if each.name == name)
+    return found
+
+
+@pytest.mark.parametrize("chip", CHIPS)
+@pytest.mark.parametrize("name", HELD)
+def test_the_tensor_cores_are_hardly_kept_waiting(name: str, chip: str) -> None:
+    found = row(name, chip)
+    assert found["stalls_over_ideal"] <= STALLS_OVER_IDEAL[chip]
+    assert (found["spills"], found["spilled_bytes"]) == (0, 0)
+    assert (found["waits"], found["barriers"]) == (2, 1)  # the group is committed, then waited for
+    assert found["before_products"] <= 2
+    cutlass = dict(tile(name).cutlass_cycles).get(chip)
+    assert cutlass is None or found["stall_cycles"] <= ABOVE_CUTLASS * cutlass
+
+
+def test_two_blocks_of_the_cuda_core_tile_fit_on_a_multiprocessor() -> None:
+    found = row("f32 nn 128x128x16 bounded", "sm_90")
+    assert found["registers"] <= 128
+    assert found["blocks_per_multiprocessor"] == 2
+    assert found["spilled_bytes"] == 0
+
+
+@pytest.mark.parametrize("chip", CHIPS)
+@pytest.mark.parametrize("name", GUARDED)
+def test_no_loop_is_worse_than_in_the_committed_results(name: str, chip: str) -> None:
+    document = json.loads((RESULTS / "machine_code.json").read_text())
+    (before,) = (
+        each
+        for each in document["rows"]
+        if (each["tile"], each["chip"], each["maker"]) == (name, chip, "tuner")
+    )
+    found = row(name, chip)
+    for count in ("instructions", "stall_cycles", "matrix_loads", "copies", "others"):
+        assert found[count] <= SLACK * before[count] + 2, count
+    assert found["blocks_per_multiprocessor"] >= before["blocks_per_multiprocessor"]
+
+
+def test_the_committed_results_have_every_tile_and_no_conflicts() -> None:
+    document = json.loads((RESULTS / "machine_code.json").read_text())
+    ours = {(each["tile"], each["chip"]) for each in document["rows"] if each["maker"] == "tuner"}
+    assert ours == {(each.name, chip) for each in TILES for chip in CHIPS}
+    for conflicts in document["summary"]["bank_conflicts"]:
+        assert (conflicts["wrong"], conflicts["with_conflicts"]) == (0, 0)
