@@ -34,7 +34,7 @@ def tuner(tmp_path_factory: pytest.TempPathFactory) -> Tuner:
 def test_lines_of_a_search_space_file_are_suggested(tuner: Tuner) -> None:
     done = tuner("space", *PROBLEM, "--suggest")
     assert done.code == 0
-    assert "      # would have saved 24 failed trials (24 of them here, 1 problem); by chance: " in done.out
+    assert "      # would have saved 24 failed trials (24 of them here, 1 problem); p-value: " in done.out
     assert "      # verify: " in done.out
     assert yaml.safe_load(done.out) == {"strategies": {"fake": {"constraints": ["x < 12"]}}}
     entry = "    ops: [matmul]\n    dtypes: [f32]\n    knobs: {x: [1, 20]}\n    constraints:"

@@ -73,6 +73,6 @@ def test_first_points_are_told_by_where_they_come_from() -> None:
     warm = [FirstPoint(candidate, WARM_START, f"8x8x{k} (run 1)") for k in (8, 16, 8)]
     listed, seed = FirstPoint(candidate, SPACE_FILE), FirstPoint(candidate, SEED)
     assert first_words(()) == ""
-    assert first_words((listed, seed, seed)) == "1 of the space file, then 2 chosen by the machine's limits"
+    assert first_words((listed, seed, seed)) == "1 of the space file, then 2 seed configurations"
     told = "warm start from 8x8x8 (run 1), 8x8x16 (run 1): 3 points, then 1 of the space file"
     assert first_words((*warm, listed)) == told

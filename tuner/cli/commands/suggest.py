@@ -73,7 +73,7 @@ def _suggestion_lines(suggestion: "Suggestion", here: str) -> list[str]:
     )
     reason = " ".join(suggestion.reason.split())
     return [
-        f"      # {saved} ({where}); by chance: {suggestion.chance:.1g}",
+        f"      # {saved} ({where}); p-value: {suggestion.chance:.1g}",
         f"      # {suggestion.stage.value}: {reason}",
         f'      - "{suggestion.constraint}"',
     ]

@@ -10,7 +10,7 @@ from tuner.core.runs import Run
 if TYPE_CHECKING:
     pass
 
-GAIN_HEADER = ("trials", "gain", "95 % interval", "by chance")
+GAIN_HEADER = ("trials", "gain", "95 % interval", "p-value")
 KNOB_HEADER = ("knob", "held at", *GAIN_HEADER, "without", *GAIN_HEADER, "importance")
 STRATEGY_HEADER = ("strategy", "trials", "failed", "best", "timed", *GAIN_HEADER[1:])
 
@@ -27,7 +27,7 @@ def ablation_lines(run: Run, ablation: Ablation) -> list[str]:
         f"ablation  run {run.id}: {ablation.measured} measured trials of {ablation.strategy}{noise}",
         "gain      how much slower the best trial is that holds a knob where the search began,",
         "          then that of all without the knob's best value; '-': fewer than 3 such trials",
-        "chance    that a knob without any effect shows as much; importance: PED-ANOVA",
+        "p-value   that of a knob without any effect; importance: PED-ANOVA",
         "",
         table_text(KNOB_HEADER, [_knob_row(each) for each in ablation.knobs]),
         "",

@@ -63,7 +63,7 @@ def _is_number(cell: str) -> bool:
     return cell.replace(".", "").isdigit() or cell == "-"
 
 
-WORDS = {SPACE_FILE: "{} of the space file", SEED: "{} chosen by the machine's limits"}
+WORDS = {SPACE_FILE: "{} of the space file", SEED: "{} seed configurations"}
 
 
 def first_words(points: tuple[FirstPoint, ...]) -> str:
