@@ -277,10 +277,11 @@ class Store:
             )
 
     def mark_stale(self, trial_id: int, reason: str) -> None:
-        """Stores why the time of a trial no longer holds: it is the best of nothing from then on."""
+        """Stores why the time of a trial no longer holds, nor of those that reuse it: the best of nothing."""
         with self._database.writing() as session:
-            trial = _known(session, TrialRow, trial_id)
-            trial.stale, trial.ranked_s = reason, None
+            _known(session, TrialRow, trial_id)
+            its = sa.or_(TrialRow.id == trial_id, TrialRow.reused_from_id == trial_id)
+            session.execute(sa.update(TrialRow).where(its).values(stale=reason, ranked_s=None))
 
     def prune(self, before: datetime.datetime | None = None) -> Pruned:
         """Deletes the trials of finished runs, begun before a moment, that no answer needs."""

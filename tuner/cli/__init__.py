@@ -1,5 +1,6 @@
 """The command line: flags, printing and exit codes. Nothing heavy is imported before a command needs it."""
 
+from tuner.cli.commands.audit import audit
 from tuner.cli.commands.bundle import bundle
 from tuner.cli.commands.catalogue import space, strategies, targets
 from tuner.cli.commands.dashboard import dashboard
@@ -28,6 +29,7 @@ for _command in (
     export,
     check,
     gate,
+    audit,
     apply,
     strategies,
     space,

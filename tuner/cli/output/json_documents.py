@@ -128,6 +128,7 @@ def history_document(trial: StoredTrial) -> Document:
         "gflop_per_s": gflop_per_s(record.problem, trial.best_s),
         "unreliable": trial.unreliable or None,
         "reused_from": record.reused_from,
+        "stale": trial.stale or None,
         "created": utc_text(trial.created),
     }
 

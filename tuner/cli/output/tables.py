@@ -48,6 +48,7 @@ def trial_lines(trial: StoredTrial) -> list[str]:
         f"knobs     {knobs_text(record.candidate.choices)}",
         f"status    {record.status}{_reused_words(trial)}",
     ]
+    lines += [f"stale     {trial.stale}"] * bool(trial.stale)
     lines += _outcome_lines(trial)
     lines += resources_lines(record.resources)
     lines += [f"stages    {', '.join(f'{name} {seconds_text(s)}' for name, s in record.stage_s)}"] * bool(
@@ -158,6 +159,8 @@ def _history_row(trial: StoredTrial) -> tuple[str, ...]:
 
 def _status_words(trial: StoredTrial) -> str:
     record = record_of(trial)
+    if trial.stale:
+        return "stale"
     is_reused = record.reused_from is not None and record.status == "measured"
     return ("reused" if is_reused else record.status) + (", unreliable" if trial.unreliable else "")
 

@@ -1,0 +1,97 @@
+"""``tuner audit``: whether the bests still hold after an upgrade."""
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tuner.cli.main import DONE, FAILED
+from tuner.cli.options import (
+    composition_of,
+    database_option,
+    debug_option,
+    json_option,
+    open_store,
+    parse_share,
+    print_json,
+)
+from tuner.cli.output.formatting import count_text, one_line, seconds_text
+
+if TYPE_CHECKING:
+    from tuner.tuning.audit import Audited
+
+
+@click.command()
+@click.option("--op", help="Operation, such as matmul.")
+@click.option("--shape", metavar="MxNxK")
+@click.option("--dtype")
+@click.option("--target", help="Such as cpu, cuda, cuda:sm_90.")
+@click.option("--max-slowdown", default="5%", show_default=True, metavar="SHARE", help="Slower is flagged.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the random inputs.")
+@database_option
+@json_option
+@debug_option
+@click.pass_context
+def audit(
+    context: click.Context,
+    /,
+    op: str | None,
+    max_slowdown: str,
+    seed: int,
+    database: str | None,
+    as_json: bool,
+    **conditions: object,
+) -> None:
+    """Recompiles the bests of this machine after an upgrade, and judges those again whose code changed.
+
+    The same code holds for free. Other code is verified and timed, which is stored as a run; the old time is
+    marked stale and is the best of nothing any more. Exits with 1 where a best is slower, fails or cannot be
+    judged.
+
+    Example: tuner audit --shape 512x512x512
+    """
+    from tuner.tuning.audit import audit as audited_bests
+    from tuner.tuning.history import asked_query
+
+    limit = parse_share(max_slowdown)
+    query = asked_query(operation=op, **conditions)
+    results = []
+    with open_store(database) as store:
+        for audited in audited_bests(composition_of(context), store, query, limit, seed):
+            results.append(audited)
+            if not as_json:
+                click.echo(_line(audited))
+    flagged = sum(not audited.status.holds for audited in results)
+    if as_json:
+        print_json({"audited": [_document(each) for each in results], "flagged": flagged})
+    else:
+        print(f"{count_text(len(results), 'best')} audited, {flagged} flagged")
+    context.exit(FAILED if flagged else DONE)
+
+
+def _line(audited: "Audited") -> str:
+    from tuner.core.runs import record_of
+
+    record = record_of(audited.trial)
+    what = f"trial {audited.trial.id}  {record.problem.key} {record.target}"
+    now = "" if audited.now_s is None else f" {seconds_text(audited.now_s)},"
+    stored = "" if audited.run is None else f" (run {audited.run})"
+    return f"{what}  {audited.status.value}:{now} {one_line(audited.reason)}{stored}"
+
+
+def _document(audited: "Audited") -> dict[str, Any]:
+    from tuner.core.runs import record_of
+
+    record = record_of(audited.trial)
+    return {
+        "trial": audited.trial.id,
+        "problem": record.problem.key,
+        "target": record.target.text,
+        "threads": audited.trial.threads,
+        "candidate": record.candidate.text,
+        "status": audited.status.value,
+        "holds": audited.status.holds,
+        "reason": audited.reason,
+        "recorded_s": audited.trial.best_s,
+        "now_s": audited.now_s,
+        "run": audited.run,
+    }
