@@ -1,7 +1,7 @@
 """Whether the bests still hold: recompiled by what makes code today, judged again where it is other code."""
 
 import enum
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ from tuner.core.runs import StoredTrial, TrialQuery, record_of
 from tuner.core.target import Script
 from tuner.tuning.best_known import bests_here
 from tuner.tuning.composition import Composition
-from tuner.tuning.judged_again import JudgedCase, bench_of, judged
+from tuner.tuning.judged_again import JudgedCase, bench_of, judged, known_code
 from tuner.tuning.target_kind import TargetKind
 from tuner.version import __version__
 
@@ -93,23 +93,13 @@ def _audited(
         return Audited(trial, AuditStatus.UNCHANGED, "the same script and compiler")
     case = JudgedCase(record.problem, record.target, trial.threads, seed)
     try:
-        with bench_of(composition, case, lambda _candidate: script, _recalling(record)) as bench:
+        with bench_of(composition, case, lambda _candidate: script, known_code(record)) as bench:
             bound = judged(bench, record.candidate)
     except TunerError as error:
         return Audited(trial, AuditStatus.NOT_JUDGED, str(error))
     if bound.record.reused_from is not None:
         return Audited(trial, AuditStatus.SAME_CODE, _what_changed(run.compiler, compiler, record, script))
     return _with_outcome(composition, store, trial, bound, kind, tolerated)
-
-
-def _recalling(record: Record) -> Callable[[str, str], Record | None]:
-    """Returns what knows the code of a best, and no script: that is what is in question."""
-
-    def recall(_script_sha256: str, artifact_sha256: str) -> Record | None:
-        is_same = bool(artifact_sha256) and artifact_sha256 == record.artifact_sha256
-        return replace(record, reused_from=0) if is_same else None
-
-    return recall
 
 
 def _with_outcome(

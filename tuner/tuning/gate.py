@@ -1,8 +1,9 @@
 """Whether code is made slower today than it was: each candidate in turns with the code of then."""
 
 import enum
+import statistics
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tuner.analysis.paired_slowdown import (
@@ -21,7 +22,7 @@ from tuner.core.runs import RunSettings, StoredTrial, record_of
 from tuner.core.target import Effort, Script
 from tuner.tuning.composition import Composition
 from tuner.tuning.gate_file import GateEntry
-from tuner.tuning.judged_again import JudgedCase, bench_of, judged
+from tuner.tuning.judged_again import JudgedCase, bench_of, judged, known_code
 from tuner.tuning.target_kind import Bind
 
 if TYPE_CHECKING:
@@ -94,12 +95,7 @@ def gated(composition: Composition, entry: GateEntry, limits: SlowdownLimits, se
         bind = _bind(composition, case, entry.strategy)
     except UsageError as error:
         return GateResult(entry, GateStatus.FAILED, str(error))
-    known = entry_record(entry)
-
-    def recall(_script_sha256: str, artifact_sha256: str) -> Record | None:
-        return replace(known, reused_from=0) if artifact_sha256 == entry.artifact.sha256 else None
-
-    with bench_of(composition, case, bind, recall) as bench:
+    with bench_of(composition, case, bind, known_code(entry_record(entry))) as bench:
         current = judged(bench, entry.candidate)
         if current.record.reused_from is not None:
             return GateResult(entry, GateStatus.SAME_CODE, _same_code_words(composition, entry))
@@ -152,8 +148,6 @@ def _result(
 
 
 def _median(taken: tuple[TurnSession, ...], samples_of: Callable[[TurnSession], tuple[float, ...]]) -> float:
-    import statistics
-
     return statistics.median(statistics.median(samples_of(session)) for session in taken)
 
 

@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tuner.core.bench import BoundRecord
@@ -30,6 +30,16 @@ class JudgedCase:
     target: TargetName
     threads: int
     seed: int = 0  # of the random inputs
+
+
+def known_code(record: Record) -> Recall:
+    """Returns what recalls a record for its code, and for no script: that is what is in question."""
+
+    def recall(_script_sha256: str, artifact_sha256: str) -> Record | None:
+        is_same = bool(artifact_sha256) and artifact_sha256 == record.artifact_sha256
+        return replace(record, reused_from=0) if is_same else None
+
+    return recall
 
 
 def nothing_known(_script_sha256: str, _artifact_sha256: str) -> None:
