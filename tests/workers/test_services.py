@@ -64,6 +64,8 @@ def test_what_takes_its_process_with_it_while_it_loads_ends_the_finals() -> None
 class LibraryTarget(FakeTarget, AbstractBaselineSource):
     """Has a library that takes as long as x = 5, or none."""
 
+    baseline_threads = 3
+
     def __init__(self, refusal: Exception | None = None) -> None:
         self._refusal = refusal
 
@@ -87,7 +89,7 @@ def test_the_baseline_library_takes_turns_and_has_a_time_of_its_own() -> None:
     found = together(None)
     assert [median_of(time) for time in found.times] == [None, time_of(2)]
     assert found.baseline is not None
-    assert (found.baseline.name, found.baseline.threads) == ("FakeBLAS 1.0", 0)
+    assert (found.baseline.name, found.baseline.threads) == ("FakeBLAS 1.0", 3)
     assert found.baseline.measurement.median_s == time_of(5)
 
 

@@ -117,6 +117,8 @@ class AbstractBaselineSource(abc.ABC):
     timed.
     """
 
+    baseline_threads: int = 0  # that the library uses; 0: on a GPU
+
     @abc.abstractmethod
     def load_baseline(self, problem: Problem, rng: np.random.Generator) -> tuple[str, object]:
         """Returns the library's name, and its matmul for ``measure_together``, checked as candidates are.

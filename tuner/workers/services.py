@@ -1,6 +1,7 @@
 """What the child processes serve: one compiles, the other judges and owns the machine while it times."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -67,11 +68,11 @@ def time_together(
     if not loaded:
         return FinalTimes((None,) * len(group.artifacts))
     library = _library(target, problem, rng) if group.has_baseline else None
-    works = (*loaded.values(), *(library[1:] if library else ()))
+    works = (*loaded.values(), *([library.work] if library else []))
     before_timing()
     times = target.measure_together(problem, works, effort, rng)
     by_index = dict(zip(loaded, times, strict=False))  # the library's is the last
-    baseline = Baseline(library[0], 0, times[-1]) if library else None
+    baseline = None if library is None else Baseline(library.name, library.threads, times[-1])
     return FinalTimes(tuple(by_index.get(index) for index in range(len(group.artifacts))), baseline)
 
 
@@ -85,12 +86,22 @@ def judge_spec(target: Factory, environment: Environment = ()) -> ServiceSpec:
     return ServiceSpec("judge", Factory("tuner.workers.services:JudgeService", (target,)), environment)
 
 
-def _library(target: AbstractJudge, problem: Problem, rng: np.random.Generator) -> tuple[str, object] | None:
+@dataclass(frozen=True, eq=False)
+class _Library:
+    """A baseline that is ready to be timed."""
+
+    name: str
+    threads: int
+    work: object
+
+
+def _library(target: AbstractJudge, problem: Problem, rng: np.random.Generator) -> _Library | None:
     """Returns the baseline; without one the others are timed all the same."""
     if not isinstance(target, AbstractBaselineSource):
         return None
     try:
-        return target.load_baseline(problem, rng)
+        name, work = target.load_baseline(problem, rng)
+        return _Library(name, target.baseline_threads, work)
     except CandidateError as error:
         if error.stage is Stage.RUN:  # the others would fail as well
             raise

@@ -161,6 +161,7 @@ def test_the_baseline_takes_turns_in_a_process_that_stands_still_between() -> No
     assert isinstance(baseline, BaselineTurns)
     kernel_time, baseline_time = target.measure_together(problem, (loaded, baseline), QUICK, rng())
     assert "openblas" in name.lower()
+    assert target.baseline_threads == 1
     assert baseline_time.median_s > 0
     assert baseline_time.samples_s != kernel_time.samples_s
     assert Path(f"/proc/{baseline.process}/stat").read_text().rpartition(")")[2].split()[0] == "T"

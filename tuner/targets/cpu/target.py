@@ -59,6 +59,7 @@ class CpuTarget(AbstractTarget, AbstractBaselineSource):
     def __init__(self, threads: int, pin_to: tuple[int, ...] = ()) -> None:
         """Takes the number of threads that a kernel may use, and the processors to keep them on, if any."""
         self._threads = threads
+        self.baseline_threads = threads
         self._pin_to = pin_to
         self._team: ThreadTeam | None = None
         self._arrays: ProblemArrays | None = None
