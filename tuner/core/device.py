@@ -6,6 +6,7 @@ the stream, or an event recorded behind it, is waited for.
 """
 
 import abc
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -98,6 +99,10 @@ class AbstractHostWatch(abc.ABC):
     @abc.abstractmethod
     def abandon_call(self) -> None:
         """It failed: what it asked for and was not done yet must not touch host memory any more."""
+
+    @abc.abstractmethod
+    def outside_of_calls(self) -> AbstractContextManager[None]:
+        """Work in it is the runtime's own, which waits for it at once: no call's streams order it."""
 
     @abc.abstractmethod
     def host_reads(self, address: int, size_bytes: int) -> None:

@@ -73,15 +73,3 @@ def test_what_the_entry_does_not_call_may_call_anything() -> None:
       func.func private @g() { func.call @g() : () -> () func.call @print() : () -> () return }
       func.func @f() { return }""")
     assert "@g" not in text
-
-
-def test_a_descriptor_of_tma_is_named_with_its_place() -> None:
-    tile = "memref<8x64xf16, 3>"
-    details = "swizzle = none, l2promo = none, oob = zero, interleave = none"
-    kind = f"!nvgpu.tensormap.descriptor<tensor = {tile}, {details}>"
-    stage, reason = refusal(f"""func.func @f(%x: memref<*xf16>, %n: index) {{
-      %m = nvgpu.tma.create.descriptor %x box[%n, %n] : memref<*xf16> -> {kind}
-      return
-    }}""")
-    assert stage is Stage.BIND
-    assert reason.startswith("payload: nvgpu.tma.create.descriptor at line 2:12: found a TMA descriptor made")

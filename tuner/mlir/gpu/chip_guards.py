@@ -38,6 +38,11 @@ REQUIREMENTS = (
             *("mapa", "read.ptx.sreg.cluster", "stmatrix"),
         )
     ),
+    *(
+        Requirement(f"nvgpu.{name}", 90)
+        for name in ("tma.", "mbarrier.arrive.expect_tx", "mbarrier.try_wait")  # of PTX: sm_90
+    ),
+    Requirement("nvgpu.warpgroup.", 90, is_specific=True),
     Requirement("nvvm.setmaxregister", 90, is_specific=True),
     Requirement("nvvm.wgmma.", 90, is_specific=True),
     Requirement("nvvm.tcgen05.", 100, is_specific=True),

@@ -20,9 +20,10 @@ from dataclasses import dataclass
 
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Op, Value, ir
-from tuner.mlir.gpu.own_shared_views import DYNAMIC, own_shared_views, reserved_bytes
+from tuner.mlir.gpu.own_shared_views import BLOCK_TYPE, DYNAMIC, own_shared_views, reserved_bytes
 from tuner.mlir.gpu.shared_lifetimes import SharedMemoryLiveness
 from tuner.mlir.gpu.shared_memory_packing import AllocationRequest, align, first_fit_offsets, total_bytes
+from tuner.mlir.gpu.tensor_maps import box_alignment_bytes
 from tuner.mlir.rewrite.building import index, value
 from tuner.mlir.rewrite.launch_operands import asked_shared_bytes, launches_of, set_shared_bytes
 from tuner.mlir.rewrite.located_error import location_of
@@ -32,7 +33,6 @@ from tuner.mlir.rewrite.walking import walk
 
 # One row of all 32 banks: a tile starts at bank 0. Also enough for 16-byte copies and ldmatrix.
 ALIGNMENT_BYTES = 128
-BLOCK_TYPE = "memref<?xi8, #gpu.address_space<workgroup>>"
 
 
 @dataclass(frozen=True)
@@ -71,6 +71,7 @@ def _rewrite(module: ir.Module, function: Op) -> SharedBlock:
     come behind the buffers.
     """
     name = name_of(function)
+    least = max(ALIGNMENT_BYTES, box_alignment_bytes(function))
     launches = launches_of(module, name)
     views = own_shared_views(function)
     reserved = {launch: reserved_bytes(launch, views) for launch in launches}
@@ -80,11 +81,11 @@ def _rewrite(module: ir.Module, function: Op) -> SharedBlock:
     if not buffers:
         if is_known and before:
             _set_sizes(launches, before)
-        return SharedBlock(name, before or views.bytes, ALIGNMENT_BYTES)
-    requests = tuple(_request(name, buffer) for buffer in buffers)
+        return SharedBlock(name, before or views.bytes, least)
+    requests = tuple(_request(name, buffer, least) for buffer in buffers)
     liveness = SharedMemoryLiveness(function)
     lifetimes = [liveness.lifetime(buffer) for buffer in buffers]
-    start = align(before, ALIGNMENT_BYTES)
+    start = align(before, least)
     offsets = first_fit_offsets(requests, lambda i, j: lifetimes[i].overlaps(lifetimes[j]), start)
     total = total_bytes(requests, offsets)
     alignment_bytes = max(request.alignment_bytes for request in requests)
@@ -94,7 +95,7 @@ def _rewrite(module: ir.Module, function: Op) -> SharedBlock:
     if is_known:
         _set_sizes(launches, total)
         return SharedBlock(name, total, alignment_bytes)
-    behind = align(total, ALIGNMENT_BYTES)
+    behind = align(total, least)
     for op in own:
         _move_behind(op, behind)
     for launch in launches:
@@ -132,7 +133,7 @@ def _attribution_count(function: Op) -> int:
     return int(ir.IntegerAttr(function.attributes[name]).value) if name in function.attributes else 0
 
 
-def _request(kernel: str, buffer: Value) -> AllocationRequest:
+def _request(kernel: str, buffer: Value, least_alignment_bytes: int) -> AllocationRequest:
     memref = ir.MemRefType(buffer.type)
     if not memref.has_static_shape or not is_row_major(memref):
         owner = buffer.owner if isinstance(buffer, ir.OpResult) else buffer.owner.owner
@@ -143,7 +144,7 @@ def _request(kernel: str, buffer: Value) -> AllocationRequest:
     asked = 0
     if isinstance(buffer, ir.OpResult) and "alignment" in buffer.owner.attributes:
         asked = ir.IntegerAttr(buffer.owner.attributes["alignment"]).value
-    return AllocationRequest(memref_bytes(memref), max(ALIGNMENT_BYTES, asked))
+    return AllocationRequest(memref_bytes(memref), max(least_alignment_bytes, asked))
 
 
 def _replace(function: Op, buffers: list[Value], offsets: tuple[int, ...]) -> None:

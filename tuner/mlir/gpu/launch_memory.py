@@ -44,6 +44,13 @@ def declare_launch_memory(module: ir.Module) -> None:
                 _declare(launch, op)
 
 
+def drop_shared_globals(module: ir.Module) -> None:
+    """Erases the host's ``memref.global`` of shared memory, of which outlined kernels have their own."""
+    for op in [each.operation for each in module.body.operations]:
+        if op.name == "memref.global" and is_workgroup(ir.TypeAttr(op.attributes["type"]).value):
+            op.erase()
+
+
 def _sink(op: Op) -> None:
     """Clones an op into every launch that uses its result, views of that first; then drops it."""
     launches: list[Op] = []

@@ -16,12 +16,13 @@ from tuner.mlir.gpu.composed_ops import expand_composed_ops
 from tuner.mlir.gpu.constant_arguments import bring_constant_arguments
 from tuner.mlir.gpu.copies_in_kernels import expand_copies
 from tuner.mlir.gpu.device_atomics import relax_reductions
+from tuner.mlir.gpu.dynamic_shared_globals import use_dynamic_shared_globals
 from tuner.mlir.gpu.dynamic_shared_memory import use_dynamic_shared_memory
 from tuner.mlir.gpu.external_shared_memory import make_shared_memory_external
 from tuner.mlir.gpu.fragment_elementwise import lower_fragment_elementwise
 from tuner.mlir.gpu.kept_intrinsics import keep_intrinsics
 from tuner.mlir.gpu.launch_bounds import outline_with_bounds
-from tuner.mlir.gpu.launch_memory import move_into_launches
+from tuner.mlir.gpu.launch_memory import drop_shared_globals, move_into_launches
 from tuner.mlir.gpu.launches import LaunchSequence, read_launches
 from tuner.mlir.gpu.math_lowering import lower_math
 from tuner.mlir.gpu.merge_gpu_modules import merge_gpu_modules
@@ -29,6 +30,7 @@ from tuner.mlir.gpu.narrow_shuffles import widen_narrow_shuffles
 from tuner.mlir.gpu.printed_integers import widen_printed_integers
 from tuner.mlir.gpu.private_memory import use_private_memory
 from tuner.mlir.gpu.reductions import expand_reductions
+from tuner.mlir.gpu.tensor_maps import align_shared_globals, pass_tensor_maps_by_address
 from tuner.mlir.gpu.warp_ids import expand_warp_ids
 from tuner.mlir.pipeline import run_passes
 from tuner.mlir.rewrite.memory_spaces import name_memory_spaces
@@ -52,6 +54,8 @@ TO_NVVM = (
     "builtin.module(gpu.module(convert-gpu-to-nvvm{{use-bare-ptr-memref-call-conv={bare_pointers}}},"
     "canonicalize,cse,reconcile-unrealized-casts))"
 )
+# What LLVM has no intrinsics for (asynchronous barriers, wgmma) becomes inline PTX, whose chip nobody checks.
+TO_INLINE_PTX = "builtin.module(gpu.module(convert-nvvm-to-llvm,reconcile-unrealized-casts))"
 TO_PTX = "builtin.module(gpu-module-to-binary{format=isa})"
 TO_PTX_WITH_LINES = "builtin.module(ensure-debug-info-scope-on-llvm-func,gpu-module-to-binary{format=isa})"
 
@@ -84,6 +88,7 @@ def outline_launches(module: ir.Module) -> None:
     if not walk(module, "memref.dealloc"):
         run_passes(module, HOIST)
     outline_with_bounds(module, OUTLINE)
+    drop_shared_globals(module)
     merge_gpu_modules(module)
 
 
@@ -97,6 +102,8 @@ def outline_kernels(module: ir.Module, chip: Chip) -> int:
     expand_warp_ids(module)
     expand_copies(module)
     use_private_memory(module)
+    use_dynamic_shared_globals(module)
+    align_shared_globals(module)
     if bring_constant_arguments(module):
         run_passes(module, CLEAN)
     blocks = use_dynamic_shared_memory(module, chip.max_shared_bytes)
@@ -117,6 +124,8 @@ def kernels_to_ptx(
     ``has_lines`` the PTX tells the line of the payload of each instruction.
     """
     name = name_of(walk(module, "gpu.module")[0])
+    reject_what_the_chip_lacks(module, chip)  # which names the operations that the author wrote
+    pass_tensor_maps_by_address(module)
     lower_math(module)
     run_passes(module, TO_LLVM.format(chip=chip.name, features=chip.features))
     keep_intrinsics(module)
@@ -125,6 +134,7 @@ def kernels_to_ptx(
     reject_what_was_not_lowered(module)
     reject_what_the_chip_lacks(module, chip)
     relax_reductions(module)
+    run_passes(module, TO_INLINE_PTX)
     make_shared_memory_external(module, alignment_bytes)
     run_passes(module, TO_PTX_WITH_LINES if has_lines else TO_PTX)
     binary = next(each for each in walk(module, "gpu.binary") if name_of(each) == name)

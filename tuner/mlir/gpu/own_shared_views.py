@@ -19,6 +19,7 @@ from tuner.mlir.rewrite.type_sizes import memref_bytes
 from tuner.mlir.rewrite.walking import walk
 
 DYNAMIC = "gpu.dynamic_shared_memory"
+BLOCK_TYPE = "memref<?xi8, #gpu.address_space<workgroup>>"
 
 
 @dataclass(frozen=True)
@@ -69,8 +70,8 @@ def reserved_bytes(launch: Op, views: OwnSharedViews) -> int | None:
 
 
 def _end_of(op: Op) -> int | None:
-    """Returns where the use of a block ends, in bytes; None where that is not constant."""
-    if op.name != "memref.view" or not op.results[0].type.has_static_shape:
+    """Returns where the use of a block ends, in bytes; None where that is not constant, as of no elements."""
+    if op.name != "memref.view" or not op.results[0].type.has_static_shape or 0 in op.results[0].type.shape:
         return None
     shift = _constant(op.operands[1])
     return None if shift is None else shift + memref_bytes(op.results[0].type)

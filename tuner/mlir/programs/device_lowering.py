@@ -33,7 +33,7 @@ from tuner.mlir.programs.copies_with_offset import move_pointers_of_copies
 from tuner.mlir.programs.device_memory.host_to_device_memory import HostMemoryOptions, host_to_device_memory
 from tuner.mlir.programs.device_memory.pinned_memory import forget_registrations
 from tuner.mlir.programs.device_options import DEFAULTS, DeviceOptions
-from tuner.mlir.programs.explicit_memory import mixes_memory, without_explicit_memory
+from tuner.mlir.programs.explicit_memory import mixes_memory, reject_tensor_maps, without_explicit_memory
 from tuner.mlir.programs.launch_stack import give_stack_back
 from tuner.mlir.programs.on_host.drop_streams import drop_streams
 from tuner.mlir.programs.on_host.libm_names import with_own_math
@@ -54,7 +54,7 @@ Assemble = Callable[[str, tuple[str, ...]], bytes]  # PTX, names of its kernels 
 CLEAN = "builtin.module(canonicalize,cse)"
 # Like the host's own pipeline, but for gpu-to-llvm; simplified only behind it.
 TO_LLVM = (
-    "builtin.module(func.func(convert-linalg-to-loops),convert-vector-to-scf,expand-strided-metadata,lower-affine,"
+    "builtin.module(convert-nvgpu-to-nvvm,func.func(convert-linalg-to-loops),convert-vector-to-scf,expand-strided-metadata,lower-affine,"
     "convert-scf-to-cf,convert-vector-to-llvm,arith-expand,convert-math-to-libm,convert-math-to-llvm,"
     "gpu-to-llvm{{use-bare-pointers-for-kernels={bare_pointers}}},"
     "convert-ub-to-llvm,finalize-memref-to-llvm,convert-func-to-llvm,convert-arith-to-llvm,convert-index-to-llvm,"
@@ -139,6 +139,7 @@ def give_device_memory(module: ir.Module, function: Op, options: DeviceOptions) 
     """Gives a function without device memory of its own that, and the copies."""
     is_explicit = bool(walk(function, "gpu.alloc"))
     if not is_explicit or mixes_memory(function, device_arguments=options.device_arguments):
+        reject_tensor_maps(function)
         forget_registrations(function)
         without_explicit_memory(function)
         host_to_device_memory(module, HostMemoryOptions(options.device_arguments, options.pinned))

@@ -18,14 +18,17 @@ Memory that both can reach stays as it is: ``gpu.alloc host_shared``, and regist
 from collections.abc import Iterable, Iterator
 
 from tuner.mlir.bindings import Op, Value, ir
-from tuner.mlir.effects.buffer_accesses import SHARED, host_accesses
+from tuner.mlir.effects.buffer_accesses import DESCRIPTOR, SHARED, host_accesses
 from tuner.mlir.effects.buffer_roots import is_buffer, roots_of
 from tuner.mlir.programs.streams.async_ops import is_token
 from tuner.mlir.rewrite.building import create
+from tuner.mlir.rewrite.located_error import unsupported
 from tuner.mlir.rewrite.parallel_loops import for_each_element, store
+from tuner.mlir.rewrite.walking import walk
 
 ALLOCATIONS = ("gpu.alloc", "gpux.alloc")
-DEVICE_WORK = frozenset({"launch_func", "memset"})  # of gpu and gpux: their memory is the device's
+# Of gpu, gpux and nvgpu: their memory is the device's.
+DEVICE_WORK = frozenset({"launch_func", "memset", "tma.create.descriptor"})
 EXPLICIT = ("gpu.alloc", "gpu.dealloc", "gpu.memcpy", "gpu.memset")
 
 
@@ -40,13 +43,21 @@ def mixes_memory(function: Op, *, device_arguments: bool = False) -> bool:
 
     for op in ops:
         dialect, _, name = op.name.partition(".")
-        if dialect in ("gpu", "gpux"):
+        if dialect in ("gpu", "gpux") or op.name == DESCRIPTOR:
             operands = op.operands if name in DEVICE_WORK else []
             if not all(is_for_device(root) for root in _roots(operands)):
                 return True
         elif any(_is_explicit(root) and not _is_shared(root) for root in _of_host(op)):
             return True
     return False
+
+
+def reject_tensor_maps(function: Op) -> None:
+    """Raises CandidateError(COMPILE) for a tensor map, which memory that is placed anew leaves behind."""
+    for op in walk(function, DESCRIPTOR):
+        found = f"{op.operands[0].type} in a program that leaves memory of the device to the compiler"
+        allowed = "tensors in gpu.alloc, where the program itself copies all that its kernels take"
+        raise unsupported(op, found, allowed)
 
 
 def without_explicit_memory(function: Op) -> None:

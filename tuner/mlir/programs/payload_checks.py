@@ -67,12 +67,6 @@ def require_default_memory(function: Op) -> None:
         raise _refused(found[0][0], f"{found[0][1]} outside of kernels", "the default memory space")
 
 
-def reject_descriptors(function: Op) -> None:
-    """Raises CandidateError(BIND) for descriptors of TMA: no pass hands them to kernels."""
-    for op in walk(function, "nvgpu.tma.create.descriptor"):
-        raise _refused(op, "a TMA descriptor made by a program", "those of tuned kernels, which we make")
-
-
 def reject_linalg(function: Op) -> None:
     """Raises CandidateError(COMPILE) for linalg that became no loop, such as softmax: nothing lowers it."""
     found = walk_where(function, lambda op: op.name.startswith("linalg."))

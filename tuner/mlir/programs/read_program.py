@@ -14,12 +14,7 @@ from tuner.mlir.pipeline import run_passes
 from tuner.mlir.programs.bufferize import bufferized, has_tensors
 from tuner.mlir.programs.deallocation import free_memory
 from tuner.mlir.programs.entry import entry_of, function_named, hide_others
-from tuner.mlir.programs.payload_checks import (
-    reject_calls,
-    reject_descriptors,
-    require_default_memory,
-    require_names,
-)
+from tuner.mlir.programs.payload_checks import reject_calls, require_default_memory, require_names
 from tuner.mlir.programs.runtime_calls import replace_runtime_calls
 from tuner.mlir.programs.streams.async_regions import inline_async_regions
 from tuner.mlir.programs.streams.gpux import take_stream_from_caller
@@ -65,7 +60,6 @@ def read_program(text: str, entry: str | None = None) -> ProgramPayload:
     inline_async_regions(function_named(module, name))
     require_names(module)
     require_default_memory(function_named(module, name))
-    reject_descriptors(function_named(module, name))
     if has_tensors(module):
         module = bufferized(module, name)
     else:

@@ -4,6 +4,7 @@ The signatures are those of MLIR's CudaRuntimeWrappers.cpp, see
 <https://github.com/llvm/llvm-project/blob/main/mlir/lib/ExecutionEngine/CudaRuntimeWrappers.cpp>.
 """
 
+import contextlib
 import ctypes
 from collections.abc import Callable
 from ctypes import c_int8, c_int16, c_int32, c_int64, c_size_t, c_void_p
@@ -235,14 +236,20 @@ class MgpuTable:
 
     def _copy_to_device(self, content: bytes) -> int:
         """Copies bytes to device memory that is freed by ``close``."""
+        watch = self.device.watch
+        with watch.outside_of_calls() if watch is not None else contextlib.nullcontext():
+            address = self._filled(content)
+        if watch is not None:
+            watch.keep(address)
+        return address
+
+    def _filled(self, content: bytes) -> int:
         source = ctypes.create_string_buffer(content, len(content))
         stream = self.device.create_stream()
         address = self.device.allocate(len(content), stream)
         self.device.copy(address, ctypes.addressof(source), len(content), stream)
         self.device.synchronize_stream(stream)
         self.device.destroy_stream(stream)
-        if self.device.watch is not None:
-            self.device.watch.keep(address)
         return address
 
 

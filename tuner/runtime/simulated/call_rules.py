@@ -1,5 +1,7 @@
 """What a call of a host program must do: fork from its stream, join it again, finish, free its memory."""
 
+import contextlib
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from tuner.runtime.simulated.defects import DefectLog, HostDefect
@@ -38,6 +40,15 @@ class CallRules:
             what = f"{work.operation.what} may run before the call's stream has come to the call"
             self._log.add(HostDefect.MISSING_FORK, what)
         self._call.works.append(work)
+
+    @contextlib.contextmanager
+    def suspended(self) -> Iterator[None]:
+        """Leaves work out of the call meanwhile."""
+        call, self._call = self._call, None
+        try:
+            yield
+        finally:
+            self._call = call
 
     def abandon(self) -> tuple[Work, ...]:
         """Ends a call that failed, without a report; returns its work."""

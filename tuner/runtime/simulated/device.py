@@ -3,6 +3,7 @@
 import itertools
 import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from tuner.core.chips import chip_of
@@ -232,6 +233,9 @@ class SimulatedHostWatch(AbstractHostWatch):
 
     def abandon_call(self) -> None:
         self._timeline.abandon_call()
+
+    def outside_of_calls(self) -> AbstractContextManager[None]:
+        return self._timeline.outside_of_calls()
 
     def host_reads(self, address: int, size_bytes: int) -> None:
         self._timeline.note_host("a read by the host", ByteRanges.one(address, size_bytes), NO_BYTES)

@@ -1,6 +1,7 @@
 """Ordering of work by streams, events, captures, graphs and calls; reports what they leave unordered."""
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from tuner.runtime.simulated.byte_ranges import NO_BYTES, ByteRanges
@@ -184,6 +185,10 @@ class Timeline:
     def abandon_call(self) -> None:
         """Ends a call that failed, and cancels its copies of host memory."""
         self._drop_host_copies(self._rules.abandon())
+
+    def outside_of_calls(self) -> AbstractContextManager[None]:
+        """Leaves work in it out of the call that runs."""
+        return self._rules.suspended()
 
     def note(self, access: MemoryAccess) -> None:
         """Adds an access that became known when its work ran."""

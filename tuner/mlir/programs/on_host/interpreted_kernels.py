@@ -13,12 +13,13 @@ from its text. Every parameter crosses as a memref, a number as one of rank 0, b
 
 from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.effects.buffer_roots import is_buffer
-from tuner.mlir.effects.kernel_effects import KernelEffects
+from tuner.mlir.effects.kernel_effects import KernelEffects, is_number
 from tuner.mlir.effects.op_effects import WRITES_ATTRIBUTE
 from tuner.mlir.lanes.kernels import decode_kernels
 from tuner.mlir.pipeline import run_passes
 from tuner.mlir.rewrite.building import create, index, value
 from tuner.mlir.rewrite.launch_operands import ARGUMENTS, BLOCK, GRID, SHARED_BYTES, kernel_of, operands
+from tuner.mlir.rewrite.located_error import unsupported
 from tuner.mlir.rewrite.symbols import name_of
 from tuner.mlir.rewrite.walking import walk
 
@@ -105,9 +106,12 @@ def _sizes(launch: Op) -> Value:
 
 
 def _as_buffer(launch: Op, argument: Value) -> Value:
-    """Returns an argument that is a buffer, or a buffer that holds it."""
+    """Returns an argument that is a buffer, or a buffer that holds it. Raises CandidateError(COMPILE)."""
     if is_buffer(argument.type):
         return argument
+    if not is_number(argument.type):
+        found = f"an argument of type {argument.type}, which has no meaning on the host"
+        raise unsupported(launch, found, "memrefs and numbers")
     buffer = _room(launch, ir.MemRefType.get([], argument.type))
     with ir.InsertionPoint(launch):
         create("memref.store", [], [argument, buffer])
