@@ -31,9 +31,16 @@ COMMANDS = [
         "report",
         "run",
         "lower",
+        "audit",
+        "gate",
+        "dashboard",
     ),
 ]
-GROUPS = {"db": ("upgrade", "info", "merge"), "bundle": ("export", "import"), "ptx": ("run",)}
+GROUPS = {
+    "db": ("upgrade", "info", "merge", "prune", "backup"),
+    "bundle": ("export", "import"),
+    "ptx": ("run",),
+}
 LEAVES = [(name,) for name in COMMANDS if name not in GROUPS] + [
     (group, name) for group, names in GROUPS.items() for name in names
 ]

@@ -45,6 +45,22 @@ def stopwatch_of(repeat: Repeat, clock: Clock = time.perf_counter) -> Stopwatch:
     return lambda inner: sample(repeat, inner, clock)
 
 
+def led_by_one_call(take: Stopwatch) -> Stopwatch:
+    """Returns a stopwatch that begins a sample of short calls by one that is not timed.
+
+    Among others that take turns it finds their arrays in the caches of a CPU.
+    """
+    last_s: list[float] = []
+
+    def taken(inner: int) -> float:
+        if inner > 1 or (last_s and last_s[-1] < COLD_S):
+            take(1)
+        last_s[:] = [take(inner)]
+        return last_s[0]
+
+    return taken
+
+
 def measure_by(take: Stopwatch, effort: Effort, rng: np.random.Generator) -> Measurement:
     """Times an action until the budget is spent; stops early where every sample is above ``stop_above_s``."""
     inner = calibrate(take, effort)
@@ -68,7 +84,6 @@ def measure_together_by(
 ) -> tuple[Measurement, ...]:
     """Times several actions, one sample of each per round in a random order, so that drift affects all alike.
 
-    A call that is not timed comes before a sample of short calls: it finds another's arrays in the caches.
     Of long calls, FEW_SAMPLES or those of LIMIT_S are enough. ``after_round`` is called after each round;
     nothing is timed meanwhile.
     """
@@ -77,12 +92,10 @@ def measure_together_by(
     spent, slowest_s = 0.0, 1e-9
     while len(samples[0]) < effort.max_samples:
         for index in rng.permutation(len(stopwatches)):
-            is_short = samples[index][-1] < COLD_S if samples[index] else inners[index] > 1
-            if is_short:
-                stopwatches[index](1)
-            samples[index].append(stopwatches[index](inners[index]))
-            spent += samples[index][-1] * inners[index]
-            slowest_s = max(slowest_s, samples[index][-1] * (inners[index] + is_short))
+            call_s = stopwatches[index](inners[index])
+            samples[index].append(call_s)
+            spent += call_s * inners[index]
+            slowest_s = max(slowest_s, call_s * (inners[index] + (call_s < COLD_S)))  # it may be led
         after_round()
         most = max(FEW_SAMPLES, int(LIMIT_S / slowest_s) - OTHER_CALLS)
         is_spent = spent >= effort.budget_s * len(stopwatches) and len(samples[0]) >= effort.min_samples

@@ -120,7 +120,8 @@ class CpuTarget(AbstractTarget, AbstractBaselineSource):
         baselines = [one.process for one in loaded if isinstance(one, BaselineTurns)]
         stopwatches = tuple(self._stopwatch(problem, one, rng) for one in loaded)
         before = watch.read(*baselines)
-        *times, anchor = timing.measure_together_by((*stopwatches, watch.anchor), effort, rng)
+        led = tuple(map(timing.led_by_one_call, (*stopwatches, watch.anchor)))
+        *times, anchor = timing.measure_together_by(led, effort, rng)
         host = watch.conditions(before, watch.read(*baselines), anchor.samples_s)
         for measurement, one in zip(times, loaded, strict=True):
             if isinstance(one, LoadedKernel):
