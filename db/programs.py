@@ -3,7 +3,8 @@
 from dataclasses import asdict, fields
 from typing import Any
 
-from tuner.core.kernel_program import KernelBuffer, KernelProgram, Launch, Resources
+from tuner.core.device import TensorMapLayout
+from tuner.core.kernel_program import BufferMap, KernelBuffer, KernelProgram, Launch, Resources
 from tuner.db.models import ArtifactRow, ResourcesRow
 
 FIELDS = tuple(field.name for field in fields(Resources) if field.name != "notes")
@@ -46,4 +47,12 @@ def _resources_row(place: int, resources: Resources) -> ResourcesRow:
 
 def _launch_of(stored: dict[str, Any]) -> Launch:
     lists: dict[str, Any] = {name: tuple(stored[name]) for name in ("grid", "block", "arguments")}
-    return Launch(**(stored | lists))
+    maps = tuple(_map_of(each) for each in stored.get("tensor_maps", ()))  # older rows have none
+    return Launch(**(stored | lists | {"tensor_maps": maps}))
+
+
+def _map_of(stored: dict[str, Any]) -> BufferMap:
+    layout: dict[str, Any] = {
+        name: tuple(each) if isinstance(each, list) else each for name, each in stored["layout"].items()
+    }
+    return BufferMap(stored["name"], stored["buffer"], TensorMapLayout(**layout))

@@ -9,8 +9,9 @@ import sqlalchemy as sa
 
 from tests.db.values import KEY, MACHINE, SETTINGS, add, begin, outcome, sha256, timed
 from tuner.core.chips import chip_of
+from tuner.core.device import TensorMapLayout
 from tuner.core.errors import Failure, Stage, UsageError
-from tuner.core.kernel_program import KernelBuffer, KernelProgram, Launch, Resources
+from tuner.core.kernel_program import BufferMap, KernelBuffer, KernelProgram, Launch, Resources
 from tuner.core.machine import gpu_machine
 from tuner.core.problem import Matmul
 from tuner.core.record import Record, Verdict
@@ -22,12 +23,13 @@ from tuner.db.opening import open_engine
 from tuner.db.store import Store
 
 RESOURCES = Resources("matmul", 234, 0, 8, 1024, 98304, 16, 0.125, 2, ("C7519: slow", "and more"))
+A_MAP = BufferMap("a_map0", "a", TensorMapLayout((8, 4), (16,), (8, 4), 6, swizzle=3))
 PROGRAM = KernelProgram(
     chip="sm_90",
     ptx=".version 8.0\n.target sm_90\n// größer\n",
     cubin=b"\x7fELF\0\xff",
     launches=(
-        Launch("matmul", (4, 2, 1), (128, 1, 1), 98304, ("a", "b", "workspace")),
+        Launch("matmul", (4, 2, 1), (128, 1, 1), 98304, ("a_map0", "b", "workspace"), (A_MAP,)),
         Launch("reduce", (8, 1, 1), (256, 1, 1), 0, ("workspace", "c")),
     ),
     buffers=(

@@ -1,8 +1,9 @@
 """Compiled GPU code as values: the launches that do a problem, their buffers, and what ptxas says of them."""
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from tuner.core.device import TensorMapLayout
 from tuner.core.problem import Problem
 
 
@@ -17,6 +18,15 @@ class KernelBuffer:
 
 
 @dataclass(frozen=True)
+class BufferMap:
+    """A tensor map of a whole buffer, which a kernel takes by value."""
+
+    name: str  # among the launch's arguments
+    buffer: str
+    layout: TensorMapLayout
+
+
+@dataclass(frozen=True)
 class Launch:
     """One kernel launch, in the order of the program."""
 
@@ -24,7 +34,12 @@ class Launch:
     grid: tuple[int, int, int]  # blocks
     block: tuple[int, int, int]  # threads
     dynamic_shared_bytes: int
-    arguments: tuple[str, ...]  # names of buffers, in the order of the kernel's parameters
+    arguments: tuple[str, ...]  # names of buffers or tensor maps, in the order of the kernel's parameters
+    tensor_maps: tuple[BufferMap, ...] = field(default=(), repr=False)
+
+    def tensor_map(self, argument: str) -> BufferMap | None:
+        """Returns the tensor map that an argument is, None for a pointer."""
+        return next((each for each in self.tensor_maps if each.name == argument), None)
 
 
 @dataclass(frozen=True)
@@ -62,8 +77,10 @@ class KernelProgram:
 
 def code_sha256(program: KernelProgram) -> str:
     """Hashes what runs: machine code, or for want of it PTX, with its launches and buffers."""
-    launches = repr((program.launches, program.buffers)).encode()
-    return hashlib.sha256((program.cubin or program.ptx.encode()) + launches).hexdigest()
+    launches = repr((program.launches, program.buffers))
+    maps = [launch.tensor_maps for launch in program.launches if launch.tensor_maps]
+    words = launches + (repr(maps) if maps else "")  # programs without tensor maps hash as they always did
+    return hashlib.sha256((program.cubin or program.ptx.encode()) + words.encode()).hexdigest()
 
 
 def buffers_of(problem: Problem) -> tuple[KernelBuffer, ...]:

@@ -70,6 +70,7 @@ def gpu_machine(kind: str, chip: Chip, processor: str) -> Machine:
 def _chip_limits(chip: Chip, multiprocessors: int) -> tuple[tuple[str, int], ...]:
     return (
         ("compute_capability", chip.capability),
+        ("has_wgmma", int(chip.is_specific and chip.capability == 90)),
         ("max_shared_bytes", chip.max_shared_bytes),  # of one block, when the host asks for it
         ("registers_per_block", REGISTERS),
         ("max_threads", MAX_THREADS_PER_BLOCK),

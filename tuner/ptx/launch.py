@@ -7,13 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from tuner.core.errors import UsageError
-from tuner.core.kernel_program import KernelProgram
+from tuner.core.kernel_program import KernelProgram, Launch
 from tuner.ptx.decode.program import DecodedBlock, decode
 from tuner.ptx.dtypes import Array
 from tuner.ptx.engine import Engine, ExecutionCounts
 from tuner.ptx.geometry import Geometry, Index3
 from tuner.ptx.instruction import PtxKernel, PtxModule
 from tuner.ptx.memory.global_memory import GlobalMemory
+from tuner.ptx.memory.map_layouts import tensor_of
 from tuner.ptx.memory.touched import Touched
 from tuner.ptx.parse.layout import Layout, layout_of
 from tuner.ptx.parse.parser import parse
@@ -137,13 +138,19 @@ def run_program(
             launch.kernel,
             launch.grid,
             launch.block,
-            tuple(arrays[name] for name in launch.arguments),
+            _arguments(launch, arrays),
             launch.dynamic_shared_bytes,
             (blocks or {}).get(number),
             schedule_seed,
         )
         for number, launch in enumerate(program.launches)
     )
+
+
+def _arguments(launch: Launch, arrays: dict[str, Array]) -> tuple[Argument, ...]:
+    """Returns the arguments of a launch: arrays, and tensor maps of arrays."""
+    maps = {each.name: tensor_of(each.layout, arrays[each.buffer]) for each in launch.tensor_maps}
+    return tuple(maps[name] if name in maps else arrays[name] for name in launch.arguments)
 
 
 def kernel_of(module: PtxModule, name: str) -> PtxKernel:

@@ -23,6 +23,7 @@ from tests.mlir.ops import (
     test_swizzle_blocks,
     test_unroll_inner_loops,
     test_use_tf32,
+    test_wgmma_pipeline,
 )
 from tests.mlir.ops.conftest import Apply
 from tuner.mlir.ops import OPS
@@ -55,6 +56,7 @@ CASES = {
         test_use_tf32.LINE,
         test_use_tf32.payload("vector<4x1xf32>", "vector<2x1xf32>", "16, 8, 8"),
     ),
+    "wgmma_pipeline": (test_wgmma_pipeline.line(), test_wgmma_pipeline.payload()),
 }
 
 

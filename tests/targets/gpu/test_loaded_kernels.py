@@ -7,7 +7,9 @@ from dataclasses import replace
 import pytest
 
 from benchmarks.gpu_check.stub_driver import StubDriver
-from tuner.core.kernel_program import KernelBuffer, KernelProgram, Launch
+from tuner.core.device import TensorMapLayout
+from tuner.core.kernel_program import BufferMap, KernelBuffer, KernelProgram, Launch
+from tuner.runtime.simulated.device import SimulatedDevice
 from tuner.targets.gpu.loaded_kernels import Arguments, LoadedKernels
 
 PTX = """.version 8.0
@@ -38,11 +40,22 @@ def stub() -> StubDriver:
     return StubDriver()
 
 
-def test_arguments_are_the_addresses_of_addresses() -> None:
+def test_arguments_are_the_addresses_of_addresses(stub: StubDriver) -> None:
     launch = Launch("k", (1, 1, 1), (1, 1, 1), 0, ("b", "a", "b"))
-    arguments = Arguments(launch, {"a": 0xA0, "b": 0xB0})
+    arguments = Arguments(launch, {"a": 0xA0, "b": 0xB0}, stub.open())
     pointers = ctypes.cast(arguments.address, ctypes.POINTER(ctypes.POINTER(ctypes.c_uint64)))
     assert [pointers[index][0] for index in range(3)] == [0xB0, 0xA0, 0xB0]
+
+
+def test_a_tensor_map_is_encoded_for_its_buffer_and_aligned() -> None:
+    layout = TensorMapLayout((64, 8), (128,), (64, 8), 6, swizzle=3)
+    launch = Launch("k", (1, 1, 1), (1, 1, 1), 0, ("a_map0", "b"), (BufferMap("a_map0", "a", layout),))
+    device = SimulatedDevice("sm_90")
+    arguments = Arguments(launch, {"a": 0xA00, "b": 0xB0}, device)
+    pointers = ctypes.cast(arguments.address, ctypes.POINTER(ctypes.c_uint64))
+    assert pointers[0] % 64 == 0
+    assert ctypes.string_at(pointers[0], 128) == device.tensor_map(0xA00, layout)
+    assert ctypes.c_uint64.from_address(pointers[1]).value == 0xB0
 
 
 def test_what_begins_as_zeros_does_so_before_every_run(stub: StubDriver) -> None:

@@ -10,8 +10,9 @@ any other host code, and sizes that are not constant; they are errors.
 from dataclasses import dataclass, replace
 
 from tuner.core.errors import CandidateError, Stage
-from tuner.core.kernel_program import KernelBuffer, Launch
+from tuner.core.kernel_program import BufferMap, KernelBuffer, Launch
 from tuner.mlir.bindings import Attribute, Op, Value, ir
+from tuner.mlir.gpu.tensor_map_layouts import TENSOR_MAP, layout_of
 from tuner.mlir.rewrite.launch_operands import (
     ARGUMENTS,
     BLOCK,
@@ -26,6 +27,7 @@ from tuner.mlir.rewrite.symbols import name_of
 from tuner.mlir.rewrite.type_sizes import memref_bytes
 
 NAME, ZEROED = "tuner.buffer", "tuner.zeroed"
+RENAMING = ("memref.cast", "builtin.unrealized_conversion_cast")
 HARMLESS = frozenset({"arith.constant", "memref.dealloc", "func.return", "memref.assume_alignment"})
 
 
@@ -45,6 +47,7 @@ class _Reader:
         self.buffers = {buffer.name: buffer for buffer in buffers}
         self.launches: list[Launch] = []
         self._names: dict[Value, str] = {}
+        self._maps: dict[Value, BufferMap] = {}
 
     def read(self, function: Op) -> None:
         """Reads one host function."""
@@ -59,8 +62,10 @@ class _Reader:
     def _read_op(self, function: Op, op: Op) -> None:
         if op.name == "memref.alloc":
             self._add_scratch(op)
-        elif op.name == "memref.cast":
+        elif op.name in RENAMING:
             self._names[op.results[0]] = self._name_of(op, op.operands[0])
+        elif op.name == TENSOR_MAP:
+            self._add_map(function, op)
         elif op.name == "gpu.launch_func":
             self.launches.append(self._launch(op))
         elif op.name not in HARMLESS:
@@ -72,7 +77,15 @@ class _Reader:
         ]
         names = tuple(self._name_of(op, value) for value in operands(op, ARGUMENTS))
         grid, block = (sizes[0], sizes[1], sizes[2]), (sizes[3], sizes[4], sizes[5])
-        return Launch(kernel_of(op), grid, block, shared_bytes(op), names)
+        maps = tuple(each for each in self._maps.values() if each.name in names)
+        return Launch(kernel_of(op), grid, block, shared_bytes(op), names, maps)
+
+    def _add_map(self, function: Op, op: Op) -> None:
+        """Names a tensor map after its buffer."""
+        buffer = self._name_of(op, op.operands[0])
+        name = f"{buffer}_map{sum(each.buffer == buffer for each in self._maps.values())}"
+        self._names[op.results[0]] = name
+        self._maps[op.results[0]] = BufferMap(name, buffer, layout_of(op, _true_sizes(function, op)))
 
     def _name_of(self, op: Op, value: Value) -> str:
         if value not in self._names:
@@ -142,6 +155,17 @@ def _is_run(function: Op) -> bool:
 
 def _operands_of(op: Op, segments: slice) -> list[Value]:
     return [value for segment in range(segments.start, segments.stop) for value in operands(op, segment)]
+
+
+def _true_sizes(function: Op, op: Op) -> tuple[int, ...] | None:
+    """Returns the sizes of the argument behind a tensor map where they are not its type's."""
+    base = op.operands[0]
+    while not isinstance(base.owner, ir.Block) and base.owner.name == "memref.cast":
+        base = base.owner.operands[0]
+    if not isinstance(base.owner, ir.Block):
+        return None
+    bounds = argument_attributes(function, ir.BlockArgument(base).arg_number).get(BOUNDS)
+    return None if bounds is None else tuple(ir.DenseI64ArrayAttr(bounds))
 
 
 def _true_bytes(argument: Value, bounds: Attribute | None) -> int:

@@ -30,6 +30,8 @@ from tuner.mlir.gpu.narrow_shuffles import widen_narrow_shuffles
 from tuner.mlir.gpu.printed_integers import widen_printed_integers
 from tuner.mlir.gpu.private_memory import use_private_memory
 from tuner.mlir.gpu.reductions import expand_reductions
+from tuner.mlir.gpu.sink_undefined import sink_undefined_values
+from tuner.mlir.gpu.tensor_map_parameters import note_tensor_maps, pass_tensor_maps_by_value
 from tuner.mlir.gpu.tensor_maps import align_shared_globals, pass_tensor_maps_by_address
 from tuner.mlir.gpu.warp_ids import expand_warp_ids
 from tuner.mlir.pipeline import run_passes
@@ -38,7 +40,8 @@ from tuner.mlir.rewrite.symbols import name_of
 from tuner.mlir.rewrite.walking import walk
 
 # The sink pass comes before outlining: without it constants become kernel parameters.
-OUTLINE = "builtin.module(canonicalize,cse,gpu-launch-sink-index-computations,gpu-kernel-outlining)"
+SINK = "builtin.module(canonicalize,cse,gpu-launch-sink-index-computations)"
+OUTLINE = "builtin.module(gpu-kernel-outlining)"
 CLEAN = "builtin.module(canonicalize,cse)"
 # Moves allocations out of loops but not their deallocations: run where there are none.
 HOIST = "builtin.module(func.func(buffer-loop-hoisting))"
@@ -68,6 +71,7 @@ def lower_to_program(module: ir.Module, chip: Chip, buffers: tuple[KernelBuffer,
     Raises CandidateError, stage COMPILE or RESOURCES.
     """
     host, alignment_bytes = outline(module, chip, buffers)
+    note_tensor_maps(module)
     ptx = kernels_to_ptx(module, chip, alignment_bytes)
     return KernelProgram(chip.name, ptx, b"", host.launches, host.buffers)
 
@@ -87,6 +91,8 @@ def outline_launches(module: ir.Module) -> None:
     move_into_launches(module)
     if not walk(module, "memref.dealloc"):
         run_passes(module, HOIST)
+    run_passes(module, SINK)
+    sink_undefined_values(module)
     outline_with_bounds(module, OUTLINE)
     drop_shared_globals(module)
     merge_gpu_modules(module)
@@ -131,6 +137,7 @@ def kernels_to_ptx(
     keep_intrinsics(module)
     lower_fragment_elementwise(module)
     run_passes(module, TO_NVVM.format(bare_pointers=str(bare_pointers).lower()))
+    pass_tensor_maps_by_value(module)
     reject_what_was_not_lowered(module)
     reject_what_the_chip_lacks(module, chip)
     relax_reductions(module)

@@ -18,6 +18,7 @@ from tuner.mlir.ops.split_k import SplitKOp
 from tuner.mlir.ops.swizzle_blocks import SwizzleBlocksOp
 from tuner.mlir.ops.unroll_inner_loops import UnrollInnerLoopsOp
 from tuner.mlir.ops.use_tf32 import UseTf32Op
+from tuner.mlir.ops.wgmma_pipeline import WgmmaPipelineOp
 
 # A new op is a file and a name here.
 OPS = (
@@ -38,6 +39,7 @@ OPS = (
     SplitKOp,
     SwizzleBlocksOp,
     UseTf32Op,
+    WgmmaPipelineOp,
 )
 CONSUMING = (PrefetchFragmentsOp,)  # replace what their handle stands for
 

@@ -4,10 +4,9 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import ml_dtypes
-import numpy as np
-
-from tuner.core.device import DeviceError
+from tuner.core.device import DeviceError, TensorMapLayout
+from tuner.core.errors import UsageError
+from tuner.ptx.memory.map_layouts import DTYPES, SWIZZLES_BYTES, extent_bytes, tensor_of
 from tuner.ptx.memory.tensor_map import TensorMap
 from tuner.runtime.simulated.memory import MemoryRegion
 
@@ -15,16 +14,6 @@ MAP_BYTES = 128  # CUtensorMap, cuda.h
 MAGIC = b"tuner.tm"
 LAYOUT = struct.Struct("<8sQ5Q4Q5H4B")  # magic, address, sizes, strides, box, rank, type, swizzle, padding
 RANK_LIMIT = 5  # cuTensorMapEncodeTiled
-TFLOAT32 = 11
-# CUtensorMapDataType -> type of an element; 12, the other tf32, flushes subnormals and is refused
-DTYPES = {
-    **{number: np.dtype(name) for number, name in enumerate(("u1", "u2", "u4", "i4", "u8", "i8", "f2"))},
-    7: np.dtype("f4"),
-    8: np.dtype("f8"),
-    9: np.dtype(ml_dtypes.bfloat16),
-    TFLOAT32: np.dtype("f4"),
-}
-SWIZZLES_BYTES = (0, 32, 64, 128)  # by CUtensorMapSwizzle
 
 
 @dataclass(frozen=True)
@@ -61,24 +50,16 @@ class EncodedMap:
 
     def tensor(self, near: Callable[[int], MemoryRegion | None]) -> TensorMap:
         """Returns the map for the PTX simulator. Raises DeviceError where its tensor is in no buffer."""
-        dtype, shape = DTYPES[self.dtype], tuple(reversed(self.sizes))
-        strides = (*reversed(self.strides_bytes), dtype.itemsize)
-        region = near(self.address)
-        extent = (
-            sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True)) + dtype.itemsize
-        )
+        layout = TensorMapLayout(self.sizes, self.strides_bytes, self.box, self.dtype, swizzle=self.swizzle)
+        extent, region = extent_bytes(layout), near(self.address)
         if region is None or not region.holds(self.address, extent):
             raise DeviceError(
                 f"tensor map: found {extent} bytes at {self.address:#x}, which are in no buffer"
             )
-        array = np.ndarray(shape, dtype, region.bytes, self.address - region.address, strides)
-        if not array.flags.c_contiguous:
-            raise DeviceError(
-                f"tensor map: found strides {strides}, allowed a contiguous tensor in the simulator"
-            )
-        return TensorMap(
-            array, tuple(reversed(self.box)), SWIZZLES_BYTES[self.swizzle], self.dtype == TFLOAT32
-        )
+        try:
+            return tensor_of(layout, region.bytes, self.address - region.address)
+        except UsageError as error:
+            raise DeviceError(str(error)) from error
 
 
 def is_map(content: bytes) -> bool:

@@ -8,10 +8,11 @@ from typing import final
 
 from tuner.core.device import AbstractDevice, DeviceError, Extent, KernelLaunch
 from tuner.core.errors import Stage
-from tuner.core.kernel_program import KernelBuffer, KernelProgram, Launch
+from tuner.core.kernel_program import BufferMap, KernelBuffer, KernelProgram, Launch
 from tuner.targets.gpu.failures import allocating
 
 POISON = 0xFFFFFFFF  # a NaN in every floating-point type
+SLOT_BYTES = 128  # of an argument: a tensor map, which must be aligned to 64 bytes
 
 
 @final
@@ -59,7 +60,7 @@ class LoadedKernels:
 
     def _prepared(self, launch: Launch, addresses: Mapping[str, int]) -> tuple[KernelLaunch, "Arguments"]:
         """Returns a launch for the device, and its arguments, which must live as long."""
-        arguments = Arguments(launch, addresses)
+        arguments = Arguments(launch, addresses, self._device)
         ready = KernelLaunch(
             self._functions[launch.kernel],
             Extent(*launch.grid),
@@ -78,18 +79,28 @@ class LoadedKernels:
 
 @final
 class Arguments:
-    """The arguments of a launch, all pointers: void*[], each entry the address of a value."""
+    """The arguments of a launch, pointers and tensor maps: void*[], each entry the address of a value."""
 
-    def __init__(self, launch: Launch, addresses: Mapping[str, int]) -> None:
-        count = len(launch.arguments)
-        self._values = (ctypes.c_uint64 * count)(*(addresses[name] for name in launch.arguments))
-        start = ctypes.addressof(self._values)
-        self._pointers = (ctypes.c_uint64 * count)(*(start + 8 * index for index in range(count)))
+    def __init__(self, launch: Launch, addresses: Mapping[str, int], device: AbstractDevice) -> None:
+        """Encodes the launch's tensor maps. Raises DeviceError for one that the driver refuses."""
+        values = [_value(launch.tensor_map(name) or name, addresses, device) for name in launch.arguments]
+        self._values = (ctypes.c_uint8 * (SLOT_BYTES * (len(values) + 1)))()  # one more: the start moves
+        start = -(-ctypes.addressof(self._values) // SLOT_BYTES) * SLOT_BYTES
+        places = [start + SLOT_BYTES * number for number in range(len(values))]
+        for place, each in zip(places, values, strict=True):
+            ctypes.memmove(place, each, len(each))
+        self._pointers = (ctypes.c_uint64 * len(places))(*places)
 
     @property
     def address(self) -> int:
         """Returns the address of the array."""
         return ctypes.addressof(self._pointers)
+
+
+def _value(argument: str | BufferMap, addresses: Mapping[str, int], device: AbstractDevice) -> bytes:
+    if isinstance(argument, BufferMap):
+        return device.tensor_map(addresses[argument.buffer], argument.layout)
+    return addresses[argument].to_bytes(8, "little")
 
 
 def _give_back(device: AbstractDevice, module: int, scratch: dict[str, int]) -> None:

@@ -11,6 +11,7 @@ from tuner.core.candidate import Candidate
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.problem import Matmul, Problem
 from tuner.core.target import Script
+from tuner.core.target_name import TargetName
 from tuner.payload.reference import NUMPY_DTYPES
 from tuner.programs.compiler import ProgramCompiler
 
@@ -49,6 +50,22 @@ def payload(problem: Problem, is_filled: bool) -> str:
       linalg.matmul ins(%a, %b : {a}, {b}) outs(%c : {c})
       return
     }}"""
+
+
+def test_kernels_that_take_tensor_maps_are_refused() -> None:
+    problem = Matmul(64, 64, 64, "f16")
+    knobs: dict[str, int | str] = {
+        "block_m": 64,
+        "block_n": 64,
+        "block_k": 64,
+        "stages": 2,
+        "consumers": 1,
+        "group": 1,
+    }
+    point = GpuPoint(problem, Candidate.of("matmul_gpu_wgmma", knobs), "sm_90a")
+    compiler = ProgramCompiler.of(TargetName.parse("simulator:sm_90a"))
+    with pytest.raises(CandidateError, match="found kernels that take tensor maps, allowed kernels that"):
+        compiler.compile(payload(problem, True), None, {problem: Script.of(point.script())})
 
 
 @pytest.mark.parametrize("is_filled", [True, False])

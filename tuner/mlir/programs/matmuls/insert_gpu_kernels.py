@@ -34,6 +34,7 @@ from tuner.mlir.rewrite.walking import walk
 from tuner.payload.gpu import gpu_payload_mlir, views_in
 
 CONTAINER = "gpu.container_module"
+NO_MAPS = "allowed kernels that take pointers: a program's host part encodes no tensor maps yet"
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,8 @@ def add_kernels(module: ir.Module, problem: Problem, script: Script, chip: Chip)
     own = parse(gpu_payload_mlir(problem, views), "payload")
     apply_script(own, parse(script.text, "script"))
     host, alignment_bytes = outline(own, chip, buffers_of(problem))
+    if any(launch.tensor_maps for launch in host.launches):
+        raise CandidateError(Stage.COMPILE, f"{problem.key}: found kernels that take tensor maps, {NO_MAPS}")
     holder = walk(own, "gpu.module")[0]
     suffix = _suffix(problem)
     holder.attributes["sym_name"] = ir.StringAttr.get(f"kernels_{suffix}")

@@ -1,0 +1,90 @@
+"""``tuner.wgmma_pipeline``: what becomes of a launch with a matmul, and what it refuses."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.mlir.ops.conftest import Apply
+from tuner.core.errors import CandidateError
+
+pytestmark = pytest.mark.mlir
+
+ROWS = "affine_map<(d0, d1, d2) -> (d0, d2)>"
+COLUMNS = {
+    "nn": "affine_map<(d0, d1, d2) -> (d2, d1)>",
+    "nt": "affine_map<(d0, d1, d2) -> (d1, d2)>",
+}
+PRODUCT = "linalg.matmul indexing_maps = [{maps}] ins(%x, %y : {a}, {b}) outs(%z : {c})"
+FILL = "linalg.fill ins(%zero : f32) outs(%z : {c})"
+
+
+def line(block_k: int = 64, stages: int = 2, consumers: int = 1) -> str:
+    knobs = f"block_k = {block_k} : i64, stages = {stages} : i64, consumers = {consumers} : i64"
+    return f'"tuner.wgmma_pipeline"(%func) {{{knobs}}} : (!transform.any_op) -> ()'
+
+
+def payload(
+    dtype: str = "f16", layout: str = "nn", k: int = 192, tile: tuple[int, int] = (64, 64), body: str = ""
+) -> str:
+    m, n = tile
+    rows, columns = (k, 2 * n) if layout == "nn" else (2 * n, k)
+    a, c = f"memref<{m}x{k}x{dtype}>", f"memref<{m}x{n}xf32, strided<[{2 * n}, 1], offset: ?>>"
+    sizes, offsets = (f"{k}, {n}", "0, %j") if layout == "nn" else (f"{n}, {k}", "%j, 0")
+    b = f"memref<{sizes.replace(', ', 'x')}x{dtype}, strided<[{columns}, 1], offset: ?>>"
+    maps = f"{ROWS}, {COLUMNS[layout]}, affine_map<(d0, d1, d2) -> (d0, d1)>"
+    body = (body or FILL + "\n      " + PRODUCT).format(a=a, b=b, c=c, maps=maps)
+    return f"""
+module {{
+  func.func @f(%x: {a}, %b: memref<{rows}x{columns}x{dtype}>, %c: memref<{m}x{2 * n}xf32>) {{
+    %zero = arith.constant 0.0 : f32
+    %c1 = arith.constant 1 : index
+    %c2 = arith.constant 2 : index
+    gpu.launch blocks(%bx, %by, %bz) in (%gx = %c2, %gy = %c1, %gz = %c1)
+        threads(%tx, %ty, %tz) in (%sx = %c1, %sy = %c1, %sz = %c1) {{
+      %j = affine.apply affine_map<(d0) -> (d0 * {n})>(%bx)
+      %y = memref.subview %b[{offsets}] [{sizes}] [1, 1] : memref<{rows}x{columns}x{dtype}> to {b}
+      %z = memref.subview %c[0, %j] [{m}, {n}] [1, 1] : memref<{m}x{2 * n}xf32> to {c}
+      {body}
+      gpu.terminator
+    }}
+    return
+  }}
+}}
+"""
+
+
+def test_a_block_becomes_a_producer_and_consumers(apply: Apply, golden: Callable[[str, str], None]) -> None:
+    golden("wgmma_pipeline_f16_nn.mlir", apply(line(), payload()))
+
+
+def test_tf32_is_rounded_by_the_copies(apply: Apply) -> None:
+    text = apply(line(block_k=32), payload("f32", "nt", k=32))
+    assert text.count("{tuner.tf32}") == 2
+    assert (
+        "<m = 64, n = 64, k = 8>, D[<f32>, <zero>], A[<tf32>, <one>, <row>], B[<tf32>, <one>, <col>]" in text
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "knobs", "reason"),
+    [
+        (payload(body=PRODUCT), {}, "found 1 linalg.matmul and 0 linalg.fill, allowed one of each"),
+        (payload("f64"), {}, "found elements f64, allowed f16, bf16, f32 summed in f32"),
+        (payload(k=100), {}, "A: found rows of 200 bytes, allowed multiples of 16"),
+        (payload("f32", k=64), {"block_k": 32}, "B: found 4-byte elements with k not innermost"),
+        (payload(), {"consumers": 3}, "consumers: found 3, allowed some that divide 64 rows"),
+        (payload(), {"stages": 1}, "stages: found 1, allowed 2 or more"),
+        (payload(), {"block_k": 32}, "A: found 64 x 32, allowed whole lines of 128 bytes"),
+        ("func.func @f() { return }", {}, "found no gpu.launch, allowed one with a linalg.matmul"),
+    ],
+)
+def test_what_cannot_be_built_is_refused(text: str, knobs: dict[str, int], reason: str, apply: Apply) -> None:
+    with pytest.raises(CandidateError, match=reason):
+        apply(line(**knobs), text)
+
+
+def test_operands_that_are_no_arguments_are_refused(apply: Apply) -> None:
+    copied = payload().replace(" ins(%x,", " ins(%made,")
+    copied = copied.replace("linalg.fill", "%made = memref.alloc() : memref<64x192xf16>\n      linalg.fill")
+    with pytest.raises(CandidateError, match="found operands computed before, allowed subviews of arguments"):
+        apply(line(), copied)

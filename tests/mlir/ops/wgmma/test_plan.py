@@ -1,0 +1,39 @@
+import pytest
+
+from tuner.mlir.ops.wgmma.operand_tile import OperandTile
+from tuner.mlir.ops.wgmma.plan import PipelinePlan
+
+
+def plan(rows: int = 128, columns: int = 256, stages: int = 4, consumers: int = 2) -> PipelinePlan:
+    a, b = OperandTile(rows, 64, 2, is_k_major=True), OperandTile(columns, 64, 2, is_k_major=False)
+    return PipelinePlan(a, b, 1000, stages, consumers, "f16")
+
+
+def test_a_plan_counts_what_a_block_needs() -> None:
+    found = plan()
+    assert (found.threads, found.k_tiles, found.fragments, found.sums) == (384, 16, 1, 128)
+    assert (found.stage_bytes, found.shared_bytes) == (49152, 4 * 49152 + 64)
+    assert found.why_not() is None
+
+
+def test_registers_move_from_the_producer_only_where_equal_parts_are_too_few() -> None:
+    assert plan().registers == (40, 232)
+    assert plan(columns=128).registers is None
+    assert plan(rows=64, consumers=1).registers is None
+
+
+@pytest.mark.parametrize(
+    ("broken", "reason"),
+    [
+        (plan(consumers=4, rows=256), "consumers: found 4, allowed 1, 2, 3"),
+        (plan(stages=1), "stages: found 1, allowed 2 or more"),
+        (plan(columns=320), "B: found 320 columns of C, allowed 256"),
+        (plan(rows=128, consumers=1), "consumers: found 256 sums per thread, allowed 192 with 1"),
+        (plan(rows=192, consumers=3), "consumers: found 128 sums per thread, allowed 80 with 3"),
+        (plan(rows=192, columns=64), "A: found 192 rows, allowed multiples of 128"),
+    ],
+)
+def test_what_cannot_be_built_tells_why(broken: PipelinePlan, reason: str) -> None:
+    found = broken.why_not()
+    assert found is not None
+    assert found.startswith(reason)

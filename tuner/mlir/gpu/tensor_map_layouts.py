@@ -1,0 +1,59 @@
+"""Reads ``nvgpu.tma.create.descriptor``: the layout of a tensor map, without the address of its tensor.
+
+The unit attribute ``tuner.tf32`` on the op says that copies round f32 to tf32: its type has no word for that.
+"""
+
+import re
+
+from tuner.core.device import TensorMapLayout
+from tuner.core.errors import CandidateError, Stage
+from tuner.mlir.bindings import Op, ir
+from tuner.mlir.rewrite.type_sizes import element_bytes
+
+TENSOR_MAP = "nvgpu.tma.create.descriptor"
+TF32 = "tuner.tf32"
+# CUtensorMapDataType, CUtensorMapSwizzle and CUtensorMapL2promotion of cuda.h
+DTYPES = {"f16": 6, "f32": 7, "f64": 8, "bf16": 9}
+TFLOAT32 = 11
+SWIZZLES = {"none": 0, "swizzle_32b": 1, "swizzle_64b": 2, "swizzle_128b": 3}
+PROMOTIONS = {"none": 0, "l2promo_64b": 1, "l2promo_128b": 2, "l2promo_256b": 3}
+FIELDS = re.compile(r"swizzle = (\w+), l2promo = (\w+), oob = (\w+), interleave = (\w+)")
+
+
+def layout_of(op: Op, sizes: tuple[int, ...] | None = None) -> TensorMapLayout:
+    """Returns the layout of a tensor map; ``sizes`` are the tensor's where its type has others.
+
+    Raises CandidateError(COMPILE) for a map of what is no static tensor, or with words that are not known.
+    """
+    source = op.operands[0]
+    while not isinstance(source.owner, ir.Block) and source.owner.name == "memref.cast":
+        source = source.owner.operands[0]
+    if not isinstance(source.type, ir.MemRefType) or not source.type.has_static_shape:
+        raise _refused(source.type, "a memref of static sizes")
+    tensor = ir.MemRefType(source.type)
+    element = str(tensor.element_type)
+    found = FIELDS.search(str(op.results[0].type))
+    assert found is not None  # the type's own syntax
+    swizzle, promotion, fill, interleave = found.groups()
+    if element not in DTYPES or (fill, interleave) != ("zero", "none"):
+        raise _refused(f"{element}, oob {fill}, interleave {interleave}", "floats, oob zero, interleave none")
+    strides, _ = tensor.get_strides_and_offset()
+    item_bytes = element_bytes(tensor.element_type)
+    return TensorMapLayout(
+        sizes=tuple(reversed(sizes or tuple(tensor.shape))),
+        strides_bytes=tuple(stride * item_bytes for stride in reversed(strides[:-1])),
+        box=tuple(reversed([_constant(each.owner) for each in list(op.operands)[1:]])),
+        dtype=TFLOAT32 if TF32 in op.attributes else DTYPES[element],
+        swizzle=SWIZZLES[swizzle],
+        l2_promotion=PROMOTIONS[promotion],
+    )
+
+
+def _constant(owner: Op | ir.Block) -> int:
+    if isinstance(owner, ir.Block) or owner.name != "arith.constant":
+        raise _refused("a box of sizes that are not constant", "constants")
+    return int(ir.IntegerAttr(owner.attributes["value"]).value)
+
+
+def _refused(found: object, allowed: str) -> CandidateError:
+    return CandidateError(Stage.COMPILE, f"tensor map: found {found}, allowed {allowed}")

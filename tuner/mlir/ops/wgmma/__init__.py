@@ -1,0 +1,1 @@
+"""The parts of ``tuner.wgmma_pipeline``: layouts, mbarriers, producer, consumer, epilogue, launch."""

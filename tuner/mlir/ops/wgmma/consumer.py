@@ -1,0 +1,113 @@
+"""A consumer: a warpgroup that multiplies its rows of each stage, one group of wgmma in flight.
+
+the first tile: wait until it is full; fence; products, of which the first sets the sums; commit
+each other tile: wait; fence; products; commit; wait until all but the newest group have ended; release the
+stage before
+wait for the last group
+"""
+
+from dataclasses import dataclass
+
+from tuner.mlir.bindings import Attribute, Type, Value, ir
+from tuner.mlir.ops.wgmma.operand_tile import MMA_DEPTH_BYTES, MMA_ROWS, UNIT_BYTES, OperandTile
+from tuner.mlir.ops.wgmma.ring import PLACE_WORDS, Place, Ring
+from tuner.mlir.ops.wgmma.words import calculate, compare, count, long_word
+from tuner.mlir.rewrite.building import branch, create, value
+
+ADDRESS_MASK = 0x3FFF  # of a matrix descriptor, in units of 16 bytes
+
+
+@dataclass(frozen=True)
+class Consumer:
+    """One warpgroup of a block."""
+
+    ring: Ring
+    number: Value  # of the consumer, a word that is the same in all its threads
+    thread: Value  # in the warpgroup, a word
+
+    def create(self) -> list[Value]:
+        """Creates the loop over tiles of k; returns the sums, a structure for each 64 rows."""
+        ring, plan = self.ring, self.ring.plan
+        kind = sums_type(plan.sums)
+        nothing = [value("llvm.mlir.undef", kind) for _ in range(plan.fragments)]
+        first = ring.first_place(0)
+        sums = self._multiply(first, nothing, is_first=True)
+
+        def step(_number: Value, carried: list[Value]) -> list[Value]:
+            place = Place(*carried[:PLACE_WORDS])
+            before, *so_far = carried[PLACE_WORDS:]
+            new = self._multiply(place, so_far, is_first=False)
+            _wait_groups(1)
+            self._release(before)
+            return [*ring.next_place(place).values, place.stage, *new]
+
+        carried = [*ring.next_place(first).values, first.stage, *sums]
+        sums = count(1, plan.k_tiles, carried, step)[PLACE_WORDS + 1 :]
+        _wait_groups(0)
+        return sums
+
+    def _multiply(self, place: Place, sums: list[Value], *, is_first: bool) -> list[Value]:
+        """Creates the wait for a stage, its products and their commit."""
+        ring, plan = self.ring, self.ring.plan
+        ring.wait(ring.full(place.stage), place)
+        rows_before = calculate("muli", self.number, plan.a.offset_bytes(plan.consumer_rows, 0))
+        a = _descriptor(plan.a, calculate("addi", ring.address(place.stage), rows_before))
+        b = _descriptor(plan.b, ring.address(place.stage, plan.a.bytes))
+        create("nvvm.wgmma.fence.aligned")
+        new = list(sums)
+        for fragment in range(plan.fragments):
+            for step in range(plan.a.steps):
+                left = _advance(a, plan.a.offset_bytes(fragment * MMA_ROWS, step))
+                right = _advance(b, plan.b.offset_bytes(0, step))
+                is_set = is_first and step == 0
+                new[fragment] = self._product(new[fragment], left, right, is_set=is_set)
+        create("nvvm.wgmma.commit.group.sync.aligned")
+        return new
+
+    def _product(self, sums: Value, left: Value, right: Value, *, is_set: bool) -> Value:
+        """Creates one wgmma, which sets the sums or adds to them."""
+        plan = self.ring.plan
+        depth = MMA_DEPTH_BYTES // plan.a.item_bytes
+        words = {
+            "shape": f"#nvvm.shape<m = {MMA_ROWS}, n = {plan.b.rows}, k = {depth}>",
+            "typeA": f"#nvvm.wgmma_type<{plan.kind}>",
+            "typeB": f"#nvvm.wgmma_type<{plan.kind}>",
+            "typeD": "#nvvm.wgmma_type<f32>",
+            "scaleD": f"#nvvm.wgmma_scale_out<{'zero' if is_set else 'one'}>",
+            "scaleA": "#nvvm.wgmma_scale_in<one>",
+            "scaleB": "#nvvm.wgmma_scale_in<one>",
+            "layoutA": f"#nvvm.mma_layout<{'row' if plan.a.is_k_major else 'col'}>",
+            "layoutB": f"#nvvm.mma_layout<{'col' if plan.b.is_k_major else 'row'}>",
+        }
+        attributes: dict[str, Attribute] = {name: ir.Attribute.parse(text) for name, text in words.items()}
+        return value("nvvm.wgmma.mma_async", sums.type, sums, left, right, **attributes)
+
+    def _release(self, stage: Value) -> None:
+        """Creates the arrival of one thread: a group has ended for all of the warpgroup at once."""
+        is_speaker = compare("eq", self.thread, 0)
+        branch(is_speaker, lambda: self.ring.release(stage))
+
+
+def sums_type(count_of_sums: int) -> Type:
+    """Returns the type of a fragment's sums: a structure of f32."""
+    return ir.Type.parse(f"!llvm.struct<({', '.join(['f32'] * count_of_sums)})>")
+
+
+def _descriptor(tile: OperandTile, address: Value) -> Value:
+    """Creates the matrix descriptor of a tile at an address of shared memory."""
+    units = calculate("andi", calculate("shrui", address, UNIT_BYTES.bit_length() - 1), ADDRESS_MASK)
+    wide = value("arith.extui", ir.IntegerType.get_signless(64), units)
+    return value("arith.ori", wide.type, wide, long_word(tile.descriptor))
+
+
+def _advance(descriptor: Value, offset_bytes: int) -> Value:
+    """Creates the descriptor of what lies further on in the tile."""
+    if offset_bytes == 0:
+        return descriptor
+    return value("arith.addi", descriptor.type, descriptor, long_word(offset_bytes // UNIT_BYTES))
+
+
+def _wait_groups(newest: int) -> None:
+    """Creates the wait until all but the newest groups have ended."""
+    kind = ir.IntegerType.get_signless(64)
+    create("nvvm.wgmma.wait.group.sync.aligned", group=ir.IntegerAttr.get(kind, newest))

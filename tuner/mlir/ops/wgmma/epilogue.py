@@ -1,0 +1,42 @@
+"""The end of a consumer: its sums to C, two neighbours at a time, to be finished by ``tuner.finish_stores``.
+
+Thread t of a warpgroup holds, in words 4 j + 2 h + i of a fragment, row 16 (t / 32) + t % 32 / 4 + 8 h and
+column 8 j + 2 (t % 4) + i. PTX ISA, "Register Fragments for wgmma.mma_async".
+"""
+
+from tuner.mlir.bindings import Value, ir
+from tuner.mlir.ops.wgmma.operand_tile import MMA_ROWS
+from tuner.mlir.ops.wgmma.plan import PipelinePlan
+from tuner.mlir.ops.wgmma.words import as_index, calculate
+from tuner.mlir.rewrite.building import create, plus, value
+
+
+def create_stores(
+    plan: PipelinePlan,
+    sums: list[Value],
+    c: Value,
+    first: tuple[Value, Value],
+    consumer: Value,
+    thread: Value,
+) -> None:
+    """Creates the stores of a thread; ``first`` are the row and column of the block's tile, indices."""
+    warp, lane = calculate("shrui", thread, 5), calculate("andi", thread, 31)
+    above = calculate("addi", calculate("muli", consumer, plan.consumer_rows), calculate("muli", warp, 16))
+    row = _sum(first[0], calculate("addi", above, calculate("shrui", lane, 2)))
+    column = _sum(first[1], calculate("muli", calculate("andi", lane, 3), 2))
+    for fragment, structure in enumerate(sums):
+        for half in range(2):
+            at = plus(row, fragment * MMA_ROWS + 8 * half)
+            for group in range(plan.b.rows // 8):
+                pair = [_element(structure, 4 * group + 2 * half + each) for each in range(2)]
+                vector = value("vector.from_elements", ir.VectorType.get([2], ir.F32Type.get()), *pair)
+                create("vector.store", [], [vector, c, at, plus(column, 8 * group)])
+
+
+def _sum(index: Value, number: Value) -> Value:
+    return value("arith.addi", index.type, index, as_index(number))
+
+
+def _element(structure: Value, position: int) -> Value:
+    place = ir.DenseI64ArrayAttr.get([position])
+    return value("llvm.extractvalue", ir.F32Type.get(), structure, position=place)

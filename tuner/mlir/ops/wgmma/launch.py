@@ -1,0 +1,85 @@
+"""The block around the pipeline: tensor maps on the host, threads of the launch, who does what."""
+
+from collections.abc import Callable
+
+from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.ops.wgmma.operand_tile import OperandTile
+from tuner.mlir.ops.wgmma.plan import WARPGROUP, PipelinePlan
+from tuner.mlir.ops.wgmma.words import as_word, calculate, compare, i32, word
+from tuner.mlir.rewrite.building import branch, create, index, value
+
+BLOCK_X = 3  # operand of gpu.launch: threads along x, behind the three sizes of the grid
+ALL_LANES, LAST_LANE = -1, 31
+MAP = (
+    "!nvgpu.tensormap.descriptor<tensor = memref<{0}x{1}x{2}, 3>, swizzle = swizzle_128b, "
+    "l2promo = l2promo_256b, oob = zero, interleave = none>"
+)
+
+
+def create_tensor_map(matrix: Value, tile: OperandTile, *, is_tf32: bool) -> Value:
+    """Creates, on the host, the tensor map of a matrix in boxes of a tile; returns the kernel's pointer."""
+    element = ir.MemRefType(matrix.type).element_type
+    unranked = value("memref.cast", ir.UnrankedMemRefType.get(element, None), matrix)
+    kind = ir.Type.parse(MAP.format(*tile.box, element))
+    sizes = [index(size) for size in tile.box]
+    rounding = {"tuner.tf32": ir.UnitAttr.get()} if is_tf32 else {}
+    made = value("nvgpu.tma.create.descriptor", kind, unranked, *sizes, **rounding)
+    return value("builtin.unrealized_conversion_cast", ir.Type.parse("!llvm.ptr"), made)
+
+
+def set_threads(launch: Op, threads: int) -> None:
+    """Sets the threads of a launch's block."""
+    with launch.location, ir.InsertionPoint(launch):
+        launch.operands[BLOCK_X] = index(threads)
+
+
+def create_shared_memory(size_bytes: int) -> Value:
+    """Creates the block's shared memory, aligned for the swizzle; returns its address, a word."""
+    kind = ir.Type.parse(f"memref<{size_bytes}xi8, #gpu.address_space<workgroup>>")
+    long = ir.IntegerType.get_signless(64)
+    empty = ir.DenseI32ArrayAttr.get([0, 0])
+    buffer = value("memref.alloc", kind, alignment=ir.IntegerAttr.get(long, 1024), operandSegmentSizes=empty)
+    return as_word(value("memref.extract_aligned_pointer_as_index", ir.IndexType.get(), buffer))
+
+
+def thread_number() -> Value:
+    """Creates the number of the thread in its block, a word."""
+    return as_word(value("gpu.thread_id", ir.IndexType.get(), dimension=ir.Attribute.parse("#gpu<dim x>")))
+
+
+def warp_number(thread: Value) -> Value:
+    """Creates the number of the thread's warp in a way that ptxas sees it to be the same in all lanes."""
+    warp = calculate("shrui", thread, 5)
+    kind = ir.Attribute.parse("#nvvm<shfl_kind idx>")
+    return value("nvvm.shfl.sync", i32(), word(ALL_LANES), warp, word(0), word(LAST_LANE), kind=kind)
+
+
+def split_roles(
+    plan: PipelinePlan, warp: Value, produce: Callable[[], None], consume: Callable[[], None]
+) -> None:
+    """Creates the branch of warpgroups: the last produces, by one thread; the others consume."""
+    warps = WARPGROUP // 32
+    first = plan.consumers * warps
+
+    def producer() -> None:
+        if plan.registers is not None:
+            _set_registers("decrease", plan.registers[0])
+        branch(compare("eq", warp, first), elected)
+
+    def elected() -> None:
+        branch(value("nvvm.elect.sync", ir.IntegerType.get_signless(1)), produce)
+
+    def consumer() -> None:
+        if plan.registers is not None:
+            _set_registers("increase", plan.registers[1])
+        consume()
+
+    branch(compare("ult", warp, first), consumer, producer)
+
+
+def _set_registers(action: str, registers: int) -> None:
+    create(
+        "nvvm.setmaxregister",
+        action=ir.Attribute.parse(f"#nvvm<action {action}>"),
+        regCount=ir.IntegerAttr.get(i32(), registers),
+    )

@@ -1,0 +1,95 @@
+"""The layout of one operand's tile in shared memory: boxes that the TMA copies, descriptors that wgmma reads.
+
+A tile holds ``rows`` (of A's m or B's n) x ``depth`` (of k) elements in the 128-byte swizzle: lines of 128
+bytes, eight of which are an atom. PTX ISA, "Matrix Descriptor Format" and "Strides".
+
+K-major: a line holds k of one row. A box is all rows x one line of k; the atom after next in k is a box away,
+the next eight rows (stride offset) an atom, one wgmma's depth 32 bytes within a line.
+MN-major (transposed): a line holds rows of one k. A box is all of k x one line of rows; the next line of rows
+(leading offset) is a box away, the next eight k (stride offset) an atom.
+"""
+
+from dataclasses import dataclass
+
+LINE_BYTES = 128  # the swizzle's span
+ATOM_BYTES = 8 * LINE_BYTES
+MMA_DEPTH_BYTES = 32  # k of one wgmma
+MMA_ROWS = 64  # of A, for one wgmma
+BOX_LIMIT = 256  # elements along one dimension of a box; cuTensorMapEncodeTiled
+SWIZZLE_128 = 1 << 62  # layout type of a matrix descriptor
+UNIT_BYTES = 16  # of addresses and offsets in a matrix descriptor
+
+
+@dataclass(frozen=True)
+class Box:
+    """One TMA copy of a tile: where it goes, and the element that it begins at."""
+
+    offset_bytes: int  # in the tile
+    row: int
+    k: int
+
+
+@dataclass(frozen=True)
+class OperandTile:
+    """The tile of A or B that one stage of the ring holds."""
+
+    rows: int
+    depth: int
+    item_bytes: int
+    is_k_major: bool
+
+    @property
+    def line(self) -> int:
+        """Returns the elements of a line."""
+        return LINE_BYTES // self.item_bytes
+
+    @property
+    def bytes(self) -> int:
+        """Returns the size of the tile."""
+        return self.rows * self.depth * self.item_bytes
+
+    @property
+    def box(self) -> tuple[int, int]:
+        """Returns the sizes of a box in the order of the matrix in memory: (slower, a line)."""
+        return (self.rows if self.is_k_major else self.depth), self.line
+
+    @property
+    def boxes(self) -> tuple[Box, ...]:
+        """Returns the copies that fill a tile."""
+        along = self.depth if self.is_k_major else self.rows
+        starts = range(0, along, self.line)
+        size = self.box[0] * LINE_BYTES
+        return tuple(
+            Box(number * size, 0 if self.is_k_major else start, start if self.is_k_major else 0)
+            for number, start in enumerate(starts)
+        )
+
+    @property
+    def steps(self) -> int:
+        """Returns how many wgmma the depth takes."""
+        return self.depth * self.item_bytes // MMA_DEPTH_BYTES
+
+    def offset_bytes(self, row: int, step: int) -> int:
+        """Returns where the operand of a wgmma begins in the tile; ``row`` begins a line or an atom."""
+        k = step * MMA_DEPTH_BYTES // self.item_bytes
+        if self.is_k_major:
+            return (
+                row * LINE_BYTES + k // self.line * self.rows * LINE_BYTES + k % self.line * self.item_bytes
+            )
+        return (row // self.line * self.depth + k) * LINE_BYTES
+
+    @property
+    def descriptor(self) -> int:
+        """Returns the matrix descriptor of an operand at address 0."""
+        leading = UNIT_BYTES if self.is_k_major else self.depth * LINE_BYTES  # the former is ignored
+        return SWIZZLE_128 | ATOM_BYTES // UNIT_BYTES << 32 | leading // UNIT_BYTES << 16
+
+    def why_not(self, name: str, rows_of_one: int) -> str | None:
+        """Returns why this tile cannot be copied and multiplied; ``rows_of_one`` wgmma takes at a time."""
+        if self.depth % self.line or (not self.is_k_major and self.rows % self.line):
+            return f"{name}: found {self.rows} x {self.depth}, allowed whole lines of {LINE_BYTES} bytes"
+        if self.box[0] > BOX_LIMIT or self.rows % rows_of_one:
+            return f"{name}: found {self.rows} rows, allowed multiples of {rows_of_one} up to {BOX_LIMIT}"
+        if not self.is_k_major and self.item_bytes != 2:  # PTX ISA: imm-trans only for .f16 and .bf16
+            return f"{name}: found {self.item_bytes}-byte elements with k not innermost, allowed 2-byte ones"
+        return None

@@ -1,0 +1,84 @@
+"""What a pipeline is made of, in numbers: tiles, stages, warpgroups, registers, bytes."""
+
+from dataclasses import dataclass
+
+from tuner.mlir.ops.wgmma.operand_tile import MMA_ROWS, OperandTile
+
+WARPGROUP = 128  # threads
+MBARRIER_BYTES = 8
+N_MULTIPLE = 8  # of a wgmma's columns
+N_LIMIT = 256
+REGISTERS_OF_BLOCK = 64 * 1024
+# Accumulators per thread that leave room for addresses, by the number of consumers. ptxas refuses 128 of them
+# where a block of 512 threads starts with 128 registers each, whatever setmaxnreg says.
+SUMS_LIMIT = {1: 192, 2: 192, 3: 80}
+REGISTERS_BESIDE_SUMS = 48  # fewer registers than sums and these: the producer gives some of its own
+UNEQUAL_REGISTERS = (40, 232)  # of the producer and of each of two consumers; CUTLASS's numbers
+
+
+@dataclass(frozen=True)
+class PipelinePlan:
+    """A warp-specialized pipeline: one producer warpgroup, ``consumers`` that multiply."""
+
+    a: OperandTile
+    b: OperandTile
+    k: int  # elements of the whole sum
+    stages: int
+    consumers: int
+    kind: str  # type of the elements, as wgmma spells it: "f16", "bf16", "tf32"
+
+    @property
+    def threads(self) -> int:
+        """Returns the threads of a block."""
+        return WARPGROUP * (self.consumers + 1)
+
+    @property
+    def k_tiles(self) -> int:
+        """Returns how many tiles the sum has; the last may lie beyond the matrix partly."""
+        return -(-self.k // self.a.depth)
+
+    @property
+    def consumer_rows(self) -> int:
+        """Returns the rows of C of one consumer."""
+        return self.a.rows // self.consumers
+
+    @property
+    def fragments(self) -> int:
+        """Returns how many accumulators of 64 rows a consumer has."""
+        return self.consumer_rows // MMA_ROWS
+
+    @property
+    def sums(self) -> int:
+        """Returns the accumulators of a thread in one fragment."""
+        return self.b.rows // 2
+
+    @property
+    def stage_bytes(self) -> int:
+        """Returns the bytes of one stage: what its full barrier counts."""
+        return self.a.bytes + self.b.bytes
+
+    @property
+    def shared_bytes(self) -> int:
+        """Returns the shared memory of a block: the stages, behind them two mbarriers for each."""
+        return self.stages * (self.stage_bytes + 2 * MBARRIER_BYTES)
+
+    @property
+    def registers(self) -> tuple[int, int] | None:
+        """Returns the registers per thread of the producer and of a consumer; None where equal parts do."""
+        equal = REGISTERS_OF_BLOCK // self.threads
+        is_enough = self.fragments * self.sums + REGISTERS_BESIDE_SUMS <= equal
+        return None if is_enough else UNEQUAL_REGISTERS
+
+    def why_not(self) -> str | None:
+        """Returns why no such pipeline can be built; None for one that can."""
+        if self.consumers not in SUMS_LIMIT:
+            return f"consumers: found {self.consumers}, allowed {', '.join(map(str, SUMS_LIMIT))}"
+        if self.stages < 2:
+            return f"stages: found {self.stages}, allowed 2 or more: one is filled while one is read"
+        if self.b.rows > N_LIMIT:
+            return f"B: found {self.b.rows} columns of C, allowed {N_LIMIT}"
+        if self.fragments * self.sums > SUMS_LIMIT[self.consumers]:
+            found = f"found {self.fragments * self.sums} sums per thread"
+            return f"consumers: {found}, allowed {SUMS_LIMIT[self.consumers]} with {self.consumers}"
+        rows = self.consumers * MMA_ROWS
+        return self.a.why_not("A", rows) or self.b.why_not("B", N_MULTIPLE)

@@ -1,0 +1,86 @@
+"""The ring of stages in shared memory: two mbarriers per stage, and the place of a thread in it.
+
+A stage is full when the producer's copies have delivered all its bytes, empty when each consumer has read it.
+A place is a stage and the parity of the phase that is waited for; the parity flips with each round. A
+consumer begins with parity 0, the producer with 1: what was never filled is empty.
+"""
+
+from dataclasses import dataclass
+
+from tuner.mlir.bindings import Value, ir
+from tuner.mlir.ops.wgmma.plan import MBARRIER_BYTES, PipelinePlan
+from tuner.mlir.ops.wgmma.words import calculate, compare, shared_pointer, word
+from tuner.mlir.rewrite.building import create, value
+
+SUSPEND_NS = 0x989680  # the most that one try_wait sleeps before it asks again, as CUTLASS has it
+PLACE_WORDS = 2
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a thread is in the ring: values that a loop carries."""
+
+    stage: Value
+    parity: Value
+
+    @property
+    def values(self) -> list[Value]:
+        """Returns them in the order of the fields."""
+        return [self.stage, self.parity]
+
+
+@dataclass(frozen=True)
+class Ring:
+    """The stages of a block, at the address ``start`` (a word) of shared memory."""
+
+    plan: PipelinePlan
+    start: Value
+
+    def first_place(self, parity: int) -> Place:
+        """Creates the place of a thread that has used no stage."""
+        return Place(word(0), word(parity))
+
+    def next_place(self, place: Place) -> Place:
+        """Creates the place after this one."""
+        following = calculate("addi", place.stage, 1)
+        is_round = compare("eq", following, self.plan.stages)
+        stage = value("arith.select", following.type, is_round, word(0), following)
+        flip = value("arith.extui", following.type, is_round)
+        return Place(stage, calculate("xori", place.parity, flip))
+
+    def address(self, stage: Value, offset_bytes: int = 0) -> Value:
+        """Creates the address of a byte of a stage."""
+        scaled = calculate("muli", stage, self.plan.stage_bytes)
+        return calculate("addi", calculate("addi", scaled, self.start), offset_bytes)
+
+    def full(self, stage: Value) -> Value:
+        """Creates the pointer to the mbarrier that the copies of a stage complete."""
+        return self._mbarrier(stage, 0)
+
+    def empty(self, stage: Value) -> Value:
+        """Creates the pointer to the mbarrier that the readers of a stage complete."""
+        return self._mbarrier(stage, self.plan.stages)
+
+    def _mbarrier(self, stage: Value, before: int) -> Value:
+        offset = self.plan.stages * self.plan.stage_bytes + before * MBARRIER_BYTES
+        scaled = calculate("muli", stage, MBARRIER_BYTES)
+        return shared_pointer(calculate("addi", calculate("addi", scaled, self.start), offset))
+
+    def create_mbarriers(self) -> None:
+        """Creates the initialisation of all mbarriers, for one thread."""
+        for number in range(self.plan.stages):
+            create("nvvm.mbarrier.init", [], [self.full(word(number)), word(1)])
+            create("nvvm.mbarrier.init", [], [self.empty(word(number)), word(self.plan.consumers)])
+        create("nvvm.fence.mbarrier.init")
+
+    def wait(self, mbarrier: Value, place: Place) -> None:
+        """Creates the wait for the phase of a place."""
+        create("nvvm.mbarrier.try_wait.parity", [], [mbarrier, place.parity, word(SUSPEND_NS)])
+
+    def expect(self, mbarrier: Value) -> None:
+        """Creates the arrival that announces the bytes of a stage."""
+        create("nvvm.mbarrier.arrive.expect_tx", [], [mbarrier, word(self.plan.stage_bytes)])
+
+    def release(self, stage: Value) -> None:
+        """Creates the arrival of a consumer that has read a stage."""
+        create("nvvm.mbarrier.arrive", [ir.IntegerType.get_signless(64)], [self.empty(stage)])
