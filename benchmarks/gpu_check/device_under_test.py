@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 CUDA, SIMULATOR, STUB = "cuda", "simulator", "stub"
 DEVICES = (CUDA, SIMULATOR, STUB)
-STAND_IN_CHIP = "sm_90"
+# The stand-in for the driver records tensor maps as words of its own, which its simulator does not read.
+STAND_IN_CHIPS = {SIMULATOR: "sm_90a", STUB: "sm_90"}
 
 
 @dataclass(frozen=True)
@@ -76,8 +77,11 @@ def bed_of(device: str, is_quick: bool = False) -> Bed:
     """Returns the device by its word. Raises DeviceError where there is none, or one of an unknown chip."""
     from tuner.core.chips import CHIPS
 
-    here = Bed(device, STAND_IN_CHIP).here() if device == CUDA else None
-    chip = here.facts.chip if here is not None else STAND_IN_CHIP
+    here = Bed(device, "").here() if device == CUDA else None
+    chip = STAND_IN_CHIPS.get(device, "")
+    if here is not None:
+        specific = f"{here.facts.chip}a"  # code with what only this very chip has
+        chip = specific if specific in CHIPS else here.facts.chip
     if chip not in CHIPS:
         raise DeviceError(
             f"GPU: found {here.facts.name if here else chip}, {chip}, allowed {', '.join(CHIPS)}"

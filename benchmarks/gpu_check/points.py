@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.gpu_check.gpu_point import GpuPoint, feasible_set
+from benchmarks.gpu_check.gpu_point import GpuPoint, feasible_set, gpu_variables
 from tuner.core.errors import CandidateError
 from tuner.core.kernel_program import KernelProgram
 from tuner.core.problem import Matmul, Problem, narrow_output, output_words
@@ -44,14 +44,15 @@ def gpu_strategies() -> tuple[StrategyEntry, ...]:
     return tuple(entry for entry in entries if "ptx" in entry.isas)
 
 
-def cases(rounds: int = ROUNDS) -> tuple[Case, ...]:
-    """Returns cases of all strategies in turns, so that a list cut short still has each of them."""
-    columns = [list(_cases_of(entry, rounds)) for entry in gpu_strategies()]
+def cases(chip: str, rounds: int = ROUNDS) -> tuple[Case, ...]:
+    """Returns cases of all strategies of a chip in turns, so that a list cut short still has each of them."""
+    columns = [list(_cases_of(entry, chip, rounds)) for entry in gpu_strategies()]
     rows = itertools.zip_longest(*columns)
     return tuple(case for row in rows for case in row if case is not None)
 
 
-def _cases_of(entry: StrategyEntry, rounds: int) -> Iterator[Case]:
+def _cases_of(entry: StrategyEntry, chip: str, rounds: int) -> Iterator[Case]:
+    """Yields problems of each dtype and layout, with rows of whole 16 bytes where others are not allowed."""
     kinds = [(dtype, layout) for layout in entry.layouts for dtype in entry.dtypes]
     for number in range(rounds):
         for place, (dtype, layout) in enumerate(kinds):
@@ -59,7 +60,19 @@ def _cases_of(entry: StrategyEntry, rounds: int) -> Iterator[Case]:
             epilogue = entry.epilogues[(number + place) % len(entry.epilogues)]
             outputs = output_words(dtype)
             output = narrow_output(dtype, outputs[(number + place) % len(outputs)])
-            yield Case(entry.name, Matmul(*sizes, dtype, layout, epilogue, output))
+            for multiple in (1, 8):
+                m, n, k = (-(-size // multiple) * multiple for size in sizes)
+                problem = Matmul(m, n, k, dtype, layout, epilogue, output)
+                if _is_allowed(entry, problem, chip):
+                    yield Case(entry.name, problem)
+                    break
+
+
+def _is_allowed(entry: StrategyEntry, problem: Problem, chip: str) -> bool:
+    """Tells whether the constraints that name no knob hold."""
+    known = dict(gpu_variables(problem, chip))
+    free = (each for each in entry.constraints if each.names <= known.keys())
+    return all(each.evaluate(known) for each in free)
 
 
 def built(case: Case, target: TargetName) -> tuple[GpuPoint, KernelProgram]:

@@ -27,7 +27,7 @@ SEED = 1
 def checks(bed: Bed) -> tuple[Check, ...]:
     """Returns one check for each point."""
     device = _Opened(bed)
-    chosen = cases(ROUNDS if bed.is_hardware else 1)
+    chosen = cases(bed.chip, ROUNDS if bed.is_hardware else 1)
     return tuple(
         _check(bed, case, device) for case in (_smallest_of_each(chosen) if bed.is_quick else chosen)
     )

@@ -6,6 +6,7 @@ from tuner.core.kernel_program import KernelProgram
 from tuner.core.problem import Matmul, Problem
 
 LARGE = Matmul(4096, 4096, 4096)
+SLOW = "(C7510) Potential Performance Loss: wgmma.mma_async instructions are serialized due to ..."
 HALF = Matmul(4096, 4096, 4096, dtype="f16")
 
 
@@ -14,6 +15,7 @@ HALF = Matmul(4096, 4096, 4096, dtype="f16")
     [
         (HALF, program("mma.sync.aligned", blocks=4096), program("fma.rn.f32", blocks=264)),
         (HALF, program("wgmma.mma_async.sync", blocks=4096), program("fma.rn.f32", blocks=264)),
+        (HALF, program("wgmma.mma_async", blocks=4096), program("wgmma.mma_async", blocks=264, note=SLOW)),
         (LARGE, program(blocks=4096), program(blocks=264, spills=4)),
         (LARGE, program(blocks=4096, spills=8), program(blocks=264, spills=400)),
         (LARGE, program(blocks=264), program(blocks=528)),  # whole waves both: larger tiles read less

@@ -30,7 +30,12 @@ PROVENANCE = MeasuringProvenance("5d2b1f8a-0000-4000-8000-000000000001", "ab" * 
 
 
 def program(
-    ptx: str = "//\n.version 8.0", blocks: int = 4, cubin: bytes = b"", registers: int = 32, spills: int = 0
+    ptx: str = "//\n.version 8.0",
+    blocks: int = 4,
+    cubin: bytes = b"",
+    registers: int = 32,
+    spills: int = 0,
+    note: str = "a note",
 ) -> KernelProgram:
     """Returns a program of one kernel."""
     launch = Launch("matmul", (blocks, 1, 1), (32, 1, 1), 0, ("a", "b", "c"))
@@ -38,7 +43,7 @@ def program(
         KernelBuffer(name, 4 * size, role)
         for name, size, role in (("a", 128, "input"), ("b", 64, "input"), ("c", 128, "output"))
     )
-    resources = Resources("matmul", registers, spills, 0, 0, 0, 0, 0.5, 2, ("a note",))
+    resources = Resources("matmul", registers, spills, 0, 0, 0, 0, 0.5, 2, (note,))
     return KernelProgram("sm_90", ptx, cubin, (launch,), buffers, (resources,))
 
 

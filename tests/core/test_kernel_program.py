@@ -1,6 +1,15 @@
 import pytest
 
-from tuner.core.kernel_program import KernelBuffer, buffers_of
+from tuner.core.device import TensorMapLayout
+from tuner.core.kernel_program import (
+    BufferMap,
+    KernelBuffer,
+    KernelProgram,
+    Launch,
+    Resources,
+    buffers_of,
+    code_sha256,
+)
 from tuner.core.problem import Matmul
 
 
@@ -21,3 +30,19 @@ def test_the_bias_stands_before_the_output_and_has_its_type(layout: str) -> None
         ("bias", 20),
         ("c", 60),
     ]
+
+
+@pytest.mark.parametrize(("code", "is_serialized"), [("C7510", True), ("C7519", True), ("C7508", False)])
+def test_a_note_of_the_assembler_may_say_that_products_wait(code: str, is_serialized: bool) -> None:
+    notes = ("something else", f"({code}) Potential Performance Loss: wgmma.mma_async ...")
+    assert Resources("k", 168, 0, 0, 0, 0, 0, 0.2, 1, notes).is_serialized is is_serialized
+
+
+def test_the_hash_of_a_program_sees_its_tensor_maps() -> None:
+    def program(*maps: BufferMap) -> KernelProgram:
+        return KernelProgram("sm_90a", "//", b"", (Launch("k", (1, 1, 1), (1, 1, 1), 0, ("m",), maps),), ())
+
+    wide, narrow = (BufferMap("m", "a", TensorMapLayout((64, 8), (128,), (box, 8), 6)) for box in (64, 32))
+    assert len({code_sha256(program(*maps)) for maps in ((), (wide,), (narrow,))}) == 3
+    launch = program(wide).launches[0]
+    assert (launch.tensor_map("m"), launch.tensor_map("c")) == (wide, None)

@@ -31,6 +31,7 @@ def test_constraints_see_the_limits_of_a_chip() -> None:
     assert (machine.name, machine.chip, machine.isa) == ("simulator sm_90a", "sm_90a", "ptx")
     assert dict(machine.limits()) == {
         "compute_capability": 90,
+        "has_wgmma": 1,
         "max_shared_bytes": 227 * 1024,
         "registers_per_block": 65536,
         "max_threads": 1024,

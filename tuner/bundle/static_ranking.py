@@ -12,7 +12,7 @@ from tuner.core.problem import Problem
 TENSOR_CORES = re.compile(r"\b(?:wgmma\.mma_async|mma\.sync)")  # in PTX
 TENSOR_DTYPES = ("f16", "bf16", "tf32")
 
-Promise = tuple[bool, int, float]  # smaller is better
+Promise = tuple[bool, bool, int, float]  # smaller is better
 
 
 def best_first(
@@ -32,7 +32,7 @@ def best_first(
 
 
 def promise(problem: Problem, program: KernelProgram, multiprocessors: int) -> Promise:
-    """Returns whether tensor cores lie idle, how many bytes of registers spill, what blocks read in vain.
+    """Returns whether tensor cores lie idle, wait for each other, what spills, what blocks read in vain.
 
     The last: operands read per element of C if each block had a square tile and C were shared out evenly,
     over the share of the multiprocessors' places for blocks that are taken, on average over the waves.
@@ -44,7 +44,8 @@ def promise(problem: Problem, program: KernelProgram, multiprocessors: int) -> P
     filled = blocks / (-(-blocks // places) * places)
     is_idle = problem.dtype in TENSOR_DTYPES and TENSOR_CORES.search(program.ptx) is None
     spilled_bytes = sum(each.spilled_bytes for each in program.resources)
-    return is_idle, spilled_bytes, math.sqrt(blocks / (m * n)) / filled
+    is_serialized = any(each.is_serialized for each in program.resources)
+    return is_idle, is_serialized, spilled_bytes, math.sqrt(blocks / (m * n)) / filled
 
 
 def _promise(trial: PendingTrial, multiprocessors: int | None) -> Promise:

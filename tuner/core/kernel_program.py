@@ -6,6 +6,9 @@ from dataclasses import dataclass, field
 from tuner.core.device import TensorMapLayout
 from tuner.core.problem import Problem
 
+# Notes of ptxas 13 that mean a pipeline of wgmma with a wait in every step: "Potential Performance Loss: ..."
+SERIALIZED = ("C7510", "C7511", "C7514", "C7517", "C7519")
+
 
 @dataclass(frozen=True)
 class KernelBuffer:
@@ -56,6 +59,11 @@ class Resources:
     occupancy: float  # theoretical: resident warps over the most that a multiprocessor holds
     blocks_per_multiprocessor: int
     notes: tuple[str, ...] = ()  # warnings and advice of ptxas, one line each
+
+    @property
+    def is_serialized(self) -> bool:
+        """Tells whether ptxas lets each wgmma wait for the one before, which its notes say."""
+        return any(f"({code})" in note for note in self.notes for code in SERIALIZED)
 
     @property
     def spilled_bytes(self) -> int:
