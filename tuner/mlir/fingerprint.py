@@ -25,6 +25,7 @@ CPU_SOURCES: Sources = (*SHARED_SOURCES, "mlir/cpu", "mlir/jit.py", "targets/cpu
 GPU_SOURCES: Sources = (
     *SHARED_SOURCES,
     "core/chips.py",  # PTX versions, limits
+    "core/device.py",  # layouts of tensor maps
     "core/kernel_program.py",
     "cost_model/launch_limits.py",  # which programs are refused
     "cost_model/occupancy.py",
