@@ -77,4 +77,4 @@ def test_without_counters_the_noise_and_the_baseline_decide() -> None:
 
 
 def test_a_quiet_round_comes_before_a_disturbed_one() -> None:
-    assert quality().rank < quality(noise=0.02).rank < quality(waited_share=0.021).rank
+    assert quality().rank < quality(noise=0.02).rank < quality(waited_share=0.051).rank

@@ -8,7 +8,7 @@ from tuner.core.record import Measurement
 from tuner.core.timing_round import RoundQuality
 
 NOISE_LIMIT = 0.05  # relative: differences that a quiet machine shows between timings of the same code
-SHARE_LIMIT = 0.02  # of the time: processors given away, held back or waited for
+SHARE_LIMIT = 0.05  # of the time: processors given away, held back or waited for; 2 % is usual on two cores
 OTHERS_LIMIT = 0.2  # processors busy with other programs, where none is left over for them
 
 
