@@ -1,10 +1,10 @@
 import json
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Tuner
-from tests.tuning import fakes
 from tests.tuning.test_gate import changed
 
 
@@ -66,7 +66,7 @@ def test_replays_and_empty_databases_are_refused(tuner: Tuner, tmp_path: Path) -
     done = tuner("gate", "--baseline", str(tmp_path / "gate.json"))
     assert done.code == 2
     assert "found no readable file" in done.err
-    recording = Path(fakes.__file__).parents[2] / "tuner" / "recorded" / "matmul_48x64x40.t4.json.gz"
+    recording = files("tuner") / "recorded" / "matmul_48x64x40.t4.json.gz"
     words = ("matmul", "48x64x40", "--target", f"replay:{recording}", "--trials", "2", "--sampler", "random")
     assert tuner("tune", *words).code == 0
     done = tuner("gate", "--baseline", str(tmp_path / "gate.json"), "--record", "1")
