@@ -107,6 +107,20 @@ class ProblemArrays:
         numbers = np.where(is_a, _ends(self._a, flips[0], 1), _ends(self._b, flips[1], 1))
         return np.stack((numbers, _ends(self._output.array, nans, 2)), axis=1)
 
+    def turn_one(self, rng: np.random.Generator) -> tuple[int, int]:
+        """Expects the answer to inputs of which one number, at random, has the other sign; changes no array.
+
+        Returns that number's place: which operand, 0 for A or 1 for B, and its index there.
+        """
+        which = int(rng.random() >= A_SHARE)
+        index = int(rng.integers((self._a, self._b)[which].size))
+        self._inputs = replace(self._inputs, flip=self._flip(index, which == 0))
+        return which, index
+
+    def turn_none(self) -> None:
+        """Expects the answer to the inputs as they are."""
+        self._inputs = replace(self._inputs, flip=None)
+
     def _flip(self, index: int, is_a: bool) -> Flip:
         array, stored_turned = (self._a, "tn") if is_a else (self._b, "nt")
         place = tuple(int(each) for each in np.unravel_index(index, array.shape))

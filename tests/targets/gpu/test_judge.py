@@ -7,30 +7,35 @@ import pytest
 from benchmarks.gpu_check.stub_driver import StubDriver
 from tests.runtime.cuda.stub_cublas import stub_cublas
 from tests.targets.gpu.simulated_cuda import COOL, FACTS, HERE, device_with_a_clock
+from tests.targets.gpu.small_matmul import small_matmul
 from tuner.core.device import DeviceError
 from tuner.core.errors import CandidateError, Stage, TunerError, UsageError
 from tuner.core.gpu_conditions import Conditions, Span
-from tuner.core.kernel_program import KernelProgram, Launch, buffers_of
+from tuner.core.kernel_program import KernelBuffer, KernelProgram, Launch, buffers_of
 from tuner.core.problem import Matmul
 from tuner.core.record import Verdict
 from tuner.core.target import Artifact, Effort
 from tuner.payload import reference
 from tuner.payload.reference import Array, Inputs
 from tuner.runtime.cuda.probe import GpuHere
-from tuner.targets.gpu import event_timing
+from tuner.targets.gpu import event_timing, watched_runs
 from tuner.targets.gpu.judge import GpuJudge
 from tuner.targets.gpu.local_gpu import LocalGpu
 from tuner.targets.problem_arrays import Compare
 
 PROBLEM = Matmul(4, 4, 4)
-PTX = """//
-.version 8.0
-.target sm_90
-.address_size 64
-.visible .entry nothing(.param .u64 a, .param .u64 b, .param .u64 c) { ret; }
-"""
-LAUNCH = Launch("nothing", (1, 1, 1), (32, 1, 1), 0, ("a", "b", "c"))
-ARTIFACT = Artifact(PTX, "", (), program=KernelProgram("sm_90", PTX, b"", (LAUNCH,), buffers_of(PROBLEM)))
+NOTHING = ".visible .entry nothing(.param .u64 a, .param .u64 b, .param .u64 c, .param .u64 calls) { ret; }"
+
+
+def artifact_of(kernel: str, name: str) -> Artifact:
+    ptx = f"//\n.version 8.0\n.target sm_90\n.address_size 64\n{kernel}\n"
+    launch = Launch(name, (1, 1, 1), (16, 1, 1), 0, ("a", "b", "c", "calls"))
+    buffers = (*buffers_of(PROBLEM), KernelBuffer("calls", 64, "scratch"))
+    return Artifact(ptx, "", (), program=KernelProgram("sm_90", ptx, b"", (launch,), buffers))
+
+
+ARTIFACT = artifact_of(NOTHING, "nothing")
+RIGHT = artifact_of(small_matmul(), "small")
 
 
 def opened(here: GpuHere) -> LocalGpu:
@@ -65,7 +70,7 @@ def test_clocks_held_down_between_the_rounds_mark_the_times(monkeypatch: pytest.
     states = iter([COOL, COOL, hot, COOL, COOL, COOL])  # before, two warm rounds, two cold ones, after
     gpu = LocalGpu(device_with_a_clock(), FACTS.l2_bytes, lambda: next(states))
     judge = GpuJudge("sm_90", lambda: HERE, lambda here: gpu)
-    loaded = (judge.load(PROBLEM, ARTIFACT), judge.load(PROBLEM, ARTIFACT))
+    loaded = (judge.load(PROBLEM, RIGHT), judge.load(PROBLEM, RIGHT))
     times = judge.measure_together(PROBLEM, loaded, Effort(0.0, 2), np.random.default_rng(0))
     expected = Conditions(COOL, COOL, Span(4, 1.2e9, COOL.sm_clock_hz, ("power cap",)))
     assert [each.conditions for each in times] == [expected] * 2
@@ -140,6 +145,7 @@ def test_a_program_is_judged_with_every_sign_turned_and_again_on_inputs_that_wer
 ) -> None:
     monkeypatch.setattr(event_timing, "MIN_SAMPLES", 2)
     monkeypatch.setattr(event_timing, "COLD_SAMPLES", 2)
+    monkeypatch.setattr(watched_runs, "MIN_SAMPLES", 10**6)  # no sample is judged
     seen: list[tuple[Array, Array]] = []
 
     def watched(inputs: Inputs, result: Array) -> tuple[Verdict, str]:

@@ -24,10 +24,12 @@ def gpu_roofline(device: AbstractDevice, facts: CudaFacts, dtype: str) -> Roofli
 
 
 def documented_flop_per_s(facts: CudaFacts, dtype: str) -> float:
-    """Returns the peak at the highest clock. Raises TunerError for a chip that is not in the table."""
+    """Returns the peak at the highest clock. Raises TunerError for a chip or type without one."""
     known = CLOCK_FLOP.get(facts.chip)
     if known is None:
         raise TunerError(f"roofline: found {facts.chip}, allowed {', '.join(CLOCK_FLOP)}: no documented peak")
+    if dtype not in known:
+        raise TunerError(f"roofline: found {dtype}, allowed {', '.join(known)}: no documented peak")
     return known[dtype] * facts.multiprocessors * facts.clock_hz
 
 

@@ -3,6 +3,7 @@
 Why so: docs/decisions/0020-gpu-timing.md.
 """
 
+import abc
 import contextlib
 import statistics
 from collections.abc import Callable
@@ -26,6 +27,18 @@ UNKNOWN_CACHE_BYTES = 128 * 2**20  # larger than the L2 of any GPU up to the B20
 Enqueue = Callable[[int], None]  # puts one run of the work on a stream
 
 
+class AbstractSampleWatch(abc.ABC):
+    """What happens around a sample, untimed."""
+
+    @abc.abstractmethod
+    def before(self, stream: int) -> None:
+        """Is called right before a sample; what it enqueues on the stream is not timed."""
+
+    @abc.abstractmethod
+    def after(self, stream: int) -> None:
+        """Is called when a sample is done."""
+
+
 @final
 class GpuTimer:
     """Times on a stream of its own; holds events and the memory of the flush until it is closed."""
@@ -47,9 +60,18 @@ class GpuTimer:
                 self.device.destroy_event(event)
             self.device.destroy_stream(self.stream)
 
-    def measure(self, work: Enqueue, effort: Effort, rng: np.random.Generator) -> Measurement:
-        """Times one work, warm and then cold; a hopeless one only until ``effort`` says so."""
-        with contextlib.closing(GraphStopwatch(self, work)) as take:
+    def measure(
+        self,
+        work: Enqueue,
+        effort: Effort,
+        rng: np.random.Generator,
+        watch: AbstractSampleWatch | None = None,
+    ) -> Measurement:
+        """Times one work, warm and then cold; a hopeless one only until ``effort`` says so.
+
+        ``watch`` is called around each warm sample.
+        """
+        with contextlib.closing(GraphStopwatch(self, work, watch)) as take:
             warm_up(take)
             warm = timing.measure_by(take, patient(effort), rng)
         if not warm.is_complete:
@@ -62,14 +84,17 @@ class GpuTimer:
         effort: Effort,
         rng: np.random.Generator,
         after_round: Callable[[], None] = lambda: None,
+        watches: tuple[AbstractSampleWatch | None, ...] = (),  # of each work; (): of none
     ) -> tuple[Measurement, ...]:
         """Times several works, a sample of each per round in a random order, warm and then cold.
 
         ``after_round`` is called after each round, when the GPU has finished it.
         """
+        pairs_watched = zip(works, watches or (None,) * len(works), strict=True)
         with contextlib.ExitStack() as stack:
             takes = tuple(
-                stack.enter_context(contextlib.closing(GraphStopwatch(self, work))) for work in works
+                stack.enter_context(contextlib.closing(GraphStopwatch(self, work, watch)))
+                for work, watch in pairs_watched
             )
             for take in takes:
                 warm_up(take)
@@ -107,9 +132,10 @@ class GpuTimer:
 class GraphStopwatch:
     """Runs a work many times in a row as one graph, so that no time of the host is measured."""
 
-    def __init__(self, timer: GpuTimer, work: Enqueue) -> None:
+    def __init__(self, timer: GpuTimer, work: Enqueue, watch: AbstractSampleWatch | None = None) -> None:
         self._timer = timer
         self._work = work
+        self._watch = watch
         self._runs = 0  # that the graph holds; 0: there is none
         self._graph = 0
         self._sample_s: float | None = None  # of the graph, last time
@@ -121,9 +147,13 @@ class GraphStopwatch:
         timer = self._timer
         if self._sample_s is not None and self._sample_s < LEAD_BELOW_S:
             timer.device.launch_graph(self._graph, timer.stream)
+        if self._watch is not None:
+            self._watch.before(timer.stream)
         timer.device.record_event(timer.start, timer.stream)
         timer.device.launch_graph(self._graph, timer.stream)
         self._sample_s = timer.stopped_s()
+        if self._watch is not None:
+            self._watch.after(timer.stream)
         return self._sample_s / inner
 
     def close(self) -> None:

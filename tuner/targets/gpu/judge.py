@@ -17,11 +17,13 @@ from tuner.payload.reference import compare
 from tuner.runtime.cuda.cublas import Cublas, find_cublas
 from tuner.runtime.cuda.probe import GpuHere, describe_gpu, require_chip
 from tuner.targets.gpu.cublas import LoadedCublas
+from tuner.targets.gpu.documented_peak import require_possible
 from tuner.targets.gpu.event_timing import GpuTimer
 from tuner.targets.gpu.failures import failing_as
 from tuner.targets.gpu.loaded_kernels import LoadedKernels
 from tuner.targets.gpu.local_gpu import LocalGpu, open_gpu
 from tuner.targets.gpu.problem_arrays import GpuProblemArrays
+from tuner.targets.gpu.watched_runs import WatchedRuns
 from tuner.targets.problem_arrays import Compare
 
 COMPILED_ONLY = "compiled only: {}; verify with --target simulator, time elsewhere with tuner bundle export"
@@ -92,7 +94,7 @@ class GpuJudge(AbstractJudge, AbstractBaselineSource):
     def measure(
         self, problem: Problem, loaded: object, effort: Effort, rng: np.random.Generator
     ) -> Measurement:
-        """Times runs on fixed inputs between two readings of the sensors, then compares the last result.
+        """Times runs between two readings of the sensors; compares results of a timed one and of the last.
 
         And that of one more run, on inputs that were not timed: none may be remembered.
         """
@@ -101,12 +103,14 @@ class GpuJudge(AbstractJudge, AbstractBaselineSource):
             arrays, gpu = self._arrays_of(problem, rng), self._opened()
             arrays.poison()
             before = gpu.read_sensors()
-            measurement = self._timer_of(gpu).measure(loaded.work(arrays.addresses), effort, rng)
+            work, watch = loaded.work(arrays.addresses), _watch(loaded, arrays, rng)
+            measurement = self._timer_of(gpu).measure(work, effort, rng, watch)
             conditions = gpu.conditions_since(before)
             arrays.judge_again()
             if isinstance(loaded, LoadedKernels):
                 arrays.fill(rng)
                 self._verdict(arrays, loaded)
+        require_possible(problem, measurement, self.usable().facts)
         return replace(measurement, conditions=conditions)
 
     def measure_together(
@@ -124,8 +128,11 @@ class GpuJudge(AbstractJudge, AbstractBaselineSource):
                 between.extend(filter(None, [gpu.read_sensors()]))
 
             before = gpu.read_sensors()
-            measurements = self._timer_of(gpu).measure_together(works, effort, rng, read_sensors)
+            watches = tuple(_watch(program, arrays, rng) for program in programs)
+            measurements = self._timer_of(gpu).measure_together(works, effort, rng, read_sensors, watches)
             conditions = gpu.conditions_since(before, between)
+        for measurement in measurements:
+            require_possible(problem, measurement, self.usable().facts)
         return tuple(replace(each, conditions=conditions) for each in measurements)
 
     def _verdict(self, arrays: GpuProblemArrays, loaded: LoadedKernels) -> Verdict:
@@ -158,3 +165,8 @@ class GpuJudge(AbstractJudge, AbstractBaselineSource):
             self._arrays = None
             self._arrays = GpuProblemArrays(self._opened().device, problem, rng, self._compare)
         return self._arrays
+
+
+def _watch(program: object, arrays: GpuProblemArrays, rng: np.random.Generator) -> WatchedRuns | None:
+    """Returns what watches the samples of a program; cuBLAS is believed, it may leave the epilogue out."""
+    return WatchedRuns(arrays, rng) if isinstance(program, LoadedKernels) else None

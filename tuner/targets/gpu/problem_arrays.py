@@ -15,6 +15,8 @@ from tuner.runtime.cpu.guarded_arrays import GUARD_BYTES
 from tuner.targets.gpu.failures import allocating
 from tuner.targets.problem_arrays import Compare, ProblemArrays
 
+NAN, NUMBER = 0xFFFFFFFF, 0x3F3F3F3F  # in every floating-point type; each byte is the same
+
 
 @final
 class GpuProblemArrays:
@@ -33,6 +35,8 @@ class GpuProblemArrays:
         self._host = ProblemArrays(problem, rng, compare)
         self._addresses: list[int] = []  # on the device, of each allocation of the host
         self._right: Array | None = None  # C with its guards as it was found right, for the current inputs
+        self._turned: tuple[int, int] | None = None  # operand and index of the number with the other sign
+        self._written: Array | None = None  # that number
         needed = sum(array.nbytes for array in self._host.allocations)
         try:
             with allocating(problem.key, needed, Stage.RUN):
@@ -65,10 +69,34 @@ class GpuProblemArrays:
         self._host.poison()
         self._upload(len(self._addresses) - 1)
 
+    def prepare_sample(self, rng: np.random.Generator, stream: int) -> None:
+        """Covers C with NaN or with numbers and gives one number of A or B the other sign, all by chance.
+
+        Waits for nothing: the work that is timed is launched while the stream is busy.
+        """
+        self._turned = self._host.turn_one(rng)
+        self._write_turned(-1, stream)
+        value = (NAN, NUMBER)[int(rng.integers(2))]
+        c = self._host.operands[-1]
+        item_bytes = 4 if c.nbytes % 4 == 0 else 1
+        self._device.fill(
+            self.addresses["c"], value & (1 << 8 * item_bytes) - 1, item_bytes, c.nbytes // item_bytes, stream
+        )
+
+    def end_sample(self, rng: np.random.Generator, stream: int, *, is_judged: bool) -> None:
+        """Undoes the change of the inputs; judges rows of C if asked to. Raises CandidateError(VERIFY)."""
+        self._write_turned(1, stream)
+        self._device.synchronize_stream(stream)
+        if is_judged:
+            self._download(len(self._addresses) - 1)
+            self._host.judge_rows(rng)
+        self._turned = None
+        self._host.turn_none()
+
     def judge(self) -> Verdict:
         """Downloads everything, and judges it as ``ProblemArrays.judge``. Raises CandidateError(VERIFY)."""
         self._right = None
-        self._download(self._host.allocations)
+        self._download(0)
         verdict = self._host.judge()
         self._right = self._host.allocations[-1].copy()
         return verdict
@@ -77,7 +105,7 @@ class GpuProblemArrays:
         """Judges later runs on the same inputs; a C of the same bits as one found right is right."""
         *inputs, c = self._host.allocations
         found = [np.empty_like(array) for array in inputs]
-        self._download((*found, c))
+        self._copy_back((*found, c), 0)
         pairs = [*zip(inputs, found, strict=True), (self._right, c)]
         if any(was is None or not np.array_equal(was, now) for was, now in pairs):
             self.judge()
@@ -88,10 +116,23 @@ class GpuProblemArrays:
             while self._addresses:
                 self._device.free(self._addresses.pop(), 0)
 
-    def _download(self, arrays: tuple[Array, ...]) -> None:
-        for array, address in zip(arrays, self._addresses, strict=True):
+    def _download(self, first: int) -> None:
+        self._copy_back(self._host.allocations[first:], first)
+
+    def _copy_back(self, arrays: tuple[Array, ...], first: int) -> None:
+        for array, address in zip(arrays, self._addresses[first:], strict=True):
             self._device.copy(array.ctypes.data, address, array.nbytes, 0)
         self._device.synchronize_stream(0)
+
+    def _write_turned(self, sign: int, stream: int) -> None:
+        """Writes the number that is turned with its sign (1) or the other one (-1)."""
+        assert self._turned is not None
+        which, index = self._turned
+        numbers = self._host.operands[which].reshape(-1)
+        number = (sign * numbers[index : index + 1]).astype(numbers.dtype)
+        address = self._addresses[which] + index * number.itemsize
+        self._device.copy(address, number.ctypes.data, number.nbytes, stream)
+        self._written = number  # it must live until the stream has copied it
 
     def _upload(self, first: int) -> None:
         pairs = list(zip(self._host.allocations, self._addresses, strict=True))
