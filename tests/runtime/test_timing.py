@@ -76,8 +76,9 @@ def test_the_times_of_a_steady_action_are_its_own(call_s: float) -> None:
     assert EFFORT.min_samples <= len(result.samples_s) <= EFFORT.max_samples
 
 
-@pytest.mark.parametrize(("call_s", "samples"), [(1e-3, 60), (4e-3, 20), (0.02, 5), (1.0, 5)])
+@pytest.mark.parametrize(("call_s", "samples"), [(1e-3, 40), (4e-3, 10), (0.02, 5), (1.0, 5)])
 def test_the_budget_decides_how_many_samples_are_taken(call_s: float, samples: int) -> None:
+    """A short call counts twice: an untimed one may lead it."""
     clock = Clock()
     assert len(timing.measure(Action(clock, call_s), EFFORT, rng(), clock).samples_s) == samples
 
@@ -88,7 +89,7 @@ def test_the_budget_decides_how_many_samples_are_taken(call_s: float, samples: i
         (2.1e-3, 1, False),  # twice the limit: one sample is enough
         (1.9e-3, 3, False),
         (1.01e-3, 3, False),
-        (0.99e-3, 41, True),  # the budget
+        (0.99e-3, 27, True),  # the budget, for three calls a sample
     ],
 )
 def test_a_hopeless_action_stops_early(call_s: float, samples: int, is_complete: bool) -> None:
@@ -139,10 +140,10 @@ def test_a_call_that_is_not_timed_fills_the_caches_before_a_sample_of_short_call
 def test_drift_hits_interleaved_actions_alike() -> None:
     """The machine slows down by a third while two equal actions are timed."""
     clock = Clock()
-    shared = Action(clock, 3e-3, drift_s=2e-5)
+    shared = Action(clock, 3e-3, drift_s=4e-5)
     one, other = timing.measure_together((shared, shared), EFFORT, rng(), clock)
     assert one.median_s == pytest.approx(other.median_s, rel=0.02)
-    apart = Action(clock, 3e-3, drift_s=2e-5)
+    apart = Action(clock, 3e-3, drift_s=4e-5)
     first, second = (timing.measure(apart, EFFORT, rng(), clock) for _ in range(2))
     assert second.median_s > 1.1 * first.median_s  # what one after the other would have given
 

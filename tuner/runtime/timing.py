@@ -68,7 +68,7 @@ def measure_by(take: Stopwatch, effort: Effort, rng: np.random.Generator) -> Mea
     spent = 0.0
     while len(samples) < effort.max_samples:
         samples.append(take(inner))
-        spent += samples[-1] * inner
+        spent += _sample_s(samples[-1], inner)
         if _is_hopeless(samples, effort):
             return summarize(samples, inner, rng, is_complete=False)
         if spent >= effort.budget_s and len(samples) >= effort.min_samples:
@@ -94,8 +94,9 @@ def measure_together_by(
         for index in rng.permutation(len(stopwatches)):
             call_s = stopwatches[index](inners[index])
             samples[index].append(call_s)
-            spent += call_s * inners[index]
-            slowest_s = max(slowest_s, call_s * (inners[index] + (call_s < COLD_S)))  # it may be led
+            sample_s = _sample_s(call_s, inners[index])
+            spent += sample_s
+            slowest_s = max(slowest_s, sample_s)
         after_round()
         most = max(FEW_SAMPLES, int(LIMIT_S / slowest_s) - OTHER_CALLS)
         is_spent = spent >= effort.budget_s * len(stopwatches) and len(samples[0]) >= effort.min_samples
@@ -131,6 +132,11 @@ def summarize(
     return Measurement(
         tuple(samples), inner, statistics.median(samples), (float(low), float(high)), is_complete
     )
+
+
+def _sample_s(call_s: float, inner: int) -> float:
+    """Returns what a sample costs in seconds: one of short calls may be led by a call that is not timed."""
+    return call_s * (inner + (call_s < COLD_S))
 
 
 def _is_hopeless(samples: list[float], effort: Effort) -> bool:

@@ -10,7 +10,7 @@ from tuner.core.runs import Baseline, StoredTrial, record_of
 from tuner.core.target import Effort, Script
 
 FINALISTS = 8
-FINAL_EFFORT = Effort(budget_s=0.4, min_samples=15, max_samples=200)  # of each finalist
+FINAL_EFFORT = Effort(budget_s=0.3, min_samples=15, max_samples=200)  # of each finalist
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from tuner.payload.reference import Inputs, output_dtype
 from tuner.runtime.cpu.describe_host import processors
 from tuner.runtime.cpu.guarded_arrays import aligned_copy, aligned_empty
 from tuner.runtime.cpu.thread_team import ThreadTeam
+from tuner.targets.cpu.pinned_threads import pin_working_threads
 
 ROW_MAJOR, NO_TRANS, TRANS = 101, 111, 112  # cblas.h
 SYMBOLS = (("scipy_cblas_{}64_", "i64"), ("cblas_{}64_", "i64"), ("cblas_{}", "i32"))  # name, integer type
@@ -35,8 +36,7 @@ class OpenBlasMatmul:
         self._code = JittedModule(_call_mlir(problem, found["filepath"], addresses), ("baseline",))
         self._arguments = PackedArguments()
         self._team = ThreadTeam(1)
-        if threads == 1:
-            self._team.pin(processors(1))
+        pin_working_threads(self.repeat, processors(threads))
 
     def repeat(self, times: int) -> None:
         """Multiplies ``times`` times."""

@@ -18,7 +18,8 @@ from tuner.targets.cpu.started_threads import no_thread_started
 from tuner.targets.problem_arrays import ProblemArrays
 
 LEAD_BELOW_S = 0.01  # a shorter sample follows an untimed call: ``fill`` drove data out of the caches
-WHOLE_SAMPLES = 12  # after which all of C is compared in any case
+WHOLE_SAMPLES = 12  # after each of the first of which all of C is compared
+JUDGED_SHARE = 0.25  # of the time of the samples, up to which later ones are compared wholly too
 MORE_CALLS = 0.25  # of a sample, up to which it is longer than asked: its last call is not to be foreseen
 
 
@@ -68,9 +69,9 @@ class WatchedSamples:
         return self._last_s / times
 
     def _check(self) -> None:
-        """Compares all of C; after many samples only some rows, where that took longer than they."""
+        """Compares all of C; after many samples only some rows, unless that took little of their time."""
         self._samples += 1
-        if self._samples > WHOLE_SAMPLES and self._judged_s > self._timed_s:
+        if self._samples > WHOLE_SAMPLES and self._judged_s > JUDGED_SHARE * self._timed_s:
             self._arrays.glance(self._rng)
             return
         start = self._clock()

@@ -1,0 +1,62 @@
+"""The threads of a library get processors of their own."""
+
+import os
+import threading
+import time
+
+import pytest
+
+from tuner.runtime.cpu.describe_host import processors
+from tuner.targets.cpu.pinned_threads import TASKS, pin_working_threads
+
+
+def affinities() -> dict[int, frozenset[int]]:
+    tasks = [int(task.name) for task in TASKS.iterdir()]
+    return {task: frozenset(os.sched_getaffinity(task)) for task in tasks}
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two processors")
+def test_the_caller_and_the_busiest_thread_are_pinned_and_no_other() -> None:
+    """The caller is a thread of its own here: the affinity of the test's thread must stay."""
+    over, before = threading.Event(), affinities()
+    pinned: list[int] = []
+
+    def spin() -> None:
+        while not over.is_set():
+            pass
+
+    def call() -> None:
+        pin_working_threads(lambda _: time.sleep(0.001), processors(2))
+        pinned.append(threading.get_native_id())
+
+    idle = threading.Thread(target=over.wait)
+    busy = threading.Thread(target=spin)
+    caller = threading.Thread(target=call)
+    idle.start()
+    busy.start()
+    try:
+        caller.start()
+        caller.join()
+        found = affinities()
+    finally:
+        over.set()
+        idle.join()
+        busy.join()
+    assert busy.native_id is not None
+    assert idle.native_id is not None
+    assert found[busy.native_id] == {processors(2)[1]}
+    assert found[idle.native_id] == before[threading.get_native_id()]
+    assert {task: before[task] for task in before} == {task: found[task] for task in before}
+
+
+def test_one_processor_pins_the_caller_alone() -> None:
+    found: list[frozenset[int]] = []
+
+    def call() -> None:
+        pin_working_threads(lambda _: None, processors(1))
+        found.append(frozenset(os.sched_getaffinity(0)))
+
+    caller = threading.Thread(target=call)
+    caller.start()
+    caller.join()
+    assert found == [frozenset(processors(1))]
