@@ -1,15 +1,19 @@
 """A GPU made of the stand-in for libcuda and the PTX simulator, which takes PTX only."""
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from benchmarks.gpu_check.stub_driver import StubDriver, stub_library
 from tuner.bundle.measure.session import Gpu as Here
+from tuner.core.problem import Problem
 from tuner.payload.sampled_reference import compare_sampled
 from tuner.runtime.cuda.probe import describe_gpu
 from tuner.targets.gpu import event_timing
 from tuner.targets.gpu.judge import GpuJudge
 from tuner.targets.gpu.local_gpu import LocalGpu
 from tuner.workers.protocol import Factory
+from tuner.workers.timing_lock import TimingLock
 
 FEW = 2  # samples: simulated runs are slow, and what they take is not looked at
 CACHE_BYTES = 4096
@@ -34,6 +38,13 @@ def here(baseline: Any) -> Here:
     """Returns what the command is given in place of the GPU of this machine. Skips without a C compiler."""
     library = str(stub_library())
     facts = describe_gpu(library).facts
-    return Here(
-        facts, lambda chip: Factory("tests.bundle.measure.simulated_gpu:judge", (chip, library)), baseline
-    )
+
+    def turn(problem: Problem, tell: Callable[[str], None]) -> TimingLock:
+        return TimingLock(
+            "stub", "a test", tell, Path("/nowhere")
+        )  # a folder that takes no file locks nothing
+
+    def factory(chip: str) -> Factory:
+        return Factory("tests.bundle.measure.simulated_gpu:judge", (chip, library))
+
+    return Here(facts, turn, factory, baseline)

@@ -1,4 +1,5 @@
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from tuner.core.problem import Problem
 from tuner.core.runs import Baseline
 from tuner.core.target import Effort
 from tuner.workers.protocol import Factory
+from tuner.workers.timing_lock import TimingLock
 
 
 def no_baseline(problem: Problem, effort: Effort, seed: int) -> Baseline:
@@ -25,8 +27,12 @@ def no_judge(chip: str) -> Factory:
     raise AssertionError("nothing is to be judged")
 
 
+def alone(problem: Problem, tell: Callable[[str], None]) -> TimingLock:
+    return TimingLock("test", "a test", tell, Path("/nowhere"))  # a folder that takes no file locks nothing
+
+
 def here() -> Gpu:
-    return Gpu(FACTS, no_judge, no_baseline)
+    return Gpu(FACTS, alone, no_judge, no_baseline)
 
 
 @pytest.fixture

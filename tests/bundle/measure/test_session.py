@@ -1,12 +1,15 @@
 """The loop of a measuring session: a child that answers from a table, a clock that the test turns."""
 
 import datetime
+import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.bundle.measure.test_command import no_baseline
+from tests.bundle.measure.test_command import alone, no_baseline
 from tests.bundle.values import PROBLEM, PROVENANCE, measured, pending, program, timed
 from tests.targets.gpu.simulated_cuda import FACTS
 from tuner.bundle.archive import Bundle
@@ -23,6 +26,7 @@ from tuner.core.record import Verdict
 from tuner.core.runs import Baseline
 from tuner.core.target import Effort
 from tuner.workers.judge import Judgement
+from tuner.workers.timing_lock import TimingLock
 
 OTHER = Matmul(32, 8, 8)
 NOTHING = ElsewhereResults(PROVENANCE, ())
@@ -94,7 +98,7 @@ def order(
     return MeasuringOrder(bundle, seconds, known)
 
 
-HERE = Gpu(FACTS, lambda chip: None, no_baseline)  # type: ignore[arg-type, return-value]
+HERE = Gpu(FACTS, alone, lambda chip: None, no_baseline)  # type: ignore[arg-type, return-value]
 WRONG = Failure(Stage.VERIFY, "3 of 128 elements are wrong")
 
 
@@ -133,6 +137,31 @@ def test_problems_share_the_time_and_what_one_leaves_the_others_get(world: World
     world.now_s = 0.0
     world.measure(order(pending(20, OTHER), *first, seconds=40.0), HERE)
     assert len(world.asked) == 1 + 8  # of 36 s, less what finals are kept
+
+
+def test_a_gpu_that_another_tuner_times_on_is_waited_for(world: World, tmp_path: Path) -> None:
+    lock = TimingLock("gpu", "process 7, matmul 8x8x8", folder=tmp_path)
+    is_free, told_of = threading.Event(), threading.Event()
+
+    def other() -> None:
+        with lock.held():
+            is_free.set()
+            told_of.wait()
+
+    def turn(problem: Problem, tell: Callable[[str], None]) -> TimingLock:
+        def told(who: str) -> None:
+            tell(who)
+            told_of.set()
+
+        return TimingLock("gpu", "me", told, tmp_path)
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    is_free.wait()
+    counts = world.measure(order(pending(0), pending(1)), replace(HERE, turn=turn))
+    thread.join()
+    assert counts.measured == 2
+    assert world.told.count("  waits for process 7, matmul 8x8x8") == 1
 
 
 def test_a_candidate_that_was_cut_off_stays_pending(world: World) -> None:

@@ -133,3 +133,28 @@ def test_everything_is_freed_even_if_half_of_it_was_had(
     ):
         GpuProblemArrays(device, PROBLEM, rng())
     assert device.counts.allocations == device.counts.frees == 6
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f16", "bf16", "tf32", "f64"])
+def test_before_a_sample_one_number_has_the_other_sign_and_none_after_it(
+    device: SimulatedDevice, dtype: str
+) -> None:
+    arrays, stream = arrays_of(device, Matmul(6, 5, 4, dtype)), device.create_stream()
+    item_bytes = arrays.problem.input_bytes
+    sizes = {"a": 24, "b": 20}
+    was = {
+        name: download(device, arrays.addresses[name], np.empty((sizes[name], item_bytes), np.uint8))
+        for name in sizes
+    }
+    arrays.prepare_sample(rng(), stream)
+    device.synchronize_stream(stream)
+    changed = [
+        was[name][row] ^ now[row]
+        for name in sizes
+        for now in [download(device, arrays.addresses[name], was[name])]
+        for row in np.flatnonzero((was[name] != now).any(axis=1))
+    ]
+    assert [bits.tolist() for bits in changed] == [[0] * (item_bytes - 1) + [0x80]]
+    arrays.end_sample(rng(), stream, is_judged=False)
+    for name in sizes:
+        assert np.array_equal(download(device, arrays.addresses[name], was[name]), was[name])

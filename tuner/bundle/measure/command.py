@@ -26,6 +26,7 @@ from tuner.core.runs import Baseline
 from tuner.core.target import Effort
 from tuner.runtime.cuda.probe import describe_gpu, machine_of
 from tuner.version import __version__
+from tuner.workers.timing_lock import TimingLock, words_of
 
 DEFAULT_SECONDS = 300.0
 DONE, FAILED, MISUSED, INTERRUPTED = 0, 1, 2, 130
@@ -87,7 +88,12 @@ def measure(request: MeasuringRequest, find_gpu: Callable[[], Gpu]) -> int:
 
 def gpu_here() -> Gpu:
     """Returns the GPU of this machine, with the real ways to judge and to compare. Raises DeviceError."""
-    return Gpu(describe_gpu().facts, gpu_judge_factory, _baseline)
+    here = describe_gpu()
+
+    def turn(problem: Problem, tell: Callable[[str], None]) -> TimingLock:
+        return TimingLock(here.bus, words_of(problem), tell)
+
+    return Gpu(here.facts, turn, gpu_judge_factory, _baseline)
 
 
 def _baseline(problem: Problem, effort: Effort, seed: int) -> Baseline:

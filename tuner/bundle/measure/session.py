@@ -4,6 +4,7 @@ import contextlib
 import datetime
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
 from tuner.bundle.archive import Bundle
@@ -33,6 +34,7 @@ from tuner.runtime.cuda.probe import require_chip
 from tuner.tuning.ask_tell import HOPELESS
 from tuner.tuning.finals import FINAL_EFFORT, FINALISTS, noise_of
 from tuner.workers.protocol import Factory
+from tuner.workers.timing_lock import TimingLock
 
 FINALS_SHARE = 0.1  # of a problem's time, kept for timing the best again
 LEAST_S = 1.0  # no candidate is begun with less
@@ -45,6 +47,7 @@ class Gpu:
     """How to measure: the real parts, or those of a test."""
 
     facts: CudaFacts
+    turn: Callable[[Problem, Callable[[str], None]], TimingLock]  # (problem, what tells of whom it waits for)
     judge: Callable[[str], Factory]  # of a chip
     baseline: Callable[[Problem, Effort, int], Baseline]  # (problem, effort, seed); raises TunerError
 
@@ -144,11 +147,12 @@ class MeasuringSession:
         self, child: GpuChild, trial: PendingTrial, best_s: float | None, stop_s: float
     ) -> MeasuredTrial | None:
         """Judges one candidate; None where the time is over."""
-        left_s = stop_s - self._clock()
-        if left_s < LEAST_S:
-            return None
         effort = Effort(stop_above_s=None if best_s is None else HOPELESS * best_s)
-        judged = child.judge(trial, effort, self._seed(trial), left_s)
+        with self._turn(trial.problem):
+            left_s = stop_s - self._clock()
+            if left_s < LEAST_S:
+                return None
+            judged = child.judge(trial, effort, self._seed(trial), left_s)
         if judged is None:
             return None
         found = measured_trial(trial, judged)
@@ -174,7 +178,8 @@ class MeasuringSession:
         if len(best) < 2 or end_s - self._clock() < LEAST_S:
             return None
         artifacts = tuple(artifact_of(trial, code) for _, trial, code in (*best, best[0]))  # A/A: noise
-        found = child.finals(artifacts, FINAL_EFFORT, self._seed(best[0][1]), end_s - self._clock())
+        with self._turn(problem):
+            found = child.finals(artifacts, FINAL_EFFORT, self._seed(best[0][1]), end_s - self._clock())
         times = found.times
         for (_, trial, _), measurement in zip(best, times, strict=False):
             if measurement is not None:
@@ -189,7 +194,8 @@ class MeasuringSession:
         if problem in known or end_s - self._clock() < LEAST_S:
             return
         try:
-            baseline = self._gpu.baseline(problem, Effort(), self._order.bundle.seed)
+            with self._turn(problem):
+                baseline = self._gpu.baseline(problem, Effort(), self._order.bundle.seed)
         except TunerError as error:
             self._tell(f"  no baseline: {error}")
             return
@@ -198,6 +204,10 @@ class MeasuringSession:
     def _keep_baseline(self, problem: Problem, baseline: Baseline) -> None:
         self._keep(BaselineTime(problem, baseline))
         self._tell(f"  {baseline.name}: {baseline.measurement.median_s * 1e6:.2f} us")
+
+    def _turn(self, problem: Problem) -> AbstractContextManager[None]:
+        """Waits until no other tuner uses the GPU, and keeps it."""
+        return self._gpu.turn(problem, lambda who: self._tell(f"  waits for {who}")).held()
 
     def _seed(self, trial: PendingTrial) -> int:
         return self._order.bundle.seed + self._seeds[trial.origin]

@@ -15,6 +15,7 @@ from tuner.runtime.cpu.guarded_arrays import GUARD_BYTES
 from tuner.targets.gpu.failures import allocating
 from tuner.targets.problem_arrays import Compare, ProblemArrays
 
+SIGN = 0x80  # in the highest byte of a number
 NAN, NUMBER = 0xFFFFFFFF, 0x3F3F3F3F  # in every floating-point type; each byte is the same
 
 
@@ -75,7 +76,7 @@ class GpuProblemArrays:
         Waits for nothing: the work that is timed is launched while the stream is busy.
         """
         self._turned = self._host.turn_one(rng)
-        self._write_turned(-1, stream)
+        self._write_turned(SIGN, stream)
         value = (NAN, NUMBER)[int(rng.integers(2))]
         c = self._host.operands[-1]
         item_bytes = 4 if c.nbytes % 4 == 0 else 1
@@ -85,7 +86,7 @@ class GpuProblemArrays:
 
     def end_sample(self, rng: np.random.Generator, stream: int, *, is_judged: bool) -> None:
         """Undoes the change of the inputs; judges rows of C if asked to. Raises CandidateError(VERIFY)."""
-        self._write_turned(1, stream)
+        self._write_turned(0, stream)
         self._device.synchronize_stream(stream)
         if is_judged:
             self._download(len(self._addresses) - 1)
@@ -124,12 +125,13 @@ class GpuProblemArrays:
             self._device.copy(array.ctypes.data, address, array.nbytes, 0)
         self._device.synchronize_stream(0)
 
-    def _write_turned(self, sign: int, stream: int) -> None:
-        """Writes the number that is turned with its sign (1) or the other one (-1)."""
+    def _write_turned(self, bit: int, stream: int) -> None:
+        """Writes the number that is turned as it is (0) or with the other sign (SIGN)."""
         assert self._turned is not None
         which, index = self._turned
         numbers = self._host.operands[which].reshape(-1)
-        number = (sign * numbers[index : index + 1]).astype(numbers.dtype)
+        number = numbers[index : index + 1].copy()
+        number.view(np.uint8)[-1] ^= bit
         address = self._addresses[which] + index * number.itemsize
         self._device.copy(address, number.ctypes.data, number.nbytes, stream)
         self._written = number  # it must live until the stream has copied it

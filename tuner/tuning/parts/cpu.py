@@ -76,9 +76,13 @@ def _baseline(problem: Problem, threads: int, seed: int) -> Baseline:
 
 def _roofline(problem: Problem, threads: int) -> Roofline:
     from tuner.workers.protocol import Factory, ServiceSpec
+    from tuner.workers.timing_lock import TimingLock, words_of
 
     spec = ServiceSpec("roofline", Factory("tuner.tuning.parts.roofline:RooflineCall"))
-    roofline = call_in_child(spec, "measure", (problem.dtype, threads, host_machine()), BASELINE_TIMEOUT_S)
+    with TimingLock("cpu", words_of(problem)).held():
+        roofline = call_in_child(
+            spec, "measure", (problem.dtype, threads, host_machine()), BASELINE_TIMEOUT_S
+        )
     assert isinstance(roofline, Roofline)
     return roofline
 

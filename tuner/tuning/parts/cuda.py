@@ -94,16 +94,20 @@ def _bus() -> str:
 
 def _baseline(problem: Problem, _threads: int, seed: int) -> Baseline:
     from tuner.tuning.finals import FINAL_EFFORT
+    from tuner.workers.timing_lock import TimingLock, words_of
 
-    return gpu_baseline(problem, FINAL_EFFORT, seed)
+    with TimingLock(_bus(), words_of(problem)).held():
+        return gpu_baseline(problem, FINAL_EFFORT, seed)
 
 
 def _roofline(problem: Problem, _threads: int) -> Roofline:
     """Returns the limits of the GPU here, by a process of its own. Raises TunerError where none are known."""
     from tuner.workers.protocol import Factory, ServiceSpec
+    from tuner.workers.timing_lock import TimingLock, words_of
 
     spec = ServiceSpec("roofline", Factory("tuner.tuning.parts.roofline:GpuRooflineCall"))
-    roofline = call_in_child(spec, "measure", (problem.dtype,), BASELINE_TIMEOUT_S)
+    with TimingLock(_bus(), words_of(problem)).held():
+        roofline = call_in_child(spec, "measure", (problem.dtype,), BASELINE_TIMEOUT_S)
     assert isinstance(roofline, Roofline)
     return roofline
 
