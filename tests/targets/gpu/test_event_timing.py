@@ -43,8 +43,8 @@ def test_warm_and_cold_times_are_those_of_the_work(
 
 
 def test_samples_go_on_until_the_budget_is_spent(device: ScriptedDevice, timer: GpuTimer) -> None:
-    long = timer.measure(device.work(1e-3), Effort(budget_s=0.05), rng())
-    assert len(long.samples_s) == 50
+    long = timer.measure(device.work(1e-3), Effort(budget_s=0.1), rng())
+    assert len(long.samples_s) == 50  # and as many that lead them
     most = timer.measure(device.work(1e-3), Effort(budget_s=1.0, max_samples=30), rng())
     assert len(most.samples_s) == 30
 
