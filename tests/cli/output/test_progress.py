@@ -41,7 +41,7 @@ def test_another_tuner_that_times_is_named() -> None:
 
 def test_a_trial_line_tells_counts_best_and_time_left() -> None:
     line = trial_line(DONE, settings(trials=10))
-    assert line == "5/10 trials: 3 measured, 2 failed, 1 reused; best 1.024 GFLOP/s; 10 s left"
+    assert line == "5/10 trials: 3 measured, 2 failed, 1 reused; best 1 us (1.024 GFLOP/s); 10 s left"
 
 
 def test_a_trial_line_without_a_number_of_trials_counts_on() -> None:
@@ -76,7 +76,7 @@ def test_the_share_done_is_that_of_the_nearer_budget(
     ("event", "words"),
     [
         (STARTED, "run 3: matmul 8x8x8 f32 nn none, fake, 1 thread on fake; 15 of 20 combinations"),
-        (BaselineMeasured(BASELINE), "baseline: FakeBLAS 1.0 2 ms"),
+        (BaselineMeasured(BASELINE), "baseline: FakeBLAS 1.0 2 ms (0.000512 GFLOP/s)"),
         (BaselineFailed("no BLAS"), "baseline: not measured: no BLAS"),
         (FinalsStarted(8), "finals: timing the best 8 again, interleaved"),
         (NoiseMeasured(0.0123), "noise floor: 1.23%"),
@@ -84,7 +84,7 @@ def test_the_share_done_is_that_of_the_nearer_budget(
     ],
 )
 def test_every_event_has_a_line(event: Event, words: str) -> None:
-    assert event_line(event).startswith(words)
+    assert event_line(event, settings()).startswith(words)
 
 
 def test_plain_lines_are_throttled(capsys: pytest.CaptureFixture[str]) -> None:

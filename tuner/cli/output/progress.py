@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from tuner.cli.output.formatting import count_text, first_words, seconds_text, speed_text
 from tuner.cli.output.json_documents import gflop_per_s
 from tuner.cli.output.result import worked_words
+from tuner.core.problem import Problem
 from tuner.core.runs import RunSettings
 from tuner.tuning.events import (
     BaselineFailed,
@@ -56,7 +57,7 @@ class PlainProgress:
         if isinstance(event, RunStarted):
             self._settings = event.settings
         if not isinstance(event, TrialDone):
-            print(event_line(event), file=sys.stderr, flush=True)
+            print(event_line(event, self._settings), file=sys.stderr, flush=True)
             return
         assert self._settings is not None
         if time.monotonic() - self._printed_s >= PLAIN_EVERY_S:
@@ -79,7 +80,7 @@ class LiveProgress:
             self._settings = event.settings
             self._task = self._bar.add_task("starting", total=1.0)
         if not isinstance(event, TrialDone):
-            self._console.print(event_line(event), markup=False)
+            self._console.print(event_line(event, self._settings), markup=False)
             return
         assert self._settings is not None
         assert self._task is not None
@@ -87,8 +88,8 @@ class LiveProgress:
         self._bar.update(self._task, completed=done, description=trial_line(event, self._settings))
 
 
-def event_line(event: Event) -> str:
-    """Returns an event that is no trial as one line."""
+def event_line(event: Event, settings: RunSettings | None = None) -> str:
+    """Returns an event that is no trial as one line; ``settings`` are those of the run once it is started."""
     match event:
         case RunStarted():
             words = f"run {event.run}: {event.settings.problem.key}, {event.settings.target}, "
@@ -99,7 +100,8 @@ def event_line(event: Event) -> str:
             first = first_words(event.settings.first or ())
             return f"{words}; {first}" if first else words
         case BaselineMeasured(baseline):
-            return f"baseline: {baseline.name} {seconds_text(baseline.measurement.median_s)}"
+            assert settings is not None
+            return f"baseline: {baseline.name} {_pace(settings.problem, baseline.measurement.median_s)}"
         case BaselineFailed(reason):
             return f"baseline: not measured: {reason}"
         case FinalsStarted(trials):
@@ -121,9 +123,14 @@ def trial_line(event: TrialDone, settings: RunSettings) -> str:
     if counts.reused:
         words += f", {counts.reused} reused"
     if event.best is not None:
-        words += f"; best {speed_text(gflop_per_s(event.best.problem, event.best.median_s))}"
+        assert event.best.median_s is not None
+        words += f"; best {_pace(event.best.problem, event.best.median_s)}"
     left_s = time_left_s(event, settings)
     return words + ("" if left_s is None else f"; {left_s:.0f} s left")
+
+
+def _pace(problem: Problem, median_s: float) -> str:
+    return f"{seconds_text(median_s)} ({speed_text(gflop_per_s(problem, median_s))})"
 
 
 def time_left_s(event: TrialDone, settings: RunSettings) -> float | None:

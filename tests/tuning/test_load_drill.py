@@ -1,0 +1,44 @@
+"""A real drill: a run is timed again beside busy loops, on this machine's processor, and its answer stays."""
+
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tuner import api
+from tuner.core.problem import Matmul
+
+pytestmark = pytest.mark.mlir
+LOOPS_PER_PROCESSOR = 2
+
+
+@contextlib.contextmanager
+def busy_loops() -> Iterator[None]:
+    count = LOOPS_PER_PROCESSOR * len(os.sched_getaffinity(0))
+    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()
+
+
+def test_timing_again_beside_busy_loops_replaces_no_quieter_answer(tmp_path: Path) -> None:
+    """Whether the first round is a quiet one is this machine's affair; the second never is."""
+    database = tmp_path / "drill.db"
+    first = api.tune(Matmul(64, 64, 64), target="cpu", trials=3, db=database)
+    assert first.answer is not None
+    with busy_loops():
+        again = api.resume(first.run.id, database, retime=True)
+    calm, disturbed = (each.quality for each in again.rounds)
+    assert "load, other programs kept" in disturbed.unreliable
+    keeps_first = calm.rank <= disturbed.rank
+    assert keeps_first or calm.unreliable
+    assert [each.is_answering for each in again.rounds] == [keeps_first, not keeps_first]
+    assert (again.answer == first.answer) == keeps_first
+    assert again.run.unreliable == (calm if keeps_first else disturbed).unreliable
