@@ -97,6 +97,7 @@ def run(
     shared: int = 0,
     variables: str = "",
     seed: int | None = None,
+    cluster: Index3 = (1, 1, 1),
 ) -> Simulation:
     """Runs code with pointers %p0, %p1, ... to its arguments, %t the thread, %b the block.
 
@@ -108,6 +109,8 @@ def run(
     loads = "".join(f"ld.param.u64 %p{number}, [{name}]; " for number, name in enumerate(names))
     before = f"{loads} mov.u32 %t, %tid.x; mov.u32 %b, %ctaid.x; shl.b32 %t4, %t, 2; cvt.u64.u32 %t4w, %t4;"
     text = kernel(code, [f".param .u64 {name}" for name in names], declare, before, variables)
+    sizes = ", ".join(map(str, cluster))
+    text = text.replace(")\n{", f")\n.explicitcluster .reqnctapercluster {sizes}\n{{", 1)
     return simulate(
         text,
         "snippet",

@@ -154,10 +154,6 @@ def test_a_transpose_of_the_gpu_dialect_with_private_and_shared_memory() -> None
     assert found.conflict_ratio == 1.0
 
 
-MULTICAST = """cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster
-  [%rd1], [%rd2, {%r1}], [%rd3];"""
-
-
 @pytest.mark.parametrize(
     ("code", "message"),
     [
@@ -166,11 +162,8 @@ MULTICAST = """cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete
             r"line \d+: call.uni .*not know a call of helper; only vprintf",
         ),
         ("tcgen05.fence::before_thread_sync;", "does not know the instruction tcgen05"),
-        ("barrier.cluster.arrive.aligned;", "does not know .aligned|the instruction barrier"),
-        ("mapa.u64 %rd1, %rd2, 0;", "does not know the instruction mapa"),
         ("bar.sync 0, 32, 1;", "does not know it with 3 operands"),
         ("brx.idx %r1, table;", "does not know the instruction brx"),
-        (MULTICAST, "does not know .multicast::cluster"),
         ("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%rd1], [%rd2], %r1;", "does not know"),
         ("fence.proxy.tensormap::generic.acquire.gpu [%rd1], 128;", None),
     ],

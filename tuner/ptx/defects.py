@@ -23,11 +23,12 @@ class Defect(enum.Enum):
     TRAP = "trap"
     # these are collected as Hazards
     SHARED_RACE = "race in shared memory"
-    GLOBAL_RACE = "race in global memory"  # between threads of one block
+    GLOBAL_RACE = "race in global memory"  # between threads of one block or cluster
     BLOCK_RACE = "race between blocks"  # in global memory
     UNINITIALISED = "uninitialised shared memory"
     IN_FLIGHT = "touched while an asynchronous operation is in flight"
     MISSING_FENCE = "missing proxy fence"
+    ENDED_BLOCK = "shared memory of a block that may have ended"
     UNFINISHED = "asynchronous operation not waited for"
     # these as well, but they do no harm
     SAME_VALUE = "same value written twice"  # unordered, yet every order gives the same memory

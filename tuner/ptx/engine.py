@@ -27,7 +27,7 @@ class Engine:
 
     Without a random generator all lanes at the lowest basic block in reverse post-order run together, so that
     diverged lanes reconverge where their paths meet: the thread frontiers of Diamos et al. (MICRO 2011). With
-    one, a random warp runs up to its next branch.
+    one, a random warp runs up to its next branch; one block of each cluster may run ahead.
     """
 
     def __init__(
@@ -46,6 +46,7 @@ class Engine:
         self._rng = rng
         self._unit = np.arange(resident.geometry.lanes) // unit_lanes
         self._threads = Threads(resident)
+        self._is_ahead = self._blocks_ahead()
 
     def run(self) -> None:
         """Executes until every thread has ended. Raises SimulationError where no result is defined."""
@@ -78,8 +79,19 @@ class Engine:
             threads.wake()
             runs = threads.status == RUNS
         if self._rng is not None:
+            if (runs & self._is_ahead).any():
+                runs &= self._is_ahead
             runs &= self._unit == self._rng.choice(np.unique(self._unit[runs]))
         found: Bools = runs & (threads.basic_block == threads.basic_block[runs].min())
+        return found
+
+    def _blocks_ahead(self) -> Bools:
+        """Draws the block of each cluster that a random schedule lets run ahead of the others, or none."""
+        geometry = self._resident.geometry
+        count = geometry.cluster_blocks
+        if self._rng is None or count == 1:
+            return np.zeros(geometry.lanes, bool)
+        found: Bools = geometry.block_index % count == self._rng.integers(count + 1)
         return found
 
     def _run_block(self, lanes: Bools) -> None:

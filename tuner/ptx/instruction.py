@@ -145,6 +145,7 @@ class PtxKernel:
     variables: tuple[Variable, ...]  # of its own
     max_threads: tuple[int, ...] | None  # .maxntid, x y z
     required_threads: tuple[int, ...] | None  # .reqntid
+    cluster: tuple[int, ...] | None  # .reqnctapercluster
     line: int
 
 

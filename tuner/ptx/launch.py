@@ -11,7 +11,7 @@ from tuner.core.kernel_program import KernelProgram, Launch
 from tuner.ptx.decode.program import DecodedBlock, decode
 from tuner.ptx.dtypes import Array
 from tuner.ptx.engine import Engine, ExecutionCounts
-from tuner.ptx.geometry import Geometry, Index3
+from tuner.ptx.geometry import Geometry, Index3, whole_clusters
 from tuner.ptx.instruction import PtxKernel, PtxModule
 from tuner.ptx.memory.global_memory import GlobalMemory
 from tuner.ptx.memory.map_layouts import tensor_of
@@ -23,6 +23,7 @@ from tuner.ptx.state.arguments import (
     Argument,
     block_numbers,
     check_launch,
+    cluster_of,
     place_arguments,
     place_variables,
     program_buffers,
@@ -45,8 +46,9 @@ def simulate(
     """Executes a kernel of PTX text; arrays among the arguments are its buffers, changed in place.
 
     Arrays must be C-contiguous; numbers are converted to the parameter's type, bytes passed as they are; a
-    ``TensorMap`` stands for a CUtensorMap. ``blocks`` are the thread blocks to execute, None all of the grid.
-    Threads run in a fixed order, or in a random one by the seed; the races reported do not depend on it.
+    ``TensorMap`` stands for a CUtensorMap. ``blocks`` are the thread blocks to execute, with those of their
+    clusters, None all of the grid. Threads run in a fixed order, or in a random one by the seed; the races
+    reported do not depend on it.
     Raises SimulationError for a fault (its ``kind`` says which) and for text that is no PTX,
     UnsupportedInstruction for an instruction that is not simulated, UsageError for a launch that does not fit
     the kernel.
@@ -92,15 +94,18 @@ class PreparedKernel:
         schedule_seed: int | None = None,
     ) -> tuple[Simulation, tuple[Touched, ...]]:
         """Executes a launch that ``check_launch`` allows; returns also the bytes it touched of each array."""
-        entry, numbers, global_ = self.layout.kernel, block_numbers(grid, blocks), GlobalMemory()
+        entry, global_ = self.layout.kernel, GlobalMemory()
+        cluster = cluster_of(entry)
+        numbers = whole_clusters(block_numbers(grid, blocks), grid, cluster)
         place_variables(self.module, global_)
         placement = place_arguments(self.layout, arguments, global_)
         launch = LaunchState(self.layout, placement, self.layout.static_shared_bytes + dynamic_shared_bytes)
-        counts, at_once = ExecutionCounts(), max(1, LANES_LIMIT // math.prod(block))
+        counts, clusters = ExecutionCounts(), max(1, LANES_LIMIT // math.prod(block + cluster))
+        at_once = clusters * math.prod(cluster)
         with np.errstate(all="ignore"):  # registers wrap around and hold NaN by design
             for first in range(0, len(numbers), at_once):
                 rng = None if schedule_seed is None else np.random.default_rng([schedule_seed, first])
-                geometry = Geometry(grid, block, numbers[first : first + at_once])
+                geometry = Geometry(grid, block, numbers[first : first + at_once], cluster)
                 resident = launch.resident_blocks(geometry, rng)
                 Engine(entry, self.program, resident, counts, rng, random_unit_lanes(entry)).run()
         conflicts, hazards = launch.conflicts.conflicts(), launch.log.hazards()

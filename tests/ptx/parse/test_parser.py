@@ -160,7 +160,6 @@ def test_every_semicolon_of_a_body_ends_something_that_was_read(path: Any) -> No
         (f"{HEADER}.entry k() {{ add.u32 %r1, %r2 %r3; }}", "found '%r3', allowed ','"),
         (f"{HEADER}.entry k() {{ add.u32 %r1,", "found the end of the text"),
         (f"{HEADER}.entry k() {{ {{ ret; }}", "found the end of the text"),
-        (f"{HEADER}.entry k() .reqnctapercluster 2 {{ ret; }}", "clusters|allowed a cluster of one block"),
         (f"{HEADER}.entry k() .frob {{ ret; }}", "found '.frob', allowed { or .maxntid"),
         (f"{HEADER}.entry k(.param .q32 x) {{ ret; }}", "found '.q32', allowed a type such as .b32"),
         (f"{HEADER}.shared .v2 .b32 x;", "found '.v2', allowed a variable of a plain type"),

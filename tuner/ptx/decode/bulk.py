@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tuner.ptx.decode.operands import S32, U32, Operands, Reader, Step
+from tuner.ptx.decode.operands import S32, U16, U32, Operands, Reader, Step
 from tuner.ptx.defects import Defect, Fault
 from tuner.ptx.dtypes import Array
 from tuner.ptx.instruction import Address
@@ -19,7 +19,7 @@ DIMENSIONS = {"1d": 1, "2d": 2, "3d": 3, "4d": 4, "5d": 5}
 
 
 def bulk(operands: Operands) -> Step:
-    """Decodes cp.async.bulk and its async-groups; multicast, reduction and im2col are not simulated."""
+    """Decodes cp.async.bulk and its async-groups; reduction and im2col are not simulated."""
     modifiers = operands.modifiers
     if modifiers.take("commit_group"):
         return lambda resident: resident.bulk.commit(resident.active())
@@ -39,21 +39,30 @@ def bulk(operands: Operands) -> Step:
 
 
 def _tensor_load(operands: Operands, rank: int) -> Step:
-    operands.need(3)
+    is_multicast = operands.modifiers.take("multicast::cluster") is not None
+    operands.need(4 if is_multicast else 3)
     target, mbarrier = operands.address(0), operands.address(2)
+    mask: Reader = operands.source(3, U16) if is_multicast else _own
     map_address, coordinates = _tensor(operands, 1, rank)
 
     def step(resident: ResidentBlocks) -> None:
-        read = _per_lane(resident, target, mbarrier, map_address, *coordinates)
+        read = _per_lane(resident, target, mbarrier, mask, map_address, *coordinates)
         for lane in resident.active().tolist():
-            start, barrier, at, *position = (int(values[lane]) for values in read)
+            start, barrier, ranks, at, *position = (int(values[lane]) for values in read)
             placed = _map_at(resident, at, rank)
             _require_aligned(start, TILE_ALIGN_BYTES)
             _note(resident, lane, placed, position, is_write=False)
-            tensor = placed.tensor
-            resident.bulk.load(lane, tensor.shared_addresses(start), tensor.content(position), barrier)
+            addresses, content = placed.tensor.shared_addresses(start), placed.tensor.content(position)
+            if is_multicast:
+                resident.bulk.multicast(lane, addresses, content, barrier, ranks)
+            else:
+                resident.bulk.load(lane, addresses, content, barrier)
 
     return step
+
+
+def _own(_resident: ResidentBlocks) -> Array:
+    return np.zeros(1, np.uint16)
 
 
 def _tensor_store(operands: Operands, rank: int) -> Step:

@@ -5,6 +5,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from tuner.ptx.decode.clusters import wait as cluster_wait
 from tuner.ptx.decode.operands import PREDICATE, U32, Operands, Reader
 from tuner.ptx.defects import Defect, Fault
 from tuner.ptx.dtypes import Bools
@@ -50,9 +51,11 @@ def trap(_operands: Operands, _labels: dict[str, int]) -> Terminator:
     return terminator
 
 
-def barrier(operands: Operands, _labels: dict[str, int]) -> Terminator:
-    """Decodes bar and barrier: sync, arrive and red."""
+def barrier(operands: Operands, labels: dict[str, int]) -> Terminator:
+    """Decodes bar and barrier: sync, arrive and red; barrier.cluster.wait."""
     modifiers = operands.modifiers
+    if "cluster" in operands.instruction.parts:
+        return cluster_wait(operands, labels)
     modifiers.take("cta")
     is_aligned = modifiers.take("aligned") is not None or operands.instruction.parts[0] == "bar"
     kind = modifiers.need(("sync", "arrive", "red"), "a kind")

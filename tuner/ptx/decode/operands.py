@@ -29,7 +29,7 @@ Writer: TypeAlias = Callable[[ResidentBlocks, Array], None]
 
 PREDICATE = TYPES["pred"]
 SPECIAL_REGISTERS = frozenset(Geometry((1, 1, 1), (1, 1, 1), (0,)).special_registers())
-U32, S32, U64 = TYPES["u32"], TYPES["s32"], TYPES["u64"]
+U16, U32, S32, U64 = TYPES["u16"], TYPES["u32"], TYPES["s32"], TYPES["u64"]
 
 
 class Operands:

@@ -92,7 +92,7 @@ class Warpgroups:
             if len(own) != WARPGROUP_LANES:
                 reason = f"found {len(own)} of its {WARPGROUP_LANES} threads here, allowed all"
                 raise Fault(Defect.DIVERGENCE, f"warpgroup of {geometry.who(int(own[0]))}: {reason}")
-            column = self._first_column + int(number) % self._of_block
+            column = self._first_column + int(number) % (self._of_block * geometry.cluster_blocks)
             found.append(self._groups.setdefault(int(number), Warpgroup(own, column)))
         return found
 

@@ -44,7 +44,7 @@ class BulkCopies:
     watch: Watch
     shared: SharedMemory
     mbarriers: MBarriers
-    store_column: int  # component of the vector clocks for the reads of stores
+    store_column: int  # component of the vector clocks for the reads of a cluster's first block's stores
     rng: np.random.Generator | None  # delays loads where there is one
     fenced: Array = field(init=False)  # clock of each lane's last proxy fence
     _loads: dict[tuple[int, int], list[BulkLoad]] = field(default_factory=dict)  # (block, mbarrier address)
@@ -64,11 +64,24 @@ class BulkCopies:
         self.fenced[lanes] = self.watch.clocks.own(lanes)
         self.watch.clocks.tick(lanes)
 
-    def load(self, lane: int, addresses: Indices, content: Array, mbarrier: int) -> None:
-        """Begins a load by a lane to shared addresses of its block."""
-        barrier = self.mbarriers.at(lane, mbarrier)
+    def multicast(self, lane: int, addresses: Indices, content: Array, mbarrier: int, mask: int) -> None:
+        """Begins a load by a lane to the same addresses of each block of its cluster that a mask names."""
+        count = self.watch.geometry.cluster_blocks
+        if not 0 < mask < 1 << count:
+            raise Fault(Defect.ILLEGAL, f"found mask {mask:#x}, allowed ranks of a cluster of {count} blocks")
+        for rank in range(count):
+            if mask >> rank & 1:
+                self.load(lane, addresses, content, mbarrier, rank)
+
+    def load(
+        self, lane: int, addresses: Indices, content: Array, mbarrier: int, rank: int | None = None
+    ) -> None:
+        """Begins a load by a lane to shared addresses of its block, or of one of its cluster."""
         block = int(self.watch.geometry.block_index[lane])
-        whole = self._in_memory(lane, addresses)
+        if rank is not None:
+            block = int(self.watch.geometry.first_of_cluster(np.array([block]))[0]) + rank
+        barrier = self.mbarriers.of_block(lane, block, mbarrier)
+        whole = self._in_memory(lane, addresses, block)
         for address in self.mbarriers.addresses_of(block):
             if (addresses >> 3 == address >> 3).any():
                 raise Fault(Defect.OUT_OF_BOUNDS, f"found a bulk copy over the mbarrier at {address}")
@@ -91,10 +104,10 @@ class BulkCopies:
 
     def store(self, lane: int, addresses: Indices, write: Callable[[Array], None]) -> None:
         """Begins a store by a lane from shared addresses of its block."""
-        whole = self._in_memory(lane, addresses)
+        whole = self._in_memory(lane, addresses, int(self.watch.geometry.block_index[lane]))
         cells = np.unique(whole // self.shared.races.cell_bytes)
         races = self.shared.races
-        clock, found = races.async_read(np.array([lane]), cells, self.store_column, self.fenced)
+        clock, found = races.async_read(np.array([lane]), cells, self._column(lane), self.fenced)
         self.shared.report_agent(found, lane)
         content = self.shared.bytes[whole].copy()
         self._open_stores.setdefault(lane, []).append(BulkStore(whole, content, clock, write))
@@ -121,14 +134,18 @@ class BulkCopies:
                 lambda: f"the source of a bulk store of {who} changed",
             )
         store.write(store.content)
-        self.watch.clocks.learn_agent(np.array([lane]), self.store_column, store.clock)
+        self.watch.clocks.learn_agent(np.array([lane]), self._column(lane), store.clock)
 
-    def _in_memory(self, lane: int, addresses: Indices) -> Indices:
-        """Returns shared addresses of a lane's block as offsets into the memory of all resident blocks."""
+    def _column(self, lane: int) -> int:
+        geometry = self.watch.geometry
+        return self.store_column + int(geometry.block_index[lane]) % geometry.cluster_blocks
+
+    def _in_memory(self, lane: int, addresses: Indices, block: int) -> Indices:
+        """Returns shared addresses of a block as offsets into the memory of all resident blocks."""
         if addresses.min() < 0 or addresses.max() >= self.shared.limit_bytes:
             reason = f"found a bulk copy at shared bytes {addresses.min()} to {addresses.max()}"
             raise self.watch.out_of_bounds(lane, f"{reason}, allowed up to {self.shared.limit_bytes}")
-        return addresses + int(self.watch.geometry.block_index[lane]) * self.shared.stride_bytes
+        return addresses + block * self.shared.stride_bytes
 
     def report_unfinished(self) -> None:
         """Reports bulk copies that no thread waited for."""

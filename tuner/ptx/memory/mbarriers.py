@@ -7,6 +7,7 @@ import numpy as np
 
 from tuner.ptx.defects import Defect, Fault
 from tuner.ptx.dtypes import Array, Bools, Indices
+from tuner.ptx.memory.cluster_memory import ClusterMemory
 from tuner.ptx.races.access_watch import Watch
 
 MBARRIERS_LIMIT = 32  # of a block, in this simulator
@@ -32,6 +33,7 @@ class MBarriers:
     """The mbarriers of resident blocks, by block and shared address."""
 
     watch: Watch
+    cluster: ClusterMemory
     has_progress: bool = False  # an arrival or a phase that waiting threads have not seen yet
     _barriers: dict[tuple[int, int], MBarrier] = field(default_factory=dict)
 
@@ -42,7 +44,7 @@ class MBarriers:
         for lane, address, count in zip(lanes.tolist(), addresses.tolist(), counts.tolist(), strict=True):
             key = (int(self.watch.geometry.block_index[lane]), address)
             known = clocks.known[lane]
-            thread = int(self.watch.geometry.thread[lane])
+            thread = int(self.watch.geometry.member[lane])
             column = self._column(key)
             made = (thread, int(known[thread]))
             self._barriers[key] = MBarrier(count, count, column, made, known.copy(), known.copy())
@@ -55,11 +57,17 @@ class MBarriers:
             raise Fault(
                 Defect.BARRIER, f"found more than {MBARRIERS_LIMIT} mbarriers, which is not simulated"
             )
-        return self.watch.geometry.block_lanes + used
+        geometry = self.watch.geometry
+        return geometry.cluster_lanes + key[0] % geometry.cluster_blocks * MBARRIERS_LIMIT + used
 
     def at(self, lane: int, address: int) -> MBarrier:
-        """Returns the mbarrier at a shared address of a lane's block. Raises Fault where there is none."""
-        barrier = self._barriers.get((int(self.watch.geometry.block_index[lane]), address))
+        """Returns the mbarrier at a shared address that a lane gives. Raises Fault where there is none."""
+        blocks, inner = self.cluster.located(np.array([lane]), np.array([address]))
+        return self.of_block(lane, int(blocks[0]), int(inner[0]))
+
+    def of_block(self, lane: int, block: int, address: int) -> MBarrier:
+        """Returns the mbarrier of a block that a lane uses. Raises Fault where there is none."""
+        barrier = self._barriers.get((block, address))
         who = self.watch.geometry.who(lane)
         if barrier is None:
             raise Fault(Defect.BARRIER, f"{who}: found no initialised mbarrier at shared address {address}")

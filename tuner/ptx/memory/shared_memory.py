@@ -3,6 +3,7 @@
 import numpy as np
 
 from tuner.ptx.dtypes import UNSIGNED, Array, Bools, Indices
+from tuner.ptx.memory.cluster_memory import ClusterMemory
 from tuner.ptx.races.access_watch import Watch
 from tuner.ptx.races.shared_races import SharedRaces
 from tuner.ptx.races.unordered import SilentStores, Unordered
@@ -16,6 +17,7 @@ class SharedMemory:
 
     def __init__(self, watch: Watch, limit_bytes: int, cell_bytes: int, async_readers: int) -> None:
         self._watch = watch
+        self.cluster = ClusterMemory(watch)
         self.limit_bytes = limit_bytes
         self.stride_bytes = -(-limit_bytes // STRIDE_BYTES) * STRIDE_BYTES
         count = self.stride_bytes * len(watch.geometry.blocks)
@@ -26,6 +28,7 @@ class SharedMemory:
     def starts(self, lanes: Indices, addresses: Indices, size_bytes: int, align_bytes: int = 0) -> Indices:
         """Returns the offsets of accesses in the array of all blocks. Raises Fault for a bad address."""
         self._watch.require_aligned(lanes, addresses, align_bytes or size_bytes)
+        blocks, addresses = self.cluster.located(lanes, addresses)
         is_out = (addresses < 0) | (addresses + size_bytes > self.limit_bytes)
         if is_out.any():
             worst = int(is_out.argmax())
@@ -34,7 +37,7 @@ class SharedMemory:
                 f"allowed up to {self.limit_bytes}"
             )
             raise self._watch.out_of_bounds(int(lanes[worst]), reason)
-        return addresses + self._watch.geometry.block_index[lanes] * self.stride_bytes
+        return addresses + blocks * self.stride_bytes
 
     def load(self, lanes: Indices, addresses: Indices, item_bytes: int, count: int) -> Array:
         """Loads ``count`` unsigned integers per lane: [lane, element]."""

@@ -16,6 +16,7 @@ from tuner.ptx.instruction import Instruction, Label, PtxKernel, Symbol
 BRANCHES = ("bra", "ret", "exit", "trap")
 WAITS = ("mbarrier.try_wait", "mbarrier.test_wait")  # retried until they succeed: alone in their basic block
 ENDS = (*BRANCHES, "bar", "barrier", *WAITS)
+NO_ENDS = ("bar.warp.", "barrier.cluster.arrive.")
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Flow:
 def is_one_of(instruction: Instruction, names: tuple[str, ...]) -> bool:
     """Tells whether an opcode begins with one of these names; bar.warp does not count as bar."""
     opcode = f"{instruction.opcode}."
-    if opcode.startswith(("bar.warp.", "barrier.cluster.")):
+    if opcode.startswith(NO_ENDS):
         return False
     return any(opcode.startswith(f"{name}.") for name in names)
 

@@ -6,7 +6,7 @@ from tuner.ptx.parse.cursor import Cursor
 from tuner.ptx.parse.declarations import LINKAGE, SPACES, parameters_of, variables_of
 
 SIZES = (".maxntid", ".reqntid", ".minnctapersm", ".maxnctapersm", ".maxnreg", ".reqnctapercluster")
-CLUSTERS = (".explicitcluster", ".maxclusterrank", ".reqnctapercluster")
+EXPLICIT = ".explicitcluster"  # the launch need not say the size
 VARIABLES = tuple(f".{space}" for space in SPACES)
 
 
@@ -82,6 +82,7 @@ def _kernel(cursor: Cursor) -> PtxKernel:
         variables=tuple(body.variables),
         max_threads=sizes.get(".maxntid"),
         required_threads=sizes.get(".reqntid"),
+        cluster=sizes.get(".reqnctapercluster"),
         line=line,
     )
 
@@ -90,14 +91,12 @@ def _directives(cursor: Cursor) -> list[tuple[str, tuple[int, ...]]]:
     """Parses the directives of a kernel. PTX ISA, "Performance-Tuning Directives"."""
     found = []
     while cursor.token.text != "{":
+        if cursor.accept(EXPLICIT):
+            continue
         if cursor.token.text not in SIZES:
-            raise cursor.wrong(
-                f"{{ or {', '.join(SIZES)}; clusters ({', '.join(CLUSTERS)}) are not simulated"
-            )
+            raise cursor.wrong(f"{{ or {', '.join(SIZES)}, {EXPLICIT}")
         directive, numbers = cursor.take().text, [cursor.integer()]
         while cursor.accept(","):
             numbers.append(cursor.integer())
-        if directive in CLUSTERS and numbers != [1] * len(numbers):
-            raise cursor.wrong("a cluster of one block before it: larger ones are not simulated")
         found.append((directive, tuple(numbers)))
     return found

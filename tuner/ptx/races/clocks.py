@@ -1,4 +1,4 @@
-"""Vector clocks (Fidge, Mattern 1988) of the threads of a block and of its asynchronous agents.
+"""Vector clocks (Fidge, Mattern 1988) of the threads of a cluster and of its asynchronous agents.
 
 An access by thread t at its clock c happens before one by thread u if u's component for t is at least c. A
 thread ticks where it releases its accesses to others: at barriers and arrivals.
@@ -13,26 +13,26 @@ PENDING = 1 << 24  # clock of a write in flight: greater than any component, its
 
 
 class Clocks:
-    """A vector clock per lane: a component per thread of its block, then per agent, such as bulk copies."""
+    """A vector clock per lane: a component per thread of its cluster, then per agent, such as bulk copies."""
 
     def __init__(self, geometry: Geometry, agents: int) -> None:
         self.geometry = geometry
-        self.columns = geometry.block_lanes + agents
+        self.columns = geometry.cluster_lanes + agents
         self.known = np.zeros((geometry.lanes, self.columns), np.int32)
-        self.known[np.arange(geometry.lanes), geometry.thread] = 1
-        self._agent_clocks = np.zeros((len(geometry.blocks), self.columns), np.int32)
+        self.known[np.arange(geometry.lanes), geometry.member] = 1
+        self._agent_clocks = np.zeros((int(geometry.cluster_index[-1]) + 1, self.columns), np.int32)
         self._least: Array | None = None
         self._most: Array | None = None
 
     def own(self, lanes: Indices) -> Array:
         """Returns the own components of lanes."""
-        return self.known[lanes, self.geometry.thread[lanes]]
+        return self.known[lanes, self.geometry.member[lanes]]
 
     def tick(self, lanes: Indices) -> None:
         """Advances the own components of the lanes' warps: later accesses happen before nothing yet."""
         warps = np.unique(lanes // WARP_LANES)
         every = (warps[:, None] * WARP_LANES + np.arange(WARP_LANES)).ravel()
-        self.known[every, self.geometry.thread[every]] += 1
+        self.known[every, self.geometry.member[every]] += 1
         self._forget()
 
     def join(self, lanes: Indices, more: Array | None = None) -> None:
@@ -51,10 +51,11 @@ class Clocks:
         self.known[lanes, column] = np.maximum(self.known[lanes, column], clock)
         self._forget()
 
-    def tick_agent(self, block: int, column: int) -> int:
-        """Advances the component of a block's agent; returns it."""
-        self._agent_clocks[block, column] += 1
-        return int(self._agent_clocks[block, column])
+    def tick_agent(self, lane: int, column: int) -> int:
+        """Advances the component of an agent of a lane's cluster; returns it."""
+        cluster = int(self.geometry.cluster_index[lane])
+        self._agent_clocks[cluster, column] += 1
+        return int(self._agent_clocks[cluster, column])
 
     def least_of_warps(self) -> Array:
         """Returns the least component of each warp's threads: [lane, warp]."""
@@ -69,8 +70,8 @@ class Clocks:
         return self._most
 
     def _by_warp(self) -> Array:
-        threads = self.known[:, : self.geometry.block_lanes]
-        return threads.reshape(len(threads), self.geometry.warps, WARP_LANES)
+        threads = self.known[:, : self.geometry.cluster_lanes]
+        return threads.reshape(len(threads), self.geometry.cluster_warps, WARP_LANES)
 
     def _forget(self) -> None:
         self._least = self._most = None

@@ -1,8 +1,9 @@
 """Race detection in global memory: between blocks, which nothing orders, and within a block by vector clocks.
 
-Each cell keeps its last write and its last read. Atomic and strong operations (PTX ISA, "Memory Consistency
-Model") do not race among themselves. Synchronisation of blocks by spinning on them is not modelled: what it
-protects is reported. Within a block a write after reads by several threads is not checked.
+The blocks of a cluster count as one block. Each cell keeps its last write and its last read. Atomic and
+strong operations (PTX ISA, "Memory Consistency Model") do not race among themselves. Synchronisation of
+blocks by spinning on them is not modelled: what it protects is reported. Within a block a write after reads
+by several threads is not checked.
 """
 
 import numpy as np
@@ -121,10 +122,10 @@ class GlobalRaces:
 
 
 def _who(clocks: Clocks, lanes: Indices) -> tuple[Indices, Indices]:
-    """Returns the blocks' numbers + 1 and the threads of lanes, as columns."""
+    """Returns the numbers + 1 of the first blocks of clusters and the members of lanes, as columns."""
     geometry = clocks.geometry
-    block = np.asarray(geometry.blocks)[geometry.block_index[lanes]] + 1
-    return block[:, None].astype(np.int32), geometry.thread[lanes][:, None].astype(np.int16)
+    block = np.asarray(geometry.blocks)[geometry.first_of_cluster(geometry.block_index[lanes])] + 1
+    return block[:, None].astype(np.int32), geometry.member[lanes][:, None].astype(np.int16)
 
 
 def _conflicts(is_other: Bools, is_own: Bools, cells: Indices, earlier: str) -> list[Unordered]:

@@ -28,7 +28,9 @@ class SharedRaces:
         cells = -(-bytes_ // cell_bytes)
         self.writer = np.full(cells, NOBODY, np.int16)  # column of the clocks
         self._written = np.zeros(cells, np.int32)
-        self._read = np.zeros((cells, self._geometry.warps), np.int32)  # clock and lane of the last read
+        self._read = np.zeros(
+            (cells, self._geometry.cluster_warps), np.int32
+        )  # clock and lane of the last read
         self._is_atomic = np.zeros(cells, bool)  # updated by atomics since the last plain access
         self._async_read = np.zeros((cells, async_readers), np.int32)
         self._first_reader = clocks.columns - async_readers  # column of the first asynchronous reader
@@ -49,8 +51,8 @@ class SharedRaces:
         return found
 
     def _note_read(self, lanes: Indices, cells: Indices, is_collective: bool) -> None:
-        warp = (self._geometry.thread[lanes] // WARP_LANES)[:, None]
-        lane = (self._geometry.thread[lanes] % WARP_LANES)[:, None]
+        warp = (self._geometry.member[lanes] // WARP_LANES)[:, None]
+        lane = (self._geometry.member[lanes] % WARP_LANES)[:, None]
         clock = self._clocks.own(lanes)[:, None] << LANE_BITS
         if is_collective:
             self._read[cells, warp] = clock | TOGETHER
@@ -66,7 +68,7 @@ class SharedRaces:
     def write(self, lanes: Indices, cells: Indices, is_pending: bool = False) -> list[Unordered]:
         """Records writes by lanes; returns those that are unordered. ``complete`` ends a pending write."""
         found = self._against_writes(lanes, cells) + self._against_reads(lanes, cells)
-        writer = self._geometry.thread[lanes][:, None].astype(np.int16)
+        writer = self._geometry.member[lanes][:, None].astype(np.int16)
         self.writer[cells] = writer
         self._written[cells] = PENDING if is_pending else self._clocks.own(lanes)[:, None]
         self._end_atomics(cells)
@@ -86,7 +88,7 @@ class SharedRaces:
         found += only(self._against_writes(lanes, cells) + self._against_reads(lanes, cells), is_first)
         self._forget_reads(cells[is_first])
         self._is_atomic[cells] = True
-        self.writer[cells] = self._geometry.thread[lanes][:, None].astype(np.int16)
+        self.writer[cells] = self._geometry.member[lanes][:, None].astype(np.int16)
         self._written[cells] = self._clocks.own(lanes)[:, None]
         self._note_read(lanes, cells, is_collective=False)
         return found
@@ -95,7 +97,7 @@ class SharedRaces:
         """Records a write by an agent for a lane; returns the agent's clock and the unordered accesses."""
         lanes, row = np.array([lane]), cells[None]
         found = self._against_writes(lanes, row) + self._against_reads(lanes, row)
-        clock = self._clocks.tick_agent(int(self._geometry.block_index[lane]), column)
+        clock = self._clocks.tick_agent(lane, column)
         self.writer[cells] = column
         self._written[cells] = clock
         self._end_atomics(cells)
@@ -115,14 +117,14 @@ class SharedRaces:
         least = self._clocks.known[lanes].min(axis=0)
         unknown = (writer != NOBODY) & (least[np.maximum(writer, 0)] < self._written[row])
         found += self._conflicts(unknown, row, "write")
-        is_thread = (writer != NOBODY) & (writer < self._geometry.block_lanes)
-        first = self._geometry.lanes_of(int(self._geometry.block_index[lanes[0]])).start
+        is_thread = (writer != NOBODY) & (writer < self._geometry.cluster_lanes)
+        first = self._geometry.lanes_of_cluster(int(self._geometry.cluster_index[lanes[0]])).start
         unfenced = (
             is_thread & ~unknown & (fenced[first + np.where(is_thread, writer, 0)] < self._written[row])
         )
         if unfenced.any():
             found.append(Unordered(Defect.MISSING_FENCE, unfenced, row, "write"))
-        clock = self._clocks.tick_agent(int(self._geometry.block_index[lanes[0]]), column)
+        clock = self._clocks.tick_agent(int(lanes[0]), column)
         self._async_read[cells, column - self._first_reader] = clock
         return clock, found
 
@@ -160,7 +162,7 @@ class SharedRaces:
 
     def _known_of_readers(self, lanes: Indices, stamps: Array) -> Array:
         """Returns the components of the last readers in the clocks of lanes: [access, cell, warp]."""
-        warps = np.arange(self._geometry.warps)
+        warps = np.arange(self._geometry.cluster_warps)
         lane = stamps & ((1 << LANE_BITS) - 1)
         column = warps * WARP_LANES + np.minimum(lane, WARP_LANES - 1)
         known: Array = self._clocks.known[lanes[:, None, None], column]

@@ -148,9 +148,18 @@ def check_sizes(kernel: PtxKernel, grid: Index3, block: Index3) -> None:
     limit = min(THREADS_LIMIT, math.prod(kernel.max_threads or (THREADS_LIMIT,)))
     if threads > limit:
         raise UsageError(f"kernel {kernel.name}: found a block of {threads} threads, allowed up to {limit}")
+    cluster = cluster_of(kernel)
+    if any(blocks % size for blocks, size in zip(grid, cluster, strict=True)):
+        raise UsageError(f"kernel {kernel.name}: found a grid of {grid}, allowed multiples of {cluster}")
     required = (*(kernel.required_threads or block), 1, 1)[:3]
     if tuple(block) != required:
         raise UsageError(f"kernel {kernel.name}: found a block of {block}, allowed {required}")
+
+
+def cluster_of(kernel: PtxKernel) -> Index3:
+    """Returns the blocks of a kernel's clusters along x, y and z."""
+    x, y, z = (*(kernel.cluster or ()), 1, 1, 1)[:3]
+    return x, y, z
 
 
 def block_numbers(grid: Index3, blocks: tuple[Index3, ...] | None) -> tuple[int, ...]:

@@ -19,6 +19,7 @@ from tuner.ptx.races.bank_conflicts import ConflictCounter
 from tuner.ptx.races.clocks import Clocks
 from tuner.ptx.races.hazards import HazardLog
 from tuner.ptx.state.arguments import Placement
+from tuner.ptx.state.cluster_barriers import ClusterBarriers
 from tuner.ptx.state.resident_blocks import ResidentBlocks
 
 IDLE = Instruction("begin", (), None, 0, "begin")
@@ -39,22 +40,24 @@ class LaunchState:
     def resident_blocks(self, geometry: Geometry, rng: np.random.Generator | None) -> ResidentBlocks:
         """Returns thread blocks before their first instruction.
 
-        Components of their vector clocks: threads, mbarriers, reads of each warpgroup, reads of bulk stores.
+        Components of a cluster's vector clocks: threads, mbarriers, reads of each warpgroup, reads of each
+        block's bulk stores.
         """
         is_async = uses_async(self.layout.kernel)
-        warpgroups = -(-geometry.block_lanes // WARPGROUP_LANES)
-        readers = warpgroups + 1 if is_async else 0
-        clocks = Clocks(geometry, MBARRIERS_LIMIT + readers if is_async else 0)
+        warpgroups, blocks = -(-geometry.block_lanes // WARPGROUP_LANES), geometry.cluster_blocks
+        readers = (warpgroups + 1) * blocks if is_async else 0
+        clocks = Clocks(geometry, MBARRIERS_LIMIT * blocks + readers if is_async else 0)
         watch = Watch(clocks, self.log, self.conflicts, IDLE)
         shared = SharedMemory(watch, self.shared_bytes, self.layout.cell_bytes, readers)
-        global_, mbarriers = self.placement.global_, MBarriers(watch)
+        global_, mbarriers = self.placement.global_, MBarriers(watch, shared.cluster)
         return ResidentBlocks(
             geometry=geometry,
             watch=watch,
             spaces=Spaces(watch, global_, shared, self.layout.local_bytes, self.placement.parameters),
             copies=Copies(watch, global_, shared),
             mbarriers=mbarriers,
-            bulk=BulkCopies(watch, shared, mbarriers, clocks.columns - 1, rng),
+            cluster_barriers=ClusterBarriers(watch),
+            bulk=BulkCopies(watch, shared, mbarriers, clocks.columns - blocks, rng),
             warpgroups=Warpgroups(watch, shared, clocks.columns - readers),
             tensor_maps=self.placement.tensor_maps,
             special=geometry.special_registers(),

@@ -15,6 +15,7 @@ from tuner.ptx.memory.mbarriers import MBarriers
 from tuner.ptx.memory.state_spaces import Spaces
 from tuner.ptx.memory.tensor_map import PlacedMap
 from tuner.ptx.races.access_watch import Watch
+from tuner.ptx.state.cluster_barriers import ClusterBarriers
 
 # What a register holds before its first write: as a float of any size, NaN.
 UNWRITTEN = 0xFFFF_FFFF_FFFF_FFFF
@@ -29,6 +30,7 @@ class ResidentBlocks:
     spaces: Spaces
     copies: Copies
     mbarriers: MBarriers
+    cluster_barriers: ClusterBarriers
     bulk: BulkCopies
     warpgroups: Warpgroups
     tensor_maps: dict[int, PlacedMap]  # by generic address
@@ -86,6 +88,7 @@ class ResidentBlocks:
         """Reports asynchronous operations that no thread waited for."""
         self.copies.report_unfinished()
         self.bulk.report_unfinished()
+        self.spaces.shared.cluster.report_ended()
         self.warpgroups.report_unfinished(self.watch)
 
     def full(self, values: Array) -> Array:

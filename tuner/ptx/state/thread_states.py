@@ -9,7 +9,8 @@ from tuner.ptx.dtypes import Array, Bools, Indices
 from tuner.ptx.geometry import WARP_LANES
 from tuner.ptx.state.resident_blocks import ResidentBlocks
 
-RUNS, AT_BARRIER, AT_MEMORY_BARRIER, ENDED = range(4)
+RUNS, AT_BARRIER, AT_MEMORY_BARRIER, AT_CLUSTER_BARRIER, ENDED = range(5)
+PLACES = {AT_MEMORY_BARRIER: "an mbarrier", AT_CLUSTER_BARRIER: "the cluster's barrier"}
 BARRIERS_LIMIT = 16  # named barriers of a block
 
 
@@ -60,6 +61,11 @@ class Threads:
         self.barrier[lanes] = barriers
         self.expected[lanes] = expected
 
+    def wait_for_cluster(self, lanes: Bools) -> None:
+        """Makes threads wait at the barrier of their cluster: barrier.cluster.wait."""
+        self.resident.cluster_barriers.begin_wait(np.flatnonzero(lanes))
+        self.status[lanes] = AT_CLUSTER_BARRIER
+
     def require_whole_warps(self, lanes: Bools) -> None:
         """Raises Fault where only a part of a warp is at an .aligned barrier."""
         here = lanes.reshape(-1, WARP_LANES)
@@ -98,6 +104,10 @@ class Threads:
 
     def release(self) -> None:
         """Releases the threads at complete barriers."""
+        at_cluster = self.status == AT_CLUSTER_BARRIER
+        if at_cluster.any():
+            ended = self.status == ENDED
+            self.status[self.resident.cluster_barriers.released(at_cluster, ended)] = RUNS
         waiting = self.status == AT_BARRIER
         if not waiting.any():
             return
@@ -136,10 +146,10 @@ class Threads:
 
     def stuck(self) -> str:
         """Describes where the threads of a deadlock wait."""
-        lanes = np.flatnonzero((self.status == AT_BARRIER) | (self.status == AT_MEMORY_BARRIER))
+        lanes = np.flatnonzero((self.status != RUNS) & (self.status != ENDED))
         words = []
         for lane in lanes[:: max(len(lanes) // 4, 1)]:
-            at = f"barrier {self.barrier[lane]}" if self.status[lane] == AT_BARRIER else "an mbarrier"
+            at = PLACES.get(int(self.status[lane]), f"barrier {self.barrier[lane]}")
             words.append(f"{self.resident.geometry.who(int(lane))} waits at {at}")
         return f"{len(lanes)} threads wait for ever: {'; '.join(words)}"
 
