@@ -115,7 +115,7 @@ class FakeTarget(AbstractTarget):
         return Compiler("fake 1.0", (), "0" * 64)
 
     def compile(self, problem: Problem, script: Script) -> Artifact:
-        knobs = json.loads(script.text)
+        knobs = json.loads(script.text.partition("\n")[0])  # ops may follow
         _maybe_misbehave("compile", knobs)
         knobs.pop("comment", None)
         code = json.dumps(knobs, sort_keys=True)

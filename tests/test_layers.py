@@ -181,7 +181,7 @@ NARROWER: Table = {
     "bundle/results": ("core",),
     "bundle/static_ranking": ("core",),
     "bundle/measure": ("core", "payload", "runtime/cuda", "targets/gpu", "tuning", "version", "workers"),
-    "cli/output": ("core", "analysis", "programs", "tuning"),
+    "cli/output": ("core", "analysis", "scripts/portability", "programs", "tuning"),
     "mlir/ops": (),
     "mlir/rewrite": ("core",),
     "mlir/effects": ("core",),

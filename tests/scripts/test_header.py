@@ -11,7 +11,6 @@ from tuner.core.target_name import TargetName
 from tuner.scripts.header import (
     MARK,
     ScriptProvenance,
-    own_ops,
     read_provenance,
     script_with_header,
     without_header,
@@ -68,12 +67,6 @@ def test_a_script_with_own_ops_names_them_and_tuner_apply() -> None:
     text = exported(ops=("tuner.prefetch",))
     assert "own transform ops (tuner.prefetch): run with tuner apply best.mlir best.source.mlir" in text
     assert "mlir-opt" not in text
-
-
-def test_own_ops_are_found_in_code_and_not_in_comments() -> None:
-    script = '// "tuner.a"(%x)\n"tuner.prefetch"(%x) : (!a) -> ()\n %y = "tuner.dot"(%x)\n"transform.b"(%x)\n'
-    assert own_ops(script, "tuner.") == ("tuner.dot", "tuner.prefetch")
-    assert own_ops(SCRIPT, "tuner.") == ()
 
 
 def test_provenance_reads_back() -> None:

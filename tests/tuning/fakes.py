@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.fakes import FakeTarget, UntimedTarget, bind
+from tests.fakes import FakeTarget, UntimedTarget, bind, script_of
 from tuner.core.bench import AbstractBench
 from tuner.core.candidate import Candidate, Value
 from tuner.core.errors import TunerError
@@ -157,6 +157,13 @@ def no_baseline_wanted(problem: Problem, threads: int, seed: int) -> Baseline:
 def failing_bind(chosen: Candidate) -> Script:
     """Makes every candidate fail when it is verified."""
     return bind(Candidate.of(chosen.strategy, dict(chosen.choices) | {"deed": "wrong", "at": "verify"}))
+
+
+def bind_with_own_op(chosen: Candidate) -> Script:
+    """Lets the script of x = 7, the fastest, call an op that stock mlir-opt does not have."""
+    plain = bind(chosen)
+    is_fastest = dict(chosen.choices)["x"] == 7
+    return script_of(f'{plain.text}\n"tuner.fast"(%x) : (!any) -> ()') if is_fastest else plain
 
 
 ALL_FAIL: Bind = failing_bind

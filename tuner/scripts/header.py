@@ -1,7 +1,6 @@
 """A trial -> a transform script whose first lines tell people and ``tuner check`` its origin."""
 
 import json
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -40,12 +39,6 @@ class ScriptProvenance:
     def gflop_per_s(self) -> float | None:
         """Returns the speed in 1e9 flop per second; None for what was not timed."""
         return None if self.median_s is None else self.problem.flop / self.median_s / 1e9
-
-
-def own_ops(script: str, prefix: str) -> tuple[str, ...]:
-    """Returns the ops named ``prefix``... that a script calls in generic syntax; comments do not count."""
-    code = "\n".join(line for line in script.splitlines() if not line.lstrip().startswith("//"))
-    return tuple(sorted(set(re.findall(rf'"({re.escape(prefix)}[\w.]+)"\s*\(', code))))
 
 
 def script_with_header(

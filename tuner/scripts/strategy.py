@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from tuner.mlir.schedule.schedule import Schedule
 
 TEMPLATE_SUFFIX = ".mlir.j2"
-OWN_DIALECT = "tuner."  # prefix of this project's transform ops, which stock mlir-opt does not know
 SCRIPT_LIMIT = 4 * 2**20  # characters of a bound script; a template that writes more is broken
 
 

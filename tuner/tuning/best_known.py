@@ -28,17 +28,23 @@ def best_answer(
     Raises UsageError when nothing was measured.
     """
     query = TrialQuery.of(problem, target=target, machine=machine, threads=threads, status="measured")
+    answer = fastest_answer(store, tuple(filter(is_measured_there, store.trials(query))))
+    if answer is None:
+        raise UsageError(_nothing_known(store, problem, query))
+    return answer
+
+
+def fastest_answer(store: "Store", trials: tuple[StoredTrial, ...]) -> Answer | None:
+    """Returns the fastest of the answers that runs give with these trials, reliable ones first."""
     by_run: dict[int, list[StoredTrial]] = {}
-    for trial in filter(is_measured_there, store.trials(query)):
+    for trial in trials:
         by_run.setdefault(trial.run, []).append(trial)
     runs = {run: store.run(run) for run in by_run}
-    answers = [answer_of(tuple(trials), runs[run].noise) for run, trials in by_run.items()]
-    known = [answer for answer in answers if answer is not None]
-    if not known:
-        raise UsageError(_nothing_known(store, problem, query))
+    answers = (answer_of(tuple(tried), runs[run].noise) for run, tried in by_run.items())
     return min(
-        known,
+        (answer for answer in answers if answer is not None),
         key=lambda answer: (bool(runs[answer.best.run].unreliable), answer.measurement.median_s),
+        default=None,
     )
 
 

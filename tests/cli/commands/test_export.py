@@ -97,6 +97,41 @@ def test_what_cannot_be_exported_is_one_line(tuned: Tuner, words: tuple[str, ...
     assert done.err.count("\n") == 1
 
 
+@pytest.fixture
+def own(tuner: Tuner) -> Tuner:
+    """Gives a database whose fastest script calls an op of our own."""
+    tuner.composition = fakes.composition(bind=lambda _settings, _machine: fakes.bind_with_own_op)
+    done = tuner("tune", "matmul", "8x8x8", "--sampler", "exhaustive", "--trials", "20")
+    assert "portable  no: its script calls tuner.fast; the best one without:\n" in done.out
+    return tuner
+
+
+def test_the_best_for_stock_mlir_opt_is_exported_with_its_slowdown(own: Tuner) -> None:
+    winner, stock = own("export", "matmul", "8x8x8"), own("export", "matmul", "8x8x8", "--stock")
+    assert "tuner.fast" in winner.out
+    assert "tuner.fast" not in stock.out
+    assert "// apply     mlir-opt " in stock.out
+    trial = read_provenance(stock.out, "stdout").trial
+    (line,) = stock.err.splitlines()
+    assert line.startswith(
+        f"tuner: trial {trial}, the best that stock mlir-opt runs, takes +100.0% time against"
+    )
+    assert own("export", "--trial", str(best(own)), "--stock").out == stock.out
+
+
+def test_the_command_that_tune_prints_for_stock_mlir_opt_runs(own: Tuner, tmp_path: Path) -> None:
+    (words,) = re.findall(r"tuner (export --trial \d+ --stock -o) stock\.mlir", own("show", "run:1").out)
+    assert own(*words.split(), str(tmp_path / "stock.mlir")).code == 0
+    assert "tuner.fast" not in (tmp_path / "stock.mlir").read_text()
+
+
+def test_a_portable_winner_is_told_to_be_one(tuned: Tuner) -> None:
+    assert "portable  yes: stock mlir-opt runs its script" in tuned("show", "run:1").out
+    done = tuned("export", "matmul", "8x8x8", "--stock")
+    assert done.err == f"tuner: trial {best(tuned)}: stock mlir-opt runs its script as it is\n"
+    assert done.out == tuned("export", "matmul", "8x8x8").out
+
+
 def test_a_failed_trial_has_no_time_to_export(tuner: Tuner) -> None:
     tuner.composition = fakes.composition(bind=lambda _settings, _machine: fakes.failing_bind)
     tuner("tune", "matmul", "8x8x8", "--trials", "1")

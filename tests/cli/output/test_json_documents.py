@@ -42,7 +42,7 @@ def test_tune_has_the_keys_of_the_contract() -> None:
     assert document["counts"] == {"proposed": 5, "measured": 3, "verified": 1, "failed": 1, "reused": 2}
     assert document["best"].keys() == {
         *("trial", "strategy", "knobs", "median_s", "interval_s", "gflop_per_s", "baseline"),
-        *("cold_median_s", "conditions", "vendor", "unreliable"),
+        *("cold_median_s", "conditions", "vendor", "unreliable", "own_ops"),
     }
     assert document["best"]["vendor"] == document["best"]["baseline"]  # its earlier name
     assert document["best"]["baseline"].keys() >= {"name", "median_s", "ratio"}
@@ -67,6 +67,12 @@ def test_tune_tells_the_numbers() -> None:
     assert document["best"]["interval_s"] == [pytest.approx(0.99e-3), pytest.approx(1.01e-3)]
     assert document["best"]["baseline"]["ratio"] == pytest.approx(2.0)  # twice as fast as the baseline
     assert document["seconds"] == 12.5
+
+
+def test_tune_tells_which_own_ops_the_best_script_calls() -> None:
+    own = trial(7, measurement(1e-3, 0.02), script='"tuner.dot"(%x)\n')
+    assert tune_document(run(), COUNTS, answer_of((own,), 0.01), 1.0)["best"]["own_ops"] == ["tuner.dot"]
+    assert tuned()["best"]["own_ops"] == []
 
 
 def test_tune_without_a_working_candidate_has_a_null_best() -> None:

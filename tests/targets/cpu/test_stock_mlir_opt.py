@@ -19,8 +19,7 @@ from tuner.mlir.bindings import ir
 from tuner.mlir.cpu import lowering
 from tuner.payload.cpu import panels_in, payload_mlir
 from tuner.runtime.cpu.describe_host import describe_machine
-from tuner.scripts.header import own_ops
-from tuner.scripts.strategy import OWN_DIALECT
+from tuner.scripts.portability import own_ops
 from tuner.targets.cpu.target import CpuTarget
 
 MLIR_OPT = shutil.which("mlir-opt-22")  # Debian: mlir-22-tools
@@ -39,7 +38,7 @@ def stock_point(points: CpuPoints, kind: KernelKind) -> tuple[CpuPoint, Script]:
     for _ in range(TRIES):
         point = points.draw(kind, rng)
         script = points.bind(point)
-        if not own_ops(script.text, OWN_DIALECT):
+        if not own_ops(script.text):
             return point, script
     raise LookupError(f"{kind}: every point calls an op of our own")
 
@@ -87,6 +86,6 @@ def test_mlir_opt_does_not_know_this_projects_ops(tmp_path: Path) -> None:
     """So the header of such a script must say how to run it."""
     point = ANYWHERE.draw(KernelKind("matmul_cpu_bf16", "bf16", "nn", "none", 1), np.random.default_rng(0))
     script = ANYWHERE.bind(point)
-    assert own_ops(script.text, OWN_DIALECT) == ("tuner.bf16_dot",)
+    assert own_ops(script.text) == ("tuner.bf16_dot",)
     with pytest.raises(AssertionError, match=r"tuner\.bf16_dot"):
         run_mlir_opt(point, script, tmp_path)

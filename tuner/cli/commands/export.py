@@ -38,6 +38,12 @@ DATA_FORMATS = ("json", "t4")  # that tell of a trial; the others are made of it
 @click.option("--machine", help="Only results of this class of machine. Default: this one.")
 @click.option("--threads", type=int, help="Only results with so many threads.")
 @click.option(
+    "--stock",
+    "is_stock",
+    is_flag=True,
+    help="The best script that stock mlir-opt runs, and how much slower it is by the stored times.",
+)
+@click.option(
     "--format",
     "form",
     type=click.Choice(FORMATS),
@@ -62,12 +68,13 @@ def export(
     target: str | None,
     machine: str | None,
     threads: int | None,
+    is_stock: bool,
     form: str | None,
     output: Path | None,
     database: str | None,
     as_json: bool,
 ) -> None:
-    """Writes the best schedule of a shape, or any trial's.
+    """Writes the best schedule of a shape, or any trial's, or what stands in for it in stock mlir-opt.
 
     A script written to FILE gets its payload beside it, FILE with .source before the suffix. With --json the
     format's text is a field of a document; with --json and FILE the document names the files written.
@@ -89,7 +96,19 @@ def export(
                 stored = best_answer(store, problem, machine, target, threads).best
         else:
             raise UsageError("export: found neither a shape nor --trial ID, allowed one of both")
+        if is_stock:
+            stored = _portable(store, stored)
         _write(composition, store, stored, form or ("json" if as_json else "script"), output, as_json)
+
+
+def _portable(store: "Store", winner: "StoredTrial") -> "StoredTrial":
+    """Returns what takes the winner's place in stock mlir-opt, and says what that costs."""
+    from tuner.cli.output.result import stock_words
+    from tuner.tuning.best_stock import best_stock
+
+    found = best_stock(store, winner)
+    print(f"tuner: {stock_words(found)}", file=sys.stderr)
+    return found.trial
 
 
 def _write(
@@ -156,11 +175,11 @@ def _source_file(script_file: Path) -> Path:
 
 
 def _script(provenance: "ScriptProvenance", script: str, output: Path | None) -> str:
-    from tuner.scripts.header import own_ops, script_with_header
-    from tuner.scripts.strategy import OWN_DIALECT
+    from tuner.scripts.header import script_with_header
+    from tuner.scripts.portability import own_ops
 
     file = Path("best.mlir") if output is None else output
-    ops = own_ops(script, OWN_DIALECT)
+    ops = own_ops(script)
     return script_with_header(script, provenance, ops, file.name, _source_file(file).name)
 
 

@@ -14,6 +14,7 @@ from tuner.core.problem import Problem
 from tuner.core.record import Measurement
 from tuner.core.runs import Counts, DatabaseInfo, FirstPoint, Run, StoredTrial, record_of
 from tuner.core.timing_round import StoredRound
+from tuner.scripts.portability import own_ops
 
 Document = dict[str, Any]
 CSV_COLUMNS = (
@@ -259,6 +260,7 @@ def _best_document(answer: Answer, run: Run) -> Document:
         "unreliable": run.unreliable or None,
         "baseline": baseline,
         "vendor": baseline,  # its earlier name, for one release more
+        "own_ops": list(own_ops(answer.best.script_text)),  # none: stock mlir-opt runs the script
     }
 
 

@@ -15,9 +15,11 @@ from tuner.cli.output.formatting import (
 from tuner.cli.output.gpu_conditions import gpu_lines
 from tuner.cli.output.json_documents import gflop_per_s
 from tuner.core.machine import Roofline
-from tuner.core.runs import Counts, Run, record_of
+from tuner.core.runs import Counts, Run, StoredTrial, record_of
+from tuner.scripts.portability import own_ops
 
 if TYPE_CHECKING:
+    from tuner.tuning.best_stock import BestStock
     from tuner.tuning.tuned_run import TunedRun
 
 TIED_SHOWN = 8  # trials
@@ -38,7 +40,7 @@ def result_lines(tuned: "TunedRun", answer: Answer, database_words: str = "") ->
     lines += gpu_lines(measurement)
     if run.roofline is not None:
         lines.append(f"roofline  {roofline_words(run, run.roofline, measurement.median_s)}")
-    lines += unreliable_lines(run) + tied_lines(answer, run)
+    lines += unreliable_lines(run) + tied_lines(answer, run) + portable_lines(answer.best, database_words)
     lines.append(f"trials    {counts_words(tuned.counts)} in {tuned.seconds:.0f} s{idle_words(run)}")
     lines.append(f"next      {_next_words(run, answer.best.id)}{database_words}")
     return lines
@@ -60,6 +62,31 @@ def tied_lines(answer: Answer, run: Run) -> list[str]:
         return [f"unclear   this round of timing cannot separate it from {', '.join(words)}{more}{again}"]
     why = "not shown to differ by more than noise; the simplest script is taken"
     return [f"tied      with {', '.join(words)}{more}: {why}"]
+
+
+def portable_lines(best: StoredTrial, database_words: str = "") -> list[str]:
+    """Returns whether stock mlir-opt runs the best script, and what to type where it does not."""
+    if not best.script_text:  # a replay
+        return []
+    ops = own_ops(best.script_text)
+    if not ops:
+        return ["portable  yes: stock mlir-opt runs its script"]
+    lines = [f"portable  no: its script calls {', '.join(ops)}; the best one without:"]
+    return [*lines, f"          tuner export --trial {best.id} --stock -o stock.mlir{database_words}"]
+
+
+def stock_words(found: "BestStock") -> str:
+    """Returns which script stock mlir-opt runs, and how much slower than the winner's it is."""
+    if found.trial.id == found.winner.id:
+        return f"trial {found.trial.id}: stock mlir-opt runs its script as it is"
+    low, high = found.slowdown.interval
+    how = (
+        f"95 % interval {low:+.1%} .. {high:+.1%}"
+        if found.is_of_one_round
+        else "of different rounds: a rough comparison"
+    )
+    longer = f"takes {found.slowdown.median:+.1%} time against trial {found.winner.id} ({how})"
+    return f"trial {found.trial.id}, the best that stock mlir-opt runs, {longer}"
 
 
 def unreliable_lines(run: Run) -> list[str]:

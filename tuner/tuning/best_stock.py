@@ -1,0 +1,61 @@
+"""Finds the best script that stock ``mlir-opt`` runs, and what it costs against a given trial's."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tuner.analysis.answer import Answer, timed
+from tuner.analysis.slowdown import Slowdown, slowdown
+from tuner.core.errors import UsageError
+from tuner.core.runs import StoredTrial, TrialQuery, record_of
+from tuner.scripts.portability import own_ops
+from tuner.tuning.best_known import fastest_answer, is_measured_there
+
+if TYPE_CHECKING:
+    from tuner.db.store import Store
+
+
+@dataclass(frozen=True)
+class BestStock:
+    """The best of the scripts without the project's own ops, by stored times."""
+
+    trial: StoredTrial
+    winner: StoredTrial  # that it stands in for; the same trial where that is portable itself
+    slowdown: Slowdown  # of the trial against the winner
+
+    @property
+    def is_of_one_round(self) -> bool:
+        """Tells whether both were timed in turns, so that their times compare."""
+        is_final = self.trial.final is not None and self.winner.final is not None
+        return self.trial.id == self.winner.id or (is_final and self.trial.run == self.winner.run)
+
+
+def best_stock(store: "Store", winner: StoredTrial) -> BestStock:
+    """Returns what takes the place of a trial: of the same problem, machine, target and threads.
+
+    Raises UsageError where no such script was timed, or the trial itself was not.
+    """
+    if winner.best_s is None or not is_measured_there(winner):
+        raise UsageError(f"--stock: trial {winner.id} was not timed, allowed a measured trial")
+    trial = winner if not own_ops(winner.script_text) else _answer(store, winner).best
+    return BestStock(trial, winner, slowdown(timed(trial), timed(winner)))
+
+
+def _answer(store: "Store", winner: StoredTrial) -> Answer:
+    record = record_of(winner)
+    query = TrialQuery.of(
+        record.problem,
+        target=record.target.text,
+        machine=winner.machine.name,
+        threads=winner.threads,
+        status="measured",
+    )
+    trials = tuple(filter(is_measured_there, store.trials(query)))
+    portable = tuple(trial for trial in trials if not own_ops(trial.script_text))
+    answer = fastest_answer(store, portable)
+    if answer is None:
+        ops = ", ".join(sorted({op for trial in trials for op in own_ops(trial.script_text)}))
+        raise UsageError(
+            f"--stock: {record.problem.key}: found {len(trials)} timed scripts that all call ops of our own "
+            f"({ops}), allowed once more trials, or another --strategy, have timed one without"
+        )
+    return answer
