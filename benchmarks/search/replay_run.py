@@ -20,9 +20,11 @@ class ReplayedSearch:
     ask_s: float  # all of them
 
 
-def replay(space: ReplaySpace, sampler: str, seed: int, evaluations: int) -> ReplayedSearch:
-    """Searches with one of our samplers. A failure is an evaluation too."""
-    method = make_sampler(sampler, space.feasible, seed)
+def replay(
+    space: ReplaySpace, sampler: str, seed: int, evaluations: int, first: tuple[int, ...] = ()
+) -> ReplayedSearch:
+    """Searches with one of our samplers, from the rows ``first`` on. A failure is an evaluation too."""
+    method = make_sampler(sampler, space.feasible, seed, first)
     best, found = np.inf, []
     spent_s = 0.0
     for number in range(min(evaluations, space.feasible.rows)):

@@ -9,6 +9,7 @@ CLBlast's GEMM of github.com/AutoTuningAssociation/benchmark_hub: its knobs are 
 
 import argparse
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,30 +17,38 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.results_file import add_report_options, emit, report
-from tuner.core.chips import WARP_THREADS, chip_of
+from benchmarks.search.replay_run import replay
+from benchmarks.search.replay_space import ReplaySpace
+from tuner.core.chips import MAX_REGISTERS_PER_THREAD, WARP_THREADS, Chip, chip_of
 from tuner.core.problem import Matmul
 from tuner.cost_model import gpu as gpu_cost
-from tuner.cost_model.gpu import GpuTiles
+from tuner.cost_model.gpu import LATENCY, GpuTiles
+from tuner.cost_model.memory_path import access_cycles, by_kind
 from tuner.cost_model.row_cost import Counts, KnobColumns, model_of
 from tuner.cost_model.seed_rows import SEEDS, seed_rows
 from tuner.recorded.reading import read_recorded
 from tuner.recorded.space import RecordedSpace
 
 HUB_PROBLEM = Matmul(4096, 4096, 4096)
-ADDRESS_REGISTERS = 40
+TURING = Chip("sm_75", "", 65 << 10, max_threads=1024, max_blocks=16, max_barriers=16 * 16)  # Titan RTX
+ADDRESS_REGISTERS, FEW_REGISTERS = 32, 16  # beside sums and what is multiplied: usually, and at least
+SPILL_CYCLES = 8.0  # of a register that is stored and loaded again, once for each tile
+INSTRUCTIONS_OF_A_LOAD = 1.3  # with its addresses
+LOAD_WAIT = 24.0  # cycles for shared memory
 DRAWS = 2000
+SEARCH, EVALUATIONS = "tpe", 200
 
 
 def main() -> None:
     """Runs the benchmark."""
     words = _arguments()
     rows = [_recorded(file) for file in words.files]
-    rows += [_hub(Path(file), chip, int(count)) for file, chip, count in words.hub]
+    rows += [_hub(Path(file), chip, int(count), words.searches) for file, chip, count in words.hub]
     for row in rows:
         print(
             f"{row['file']}: best of {row['seeds']} seeds {row['best_of_seeds']:.1%} of the optimum "
             f"(at random {row['best_at_random']:.1%}), their median rank {row['median_rank']:.0%} "
-            f"from the top, rank correlation {row['rank_correlation']:.2f}",
+            f"from the top, rank correlation {row['rank_correlation']:.2f} {row.get('searches', '')}",
             file=sys.stderr,
         )
     settings = {"seeds_per_strategy": SEEDS, "draws": DRAWS}
@@ -59,40 +68,106 @@ def _recorded(file: Path) -> dict[str, Any]:
     return _row(file, space, np.array(seeds, int), np.concatenate(costs))
 
 
-def _hub(file: Path, chip: str, multiprocessors: int) -> dict[str, Any]:
+def _hub(file: Path, chip: str, multiprocessors: int, searches: int) -> dict[str, Any]:
     """Ranks all points by the model; the seeds are the first of different MWG x NWG, as ours are."""
     space = read_recorded(file)
     columns = KnobColumns(space.feasible.spaces[0], space.feasible.index[0])
-    costs = gpu_cost.cycles(_clblast(columns), HUB_PROBLEM, chip_of(chip), multiprocessors)
+    costs = hub_costs(columns, chip, multiprocessors)
     shapes: dict[tuple[float, float], int] = {}
     block_m, block_n = columns.numbers("MWG"), columns.numbers("NWG")
     for row in np.argsort(costs, kind="stable"):
         shapes.setdefault((block_m[row], block_n[row]), int(row))
-    return _row(file, space, np.array(list(shapes.values())[:SEEDS]), costs)
+    seeds = list(shapes.values())[:SEEDS]
+    return _row(file, space, np.array(seeds), costs) | _searched(file, seeds, searches)
 
 
-def _clblast(columns: KnobColumns) -> GpuTiles:
+def _searched(file: Path, seeds: list[int], searches: int) -> dict[str, Any]:
+    """Returns P of searches begun with the seeds, and of searches from nothing."""
+    space = ReplaySpace.read(file)
+    found = {}
+    for name, first in (("begun_with_seeds", tuple(seeds)), ("from_nothing", ())):
+        done = [replay(space, SEARCH, seed, EVALUATIONS, first) for seed in range(searches)]
+        scores = [space.score(one.found_s) for one in done]
+        if scores:
+            error = float(np.std(scores, ddof=min(1, len(scores) - 1)) / len(scores) ** 0.5)
+            found[name] = {"p": float(np.mean(scores)), "p_standard_error": error}
+    return {"searches": found}
+
+
+def hub_costs(columns: KnobColumns, chip: str, multiprocessors: int) -> Counts:
+    """Returns the model's cycles of CLBlast's points."""
+    limits = TURING if chip == TURING.name else chip_of(chip)
+    return gpu_cost.cycles(_clblast(columns, limits.capability), HUB_PROBLEM, limits, multiprocessors)
+
+
+def _clblast(columns: KnobColumns, capability: int) -> GpuTiles:
     """Returns what CLBlast's knobs mean: https://github.com/CNugteren/CLBlast, xgemm_part1.opencl."""
     block_m, block_n, block_k = (columns.numbers(name) for name in ("MWG", "NWG", "KWG"))
-    threads_m, threads_n = columns.numbers("MDIMC"), columns.numbers("NDIMC")
-    threads = threads_m * threads_n
-    rows, across = block_m / threads_m, block_n / threads_n
-    warp_m = np.minimum(threads_m, WARP_THREADS)
-    of_warp = warp_m * rows + WARP_THREADS / warp_m * across
-    shared = columns.numbers("SA") * block_m + columns.numbers("SB") * block_n
-    loads = rows / columns.numbers("VWM") + across / columns.numbers("VWN")
+    threads = columns.numbers("MDIMC") * columns.numbers("NDIMC")
+    rows, across = block_m / columns.numbers("MDIMC"), block_n / columns.numbers("NDIMC")
+    a, b = (_clblast_tile(columns, letter, capability) for letter in "AB")
+    is_shared = {letter: columns.numbers(f"S{letter}") for letter in "AB"}
+    spilled = np.maximum(rows * across + rows + across + FEW_REGISTERS - MAX_REGISTERS_PER_THREAD, 0)
     return GpuTiles(
         block_m=block_m,
         block_n=block_n,
-        block_k=np.where(shared > 0, block_k, columns.numbers("KWI")),  # what is read before it is used
+        block_k=block_k,
         threads=threads,
-        registers=rows * across + rows + across + ADDRESS_REGISTERS,
-        shared_bytes=4 * block_k * shared,
-        instructions=threads * (rows * across + loads),
-        read_bytes=4 * threads / WARP_THREADS * of_warp,
+        registers=np.minimum(
+            rows * across + 2 * (rows + across) + ADDRESS_REGISTERS, MAX_REGISTERS_PER_THREAD
+        ),
+        shared_bytes=4 * block_k * (is_shared["A"] * block_m + is_shared["B"] * block_n),
+        issued=rows * across + INSTRUCTIONS_OF_A_LOAD * (a[0] + b[0]),
+        memory=a[1] + b[1] + SPILL_CYCLES * spilled / block_k,
+        waits=LOAD_WAIT + np.where(is_shared["A"] * is_shared["B"] > 0, 0.0, LATENCY / 2),
         depth=np.zeros(len(threads)),
         splits=np.ones(len(threads)),
     )
+
+
+def _clblast_tile(columns: KnobColumns, letter: str, capability: int) -> tuple[Counts, Counts]:
+    """Returns the accesses of a warp to a tile in one step of K, and their cycles.
+
+    Threads of one row share what they read of A, threads of one column what they read of B.
+    """
+    dim, across, block, vector = (("MDIMC", "MDIMA", "MWG", "VWM"), ("NDIMC", "NDIMB", "NWG", "VWN"))[
+        letter == "B"
+    ]
+    names = ("MDIMC", dim, across, block, "KWG", vector, f"S{letter}")
+    knobs = [columns.numbers(name) for name in names] + [columns.numbers("MDIMC") * columns.numbers("NDIMC")]
+    pattern = partial(_clblast_accesses, is_b=letter == "B", capability=capability)
+    return tuple(by_kind(knobs, lambda *kind, place=place: pattern(*kind)[place]) for place in (0, 1))  # type: ignore[return-value]
+
+
+def _clblast_accesses(
+    wide: int,
+    own_threads: int,
+    across: int,
+    block: int,
+    block_k: int,
+    vector: int,
+    shared: int,
+    threads: int,
+    *,
+    is_b: bool,
+    capability: int,
+) -> tuple[float, float]:
+    lanes = np.minimum(np.arange(WARP_THREADS), threads - 1)
+    place = lanes // wide if is_b else lanes % wide
+    work, vector = block // own_threads, min(vector, 4)
+    width = min(vector, work)
+    reads = work / width
+    kind = "load_shared" if shared else "load_global"
+    cycles = reads * access_cycles(kind, place * work, width, capability)
+    if not shared:
+        return reads, cycles
+    per_m, per_k = block // across, block_k // max(threads // across, 1)
+    width = min(vector, per_m)
+    copies = per_k * per_m / width / block_k
+    start, row = lanes % across * per_m, lanes // across * per_k
+    cycles += copies * access_cycles("load_global", start + row * HUB_PROBLEM.sizes[0], width, capability)
+    cycles += copies * access_cycles("store_shared", start + row * block, width, capability)
+    return reads + 2 * copies, cycles
 
 
 def _row(file: Path, space: RecordedSpace, seeds: npt.NDArray[np.int64], costs: Counts) -> dict[str, Any]:
@@ -129,6 +204,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("files", nargs="*", type=Path)
     parser.add_argument(
         "--hub", nargs=3, action="append", default=[], metavar=("FILE", "CHIP", "MULTIPROCESSORS")
+    )
+    parser.add_argument(
+        "--searches", type=int, default=0, help="of --hub spaces, begun with the seeds or not"
     )
     add_report_options(parser)
     return parser.parse_args()

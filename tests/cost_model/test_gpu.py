@@ -21,8 +21,9 @@ def tiles(**changes: float) -> GpuTiles:
         "threads": 128,
         "registers": 200,
         "shared_bytes": 49152,
-        "instructions": 0,
-        "read_bytes": 1024,
+        "issued": 10,
+        "memory": 4,
+        "waits": 2,
         "depth": 2,
         "splits": 1,
     }
@@ -49,8 +50,11 @@ def test_one_block_more_than_a_wave_costs_another_wave() -> None:
     [
         ({"depth": 2}, {"depth": 0}),  # every tile is waited for
         ({"block_k": 32}, {"block_k": 8}),  # more turns than latency can be hidden in
-        ({"threads": 128}, {"threads": 32}),  # one warp keeps one partition busy at most
-        ({"read_bytes": 1024}, {"read_bytes": 8192}),  # shared memory is the busiest part
+        # one warp keeps one partition busy at most, where only one block fits
+        ({"shared_bytes": 200 << 10}, {"shared_bytes": 200 << 10, "threads": 32}),
+        ({"memory": 4}, {"memory": 32}),  # shared memory is the busiest part
+        ({"issued": 10}, {"issued": 80}),  # more instructions than partitions issue
+        ({"waits": 2, "depth": 0}, {"waits": 200, "depth": 0}),
         ({"registers": 100}, {"registers": 255, "threads": 256}),
         ({}, {"block_m": 32, "block_n": 32}),  # four times the way from the second level of cache
     ],

@@ -1,8 +1,9 @@
 """What a tiled matmul costs a GPU, by counting: cycles of a model, never a time.
 
-Roofline of one multiprocessor (arithmetic, bandwidth of the second level of cache, latency hidden by what is
-in flight), waves of blocks over all of them, occupancy by the rules of ``tuner.cost_model.occupancy``. The
-model ranks schedules of one strategy before any of them was run, and is for nothing else.
+The busiest part of one multiprocessor (arithmetic, issue, the path to shared memory, bandwidth of the second
+level of cache, latency hidden by what is in flight), waves of blocks over all of them, occupancy by the rules
+of ``tuner.cost_model.occupancy``. The model ranks schedules of one strategy before any of them was run, and
+is for nothing else.
 """
 
 from dataclasses import dataclass
@@ -12,24 +13,22 @@ import numpy.typing as npt
 
 from tuner.core.chips import USUAL_MULTIPROCESSORS, WARP_THREADS, Chip
 from tuner.core.problem import Problem
-from tuner.cost_model.occupancy import BlockNeeds, blocks_per_multiprocessor
+from tuner.cost_model.occupancy import PARTITIONS, BlockNeeds, blocks_per_multiprocessor
 
 Counts = npt.NDArray[np.float64]
 
 # Multiply-adds per cycle and multiprocessor: CUDA programming guide, throughput of native arithmetic
 # instructions; tensor cores by mma.sync: white papers of A100, GA102, AD102, H100.
-F32_FMA = {80: 64.0}
+F32_FMA = {75: 64.0, 80: 64.0}
 USUAL_F32_FMA = 128.0
 F64_FMA = {80: 32.0, 90: 64.0, 100: 64.0}
 USUAL_F64_FMA = 2.0
 TENSOR_FMA = {80: 1024.0, 90: 1024.0, 100: 1024.0}  # of 16-bit elements; half of that for tf32
-USUAL_TENSOR_FMA = 512.0
+USUAL_TENSOR_FMA = 256.0  # GeForce adds up in f32 at half of the rate
 L2_BYTES_PER_CYCLE = 24.0  # to each multiprocessor while all read: 15 to 30 on A100, H100, AD102, GA102
-ISSUED_PER_CYCLE = 128.0  # instructions of threads: one of a warp in each of four partitions
-SHARED_BYTES_PER_CYCLE = 128.0
 WRITE_BYTES_PER_CYCLE = 32.0
-LATENCY = 700.0  # cycles of a load from beyond the first level: https://arxiv.org/abs/2208.11174
-FULL_WARPS = 8  # two for each partition keep it busy
+LATENCY = 260.0  # cycles of a load from the second level of cache: about that of arXiv 2208.11174
+OWN_ISSUE_CYCLES = 2.0  # from one instruction of a warp to its next
 BARRIER = 50.0  # cycles until all warps of a block go on to the next tile
 SHOWING = 0.1  # of what is hidden behind the busiest part, what is not hidden after all
 LAUNCH = 5000.0  # cycles of one more kernel
@@ -45,8 +44,9 @@ class GpuTiles:
     threads: Counts
     registers: Counts  # of a thread
     shared_bytes: Counts  # of a block
-    instructions: Counts  # of all threads of a block, for one step of K; 0 where they are not what counts
-    read_bytes: Counts  # from shared memory, by all warps of a block for one step of K
+    issued: Counts  # instructions of a warp for one step of K
+    memory: Counts  # cycles that these keep the path to shared memory busy, see ``memory_path``
+    waits: Counts  # cycles that a warp waits for shared memory in one step of K
     depth: Counts  # tiles that copies are ahead; 0: none
     splits: Counts  # parts of K
 
@@ -79,24 +79,19 @@ def fma_per_cycle(problem: Problem, chip: Chip) -> float:
 def _wave(tiles: GpuTiles, problem: Problem, chip: Chip, together: Counts) -> Counts:
     """Counts the blocks that a multiprocessor has at once: what is busiest, or one block's way through K."""
     k = np.ceil(problem.sizes[2] / tiles.splits)
-    products = tiles.block_m * tiles.block_n / fma_per_cycle(problem, chip)
-    step = np.maximum(products, tiles.instructions / ISSUED_PER_CYCLE)  # of K, by all partitions
-    arithmetic = together * k * step * FULL_WARPS / _busy(together * tiles.threads)
+    warps = np.ceil(tiles.threads / WARP_THREADS)
+    products = tiles.block_m * tiles.block_n / warps / (fma_per_cycle(problem, chip) / PARTITIONS)
+    step = np.maximum(products, tiles.issued)  # of K, by one warp
+    arithmetic = np.ceil(together * warps / PARTITIONS) * k * step
     loads = together * k * (tiles.block_m + tiles.block_n) * problem.input_bytes / L2_BYTES_PER_CYCLE
-    reads = together * k * tiles.read_bytes / SHARED_BYTES_PER_CYCLE
-    own = tiles.block_k * step * FULL_WARPS / _busy(tiles.threads)
+    reads = together * warps * k * tiles.memory
+    own = tiles.block_k * (np.maximum(products, OWN_ISSUE_CYCLES * tiles.issued) + tiles.waits)
     turn = np.where(tiles.depth > 0, np.maximum(own, LATENCY / np.maximum(tiles.depth, 1)), own + LATENCY)
     path = np.ceil(k / tiles.block_k) * (turn + BARRIER)
     busiest = np.maximum.reduce([arithmetic, loads, reads, path])
     results = together * tiles.block_m * tiles.block_n * problem.output_bytes / WRITE_BYTES_PER_CYCLE
     wave: Counts = busiest + SHOWING * (loads + reads + path) + results + LATENCY
     return wave
-
-
-def _busy(threads: Counts) -> Counts:
-    """Returns the warps that count: more than keep all partitions busy are no faster."""
-    busy: Counts = np.minimum(threads / WARP_THREADS, FULL_WARPS)
-    return busy
 
 
 def _joining(tiles: GpuTiles, problem: Problem, multiprocessors: int) -> Counts:

@@ -7,6 +7,8 @@ Knobs beyond these are looked at where they are there.
 
 import abc
 from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +22,7 @@ from tuner.cost_model import cpu as cpu_cost
 from tuner.cost_model import gpu as gpu_cost
 from tuner.cost_model.cpu import CpuTiles
 from tuner.cost_model.gpu import GpuTiles
+from tuner.cost_model.memory_path import WARP_BYTES, access_cycles, by_kind, stream_cycles
 from tuner.space.row_keys import Indices
 from tuner.space.search_space import SearchSpace
 
@@ -28,7 +31,11 @@ Counts = npt.NDArray[np.float64]
 READS_B_IN_PLACE = ("matmul_cpu_direct",)
 # Registers beside the sums, as ptxas reports of our kernels: benchmarks/results/sass_sm_90.json
 TENSOR_REGISTERS = 36  # and two sets of fragments
-VECTOR_BYTES = 16  # of one load from shared memory
+COPY_BYTES = 16  # of a lane, by cp.async
+PRODUCT = (16, 8, 32)  # rows and columns of C, and bytes of K, of one mma.sync
+MATRICES_BYTES = 512  # that one ldmatrix.x4 reads
+READ_WAIT = 33.0  # cycles until ldmatrix has read: arXiv 2206.02874; a load from shared memory, 24
+LOAD_WAIT = 24.0
 CUDA_CORE_REGISTERS = {4: 64, 8: 100}  # by the bytes of a sum
 
 
@@ -122,9 +129,17 @@ class TensorCoreModel(AbstractModel):
         rows, columns_of_warp = block_m / warps_m, block_n / warps_n
         sums = rows * columns_of_warp / WARP_THREADS
         registers = sums + TENSOR_REGISTERS + (rows + columns_of_warp) / 2
-        reads = warps * (rows + columns_of_warp) * self.problem.input_bytes
-        issued = np.zeros(len(index))  # one instruction of a warp does 2048 products
-        return _gpu_costs(self, columns, warps * WARP_THREADS, registers, issued, reads, known)
+        input_bytes, capability = self.problem.input_bytes, chip_of(self.machine.chip).capability
+        step = PRODUCT[2] / input_bytes  # of K
+        products = rows / PRODUCT[0] * columns_of_warp / PRODUCT[1] / step
+        reads = (rows + columns_of_warp) * input_bytes / MATRICES_BYTES
+        copies = (block_m + block_n) * input_bytes / (COPY_BYTES * WARP_THREADS) / warps
+        # rows are swizzled or padded: no bank is asked twice
+        memory = reads * MATRICES_BYTES / WARP_BYTES
+        memory = memory + copies * stream_cycles("store_shared", COPY_BYTES // 4, capability)
+        waits = np.where(columns.numbers("prefetch") > 0, 0.0, READ_WAIT / step)
+        path = SharedPath(products + reads + copies, memory, waits)
+        return _gpu_costs(self, columns, warps * WARP_THREADS, registers, path, known)
 
 
 class CudaCoreModel(AbstractModel):
@@ -140,12 +155,55 @@ class CudaCoreModel(AbstractModel):
         wide = columns.numbers("block_n") / across  # threads along n
         threads = columns.numbers("block_m") / rows * wide
         registers = rows * across * output_bytes / 4 + CUDA_CORE_REGISTERS[output_bytes]
-        # threads of a warp that are in one row or column read the same
-        warp_wide = np.minimum(wide, WARP_THREADS)
-        of_warp = WARP_THREADS / warp_wide * rows + warp_wide * across
-        reads = threads / WARP_THREADS * of_warp * self.problem.input_bytes
-        loads = (rows + across) * self.problem.input_bytes / VECTOR_BYTES
-        return _gpu_costs(self, columns, threads, registers, threads * (rows * across + loads), reads, known)
+        return _gpu_costs(self, columns, threads, registers, self._path(columns, wide, threads), known)
+
+    def _path(self, columns: KnobColumns, wide: Counts, threads: Counts) -> "SharedPath":
+        """Counts reads of both tiles, by the lanes' addresses, and the copies that fill them."""
+        capability = chip_of(self.machine.chip).capability
+        words = self.problem.input_bytes / 4  # of an element
+        unroll, block_k = columns.numbers("unroll_k", 1.0), columns.numbers("block_k")
+        pad = columns.numbers("pad_bytes") / 4
+        issued = columns.numbers("split_m") * columns.numbers("thread_m")
+        issued = issued * columns.numbers("split_n") * columns.numbers("thread_n")
+        memory = np.zeros(len(issued))
+        for axis, is_row, is_along in (
+            ("m", 1, self.problem.layout == "tn"),
+            ("n", 0, self.problem.layout != "nt"),
+        ):
+            parts, own = columns.numbers(f"split_{axis}"), columns.numbers(f"thread_{axis}")
+            vector = np.minimum(own if is_along else unroll, 4 / words)  # elements of one read
+            stride = np.full(len(own), words) if is_along else block_k * words + pad
+            read_cycles = by_kind(
+                (wide, own * stride, vector * words),
+                partial(_read_cycles, is_row=is_row, capability=capability),
+            )
+            reads = parts * own / vector  # for one step of K
+            copied = columns.numbers(f"vector_{'a' if axis == 'm' else 'b'}", 4 / words)
+            copies = columns.numbers(f"block_{axis}") / copied / threads
+            copy_cycles = by_kind((copied * words,), partial(_copy_cycles, capability=capability))
+            issued = issued + reads + copies
+            memory = memory + reads * read_cycles + copies * copy_cycles
+        return SharedPath(issued, memory, LOAD_WAIT / unroll)
+
+
+def _read_cycles(wide: int, stride: int, width: int, *, is_row: int, capability: int) -> float:
+    """Returns the cycles of a read; words of neighbours in a row, or down a column, are ``stride`` apart."""
+    lanes = np.arange(WARP_THREADS)
+    places = lanes // max(wide, 1) if is_row else lanes % max(wide, 1)
+    return access_cycles("load_shared", places * stride, width, capability)
+
+
+def _copy_cycles(width: int, *, capability: int) -> float:
+    return stream_cycles("store_shared", width, capability)
+
+
+@dataclass(frozen=True)
+class SharedPath:
+    """What a warp does for one step of K, see ``GpuTiles``."""
+
+    issued: Counts
+    memory: Counts
+    waits: Counts
 
 
 MODELS: tuple[tuple[frozenset[str], bool, type[AbstractModel]], ...] = (  # (knobs, is of a GPU, model)
@@ -173,8 +231,7 @@ def _gpu_costs(
     columns: KnobColumns,
     threads: Counts,
     registers: Counts,
-    instructions: Counts,
-    read_bytes: Counts,
+    path: SharedPath,
     known: Mapping[int, Resources],
 ) -> Counts:
     problem = model.problem
@@ -193,8 +250,9 @@ def _gpu_costs(
         threads=threads,
         registers=np.ceil(registers),
         shared_bytes=shared,
-        instructions=instructions,
-        read_bytes=read_bytes,
+        issued=path.issued,
+        memory=path.memory,
+        waits=path.waits,
         depth=depth,
         splits=columns.numbers("splits", 1.0),
     )
