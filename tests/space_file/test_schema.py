@@ -92,7 +92,7 @@ def test_divisors_wait_for_the_problem() -> None:
         ("", "the file: found nothing, allowed a mapping (key: value)"),
         ("[]", "the file: found [], allowed a mapping (key: value)"),
         ("strategies: {}", "strategies: found {}, allowed at least 1 of them"),
-        ("strategys: {}", "strategys: found the key 'strategys', allowed strategies (and 1 more)"),
+        ("strategys: {}", "strategys: found the key 'strategys', allowed extends, strategies (and 1 more)"),
         ("strategies: {s: 1}", "strategies.s: found 1, allowed a mapping (key: value)"),
         ("strategies: {s-1: {}}", "strategies.s-1: found 's-1', allowed letters, digits and _"),
         ("strategies: {s: {ops: [matmul]}}", "strategies.s.dtypes: found nothing, allowed a value"),

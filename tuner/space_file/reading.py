@@ -4,12 +4,13 @@ import importlib.resources
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tuner.core.errors import UsageError
 from tuner.core.problem import Problem
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.search_space import Knob, SearchSpace
-from tuner.space_file import schema, strict_yaml
+from tuner.space_file import extending, schema, strict_yaml
 from tuner.space_file.entries import StrategyEntry, Variables
 from tuner.text_file import read_text
 
@@ -21,7 +22,7 @@ class SpaceFile:
     """A search space file that was checked."""
 
     name: str  # for messages
-    text: str  # as read: a resumed run parses it again
+    text: str  # as read, with what it extends: a resumed run parses it again
     strategies: tuple[StrategyEntry, ...]
     folder: Path | None = None  # where the file lies; None for text from elsewhere
 
@@ -47,12 +48,22 @@ def default_space_file() -> Path:
 def load_space_file(path: Path) -> SpaceFile:
     """Reads a search space file. Raises UsageError when it cannot be read or says what it must not."""
     text = read_text(path, "a YAML file", BYTES_LIMIT)
-    return parse_space(text, path.name, path.parent)
+    return parse_space(_whole(text, path.name), path.name, path.parent)
 
 
 def parse_space(text: str, name: str, folder: Path | None = None) -> SpaceFile:
     """Reads the text of a search space file. Raises UsageError with file, key path, found and allowed."""
     return SpaceFile(name, text, schema.entries(strict_yaml.load(text, name), name), folder)
+
+
+def _whole(text: str, name: str) -> str:
+    """Returns a file's text with the shipped one in it where it extends that."""
+    own: Any = strict_yaml.load(text, name)
+    if not extending.is_extending(own, name):
+        return text
+    path = default_space_file()
+    default: Any = strict_yaml.load(read_text(path, "a YAML file", BYTES_LIMIT), path.name)
+    return strict_yaml.dump(extending.extended(own, default))
 
 
 def spaces_for(

@@ -165,8 +165,9 @@ class _Strategy(_Strict):
 
 
 class _File(_Strict):
-    """The whole file."""
+    """The whole file, with what it extends already in it."""
 
+    extends: None = None
     strategies: Annotated[dict[Name, _Strategy], SOME]
 
 

@@ -33,6 +33,11 @@ def load(text: str, name: str) -> object:
         raise UsageError(f"{name}: found no YAML ({reason})") from None
 
 
+def dump(document: object) -> str:
+    """Writes lists, mappings and scalars as a text that ``load`` reads back."""
+    return str(yaml.safe_dump(document, sort_keys=False, width=110))
+
+
 def _check_events(text: str, name: str) -> None:
     """Refuses aliases (a few lines of them expand to gigabytes), deep nesting and several documents."""
     depth = documents = 0

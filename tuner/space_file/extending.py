@@ -1,0 +1,41 @@
+"""``extends: default``: a search space file that adds to the shipped one, or changes some of it."""
+
+from typing import Any
+
+from tuner.core.errors import UsageError
+
+KEY = "extends"
+DEFAULT = "default"
+
+
+def is_extending(document: object, name: str) -> bool:
+    """Tells whether a file builds on the shipped one. Raises UsageError where it names another."""
+    if not isinstance(document, dict) or KEY not in document:
+        return False
+    if document[KEY] != DEFAULT:
+        raise UsageError(f"{name}: {KEY}: found {document[KEY]!r}, allowed {DEFAULT}")
+    return True
+
+
+def extended(own: dict[str, Any], default: dict[str, Any]) -> dict[str, Any]:
+    """Returns the shipped document with a file's strategies: new ones first, known ones changed in place.
+
+    Of a known strategy each key that is given takes the place of the shipped one; of ``knobs`` each knob.
+    What has not the form of a space file is kept as it is, for the schema to refuse.
+    """
+    wanted = own.get("strategies")
+    if not isinstance(wanted, dict):
+        return {key: value for key, value in own.items() if key != KEY}
+    shipped = default["strategies"]
+    new = {name: entry for name, entry in wanted.items() if name not in shipped}
+    known = {name: _changed(entry, wanted.get(name, {})) for name, entry in shipped.items()}
+    others = {key: value for key, value in own.items() if key not in (KEY, "strategies")}
+    return others | {"strategies": new | known}
+
+
+def _changed(shipped: dict[str, Any], own: Any) -> Any:
+    if not isinstance(own, dict):
+        return own
+    knobs = own.get("knobs", {})
+    merged = shipped["knobs"] | knobs if isinstance(knobs, dict) else knobs
+    return shipped | own | {"knobs": merged}
