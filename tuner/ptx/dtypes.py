@@ -25,6 +25,10 @@ SIGNED: dict[int, "np.dtype[Any]"] = {
 }
 BOOL = np.dtype(bool)
 BFLOAT16: "np.dtype[Any]" = np.dtype(ml_dtypes.bfloat16)
+FLOAT8: dict[str, "np.dtype[Any]"] = {  # e4m3 has no infinity; its one NaN of each sign is all ones
+    "e4m3": np.dtype(ml_dtypes.float8_e4m3fn),
+    "e5m2": np.dtype(ml_dtypes.float8_e5m2),
+}
 
 
 @dataclass(frozen=True)
@@ -43,7 +47,7 @@ class PtxType:
     @property
     def is_float(self) -> bool:
         """Tells whether an element is a floating-point number."""
-        return self.dtype.kind == "f" or self.dtype == BFLOAT16
+        return self.dtype.kind == "f" or self.dtype in (BFLOAT16, *FLOAT8.values())
 
     @property
     def is_signed(self) -> bool:
@@ -65,6 +69,7 @@ def _types() -> dict[str, PtxType]:
     found = [PtxType("pred", BOOL), PtxType("bf16", BFLOAT16), PtxType("bf16x2", BFLOAT16, 2)]
     found += [PtxType("f16", np.dtype("f2")), PtxType("f16x2", np.dtype("f2"), 2)]
     found += [PtxType("f32", np.dtype("f4")), PtxType("f64", np.dtype("f8")), PtxType("tf32", np.dtype("u4"))]
+    found += [PtxType(name, dtype) for name, dtype in FLOAT8.items()]
     found += [PtxType("u16x2", np.dtype("u2"), 2), PtxType("s16x2", np.dtype("i2"), 2)]
     for size in (1, 2, 4, 8):
         found += [PtxType(f"{kind}{8 * size}", UNSIGNED[size]) for kind in "bu"]

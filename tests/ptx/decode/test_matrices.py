@@ -13,7 +13,15 @@ from tuner.ptx.defects import Defect, SimulationError, UnsupportedInstruction
 
 Array = NDArray[Any]
 Place = Callable[[int, int], tuple[int, int]]  # lane, element of the fragment -> row, column
-DTYPES: dict[str, Any] = {"f16": np.float16, "bf16": ml_dtypes.bfloat16, "tf32": np.float32}
+DTYPES: dict[str, Any] = {
+    "f16": np.float16,
+    "bf16": ml_dtypes.bfloat16,
+    "tf32": np.float32,
+    "s8": np.int8,
+    "u8": np.uint8,
+    "e4m3": ml_dtypes.float8_e4m3fn,
+    "e5m2": ml_dtypes.float8_e5m2,
+}
 
 
 def a_16x16(lane: int, i: int) -> tuple[int, int]:
@@ -59,6 +67,16 @@ def b_tf32_4(lane: int, _i: int) -> tuple[int, int]:
     return lane % 4, lane >> 2
 
 
+def a_8bit(lane: int, i: int) -> tuple[int, int]:
+    """.m16n8k32 and .m16n8k16, A of 8 bits: rows + 8 for a4..a7, a12..a15; columns + 16 from a8 on."""
+    return (lane >> 2) + (8 if i // 4 in (1, 3) else 0), lane % 4 * 4 + (i & 3) + (16 if i >= 8 else 0)
+
+
+def b_8bit(lane: int, i: int) -> tuple[int, int]:
+    """.m16n8k32 and .m16n8k16, B of 8 bits."""
+    return lane % 4 * 4 + (i & 3) + (16 if i >= 4 else 0), lane >> 2
+
+
 def c_16x8(lane: int, i: int) -> tuple[int, int]:
     """C and D: row = groupID for c0,c1, else + 8."""
     return (lane >> 2 if i < 2 else (lane >> 2) + 8), lane % 4 * 2 + (i & 1)
@@ -71,6 +89,16 @@ SHAPES = [
     ("m16n8k8", "bf16", 8, a_16x8, 4, b_8x8, 2),
     ("m16n8k8", "tf32", 8, a_tf32, 4, b_tf32, 2),
     ("m16n8k4", "tf32", 4, a_tf32_4, 2, b_tf32_4, 1),
+]
+OF_8_BITS = [
+    ("m16n8k32", "s8", "s8", "s32"),
+    ("m16n8k32", "u8", "s8", "s32"),
+    ("m16n8k32", "u8", "u8", "s32"),
+    ("m16n8k16", "s8", "s8", "s32"),
+    ("m16n8k16", "s8", "u8", "s32"),
+    ("m16n8k32", "e4m3", "e4m3", "f32"),
+    ("m16n8k32", "e5m2", "e5m2", "f32"),
+    ("m16n8k32", "e4m3", "e5m2", "f32"),
 ]
 
 
@@ -124,6 +152,41 @@ def test_a_product_into_f32(
     np.testing.assert_array_equal(matrix_of(found, np.float32), a.astype(float) @ b.astype(float) + c)
 
 
+def of_all_bits(rng: np.random.Generator, size: tuple[int, int], kind: str) -> Array:
+    """Returns numbers of 8 bits, each pattern as likely as any other; NaN and infinities become 1."""
+    numbers: Array = rng.integers(0, 256, size, np.uint8).view(DTYPES[kind])
+    numbers[~np.isfinite(numbers.astype(float))] = 1
+    return numbers
+
+
+@pytest.mark.parametrize(("shape", "left", "right", "result"), OF_8_BITS)
+def test_a_product_of_8_bits(shape: str, left: str, right: str, result: str) -> None:
+    rng, depth = np.random.default_rng(2), int(shape.removeprefix("m16n8k"))
+    a, b = of_all_bits(rng, (16, depth), left), of_all_bits(rng, (depth, 8), right)
+    dtype = np.int32 if result == "s32" else np.float32
+    c = rng.integers(-(2**20), 2**20, (16, 8)).astype(dtype)
+    found = multiply(
+        f"mma.sync.aligned.{shape}.row.col.{result}.{left}.{right}.{result}",
+        fragments(a, a_8bit, depth // 2),
+        fragments(b, b_8bit, depth // 4),
+        fragments(c, c_16x8, 4),
+    )
+    exact = a.astype(float) @ b.astype(float) + c
+    np.testing.assert_array_equal(matrix_of(found, dtype), exact.astype(dtype))
+
+
+def test_integer_sums_wrap_around() -> None:
+    a, b = np.full((16, 32), -128, np.int8), np.full((32, 8), -128, np.int8)
+    c = np.full((16, 8), 2**31 - 2**19, np.int32)
+    found = multiply(
+        "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32",
+        fragments(a, a_8bit, 16),
+        fragments(b, b_8bit, 8),
+        fragments(c, c_16x8, 4),
+    )
+    assert set(matrix_of(found, np.int32).ravel().tolist()) == {-(2**31)}
+
+
 @pytest.mark.parametrize(("shape", "depth", "a_place", "a_count", "b_place", "b_count"), [
     ("m16n8k16", 16, a_16x16, 8, b_16x8, 4), ("m16n8k8", 8, a_16x8, 4, b_8x8, 2),
 ])  # fmt: skip
@@ -168,7 +231,10 @@ def test_a_warp_that_is_not_whole_cannot_multiply() -> None:
     ("opcode", "counts"),
     [
         ("mma.sync.aligned.m16n8k16.row.col.f32.e4m3.e4m3.f32", (4, 2, 4)),
-        ("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32", (4, 2, 4)),
+        ("mma.sync.aligned.m16n8k32.row.col.satfinite.s32.s8.s8.s32", (4, 2, 4)),
+        ("mma.sync.aligned.m16n8k32.row.col.f32.s8.s8.f32", (4, 2, 4)),
+        ("mma.sync.aligned.m16n8k32.row.col.s32.s8.e4m3.s32", (4, 2, 4)),
+        ("mma.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32", (4, 2, 4)),
         ("mma.sync.aligned.m16n8k16.row.col.f16.bf16.bf16.f16", (4, 2, 2)),
         ("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", (2, 2, 4)),
         ("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64", (1, 1, 2)),

@@ -7,12 +7,14 @@ import numpy as np
 from tuner.ptx.decode.operands import Operands, Reader, Step
 from tuner.ptx.decode.shared_addresses import SharedReader, shared_address
 from tuner.ptx.dtypes import TYPES, Array, Indices
-from tuner.ptx.matrices.fragments import ELEMENTS, product, registers_to_rows, rows_to_registers
+from tuner.ptx.matrices.fragments import ELEMENTS, RESULTS, product, registers_to_rows, rows_to_registers
 from tuner.ptx.state.resident_blocks import ResidentBlocks
 
 B32 = TYPES["b32"]
+INTEGERS, FLOAT8S = ("s8", "u8"), ("e4m3", "e5m2")
 SHAPES = {
-    "m16n8k16": ("f16", "bf16"),
+    "m16n8k32": (*INTEGERS, *FLOAT8S),
+    "m16n8k16": ("f16", "bf16", *INTEGERS),
     "m16n8k8": ("f16", "bf16", "tf32"),
     "m16n8k4": ("tf32",),
 }
@@ -20,21 +22,20 @@ COUNTS = {"x1": 1, "x2": 2, "x4": 4}
 
 
 def multiply_matrices(operands: Operands) -> Step:
-    """Decodes mma.sync of f16, bf16 and tf32 into f32, and of f16 into f16."""
+    """Decodes mma.sync of fp8, f16, bf16 and tf32 into f32, of f16 into f16, of 8-bit integers into s32."""
     modifiers = operands.modifiers
     for word in ("sync", "aligned", "row", "col"):
         modifiers.need((word,), "it")
     shape = modifiers.need(SHAPES, "a shape")
-    addend, right, left, result = (modifiers.type(*ELEMENTS, "f32") for _ in range(4))
-    kind = left.name
-    if kind != right.name or kind not in SHAPES[shape] or addend.name != result.name:
+    addend, right, left, result = (modifiers.type(*ELEMENTS, *RESULTS).name for _ in range(4))
+    if right not in _partners(left) or left not in SHAPES[shape] or addend != result:
         raise operands.unsupported(f"{shape} of these types")
-    if result.name not in ("f32", "f16") or (result.name == "f16" and kind != "f16"):
-        raise operands.unsupported(f"{kind} into {result.name}")
+    if result not in _results(left):
+        raise operands.unsupported(f"{left} into {result}")
     operands.need(4)
     depth = int(shape.removeprefix("m16n8k"))
-    columns = depth // ELEMENTS[kind]  # registers across a row of A
-    counts = (columns // 2, columns // 4, 4 if result.name == "f32" else 2)
+    columns = depth // ELEMENTS[left]  # registers across a row of A
+    counts = (columns // 2, columns // 4, 4 if result in RESULTS else 2)
     a, b, c = (fragment(operands, number, count) for number, count in zip((1, 2, 3), counts, strict=True))
     targets = operands.names(0)
     if len(targets) != counts[2]:
@@ -46,11 +47,23 @@ def multiply_matrices(operands: Operands) -> Step:
         left_bits, right_bits, addend_bits = (
             fragment_bits(resident, lanes, fragment) for fragment in (a, b, c)
         )
-        found = product(left_bits, right_bits, addend_bits, kind, result.name)
+        found = product(left_bits, right_bits, addend_bits, (left, right), result)
         for name, bits in zip(targets, found, strict=True):
             set_lanes(resident, name, lanes, bits)
 
     return step
+
+
+def _partners(left: str) -> tuple[str, ...]:
+    """Returns the types that B may have beside a type of A."""
+    return next((kinds for kinds in (INTEGERS, FLOAT8S) if left in kinds), (left,))
+
+
+def _results(left: str) -> tuple[str, ...]:
+    """Returns the types that C may have beside a type of A."""
+    if left in INTEGERS:
+        return ("s32",)
+    return ("f32", "f16") if left == "f16" else ("f32",)
 
 
 def fragment(operands: Operands, number: int, count: int) -> list[Reader]:

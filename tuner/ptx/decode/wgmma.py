@@ -16,6 +16,7 @@ from tuner.ptx.state.resident_blocks import ResidentBlocks
 
 DEPTH_BYTES = 32  # of k elements; PTX ISA, "wgmma.mma_async", shapes
 SHAPES = {f"m64n{n}k{k}": (n, k) for n in range(8, 257, 8) for k in (8, 16)}
+KINDS = ("f16", "bf16", "tf32")  # of A and B
 REGISTERS_RANGE = range(24, 257, 8)  # PTX ISA, "setmaxnreg"
 
 
@@ -92,7 +93,12 @@ def _checked(operands: Operands) -> MmaAsync:
     columns, depth = SHAPES[modifiers.need(SHAPES, "a shape")]
     right, kind, result = (modifiers.type(*ELEMENTS, "f32").name for _ in range(3))
     item_bytes = 4 // ELEMENTS[kind] if kind in ELEMENTS else 0
-    if kind != right or result not in ("f32", "f16") or depth * item_bytes != DEPTH_BYTES:
+    if (
+        kind not in KINDS
+        or kind != right
+        or result not in ("f32", "f16")
+        or depth * item_bytes != DEPTH_BYTES
+    ):
         raise operands.unsupported("it with these types")
     if result == "f16" and kind != "f16":
         raise operands.unsupported(f"{kind} into f16")

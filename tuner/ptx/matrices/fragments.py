@@ -1,26 +1,27 @@
 """Matrix fragments of mma.sync and ldmatrix. PTX ISA, "Warp Level Matrix Multiply-Accumulate Instructions".
 
-With g = lane / 4 and t = lane % 4, and e elements in a register (2 of 16 bits, 1 of 32):
+With g = lane / 4 and t = lane % 4, and e elements in a register (4 of 8 bits, 2 of 16, 1 of 32):
 A register r holds row g + 8 (r % 2), columns 4 e (r / 2) + t e + i;
 B register r holds rows 4 e r + t e + i, column g;
-C register r of f32 holds row g + 8 (r / 2), column 2 t + r % 2; of f16 two columns of row g + 8 r.
+C register r of 32 bits holds row g + 8 (r / 2), column 2 t + r % 2; of f16 two columns of row g + 8 r.
 """
 
 import numpy as np
 
-from tuner.ptx.dtypes import BFLOAT16, Array
+from tuner.ptx.dtypes import TYPES, Array
 from tuner.ptx.geometry import WARP_LANES
 from tuner.ptx.numbers.rounding import read_tf32
 
-ELEMENTS = {"f16": 2, "bf16": 2, "tf32": 1}  # of an operand in a register
+# of an operand in a register
+ELEMENTS = {"s8": 4, "u8": 4, "e4m3": 4, "e5m2": 4, "f16": 2, "bf16": 2, "tf32": 1}
+RESULTS = {"s32": np.dtype("i4"), "f32": np.dtype("f4")}  # of one number in a register
 
 
 def operand_values(bits: Array, kind: str) -> Array:
     """Returns the elements that registers [..., register] hold: [..., element] as float64."""
     if kind == "tf32":
         return read_tf32(bits).astype(np.float64)
-    dtype = np.dtype("f2") if kind == "f16" else BFLOAT16
-    return np.ascontiguousarray(bits).view(dtype).astype(np.float64)
+    return np.ascontiguousarray(bits).view(TYPES[kind].dtype).astype(np.float64)
 
 
 def _block(register: Array, kind: str) -> Array:
@@ -48,29 +49,33 @@ def matrix_c(registers: list[Array], kind: str) -> Array:
     """Returns C [warp, 16, 8] of fragments, as float64."""
     if kind == "f16":
         return np.concatenate([_block(register, "f16") for register in registers], axis=1)
-    values = np.stack([register.view(np.float32).reshape(-1, 8, 4) for register in registers], axis=-1)
+    values = np.stack([register.view(RESULTS[kind]).reshape(-1, 8, 4) for register in registers], axis=-1)
     warps = len(values)  # [warp, g, t, register] with register = 2 * half + column
     grid = values.reshape(warps, 8, 4, 2, 2).transpose(0, 3, 1, 2, 4)
     return grid.reshape(warps, 16, 8).astype(np.float64)
 
 
 def fragments_c(matrix: Array, kind: str) -> list[Array]:
-    """Returns the registers [register][warp * 32] of D [warp, 16, 8], rounded to their type."""
+    """Returns the registers [register][warp * 32] of D [warp, 16, 8], rounded once; s32 wraps around."""
     warps = len(matrix)
     if kind == "f16":
         halves = np.ascontiguousarray(matrix.astype(np.float16)).view(np.uint32).reshape(warps, 2, WARP_LANES)
         return [np.ascontiguousarray(halves[:, half]).ravel() for half in range(2)]
-    grid = matrix.astype(np.float32).reshape(warps, 2, 8, 4, 2).transpose(1, 4, 0, 2, 3)
+    numbers = matrix.astype(np.int64).astype(np.int32) if kind == "s32" else matrix.astype(np.float32)
+    grid = numbers.reshape(warps, 2, 8, 4, 2).transpose(1, 4, 0, 2, 3)
     flat = np.ascontiguousarray(grid).view(np.uint32).reshape(4, warps * WARP_LANES)
     return list(flat)
 
 
-def product(a: list[Array], b: list[Array], c: list[Array], kind: str, result: str) -> list[Array]:
+def product(
+    a: list[Array], b: list[Array], c: list[Array], kinds: tuple[str, str], result: str
+) -> list[Array]:
     """Returns the fragments of A B + C: exact products, summed in float64, rounded once.
 
-    A device sums in another order and truncates, so that last bits differ.
+    ``kinds`` are the types of A and B. Integers are exact. A device sums floating-point numbers in another
+    order and truncates, so that last bits differ.
     """
-    return fragments_c(matrix_a(a, kind) @ matrix_b(b, kind) + matrix_c(c, result), result)
+    return fragments_c(matrix_a(a, kinds[0]) @ matrix_b(b, kinds[1]) + matrix_c(c, result), result)
 
 
 def rows_to_registers(rows: Array, is_transposed: bool) -> Array:
