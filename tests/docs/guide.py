@@ -38,7 +38,12 @@ def sections(page: str) -> dict[str, tuple[Block, ...]]:
     titles = [*SECTION.finditer(page)]
     ends = [*(title.start() for title in titles), len(page)][1:]
     parts = {title.group(1): page[title.end() : end] for title, end in zip(titles, ends, strict=True)}
-    return {name: tuple(Block(*found) for found in BLOCK.findall(part)) for name, part in parts.items()}
+    return {name: blocks_of(part) for name, part in parts.items()}
+
+
+def blocks_of(text: str) -> tuple[Block, ...]:
+    """Returns the fenced blocks of a text."""
+    return tuple(Block(*found) for found in BLOCK.findall(text))
 
 
 class Copy:

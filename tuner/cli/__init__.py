@@ -10,6 +10,7 @@ from tuner.cli.commands.gate import gate
 from tuner.cli.commands.history import explain, history, show
 from tuner.cli.commands.lower import lower
 from tuner.cli.commands.measure import measure
+from tuner.cli.commands.new_strategy import new_strategy
 from tuner.cli.commands.ptx import ptx
 from tuner.cli.commands.record_space import record_space
 from tuner.cli.commands.report import report
@@ -32,6 +33,7 @@ for _command in (
     audit,
     apply,
     strategies,
+    new_strategy,
     space,
     targets,
     db,

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import jinja2
 import jinja2.sandbox
@@ -13,7 +13,7 @@ import jinja2.sandbox
 from tuner.core.candidate import Candidate, Value
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.problem import Problem
-from tuner.core.target import Script
+from tuner.core.target import Panel, Script
 from tuner.payload.cpu import panels_comment, partition
 from tuner.text_file import read_text
 
@@ -90,14 +90,22 @@ class Binder:
         plain = (strategy for strategy in self.strategies if not strategy.is_template)
         return {strategy.name: Schedule(strategy.text, strategy.path.name) for strategy in plain}
 
-    def _render(self, strategy: Strategy, candidate: Candidate) -> str:
+    def names_for(self, candidate: Candidate) -> dict[str, Any]:
+        """Returns what a template sees: docs/templates.md lists it."""
+        functions = {panel.entry: panel for panel in self._panels(candidate)}
+        panels = [{"name": name, "m": panel.m, "n": panel.n} for name, panel in functions.items()]
+        variables = dict(self.variables)
+        words = _element_words(self.problem, variables)
+        return variables | words | dict(candidate.choices) | {"panels": panels}
+
+    def _panels(self, candidate: Candidate) -> tuple[Panel, ...]:
         knobs = dict(candidate.choices)
-        panels = partition(self.problem, self.threads, str(knobs.get("split", "none")), _multiple(knobs))
-        functions = {panel.entry: {"name": panel.entry, "m": panel.m, "n": panel.n} for panel in panels}
-        values = dict(self.variables) | _element_words(self.problem, dict(self.variables)) | knobs
+        return partition(self.problem, self.threads, str(knobs.get("split", "none")), _multiple(knobs))
+
+    def _render(self, strategy: Strategy, candidate: Candidate) -> str:
+        panels = self._panels(candidate)
         try:
-            parts = self._template_of(strategy).generate(**values, panels=list(functions.values()))
-            body = _join(parts)
+            body = _join(self._template_of(strategy).generate(**self.names_for(candidate)))
         except Exception as error:  # a template is a program: it may raise anything
             raise CandidateError(Stage.BIND, f"{strategy.path.name}: {_one_line(error)}") from error
         header = panels_comment(panels) + "\n" if len(panels) > 1 else ""

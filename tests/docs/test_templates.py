@@ -1,0 +1,59 @@
+"""``docs/templates.md`` lists what templates see, no more and no less, and its commands make a strategy."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.docs.guide import ROOT, Copy, blocks_of
+from tuner.api import history
+from tuner.core.candidate import Candidate
+from tuner.core.chips import chip_of
+from tuner.core.machine import Machine, gpu_machine, variables_of
+from tuner.core.problem import Matmul
+from tuner.scripts.header import read_provenance
+from tuner.scripts.strategy import Binder
+
+PAGE = (ROOT / "docs" / "templates.md").read_text()
+PROCESSOR = Machine("any", "any", "avx512", True, 2, 2, 49152, 1 << 20, 1 << 25, 1 << 34)
+GPU = gpu_machine("simulator", chip_of("sm_90a"), "any")
+EVERYWHERE, PROCESSORS, GPUS = (
+    frozenset(
+        name
+        for row in re.findall(r"^\| (`.*?) \|", part, re.MULTILINE)
+        for name in re.findall(r"`(\w+)`", row)
+    )
+    for part in re.split(r"^For (?:processors|GPUs) also:$", PAGE, flags=re.MULTILINE)
+)
+
+
+def seen(machine: Machine) -> frozenset[str]:
+    """Returns the names that a template without knobs sees."""
+    problem = Matmul(64, 64, 64)
+    binder = Binder((), problem, variables_of(problem, machine, threads=1), threads=1)
+    return frozenset(binder.names_for(Candidate.of("any", {})))
+
+
+@pytest.mark.parametrize(("machine", "more"), [(PROCESSOR, PROCESSORS), (GPU, GPUS)])
+def test_the_page_lists_what_templates_see(machine: Machine, more: frozenset[str]) -> None:
+    assert seen(machine) == EVERYWHERE | more
+
+
+def test_a_panel_has_the_names_of_the_page() -> None:
+    problem = Matmul(64, 64, 64)
+    binder = Binder((), problem, variables_of(problem, PROCESSOR, threads=1), threads=1)
+    (panel,) = binder.names_for(Candidate.of("any", {}))["panels"]
+    (row,) = (line for line in PAGE.splitlines() if line.startswith("| `panels` |"))
+    assert frozenset(re.findall(r"`(\w+)`", row)) == {"panels", "split", *panel}
+
+
+@pytest.mark.mlir
+def test_a_strategy_of_ones_own_is_made_tested_tuned_and_exported(tmp_path: Path) -> None:
+    copy = Copy(tmp_path)
+    copy.follow(blocks_of(PAGE))
+    trials = [trial.record for trial in history(f"sqlite:///{tmp_path / 'guide.db'}") if trial.record]
+    assert [(record.candidate.strategy, record.status) for record in trials] == [
+        ("my_strategy", "measured")
+    ] * 2
+    script = (tmp_path / "best.mlir").read_text()
+    assert read_provenance(script, "best.mlir").strategy == "my_strategy"

@@ -1,0 +1,36 @@
+import pytest
+
+from tuner.core.errors import UsageError
+from tuner.scripts.new_strategy import starter_files
+from tuner.space_file.reading import parse_space
+
+
+def test_the_files_are_named_by_the_strategy_and_name_each_other() -> None:
+    template, space, test = starter_files("mine", ())
+    assert (template.name, space.name, test.name) == ("mine.mlir.j2", "mine.yaml", "test_mine.py")
+    assert "template: mine.mlir.j2" in space.text
+    assert 'with_name("mine.yaml")' in test.text
+    compile(test.text, test.name, "exec")
+
+
+def test_nothing_is_left_to_be_filled_in() -> None:
+    assert not [file.name for file in starter_files("mine", ()) if "NAME" in file.text]
+
+
+def test_every_knob_of_the_space_stands_in_the_template() -> None:
+    template, space, _test = starter_files("mine", ())
+    (entry,) = parse_space(space.text.replace("extends: default\n", ""), space.name).strategies
+    assert all(f"{{{{ {knob.name} }}}}" in template.text for knob in entry.knobs)
+
+
+@pytest.mark.parametrize("name", ["", "my-tiles", "../mine", "7up", "a b"])
+def test_what_is_no_name_is_refused(name: str) -> None:
+    with pytest.raises(UsageError, match=r"^NAME: found .*, allowed letters, digits and _, no digit first$"):
+        starter_files(name, ())
+
+
+def test_the_name_of_a_shipped_strategy_is_refused() -> None:
+    with pytest.raises(
+        UsageError, match=r"^NAME: found 'shipped', a shipped strategy, allowed a name of its own$"
+    ):
+        starter_files("shipped", ("shipped",))

@@ -1,0 +1,46 @@
+"""``tuner new-strategy``: files of a strategy of one's own, to begin with."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from tuner.cli.options import debug_option, json_option, print_json
+from tuner.core.errors import UsageError
+
+
+@click.command("new-strategy")
+@click.argument("name", metavar="NAME")
+@click.option(
+    "--folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path(),
+    help="Where to write. Default: the current folder.",
+)
+@json_option
+@debug_option
+def new_strategy(name: str, folder: Path, as_json: bool) -> None:
+    """Writes a template that works, its space file and its test, for you to change.
+
+    Example: tuner new-strategy my_tiles
+    """
+    from tuner.cli.atomic_write import write_atomically
+    from tuner.scripts.new_strategy import starter_files
+    from tuner.space_file.reading import default_space_file, load_space_file
+
+    shipped = load_space_file(default_space_file()).strategies
+    files = {folder / file.name: file.text for file in starter_files(name, tuple(e.name for e in shipped))}
+    for path in files:
+        if path.exists():
+            raise UsageError(f"{path}: found a file, allowed a name that is not taken: nothing is replaced")
+    if not folder.is_dir():
+        raise UsageError(f"--folder: found no folder {folder}, allowed one that exists")
+    for path, text in files.items():
+        write_atomically(path, text.encode())
+        print(f"wrote {path}", file=sys.stderr)
+    if as_json:
+        print_json({"strategy": name, "files": [str(path) for path in files]})
+        return
+    space = folder / f"{name}.yaml"
+    print(f"next  tuner tune matmul 64x64x64 --space {space} --strategy {name} --trials 4")
+    print(f"      python -m pytest {folder / f'test_{name}.py'}")
