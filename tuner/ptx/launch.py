@@ -21,9 +21,11 @@ from tuner.ptx.parse.parser import parse
 from tuner.ptx.simulation import Simulation
 from tuner.ptx.state.arguments import (
     Argument,
+    ModuleVariables,
     block_numbers,
     check_launch,
     cluster_of,
+    first_content,
     place_arguments,
     place_variables,
     program_buffers,
@@ -68,12 +70,16 @@ def simulate_module(
     dynamic_shared_bytes: int = 0,
     blocks: tuple[Index3, ...] | None = None,
     schedule_seed: int | None = None,
+    variables: ModuleVariables | None = None,
 ) -> Simulation:
-    """Does what ``simulate`` does, with PTX that is already parsed."""
+    """Does what ``simulate`` does, with PTX that is already parsed.
+
+    ``variables`` are the module's, which keep their content from launch to launch; None: as it is loaded.
+    """
     entry = kernel_of(module, kernel)
     check_launch(entry, grid, block, arguments)
     prepared = prepare(module, entry)
-    return prepared.run(grid, block, arguments, dynamic_shared_bytes, blocks, schedule_seed)[0]
+    return prepared.run(grid, block, arguments, dynamic_shared_bytes, blocks, schedule_seed, variables)[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,12 +98,14 @@ class PreparedKernel:
         dynamic_shared_bytes: int = 0,
         blocks: tuple[Index3, ...] | None = None,
         schedule_seed: int | None = None,
+        variables: ModuleVariables | None = None,
     ) -> tuple[Simulation, tuple[Touched, ...]]:
         """Executes a launch that ``check_launch`` allows; returns also the bytes it touched of each array."""
         entry, global_ = self.layout.kernel, GlobalMemory()
         cluster = cluster_of(entry)
         numbers = whole_clusters(block_numbers(grid, blocks), grid, cluster)
-        place_variables(self.module, global_)
+        variables = first_content(self.module) if variables is None else variables
+        place_variables(self.module, variables, global_)
         placement = place_arguments(self.layout, arguments, global_)
         launch = LaunchState(self.layout, placement, self.layout.static_shared_bytes + dynamic_shared_bytes)
         counts, clusters = ExecutionCounts(), max(1, LANES_LIMIT // math.prod(block + cluster))
@@ -119,7 +127,7 @@ def prepare(module: PtxModule, kernel: PtxKernel) -> PreparedKernel:
     layout = layout_of(module, kernel)
     symbols = {name: slot.address for name, slot in layout.slots.items()}
     # variables are placed first in each launch's global memory, so that their addresses are always the same
-    symbols |= place_variables(module, GlobalMemory())
+    symbols |= place_variables(module, first_content(module), GlobalMemory())
     return PreparedKernel(module, layout, decode(layout, symbols))
 
 
@@ -137,6 +145,7 @@ def run_program(
     """
     arrays = program_buffers(program, buffers)
     module = parse(program.ptx)
+    variables = first_content(module)
     return tuple(
         simulate_module(
             module,
@@ -147,6 +156,7 @@ def run_program(
             launch.dynamic_shared_bytes,
             (blocks or {}).get(number),
             schedule_seed,
+            variables,
         )
         for number, launch in enumerate(program.launches)
     )

@@ -158,3 +158,30 @@ def test_a_fault_of_a_kernel_is_an_error_with_its_name(
     with pytest.raises(DeviceError, match=f"^kernel scale: .*{message}") as caught:
         launch.run(SimulatedMemory().near, None)
     assert (caught.value.error_name, caught.value.is_sticky) == (name, is_sticky)
+
+
+COUNT = b""".version 8.0
+.target sm_90
+.address_size 64
+.global .align 4 .u32 calls = 7;
+.visible .entry scale(.param .u64 y) .maxntid 1 {
+  .reg .b32 %r<2>; .reg .b64 %rd<3>; mov.u64 %rd1, calls;
+  ld.global.u32 %r1, [%rd1]; add.u32 %r1, %r1, 1; st.global.u32 [%rd1], %r1;
+  ld.param.u64 %rd2, [y]; st.global.u32 [%rd2], %r1; ret; }
+"""
+
+
+def test_a_modules_variables_keep_their_content_until_it_is_unloaded() -> None:
+    memory = SimulatedMemory()
+    region = memory.allocate(4, MemoryKind.DEVICE)
+    found, handles = SimulatedKernels(chip_of("sm_90")), itertools.count(1)
+    given = Parameters(ctypes.c_uint64(region.address))
+    seen = []
+    for launches in (2, 1):
+        module, _ = found.load(COUNT, lambda: next(handles))
+        function = found.function(module, "scale", lambda: next(handles))
+        for _ in range(launches):
+            found.prepare(given.launch(function, threads=1)).run(memory.near, None)
+            seen.append(int(region.bytes.view(np.uint32)[0]))
+        assert found.unload(module)
+    assert seen == [8, 9, 8]

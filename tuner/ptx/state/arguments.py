@@ -17,6 +17,8 @@ from tuner.ptx.memory.tensor_map import PlacedMap, TensorMap
 from tuner.ptx.memory.touched import Touched
 from tuner.ptx.parse.layout import Layout
 
+ModuleVariables: TypeAlias = dict[str, Array]  # bytes of global and constant variables, by name
+
 TENSOR_MAP_BYTES = 128  # CUtensorMap
 
 
@@ -103,16 +105,23 @@ def _tensor_map(placement: Placement, parameter: Parameter, tensor: TensorMap, s
     return np.array([address], np.uint64).view(np.uint8)
 
 
-def place_variables(module: PtxModule, global_: GlobalMemory) -> dict[str, int]:
-    """Places the global and constant variables of a module; returns their addresses."""
+def first_content(module: PtxModule) -> ModuleVariables:
+    """Returns the global and constant variables of a module as loading it leaves them."""
     found = {}
     for variable in module.variables:
-        if variable.space not in ("global", "const"):
-            continue
-        content = np.zeros(max(variable.bytes, 1), np.uint8)
-        content[: len(variable.content)] = variable.content
-        found[variable.name] = global_.add(GlobalBuffer(variable.name, content, 1, variable.space == "const"))
+        if variable.space in ("global", "const"):
+            found[variable.name] = np.zeros(max(variable.bytes, 1), np.uint8)
+            found[variable.name][: len(variable.content)] = variable.content
     return found
+
+
+def place_variables(module: PtxModule, content: ModuleVariables, global_: GlobalMemory) -> dict[str, int]:
+    """Places the global and constant variables of a module, changed in place; returns their addresses."""
+    spaces = {variable.name: variable.space for variable in module.variables}
+    return {
+        name: global_.add(GlobalBuffer(name, array, 1, spaces[name] == "const"))
+        for name, array in content.items()
+    }
 
 
 def program_buffers(program: KernelProgram, given: dict[str, Array]) -> dict[str, Array]:

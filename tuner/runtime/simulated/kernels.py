@@ -15,7 +15,7 @@ from tuner.ptx.launch import PreparedKernel, kernel_of, prepare
 from tuner.ptx.memory.touched import Touched
 from tuner.ptx.parse.parser import parse
 from tuner.ptx.simulation import Simulation
-from tuner.ptx.state.arguments import Argument, Pointer, check_sizes
+from tuner.ptx.state.arguments import Argument, ModuleVariables, Pointer, check_sizes, first_content
 from tuner.runtime.simulated.driver_errors import refused
 from tuner.runtime.simulated.memory import MemoryRegion
 from tuner.runtime.simulated.tensor_maps import MAP_BYTES, EncodedMap, is_map
@@ -32,6 +32,7 @@ class SimulatedKernel:
 
     module: PtxModule
     entry: PtxKernel
+    variables: ModuleVariables
 
     @functools.cached_property
     def prepared(self) -> PreparedKernel:
@@ -64,8 +65,8 @@ class PreparedLaunch:
             for parameter, content in zip(self.kernel.entry.parameters, self.parameters, strict=True)
         )
         try:
-            prepared = self.kernel.prepared
-            return prepared.run(self.grid, self.block, arguments, self.shared_bytes, blocks, seed)
+            run, variables = self.kernel.prepared.run, self.kernel.variables
+            return run(self.grid, self.block, arguments, self.shared_bytes, blocks, seed, variables)
         except UnsupportedInstruction as error:
             raise DeviceError(f"kernel {self.name}: {error.reason}") from error
         except SimulationError as error:
@@ -91,6 +92,7 @@ class SimulatedModule:
 
     image: bytes
     parsed: PtxModule
+    variables: ModuleVariables  # which launches change, until it is unloaded
     users: int = 1  # loads that were not taken back
     functions: dict[str, int] = field(default_factory=dict)
 
@@ -114,8 +116,9 @@ class SimulatedKernels:
             return module, False
         if text not in self._parsed:
             self._parsed[text] = _parsed(text)
-        module = handle()
-        self._by_image[text], self._loaded[module] = module, SimulatedModule(text, self._parsed[text])
+        module, parsed = handle(), self._parsed[text]
+        self._by_image[text] = module
+        self._loaded[module] = SimulatedModule(text, parsed, first_content(parsed))
         return module, True
 
     def unload(self, module: int) -> bool:
@@ -139,7 +142,7 @@ class SimulatedKernels:
                 raise DeviceError(f"CUDA_ERROR_NOT_FOUND: {error}", "CUDA_ERROR_NOT_FOUND") from error
             number = handle()
             loaded.functions[name] = number
-            self._kernels[number] = SimulatedKernel(loaded.parsed, kernel)
+            self._kernels[number] = SimulatedKernel(loaded.parsed, kernel, loaded.variables)
         return loaded.functions[name]
 
     def kernel(self, function: int) -> PtxKernel:
