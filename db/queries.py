@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, Select, SQLColumnExpression, and_, or_, se
 from sqlalchemy.orm import aliased, joinedload, selectinload
 
 from tuner.core.errors import REPEATABLE, UsageError
-from tuner.core.runs import ReuseKey, TrialQuery
+from tuner.core.runs import ReuseKey, RunQuery, TrialQuery
 from tuner.db.models import (
     FINAL,
     FIRST,
@@ -21,6 +21,8 @@ from tuner.db.models import (
 )
 
 STATUSES = ("measured", "verified", "failed")
+RUNNING = "running"
+RUN_STATUSES = (RUNNING, "done", "interrupted")
 
 First = aliased(MeasurementRow, name="first")
 Final = aliased(MeasurementRow, name="final")
@@ -54,6 +56,17 @@ def run_select() -> "Select[RunRow]":
         selectinload(RunRow.baselines),
         selectinload(RunRow.rounds),
     )
+
+
+def queried_runs(query: RunQuery) -> "Select[RunRow]":
+    """Selects the runs that a query asks for, the latest first. Raises UsageError for an unknown word."""
+    if query.status is not None and query.status not in RUN_STATUSES:
+        raise UsageError(f"status: found {query.status!r}, allowed {', '.join(RUN_STATUSES)}")
+    chosen = run_select().join(RunRow.problem).join(RunRow.machine).where(*_place_conditions(query))
+    chosen = chosen.where(*_equal((RunRow.status, query.status)))
+    if query.since is not None:
+        chosen = chosen.where(RunRow.created >= query.since)
+    return chosen.order_by(RunRow.created.desc(), RunRow.id.desc()).limit(_limit(query.limit))
 
 
 def queried(query: TrialQuery) -> "AnySelect":
@@ -125,6 +138,12 @@ def _conditions(query: TrialQuery) -> Iterator[ColumnElement[bool]]:
 
 
 def _run_conditions(query: TrialQuery) -> Iterator[ColumnElement[bool]]:
+    yield from _equal((RunRow.id, query.run))
+    yield from _place_conditions(query)
+
+
+def _place_conditions(query: TrialQuery | RunQuery) -> Iterator[ColumnElement[bool]]:
+    """Yields what a run's problem, target and machine must be."""
     yield from _equal(
         (ProblemRow.operation, query.operation),
         (ProblemRow.shape, query.shape),
@@ -133,7 +152,6 @@ def _run_conditions(query: TrialQuery) -> Iterator[ColumnElement[bool]]:
         (ProblemRow.epilogue, query.epilogue),
         (ProblemRow.output, query.output),
         (RunRow.threads, query.threads),
-        (RunRow.id, query.run),
         (MachineRow.name, query.machine),
     )
     if query.target is not None:

@@ -28,6 +28,7 @@ from tuner.core.runs import (
     Pruned,
     ReuseKey,
     Run,
+    RunQuery,
     RunSettings,
     StoredTrial,
     TrialQuery,
@@ -44,15 +45,22 @@ from tuner.db.models import ArtifactRow, ProblemRow, RunRow, TrialRow
 from tuner.db.pending import pending_trials
 from tuner.db.programs import artifact_row, program_of
 from tuner.db.prune import prune
-from tuner.db.queries import count_select, queried, recalled, run_select, same_code, trial_select
+from tuner.db.queries import (
+    RUN_STATUSES,
+    RUNNING,
+    count_select,
+    queried,
+    queried_runs,
+    recalled,
+    run_select,
+    same_code,
+    trial_select,
+)
 from tuner.db.revision import stored_revision
 from tuner.db.trial_writes import add_outcome, add_proposal, add_script, has_run, proposal, set_seconds
 
 if TYPE_CHECKING:
     from tuner.db.queries import AnySelect
-
-RUNNING = "running"
-RUN_STATUSES = (RUNNING, "done", "interrupted")
 
 Row = TypeVar("Row", RunRow, TrialRow)
 
@@ -203,9 +211,12 @@ class Store:
 
     def runs(self, limit: int | None = None) -> tuple[Run, ...]:
         """Returns the runs, the latest first."""
-        latest = run_select().order_by(RunRow.created.desc(), RunRow.id.desc()).limit(limit)
+        return self.runs_asked(RunQuery(limit=limit))
+
+    def runs_asked(self, query: RunQuery) -> tuple[Run, ...]:
+        """Returns the runs that a query asks for, the latest first."""
         with self._database.reading() as session:
-            return tuple(rows.run_of(row) for row in session.scalars(latest))
+            return tuple(rows.run_of(row) for row in session.scalars(queried_runs(query)))
 
     def trial(self, trial_id: int) -> StoredTrial:
         """Returns a trial. Raises UsageError for an unknown id."""

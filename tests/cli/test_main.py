@@ -34,6 +34,9 @@ COMMANDS = [
         "audit",
         "gate",
         "dashboard",
+        "runs",
+        "completion",
+        "new-strategy",
     ),
 ]
 GROUPS = {
@@ -74,6 +77,30 @@ def test_every_command_has_help_with_an_example_and_json(words: tuple[str, ...])
     assert "--debug" in done.output
 
 
+def test_help_lists_each_command_once_by_its_job_with_its_whole_summary() -> None:
+    done = CliRunner().invoke(main, ["--help"], terminal_width=80)
+    titles = re.findall(r"^(\w[\w ]*):$", done.output, re.MULTILINE)
+    assert titles == [
+        *("Options", "Tune", "Ask", "Export", "Programs", "Measure elsewhere", "Database", "Shell"),
+    ]
+    listed = re.findall(r"^  ([a-z][\w-]+)  +[A-Z]", done.output, re.MULTILINE)
+    assert sorted(listed) == sorted(COMMANDS)
+    assert "..." not in done.output.partition("Options:")[2]
+    assert max(map(len, done.output.splitlines())) <= 80
+
+
+def test_a_command_of_no_job_is_listed_too() -> None:
+    @click.group(cls=Commands)
+    def group() -> None:
+        pass
+
+    @group.command()
+    def work() -> None:
+        """Works."""
+
+    assert "Commands:\n  work  Works.\n" in CliRunner().invoke(group, ["--help"]).output
+
+
 def test_version_is_told_with_the_fingerprint_of_each_compiler() -> None:
     done = CliRunner().invoke(main, ["--version"])
     version, compiler, code = done.output.splitlines()
@@ -88,7 +115,7 @@ def test_no_command_shows_the_help_on_stderr() -> None:
     done = CliRunner().invoke(main, [])
     assert done.exit_code == 2
     assert done.stdout == ""
-    assert "Commands:" in done.stderr
+    assert "Usage: tuner" in done.stderr
 
 
 @pytest.mark.parametrize(

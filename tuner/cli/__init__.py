@@ -3,6 +3,7 @@
 from tuner.cli.commands.audit import audit
 from tuner.cli.commands.bundle import bundle
 from tuner.cli.commands.catalogue import space, strategies, targets
+from tuner.cli.commands.completion import completion
 from tuner.cli.commands.dashboard import dashboard
 from tuner.cli.commands.database import db
 from tuner.cli.commands.export import export
@@ -15,6 +16,7 @@ from tuner.cli.commands.ptx import ptx
 from tuner.cli.commands.record_space import record_space
 from tuner.cli.commands.report import report
 from tuner.cli.commands.run import run
+from tuner.cli.commands.runs import runs
 from tuner.cli.commands.scripts import apply, check
 from tuner.cli.commands.tune import tune
 from tuner.cli.commands.verify_resume import verify_resume
@@ -22,29 +24,14 @@ from tuner.cli.main import main
 
 __all__ = ["main"]
 
-for _command in (
-    tune,
-    history,
-    show,
-    explain,
-    export,
-    check,
-    gate,
-    audit,
-    apply,
-    strategies,
-    new_strategy,
-    space,
-    targets,
-    db,
-    bundle,
-    measure,
-    ptx,
-    run,
-    lower,
-    record_space,
-    report,
-    dashboard,
-    verify_resume,
-):
-    main.add_command(_command)
+main.add_sections(
+    (
+        ("Tune", (tune, strategies, new_strategy, space, targets)),
+        ("Ask", (history, runs, show, explain, report, dashboard)),
+        ("Export", (export, check, apply, audit, gate)),
+        ("Programs", (run, lower, ptx)),
+        ("Measure elsewhere", (bundle, measure)),
+        ("Database", (db, record_space, verify_resume)),
+        ("Shell", (completion,)),
+    )
+)

@@ -16,17 +16,41 @@ from tuner.version import __version__
 DONE = 0
 FAILED = 1  # the work failed: no candidate worked, a check failed
 MISUSED = 2  # the user's words or files are wrong
+HELP_COLUMNS = 80  # a terminal that nobody made wider
 INTERRUPTED = 130  # 128 + SIGINT, as shells report it
+
+
+COMPLETION_VARIABLE = "_TUNER_COMPLETE"  # a shell sets it while it completes a line
+Sections = tuple[tuple[str, tuple[click.Command, ...]], ...]  # title of a job, its commands
 
 
 class Commands(click.Group):
     """A group whose errors are one line, with a traceback only on --debug."""
 
+    sections: Sections = ()
+
+    def add_sections(self, sections: Sections) -> None:
+        """Adds commands by the jobs that the help lists them under."""
+        self.sections += sections
+        for _title, commands in sections:
+            for command in commands:
+                self.add_command(command)
+
+    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        """Writes the commands by job, each summary whole."""
+        titled = tuple(command for _title, commands in self.sections for command in commands)
+        others = tuple(command for command in self.commands.values() if command not in titled)
+        for title, commands in (*self.sections, ("Commands", others)):
+            if commands:
+                with formatter.section(title):
+                    formatter.write_dl([(command.name or "", _summary(command)) for command in commands])
+
     def main(self, args: Sequence[str] | None = None, **options: Any) -> NoReturn:  # type: ignore[override]
         """Runs a command and exits with its code."""
         arguments = list(sys.argv[1:] if args is None else args)
         try:
-            code = _run(self, arguments, options.get("obj"))
+            asked = os.environ.get(COMPLETION_VARIABLE)
+            code = _completed(self, asked) if asked else _run(self, arguments, options.get("obj"))
         except Exception as error:  # noqa: BLE001 - the last frame: users get a line, --debug the rest
             if "--debug" in arguments:
                 traceback.print_exc()
@@ -34,6 +58,18 @@ class Commands(click.Group):
         except KeyboardInterrupt:
             code = INTERRUPTED
         sys.exit(code)
+
+
+def _summary(command: click.Command) -> str:
+    """Returns the first paragraph of a command's help, for the formatter to wrap."""
+    return " ".join((command.help or "").split("\n\n")[0].split())
+
+
+def _completed(group: click.Group, asked: str) -> int:
+    """Answers a shell that completes a line; returns the exit code."""
+    from click.shell_completion import shell_complete
+
+    return shell_complete(group, {}, "tuner", COMPLETION_VARIABLE, asked)
 
 
 def _run(group: click.Group, arguments: list[str], obj: object) -> int:
@@ -98,7 +134,9 @@ def version_lines() -> tuple[str, ...]:
     return (f"tuner {__version__}", f"compiler: {wheels.llvm_version()}", f"code: {', '.join(hashes)}")
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": HELP_COLUMNS}
+)
 @click.option(
     "--version",
     is_flag=True,

@@ -161,6 +161,24 @@ class TrialQuery:
 
 
 @dataclass(frozen=True)
+class RunQuery:
+    """Which runs to tell; None means any."""
+
+    operation: str | None = None
+    shape: str | None = None  # "512x512x512"
+    dtype: str | None = None
+    layout: str | None = None
+    epilogue: str | None = None
+    output: str | None = None  # Problem.output: "" is the natural one
+    target: str | None = None  # "simulator" means every chip
+    machine: str | None = None  # Machine.name
+    threads: int | None = None
+    status: str | None = None  # running, done, interrupted
+    since: datetime.datetime | None = None  # begun since then
+    limit: int | None = None  # the latest
+
+
+@dataclass(frozen=True)
 class ReuseKey:
     """Equal keys mean equal outcomes: same code on the same class of machine."""
 

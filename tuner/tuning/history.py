@@ -1,4 +1,4 @@
-"""Past trials by what users say of them, on the command line and in the Python API alike."""
+"""Past trials and runs by what users say of them, on the command line and in the Python API alike."""
 
 import datetime
 from dataclasses import fields
@@ -8,7 +8,8 @@ from tuner.analysis.answer import answer_of
 from tuner.core.errors import UsageError
 from tuner.core.moments import parse_moment, with_zone
 from tuner.core.problem import SUM_DTYPES
-from tuner.core.runs import StoredTrial, TrialQuery
+from tuner.core.runs import RunQuery, StoredTrial, TrialQuery
+from tuner.tuning.tuned_run import TunedRun, tuned_run
 
 if TYPE_CHECKING:
     from tuner.db.store import Store
@@ -16,10 +17,19 @@ if TYPE_CHECKING:
 
 def asked_query(**conditions: Any) -> TrialQuery:
     """Reads conditions that are named as a TrialQuery's fields. Raises UsageError."""
-    allowed = tuple(field.name for field in fields(TrialQuery))
+    return TrialQuery(**_conditions("history", TrialQuery, conditions))
+
+
+def asked_runs(**conditions: Any) -> RunQuery:
+    """Reads conditions that are named as a RunQuery's fields. Raises UsageError."""
+    return RunQuery(**_conditions("runs", RunQuery, conditions))
+
+
+def _conditions(asker: str, query: type[TrialQuery | RunQuery], conditions: dict[str, Any]) -> dict[str, Any]:
+    allowed = tuple(field.name for field in fields(query))
     for name in conditions:
         if name not in allowed:
-            raise UsageError(f"history: found {name!r}, allowed {', '.join(allowed)}")
+            raise UsageError(f"{asker}: found {name!r}, allowed {', '.join(allowed)}")
     if conditions.get("output") in SUM_DTYPES:
         conditions["output"] = ""  # as a Problem says it
     match conditions.get("since"):
@@ -27,7 +37,12 @@ def asked_query(**conditions: Any) -> TrialQuery:
             conditions["since"] = parse_moment(text)
         case datetime.datetime() as moment:
             conditions["since"] = with_zone(moment)
-    return TrialQuery(**conditions)
+    return conditions
+
+
+def past_runs(store: "Store", query: RunQuery) -> tuple[TunedRun, ...]:
+    """Returns the runs asked for, each with its counts and its answer, the latest first."""
+    return tuple(tuned_run(store, run.id) for run in store.runs_asked(query))
 
 
 def past_trials(store: "Store", query: TrialQuery) -> tuple[StoredTrial, ...]:

@@ -35,6 +35,7 @@ def test_csv_has_a_header_and_a_line_per_trial(tuned: Tuner) -> None:
     rows = list(csv.DictReader(io.StringIO(tuned("history", "--format", "csv").out)))
     assert len(rows) == 20
     assert rows[0]["shape"] == "8x8x8"
+    assert (rows[0]["unreliable"], rows[0]["stale"]) == ("", "")
 
 
 def test_sort_and_limit(tuned: Tuner) -> None:

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from tuner.core.candidate import Value
+from tuner.core.problem import Problem
 from tuner.core.runs import SEED, SPACE_FILE, WARM_START, FirstPoint
 
 LINE_LIMIT = 2000  # characters of a message
@@ -24,6 +25,14 @@ def interval_text(interval_s: tuple[float, float]) -> str:
 def speed_text(gflop_per_s: float | None) -> str:
     """Returns a speed; '-' for what was not timed."""
     return "-" if gflop_per_s is None else f"{gflop_per_s:.4g} GFLOP/s"
+
+
+def problem_words(problem: Problem) -> str:
+    """Returns a problem by the words that are not the usual ones: 'matmul 64x64x64 f16 -> f16 nt'."""
+    words = [problem.operation, problem.shape, problem.dtype]
+    words += [f"-> {problem.output}"] * bool(problem.output)
+    words += [word for word in (problem.layout, problem.epilogue) if word not in ("nn", "none")]
+    return " ".join(words)
 
 
 def knobs_text(knobs: Sequence[tuple[str, Value]]) -> str:

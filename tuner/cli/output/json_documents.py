@@ -5,7 +5,7 @@ import dataclasses
 import datetime
 import io
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tuner.analysis.answer import Answer, Tied, timed
 from tuner.core.errors import Failure
@@ -16,10 +16,14 @@ from tuner.core.runs import Counts, DatabaseInfo, FirstPoint, Run, StoredTrial, 
 from tuner.core.timing_round import StoredRound
 from tuner.scripts.portability import own_ops
 
+if TYPE_CHECKING:
+    from tuner.tuning.tuned_run import TunedRun
+
 Document = dict[str, Any]
 CSV_COLUMNS = (
     *("trial", "run", "number", "op", "shape", "dtype", "output", "layout", "epilogue", "target", "threads"),
     *("machine", "strategy", "knobs", "status", "stage", "reason", "median_s", "gflop_per_s", "created"),
+    *("unreliable", "stale"),
 )
 
 
@@ -212,6 +216,17 @@ def run_document(
         "created": utc_text(run.created),
         "elsewhere": None if run.elsewhere is None else dataclasses.asdict(run.elsewhere),
         "space": settings.space_yaml,
+    }
+
+
+def listed_run_document(tuned: "TunedRun") -> Document:
+    """Returns one element of ``tuner runs --json``."""
+    run = tuned.run
+    return {
+        **tune_document(run, tuned.counts, tuned.answer, tuned.seconds),
+        "sampler": run.settings.sampler,
+        "unreliable": run.unreliable or None,
+        "created": utc_text(run.created),
     }
 
 

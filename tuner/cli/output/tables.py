@@ -8,6 +8,7 @@ from tuner.cli.output.formatting import (
     interval_text,
     knobs_text,
     one_line,
+    problem_words,
     seconds_text,
     speed_text,
     table_text,
@@ -135,11 +136,7 @@ def explain_lines(trial: StoredTrial) -> list[str]:
 
 def _history_row(trial: StoredTrial) -> tuple[str, ...]:
     record = record_of(trial)
-    problem = record.problem
-    words = [problem.operation, problem.shape, problem.dtype]
-    words += [f"-> {problem.output}"] * bool(problem.output)
-    words += [word for word in (problem.layout, problem.epilogue) if word not in ("nn", "none")]
-    speed = gflop_per_s(problem, trial.best_s)
+    speed = gflop_per_s(record.problem, trial.best_s)
     what = f"{record.candidate.strategy} {knobs_text(record.candidate.choices)}"
     if isinstance(record.outcome, Failure):
         reason = one_line(record.outcome.reason)[:REASON_LIMIT]
@@ -147,7 +144,7 @@ def _history_row(trial: StoredTrial) -> tuple[str, ...]:
     return (
         str(trial.id),
         str(trial.run),
-        " ".join(words),
+        problem_words(record.problem),
         record.target.text,
         str(trial.threads),
         _status_words(trial),

@@ -1,0 +1,36 @@
+"""``tuner completion``: the script by which a shell completes commands, flags and their words."""
+
+import click
+
+from tuner.cli.main import COMPLETION_VARIABLE
+from tuner.cli.options import debug_option, json_option, print_json
+
+# Shell -> where its script goes, and what has to be typed once for it.
+PLACES = {
+    "bash": '~/.bashrc: eval "$(tuner completion bash)"',
+    "zsh": '~/.zshrc, after compinit: eval "$(tuner completion zsh)"',
+    "fish": "~/.config/fish/config.fish: tuner completion fish | source",
+}
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(tuple(PLACES)))
+@json_option
+@debug_option
+@click.pass_context
+def completion(context: click.Context, shell: str, as_json: bool) -> None:
+    """Prints what a shell needs to complete commands, flags and their words.
+
+    One line of the shell's own file asks for it: eval "$(tuner completion bash)" in bash, the same with zsh
+    after compinit, and in fish: tuner completion fish | source
+
+    Example: tuner completion bash
+    """
+    from click.shell_completion import get_completion_class
+
+    made = get_completion_class(shell)
+    assert made is not None  # click knows these shells
+    root = context.find_root()
+    complete = made(root.command, {}, "tuner", COMPLETION_VARIABLE)
+    text = complete.source_template % complete.source_vars()  # source() would run bash for its version
+    print_json({"shell": shell, "line": PLACES[shell], "script": text}) if as_json else print(text, end="")

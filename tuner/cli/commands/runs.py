@@ -1,0 +1,46 @@
+"""``tuner runs``: the runs of a database, the latest first."""
+
+from typing import Any
+
+import click
+
+from tuner.cli.options import database_option, debug_option, json_option, open_store, print_json
+
+RUNS_LISTED = 20
+
+
+@click.command()
+@click.option("--op", "operation", help="Operation, such as matmul.")
+@click.option("--shape", metavar="MxNxK")
+@click.option("--dtype")
+@click.option("--layout")
+@click.option("--epilogue")
+@click.option("--output", metavar="DTYPE", help="Type of C: f16, bf16, f32 or f64.")
+@click.option("--target", help="Such as cpu, simulator, simulator:sm_90.")
+@click.option("--machine", help="Class of machine, as 'tuner show run:ID' names it.")
+@click.option("--threads", type=int)
+@click.option("--status", help="running, done or interrupted.")
+@click.option("--since", metavar="DATE", help="Begun since then, UTC: 2026-01-31 or 2026-01-31T12:00.")
+@click.option(
+    "--limit", type=int, default=RUNS_LISTED, show_default=True, help="At most so many, the latest."
+)
+@database_option
+@json_option
+@debug_option
+def runs(database: str | None, as_json: bool, **conditions: Any) -> None:
+    """Lists the runs, the latest first, each with its answer.
+
+    Example: tuner runs --shape 512x512x512 --status done
+    """
+    from tuner.cli.output.json_documents import listed_run_document
+    from tuner.cli.output.run_table import runs_table
+    from tuner.tuning.history import asked_runs, past_runs
+    from tuner.tuning.which_database import database_words
+
+    query = asked_runs(**conditions)
+    with open_store(database) as store:
+        found = past_runs(store, query)
+    if as_json:
+        print_json([listed_run_document(tuned) for tuned in found])
+    else:
+        print(runs_table(found, database_words(database)))

@@ -1,0 +1,35 @@
+"""Runs as a table for people."""
+
+from typing import TYPE_CHECKING
+
+from tuner.cli.output.formatting import problem_words, seconds_text, table_text
+from tuner.cli.output.json_documents import gflop_per_s
+
+if TYPE_CHECKING:
+    from tuner.tuning.tuned_run import TunedRun
+
+HEADER = ("run", "begun", "problem", "target", "status", "trials", "failed", "best", "GFLOP/s")
+
+
+def runs_table(runs: "tuple[TunedRun, ...]", database_words: str = "") -> str:
+    """Returns one line per run."""
+    if not runs:
+        return f"no run matches; begin with: tuner tune matmul 512x512x512{database_words}"
+    return table_text(HEADER, [_row(tuned) for tuned in runs])
+
+
+def _row(tuned: "TunedRun") -> tuple[str, ...]:
+    run = tuned.run
+    best_s = None if tuned.answer is None else tuned.answer.measurement.median_s
+    speed = gflop_per_s(run.settings.problem, best_s)
+    return (
+        str(run.id),
+        f"{run.created:%Y-%m-%d}",
+        problem_words(run.settings.problem),
+        run.settings.target.text,
+        run.status + (", unreliable" if run.unreliable else ""),
+        str(tuned.counts.proposed),
+        str(tuned.counts.failed),
+        "-" if best_s is None else seconds_text(best_s),
+        "-" if speed is None else f"{speed:.1f}",
+    )
