@@ -68,6 +68,34 @@ def test_every_block_comes_once_and_bands_one_after_the_other(
     assert found == wanted
 
 
+def clustered(columns: int, rows: int, cluster: tuple[int, int]) -> str:
+    size = f"{{nvvm.cluster_dim = array<i32: {cluster[0]}, {cluster[1]}, 1>}}"
+    return payload(columns, rows).replace("gpu.terminator\n    }", f"gpu.terminator\n    }} {size}")
+
+
+@pytest.mark.parametrize(
+    ("columns", "rows", "group", "cluster"),
+    [(4, 4, 2, (1, 2)), (3, 6, 4, (1, 2)), (4, 3, 2, (2, 1)), (2, 8, 4, (1, 2))],
+)
+def test_blocks_keep_their_place_in_their_cluster(
+    columns: int, rows: int, group: int, cluster: tuple[int, int], apply: Apply
+) -> None:
+    found = places(apply(LINE.format(group), clustered(columns, rows, cluster)), columns, rows)
+    assert sorted(found) == [(row, column) for row in range(rows) for column in range(columns)]
+    for number, (row, column) in enumerate(found):
+        y, x = divmod(number, columns)
+        first_row, first_column = found[y // cluster[1] * cluster[1] * columns + x // cluster[0] * cluster[0]]
+        assert (row - first_row, column - first_column) == (y % cluster[1], x % cluster[0])
+        assert first_row % cluster[1] == first_column % cluster[0] == 0
+    assert {row for row, _ in found[: group * columns]} == set(range(group))
+
+
+def test_clusters_that_are_not_whole_are_refused(apply: Apply) -> None:
+    for columns, rows, group, cluster in ((2, 4, 3, (1, 2)), (3, 4, 2, (2, 1))):
+        with pytest.raises(CandidateError, match=r"found clusters of \(.*allowed whole ones"):
+            apply(LINE.format(group), clustered(columns, rows, cluster))
+
+
 @pytest.mark.parametrize(
     ("text", "group", "found"),
     [

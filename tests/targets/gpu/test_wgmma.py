@@ -25,6 +25,7 @@ SMALL: dict[str, Any] = {
     **dict.fromkeys(("block_m", "block_n", "block_k"), 64),
     **dict.fromkeys(("consumers", "group"), 1),
     "stages": 2,
+    "cluster": "1x1",
 }
 
 

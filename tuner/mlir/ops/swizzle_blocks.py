@@ -4,6 +4,7 @@ Takes a function with ``gpu.launch`` of a constant grid. Gives its blocks anothe
 block rows, within a band column by column (the "grouped ordering" of Triton's matmul tutorial, CUTLASS's
 threadblock swizzle). Blocks start in the order of their linear number, x fastest; by whole rows they would
 read all of B before any tile of A again. The last band is as high as what is left.
+Clusters are numbered as wholes: a block keeps its place in its cluster.
 
     %x = gpu.block_id x
     memref.store %x, %c[%zero] : memref<2xindex>
@@ -17,6 +18,7 @@ read all of B before any tile of A again. The last band is as high as what is le
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ops.dialect import InPlaceOp, attribute
 from tuner.mlir.rewrite.building import affine, index, symbol, value
+from tuner.mlir.rewrite.launch_operands import CLUSTER_SIZE
 from tuner.mlir.rewrite.walking import walk
 
 
@@ -24,7 +26,7 @@ class SwizzleBlocksOp(InPlaceOp, name="swizzle_blocks"):
     """Renumbers the blocks of every ``gpu.launch`` by bands of ``group`` (i64, 1 unless given) block rows.
 
     The handle (a func.func) stays valid. Silenceable failure: no launch, a launch whose grid is not constant,
-    or ``group`` below 1.
+    or a ``group`` below 1 or of no whole clusters.
     """
 
     def change(self, function: Op) -> str | None:
@@ -36,7 +38,10 @@ class SwizzleBlocksOp(InPlaceOp, name="swizzle_blocks"):
             found = f"{len(launches)} launches, {len(grids)} of a constant grid, group {group}"
             return f"found {found}, allowed constant grids and a group of 1 or more"
         for launch, grid in zip(launches, grids, strict=True):
-            _renumber(launch, grid, group)
+            cluster = _cluster(launch)
+            if group % cluster[1] or any(count % size for count, size in zip(grid, cluster, strict=True)):
+                return f"found clusters of {cluster} on a grid of {grid}, group {group}; allowed whole ones"
+            _renumber(launch, grid, cluster, group)
         return None
 
 
@@ -49,12 +54,23 @@ def _grid(launch: Op) -> tuple[int, int] | None:
     return columns, rows
 
 
-def _renumber(launch: Op, grid: tuple[int, int], group: int) -> None:
+def _cluster(launch: Op) -> tuple[int, int]:
+    """Returns the blocks of a cluster along x and y."""
+    sizes = launch.attributes.get(CLUSTER_SIZE)
+    columns, rows = (1, 1) if sizes is None else list(ir.DenseI32ArrayAttr(sizes))[:2]
+    return columns, rows
+
+
+def _renumber(launch: Op, grid: tuple[int, int], cluster: tuple[int, int], group: int) -> None:
+    clusters, height = (grid[0] // cluster[0], grid[1] // cluster[1]), group // cluster[1]
     block = launch.regions[0].blocks[0]
     old = {dimension: _block_ids(launch, dimension) for dimension in "xy"}
     with launch.location, ir.InsertionPoint.at_block_begin(block):
-        x, y = (_block_id(dimension) for dimension in "xy")
-        new = _whole_bands(x, y, grid[0], group) if grid[1] % group == 0 else _bands(x, y, grid, group)
+        ids = [_block_id(dimension) for dimension in "xy"]
+        x, y = (_whole(each, size) for each, size in zip(ids, cluster, strict=True))
+        is_whole = clusters[1] % height == 0
+        new = _whole_bands(x, y, clusters[0], height) if is_whole else _bands(x, y, clusters, height)
+        new = tuple(map(_within, new, ids, cluster))
     for number, (dimension, replacement) in enumerate(zip("xy", new, strict=True)):
         block.arguments[number].replace_all_uses_with(replacement)
         for op in old[dimension]:
@@ -64,6 +80,18 @@ def _renumber(launch: Op, grid: tuple[int, int], group: int) -> None:
 
 def _block_id(dimension: str) -> Value:
     return value("gpu.block_id", ir.IndexType.get(), dimension=ir.Attribute.parse(f"#gpu<dim {dimension}>"))
+
+
+def _whole(number: Value, size: int) -> Value:
+    """Creates the number of the cluster that a block is in, along one dimension."""
+    return number if size == 1 else affine(ir.AffineExpr.get_floor_div(symbol(0), size), number)
+
+
+def _within(cluster: Value, number: Value, size: int) -> Value:
+    """Creates the number of the block at the same place of another cluster."""
+    if size == 1:
+        return cluster
+    return affine(symbol(0) * size + ir.AffineExpr.get_mod(symbol(1), size), cluster, number)
 
 
 def _block_ids(launch: Op, dimension: str) -> list[Op]:

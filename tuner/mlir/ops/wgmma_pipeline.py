@@ -35,10 +35,13 @@ from tuner.mlir.ops.dialect import InPlaceOp, attribute
 from tuner.mlir.ops.wgmma.consumer import Consumer
 from tuner.mlir.ops.wgmma.epilogue import create_stores
 from tuner.mlir.ops.wgmma.launch import (
+    block_rank,
     create_shared_memory,
     create_tensor_map,
+    set_cluster,
     set_threads,
     split_roles,
+    synchronise,
     thread_number,
     warp_number,
 )
@@ -57,9 +60,10 @@ ROW_BYTES = 16  # of which a row of a matrix is a multiple; cuTensorMapEncodeTil
 class WgmmaPipelineOp(InPlaceOp, name="wgmma_pipeline"):
     """Builds the pipeline of every ``gpu.launch`` in the function.
 
-    Attributes (i64): ``block_k`` (64), ``stages`` (4), ``consumers`` (2). The handle (a func.func) stays
-    valid; handles to the launch's linalg ops do not. Silenceable failure: no such launch, tiles that TMA or
-    wgmma do not take, too many sums for the registers of a thread.
+    Attributes (i64): ``block_k`` (64), ``stages`` (4), ``consumers`` (2), ``cluster_m``, ``cluster_n`` (1),
+    one of which may be 2: blocks along m share tiles of B, along n of A; the grid must be whole clusters.
+    The handle (a func.func) stays valid; handles to the launch's linalg ops do not. Silenceable failure: no
+    such launch, tiles that TMA or wgmma do not take, too many sums for the registers of a thread.
     """
 
     def change(self, function: Op) -> str | None:
@@ -71,7 +75,8 @@ class WgmmaPipelineOp(InPlaceOp, name="wgmma_pipeline"):
         for each in found:
             if isinstance(each, str):
                 return each
-            plan = each.plan(block_k, stages, attribute(self, "consumers", 2))
+            cluster = attribute(self, "cluster_m", 1), attribute(self, "cluster_n", 1)
+            plan = each.plan(block_k, stages, attribute(self, "consumers", 2), cluster)
             reason = plan if isinstance(plan, str) else plan.why_not()
             if reason is not None:
                 return reason
@@ -98,7 +103,7 @@ class _BlockMatmul:
         """Returns the type of elements of A and B."""
         return str(ir.MemRefType(self.matrices[0].type).element_type)
 
-    def plan(self, block_k: int, stages: int, consumers: int) -> PipelinePlan | str:
+    def plan(self, block_k: int, stages: int, consumers: int, cluster: tuple[int, int]) -> PipelinePlan | str:
         """Returns the plan by the knobs, or why the matrices allow none."""
         if self.element not in KINDS or str(ir.MemRefType(self.matrices[2].type).element_type) != "f32":
             return f"matmul: found elements {self.element}, allowed {', '.join(KINDS)} summed in f32"
@@ -110,10 +115,10 @@ class _BlockMatmul:
         if consumers < 1 or self.tile[0] % consumers:
             return f"consumers: found {consumers}, allowed some that divide {self.tile[0]} rows"
         a, b = (
-            OperandTile(rows, block_k, item_bytes, is_last)
-            for rows, is_last in zip(self.tile, self.k_is_last, strict=True)
+            OperandTile(rows, block_k, item_bytes, is_last, parts)
+            for rows, is_last, parts in zip(self.tile, self.k_is_last, cluster[::-1], strict=True)
         )
-        return PipelinePlan(a, b, self.k, stages, consumers, KINDS[self.element])
+        return PipelinePlan(a, b, self.k, stages, consumers, KINDS[self.element], cluster)
 
 
 def _read(launch: Op) -> _BlockMatmul | str:
@@ -170,6 +175,7 @@ def _rewrite(found: _BlockMatmul, plan: PipelinePlan) -> None:
             for matrix, tile in zip(found.matrices, (plan.a, plan.b), strict=False)
         ]
     set_threads(launch, plan.threads)
+    set_cluster(launch, plan)
     with product.location, ir.InsertionPoint(product):
         _create_block(found, plan, maps)
     product.erase()
@@ -189,8 +195,9 @@ def _create_block(found: _BlockMatmul, plan: PipelinePlan, maps: list[Value]) ->
             create("nvvm.prefetch", [], [each], tensormap=ir.UnitAttr.get())
 
     def produce() -> None:
-        a = Source(plan.a, 0, maps[0], as_word(row))
-        b = Source(plan.b, plan.a.bytes, maps[1], as_word(column))
+        rank = block_rank() if plan.cluster_blocks > 1 else None
+        a = Source(plan.a, 0, maps[0], as_word(row), rank if plan.a.parts > 1 else None)
+        b = Source(plan.b, plan.a.bytes, maps[1], as_word(column), rank if plan.b.parts > 1 else None)
         create_producer(ring, (a, b))
 
     def consume() -> None:
@@ -200,5 +207,7 @@ def _create_block(found: _BlockMatmul, plan: PipelinePlan, maps: list[Value]) ->
         create_stores(plan, sums, found.matrices[2], (row, column), number, within)
 
     branch(compare("eq", thread, 0), begin)
-    create("gpu.barrier")
+    synchronise(plan)
     split_roles(plan, warp, produce, consume)
+    if plan.cluster_blocks > 1:
+        synchronise(plan)  # others arrive at this block's mbarriers, which must not go before

@@ -9,6 +9,7 @@ from tuner.mlir.rewrite.walking import walk
 GRID, BLOCK, CLUSTER = slice(1, 4), slice(4, 7), slice(7, 10)
 SHARED_BYTES, ARGUMENTS = 10, 11
 SEGMENTS = "operandSegmentSizes"
+CLUSTER_SIZE = "nvvm.cluster_dim"  # attribute of a gpu.launch and of its kernel: blocks along x, y and z
 
 
 def launches_of(module: ir.Module, kernel: str) -> list[Op]:

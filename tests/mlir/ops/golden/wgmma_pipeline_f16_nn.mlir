@@ -200,8 +200,8 @@ module {
           %153 = nvvm.wgmma.mma_async %151, %152, %150, <m = 64, n = 64, k = 16>, D[<f32>, <one>], A[<f16>, <one>, <row>], B[<f16>, <one>, <row>] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> -> !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)>
           nvvm.wgmma.commit.group.sync.aligned
           nvvm.wgmma.wait.group.sync.aligned 1
-          %c0_i32_49 = arith.constant 0 : i32
-          %154 = arith.cmpi eq, %12, %c0_i32_49 : i32
+          %c1_i32_49 = arith.constant 1 : i32
+          %154 = arith.cmpi ult, %12, %c1_i32_49 : i32
           scf.if %154 {
             %c8_i32_53 = arith.constant 8 : i32
             %160 = arith.muli %arg18, %c8_i32_53 : i32

@@ -51,13 +51,23 @@ def test_copies_fill_a_tile_without_gaps() -> None:
         assert [box.offset_bytes for box in tile.boxes] == list(range(0, tile.bytes, size))
 
 
+def test_copies_of_parts_fill_a_tile_without_gaps() -> None:
+    for tile in (OperandTile(64, 128, 2, is_k_major=True, parts=2), OperandTile(128, 64, 2, False, 2)):
+        starts = [
+            box.offset_bytes + part * tile.part_bytes for box in tile.boxes for part in range(tile.parts)
+        ]
+        assert starts == list(range(0, tile.bytes, tile.part_bytes))
+        assert tile.part_bytes == tile.box[0] * tile.box[1] * tile.item_bytes
+
+
 @pytest.mark.parametrize(
     ("tile", "reason"),
     [
         (OperandTile(64, 32, 2, is_k_major=True), "B: found 64 x 32, allowed whole lines of 128 bytes"),
         (OperandTile(96, 64, 2, is_k_major=False), "B: found 96 x 64, allowed whole lines"),
         (OperandTile(320, 64, 2, is_k_major=True), "B: found 320 rows, allowed multiples of 8 up to 256"),
-        (OperandTile(60, 64, 2, is_k_major=True), "B: found 60 rows, allowed multiples of 8"),
+        (OperandTile(60, 64, 2, is_k_major=True), "B: found 1 parts of 60 lines, allowed multiples of 8"),
+        (OperandTile(72, 64, 2, is_k_major=True, parts=2), "B: found 2 parts of 36 lines, allowed"),
         (OperandTile(64, 32, 4, is_k_major=False), "B: found 4-byte elements with k not innermost"),
     ],
 )

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from tuner.mlir.ops.wgmma.operand_tile import OperandTile
@@ -22,9 +24,16 @@ def test_registers_move_from_the_producer_only_where_equal_parts_are_too_few() -
     assert plan(rows=64, consumers=1).registers is None
 
 
+def test_consumers_of_a_cluster_release_every_stage() -> None:
+    found = replace(plan(), cluster=(2, 1))
+    assert (found.cluster_blocks, found.readers) == (2, 4)
+    assert found.why_not() is None
+
+
 @pytest.mark.parametrize(
     ("broken", "reason"),
     [
+        (replace(plan(), cluster=(2, 2)), r"cluster: found (2, 2), allowed (1, 1), (2, 1), (1, 2)"),
         (plan(consumers=4, rows=256), "consumers: found 4, allowed 1, 2, 3"),
         (plan(stages=1), "stages: found 1, allowed 2 or more"),
         (plan(columns=320), "B: found 320 columns of C, allowed 256"),

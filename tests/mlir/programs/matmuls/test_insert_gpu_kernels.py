@@ -60,6 +60,7 @@ def test_kernels_that_take_tensor_maps_are_refused() -> None:
         "block_k": 64,
         "stages": 2,
         "consumers": 1,
+        "cluster": "1x1",
         "group": 1,
     }
     point = GpuPoint(problem, Candidate.of("matmul_gpu_wgmma", knobs), "sm_90a")

@@ -2,7 +2,7 @@
 
 the first tile: wait until it is full; fence; products, of which the first sets the sums; commit
 each other tile: wait; fence; products; commit; wait until all but the newest group have ended; release the
-stage before
+stage before, in all blocks of the cluster
 wait for the last group
 """
 
@@ -83,9 +83,9 @@ class Consumer:
         return value("nvvm.wgmma.mma_async", sums.type, sums, left, right, **attributes)
 
     def _release(self, stage: Value) -> None:
-        """Creates the arrival of one thread: a group has ended for all of the warpgroup at once."""
-        is_speaker = compare("eq", self.thread, 0)
-        branch(is_speaker, lambda: self.ring.release(stage))
+        """Creates arrivals, one per block by a thread: a group has ended for the whole warpgroup at once."""
+        is_speaker = compare("ult", self.thread, self.ring.plan.cluster_blocks)
+        branch(is_speaker, lambda: self.ring.release(stage, self.thread))
 
 
 def sums_type(count_of_sums: int) -> Type:

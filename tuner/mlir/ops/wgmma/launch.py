@@ -7,6 +7,7 @@ from tuner.mlir.ops.wgmma.operand_tile import OperandTile
 from tuner.mlir.ops.wgmma.plan import WARPGROUP, PipelinePlan
 from tuner.mlir.ops.wgmma.words import as_word, calculate, compare, i32, word
 from tuner.mlir.rewrite.building import branch, create, index, value
+from tuner.mlir.rewrite.launch_operands import CLUSTER_SIZE
 
 BLOCK_X = 3  # operand of gpu.launch: threads along x, behind the three sizes of the grid
 ALL_LANES, LAST_LANE = -1, 31
@@ -31,6 +32,27 @@ def set_threads(launch: Op, threads: int) -> None:
     """Sets the threads of a launch's block."""
     with launch.location, ir.InsertionPoint(launch):
         launch.operands[BLOCK_X] = index(threads)
+
+
+def set_cluster(launch: Op, plan: PipelinePlan) -> None:
+    """Sets the clusters of a launch, whose grid is whole ones: along y rows of C, along x columns."""
+    if plan.cluster_blocks > 1:
+        rows, columns = plan.cluster
+        launch.attributes[CLUSTER_SIZE] = ir.DenseI32ArrayAttr.get([columns, rows, 1])
+
+
+def block_rank() -> Value:
+    """Creates the rank of the block in its cluster, a word."""
+    return value("nvvm.read.ptx.sreg.cluster.ctarank", i32())
+
+
+def synchronise(plan: PipelinePlan) -> None:
+    """Creates the barrier of all threads of a block, or of its cluster."""
+    if plan.cluster_blocks == 1:
+        create("gpu.barrier")
+        return
+    create("nvvm.cluster.arrive")
+    create("nvvm.cluster.wait")
 
 
 def create_shared_memory(size_bytes: int) -> Value:

@@ -12,7 +12,8 @@ MN-major (transposed): a line holds rows of one k. A box is all of k x one line 
 from dataclasses import dataclass
 
 LINE_BYTES = 128  # the swizzle's span
-ATOM_BYTES = 8 * LINE_BYTES
+ATOM_LINES = 8
+ATOM_BYTES = ATOM_LINES * LINE_BYTES
 MMA_DEPTH_BYTES = 32  # k of one wgmma
 MMA_ROWS = 64  # of A, for one wgmma
 BOX_LIMIT = 256  # elements along one dimension of a box; cuTensorMapEncodeTiled
@@ -37,6 +38,7 @@ class OperandTile:
     depth: int
     item_bytes: int
     is_k_major: bool
+    parts: int = 1  # blocks of a cluster that share the tile: each copies one part of every box to all
 
     @property
     def line(self) -> int:
@@ -50,15 +52,20 @@ class OperandTile:
 
     @property
     def box(self) -> tuple[int, int]:
-        """Returns the sizes of a box in the order of the matrix in memory: (slower, a line)."""
-        return (self.rows if self.is_k_major else self.depth), self.line
+        """Returns the sizes of a copy in the order of the matrix in memory: (slower, a line)."""
+        return (self.rows if self.is_k_major else self.depth) // self.parts, self.line
+
+    @property
+    def part_bytes(self) -> int:
+        """Returns the size of a copy, by which the parts of a box lie apart."""
+        return self.box[0] * LINE_BYTES
 
     @property
     def boxes(self) -> tuple[Box, ...]:
-        """Returns the copies that fill a tile."""
+        """Returns the copies of the first part, that fill a tile where there is no other."""
         along = self.depth if self.is_k_major else self.rows
         starts = range(0, along, self.line)
-        size = self.box[0] * LINE_BYTES
+        size = self.parts * self.part_bytes
         return tuple(
             Box(number * size, 0 if self.is_k_major else start, start if self.is_k_major else 0)
             for number, start in enumerate(starts)
@@ -88,6 +95,9 @@ class OperandTile:
         """Returns why this tile cannot be copied and multiplied; ``rows_of_one`` wgmma takes at a time."""
         if self.depth % self.line or (not self.is_k_major and self.rows % self.line):
             return f"{name}: found {self.rows} x {self.depth}, allowed whole lines of {LINE_BYTES} bytes"
+        if self.box[0] % ATOM_LINES:
+            found = f"found {self.parts} parts of {self.box[0]} lines"
+            return f"{name}: {found}, allowed multiples of {ATOM_LINES} lines"
         if self.box[0] > BOX_LIMIT or self.rows % rows_of_one:
             return f"{name}: found {self.rows} rows, allowed multiples of {rows_of_one} up to {BOX_LIMIT}"
         if not self.is_k_major and self.item_bytes != 2:  # PTX ISA: imm-trans only for .f16 and .bf16

@@ -13,6 +13,7 @@ REGISTERS_OF_BLOCK = 64 * 1024
 # where a block of 512 threads starts with 128 registers each, whatever setmaxnreg says.
 SUMS_LIMIT = {1: 192, 2: 192, 3: 80}
 REGISTERS_BESIDE_SUMS = 48  # fewer registers than sums and these: the producer gives some of its own
+CLUSTERS = ((1, 1), (2, 1), (1, 2))
 UNEQUAL_REGISTERS = (40, 232)  # of the producer and of each of two consumers; CUTLASS's numbers
 
 
@@ -26,11 +27,22 @@ class PipelinePlan:
     stages: int
     consumers: int
     kind: str  # type of the elements, as wgmma spells it: "f16", "bf16", "tf32"
+    cluster: tuple[int, int] = (1, 1)  # blocks along the rows and the columns of C that share tiles
 
     @property
     def threads(self) -> int:
         """Returns the threads of a block."""
         return WARPGROUP * (self.consumers + 1)
+
+    @property
+    def cluster_blocks(self) -> int:
+        """Returns the blocks of a cluster."""
+        return self.cluster[0] * self.cluster[1]
+
+    @property
+    def readers(self) -> int:
+        """Returns how many consumers release a stage: those of all blocks that copies of a cluster go to."""
+        return self.consumers * self.cluster_blocks
 
     @property
     def k_tiles(self) -> int:
@@ -73,6 +85,8 @@ class PipelinePlan:
         """Returns why no such pipeline can be built; None for one that can."""
         if self.consumers not in SUMS_LIMIT:
             return f"consumers: found {self.consumers}, allowed {', '.join(map(str, SUMS_LIMIT))}"
+        if self.cluster not in CLUSTERS:
+            return f"cluster: found {self.cluster}, allowed {', '.join(map(str, CLUSTERS))}"
         if self.stages < 2:
             return f"stages: found {self.stages}, allowed 2 or more: one is filled while one is read"
         if self.b.rows > N_LIMIT:

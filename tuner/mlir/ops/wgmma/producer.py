@@ -1,4 +1,7 @@
-"""The producer: one elected thread that fills the stages of the ring by TMA."""
+"""The producer: one elected thread that fills the stages of the ring by TMA.
+
+Blocks of a cluster that share a tile copy a part of it each, to all of them.
+"""
 
 from dataclasses import dataclass
 
@@ -6,7 +9,7 @@ from tuner.mlir.bindings import Value, ir
 from tuner.mlir.ops.wgmma.operand_tile import Box, OperandTile
 from tuner.mlir.ops.wgmma.ring import Place, Ring
 from tuner.mlir.ops.wgmma.words import calculate, cluster_pointer, count, shared_pointer
-from tuner.mlir.rewrite.building import create
+from tuner.mlir.rewrite.building import create, value
 
 
 @dataclass(frozen=True)
@@ -17,6 +20,7 @@ class Source:
     offset_bytes: int  # of the tile in a stage
     tensor_map: Value  # pointer to the CUtensorMap
     first_row: Value  # of the block's tile, a word
+    rank: Value | None = None  # of the block among those that share the tile, a word
 
 
 def create_producer(ring: Ring, sources: tuple[Source, ...]) -> None:
@@ -38,13 +42,23 @@ def create_producer(ring: Ring, sources: tuple[Source, ...]) -> None:
 
 
 def _copy(ring: Ring, place: Place, source: Source, box: Box, k: Value, full: Value) -> None:
-    target = shared_pointer(ring.address(place.stage, source.offset_bytes + box.offset_bytes))
-    row = calculate("addi", source.first_row, box.row)
-    depth = calculate("addi", k, box.k)
-    coordinates = [depth, row] if source.tile.is_k_major else [row, depth]  # innermost first
+    tile, at = source.tile, ring.address(place.stage, source.offset_bytes + box.offset_bytes)
+    row, depth = calculate("addi", source.first_row, box.row), calculate("addi", k, box.k)
+    coordinates = [depth, row] if tile.is_k_major else [row, depth]  # innermost first
+    ranks: list[Value] = []
+    if source.rank is not None:
+        at = calculate("addi", at, calculate("muli", source.rank, tile.part_bytes))
+        coordinates[1] = calculate("addi", coordinates[1], calculate("muli", source.rank, tile.box[0]))
+        ranks = [_every_rank(tile.parts)]
     create(
         "nvvm.cp.async.bulk.tensor.shared.cluster.global",
         [],
-        [cluster_pointer(target), source.tensor_map, *coordinates, full],
-        operandSegmentSizes=ir.DenseI32ArrayAttr.get([1, 1, 2, 1, 0, 0, 0, 0]),
+        [cluster_pointer(shared_pointer(at)), source.tensor_map, *coordinates, full, *ranks],
+        operandSegmentSizes=ir.DenseI32ArrayAttr.get([1, 1, 2, 1, 0, len(ranks), 0, 0]),
     )
+
+
+def _every_rank(blocks: int) -> Value:
+    """Creates the mask of the blocks that a copy goes to: all of the cluster."""
+    kind = ir.IntegerType.get_signless(16)
+    return value("arith.constant", kind, value=ir.IntegerAttr.get(kind, (1 << blocks) - 1))

@@ -3,6 +3,9 @@
 A stage is full when the producer's copies have delivered all its bytes, empty when each consumer has read it.
 A place is a stage and the parity of the phase that is waited for; the parity flips with each round. A
 consumer begins with parity 0, the producer with 1: what was never filled is empty.
+
+In a cluster copies go to the same stage of several blocks. Each block announces all bytes that it gets,
+whoever copies them; each consumer releases a stage in every block, for any of their producers fills it next.
 """
 
 from dataclasses import dataclass
@@ -70,7 +73,7 @@ class Ring:
         """Creates the initialisation of all mbarriers, for one thread."""
         for number in range(self.plan.stages):
             create("nvvm.mbarrier.init", [], [self.full(word(number)), word(1)])
-            create("nvvm.mbarrier.init", [], [self.empty(word(number)), word(self.plan.consumers)])
+            create("nvvm.mbarrier.init", [], [self.empty(word(number)), word(self.plan.readers)])
         create("nvvm.fence.mbarrier.init")
 
     def wait(self, mbarrier: Value, place: Place) -> None:
@@ -81,6 +84,10 @@ class Ring:
         """Creates the arrival that announces the bytes of a stage."""
         create("nvvm.mbarrier.arrive.expect_tx", [], [mbarrier, word(self.plan.stage_bytes)])
 
-    def release(self, stage: Value) -> None:
-        """Creates the arrival of a consumer that has read a stage."""
+    def release(self, stage: Value, rank: Value) -> None:
+        """Creates the arrival of a consumer that has read a stage, at the block of a rank in the cluster."""
+        if self.plan.cluster_blocks > 1:
+            away = value("nvvm.mapa", ir.Type.parse("!llvm.ptr<7>"), self.empty(stage), rank)
+            create("nvvm.mbarrier.arrive", [], [away], scope=ir.Attribute.parse("#nvvm.mem_scope<cluster>"))
+            return
         create("nvvm.mbarrier.arrive", [ir.IntegerType.get_signless(64)], [self.empty(stage)])
