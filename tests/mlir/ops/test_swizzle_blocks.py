@@ -68,6 +68,19 @@ def test_every_block_comes_once_and_bands_one_after_the_other(
     assert found == wanted
 
 
+@pytest.mark.parametrize(("columns", "rows", "group"), [(4, 3, 2), (5, 2, 2), (3, 4, 8)])
+def test_bands_of_columns_are_those_of_rows_turned(columns: int, rows: int, group: int, apply: Apply) -> None:
+    line = LINE.format(group).replace("i64}", 'i64, bands = "columns"}')
+    found = places(apply(line, payload(columns, rows)), columns, rows)
+    turned = places(apply(LINE.format(group), payload(rows, columns)), rows, columns)
+    assert found == [(column, row) for row, column in turned]
+
+
+def test_bands_of_anything_else_are_refused(apply: Apply) -> None:
+    with pytest.raises(CandidateError, match="bands: found blocks, allowed columns or rows"):
+        apply(LINE.format(2).replace("i64}", 'i64, bands = "blocks"}'), payload(2, 2))
+
+
 def clustered(columns: int, rows: int, cluster: tuple[int, int]) -> str:
     size = f"{{nvvm.cluster_dim = array<i32: {cluster[0]}, {cluster[1]}, 1>}}"
     return payload(columns, rows).replace("gpu.terminator\n    }", f"gpu.terminator\n    }} {size}")

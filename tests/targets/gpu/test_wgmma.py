@@ -26,6 +26,7 @@ SMALL: dict[str, Any] = {
     **dict.fromkeys(("consumers", "group"), 1),
     "stages": 2,
     "cluster": "1x1",
+    "bands": "rows",
 }
 
 

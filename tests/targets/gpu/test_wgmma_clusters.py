@@ -22,6 +22,8 @@ POINTS = (
     (point(Matmul(264, 136, 72, "f16", "nt"), cluster="1x2", block_m=128, consumers=2), 5),
     (point(Matmul(328, 136, 8, "f16", "nt"), cluster="2x1", group=4), None),
     (point(Matmul(328, 136, 8, "f16"), cluster="1x2", group=4), None),
+    (point(Matmul(136, 328, 8, "f16"), cluster="2x1", group=4, bands="columns"), None),
+    (point(Matmul(136, 328, 8, "f16"), cluster="1x2", group=4, bands="columns"), None),
 )
 
 

@@ -4,7 +4,8 @@ Takes a function with ``gpu.launch`` of a constant grid. Gives its blocks anothe
 block rows, within a band column by column (the "grouped ordering" of Triton's matmul tutorial, CUTLASS's
 threadblock swizzle). Blocks start in the order of their linear number, x fastest; by whole rows they would
 read all of B before any tile of A again. The last band is as high as what is left.
-Clusters are numbered as wholes: a block keeps its place in its cluster.
+With ``bands = "columns"`` bands are of block columns, within a band row by row. Clusters are numbered as
+wholes: a block keeps its place in its cluster.
 
     %x = gpu.block_id x
     memref.store %x, %c[%zero] : memref<2xindex>
@@ -16,22 +17,27 @@ Clusters are numbered as wholes: a block keeps its place in its cluster.
 """
 
 from tuner.mlir.bindings import Op, Value, ir
-from tuner.mlir.ops.dialect import InPlaceOp, attribute
+from tuner.mlir.ops.dialect import InPlaceOp, attribute, text
 from tuner.mlir.rewrite.building import affine, index, symbol, value
 from tuner.mlir.rewrite.launch_operands import CLUSTER_SIZE
 from tuner.mlir.rewrite.walking import walk
+
+BANDS = {"columns": 0, "rows": 1}  # what a band is of: the dimension of the grid that bands divide
 
 
 class SwizzleBlocksOp(InPlaceOp, name="swizzle_blocks"):
     """Renumbers the blocks of every ``gpu.launch`` by bands of ``group`` (i64, 1 unless given) block rows.
 
-    The handle (a func.func) stays valid. Silenceable failure: no launch, a launch whose grid is not constant,
-    or a ``group`` below 1 or of no whole clusters.
+    ``bands`` ("rows" unless given) may be "columns": bands of so many block columns. The handle (a func.func)
+    stays valid. Silenceable failure: no launch, a launch of no constant grid, a ``group`` below 1 or of
+    no whole clusters, other ``bands``.
     """
 
     def change(self, function: Op) -> str | None:
         """Changes one function."""
-        group = attribute(self, "group", 1)
+        group, bands = attribute(self, "group", 1), text(self, "bands", "rows")
+        if bands not in BANDS:
+            return f"bands: found {bands}, allowed {' or '.join(BANDS)}"
         launches = walk(function, "gpu.launch")
         grids = [grid for grid in map(_grid, launches) if grid is not None]
         if group < 1 or not launches or len(grids) < len(launches):
@@ -39,9 +45,11 @@ class SwizzleBlocksOp(InPlaceOp, name="swizzle_blocks"):
             return f"found {found}, allowed constant grids and a group of 1 or more"
         for launch, grid in zip(launches, grids, strict=True):
             cluster = _cluster(launch)
-            if group % cluster[1] or any(count % size for count, size in zip(grid, cluster, strict=True)):
+            if group % cluster[BANDS[bands]] or any(
+                count % size for count, size in zip(grid, cluster, strict=True)
+            ):
                 return f"found clusters of {cluster} on a grid of {grid}, group {group}; allowed whole ones"
-            _renumber(launch, grid, cluster, group)
+            _renumber(launch, grid, cluster, group, BANDS[bands])
         return None
 
 
@@ -61,16 +69,21 @@ def _cluster(launch: Op) -> tuple[int, int]:
     return columns, rows
 
 
-def _renumber(launch: Op, grid: tuple[int, int], cluster: tuple[int, int], group: int) -> None:
-    clusters, height = (grid[0] // cluster[0], grid[1] // cluster[1]), group // cluster[1]
+def _renumber(launch: Op, grid: tuple[int, int], cluster: tuple[int, int], group: int, across: int) -> None:
+    """Renumbers the blocks of a launch; ``across`` is the dimension that bands divide."""
+    clusters, height = (grid[0] // cluster[0], grid[1] // cluster[1]), group // cluster[across]
+    sides = clusters[1 - across], clusters[across]  # along a band, across it
     block = launch.regions[0].blocks[0]
     old = {dimension: _block_ids(launch, dimension) for dimension in "xy"}
     with launch.location, ir.InsertionPoint.at_block_begin(block):
         ids = [_block_id(dimension) for dimension in "xy"]
         x, y = (_whole(each, size) for each, size in zip(ids, cluster, strict=True))
-        is_whole = clusters[1] % height == 0
-        new = _whole_bands(x, y, clusters[0], height) if is_whole else _bands(x, y, clusters, height)
-        new = tuple(map(_within, new, ids, cluster))
+        number = symbol(1) * clusters[0] + symbol(0)
+        if sides[1] % height == 0:
+            pair = _whole_bands(x, y, number, sides[0], height)
+        else:
+            pair = _bands(x, y, number, sides, height)
+        new = tuple(map(_within, pair if across else pair[::-1], ids, cluster))
     for number, (dimension, replacement) in enumerate(zip("xy", new, strict=True)):
         block.arguments[number].replace_all_uses_with(replacement)
         for op in old[dimension]:
@@ -99,22 +112,22 @@ def _block_ids(launch: Op, dimension: str) -> list[Op]:
     return [op for op in walk(launch, "gpu.block_id") if str(op.attributes["dimension"]) == wanted]
 
 
-def _whole_bands(x: Value, y: Value, columns: int, group: int) -> tuple[Value, Value]:
-    """Creates (x, y) for bands of equal height: divisions by constants only, which are cheap."""
-    number = symbol(1) * columns + symbol(0)
-    band = ir.AffineExpr.get_floor_div(number, group * columns)
-    within = ir.AffineExpr.get_mod(number, group * columns)
-    row = band * group + ir.AffineExpr.get_mod(within, group)
-    return affine(ir.AffineExpr.get_floor_div(within, group), x, y), affine(row, x, y)
+def _whole_bands(x: Value, y: Value, number: ir.AffineExpr, length: int, group: int) -> tuple[Value, Value]:
+    """Creates (along, across) for bands of equal height: divisions by constants only, which are cheap."""
+    band = ir.AffineExpr.get_floor_div(number, group * length)
+    within = ir.AffineExpr.get_mod(number, group * length)
+    across = band * group + ir.AffineExpr.get_mod(within, group)
+    return affine(ir.AffineExpr.get_floor_div(within, group), x, y), affine(across, x, y)
 
 
-def _bands(x: Value, y: Value, grid: tuple[int, int], group: int) -> tuple[Value, Value]:
-    """Creates (x, y) for bands of which the last is lower: divisions by its height, a value."""
-    kind = ir.IndexType.get()
-    number = symbol(1) * grid[0] + symbol(0)
-    first_row = affine(ir.AffineExpr.get_floor_div(number, group * grid[0]) * group, x, y)
-    within = affine(ir.AffineExpr.get_mod(number, group * grid[0]), x, y)
-    left = value("arith.subi", kind, index(grid[1]), first_row)
+def _bands(
+    x: Value, y: Value, number: ir.AffineExpr, sides: tuple[int, int], group: int
+) -> tuple[Value, Value]:
+    """Creates (along, across) for bands of which the last is lower: divisions by its height, a value."""
+    kind, (length, breadth) = ir.IndexType.get(), sides
+    first = affine(ir.AffineExpr.get_floor_div(number, group * length) * group, x, y)
+    within = affine(ir.AffineExpr.get_mod(number, group * length), x, y)
+    left = value("arith.subi", kind, index(breadth), first)
     height = value("arith.minui", kind, left, index(group))
-    row = value("arith.addi", kind, first_row, value("arith.remui", kind, within, height))
-    return value("arith.divui", kind, within, height), row
+    across = value("arith.addi", kind, first, value("arith.remui", kind, within, height))
+    return value("arith.divui", kind, within, height), across

@@ -61,6 +61,7 @@ def test_kernels_that_take_tensor_maps_are_refused() -> None:
         "stages": 2,
         "consumers": 1,
         "cluster": "1x1",
+        "bands": "rows",
         "group": 1,
     }
     point = GpuPoint(problem, Candidate.of("matmul_gpu_wgmma", knobs), "sm_90a")
