@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.results_file import add_report_options, emit, report
+from benchmarks.search.ordering import rank_correlation
 from benchmarks.search.replay_run import replay
 from benchmarks.search.replay_space import ReplaySpace
 from tuner.core.chips import MAX_REGISTERS_PER_THREAD, WARP_THREADS, Chip, chip_of
@@ -185,16 +186,9 @@ def _row(file: Path, space: RecordedSpace, seeds: npt.NDArray[np.int64], costs: 
         "median_rank": float(np.median(ranks[seeds])),
         "ranks": ranks[seeds].tolist(),
         "speeds": (times_s.min() / times_s[seeds]).tolist(),
-        "rank_correlation": _rank_correlation(costs[is_known], times_s[is_known]),
+        "rank_correlation": rank_correlation(costs[is_known], times_s[is_known]),
         "points": [space.feasible.candidate(int(row)).text for row in seeds],
     }
-
-
-def _rank_correlation(costs: Counts, times_s: Counts) -> float:
-    """Returns Spearman's coefficient; equal costs share their mean rank."""
-    _, which, counts = np.unique(costs, return_inverse=True, return_counts=True)
-    mean_ranks = np.cumsum(counts) - (counts - 1) / 2
-    return float(np.corrcoef(mean_ranks[which], np.argsort(np.argsort(times_s)))[0, 1])
 
 
 def _arguments() -> argparse.Namespace:
