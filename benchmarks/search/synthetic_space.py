@@ -1,12 +1,14 @@
 """Made-up search spaces, on which the constants of samplers are chosen.
 
 Times are products of effects, as those of kernels are: of single knobs, of ratios and products of knobs, of
-switches whose use depends on other knobs; some effects stop where a bound is reached, or count only beside a
-switch; the slower of two resources decides; there are cliffs, where something no longer fits. The smallest
-value of some knobs means "off" and acts as a larger one; some knobs do nothing, so that the best row has
-twins. From nearly flat to steep, most spaces with a floor that no row is faster than; what is measured is
-noisy. Which knobs take part, how much, and where the best is, is drawn anew for every space. Nothing is taken
-from a recording but how flat and how steep spaces are.
+switches whose use depends on other knobs; some effects stop where a bound is reached, or count only beside
+a switch; the slower of two resources decides; there are cliffs, where something no longer fits. The
+smallest value of some knobs means "off" and acts as a larger one; some knobs do nothing, so that the best
+row has twins. From nearly flat to steep, most spaces with a floor that no row is faster than; what is
+measured is noisy. Some knobs go in even steps, and what does not divide is slower; some combinations of
+values are far faster or slower than each value alone; sharp bounds make plateaus. Which knobs take part,
+how much, and where the best is, is drawn anew for every space. Nothing is taken from a recording but how
+flat and how steep spaces are.
 """
 
 import contextlib
@@ -27,13 +29,16 @@ CARTESIAN = (5_000, 400_000)
 ROWS = (1_200, 20_000)
 STEPS_MIN = 60  # evaluations until random search is close: where fewer do, any search is good
 TEXTS = ("row", "column", "tiled", "swizzled", "packed")
-SPREAD = (0.14, 1.8)  # logarithm of median over optimum: 1.15 to 6 times
+SPREAD = (0.06, 3.4)  # logarithm of median over optimum: 1.06 to 30 times
 TAIL = (1.5, 6.0)  # limit of the logarithm of slowest over optimum, in spreads
 FLOOR_QUANTILE = (0.0, 0.2)  # of the rows, which a floor would make faster than possible
 NOISE = (0.002, 0.02)  # deviation of a measurement, as a share
 NOISE_SHARE = 1 / 15  # of the spread, at most: else nothing can be found
 FAILING_SHARE = 0.03
-SHARPNESS = 5.0  # how soon the slower resource decides alone
+SHARPNESS = (5.0, 50.0)  # how soon the slower resource decides alone: a sharp one makes plateaus
+STEPPED_SHARE = 0.3  # of the numbers, those that go in even steps
+STEPPED_LEVELS = (4, 17)
+JOINT_EFFECT = (0.3, 1.5)  # logarithm of what a combination of values does, in spreads of the other effects
 
 
 def synthetic_space(seed: int) -> ReplaySpace:
@@ -70,6 +75,9 @@ def _knob(name: str, rng: np.random.Generator) -> Knob:
         return Knob(name, TEXTS[:levels] if levels <= len(TEXTS) else TEXTS)
     if levels == 2:
         return Knob(name, (0, 1))
+    if levels > 2 and rng.random() < STEPPED_SHARE:
+        step = 1 << int(rng.integers(0, 6))
+        return Knob(name, tuple(step * rank for rank in range(1, int(rng.integers(*STEPPED_LEVELS)))))
     smallest = int(rng.integers(0, 4))
     return Knob(name, tuple(1 << (smallest + rank) for rank in range(levels)))
 
@@ -88,17 +96,25 @@ def _times_s(matrix: Matrix, rng: np.random.Generator) -> Array:
     varying = [place for place in range(1, len(matrix.levels)) if matrix.levels[place] > 1]
     levels = np.array(matrix.levels)[varying]
     is_ranked = np.array(matrix.is_ordinal)[varying] & (levels > 2)
-    codes = matrix.rows[:, varying].astype(np.float64)
+    codes, aligned = _scales(matrix, varying)
     for place in np.flatnonzero(is_ranked & (rng.random(len(varying)) < 0.2)):
-        codes[codes[:, place] == 0, place] = rng.uniform(1, levels[place])  # its smallest value means "off"
+        off = rng.uniform(1, codes[:, place].max() + 1)  # its smallest value means "off"
+        codes[codes[:, place] == 0, place] = off
     ranked, switches = _taking_part(np.flatnonzero(is_ranked), np.flatnonzero(~is_ranked), rng)
-    one, other = (_resource(codes, ranked, switches, rng) for _ in range(2))
-    other += np.median(one) - np.median(other) - rng.uniform(0, 0.5)
-    logs = _larger(one, other)
+    sharpness = _log_uniform(SHARPNESS, rng)
+    logs = _resource(codes, ranked, switches, rng)
+    for _ in range(int(rng.integers(1, 3))):
+        other = _resource(codes, ranked, switches, rng)
+        logs = _larger(logs, other + np.median(logs) - np.median(other) - rng.uniform(0, 0.5), sharpness)
+    logs += _misaligned(codes, aligned, switches, rng)
+    deviation = float(logs.std())
+    for _ in range(int(rng.integers(0, 4))):
+        effect = rng.choice([-1, 1]) * rng.uniform(*JOINT_EFFECT) * deviation
+        logs += effect * _is_together(matrix.rows[:, varying], rng)
     for _ in range(int(rng.integers(2, 6))):
         logs += rng.uniform(0.1, 1.0) * _needs_more(codes, ranked, rng.uniform(0.6, 0.95), rng)
     if rng.random() < 0.7:
-        logs = _larger(logs, np.quantile(logs, rng.uniform(*FLOOR_QUANTILE)))
+        logs = _larger(logs, np.quantile(logs, rng.uniform(*FLOOR_QUANTILE)), sharpness)
     spread = _log_uniform(SPREAD, rng)
     logs = _spread(logs, rng.uniform(*TAIL)) * spread
     logs += rng.normal(0, min(_log_uniform(NOISE, rng), NOISE_SHARE * spread), len(codes))
@@ -108,6 +124,37 @@ def _times_s(matrix: Matrix, rng: np.random.Generator) -> Array:
     if rng.random() < 0.2:
         times_s[_needs_more(codes, ranked, rng.uniform(0.8, 0.95), rng)] = np.nan
     return np.asarray(times_s)
+
+
+def _scales(matrix: Matrix, varying: list[int]) -> tuple[Array, dict[int, Array]]:
+    """Returns what effects are made of; by stepped knob, how often 2 divides each row's value."""
+    codes = matrix.rows[:, varying].astype(np.float64)
+    aligned = {}
+    for place, column in enumerate(varying):
+        values = matrix.values[column]
+        if isinstance(values[0], int) and values[0] > 0 and len(values) > 2 and values[2] == 3 * values[0]:
+            ranks = matrix.rows[:, column].astype(np.int64) + 1
+            codes[:, place] = np.log2(ranks)
+            aligned[place] = np.log2(ranks & -ranks)
+    return codes, aligned
+
+
+def _misaligned(codes: Array, aligned: dict[int, Array], switches: Places, rng: np.random.Generator) -> Array:
+    """Returns what values cost that a power of two does not divide, everywhere or beside a switch."""
+    logs = np.zeros(len(codes))
+    for zeros in aligned.values():
+        enough = rng.integers(1, 4)
+        cost = rng.lognormal(-1.5, 0.8) * np.maximum(enough - zeros, 0)
+        if len(switches) and rng.random() < 0.3:
+            cost *= codes[:, rng.choice(switches)] == 0
+        logs += cost * (rng.random() < 0.7)
+    return logs
+
+
+def _is_together(codes: Places, rng: np.random.Generator) -> npt.NDArray[np.bool_]:
+    """Returns which rows agree with one of them in two to four knobs."""
+    taking = rng.choice(codes.shape[1], int(rng.integers(2, 5)), replace=False)
+    return np.asarray((codes[:, taking] == codes[rng.integers(len(codes)), taking]).all(axis=1))
 
 
 def _taking_part(ranked: Places, switches: Places, rng: np.random.Generator) -> tuple[Places, Places]:
@@ -154,9 +201,9 @@ def _needs_more(
     return np.asarray(needed > np.quantile(needed, quantile))
 
 
-def _larger(one: Array, other: Array | np.float64) -> Array:
+def _larger(one: Array, other: Array | np.float64, sharpness: float) -> Array:
     """Returns the larger of two logarithms, and a little more where they are alike."""
-    return np.asarray(np.logaddexp(SHARPNESS * one, SHARPNESS * other) / SHARPNESS)
+    return np.asarray(np.logaddexp(sharpness * one, sharpness * other) / sharpness)
 
 
 def _spread(logs: Array, tail: float) -> Array:

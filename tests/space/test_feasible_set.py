@@ -249,5 +249,6 @@ def test_the_matrix_ranks_numbers_codes_texts_and_marks_missing_knobs() -> None:
     assert matrix.names == ("strategy", "a", "order", "b")
     assert matrix.is_ordinal == (False, True, False, True)
     assert matrix.levels == (2, 3, 2, 1)
+    assert matrix.values == (("s", "t"), (2, 4, 8), ("mn", "nm"), (1,))
     assert matrix.rows.tolist() == [[0, 2, 0, -1], [0, 2, 1, -1], [0, 0, 0, -1], [0, 0, 1, -1], [1, 1, -1, 0]]
     assert matrix.rows.dtype == np.int16

@@ -34,6 +34,7 @@ class Matrix:
     names: tuple[str, ...]  # "strategy", then every knob in the order it is met
     is_ordinal: tuple[bool, ...]  # per column: neighbouring integers are similar values
     levels: tuple[int, ...]  # per column: integers are 0 .. levels - 1
+    values: tuple[tuple[Value, ...], ...]  # per column: what the integers stand for
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,7 +176,8 @@ class FeasibleSet:
         for place, (name, values) in enumerate(levels.items(), start=1):
             for part, codes in zip(self._parts(), self._codes(name, values), strict=True):
                 columns[place, part] = codes
-        return Matrix(columns.T, ("strategy", *levels), is_ordinal, cardinality)
+        stands_for = (tuple(space.strategy for space in self.spaces), *map(tuple, levels.values()))
+        return Matrix(columns.T, ("strategy", *levels), is_ordinal, cardinality, stands_for)
 
     def _parts(self) -> Iterator[slice]:
         """Yields the rows of each strategy."""

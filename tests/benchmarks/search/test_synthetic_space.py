@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from benchmarks.search.replay_space import ReplaySpace
-from benchmarks.search.synthetic_space import NOISE, ROWS, SPREAD, STEPS_MIN, synthetic_space
+from benchmarks.search.synthetic_space import NOISE, ROWS, SPREAD, STEPS_MIN, _misaligned, synthetic_space
 
 
 @pytest.fixture(scope="module")
@@ -28,6 +28,28 @@ def test_the_best_of_most_have_twins(spaces: list[ReplaySpace]) -> None:
     near = [float(space.ordered_s[4] / space.ordered_s[0]) for space in spaces]
     assert sum(share < 1.03 for share in near) > len(near) / 2
     assert max(near) > 1.03  # and a few are alone
+
+
+def test_half_have_knobs_in_even_steps(spaces: list[ReplaySpace]) -> None:
+    stepped = [
+        any(len(knob.choices) > 2 and knob.choices[2] == 3 * int(knob.choices[0]) for knob in knobs)
+        for knobs in (
+            [knob for knob in space.feasible.spaces[0].knobs if not knob.is_text] for space in spaces
+        )
+    ]
+    assert sum(stepped) >= len(stepped) / 2
+
+
+def test_what_no_power_of_two_divides_costs_more_or_the_same() -> None:
+    times_two_divides = np.arange(5.0)
+    costs = [
+        _misaligned(
+            np.zeros((5, 1)), {0: times_two_divides}, np.array([], np.intp), np.random.default_rng(seed)
+        )
+        for seed in range(10)
+    ]
+    assert all((np.diff(cost) <= 0).all() and cost[-1] == 0 for cost in costs)
+    assert sum(cost[0] > 0 for cost in costs) > len(costs) / 2
 
 
 def test_equal_seeds_give_equal_spaces_and_others_do_not(spaces: list[ReplaySpace]) -> None:
