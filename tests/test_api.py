@@ -52,6 +52,39 @@ def test_history_takes_the_fields_of_a_query(database: str) -> None:
     assert tuner.history(database, shape="9x9x9") == ()
 
 
+def test_a_run_and_a_trial_are_one_short_line(database: str) -> None:
+    run = tuner.tune(PROBLEM, trials=20, sampler="exhaustive", db=database)
+    assert repr(run.best) == (
+        f"StoredTrial({run.best.id} of run 1: matmul 8x8x8 f32 nn none, fake: "  # type: ignore[union-attr]
+        "fake(comment=a, x=7), measured 0.001 s)"
+    )
+    assert repr(run) == (
+        f"TunedRun(1: matmul 8x8x8 f32 nn none, fake, done, 20 trials, 0 failed; best {run.best!r})"
+    )
+
+
+def test_a_trial_tells_its_knobs_strategy_time_and_script(database: str) -> None:
+    best = tuner.tune(PROBLEM, trials=20, sampler="exhaustive", db=database).best
+    assert best is not None
+    assert (best.strategy, best.knobs) == ("fake", {"x": 7, "comment": "a"})
+    assert (best.time_s, best.script) == (fakes.BEST_S, best.script_text)
+
+
+def test_runs_takes_the_fields_of_a_query(database: str) -> None:
+    run = tuner.tune(PROBLEM, trials=5, db=database)
+    assert tuner.runs(database) == (run,)
+    assert tuner.runs(database, op="matmul", dtype=np.float32, status="done") == (run,)
+    assert tuner.runs(database, status="interrupted") == ()
+    with pytest.raises(tuner.UsageError, match=r"^runs: found 'color', allowed operation, shape, dtype"):
+        tuner.runs(database, color="red")
+
+
+def test_history_takes_the_words_of_the_command_line_and_numpy_types(database: str) -> None:
+    tuner.tune(PROBLEM, trials=5, db=database)
+    assert len(tuner.history(database, op="matmul", dtype=np.dtype("float32"))) == 5
+    assert tuner.history(database, op="matmul", dtype=np.float64) == ()
+
+
 def test_history_of_an_unknown_field_is_refused(database: str) -> None:
     with pytest.raises(UsageError, match="history: found 'color', allowed operation, shape"):
         tuner.history(database, color="red")

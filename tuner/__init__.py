@@ -4,10 +4,21 @@ from typing import TYPE_CHECKING, Any
 
 from tuner.version import __version__
 
-__all__ = ["Matmul", "__version__", "compile_program", "history", "load_best", "resume", "tune"]
+__all__ = [
+    "Matmul",
+    "UsageError",
+    "__version__",
+    "compile_program",
+    "history",
+    "load_best",
+    "resume",
+    "runs",
+    "tune",
+]
 
 if TYPE_CHECKING:
-    from tuner.api import history, load_best, resume, tune
+    from tuner.api import history, load_best, resume, runs, tune
+    from tuner.core.errors import UsageError
     from tuner.core.problem import Matmul
     from tuner.programs.compile import compile_program
 
@@ -18,7 +29,11 @@ def __getattr__(name: str) -> Any:
         from tuner.core.problem import Matmul
 
         return Matmul
-    if name in ("tune", "resume", "history", "load_best"):
+    if name == "UsageError":
+        from tuner.core.errors import UsageError
+
+        return UsageError
+    if name in ("tune", "resume", "history", "runs", "load_best"):
         from tuner import api
 
         return getattr(api, name)

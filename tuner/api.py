@@ -1,4 +1,4 @@
-"""The Python API: ``tuner.tune``, ``tuner.resume``, ``tuner.history``, ``tuner.load_best``."""
+"""The Python API: ``tuner.tune``, ``resume``, ``history``, ``runs``, ``load_best``."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from tuner.core.errors import UsageError
 from tuner.core.problem import Problem
-from tuner.core.runs import StoredTrial, record_of
-from tuner.tuning.history import asked_query, past_trials
+from tuner.core.runs import record_of
+from tuner.tuning.history import asked_query, asked_runs, past_runs, past_trials
 from tuner.tuning.run_request import RunRequest
+from tuner.tuning.trials import Trials
 from tuner.tuning.which_database import database_words, which_database
 
 if TYPE_CHECKING:
@@ -100,8 +101,10 @@ def _session(
     return tuned
 
 
-def history(db: str | Path | None = None, **conditions: Any) -> tuple[StoredTrial, ...]:
+def history(db: str | Path | None = None, **conditions: Any) -> Trials:
     """Returns past trials with an outcome, by fields of TrialQuery: ``history(shape="64x64x64", best=True)``.
+
+    ``history(...).to_frame()`` is a table of pandas; ``op`` is ``operation``, as on the command line.
 
     ``since`` may be a text as on the command line, or a datetime, in UTC where it has no zone.
     """
@@ -110,6 +113,15 @@ def history(db: str | Path | None = None, **conditions: Any) -> tuple[StoredTria
     query = asked_query(**conditions)
     with Store.open(which_database(db)) as store:
         return past_trials(store, query)
+
+
+def runs(db: str | Path | None = None, **conditions: Any) -> "tuple[TunedRun, ...]":
+    """Returns runs with their answers, the latest first, by fields of RunQuery: ``runs(status="done")``."""
+    from tuner.db.store import Store
+
+    query = asked_runs(**conditions)
+    with Store.open(which_database(db)) as store:
+        return past_runs(store, query)
 
 
 def load_best(

@@ -1,5 +1,7 @@
 """The problem: words and sizes that are allowed, and what is counted."""
 
+import ml_dtypes
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -121,3 +123,16 @@ def test_the_natural_output_said_aloud_is_the_same_problem(dtype: str) -> None:
 def test_a_problem_without_a_narrow_output_keeps_its_key() -> None:
     assert Matmul(2, 3, 5, "f16").key == "matmul 2x3x5 f16 nn none"
     assert Matmul(2, 3, 5, "f16", output="f16").key == "matmul 2x3x5 f16->f16 nn none"
+
+
+@pytest.mark.parametrize(
+    ("dtype", "word"),
+    [(np.float32, "f32"), (np.dtype("float64"), "f64"), (ml_dtypes.bfloat16, "bf16"), (np.float16, "f16")],
+)
+def test_types_of_numpy_are_taken(dtype: object, word: str) -> None:
+    assert Matmul(8, 8, 8, dtype=dtype) == Matmul(8, 8, 8, dtype=word)
+
+
+def test_a_type_that_no_word_says_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"^dtype: found .*complex64.*, allowed f32, f64, bf16"):
+        Matmul(8, 8, 8, dtype=np.complex64)

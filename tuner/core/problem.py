@@ -8,6 +8,7 @@ from tuner.core.errors import UsageError
 OPERATIONS = ("matmul",)
 # dtype -> bytes of an element as it is stored; tf32 is f32 of which the last 13 bits of the mantissa are 0
 ELEMENT_BYTES = {"f32": 4, "f64": 8, "bf16": 2, "f16": 2, "tf32": 4}
+NUMPY_WORDS = {"float32": "f32", "float64": "f64", "bfloat16": "bf16", "float16": "f16"}  # name -> word
 SUM_DTYPES = ("f32", "f64")  # that products are added up in
 NARROW_OUTPUTS = ("f16", "bf16")  # may be stored as they came in; all but f64 add up in f32
 LAYOUTS = ("nn", "nt", "tn")  # A then B: n as written (A is m x k, B is k x n), t transposed in memory
@@ -110,13 +111,27 @@ def Matmul(  # noqa: N802 - reads as the noun it builds: tuner.tune(tuner.Matmul
     m: int,
     n: int,
     k: int,
-    dtype: str = "f32",
+    dtype: object = "f32",
     layout: str = "nn",
     epilogue: str = "none",
-    output: str = "",
+    output: object = "",
 ) -> Problem:
-    """Returns the matmul C[m, n] = A[m, k] B[k, n]. Raises UsageError for a bad word or size."""
-    return Problem("matmul", (m, n, k), dtype, layout, epilogue, narrow_output(dtype, output))
+    """Returns the matmul C[m, n] = A[m, k] B[k, n]. Raises UsageError for a bad word or size.
+
+    Types are words, as on the command line, or numpy's: ``np.float32``, ``a.dtype``.
+    """
+    word = dtype_word(dtype)
+    return Problem("matmul", (m, n, k), word, layout, epilogue, narrow_output(word, dtype_word(output)))
+
+
+def dtype_word(dtype: object) -> str:
+    """Returns a type as MLIR spells it, of a numpy dtype or scalar type. Raises UsageError for another."""
+    if isinstance(dtype, str):
+        return dtype
+    name = getattr(dtype, "name", None) or getattr(dtype, "__name__", "")
+    if name not in NUMPY_WORDS:
+        raise UsageError(f"dtype: found {dtype!r}, allowed {', '.join(ELEMENT_BYTES)}, or a numpy type")
+    return NUMPY_WORDS[name]
 
 
 def natural_output(dtype: str) -> str:

@@ -4,7 +4,7 @@ import datetime
 from dataclasses import dataclass, field
 from typing import Any
 
-from tuner.core.candidate import Candidate
+from tuner.core.candidate import Candidate, Value
 from tuner.core.machine import Compiler, Machine, Roofline
 from tuner.core.problem import Problem
 from tuner.core.record import Measurement, Record
@@ -100,7 +100,7 @@ class Run:
         return self.idle_s / self.search_s
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class StoredTrial:
     """One trial as history tells it."""
 
@@ -116,6 +116,40 @@ class StoredTrial:
     threads: int
     stale: str = ""  # why its time no longer holds: an audit said so
     unreliable: str = ""  # why its final time means nothing; "" where it can be relied on
+
+    def __repr__(self) -> str:
+        """Returns one line: a script and its samples are asked for by name."""
+        if self.record is None:
+            return f"StoredTrial({self.id} of run {self.run}: proposed)"
+        problem = f"{self.record.problem.key}, {self.record.target.text}"
+        return (
+            f"StoredTrial({self.id} of run {self.run}: {problem}: "
+            f"{self.record.candidate.text}, {self._outcome_words()})"
+        )
+
+    def _outcome_words(self) -> str:
+        status = record_of(self).status
+        return status if self.best_s is None else f"{status} {self.best_s:.4g} s"
+
+    @property
+    def strategy(self) -> str:
+        """Returns the strategy. Raises ValueError when the outcome never arrived, as ``knobs`` does."""
+        return record_of(self).candidate.strategy
+
+    @property
+    def knobs(self) -> dict[str, Value]:
+        """Returns the knobs by name."""
+        return dict(record_of(self).candidate.choices)
+
+    @property
+    def script(self) -> str:
+        """Returns the bound transform script; '' for a replay, and where binding failed."""
+        return self.script_text
+
+    @property
+    def time_s(self) -> float | None:
+        """Returns the time that counts, as ``best_s``."""
+        return self.best_s
 
     @property
     def best_s(self) -> float | None:

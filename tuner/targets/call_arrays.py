@@ -38,5 +38,16 @@ def require_type(expected: Expected, shape: tuple[int, ...], dtype: "np.dtype[An
     name, wanted_shape, wanted_dtype = expected
     if shape != wanted_shape or dtype != wanted_dtype:
         raise UsageError(
-            f"{name}: found {dtype} of shape {shape}, allowed {wanted_dtype} of shape {wanted_shape}"
+            f"{name}: found {dtype} of shape {shape}, allowed {wanted_dtype} of shape {wanted_shape}; "
+            f"{_remedy(expected, shape)}"
         )
+
+
+def _remedy(expected: Expected, shape: tuple[int, ...]) -> str:
+    """Returns what to do about an array of another shape or type."""
+    name, wanted_shape, wanted_dtype = expected
+    if shape == wanted_shape:
+        return f"convert it: {name}.astype({str(wanted_dtype)!r})"
+    if shape == wanted_shape[::-1]:
+        return f"transpose it: np.ascontiguousarray({name}.T), or tune a layout that stores it so"
+    return "a kernel is of one shape: load the best of this one"

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 from tuner.analysis.answer import answer_of
 from tuner.core.errors import UsageError
 from tuner.core.moments import parse_moment, with_zone
-from tuner.core.problem import SUM_DTYPES
+from tuner.core.problem import SUM_DTYPES, dtype_word
 from tuner.core.runs import RunQuery, StoredTrial, TrialQuery
+from tuner.tuning.trials import Trials
 from tuner.tuning.tuned_run import TunedRun, tuned_run
 
 if TYPE_CHECKING:
@@ -26,12 +27,16 @@ def asked_runs(**conditions: Any) -> RunQuery:
 
 
 def _conditions(asker: str, query: type[TrialQuery | RunQuery], conditions: dict[str, Any]) -> dict[str, Any]:
+    if "op" in conditions:  # as on the command line
+        conditions["operation"] = conditions.pop("op")
     allowed = tuple(field.name for field in fields(query))
     for name in conditions:
         if name not in allowed:
             raise UsageError(f"{asker}: found {name!r}, allowed {', '.join(allowed)}")
     if conditions.get("output") in SUM_DTYPES:
         conditions["output"] = ""  # as a Problem says it
+    if not isinstance(conditions.get("dtype"), str | None):
+        conditions["dtype"] = dtype_word(conditions["dtype"])
     match conditions.get("since"):
         case str(text):
             conditions["since"] = parse_moment(text)
@@ -45,12 +50,12 @@ def past_runs(store: "Store", query: RunQuery) -> tuple[TunedRun, ...]:
     return tuple(tuned_run(store, run.id) for run in store.runs_asked(query))
 
 
-def past_trials(store: "Store", query: TrialQuery) -> tuple[StoredTrial, ...]:
+def past_trials(store: "Store", query: TrialQuery) -> Trials:
     """Returns the trials asked for whose outcome arrived; the best of all are the answers of their runs."""
-    trials = tuple(trial for trial in store.trials(query) if trial.record is not None)
+    trials = Trials(trial for trial in store.trials(query) if trial.record is not None)
     if not query.best or (query.strategy, query.status, query.since) != (None, None, None):
         return trials  # the fastest of those asked for: an answer may not be among them
-    return tuple(_answer(store, trial) for trial in trials)
+    return Trials(_answer(store, trial) for trial in trials)
 
 
 def _answer(store: "Store", fastest: StoredTrial) -> StoredTrial:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from tuner.db.store import Store
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TunedRun:
     """A run, what became of its trials, and its answer."""
 
@@ -20,6 +20,14 @@ class TunedRun:
     answer: Answer | None  # None: no candidate has a time
     seconds: float  # of all sessions
     rounds: tuple[StoredRound, ...] = ()  # of timing, the first one first
+
+    def __repr__(self) -> str:
+        """Returns one line: what was tuned, how it went, and the best."""
+        run, counts = self.run, self.counts
+        return (
+            f"TunedRun({run.id}: {run.settings.problem.key}, {run.settings.target}, {run.status}, "
+            f"{counts.proposed} trials, {counts.failed} failed; best {self.best!r})"
+        )
 
     @property
     def best(self) -> StoredTrial | None:

@@ -72,7 +72,11 @@ SHARED = np.ones((4, 64), np.float32)
         ((A,), None, r"^matmul 4x64x3 f32 nn none: found 1 arrays, allowed a, b$"),
         ((A, B, B), None, r": found 3 arrays, allowed a, b$"),
         ((A.tolist(), B), None, r"^a: found list, allowed a numpy array$"),
-        ((A.T, B), None, r"^a: found float32 of shape \(3, 4\), allowed float32 of shape \(4, 3\)$"),
+        (
+            (A.T, B),
+            None,
+            r"^a: found float32 of shape \(3, 4\), allowed float32 of shape \(4, 3\); transpose it",
+        ),
         ((A.astype(np.float64), B), None, r"^a: found float64 of shape \(4, 3\), allowed float32"),
         (
             (A, np.ones((64, 3), np.float32).T),

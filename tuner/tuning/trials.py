@@ -1,0 +1,54 @@
+"""Past trials as a tuple that can become a table of pandas, where that is installed."""
+
+import importlib
+from typing import Any
+
+from tuner.core.errors import Failure, UsageError
+from tuner.core.runs import StoredTrial, record_of
+
+KNOB = "knob."  # before a knob's column: one may be called like another column
+
+
+class Trials(tuple[StoredTrial, ...]):
+    """Trials whose outcome arrived."""
+
+    def to_frame(self) -> Any:
+        """Returns a pandas.DataFrame: rows are trials, knobs columns. Raises UsageError without pandas."""
+        try:
+            pandas = importlib.import_module("pandas")
+        except ImportError as error:
+            raise UsageError("to_frame: found no pandas, allowed after: pip install pandas") from error
+        return pandas.DataFrame(self.rows())
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Returns the trials as records; a knob that a strategy does not have is missing."""
+        return [_row(trial) for trial in self]
+
+
+def _row(trial: StoredTrial) -> dict[str, Any]:
+    record = record_of(trial)
+    problem = record.problem
+    failure = record.outcome if isinstance(record.outcome, Failure) else None
+    return {
+        "trial": trial.id,
+        "run": trial.run,
+        "number": trial.number,
+        "op": problem.operation,
+        "shape": problem.shape,
+        "dtype": problem.dtype,
+        "output": problem.result_dtype,
+        "layout": problem.layout,
+        "epilogue": problem.epilogue,
+        "target": record.target.text,
+        "threads": trial.threads,
+        "machine": trial.machine.name,
+        "strategy": trial.strategy,
+        "status": record.status,
+        "stage": failure and failure.stage.value,
+        "reason": failure and failure.reason,
+        "median_s": trial.time_s,
+        "unreliable": trial.unreliable or None,
+        "stale": trial.stale or None,
+        "created": trial.created,
+        **{f"{KNOB}{name}": value for name, value in trial.knobs.items()},
+    }
