@@ -1,0 +1,81 @@
+"""Records what commands print as an SVG picture of a terminal: ``docs/first-run.svg`` of the README.
+
+python -m benchmarks.terminal_recording docs/first-run.svg "tuner tune matmul 512x512x512 --budget 60s" ...
+
+The commands run for real, in an empty folder with a database of its own. The picture fetches nothing.
+"""
+
+import io
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich._export_format import CONSOLE_SVG_FORMAT
+from rich.console import Console
+from rich.text import Text
+
+COLUMNS = 100
+FONT_FACE = re.compile(r"\s*@font-face \{\{.*?\}\}", re.DOTALL)  # rich's, which are fetched from a server
+STILL_FORMAT = FONT_FACE.sub("", CONSOLE_SVG_FORMAT)
+
+
+@dataclass(frozen=True)
+class Typed:
+    """A command, and what it printed on both outputs."""
+
+    command: str
+    printed: str
+
+
+def record(commands: tuple[str, ...], folder: Path) -> tuple[Typed, ...]:
+    """Runs the commands one after another in a folder. Raises RuntimeError for the first that fails."""
+    return tuple(Typed(command, _output(command, folder)) for command in commands)
+
+
+def svg(session: tuple[Typed, ...], columns: int = COLUMNS) -> str:
+    """Returns the picture of a session; equal sessions give equal pictures."""
+    console = Console(
+        record=True, width=columns, file=io.StringIO(), force_terminal=True, legacy_windows=False
+    )
+    for typed in session:
+        console.print(Text.assemble(("$ ", "bold green"), (typed.command, "bold")))
+        console.print(Text(typed.printed.rstrip("\n")))
+    return console.export_svg(title="tuner", code_format=STILL_FORMAT, unique_id="session")
+
+
+def _output(command: str, folder: Path) -> str:
+    environment = os.environ | {
+        "TUNER_DB": str(folder / "results.db"),
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "COLUMNS": str(COLUMNS),
+    }
+    done = subprocess.run(
+        ["bash", "-c", command],
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise RuntimeError(f"{command}: exited with {done.returncode}: {done.stdout}")
+    return done.stdout
+
+
+def main(words: list[str]) -> int:
+    """Writes the picture and prints the session as text."""
+    path, *commands = words
+    with tempfile.TemporaryDirectory() as folder:
+        session = record(tuple(commands), Path(folder))
+    Path(path).write_text(svg(session), encoding="utf-8")
+    print("".join(f"$ {typed.command}\n{typed.printed}" for typed in session), end="")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
