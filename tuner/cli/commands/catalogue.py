@@ -114,7 +114,7 @@ def space(
 ) -> None:
     """Tells how many combinations of knobs are feasible, which come last, and what rejects the others.
 
-    Example: tuner space matmul 512x512x512 --dtype f32, or with --suggest: which constraints it lacks
+    Example: tuner space matmul 512x512x512 --dtype f32, or tuner space matmul 512x512x512 --suggest
     """
     if not suggest:
         _refuse_words_of_suggest(context)
