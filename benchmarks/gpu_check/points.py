@@ -63,12 +63,12 @@ def _cases_of(entry: StrategyEntry, chip: str, rounds: int) -> Iterator[Case]:
             for multiple in (1, 8):
                 m, n, k = (-(-size // multiple) * multiple for size in sizes)
                 problem = Matmul(m, n, k, dtype, layout, epilogue, output)
-                if _is_allowed(entry, problem, chip):
+                if is_allowed(entry, problem, chip):
                     yield Case(entry.name, problem)
                     break
 
 
-def _is_allowed(entry: StrategyEntry, problem: Problem, chip: str) -> bool:
+def is_allowed(entry: StrategyEntry, problem: Problem, chip: str) -> bool:
     """Tells whether the constraints that name no knob hold."""
     known = dict(gpu_variables(problem, chip))
     free = (each for each in entry.constraints if each.names <= known.keys())

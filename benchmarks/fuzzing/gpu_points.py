@@ -1,0 +1,90 @@
+"""Random feasible points of every GPU strategy, whatever its dtypes, layouts, epilogues and outputs are."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchmarks.gpu_check.gpu_point import GpuPoint, feasible_set
+from benchmarks.gpu_check.points import gpu_strategies, is_allowed
+from tuner.core.candidate import Candidate
+from tuner.core.errors import UsageError
+from tuner.core.problem import Matmul, Problem, narrow_output, output_words
+from tuner.space.feasible_set import FeasibleSet
+from tuner.space_file.entries import StrategyEntry
+
+CHIPS = ("sm_80", "sm_90", "sm_90a")
+LARGEST = 120  # of a random problem's sides
+LARGEST_BLOCK = 128 * 256  # sums of a block: larger ones take seconds to simulate
+MULTIPLES = (1, 8, 16)  # that all three sides are rounded up to
+SHAPES_TRIED = 200  # until the strategy has anything for one
+ROWS_TRIED = 200  # until a block is small enough
+
+
+@dataclass(frozen=True)
+class GpuKernelKind:
+    """What a strategy is asked for, whatever the size."""
+
+    strategy: str
+    chip: str
+    dtype: str
+    layout: str
+    epilogue: str
+    output: str  # "" for the natural one
+
+    def problem(self, sizes: tuple[int, int, int]) -> Problem:
+        """Returns the problem of one size."""
+        return Matmul(*sizes, self.dtype, self.layout, self.epilogue, self.output)
+
+
+def kinds(strategy: str) -> tuple[GpuKernelKind, ...]:
+    """Returns all that a strategy is there for, on each chip that it is for."""
+    entry = _entry(strategy)
+    return tuple(
+        kind
+        for chip in CHIPS
+        for kind in _kinds_of(entry, chip)
+        if is_allowed(entry, kind.problem((64, 64, 64)), chip)
+    )
+
+
+def draw(kind: GpuKernelKind, rng: np.random.Generator) -> GpuPoint:
+    """Returns a random feasible point. Raises LookupError for a kind that no random size allows."""
+    entry = _entry(kind.strategy)
+    for _ in range(SHAPES_TRIED):
+        multiple = int(rng.choice(MULTIPLES))
+        m, n, k = (-(-int(size) // multiple) * multiple for size in rng.integers(1, LARGEST, 3))
+        problem = kind.problem((m, n, k))
+        if not is_allowed(entry, problem, kind.chip):
+            continue
+        try:
+            allowed = feasible_set(problem, kind.strategy, kind.chip)
+        except UsageError:
+            continue
+        candidate = _small_enough(allowed, rng)
+        if candidate is not None:
+            return GpuPoint(problem, candidate, kind.chip)
+    raise LookupError(f"{kind}: nothing allowed on any of {SHAPES_TRIED} shapes")
+
+
+def _entry(strategy: str) -> StrategyEntry:
+    (entry,) = (each for each in gpu_strategies() if each.name == strategy)
+    return entry
+
+
+def _kinds_of(entry: StrategyEntry, chip: str) -> Iterator[GpuKernelKind]:
+    for dtype in entry.dtypes:
+        for output in output_words(dtype):
+            for layout in entry.layouts:
+                for epilogue in entry.epilogues:
+                    narrow = narrow_output(dtype, output)
+                    yield GpuKernelKind(entry.name, chip, dtype, layout, epilogue, narrow)
+
+
+def _small_enough(allowed: FeasibleSet, rng: np.random.Generator) -> Candidate | None:
+    for _ in range(ROWS_TRIED):
+        candidate = allowed.candidate(int(rng.integers(allowed.rows)))
+        knobs = dict(candidate.choices)
+        if int(knobs.get("block_m", 1)) * int(knobs.get("block_n", 1)) <= LARGEST_BLOCK:
+            return candidate
+    return None
