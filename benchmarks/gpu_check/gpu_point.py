@@ -14,7 +14,7 @@ from tuner.mlir import interpreter
 from tuner.mlir.bindings import ir
 from tuner.mlir.gpu.lowering import lower_to_program
 from tuner.payload.gpu import gpu_payload_mlir, views_in
-from tuner.payload.reference import compare, draw, draw_base, output_dtype
+from tuner.payload.reference import compare, draw, draw_base, unwritten_output
 from tuner.ptx.launch import run_program
 from tuner.ptx.simulation import Simulation
 from tuner.scripts.strategy import Binder, load_strategy
@@ -55,7 +55,7 @@ class GpuPoint:
         """Simulates every block on random inputs, threads in fixed or random order; C starts as NaN."""
         rng = np.random.default_rng(seed)
         inputs = draw(self.problem, draw_base(self.problem, rng), rng)
-        c = np.full(self.problem.sizes[:2], np.nan, output_dtype(self.problem))
+        c = unwritten_output(self.problem)
         arrays = dict(zip(("a", "b", "bias"), inputs.arrays, strict=False)) | {"c": c}
         simulations = run_program(program, arrays, schedule_seed=schedule_seed)
         return *compare(inputs, c), simulations

@@ -10,6 +10,7 @@ from tuner.core.errors import UsageError
 from tuner.core.problem import (
     ELEMENT_BYTES,
     EPILOGUES,
+    I8_DEPTH_LIMIT,
     LAYOUTS,
     NARROW_OUTPUTS,
     SIZE_LIMIT,
@@ -21,12 +22,20 @@ from tuner.core.problem import (
     parse_shape,
 )
 
+
+def sizes_for(dtype: str, sizes: tuple[int, int, int]) -> tuple[int, int, int]:
+    m, n, k = sizes
+    return (m, n, min(k, I8_DEPTH_LIMIT)) if dtype == "i8" else sizes
+
+
 SIZES = st.tuples(*[st.integers(1, SIZE_LIMIT)] * 3)
 TYPES = st.sampled_from(
     [(dtype, "") for dtype in ELEMENT_BYTES] + [(dtype, dtype) for dtype in NARROW_OUTPUTS]
 )
 PROBLEMS = st.builds(
-    lambda sizes, types, layout, epilogue: Problem("matmul", sizes, types[0], layout, epilogue, types[1]),
+    lambda sizes, types, layout, epilogue: Problem(
+        "matmul", sizes_for(types[0], sizes), types[0], layout, epilogue, types[1]
+    ),
     SIZES,
     TYPES,
     st.sampled_from(LAYOUTS),
@@ -55,6 +64,7 @@ PROBLEMS = st.builds(
         (("matmul", (1, 1, "2"), "f32"), r"^size k: found '2', allowed 1\.\.2147483647$"),
         (("matmul", (1, -3, 1), "f32"), r"^size n: found -3, allowed"),
         (("matmul", (1, 1, 2**31), "f32"), r"^size k: found 2147483648, allowed"),
+        (("matmul", (1, 1, 2**17), "i8"), r"^size k: found 131072, allowed 1\.\.131071 for i8"),
     ],
 )
 def test_a_word_or_size_that_is_not_allowed_is_named(arguments: tuple[object, ...], message: str) -> None:

@@ -10,7 +10,7 @@ from tuner.core.candidate import Candidate
 from tuner.core.errors import Failure, Stage
 from tuner.core.gpu_conditions import Conditions, GpuState, Span
 from tuner.core.machine import Compiler, Machine
-from tuner.core.problem import ELEMENT_BYTES, EPILOGUES, LAYOUTS, Problem
+from tuner.core.problem import ELEMENT_BYTES, EPILOGUES, I8_DEPTH_LIMIT, LAYOUTS, Problem
 from tuner.core.record import Measurement, Record, Verdict
 from tuner.core.runs import RunSettings
 from tuner.core.target_name import TargetName
@@ -44,7 +44,7 @@ failures = st.builds(Failure, st.sampled_from(Stage), texts)
 problems = st.builds(
     Problem,
     st.just("matmul"),
-    st.tuples(*[st.integers(1, 2**31 - 1)] * 3),
+    st.tuples(*[st.integers(1, 2**31 - 1)] * 2, st.integers(1, I8_DEPTH_LIMIT)),
     st.sampled_from(tuple(ELEMENT_BYTES)),
     st.sampled_from(LAYOUTS),
     st.sampled_from(EPILOGUES),

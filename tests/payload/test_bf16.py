@@ -1,5 +1,6 @@
 import subprocess
 import sys
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -7,11 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tuner.payload.bf16 import BF16, fill_with_nan, fill_with_one, multiply, narrowed, widened
+from tuner.payload.bf16 import BF16, fill_with_nan, fill_with_one, is_nan, multiply, narrowed, widened
 
 NUMBERS = st.lists(st.floats(width=32, allow_nan=False), min_size=1, max_size=40)
 WITHOUT = """
 import sys
+
 sys.modules["ml_dtypes"] = None
 import numpy as np
 from tuner.core.problem import Matmul
@@ -84,8 +86,17 @@ def test_without_ml_dtypes_the_same_inputs_are_drawn_and_compared(layout: str) -
     assert wrong.startswith("1 of 63 elements are wrong;")
 
 
+@pytest.mark.parametrize("dtype", [BF16, np.dtype(np.float32), np.dtype(np.int32)])
+def test_what_is_filled_with_nan_is_told_from_what_is_written(dtype: "np.dtype[Any]") -> None:
+    array = np.zeros(3, dtype)
+    fill_with_nan(array)
+    assert is_nan(array).all()
+    fill_with_one(array[1:2])
+    assert is_nan(array).tolist() == [True, False, True]
+
+
 def test_ones_are_ones_in_every_type() -> None:
-    for dtype in (BF16, np.dtype(np.float32), np.dtype(np.float16)):
+    for dtype in (BF16, np.dtype(np.float32), np.dtype(np.float16), np.dtype(np.int32)):
         array = np.zeros(3, dtype)
         fill_with_one(array)
         assert widened(array).tolist() == [1.0, 1.0, 1.0]

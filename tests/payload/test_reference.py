@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tuner.core.problem import ELEMENT_BYTES, EPILOGUES, LAYOUTS, NARROW_OUTPUTS, Matmul, Problem
@@ -24,6 +24,7 @@ from tuner.payload.reference import (
     reference_bytes,
     round_inputs,
     rounding,
+    unwritten_output,
 )
 
 FEW = settings(max_examples=40)
@@ -204,6 +205,7 @@ def test_one_wrong_element_is_seen_and_named(problem: Problem, seed: int, data: 
 def test_one_element_that_is_no_number_is_seen(
     poison: float, problem: Problem, seed: int, data: st.DataObject
 ) -> None:
+    assume(problem.dtype != "i8")
     inputs = inputs_of(problem, seed)
     answer = right_answer(inputs)
     place = tuple(data.draw(st.integers(0, extent - 1)) for extent in answer.shape)
@@ -211,6 +213,25 @@ def test_one_element_that_is_no_number_is_seen(
     verdict, text = compare(inputs, answer)
     assert verdict.max_error == np.inf
     assert f"worst at [{place[0]}, {place[1]}]" in text
+
+
+@pytest.mark.parametrize("epilogue", EPILOGUES)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_sums_of_integers_are_compared_exactly(layout: str, epilogue: str) -> None:
+    inputs = inputs_of(Problem("matmul", (24, 17, 1000), "i8", layout, epilogue), 3)
+    answer = right_answer(inputs)
+    assert answer.dtype == np.int32
+    assert compare(inputs, answer)[0].max_error == 0.0
+    answer[5, 6] += 1
+    verdict, text = compare(inputs, answer)
+    assert verdict.max_error > 1.0
+    assert text.startswith("1 of 408 elements are wrong; worst at [5, 6]")
+
+
+def test_an_integer_that_was_not_written_is_wrong() -> None:
+    inputs = inputs_of(Problem("matmul", (4, 4, 4), "i8"), 0)
+    assert set(unwritten_output(inputs.problem).ravel().tolist()) == {-(2**31)}
+    assert compare(inputs, unwritten_output(inputs.problem))[1].startswith("16 of 16 elements are wrong")
 
 
 @FEW

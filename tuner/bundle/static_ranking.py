@@ -10,7 +10,7 @@ from tuner.core.pending_trial import PendingTrial
 from tuner.core.problem import Problem
 
 TENSOR_CORES = re.compile(r"\b(?:wgmma\.mma_async|mma\.sync)")  # in PTX
-TENSOR_DTYPES = ("f16", "bf16", "tf32")
+TENSOR_DTYPES = ("f16", "bf16", "tf32", "i8")
 
 Promise = tuple[bool, bool, int, float]  # smaller is better
 

@@ -7,12 +7,21 @@ from tuner.core.errors import UsageError
 
 OPERATIONS = ("matmul",)
 # dtype -> bytes of an element as it is stored; tf32 is f32 of which the last 13 bits of the mantissa are 0
-ELEMENT_BYTES = {"f32": 4, "f64": 8, "bf16": 2, "f16": 2, "tf32": 4}
-NUMPY_WORDS = {"float32": "f32", "float64": "f64", "bfloat16": "bf16", "float16": "f16"}  # name -> word
-SUM_DTYPES = ("f32", "f64")  # that products are added up in
-NARROW_OUTPUTS = ("f16", "bf16")  # may be stored as they came in; all but f64 add up in f32
+ELEMENT_BYTES = {"f32": 4, "f64": 8, "bf16": 2, "f16": 2, "tf32": 4, "i8": 1}
+NUMPY_WORDS = {  # name -> word
+    "float32": "f32",
+    "float64": "f64",
+    "bfloat16": "bf16",
+    "float16": "f16",
+    "int8": "i8",
+    "int32": "i32",
+}
+SUM_BYTES = {"f32": 4, "f64": 8, "i32": 4}  # of the types that products are added up in
+SUM_DTYPES = tuple(SUM_BYTES)
+NARROW_OUTPUTS = ("f16", "bf16")  # may be stored as they came in; all but f64 and i8 add up in f32
 LAYOUTS = ("nn", "nt", "tn")  # A then B: n as written (A is m x k, B is k x n), t transposed in memory
 EPILOGUES = ("none", "bias_relu")  # bias_relu: max(A B + bias[n], 0)
+I8_DEPTH_LIMIT = 2**17 - 1  # of k: no sum of so many products of i8 overflows an i32
 SIZE_LIMIT = 2**31 - 1  # an extent; kernels index with 64 bits, BLAS interfaces with 32
 
 
@@ -41,6 +50,10 @@ class Problem:
         for name, size in zip("mnk", self.sizes, strict=True):
             if not isinstance(size, int) or not 1 <= size <= SIZE_LIMIT:
                 raise UsageError(f"size {name}: found {size!r}, allowed 1..{SIZE_LIMIT}")
+        if self.dtype == "i8" and self.sizes[2] > I8_DEPTH_LIMIT:
+            raise UsageError(
+                f"size k: found {self.sizes[2]}, allowed 1..{I8_DEPTH_LIMIT} for i8, whose sums are i32"
+            )
 
     @property
     def shape(self) -> str:
@@ -82,7 +95,7 @@ class Problem:
     @property
     def output_bytes(self) -> int:
         """Returns the bytes of one output element."""
-        return ELEMENT_BYTES[self.result_dtype]
+        return (ELEMENT_BYTES | SUM_BYTES)[self.result_dtype]
 
     @property
     def bytes(self) -> int:
@@ -136,7 +149,7 @@ def dtype_word(dtype: object) -> str:
 
 def natural_output(dtype: str) -> str:
     """Returns the type that C has where nothing else is said, the one that products are added up in."""
-    return "f64" if dtype == "f64" else "f32"
+    return {"f64": "f64", "i8": "i32"}.get(dtype, "f32")
 
 
 def narrow_output(dtype: str, word: str) -> str:

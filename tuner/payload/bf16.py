@@ -1,4 +1,7 @@
-"""bf16 numbers as bits: the upper half of an f32, with or without the package ml_dtypes."""
+"""bf16 numbers as bits: the upper half of an f32, with or without the package ml_dtypes.
+
+An element that nobody has written is NaN; of integers, which have no NaN, the least number.
+"""
 
 from typing import Any, Final
 
@@ -43,16 +46,25 @@ def multiply(array: Array, factors: Array, out: Array) -> None:
 
 
 def fill_with_nan(array: Array) -> None:
-    """Fills an array of any floating-point type with NaN."""
+    """Fills an array of any type with NaN, one of integers with their least number."""
     if array.dtype == BF16:
         array.view(np.uint16).fill(NAN_BITS)
+    elif array.dtype.kind == "i":
+        array.fill(np.iinfo(array.dtype).min)
     else:
         array.fill(np.nan)
 
 
 def fill_with_one(array: Array) -> None:
-    """Fills an array of any floating-point type with 1."""
+    """Fills an array of any type with 1."""
     if array.dtype == BF16:
         array.view(np.uint16).fill(ONE_BITS)
     else:
-        array.fill(1.0)
+        array.fill(1)
+
+
+def is_nan(array: Array) -> npt.NDArray[np.bool_]:
+    """Tells of each element whether it is as ``fill_with_nan`` leaves it."""
+    if array.dtype.kind == "i":
+        return np.asarray(array == np.iinfo(array.dtype).min)
+    return np.asarray(np.isnan(widened(array)))

@@ -78,6 +78,17 @@ def element_offsets(problem: Problem, panel: Panel) -> tuple[int, ...]:
     return (a, b, *bias, panel.row * n + panel.column)
 
 
+def zero(element: str) -> str:
+    """Returns the zero of an element type as MLIR spells it, with its type."""
+    return f"0 : {element}" if element.startswith("i") else f"0.0 : {element}"
+
+
+def scalar_op(word: str, element: str) -> str:
+    """Returns the arith op of "add" or "max" on an element type."""
+    integer, floating = {"add": ("addi", "addf"), "max": ("maxsi", "maximumf")}[word]
+    return "arith." + (integer if element.startswith("i") else floating)
+
+
 def _panel(row: int, column: int, m: int, n: int) -> Panel:
     return Panel(f"{ENTRY}_{m}x{n}", row, column, m, n)
 
@@ -116,7 +127,7 @@ def _function(problem: Problem, panel: Panel) -> str:
     bias = f", %bias: memref<{panel.n}x{result}>" if has_bias else ""
     last = "%result" if has_bias else "%product"
     return f"""  func.func @{panel.entry}(%a: {a.memref}, %b: {b.memref}{bias}, %c: {c.memref}) {{
-    %zero = arith.constant 0.0 : {result}
+    %zero = arith.constant {zero(result)}
 {a.as_tensor}{b.as_tensor}{c.as_writable_tensor}\
     %cleared = linalg.fill ins(%zero : {result}) outs(%C : {c.tensor}) -> {c.tensor}
     %product = linalg.matmul{_maps(problem.layout)}
@@ -172,8 +183,8 @@ def _epilogue(n: int, dtype: str, c: _Buffer) -> str:
     %result = linalg.generic {{indexing_maps = [{maps}], iterator_types = ["parallel", "parallel"]}}
       ins(%Bias : tensor<{n}x{dtype}>) outs(%product : {c.tensor}) {{
     ^bb0(%shift: {dtype}, %sum: {dtype}):
-      %shifted = arith.addf %sum, %shift : {dtype}
-      %positive = arith.maximumf %shifted, %zero : {dtype}
+      %shifted = {scalar_op("add", dtype)} %sum, %shift : {dtype}
+      %positive = {scalar_op("max", dtype)} %shifted, %zero : {dtype}
       linalg.yield %positive : {dtype}
     }} -> {c.tensor}
 """

@@ -32,6 +32,7 @@ EXPONENTS = {
     "bf16": Exponents(60, -60, 20),
     "tf32": Exponents(60, -60, 20),
     "f16": Exponents(4, -20, 2),
+    "i8": Exponents(3, 0, 0),
 }
 KINDS = 5
 PLAIN, ONE_SIGN, ZEROS, LARGE, SMALL = range(KINDS)  # kinds of rows; of columns the first two are plain

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from tuner.core.errors import UsageError
 from tuner.core.problem import SIZE_LIMIT, Problem
-from tuner.payload.cpu import ENTRY, MAPS
+from tuner.payload.cpu import ENTRY, MAPS, scalar_op, zero
 
 COMMENT = re.compile(r"// (padding|workspace|packed): (.*)")
 PACKED_BYTES = 16  # of which a packed row is a multiple: the widest copy
@@ -173,7 +173,7 @@ def _reduce(problem: Problem, views: Views) -> str:
       iterator_types = ["reduction", "parallel", "parallel"]}}
       ins(%SLICES : {slices.tensor}) outs(%cleared : {total}) {{
     ^bb0(%part: {sums}, %sum: {sums}):
-      %more = arith.addf %sum, %part : {sums}
+      %more = {scalar_op("add", sums)} %sum, %part : {sums}
       linalg.yield %more : {sums}
     }} -> {total}
 """
@@ -199,7 +199,7 @@ def _function(name: str, inputs: list[_View], c: _View, sums: str, body: str, la
     arguments = ", ".join(view.declaration for view in (*inputs, c))
     reads = "".join(view.as_tensor() for view in inputs)
     return f"""  func.func @{name}({arguments}) {{
-    %zero = arith.constant 0.0 : {sums}
+    %zero = arith.constant {zero(sums)}
 {reads}{c.as_tensor("restrict writable")}{body}\
     bufferization.materialize_in_destination {last} in restrict writable %c
       : ({c.tensor}, {c.memref}) -> ()
@@ -246,8 +246,8 @@ def _scalars(sums: str, element: str, has_bias: bool) -> str:
         if element != sums:
             lines.append(f"%wide = arith.extf %shift : {element} to {sums}")
             wide = "%wide"
-        lines.append(f"%shifted = arith.addf %sum, {wide} : {sums}")
-        lines.append(f"%positive = arith.maximumf %shifted, %zero : {sums}")
+        lines.append(f"%shifted = {scalar_op('add', sums)} %sum, {wide} : {sums}")
+        lines.append(f"%positive = {scalar_op('max', sums)} %shifted, %zero : {sums}")
         last = "%positive"
     if element != sums:
         lines.append(f"%narrow = arith.truncf {last} : {sums} to {element}")

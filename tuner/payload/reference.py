@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from tuner.core.problem import Problem
 from tuner.core.record import Verdict
-from tuner.payload.bf16 import BF16, multiply, narrowed, widened
+from tuner.payload.bf16 import BF16, fill_with_nan, multiply, narrowed, widened
 
 Array = npt.NDArray[Any]
 Float64 = npt.NDArray[np.float64]
@@ -19,18 +19,30 @@ NUMPY_DTYPES: dict[str, np.dtype[Any]] = {
     "bf16": BF16,
     "f16": np.dtype(np.float16),
     "tf32": np.dtype(np.float32),
+    "i8": np.dtype(np.int8),
+    "i32": np.dtype(np.int32),
 }
 # Rounding errors of a dot product of random terms stay below 4 u |a| |b| over millions of elements (measured
 # for K = 64 .. 4096); a missing or doubled term is about |a| |b| / K. 16 leaves room to K = 1e5.
 ERROR_FACTOR = 16.0
-EPSILON = {"f64": 2.0**-52, "f32": 2.0**-23, "f16": 2.0**-10, "bf16": 2.0**-7}  # of 1 to the next number
-SUBNORMAL = {"f64": 2.0**-1074, "f32": 2.0**-149}  # the smallest of the types that sums are of
+EPSILON = {
+    "f64": 2.0**-52,
+    "f32": 2.0**-23,
+    "f16": 2.0**-10,
+    "bf16": 2.0**-7,
+    "i32": 0.0,
+}  # of 1 to the next number
+SUBNORMAL = {"f64": 2.0**-1074, "f32": 2.0**-149, "i32": 0.0}  # the smallest of the types that sums are of
 SMALLEST = {"f16": 2.0**-24, "bf16": 2.0**-133}  # positive numbers of the narrow types
 F16_STEPS = np.float32(
     2.0**20
 )  # of 1: inputs are multiples of 2**-20, their halves 16 steps above the smallest
+I8_LARGEST = 63  # of a base: twice as much is a number as well, of either sign
+I8_DEVIATION = 21.0  # of a base: three of these are the largest number
 TF32_DROPPED_BITS = 13  # of the mantissa of an f32
 BLOCK_ELEMENTS = 2**17  # compared at once: a megabyte in float64 stays in the cache
+FACTORS = np.array([-2.0, -1.0, -0.5, 0.5, 1.0, 2.0])  # of rows and columns
+I8_FACTORS = np.array([-2.0, -1.0, 1.0, 2.0])
 TINY = 1e-300  # where the tolerance is 0, any difference is wrong
 
 
@@ -146,6 +158,13 @@ def output_dtype(problem: Problem) -> np.dtype[Any]:
     return NUMPY_DTYPES[problem.result_dtype]
 
 
+def unwritten_output(problem: Problem) -> Array:
+    """Returns a C of NaN, or of what integers have for it, so that unwritten elements show."""
+    c = np.empty(problem.sizes[:2], output_dtype(problem))
+    fill_with_nan(c)
+    return c
+
+
 def rounding(dtype: str) -> float:
     """Returns the unit roundoff of a dtype: the largest relative error of rounding to nearest."""
     return EPSILON[dtype] / 2
@@ -175,7 +194,8 @@ def draw(
     The factors are signed powers of two, exact in every dtype: the answer follows without a new product.
     """
     m, n, _ = problem.sizes
-    rows, columns = _factors(rng, m), _factors(rng, n)
+    factors = I8_FACTORS if problem.dtype == "i8" else FACTORS
+    rows, columns = rng.choice(factors, m), rng.choice(factors, n)
     a, b = _scaled(problem, base, rows, columns, into)
     return Inputs(problem, base, a, b, stored_bias(problem, rng), rows, columns)
 
@@ -184,7 +204,10 @@ def stored_bias(problem: Problem, rng: np.random.Generator) -> Array | None:
     """Draws the bias of an epilogue that has one."""
     if problem.epilogue != "bias_relu":
         return None
-    return as_stored(rng.standard_normal(problem.sizes[1]), problem.result_dtype)
+    numbers = rng.standard_normal(problem.sizes[1])
+    if problem.result_dtype == "i32":
+        numbers = np.rint(numbers * I8_DEVIATION**2)
+    return as_stored(numbers, problem.result_dtype)
 
 
 def negated(inputs: Inputs, into: tuple[Array, Array]) -> Inputs:
@@ -207,8 +230,7 @@ def compare_rows(inputs: Inputs, result: Array, first: int, end: int) -> tuple[V
     for start in range(first, end, step):
         stop = min(start + step, end)
         expected, tolerance = inputs.block(start, stop)
-        error = np.abs(widened(result[start:stop]) - expected) / np.maximum(tolerance, TINY)
-        error[~np.isfinite(error)] = np.inf
+        error = _in_tolerances(result[start:stop], expected, tolerance)
         wrong += int(np.count_nonzero(error > 1.0))
         row, column = divmod(int(np.argmax(error)), n)
         if error[row, column] > worst:
@@ -237,15 +259,22 @@ def compare_tile(
     ``elements`` is what the text calls those that were compared.
     """
     expected, tolerance = inputs.tile(rows, columns)
-    found = widened(result[rows, columns]).astype(np.float64)
-    error = np.abs(found - expected) / np.maximum(tolerance, TINY)
-    error[~np.isfinite(error)] = np.inf
+    found = widened(result[rows, columns])
+    error = _in_tolerances(result[rows, columns], expected, tolerance)
     wrong = int(np.count_nonzero(error > 1.0))
     row, column = np.unravel_index(int(np.argmax(error)), error.shape)
     place = f"[{np.arange(len(result))[rows][row]}, {columns.start + column}]"
     text = f"worst at {place}: found {found[row, column]:.9g}, expected {expected[row, column]:.9g}"
     verdict = Verdict(float(error[row, column]), error.size)
     return verdict, f"{wrong} of {error.size} {elements} are wrong; {text}"
+
+
+def _in_tolerances(found: Array, expected: Float64, tolerance: Float64) -> Float64:
+    """Returns errors in units of their tolerances; infinite for what is no number."""
+    with np.errstate(over="ignore"):  # of integers, any difference is infinitely many
+        error: Float64 = np.abs(_wide(found) - expected) / np.maximum(tolerance, TINY)
+    error[~np.isfinite(error)] = np.inf
+    return error
 
 
 def reference_bytes(problem: Problem) -> int:
@@ -255,10 +284,13 @@ def reference_bytes(problem: Problem) -> int:
 
 
 def round_inputs(numbers: Array, dtype: str) -> Array:
-    """Rounds to the dtype such that half of each number is a number of the dtype as well."""
+    """Rounds to the dtype such that each number times each factor is a number of the dtype as well."""
     match dtype:
         case "f16":  # halves of the smallest numbers would have to be rounded: leave out their last bits
             return (np.round(numbers * F16_STEPS) / F16_STEPS).astype(np.float16)
+        case "i8":
+            whole = np.clip(np.rint(numbers * I8_DEVIATION), -I8_LARGEST, I8_LARGEST).astype(np.int8)
+            return np.where(whole == 0, np.int8(1), whole)  # each product counts
         case "tf32":
             bits = numbers.view(np.uint32)
             odd = bits >> TF32_DROPPED_BITS & 1  # to the nearest, ties to even
@@ -286,8 +318,3 @@ def _scaled(
 
 def _wide(numbers: Array) -> Float64:
     return widened(numbers).astype(np.float64)
-
-
-def _factors(rng: np.random.Generator, count: int) -> Float64:
-    factors: Float64 = rng.choice(np.array([-2.0, -1.0, -0.5, 0.5, 1.0, 2.0]), size=count)
-    return factors

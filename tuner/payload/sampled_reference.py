@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from tuner.core.record import Verdict
-from tuner.payload.bf16 import widened
+from tuner.payload.bf16 import is_nan, widened
 from tuner.payload.reference import Array, Inputs, compare, compare_tile
 
 WHOLE_FLOP = 2**40  # of a problem that is compared whole: some 10 s of float64 on a few cores
@@ -45,7 +45,7 @@ def sampled_rows(m: int) -> tuple[int, ...]:
 
 
 def not_finite(result: Array) -> int:
-    """Counts NaN and infinities, some rows at a time."""
+    """Counts NaN and infinities, of integers the least number, some rows at a time."""
     step = max(1, 2**20 // max(result.shape[1], 1))
     parts = (result[start : start + step] for start in range(0, len(result), step))
-    return sum(int(np.count_nonzero(~np.isfinite(widened(part)))) for part in parts)
+    return sum(int(np.count_nonzero(is_nan(part) | np.isinf(widened(part)))) for part in parts)

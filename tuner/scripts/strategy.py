@@ -14,7 +14,7 @@ from tuner.core.candidate import Candidate, Value
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.problem import Problem
 from tuner.core.target import Panel, Script
-from tuner.payload.cpu import panels_comment, partition
+from tuner.payload.cpu import panels_comment, partition, zero
 from tuner.text_file import read_text
 
 if TYPE_CHECKING:
@@ -134,8 +134,8 @@ def _element_words(problem: Problem, variables: dict[str, Value]) -> dict[str, V
     return {
         "dtype": problem.dtype,
         "accumulator": problem.accumulator,
-        "zero_in": f"0.0 : {problem.stored_dtype}",
-        "zero_out": f"0.0 : {problem.accumulator}",
+        "zero_in": zero(problem.stored_dtype),
+        "zero_out": zero(problem.accumulator),
         "lanes": int(variables.get("vector_bytes", 16)) // problem.output_bytes,
     }
 

@@ -175,16 +175,17 @@ def test_a_product_of_8_bits(shape: str, left: str, right: str, result: str) -> 
     np.testing.assert_array_equal(matrix_of(found, dtype), exact.astype(dtype))
 
 
-def test_integer_sums_wrap_around() -> None:
+@pytest.mark.parametrize(("word", "largest"), [("", -(2**31)), (".satfinite", 2**31 - 1)])
+def test_integer_sums_wrap_around_or_saturate(word: str, largest: int) -> None:
     a, b = np.full((16, 32), -128, np.int8), np.full((32, 8), -128, np.int8)
     c = np.full((16, 8), 2**31 - 2**19, np.int32)
     found = multiply(
-        "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32",
+        f"mma.sync.aligned.m16n8k32.row.col{word}.s32.s8.s8.s32",
         fragments(a, a_8bit, 16),
         fragments(b, b_8bit, 8),
         fragments(c, c_16x8, 4),
     )
-    assert set(matrix_of(found, np.int32).ravel().tolist()) == {-(2**31)}
+    assert set(matrix_of(found, np.int32).ravel().tolist()) == {largest}
 
 
 @pytest.mark.parametrize(("shape", "depth", "a_place", "a_count", "b_place", "b_count"), [
@@ -231,7 +232,7 @@ def test_a_warp_that_is_not_whole_cannot_multiply() -> None:
     ("opcode", "counts"),
     [
         ("mma.sync.aligned.m16n8k16.row.col.f32.e4m3.e4m3.f32", (4, 2, 4)),
-        ("mma.sync.aligned.m16n8k32.row.col.satfinite.s32.s8.s8.s32", (4, 2, 4)),
+        ("mma.sync.aligned.m16n8k16.row.col.satfinite.f32.f16.f16.f32", (4, 2, 4)),
         ("mma.sync.aligned.m16n8k32.row.col.f32.s8.s8.f32", (4, 2, 4)),
         ("mma.sync.aligned.m16n8k32.row.col.s32.s8.e4m3.s32", (4, 2, 4)),
         ("mma.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32", (4, 2, 4)),

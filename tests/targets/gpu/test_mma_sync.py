@@ -57,6 +57,11 @@ POINTS = (
     point(Matmul(64, 64, 75, "tf32", "tn"), block_k=16, depth=5),
     point(Matmul(320, 130, 16, "f16"), group=4, block_k=16),
     point(Matmul(1, 1, 1, "f16"), block_m=32, block_n=32, depth=0),
+    point(Matmul(128, 64, 128, "i8", "nt", "bias_relu"), "sm_80", prefetch=1),
+    point(Matmul(64, 64, 128, "i8"), exchange=1),
+    point(Matmul(67, 61, 133, "i8", "nt", "bias_relu"), block_k=64, depth=0, warps_m=1),
+    point(Matmul(64, 64, 128, "i8", "tn"), splits=2),
+    point(Matmul(33, 35, 137, "i8", "nn", "bias_relu"), depth=0, splits=2, split_by="workspace"),
 )
 
 
@@ -87,6 +92,7 @@ def test_random_points_are_right_and_free_of_races() -> None:
         ("f16", "nn", "m16n8k16.row.col.f32.f16.f16.f32"),
         ("bf16", "nn", "m16n8k16.row.col.f32.bf16.bf16.f32"),
         ("tf32", "nt", "m16n8k8.row.col.f32.tf32.tf32.f32"),
+        ("i8", "nt", "m16n8k32.row.col.satfinite.s32.s8.s8.s32"),
     ],
 )
 def test_the_main_loop_is_tensor_cores_fed_by_ldmatrix_and_cp_async(
@@ -95,7 +101,7 @@ def test_the_main_loop_is_tensor_cores_fed_by_ldmatrix_and_cp_async(
     knobs: dict[str, Any] = {
         "block_m": 128,
         "block_n": 128,
-        "block_k": 32 if dtype != "tf32" else 16,
+        "block_k": {"tf32": 16, "i8": 64}.get(dtype, 32),
         "depth": 3,
     }
     big = point(Matmul(4096, 4096, 4096, dtype, layout), **knobs)

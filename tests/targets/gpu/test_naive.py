@@ -11,7 +11,7 @@ from tuner.core.problem import EPILOGUES, LAYOUTS, Matmul, Problem
 pytestmark = pytest.mark.mlir
 
 STRATEGY = "matmul_gpu_naive"
-KINDS = list(itertools.product(("f32", "f64"), LAYOUTS, EPILOGUES))
+KINDS = list(itertools.product(("f32", "f64", "i8"), LAYOUTS, EPILOGUES))
 SHAPES = ((37, 70, 19), (1, 1, 1), (1, 97, 3))
 
 

@@ -158,3 +158,22 @@ def test_before_a_sample_one_number_has_the_other_sign_and_none_after_it(
     arrays.end_sample(rng(), stream, is_judged=False)
     for name in sizes:
         assert np.array_equal(download(device, arrays.addresses[name], was[name]), was[name])
+
+
+def test_before_a_sample_one_integer_has_the_other_sign(device: SimulatedDevice) -> None:
+    arrays, stream = arrays_of(device, Matmul(6, 5, 4, "i8")), device.create_stream()
+    sizes = {"a": 24, "b": 20}
+    was = {
+        name: download(device, arrays.addresses[name], np.empty(size, np.int8))
+        for name, size in sizes.items()
+    }
+    arrays.prepare_sample(rng(), stream)
+    device.synchronize_stream(stream)
+    now = {name: download(device, arrays.addresses[name], was[name]) for name in sizes}
+    changed = [
+        (was[name][at], now[name][at]) for name in sizes for at in np.flatnonzero(was[name] != now[name])
+    ]
+    assert [(old + new, old == 0) for old, new in changed] == [(0, False)]
+    arrays.end_sample(rng(), stream, is_judged=False)
+    for name in sizes:
+        assert np.array_equal(download(device, arrays.addresses[name], was[name]), was[name])

@@ -60,6 +60,7 @@ def test_the_baseline_is_measured_in_a_child_with_a_clean_environment(
             "^dtype: found 'f16', allowed f32, f64, bf16 on target cpu; cuda and simulator",
         ),
         (Matmul(8, 8, 8, "tf32"), "^dtype: found 'tf32', allowed"),
+        (Matmul(8, 8, 8, "i8"), "^dtype: found 'i8', allowed"),
         (Matmul(8, 8, 8, "bf16", output="bf16"), "^output: found 'bf16', allowed f32 on target cpu; cuda"),
     ],
 )

@@ -89,7 +89,9 @@ class _Output:
     def _add(self, vector: Value, indices: list[Value]) -> None:
         element = ir.VectorType(vector.type).element_type
         first = value("vector.extract", element, vector, static_position=ir.DenseI64ArrayAttr.get([0]))
-        kind = ir.Attribute.parse("0 : i64")  # arith.AtomicRMWKind addf
+        kind = ir.Attribute.parse(
+            "1 : i64" if isinstance(element, ir.IntegerType) else "0 : i64"
+        )  # addi, addf
         value("memref.atomic_rmw", element, first, self.argument, *indices, kind=kind)
 
     @property

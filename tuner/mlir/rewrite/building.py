@@ -28,11 +28,14 @@ def index(number: int) -> Value:
 
 
 def zero(kind: Type) -> Value:
-    """Creates the constant zero of a float type, or of a vector of floats."""
-    if isinstance(kind, ir.VectorType):
-        splat = ir.DenseElementsAttr.get_splat(kind, ir.FloatAttr.get(kind.element_type, 0.0))
-        return value("arith.constant", kind, value=splat)
-    return value("arith.constant", kind, value=ir.FloatAttr.get(kind, 0.0))
+    """Creates the constant zero of a type of floats or integers, or of a vector of such."""
+    is_vector = isinstance(kind, ir.VectorType)
+    element = kind.element_type if is_vector else kind
+    is_integer = isinstance(element, ir.IntegerType)
+    number = ir.IntegerAttr.get(element, 0) if is_integer else ir.FloatAttr.get(element, 0.0)
+    return value(
+        "arith.constant", kind, value=ir.DenseElementsAttr.get_splat(kind, number) if is_vector else number
+    )
 
 
 def affine(expression: ir.AffineExpr, *symbols: Value) -> Value:

@@ -27,10 +27,11 @@ def multiply_matrices(operands: Operands) -> Step:
     for word in ("sync", "aligned", "row", "col"):
         modifiers.need((word,), "it")
     shape = modifiers.need(SHAPES, "a shape")
+    is_saturating = modifiers.take("satfinite") is not None
     addend, right, left, result = (modifiers.type(*ELEMENTS, *RESULTS).name for _ in range(4))
     if right not in _partners(left) or left not in SHAPES[shape] or addend != result:
         raise operands.unsupported(f"{shape} of these types")
-    if result not in _results(left):
+    if result not in _results(left) or (is_saturating and result != "s32"):
         raise operands.unsupported(f"{left} into {result}")
     operands.need(4)
     depth = int(shape.removeprefix("m16n8k"))
@@ -47,7 +48,7 @@ def multiply_matrices(operands: Operands) -> Step:
         left_bits, right_bits, addend_bits = (
             fragment_bits(resident, lanes, fragment) for fragment in (a, b, c)
         )
-        found = product(left_bits, right_bits, addend_bits, (left, right), result)
+        found = product(left_bits, right_bits, addend_bits, (left, right), result, is_saturating)
         for name, bits in zip(targets, found, strict=True):
             set_lanes(resident, name, lanes, bits)
 

@@ -14,6 +14,7 @@ from tuner.ptx.numbers.rounding import read_tf32
 
 # of an operand in a register
 ELEMENTS = {"s8": 4, "u8": 4, "e4m3": 4, "e5m2": 4, "f16": 2, "bf16": 2, "tf32": 1}
+S32 = np.iinfo(np.int32)
 RESULTS = {"s32": np.dtype("i4"), "f32": np.dtype("f4")}  # of one number in a register
 
 
@@ -68,14 +69,17 @@ def fragments_c(matrix: Array, kind: str) -> list[Array]:
 
 
 def product(
-    a: list[Array], b: list[Array], c: list[Array], kinds: tuple[str, str], result: str
+    a: list[Array], b: list[Array], c: list[Array], kinds: tuple[str, str], result: str, is_saturating: bool
 ) -> list[Array]:
     """Returns the fragments of A B + C: exact products, summed in float64, rounded once.
 
-    ``kinds`` are the types of A and B. Integers are exact. A device sums floating-point numbers in another
-    order and truncates, so that last bits differ.
+    ``kinds`` are the types of A and B. Integers are exact; those that saturate end at the limits of
+    s32. A device sums floating-point numbers in another order and truncates, so that last bits differ.
     """
-    return fragments_c(matrix_a(a, kinds[0]) @ matrix_b(b, kinds[1]) + matrix_c(c, result), result)
+    total = matrix_a(a, kinds[0]) @ matrix_b(b, kinds[1]) + matrix_c(c, result)
+    if is_saturating:
+        total = np.clip(total, S32.min, S32.max)
+    return fragments_c(total, result)
 
 
 def rows_to_registers(rows: Array, is_transposed: bool) -> Array:

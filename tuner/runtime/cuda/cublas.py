@@ -75,6 +75,8 @@ class Cublas:
 
         In the column-major order of cuBLAS, row-major matrices are their transposes: C' = B' A'.
         """
+        if problem.stored_dtype not in TYPES:
+            raise TunerError(f"cuBLAS: found {problem.dtype}, allowed {', '.join(TYPES)} as baseline")
         m, n, k = problem.sizes
         op_b, ldb = (OP_T, k) if problem.layout == "nt" else (OP_N, n)
         op_a, lda = (OP_T, m) if problem.layout == "tn" else (OP_N, k)

@@ -16,7 +16,7 @@ from tuner.targets.gpu.failures import allocating
 from tuner.targets.problem_arrays import Compare, ProblemArrays
 
 SIGN = 0x80  # in the highest byte of a number
-NAN, NUMBER = 0xFFFFFFFF, 0x3F3F3F3F  # in every floating-point type; each byte is the same
+NAN, NUMBER = 0xFFFFFFFF, 0x3F3F3F3F  # in every floating-point type, of i32 numbers; each byte is the same
 
 
 @final
@@ -131,7 +131,10 @@ class GpuProblemArrays:
         which, index = self._turned
         numbers = self._host.operands[which].reshape(-1)
         number = numbers[index : index + 1].copy()
-        number.view(np.uint8)[-1] ^= bit
+        if number.dtype.kind != "i":
+            number.view(np.uint8)[-1] ^= bit
+        elif bit:
+            number *= -1
         address = self._addresses[which] + index * number.itemsize
         self._device.copy(address, number.ctypes.data, number.nbytes, stream)
         self._written = number  # it must live until the stream has copied it

@@ -11,9 +11,10 @@ from tuner.core.kernel_program import KernelProgram
 from tuner.core.problem import SUM_DTYPES, Problem
 from tuner.core.record import Measurement, Verdict
 from tuner.core.target import AbstractTarget, Artifact, Effort, Script
+from tuner.payload.bf16 import is_nan
 from tuner.payload.block_sample import Block, sample
 from tuner.payload.cpu import ENTRY
-from tuner.payload.reference import Array, Inputs, compare, compare_tile, draw, draw_base, output_dtype
+from tuner.payload.reference import Array, Inputs, compare, compare_tile, draw, draw_base, unwritten_output
 from tuner.payload.written_tiles import corners, written_tiles
 from tuner.runtime.simulated import run_kernels as simulator
 from tuner.targets.gpu.compiler import GpuCompiler
@@ -56,7 +57,7 @@ class SimulatorTarget(AbstractTarget):
         """
         assert isinstance(loaded, KernelProgram)
         inputs = draw(problem, draw_base(problem, rng), rng)
-        c = _poisoned(problem)
+        c = unwritten_output(problem)
         arrays = dict(zip(("a", "b", "bias"), inputs.arrays, strict=False)) | {"c": c}
         blocks = _chosen_blocks(problem, loaded)
         simulations = simulator.run(loaded, arrays, blocks)
@@ -76,11 +77,6 @@ class SimulatorTarget(AbstractTarget):
     ) -> tuple[Measurement, ...]:
         """Raises CandidateError: there is no time."""
         raise CandidateError(Stage.MEASURE, "the simulator has no clock")
-
-
-def _poisoned(problem: Problem) -> Array:
-    """Returns a C of NaN, so that unwritten elements show."""
-    return np.full(problem.sizes[:2], np.nan, output_dtype(problem))
 
 
 def _chosen_blocks(problem: Problem, program: KernelProgram) -> dict[int, tuple[Block, ...]]:
@@ -111,7 +107,7 @@ def _compare_tiles(
     """Compares the tiles of the sampled blocks; the rest of C must be unchanged, NaN or zero."""
     ((number, chosen),) = blocks.items()
     is_zeroed = any(buffer.name == "c" and buffer.is_zeroed for buffer in program.buffers)
-    written = (c != 0) if is_zeroed else ~np.isnan(c.astype(np.float64))
+    written = (c != 0) if is_zeroed else ~is_nan(c)
     x, y, _ = program.launches[number].grid
     tiles = written_tiles(written, len({block[:2] for block in chosen}), (x, y))
     verdicts = []
