@@ -36,6 +36,7 @@ COMMANDS = [
         "dashboard",
         "runs",
         "completion",
+        "diff",
         "new-strategy",
     ),
 ]

@@ -6,6 +6,7 @@ from tuner.cli.commands.catalogue import space, strategies, targets
 from tuner.cli.commands.completion import completion
 from tuner.cli.commands.dashboard import dashboard
 from tuner.cli.commands.database import db
+from tuner.cli.commands.diff import diff
 from tuner.cli.commands.export import export
 from tuner.cli.commands.gate import gate
 from tuner.cli.commands.history import explain, history, show
@@ -27,7 +28,7 @@ __all__ = ["main"]
 main.add_sections(
     (
         ("Tune", (tune, strategies, new_strategy, space, targets)),
-        ("Ask", (history, runs, show, explain, report, dashboard)),
+        ("Ask", (history, runs, show, diff, explain, report, dashboard)),
         ("Export", (export, check, apply, audit, gate)),
         ("Programs", (run, lower, ptx)),
         ("Measure elsewhere", (bundle, measure)),

@@ -96,19 +96,28 @@ def export(
                 stored = best_answer(store, problem, machine, target, threads).best
         else:
             raise UsageError("export: found neither a shape nor --trial ID, allowed one of both")
+        form = form or ("json" if as_json else "script")
         if is_stock:
-            stored = _portable(store, stored)
-        _write(composition, store, stored, form or ("json" if as_json else "script"), output, as_json)
+            _write_stock(composition, store, stored, form, output, as_json)
+        else:
+            _write(composition, store, stored, form, output, as_json)
 
 
-def _portable(store: "Store", winner: "StoredTrial") -> "StoredTrial":
-    """Returns what takes the winner's place in stock mlir-opt, and says what that costs."""
+def _write_stock(
+    composition: "Composition",
+    store: "Store",
+    winner: "StoredTrial",
+    form: str,
+    output: Path | None,
+    as_json: bool,
+) -> None:
+    """Writes what takes the winner's place in stock mlir-opt, and then says what that costs."""
     from tuner.cli.output.result import stock_words
     from tuner.tuning.best_stock import best_stock
 
     found = best_stock(store, winner)
+    _write(composition, store, found.trial, form, output, as_json)
     print(f"tuner: {stock_words(found)}", file=sys.stderr)
-    return found.trial
 
 
 def _write(

@@ -118,13 +118,14 @@ def show(name: str | None, run: int | None, ablation: bool, database: str | None
             print_json(trial_document(stored)) if as_json else print("\n".join(trial_lines(stored)))
             return
         from tuner.tuning.tuned_run import tuned_run
+        from tuner.tuning.which_database import database_words
 
         assert run is not None
         tuned = tuned_run(store, run)
     if as_json:
         print_json(run_document(tuned.run, tuned.counts, tuned.answer, tuned.rounds))
     else:
-        print("\n".join(run_lines(tuned)))
+        print("\n".join(run_lines(tuned, database_words(database))))
 
 
 @click.command()

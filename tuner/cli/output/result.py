@@ -40,13 +40,14 @@ def result_lines(tuned: "TunedRun", answer: Answer, database_words: str = "") ->
     lines += gpu_lines(measurement)
     if run.roofline is not None:
         lines.append(f"roofline  {roofline_words(run, run.roofline, measurement.median_s)}")
-    lines += unreliable_lines(run) + tied_lines(answer, run) + portable_lines(answer.best, database_words)
+    lines += unreliable_lines(run, database_words) + tied_lines(answer, run, database_words)
+    lines += portable_lines(answer.best, database_words)
     lines.append(f"trials    {counts_words(tuned.counts)} in {tuned.seconds:.0f} s{idle_words(run)}")
     lines.append(f"next      {_next_words(run, answer.best.id)}{database_words}")
     return lines
 
 
-def tied_lines(answer: Answer, run: Run) -> list[str]:
+def tied_lines(answer: Answer, run: Run, database_words: str = "") -> list[str]:
     """Returns the other trials of the tied set, each with how its time differs from the best's.
 
     They are called tied only where the round was quiet enough to tell trials apart.
@@ -58,7 +59,7 @@ def tied_lines(answer: Answer, run: Run) -> list[str]:
     words = [f"{trial.id} ({timed(trial).median_s / best_s - 1:+.1%})" for trial in others[:TIED_SHOWN]]
     more = f" and {len(others) - TIED_SHOWN} more" if len(others) > TIED_SHOWN else ""
     if run.unreliable or not answer.can_separate:
-        again = f"; on a quiet machine: {retime_words(run)}"
+        again = f"; on a quiet machine: {retime_words(run)}{database_words}"
         return [f"unclear   this round of timing cannot separate it from {', '.join(words)}{more}{again}"]
     why = "not shown to differ by more than noise; the simplest script is taken"
     return [f"tied      with {', '.join(words)}{more}: {why}"]
@@ -89,11 +90,12 @@ def stock_words(found: "BestStock") -> str:
     return f"trial {found.trial.id}, the best that stock mlir-opt runs, {longer}"
 
 
-def unreliable_lines(run: Run) -> list[str]:
+def unreliable_lines(run: Run, database_words: str = "") -> list[str]:
     """Returns why the figures cannot be relied on, and what to type; nothing where they can."""
     if not run.unreliable:
         return []
-    return [f"badge     unreliable: {run.unreliable}", f"          on a quiet machine: {retime_words(run)}"]
+    again = f"{retime_words(run)}{database_words}"
+    return [f"badge     unreliable: {run.unreliable}", f"          on a quiet machine: {again}"]
 
 
 def retime_words(run: Run) -> str:

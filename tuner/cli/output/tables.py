@@ -75,7 +75,7 @@ def resources_lines(resources: tuple[Resources, ...]) -> list[str]:
     return lines
 
 
-def run_lines(tuned: "TunedRun") -> list[str]:
+def run_lines(tuned: "TunedRun", database_words: str = "") -> list[str]:
     """Returns one run whole."""
     run, settings = tuned.run, tuned.run.settings
     budget = [count_text(settings.trials, "trial")] if settings.trials is not None else []
@@ -94,7 +94,7 @@ def run_lines(tuned: "TunedRun") -> list[str]:
     if tuned.answer is None:
         nothing = "best      none" if not tuned.has_worked else "best      none: nothing was timed"
         return [*lines, f"trials    {counts_words(tuned.counts)}{idle_words(run)}", nothing]
-    return lines + _round_lines(tuned.rounds) + result_lines(tuned, tuned.answer)
+    return lines + _round_lines(tuned.rounds) + result_lines(tuned, tuned.answer, database_words)
 
 
 def _round_lines(rounds: tuple[StoredRound, ...]) -> list[str]:

@@ -1,0 +1,67 @@
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Tuner
+from tuner.tuning.parts.real import real_composition
+
+
+def test_two_trials_are_compared_by_what_differs(tuned: Tuner) -> None:
+    slow, fast = (trial["trial"] for trial in tuned("history", "--sort", "-median", "--json").json[::19])
+    done = tuned("diff", str(slow), str(fast))
+    assert done.code == 0
+    header, *lines = done.out.splitlines()
+    assert header.split() == ["trial", str(slow), "trial", str(fast)]
+    named = {line.split()[0] for line in lines}
+    assert {"time", "x", "change", "script"} <= named
+    assert "strategy" not in named  # both are of one
+    assert any(line.startswith(f"change    trial {fast} takes -") for line in lines)
+    document = tuned("diff", str(slow), str(fast), "--json").json
+    assert document["knobs"]["x"][1] == 7
+    assert document["slowdown"] < 0
+    assert document["first"]["trial"] == slow
+
+
+def test_a_trial_does_not_differ_from_itself(tuned: Tuner) -> None:
+    out = tuned("diff", "3", "3").out
+    assert "knobs     the same" in out
+    assert "script    the same" in out
+    assert "takes +0.0% time" in out
+
+
+def test_texts_are_shown_of_the_stages_asked_for(tuned: Tuner) -> None:
+    assert "+++ script of trial 2" in tuned("diff", "1", "2").out
+    assert "+++" not in tuned("diff", "1", "2", "--show", "none").out
+
+
+def test_a_run_stands_for_its_answer(tuned: Tuner) -> None:
+    best = tuned("show", "run:1", "--json").json["best"]["trial"]
+    assert tuned("diff", "run:1", "1", "--json").json["first"]["trial"] == best
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("1", "one"), "ID: found 'one', allowed a number"),
+        (("1", "99"), "trial: found 99, allowed 1 to 20"),
+        (("run:9", "1"), "run: found 9, allowed 1 to 1"),
+        (("1",), "Missing argument 'B'"),
+        (("1", "2", "--show", "sass"), "'sass' is not one of"),
+    ],
+)
+def test_wrong_words_are_one_line_and_exit_2(tuned: Tuner, words: tuple[str, ...], message: str) -> None:
+    done = tuned("diff", *words)
+    assert (done.code, done.out) == (2, "")
+    assert message in done.err
+    assert done.err.count("\n") == 1
+
+
+@pytest.mark.mlir
+def test_the_code_of_a_gpu_is_counted_by_its_instructions(tmp_path: Path) -> None:
+    tuner = Tuner(tmp_path / "results.db", real_composition())
+    words = ("--target", "simulator", "--strategy", "matmul_gpu_simt", "--sampler", "random")
+    assert tuner("tune", "matmul", "16x16x16", *words, "--trials", "2", "--workers", "1").code == 0
+    document = tuner("diff", "1", "2", "--json").json
+    assert [stage["stage"] for stage in document["stages"]] == ["script", "payload", "code"]
+    assert any(name.startswith(("ld.shared", "fma", "st.shared")) for name in document["instructions"])
+    assert document["slowdown"] is None

@@ -1,0 +1,22 @@
+"""Which instructions code is made of, read off its text: PTX, or MLIR's LLVM dialect."""
+
+import re
+from collections import Counter
+
+PTX_MARK = ".visible .entry"
+# An instruction of PTX, with its guard; its first two parts name what it does: ld.shared, mma.sync, add.
+PTX_INSTRUCTION = re.compile(r"^\s+(?:@!?%\w+\s+)?([a-z]\w*(?:\.[a-z]\w*)?)[^;\n]*;", re.MULTILINE)
+PTX_TYPE = re.compile(r"\.(?:[bsuf]\d+|pred|bf16|tf32)$")
+LLVM_OPERATION = re.compile(r"^\s+(?:%[\w:]+ = )?llvm\.([a-z_]+(?:\.[a-z_]+)*)", re.MULTILINE)
+DECLARED = ("mlir.constant", "mlir.poison", "mlir.undef", "mlir.zero")  # no instruction of their own
+
+Mix = tuple[tuple[str, int], ...]  # (instruction, how often it stands in the text), the commonest first
+
+
+def instruction_mix(text: str) -> Mix:
+    """Returns the static instruction mix of PTX or LLVM dialect."""
+    if PTX_MARK in text:
+        names = [PTX_TYPE.sub("", name) for name in PTX_INSTRUCTION.findall(text)]
+    else:
+        names = [name for name in LLVM_OPERATION.findall(text) if name not in DECLARED]
+    return tuple(sorted(Counter(names).items(), key=lambda pair: (-pair[1], pair[0])))

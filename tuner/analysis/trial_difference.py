@@ -1,0 +1,83 @@
+"""What two trials differ in: knobs, texts of each stage, instructions, time."""
+
+import difflib
+from dataclasses import dataclass
+
+from tuner.analysis.answer import timed
+from tuner.analysis.instruction_mix import instruction_mix
+from tuner.analysis.slowdown import Slowdown, slowdown
+from tuner.core.candidate import Value
+from tuner.core.runs import StoredTrial, record_of
+
+CONTEXT_LINES = 2  # around a change
+Stages = tuple[tuple[str, str], ...]  # (stage, text after it), in order
+
+
+@dataclass(frozen=True)
+class StageDifference:
+    """How the texts after a stage differ."""
+
+    stage: str
+    added: int  # lines that only the second has
+    removed: int  # lines that only the first has
+    lines: tuple[str, ...]  # a unified diff; () where the texts are equal
+
+
+@dataclass(frozen=True)
+class TrialDifference:
+    """Two trials side by side, the second against the first."""
+
+    first: StoredTrial
+    second: StoredTrial
+    knobs: tuple[tuple[str, Value | None, Value | None], ...]  # that differ; None: this one has no such knob
+    slowdown: Slowdown | None  # of the second; None: one of them has no time, or problems differ
+    stages: tuple[StageDifference, ...]  # that both have
+    instructions: tuple[tuple[str, int, int], ...]  # whose counts differ, the largest difference first
+
+    @property
+    def is_of_one_problem(self) -> bool:
+        """Tells whether both solve the same problem."""
+        return record_of(self.first).problem == record_of(self.second).problem
+
+
+def trial_difference(
+    first: StoredTrial, second: StoredTrial, first_stages: Stages, second_stages: Stages
+) -> TrialDifference:
+    """Compares two trials; the texts of their stages are made by the caller, the code is the last of them."""
+    ours, theirs = dict(first_stages), dict(second_stages)
+    is_comparable = record_of(first).problem == record_of(second).problem
+    has_times = first.time_s is not None and second.time_s is not None
+    return TrialDifference(
+        first,
+        second,
+        _unequal_knobs(first, second),
+        slowdown(timed(second), timed(first)) if is_comparable and has_times else None,
+        tuple(_stage(name, ours[name], theirs[name]) for name in ours if name in theirs),
+        _unequal_counts(ours["code"], theirs["code"]) if "code" in ours and "code" in theirs else (),
+    )
+
+
+def _unequal_knobs(
+    first: StoredTrial, second: StoredTrial
+) -> tuple[tuple[str, Value | None, Value | None], ...]:
+    ours, theirs = first.knobs, second.knobs
+    names = (name for name in {**ours, **theirs} if ours.get(name) != theirs.get(name))
+    return tuple((name, ours.get(name), theirs.get(name)) for name in names)
+
+
+def _stage(name: str, ours: str, theirs: str) -> StageDifference:
+    lines = tuple(difflib.unified_diff(ours.splitlines(), theirs.splitlines(), lineterm="", n=CONTEXT_LINES))[
+        2:
+    ]  # without the names of files
+    added, removed = (sum(line.startswith(sign) for line in lines) for sign in "+-")
+    return StageDifference(name, added, removed, lines)
+
+
+def _unequal_counts(ours: str, theirs: str) -> tuple[tuple[str, int, int], ...]:
+    first, second = dict(instruction_mix(ours)), dict(instruction_mix(theirs))
+    pairs = ((name, first.get(name, 0), second.get(name, 0)) for name in {**first, **second})
+    return tuple(sorted((each for each in pairs if each[1] != each[2]), key=_by_difference))
+
+
+def _by_difference(counts: tuple[str, int, int]) -> tuple[int, str]:
+    return -abs(counts[2] - counts[1]), counts[0]

@@ -1,0 +1,84 @@
+"""``tuner diff``: two trials side by side."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from tuner.cli.options import (
+    composition_of,
+    database_option,
+    debug_option,
+    json_option,
+    open_store,
+    parse_number,
+    print_json,
+)
+from tuner.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from tuner.core.runs import StoredTrial
+    from tuner.db.store import Store
+
+STAGES = ("script", "payload", "code")
+
+
+@click.command()
+@click.argument("first", metavar="A")
+@click.argument("second", metavar="B")
+@click.option(
+    "--show",
+    "shown",
+    multiple=True,
+    type=click.Choice((*STAGES, "none")),
+    help="Compare the texts after these stages line by line; may be repeated. Default: script.",
+)
+@database_option
+@json_option
+@debug_option
+@click.pass_context
+def diff(
+    context: click.Context,
+    first: str,
+    second: str,
+    shown: tuple[str, ...],
+    database: str | None,
+    as_json: bool,
+) -> None:
+    """Compares two trials, or the answers of two runs: knobs, time, texts of each stage, instructions.
+
+    script: the bound transform script; payload: the IR after it; code: LLVM dialect on a CPU, PTX on a GPU.
+    Instructions are counted in the code's text.
+
+    Example: tuner diff 41 42 --show payload, or tuner diff run:3 run:4
+    """
+    from tuner.analysis.trial_difference import trial_difference
+    from tuner.cli.output.trial_difference import difference_document, difference_lines
+    from tuner.tuning.trial_stages import trial_stages
+
+    composition = composition_of(context)
+    with open_store(database) as store:
+        ours, theirs = _trial(store, first), _trial(store, second)
+        our_stages, their_stages = (
+            tuple(trial_stages(composition, store, trial)) for trial in (ours, theirs)
+        )
+    found = trial_difference(ours, theirs, our_stages, their_stages)
+    if as_json:
+        print_json(difference_document(found))
+    else:
+        print("\n".join(difference_lines(found, shown or STAGES[:1])))
+
+
+def _trial(store: "Store", word: str) -> "StoredTrial":
+    """Returns the trial named, or the answer of the run named. Raises UsageError where there is none."""
+    from tuner.tuning.tuned_run import tuned_run
+
+    if not word.startswith("run:"):
+        trial = store.trial(parse_number(word))
+        if trial.record is None:
+            raise UsageError(f"trial {trial.id}: was proposed, its outcome never arrived")
+        return trial
+    number = parse_number(word.removeprefix("run:"))
+    best = tuned_run(store, number).best
+    if best is None:
+        raise UsageError(f"run {number}: has no answer, allowed a trial's ID (tuner history --run {number})")
+    return best

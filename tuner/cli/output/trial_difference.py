@@ -1,0 +1,97 @@
+"""Two trials side by side, as lines and as a JSON document."""
+
+from collections.abc import Iterator
+
+from tuner.analysis.answer import timed
+from tuner.analysis.trial_difference import StageDifference, TrialDifference
+from tuner.cli.output.formatting import interval_text, seconds_text, table_text
+from tuner.cli.output.json_documents import Document, history_document
+from tuner.cli.output.tables import resources_lines
+from tuner.core.runs import StoredTrial, record_of
+
+INSTRUCTIONS_SHOWN = 12
+NONE = "-"
+
+
+def difference_lines(found: TrialDifference, shown: tuple[str, ...]) -> list[str]:
+    """Returns the comparison; ``shown`` are the stages whose texts are compared line by line."""
+    lines = _table_lines(found)
+    lines += _time_lines(found)
+    lines += [_stage_line(stage) for stage in found.stages]
+    lines += _instruction_lines(found)
+    for stage in found.stages:
+        if stage.stage in shown and stage.lines:
+            lines += [f"--- {stage.stage} of trial {found.first.id}"]
+            lines += [f"+++ {stage.stage} of trial {found.second.id}", *stage.lines]
+    return lines
+
+
+def difference_document(found: TrialDifference) -> Document:
+    """Returns what ``tuner diff --json`` prints."""
+    longer = found.slowdown
+    return {
+        "first": history_document(found.first),
+        "second": history_document(found.second),
+        "knobs": {name: [ours, theirs] for name, ours, theirs in found.knobs},
+        "slowdown": None if longer is None else longer.median,
+        "slowdown_interval": None if longer is None else list(longer.interval),
+        "stages": [
+            {"stage": each.stage, "added": each.added, "removed": each.removed, "diff": list(each.lines)}
+            for each in found.stages
+        ],
+        "instructions": {name: [ours, theirs] for name, ours, theirs in found.instructions},
+    }
+
+
+def _table_lines(found: TrialDifference) -> list[str]:
+    """Returns a table of what differs: a line per property, the knobs that are equal left out."""
+    pairs = [(name, *map(_value, values)) for name, *values in found.knobs]
+    facts = zip(_facts(found.first), _facts(found.second), strict=True)
+    rows = [(name, ours, theirs) for (name, ours), (_, theirs) in facts if ours != theirs] + pairs
+    header = ("", f"trial {found.first.id}", f"trial {found.second.id}")
+    same = [] if found.knobs else ["knobs     the same"]
+    return [*table_text(header, rows).splitlines(), *same]
+
+
+def _facts(trial: StoredTrial) -> Iterator[tuple[str, str]]:
+    record = record_of(trial)
+    yield "problem", record.problem.key
+    yield "target", record.target.text
+    yield "threads", str(trial.threads)
+    yield "machine", trial.machine.name
+    yield "strategy", trial.strategy
+    yield "status", record.status
+    yield "time", NONE if trial.time_s is None else seconds_text(trial.time_s)
+    yield "interval", NONE if trial.time_s is None else interval_text(timed(trial).interval_s)
+    kernels = (line.removeprefix("kernel").strip() for line in resources_lines(record.resources))
+    yield "resources", "; ".join(kernels) or NONE
+
+
+def _value(value: object) -> str:
+    return NONE if value is None else str(value)
+
+
+def _time_lines(found: TrialDifference) -> list[str]:
+    longer = found.slowdown
+    if longer is None:
+        why = "one has no time" if found.is_of_one_problem else "the problems differ"
+        return [f"change    none told: {why}"]
+    rough = "" if found.first.run == found.second.run else "; of different runs: a rough comparison"
+    interval = f"95 % interval {longer.interval[0]:+.1%} .. {longer.interval[1]:+.1%}"
+    return [f"change    trial {found.second.id} takes {longer.median:+.1%} time ({interval}{rough})"]
+
+
+def _stage_line(stage: StageDifference) -> str:
+    if not stage.lines:
+        return f"{stage.stage:<9} the same"
+    return f"{stage.stage:<9} {stage.added} lines added, {stage.removed} removed"
+
+
+def _instruction_lines(found: TrialDifference) -> list[str]:
+    shown = found.instructions[:INSTRUCTIONS_SHOWN]
+    rows = [(name, str(ours), str(theirs), f"{theirs - ours:+d}") for name, ours, theirs in shown]
+    if not rows:
+        return []
+    header = ("instruction", f"trial {found.first.id}", f"trial {found.second.id}", "change")
+    more = len(found.instructions) - len(shown)
+    return [*table_text(header, rows).splitlines(), *([f"and {more} more"] if more else [])]
