@@ -186,6 +186,17 @@ def test_a_read_only_directory_is_named(tuner: Tuner, tmp_path: Path) -> None:
     assert "read-only directory" in refused(tuner, "history", "--db", str(folder / "results.db"))
 
 
+@pytest.mark.parametrize(
+    "words",
+    [("check", "x.mlir"), ("gate", "--baseline", "x.json"), ("audit",), ("ptx", "run", "x.ptx")],
+    ids=str,
+)
+def test_negative_seeds(tuner: Tuner, words: tuple[str, ...]) -> None:
+    done = tuner(*words, "--seed", "-1")
+    assert done.code == 2
+    assert done.err == "tuner: seed: found -1, allowed 0 or more\n"
+
+
 @pytest.mark.parametrize("words", [("tunne",), ("--what",), ("db", "drop")])
 def test_unknown_commands(tuner: Tuner, words: tuple[str, ...]) -> None:
     refused(tuner, *words)

@@ -30,6 +30,17 @@ def debug_option(function: Callable[P, R]) -> Callable[P, R]:
     return option(function)
 
 
+def seed_option(help_: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Adds --seed N; the command is refused with a negative one, of which numpy makes no generator."""
+
+    def required(_context: click.Context, _parameter: click.Parameter, seed: int) -> int:
+        if seed < 0:
+            raise UsageError(f"seed: found {seed}, allowed 0 or more")
+        return seed
+
+    return click.option("--seed", type=int, default=0, show_default=True, callback=required, help=help_)
+
+
 def database_option(function: Callable[P, R]) -> Callable[P, R]:
     """Adds --db URL."""
     option = click.option(

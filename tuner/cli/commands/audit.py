@@ -13,6 +13,7 @@ from tuner.cli.options import (
     open_store,
     parse_share,
     print_json,
+    seed_option,
 )
 from tuner.cli.output.formatting import count_text, one_line, seconds_text
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 @click.option("--dtype")
 @click.option("--target", help="Such as cpu, cuda, cuda:sm_90.")
 @click.option("--max-slowdown", default="5%", show_default=True, metavar="SHARE", help="Slower is flagged.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the random inputs.")
+@seed_option("Of the random inputs.")
 @database_option
 @json_option
 @debug_option

@@ -17,6 +17,7 @@ from tuner.cli.options import (
     parse_number,
     parse_share,
     print_json,
+    seed_option,
 )
 from tuner.cli.output.formatting import count_text
 from tuner.core.errors import UsageError
@@ -52,7 +53,7 @@ BEST = "best"
 @click.option(
     "--summary", type=click.Path(path_type=Path), metavar="FILE", help="Write the Markdown to this file too."
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the random inputs.")
+@seed_option("Of the random inputs.")
 @database_option
 @json_option
 @debug_option

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tuner.cli.main import DONE, FAILED
-from tuner.cli.options import debug_option, json_option, print_json
+from tuner.cli.options import debug_option, json_option, print_json, seed_option
 from tuner.cli.output.formatting import count_text
 from tuner.core.errors import UsageError
 
@@ -37,7 +37,7 @@ def ptx() -> None:
 )
 @click.option("--shared", type=int, default=0, show_default=True, help="Dynamic shared memory, bytes.")
 @click.option("--only", multiple=True, metavar="X,Y,Z", help="Run only this block; may be repeated.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the random arguments.")
+@seed_option("Of the random arguments.")
 @click.option("--schedule-seed", type=int, help="Run threads in a random order of this seed.")
 @click.option("--save", type=click.Path(path_type=Path), help="Write the arrays after the run to this .npz.")
 @json_option

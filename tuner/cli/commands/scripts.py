@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tuner.cli.main import DONE, FAILED
-from tuner.cli.options import composition_of, debug_option, json_option, parse_share, print_json
+from tuner.cli.options import composition_of, debug_option, json_option, parse_share, print_json, seed_option
 from tuner.core.errors import Failure, UsageError
 from tuner.text_file import read_text_or_stdin
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("script", type=click.Path(path_type=Path))
 @click.option("--max-slowdown", default="5%", show_default=True, metavar="SHARE", help="Slower fails.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the random inputs.")
+@seed_option("Of the random inputs.")
 @json_option
 @debug_option
 @click.pass_context
