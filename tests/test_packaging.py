@@ -18,6 +18,7 @@ PROVIDERS = {
     "pydantic_core": ["pydantic"],  # one version of it belongs to each version of pydantic
     "torch": ["torch"],  # extras, so they need not be installed
     "optuna_dashboard": ["optuna-dashboard"],
+    "pandas": ["pandas"],
 }
 REQUIRED = [
     re.split(r"[^\w.-]", text)[0]

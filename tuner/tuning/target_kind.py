@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tuner.core.candidate import Candidate
+from tuner.core.errors import CandidateError, Stage
 from tuner.core.kernel_program import KernelProgram, Resources
 from tuner.core.machine import Compiler, Machine, Roofline
 from tuner.core.problem import Problem
@@ -36,6 +37,11 @@ def any_types(_problem: Problem) -> None:
 def no_machine_code(_chip: str) -> "Assemble | None":
     """Returns nothing: the device takes PTX."""
     return None
+
+
+def no_code(_problem: Problem, _script: Script) -> str:
+    """Raises CandidateError: what is compiled is stored with the trial."""
+    raise CandidateError(Stage.COMPILE, "no compiled program is stored with the trial")
 
 
 @dataclass(frozen=True)
@@ -104,6 +110,7 @@ class TargetKind:
     source: Callable[[Problem, str], str]  # (problem, script) -> payload of the script
     # (problem, trial, its compiled program if one is stored) -> kernel to call
     load: Callable[[Problem, StoredTrial, KernelProgram | None], Callable[..., object]]
+    code: Callable[[Problem, Script], str] = no_code  # that a script becomes; raises CandidateError
     default_chip: str = ""  # of a kind whose targets are chips
     require_types: Callable[[Problem], None] = any_types  # raises UsageError for element types it lacks
     programs: ProgramSupport | None = None  # None: single operations only

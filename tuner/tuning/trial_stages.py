@@ -18,25 +18,14 @@ def trial_stages(composition: Composition, store: "Store", trial: StoredTrial) -
         return
     yield "script", trial.script_text
     record = record_of(trial)
+    kind = composition.kind(record.target)
     try:
-        source = composition.kind(record.target).source(record.problem, trial.script_text)
+        source = kind.source(record.problem, trial.script_text)
         yield "payload", composition.apply(trial.script_text, source)
-        code = _code(store, trial)
+        program = store.program(trial.id)
+        if program is not None:
+            yield "code", program.ptx
+        elif record.status != "failed":  # a failed one may hang the compiler
+            yield "code", kind.code(record.problem, Script(trial.script_text, record.script_sha256))
     except CandidateError:
         return
-    if code:
-        yield "code", code
-
-
-def _code(store: "Store", trial: StoredTrial) -> str:
-    """Returns PTX, or LLVM dialect of a CPU; '' where there is neither. Raises CandidateError."""
-    program = store.program(trial.id)
-    if program is not None:
-        return program.ptx
-    record = record_of(trial)
-    if record.target.kind != "cpu" or record.status == "failed":
-        return ""
-    from tuner.targets.cpu.compiler import CpuCompiler
-
-    script = Script(trial.script_text, record.script_sha256)
-    return str(CpuCompiler().compile(record.problem, script).code)

@@ -8,6 +8,7 @@ from tuner.core.kernel_program import KernelProgram
 from tuner.core.machine import Compiler, Machine, Roofline
 from tuner.core.problem import Problem
 from tuner.core.runs import Baseline, StoredTrial
+from tuner.core.target import Script
 from tuner.core.target_name import TargetName
 from tuner.mlir.fingerprint import CPU_SOURCES
 from tuner.tuning.parts import strategy_space
@@ -100,6 +101,12 @@ def _load(problem: Problem, trial: StoredTrial, _program: KernelProgram | None) 
     return kernel
 
 
+def _code(problem: Problem, script: Script) -> str:
+    from tuner.targets.cpu.compiler import CpuCompiler
+
+    return str(CpuCompiler().compile(problem, script).code)
+
+
 def _require_types(problem: Problem) -> None:
     if problem.dtype not in DTYPES:
         raise UsageError(f"dtype: found {problem.dtype!r}, allowed {', '.join(DTYPES)} {GPUS_TAKE_IT}")
@@ -119,6 +126,7 @@ KIND = TargetKind(
     roofline=_roofline,
     source=_source,
     load=_load,
+    code=_code,
     require_types=_require_types,
     programs=ProgramSupport(),
     sources=CPU_SOURCES,
