@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tuner.bundle.archive import pack
+from tuner.bundle.predicted_order import predicted_first
 from tuner.bundle.results import read_results
-from tuner.bundle.static_ranking import best_first
 from tuner.core.errors import TunerError
 from tuner.core.pending_trial import PendingTrial
 from tuner.core.runs import Imported, TrialQuery
@@ -33,7 +33,7 @@ def choose_pending(
     Raises TunerError when nothing is.
     """
     found = (trial for trial in store.pending(query) if chip in ("", trial.program.chip))
-    by_problem = itertools.groupby(best_first(found), key=lambda trial: trial.problem)
+    by_problem = itertools.groupby(predicted_first(found), key=lambda trial: trial.problem)
     chosen = tuple(trial for _, group in by_problem for trial in itertools.islice(group, limit))
     if not chosen:
         raise TunerError(f"pending: {NOTHING}")

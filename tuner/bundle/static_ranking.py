@@ -48,9 +48,12 @@ def promise(problem: Problem, program: KernelProgram, multiprocessors: int) -> P
     return is_idle, is_serialized, spilled_bytes, math.sqrt(blocks / (m * n)) / filled
 
 
-def _promise(trial: PendingTrial, multiprocessors: int | None) -> Promise:
+def _promise(trial: PendingTrial, multiprocessors: int | None) -> tuple[bool, bool, int, bool, float]:
+    """Returns the promise of a trial, by predicted cycles where these are known; others come after."""
     known = multiprocessors or USUAL_MULTIPROCESSORS.get(trial.program.chip, 1)
-    return promise(trial.problem, trial.program, known)
+    idle, serialized, spilled, reads = promise(trial.problem, trial.program, known)
+    cycles = trial.predicted_cycles
+    return (idle, serialized, spilled, cycles is None, reads if cycles is None else cycles)
 
 
 def _main(program: KernelProgram) -> tuple[Launch, int]:

@@ -30,3 +30,4 @@ class PendingTrial:
     verdict: Verdict | None  # of the simulator; None: only compiled
     script_text: str
     program: KernelProgram
+    predicted_cycles: float | None = None  # of a model: says what is timed first, and nothing else

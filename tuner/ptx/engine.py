@@ -48,9 +48,14 @@ class Engine:
         self._threads = Threads(resident)
         self._is_ahead = self._blocks_ahead()
 
-    def run(self) -> None:
-        """Executes until every thread has ended. Raises SimulationError where no result is defined."""
+    def run(self, instructions: int | None = None) -> None:
+        """Executes until every thread has ended. Raises SimulationError where no result is defined.
+
+        With ``instructions``, executed by any number of lanes together, it ends after about so many.
+        """
         for _ in range(STEPS_LIMIT):
+            if instructions is not None and self._resident.time >= instructions:
+                return
             lanes = self._next()
             if lanes is None:
                 break

@@ -18,6 +18,7 @@ from tuner.ptx.memory.map_layouts import tensor_of
 from tuner.ptx.memory.touched import Touched
 from tuner.ptx.parse.layout import Layout, layout_of
 from tuner.ptx.parse.parser import parse
+from tuner.ptx.races.access_sample import Access, AccessSample
 from tuner.ptx.simulation import Simulation
 from tuner.ptx.state.arguments import (
     Argument,
@@ -101,13 +102,9 @@ class PreparedKernel:
         variables: ModuleVariables | None = None,
     ) -> tuple[Simulation, tuple[Touched, ...]]:
         """Executes a launch that ``check_launch`` allows; returns also the bytes it touched of each array."""
-        entry, global_ = self.layout.kernel, GlobalMemory()
-        cluster = cluster_of(entry)
+        entry, cluster = self.layout.kernel, cluster_of(self.layout.kernel)
         numbers = whole_clusters(block_numbers(grid, blocks), grid, cluster)
-        variables = first_content(self.module) if variables is None else variables
-        place_variables(self.module, variables, global_)
-        placement = place_arguments(self.layout, arguments, global_)
-        launch = LaunchState(self.layout, placement, self.layout.static_shared_bytes + dynamic_shared_bytes)
+        launch = self._launch(arguments, dynamic_shared_bytes, variables)
         counts, clusters = ExecutionCounts(), max(1, LANES_LIMIT // math.prod(block + cluster))
         at_once = clusters * math.prod(cluster)
         with np.errstate(all="ignore"):  # registers wrap around and hold NaN by design
@@ -119,7 +116,42 @@ class PreparedKernel:
         conflicts, hazards = launch.conflicts.conflicts(), launch.log.hazards()
         printed = "".join(launch.printed)
         simulation = Simulation(entry.name, len(numbers), counts.instructions, conflicts, hazards, printed)
-        return simulation, placement.touched()
+        return simulation, launch.placement.touched()
+
+    def accesses(
+        self,
+        grid: Index3,
+        block: Index3,
+        arguments: tuple[Argument, ...],
+        dynamic_shared_bytes: int = 0,
+        instructions: int = 4000,
+    ) -> tuple[Access, ...]:
+        """Returns what the lanes of the first blocks ask memory for, in the first instructions.
+
+        Raises SimulationError, UnsupportedInstruction and UsageError as ``simulate`` does.
+        """
+        entry, cluster = self.layout.kernel, cluster_of(self.layout.kernel)
+        check_launch(entry, grid, block, arguments)
+        sample = AccessSample()
+        launch = self._launch(arguments, dynamic_shared_bytes, None, sample)
+        geometry = Geometry(grid, block, whole_clusters((0,), grid, cluster), cluster)
+        with np.errstate(all="ignore"):
+            resident = launch.resident_blocks(geometry, None)
+            Engine(entry, self.program, resident, ExecutionCounts(), None).run(instructions)
+        return tuple(sample.accesses())
+
+    def _launch(
+        self,
+        arguments: tuple[Argument, ...],
+        dynamic_shared_bytes: int,
+        variables: ModuleVariables | None,
+        sample: AccessSample | None = None,
+    ) -> LaunchState:
+        global_ = GlobalMemory()
+        place_variables(self.module, first_content(self.module) if variables is None else variables, global_)
+        placement = place_arguments(self.layout, arguments, global_)
+        shared_bytes = self.layout.static_shared_bytes + dynamic_shared_bytes
+        return LaunchState(self.layout, placement, shared_bytes, sample=sample)
 
 
 def prepare(module: PtxModule, kernel: PtxKernel) -> PreparedKernel:
@@ -159,6 +191,21 @@ def run_program(
             variables,
         )
         for number, launch in enumerate(program.launches)
+    )
+
+
+def program_accesses(program: KernelProgram, instructions: int = 4000) -> tuple[tuple[Access, ...], ...]:
+    """Returns for each launch what the lanes of its first blocks ask memory for; all buffers hold zeros.
+
+    Raises SimulationError, UnsupportedInstruction and UsageError as ``simulate`` does.
+    """
+    arrays: dict[str, Array] = {each.name: np.zeros(each.bytes, np.uint8) for each in program.buffers}
+    module = parse(program.ptx)
+    return tuple(
+        prepare(module, kernel_of(module, launch.kernel)).accesses(
+            launch.grid, launch.block, _arguments(launch, arrays), launch.dynamic_shared_bytes, instructions
+        )
+        for launch in program.launches
     )
 
 

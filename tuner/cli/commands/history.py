@@ -22,6 +22,8 @@ from tuner.core.errors import UsageError
 if TYPE_CHECKING:
     from tuner.core.candidate import Candidate
     from tuner.core.problem import Problem
+    from tuner.core.runs import StoredTrial
+    from tuner.db.store import Store
     from tuner.space.feasible_set import FeasibleSet
 
 FORMATS = ("table", "json", "csv", "t4")
@@ -115,7 +117,10 @@ def show(name: str | None, run: int | None, ablation: bool, database: str | None
         if trial is not None:
             stored = store.trial(trial)
             _require_outcome(stored.record is not None, trial, stored.run)
-            print_json(trial_document(stored)) if as_json else print("\n".join(trial_lines(stored)))
+            if as_json:
+                print_json(trial_document(stored))
+            else:
+                print("\n".join((*trial_lines(stored), *_predicted_lines(store, stored))))
             return
         from tuner.tuning.tuned_run import tuned_run
         from tuner.tuning.which_database import database_words
@@ -126,6 +131,17 @@ def show(name: str | None, run: int | None, ablation: bool, database: str | None
         print_json(run_document(tuned.run, tuned.counts, tuned.answer, tuned.rounds))
     else:
         print("\n".join(run_lines(tuned, database_words(database))))
+
+
+def _predicted_lines(store: "Store", trial: "StoredTrial") -> list[str]:
+    """Returns what the machine code of a GPU's kernels keeps busy, where it is stored and can be read."""
+    from tuner.cli.output.tables import predicted_lines
+    from tuner.core.runs import record_of
+    from tuner.targets.gpu.predicted import predicted
+
+    program = store.program(trial.id)
+    found = None if program is None else predicted(record_of(trial).problem, program)
+    return [] if found is None else predicted_lines(found)
 
 
 @click.command()

@@ -23,8 +23,10 @@ from tuner.core.runs import Elsewhere, StoredTrial, record_of
 from tuner.core.timing_round import RoundQuality, StoredRound
 
 if TYPE_CHECKING:
+    from tuner.machine_code.prediction import PredictedCycles
     from tuner.tuning.tuned_run import TunedRun
 
+PARTS_SHOWN = 3
 HISTORY_HEADER = (
     *("trial", "run", "problem", "target", "threads", "status", "time", "GFLOP/s", "strategy and knobs"),
 )
@@ -72,6 +74,16 @@ def resources_lines(resources: tuple[Resources, ...]) -> list[str]:
             f"occupancy {each.occupancy:.0%}: {count_text(each.blocks_per_multiprocessor, 'block')}"
         )
         lines += [f"ptxas     {note}" for note in each.notes]
+    return lines
+
+
+def predicted_lines(found: "PredictedCycles") -> list[str]:
+    """Returns what a model counts in machine code: the order of candidates, and what they wait for."""
+    lines = [f"predicted {found.cycles:,.0f} cycles by a count of its machine code: an order, no time"]
+    if found.parts is not None:
+        busy = sorted(vars(found.parts).items(), key=lambda part: -part[1])
+        shown = ", ".join(f"{name.replace('_', ' ')} {cycles:,.0f}" for name, cycles in busy[:PARTS_SHOWN])
+        lines.append(f"busiest   {shown} (cycles of a multiprocessor and its blocks)")
     return lines
 
 

@@ -79,6 +79,7 @@ class GlobalMemory:
     ) -> Array:
         """Loads ``count`` unsigned integers per lane: [lane, element]."""
         size = item_bytes * count
+        watch.note(lanes, addresses, size)
         found = np.empty((len(lanes), count), UNSIGNED[item_bytes])
         for buffer, which, starts in self.parts(watch, lanes, addresses, size):
             cells = buffer.races.cells(starts, size)

@@ -43,7 +43,7 @@ class SharedMemory:
         """Loads ``count`` unsigned integers per lane: [lane, element]."""
         size = item_bytes * count
         starts = self.starts(lanes, addresses, size)
-        self._watch.conflicts.count(self._watch.instruction, lanes, addresses, size)
+        self._watch.count_shared(lanes, addresses, size)
         self._report(self.races.read(lanes, self.races.cells(starts, size)), lanes)
         found: Array = self._views[item_bytes][starts[:, None] // item_bytes + np.arange(count)]
         return found
@@ -51,7 +51,7 @@ class SharedMemory:
     def load_rows(self, lanes: Indices, addresses: Indices) -> Array:
         """Loads the 16-byte row whose address each lane gives to ldmatrix: [lane, 8 elements of 16 bits]."""
         starts = self.starts(lanes, addresses, 16)
-        self._watch.conflicts.count(self._watch.instruction, lanes, addresses, 16)
+        self._watch.count_shared(lanes, addresses, 16)
         self._report(self.races.read(lanes, self.races.cells(starts, 16), is_collective=True), lanes)
         found: Array = self._views[2][starts[:, None] // 2 + np.arange(8)]
         return found
@@ -60,7 +60,7 @@ class SharedMemory:
         """Stores unsigned integers [lane, element]."""
         item, size = values.itemsize, values.itemsize * values.shape[1]
         starts = self.starts(lanes, addresses, size)
-        self._watch.conflicts.count(self._watch.instruction, lanes, addresses, size)
+        self._watch.count_shared(lanes, addresses, size)
         cells = self.races.cells(starts, size)
         found = self.races.write(lanes, cells)
         before = self._content(cells) if found else None
@@ -81,7 +81,7 @@ class SharedMemory:
     def begin_copy(self, lanes: Indices, addresses: Indices, size_bytes: int) -> Indices:
         """Begins an asynchronous write by lanes: the bytes are NaN until it is waited for."""
         starts = self.starts(lanes, addresses, size_bytes)
-        self._watch.conflicts.count(self._watch.instruction, lanes, addresses, size_bytes)
+        self._watch.count_shared(lanes, addresses, size_bytes)
         found = self.races.write(lanes, self.races.cells(starts, size_bytes), is_pending=True)
         self._report(found, lanes)
         self.bytes[starts[:, None] + np.arange(size_bytes)] = POISON

@@ -4,6 +4,7 @@ from tuner.ptx.defects import Defect, Fault
 from tuner.ptx.dtypes import Indices
 from tuner.ptx.geometry import Geometry
 from tuner.ptx.instruction import Instruction
+from tuner.ptx.races.access_sample import AccessSample
 from tuner.ptx.races.bank_conflicts import ConflictCounter
 from tuner.ptx.races.clocks import Clocks
 from tuner.ptx.races.hazards import HazardLog
@@ -13,16 +14,34 @@ from tuner.ptx.races.unordered import SilentStores, Unordered, report
 class Watch:
     """The vector clocks of resident blocks, the logs of their launch, and the current instruction."""
 
-    def __init__(self, clocks: Clocks, log: HazardLog, conflicts: ConflictCounter, idle: Instruction) -> None:
+    def __init__(
+        self,
+        clocks: Clocks,
+        log: HazardLog,
+        conflicts: ConflictCounter,
+        idle: Instruction,
+        sample: AccessSample | None = None,
+    ) -> None:
         self.clocks = clocks
         self.log = log
         self.conflicts = conflicts
         self.instruction = idle
+        self._sample = sample
 
     @property
     def geometry(self) -> Geometry:
         """Returns the threads and blocks of the lanes."""
         return self.clocks.geometry
+
+    def count_shared(self, lanes: Indices, addresses: Indices, size_bytes: int) -> None:
+        """Counts the wavefronts of an access to shared memory."""
+        self.conflicts.count(self.instruction, lanes, addresses, size_bytes)
+        self.note(lanes, addresses, size_bytes)
+
+    def note(self, lanes: Indices, addresses: Indices, size_bytes: int) -> None:
+        """Keeps an access where somebody wants to know the addresses."""
+        if self._sample is not None:
+            self._sample.note(self.instruction, lanes, addresses, size_bytes)
 
     def report(
         self,

@@ -14,6 +14,7 @@ from tuner.ptx.memory.mbarriers import MBARRIERS_LIMIT, MBarriers
 from tuner.ptx.memory.shared_memory import SharedMemory
 from tuner.ptx.memory.state_spaces import Spaces
 from tuner.ptx.parse.layout import Layout
+from tuner.ptx.races.access_sample import AccessSample
 from tuner.ptx.races.access_watch import Watch
 from tuner.ptx.races.bank_conflicts import ConflictCounter
 from tuner.ptx.races.clocks import Clocks
@@ -36,6 +37,7 @@ class LaunchState:
     log: HazardLog = field(default_factory=HazardLog)
     conflicts: ConflictCounter = field(default_factory=ConflictCounter)
     printed: list[str] = field(default_factory=list)
+    sample: AccessSample | None = None  # where addresses are asked for
 
     def resident_blocks(self, geometry: Geometry, rng: np.random.Generator | None) -> ResidentBlocks:
         """Returns thread blocks before their first instruction.
@@ -47,7 +49,7 @@ class LaunchState:
         warpgroups, blocks = -(-geometry.block_lanes // WARPGROUP_LANES), geometry.cluster_blocks
         readers = (warpgroups + 1) * blocks if is_async else 0
         clocks = Clocks(geometry, MBARRIERS_LIMIT * blocks + readers if is_async else 0)
-        watch = Watch(clocks, self.log, self.conflicts, IDLE)
+        watch = Watch(clocks, self.log, self.conflicts, IDLE, self.sample)
         shared = SharedMemory(watch, self.shared_bytes, self.layout.cell_bytes, readers)
         global_, mbarriers = self.placement.global_, MBarriers(watch, shared.cluster)
         return ResidentBlocks(

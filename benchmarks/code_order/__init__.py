@@ -1,0 +1,1 @@
+"""How well machine code orders kernels whose times are known."""

@@ -1,0 +1,1 @@
+"""Counts of machine code under test. Listings are written by hand; real ones need nvdisasm."""

@@ -1,0 +1,106 @@
+"""Reads what nvdisasm prints of a cubin: instructions with their control codes, and loops.
+
+A control code is part of each instruction of 128 bits since Volta: the stall count (cycles before the warp
+may issue the next instruction), barriers that are set and waited for. NVIDIA documents none of it; see Jia et
+al., "Dissecting the NVIDIA Volta GPU Architecture via Microbenchmarking", 2018.
+"""
+
+import re
+from dataclasses import dataclass
+from itertools import pairwise
+
+# Bits of the high word of an instruction.
+STALL_BIT, WRITE_BARRIER_BIT, WAITS_BIT = 41, 46, 52
+NO_BARRIER = 7
+LABEL = re.compile(r"^(\.L_x_\d+):")
+FUNCTION = re.compile(r"^\.text\.(\w+):")
+INSTRUCTION = re.compile(
+    r"^\s+/\*(?P<address>[0-9a-f]{4,})\*/\s+(?:@!?U?P\w+\s+)?"
+    r"(?P<text>[A-Z][^;]*?)\s*;\s+/\* 0x[0-9a-f]{16} \*/$"
+)
+HIGH_WORD = re.compile(r"^\s+/\* 0x([0-9a-f]{16}) \*/$")
+TARGET = re.compile(r"\((\.L_x_\d+)\)")
+REGISTER = re.compile(r"\bR(\d+)(\.reuse)?")
+
+
+@dataclass(frozen=True)
+class MachineInstruction:
+    """One instruction of a kernel."""
+
+    address: int  # in bytes, from the start of its kernel
+    text: str  # without the predicate that guards it
+    stall_cycles: int = 1
+    sets: int | None = None  # the barrier that tells when its result is there
+    waits: tuple[int, ...] = ()  # barriers that it waits for
+
+    @property
+    def name(self) -> str:
+        """Returns the mnemonic with its modifiers."""
+        return self.text.split()[0]
+
+    @property
+    def mnemonic(self) -> str:
+        """Returns the name without modifiers: "HMMA"."""
+        return self.name.partition(".")[0]
+
+    @property
+    def words(self) -> int:
+        """Returns the 4-byte words of a lane that a load or store moves."""
+        parts = self.name.split(".")
+        return 4 if "128" in parts else 2 if "64" in parts else 1
+
+    @property
+    def sources(self) -> tuple[tuple[int, bool], ...]:
+        """Returns the registers after the first, and which of them were kept from the instruction before."""
+        return tuple((int(number), bool(reused)) for number, reused in REGISTER.findall(self.text)[1:])
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """The code of one kernel."""
+
+    name: str
+    code: tuple[MachineInstruction, ...]
+    labels: tuple[tuple[str, int], ...]  # (label, address)
+
+    def loops(self) -> tuple[tuple[int, int], ...]:
+        """Returns (first, behind the last) instruction of each loop; those that begin alike are one."""
+        place = {each.address: index for index, each in enumerate(self.code)}
+        addresses = dict(self.labels)
+        found: dict[int, int] = {}
+        for index, each in enumerate(self.code):
+            target = TARGET.search(each.text)
+            if each.name.startswith("BRA") and target and addresses[target[1]] <= each.address:
+                start = place[addresses[target[1]]]
+                if start < index:  # not the endless branch to itself behind each kernel
+                    found[start] = index + 1
+        return tuple(found.items())
+
+
+def read_kernels(listing: str) -> tuple[Kernel, ...]:
+    """Reads what ``nvdisasm -c -hex`` prints."""
+    found: list[tuple[str, list[MachineInstruction], dict[str, int]]] = []
+    pending: list[str] = []  # labels of the next instruction
+    for line, below in pairwise((*listing.splitlines(), "")):
+        if function := FUNCTION.match(line):
+            found.append((function[1], [], {}))
+        elif label := LABEL.match(line):
+            pending.append(label[1])
+        elif (instruction := INSTRUCTION.match(line)) and found:
+            _, code, labels = found[-1]
+            code.append(_instruction(int(instruction["address"], 16), instruction["text"], below))
+            labels |= dict.fromkeys(pending, code[-1].address)
+            pending.clear()
+    return tuple(Kernel(name, tuple(code), tuple(labels.items())) for name, code, labels in found)
+
+
+def _instruction(address: int, text: str, below: str) -> MachineInstruction:
+    """Reads the control code in the second line of an instruction: the high word."""
+    word = HIGH_WORD.match(below)
+    assert word is not None, f"found {below!r}, allowed the high word of an instruction"
+    bits = int(word[1], 16)
+    barrier = bits >> WRITE_BARRIER_BIT & 7
+    waits = tuple(number for number in range(6) if bits >> WAITS_BIT & 1 << number)
+    return MachineInstruction(
+        address, text, bits >> STALL_BIT & 15, None if barrier == NO_BARRIER else barrier, waits
+    )

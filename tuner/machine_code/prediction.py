@@ -1,0 +1,75 @@
+"""What a compiled kernel program would cost, by its machine code: an order of candidates, never a time."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from tuner.core.chips import USUAL_MULTIPROCESSORS, WARP_THREADS, chip_of
+from tuner.core.kernel_program import KernelProgram, Launch
+from tuner.core.problem import Problem
+from tuner.cost_model.gpu import LAUNCH, fma_per_cycle
+from tuner.machine_code.busiest_part import BlockWork, KernelCounts, Parts
+from tuner.machine_code.executions import GROUP_PRODUCTS, WARPGROUP_LANES, executions
+from tuner.machine_code.listing import Kernel, read_kernels
+from tuner.machine_code.nvdisasm import listing_of
+from tuner.machine_code.path_cycles import memory_cycles
+from tuner.ptx.launch import program_accesses
+from tuner.ptx.races.access_sample import Access
+
+WGMMA_RATE = 2.0  # times that of mma.sync on sm_90; H100 white paper
+HANDED_OVER = "USETMAXREG"  # registers of a warpgroup that only copies
+
+
+@dataclass(frozen=True)
+class PredictedCycles:
+    """Cycles of a model of the machine; never seconds, never stored as a measurement."""
+
+    cycles: float  # of one call
+    parts: Parts | None  # of a multiprocessor while it multiplies; None: nothing is multiplied
+
+
+def predict_cycles(
+    problem: Problem, program: KernelProgram, nvdisasm: Path, multiprocessors: int | None = None
+) -> PredictedCycles:
+    """Counts a program with a cubin; None stands for the multiprocessors of the chip's largest product.
+
+    Raises CalledProcessError where nvdisasm cannot read the cubin, SimulationError and
+    UnsupportedInstruction where the simulator does not know what the kernels do.
+    """
+    count = multiprocessors or USUAL_MULTIPROCESSORS.get(program.chip, 1)
+    kernels = {each.name: each for each in read_kernels(listing_of(program.cubin, nvdisasm))}
+    cycles, most, parts = LAUNCH * (len(program.launches) - 1), 0.0, None
+    for launch, accesses in zip(program.launches, program_accesses(program), strict=True):
+        kernel = kernels[launch.kernel]
+        work = _work(problem, program, launch)
+        counts = _counts(problem, program, launch, kernel, accesses)
+        cycles += counts.cycles(work, count)
+        if counts.multiply_adds > most:
+            most, parts = counts.multiply_adds, counts.parts(work, work.together(count))
+    return PredictedCycles(cycles, parts)
+
+
+def _work(problem: Problem, program: KernelProgram, launch: Launch) -> BlockWork:
+    """Counts the bytes of a block as if its part of C were a square, which reads least."""
+    m, n, k = problem.sizes
+    blocks = math.prod(launch.grid)
+    resident = [each.blocks_per_multiprocessor for each in program.resources if each.kernel == launch.kernel]
+    return BlockWork(
+        blocks=blocks,
+        warps=-(-math.prod(launch.block) // WARP_THREADS),
+        resident=max([1, *resident]),
+        fetched_bytes=2 * math.sqrt(m * n / blocks) * k * problem.input_bytes,
+        stored_bytes=m * n / blocks * problem.output_bytes,
+    )
+
+
+def _counts(
+    problem: Problem, program: KernelProgram, launch: Launch, kernel: Kernel, accesses: Iterable[Access]
+) -> KernelCounts:
+    chip, mnemonics = chip_of(program.chip), {each.mnemonic for each in kernel.code}
+    threads = math.prod(launch.block) - (WARPGROUP_LANES if HANDED_OVER in mnemonics else 0)
+    owed = math.prod(problem.sizes) / (math.prod(launch.grid) * threads)
+    rate = fma_per_cycle(problem, chip) * (WGMMA_RATE if mnemonics & set(GROUP_PRODUCTS) else 1.0)
+    costs = memory_cycles(kernel, accesses, chip.capability)
+    return KernelCounts(kernel, executions(kernel, owed), costs, rate, chip.capability)
