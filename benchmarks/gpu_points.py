@@ -12,7 +12,7 @@ from tuner.scripts.strategy import Binder, load_strategy
 from tuner.targets.gpu.compiler import GpuCompiler
 from tuner.targets.gpu.ptxas import require_ptxas
 
-TENSOR_CORES, CUDA_CORES = "matmul_gpu_mma_sync", "matmul_gpu_simt"
+TENSOR_CORES, CUDA_CORES, HOPPER = "matmul_gpu_mma_sync", "matmul_gpu_simt", "matmul_gpu_wgmma"
 Knob = int | str
 USUAL: dict[str, dict[str, Knob]] = {  # where a point says nothing else
     TENSOR_CORES: {
@@ -35,6 +35,16 @@ USUAL: dict[str, dict[str, Knob]] = {  # where a point says nothing else
         "group": 1,
         "pad_bytes": 0,
         "min_blocks": 0,
+    },
+    HOPPER: {
+        "block_m": 128,
+        "block_n": 256,
+        "block_k": 64,
+        "stages": 4,
+        "consumers": 2,
+        "cluster": "1x1",
+        "group": 8,
+        "bands": "rows",
     },
 }
 

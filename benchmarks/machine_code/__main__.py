@@ -17,11 +17,13 @@ from typing import Any
 
 from benchmarks.gpu_points import Builder
 from benchmarks.machine_code.conflicts import count_conflicts
-from benchmarks.machine_code.disassembly import disassemble
 from benchmarks.machine_code.loop_counts import count_loop
-from benchmarks.machine_code.tiles import CHIPS, HELD, TILES, ComparedTile
+from benchmarks.machine_code.pipeline_counts import count_pipeline
+from benchmarks.machine_code.tiles import CHIPS, HELD, HOPPER_CHIP, TILES, ComparedTile
 from benchmarks.results_file import add_report_options, emit, report
 from tuner.core.kernel_program import KernelProgram
+from tuner.machine_code.listing import read_kernels
+from tuner.machine_code.nvdisasm import listing_of
 from tuner.targets.gpu.cuda_tools import Tool, locate
 from tuner.targets.gpu.ptxas import require_ptxas
 
@@ -33,7 +35,7 @@ def main() -> None:
     if tool is None:
         sys.exit("nvdisasm: found none, allowed one on PATH or from nvidia-cuda-nvdisasm")
     ptxas = require_ptxas()
-    rows = [row for chip in CHIPS for row in _rows(chip, tool)]
+    rows = [row for chip in (*CHIPS, HOPPER_CHIP) for row in _rows(chip, tool)]
     for row in rows:
         print(_line(row), file=sys.stderr)
     counts = [count_conflicts(shared, words.points, seed=words.seed) for shared in ("swizzle", "pad")]
@@ -46,13 +48,13 @@ def main() -> None:
         },
         "bank_conflicts": [asdict(count) for count in counts],
     }
-    settings = {"chips": CHIPS, "points": words.points, "seed": words.seed}
+    settings = {"chips": (*CHIPS, HOPPER_CHIP), "points": words.points, "seed": words.seed}
     emit(report("machine_code", settings, rows, summary), words.json, words.output)
 
 
 def loop_row(tile: ComparedTile, maker: str, program: KernelProgram, tool: Tool) -> dict[str, Any]:
     """Returns what an assembled program's main loop is made of, and what a block of it needs."""
-    (kernel,) = disassemble(program.cubin, tool)
+    (kernel,) = read_kernels(listing_of(program.cubin, tool.path))
     counts = count_loop(kernel, program.chip)
     assert counts is not None, f"{tile.name}: found no loop with products"
     (resources,) = program.resources
@@ -61,6 +63,7 @@ def loop_row(tile: ComparedTile, maker: str, program: KernelProgram, tool: Tool)
         "chip": program.chip,
         "maker": maker,
         **asdict(counts),
+        **(asdict(count_pipeline(kernel, resources)) if program.chip == HOPPER_CHIP else {}),
         "stalls_over_ideal": round(counts.stalls_over_ideal, 4),
         "code": len(kernel.code),
         "registers": resources.registers,
@@ -72,7 +75,8 @@ def loop_row(tile: ComparedTile, maker: str, program: KernelProgram, tool: Tool)
 
 def _rows(chip: str, tool: Tool) -> Iterator[dict[str, Any]]:
     builder, ptxas = Builder(chip), require_ptxas()
-    for tile in TILES:
+    tiles = [tile for tile in TILES if chip in tile.chips]
+    for tile in tiles:
         row = loop_row(tile, "tuner", builder.build(tile.ours).program, tool)
         cutlass = dict(tile.cutlass_cycles).get(chip)
         yield row if cutlass is None else row | {"cutlass_stall_cycles": cutlass}
@@ -80,7 +84,7 @@ def _rows(chip: str, tool: Tool) -> Iterator[dict[str, Any]]:
         from benchmarks.machine_code import triton_matmul
 
         maker = f"triton {importlib.metadata.version('triton')}"
-        for tile in (each for each in TILES if not each.is_variant):
+        for tile in (each for each in tiles if not each.is_variant):
             yield loop_row(tile, maker, ptxas.assemble(triton_matmul.compiled(tile, chip)), tool)
 
 

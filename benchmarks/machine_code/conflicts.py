@@ -11,7 +11,7 @@ from benchmarks.machine_code.tiles import CHIPS
 from tuner.core.problem import LAYOUTS, Matmul, Problem
 
 DTYPES = ("f16", "bf16", "tf32")
-LONGEST = 200  # of a random problem's sides
+LONGEST = 120  # of a random problem's sides
 LARGEST = 128 * 256  # sums of a block: larger ones take seconds to simulate
 
 

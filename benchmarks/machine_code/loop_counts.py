@@ -1,12 +1,17 @@
 """What the main loop of a kernel is made of, and in how many cycles one warp alone could issue it."""
 
+import re
 from collections import Counter
 from dataclasses import dataclass
 
-from benchmarks.machine_code.disassembly import Kernel, MachineInstruction
+from tuner.machine_code.executions import main_loop, multiply_adds
+from tuner.machine_code.listing import Kernel, MachineInstruction
 
 # Cycles between two products of one warp: what ptxas puts between two HMMA of equal shape.
 PRODUCT_CYCLES = {("HMMA", "sm_80"): 8, ("HMMA", "sm_90"): 6, ("FFMA", "sm_80"): 2, ("FFMA", "sm_90"): 1}
+# A wgmma of 64xNx16 in f16 takes the tensor cores of a multiprocessor N / 2 cycles: 2048 products in each.
+WGMMA_COLUMNS = re.compile(r"HGMMA\.64x(\d+)x16")
+COLUMNS_PER_CYCLE = 2
 # The group of counts that a mnemonic belongs to; the first prefix decides.
 KINDS = (
     ("LDGSTS", "copies"),
@@ -15,7 +20,9 @@ KINDS = (
     ("STS", "shared_stores"),
     ("LDGDEPBAR", "waits"),
     ("DEPBAR", "waits"),
+    ("WARPGROUP.DEPBAR", "waits"),
     ("BAR", "barriers"),
+    ("SYNCS", "barriers"),
     ("LDL", "spills"),
     ("STL", "spills"),
 )
@@ -32,7 +39,7 @@ class LoopCounts:
     shared_stores: int
     copies: int  # cp.async
     waits: int
-    barriers: int
+    barriers: int  # of the block, and mbarriers
     spills: int
     others: int  # integers, predicates, moves, branches
     before_products: int  # instructions before the first product
@@ -47,13 +54,12 @@ class LoopCounts:
 
 def count_loop(kernel: Kernel, chip: str) -> LoopCounts | None:
     """Counts the main loop; None for a kernel that has no loop with products."""
-    bounds = kernel.main_loop()
+    bounds = main_loop(kernel)
     if bounds is None:
         return None
     body = kernel.code[slice(*bounds)]
     counts = Counter(map(_kind, body))
-    first = next(index for index, each in enumerate(body) if each.is_product)
-    name = body[first].name.partition(".")[0]
+    first = next(index for index, each in enumerate(body) if multiply_adds(each))
     return LoopCounts(
         instructions=len(body),
         products=counts["products"],
@@ -67,11 +73,16 @@ def count_loop(kernel: Kernel, chip: str) -> LoopCounts | None:
         others=counts["others"],
         before_products=first,
         stall_cycles=sum(max(1, each.stall_cycles) for each in body),
-        ideal_cycles=counts["products"] * PRODUCT_CYCLES[name, chip],
+        ideal_cycles=counts["products"] * _product_cycles(body[first].name, chip),
     )
 
 
+def _product_cycles(name: str, chip: str) -> int:
+    columns = WGMMA_COLUMNS.match(name)
+    return int(columns[1]) // COLUMNS_PER_CYCLE if columns else PRODUCT_CYCLES[name.partition(".")[0], chip]
+
+
 def _kind(instruction: MachineInstruction) -> str:
-    if instruction.is_product:
+    if multiply_adds(instruction):
         return "products"
     return next((kind for prefix, kind in KINDS if instruction.name.startswith(prefix)), "others")

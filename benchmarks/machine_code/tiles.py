@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarks.gpu_points import CUDA_CORES, TENSOR_CORES, Point, point
+from benchmarks.gpu_points import CUDA_CORES, HOPPER, TENSOR_CORES, Point, point
 from tuner.core.problem import Matmul
 
-CHIPS = ("sm_80", "sm_90")
+CHIPS, HOPPER_CHIP = ("sm_80", "sm_90"), "sm_90a"
 SIDE = 4096
 LARGE = (SIDE, SIDE, SIDE)
 WIDE: dict[str, Any] = {"block_n": 256, "warps_n": 4}
@@ -21,6 +21,7 @@ class ComparedTile:
     # (chip, stall cycles) of the main loop of CUTLASS's device::Gemm of the same tile and buffers; ptxas 13.0
     cutlass_cycles: tuple[tuple[str, int], ...] = ()
     is_variant: bool = False  # of a tile that others have already
+    chips: tuple[str, ...] = CHIPS
 
     @property
     def knobs(self) -> dict[str, int]:
@@ -31,6 +32,8 @@ class ComparedTile:
     def warps(self) -> int:
         """Returns the warps of a block of ours."""
         knobs = self.knobs
+        if "consumers" in knobs:
+            return 4 * knobs["consumers"]  # those that multiply
         if "warps_m" in knobs:
             return knobs["warps_m"] * knobs["warps_n"]
         sums = knobs["thread_m"] * knobs["split_m"] * knobs["thread_n"] * knobs["split_n"]
@@ -70,6 +73,7 @@ TILES = (
     ComparedTile(
         "f32 nn 128x128x8", point(CUDA_CORES, Matmul(*LARGE), block_k=8, depth=4), _cutlass(1043, 649)
     ),
+    ComparedTile("f16 nn 128x256x64 wgmma", point(HOPPER, _F16), chips=(HOPPER_CHIP,)),
 )
 # Of warps of 64x64: whose stalls may be so many times the ideal.
 HELD = (

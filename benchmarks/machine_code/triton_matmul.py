@@ -13,7 +13,9 @@ from triton.compiler import ASTSource
 from benchmarks.machine_code.tiles import ComparedTile
 from tuner.core.kernel_program import KernelProgram, Launch
 
-CAPABILITY = 80  # for newer ones it would choose wgmma instead of mma.sync
+CAPABILITIES = {"sm_90a": 90}  # it chooses wgmma there
+PTX_VERSION = 87  # that ptxas 12.9 and later take
+OTHERS = 80  # and mma.sync here, assembled for newer chips too
 POINTERS = {"f16": "*fp16", "f32": "*fp32", "tf32": "*fp32"}
 SIZES = ("m", "n", "k", "a_row", "b_row", "c_row")
 
@@ -83,9 +85,11 @@ def compiled(tile: ComparedTile, chip: str) -> KernelProgram:
         {(names.index(name),): value for name, value in constants.items()},
         {(names.index(name),): [["tt.divisibility", 16]] for name in types},
     )
-    options = {"num_warps": tile.warps, "num_stages": knobs["depth"] + 1}
-    made = triton.compile(source, target=GPUTarget("cuda", CAPABILITY, 32), options=options)
-    ptx = made.asm["ptx"].replace(f".target sm_{CAPABILITY}", f".target {chip}")
+    stages = knobs["stages"] if "stages" in knobs else knobs["depth"] + 1
+    options = {"num_warps": tile.warps, "num_stages": stages, "ptx_version": PTX_VERSION}
+    capability = CAPABILITIES.get(chip, OTHERS)
+    made = triton.compile(source, target=GPUTarget("cuda", capability, 32), options=options)
+    ptx = made.asm["ptx"].replace(f".target sm_{OTHERS}", f".target {chip}")
     block = (32 * tile.warps, 1, 1)
     launch = Launch(made.metadata.name, (1, 1, 1), block, made.metadata.shared, ())
     return KernelProgram(chip, ptx, b"", (launch,), ())

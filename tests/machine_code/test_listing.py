@@ -1,5 +1,7 @@
-from tests.machine_code.listings import LDS, NESTED, Line, kernel_of
-from tuner.machine_code.listing import MachineInstruction
+import pytest
+
+from tests.machine_code.listings import FFMA, LDS, NESTED, Line, kernel_of, listing, loop
+from tuner.machine_code.listing import MachineInstruction, read_kernels
 
 
 def test_an_instruction_has_its_name_its_words_and_its_control_code() -> None:
@@ -18,3 +20,14 @@ def test_widths_are_told_from_the_name() -> None:
 
 def test_loops_are_what_branches_back_close() -> None:
     assert NESTED.loops() == ((2, 5), (1, 7))  # the endless branch to itself at the end is none
+
+
+def test_a_jump_back_from_behind_the_end_is_no_loop() -> None:
+    again = Line("BRA `(.L_x_0)", 5)  # a wait outside of the loop has succeeded at last
+    waiting = kernel_of(".L_x_0", FFMA, *loop(".L_x_1", FFMA), Line("EXIT"), again)
+    assert waiting.loops() == ((1, 3),)
+
+
+def test_an_instruction_without_its_second_word_is_an_error() -> None:
+    with pytest.raises(AssertionError, match="allowed the high word of an instruction"):
+        read_kernels(listing(FFMA).rpartition("\n")[0])

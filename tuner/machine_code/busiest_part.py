@@ -38,7 +38,7 @@ class BlockWork:
     """What is known of a kernel's blocks beside its code."""
 
     blocks: int
-    warps: int  # of a block
+    warps: int  # of a block that multiply
     resident: int  # blocks that a multiprocessor holds
     fetched_bytes: float  # of a block, from the second level of cache
     stored_bytes: float  # of a block

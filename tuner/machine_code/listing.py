@@ -64,7 +64,10 @@ class Kernel:
     labels: tuple[tuple[str, int], ...]  # (label, address)
 
     def loops(self) -> tuple[tuple[int, int], ...]:
-        """Returns (first, behind the last) instruction of each loop; those that begin alike are one."""
+        """Returns (first, behind the last) instruction of each loop; those that begin alike are one.
+
+        A jump back over the end of the kernel is none: it returns from where a wait is tried again.
+        """
         place = {each.address: index for index, each in enumerate(self.code)}
         addresses = dict(self.labels)
         found: dict[int, int] = {}
@@ -72,7 +75,8 @@ class Kernel:
             target = TARGET.search(each.text)
             if each.name.startswith("BRA") and target and addresses[target[1]] <= each.address:
                 start = place[addresses[target[1]]]
-                if start < index:  # not the endless branch to itself behind each kernel
+                is_inside = all(one.name != "EXIT" for one in self.code[start:index])
+                if start < index and is_inside:  # not the endless branch to itself behind each kernel
                     found[start] = index + 1
         return tuple(found.items())
 

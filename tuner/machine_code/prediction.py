@@ -42,22 +42,23 @@ def predict_cycles(
     cycles, most, parts = LAUNCH * (len(program.launches) - 1), 0.0, None
     for launch, accesses in zip(program.launches, program_accesses(program), strict=True):
         kernel = kernels[launch.kernel]
-        work = _work(problem, program, launch)
-        counts = _counts(problem, program, launch, kernel, accesses)
+        work = _work(problem, program, launch, kernel)
+        counts = _counts(problem, program, work, kernel, accesses)
         cycles += counts.cycles(work, count)
         if counts.multiply_adds > most:
             most, parts = counts.multiply_adds, counts.parts(work, work.together(count))
     return PredictedCycles(cycles, parts)
 
 
-def _work(problem: Problem, program: KernelProgram, launch: Launch) -> BlockWork:
+def _work(problem: Problem, program: KernelProgram, launch: Launch, kernel: Kernel) -> BlockWork:
     """Counts the bytes of a block as if its part of C were a square, which reads least."""
     m, n, k = problem.sizes
     blocks = math.prod(launch.grid)
+    copies_only = WARPGROUP_LANES if any(each.mnemonic == HANDED_OVER for each in kernel.code) else 0
     resident = [each.blocks_per_multiprocessor for each in program.resources if each.kernel == launch.kernel]
     return BlockWork(
         blocks=blocks,
-        warps=-(-math.prod(launch.block) // WARP_THREADS),
+        warps=-(-(math.prod(launch.block) - copies_only) // WARP_THREADS),
         resident=max([1, *resident]),
         fetched_bytes=2 * math.sqrt(m * n / blocks) * k * problem.input_bytes,
         stored_bytes=m * n / blocks * problem.output_bytes,
@@ -65,11 +66,10 @@ def _work(problem: Problem, program: KernelProgram, launch: Launch) -> BlockWork
 
 
 def _counts(
-    problem: Problem, program: KernelProgram, launch: Launch, kernel: Kernel, accesses: Iterable[Access]
+    problem: Problem, program: KernelProgram, work: BlockWork, kernel: Kernel, accesses: Iterable[Access]
 ) -> KernelCounts:
     chip, mnemonics = chip_of(program.chip), {each.mnemonic for each in kernel.code}
-    threads = math.prod(launch.block) - (WARPGROUP_LANES if HANDED_OVER in mnemonics else 0)
-    owed = math.prod(problem.sizes) / (math.prod(launch.grid) * threads)
+    owed = math.prod(problem.sizes) / (work.blocks * work.warps * WARP_THREADS)
     rate = fma_per_cycle(problem, chip) * (WGMMA_RATE if mnemonics & set(GROUP_PRODUCTS) else 1.0)
     costs = memory_cycles(kernel, accesses, chip.capability)
     return KernelCounts(kernel, executions(kernel, owed), costs, rate, chip.capability)

@@ -1,0 +1,54 @@
+"""What a specialized kernel has beside its main loop is read from its machine code."""
+
+import pytest
+
+from benchmarks.machine_code.loop_counts import count_loop
+from benchmarks.machine_code.pipeline_counts import PipelineCounts, count_pipeline
+from tuner.core.kernel_program import Resources
+from tuner.machine_code.listing import Kernel, MachineInstruction
+
+PRODUCER = (
+    "USETMAXREG.TRY_ALLOC.CTAPOOL UP0, 0xe8",
+    "USETMAXREG.DEALLOC.CTAPOOL 0x28",
+    "ELECT P0, URZ, PT",
+    "UTMALDG.2D [UR8], [UR34]",
+    "UTMALDG.2D [UR12], [UR36]",
+)
+
+
+def kernel(*lines: str) -> Kernel:
+    code = tuple(MachineInstruction(16 * place, text, 1) for place, text in enumerate(lines))
+    return Kernel("k", code, ((".L_x_0", 0),))
+
+
+def resources(*notes: str) -> Resources:
+    return Resources("k", 168, 0, 0, 0, 0, 0, 0.2, 1, notes)
+
+
+def test_copies_registers_and_the_elected_thread_are_counted() -> None:
+    found = count_pipeline(kernel(*PRODUCER), resources())
+    assert found == PipelineCounts(2, is_elected=True, register_limits=(40, 232), is_serialized=False)
+
+
+@pytest.mark.parametrize("lines", [PRODUCER[:2], (*PRODUCER[3:], PRODUCER[2])])
+def test_nobody_is_elected_before_copies_that_are_not_there_or_came_before(lines: tuple[str, ...]) -> None:
+    assert not count_pipeline(kernel(*lines), resources()).is_elected
+
+
+def test_what_ptxas_says_of_products_that_wait_is_kept() -> None:
+    note = "(C7510) Potential Performance Loss: wgmma.mma_async instructions are serialized due to ..."
+    assert count_pipeline(kernel(*PRODUCER), resources(note)).is_serialized
+
+
+def test_a_wgmma_is_as_long_as_its_columns_ask_for() -> None:
+    loop = kernel(
+        "SYNCS.PHASECHK.TRANS64.TRYWAIT P0, [UR4], R3",
+        "HGMMA.64x256x16.F32 R24, gdesc[UR16].tnspB, R24",
+        "HGMMA.64x256x16.F32 R24, gdesc[UR16].tnspB, R24, gsb0",
+        "WARPGROUP.DEPBAR.LE gsb0, 0x1",
+        "BRA `(.L_x_0)",
+    )
+    found = count_loop(loop, "sm_90a")
+    assert found is not None
+    assert (found.products, found.barriers, found.waits, found.before_products) == (2, 1, 1, 1)
+    assert found.ideal_cycles == 2 * 128
