@@ -33,11 +33,8 @@ def test_what_is_predicted_to_cost_least_comes_first(looked_at: list[KernelProgr
     assert len(looked_at) == 3
 
 
-def test_few_of_many_are_looked_at_and_the_others_come_after(
-    looked_at: list[KernelProgram], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(predicted_order, "LOOKED_AT", 2)
-    assert numbers(predicted_first(pending(number) for number in range(4))) == [1, 0, 2, 3]
+def test_few_of_many_are_looked_at_and_the_others_come_after(looked_at: list[KernelProgram]) -> None:
+    assert numbers(predicted_first((pending(number) for number in range(4)), looked_at=2)) == [1, 0, 2, 3]
     assert len(looked_at) == 2
 
 

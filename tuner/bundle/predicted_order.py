@@ -11,13 +11,13 @@ from tuner.targets.gpu.predicted import predicted
 LOOKED_AT = 64  # of each problem: half a second each
 
 
-def predicted_first(trials: Iterable[PendingTrial]) -> tuple[PendingTrial, ...]:
+def predicted_first(trials: Iterable[PendingTrial], looked_at: int = LOOKED_AT) -> tuple[PendingTrial, ...]:
     """Returns trials problem by problem, in each the most promising first; none is left out."""
     by_problem = itertools.groupby(best_first(trials), key=lambda trial: trial.problem)
-    return best_first(trial for _, group in by_problem for trial in _predicted(group))
+    return best_first(trial for _, group in by_problem for trial in _predicted(group, looked_at))
 
 
-def _predicted(trials: Iterable[PendingTrial]) -> Iterator[PendingTrial]:
+def _predicted(trials: Iterable[PendingTrial], looked_at: int) -> Iterator[PendingTrial]:
     for number, trial in enumerate(trials):
-        found = predicted(trial.problem, trial.program) if number < LOOKED_AT else None
+        found = predicted(trial.problem, trial.program) if number < looked_at else None
         yield trial if found is None else replace(trial, predicted_cycles=found.cycles)

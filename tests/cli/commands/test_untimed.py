@@ -27,6 +27,8 @@ def test_a_run_without_times_tells_what_was_verified_and_what_to_do(untimed: Tun
     assert done.code == 0
     assert "verified  18 of 20 trials of run 1" in done.out
     assert "times     none: target simulator:sm_90 has no clock, nothing is ranked" in done.out
+    assert "order     trials 1, 3, " in done.out
+    assert "first, by static facts" in done.out  # without machine code
     assert "18 verified, 2 failed, 9 of them reused" in done.out
     assert "tuner history --run 1 --status verified" in done.out
     assert "tuner export --trial 1 -o verified.mlir" in done.out

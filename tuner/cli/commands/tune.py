@@ -26,9 +26,11 @@ from tuner.core.errors import Failure, UsageError
 from tuner.samplers import OPTUNA, SAMPLERS
 
 if TYPE_CHECKING:
+    from tuner.core.pending_trial import PendingTrial
     from tuner.db.store import Store
     from tuner.tuning.tuned_run import TunedRun
 
+LOOKED_AT = 8  # trials whose machine code is counted at the end of a run: half a second each
 REASONS_SHOWN = 3
 EXAMPLE = "tuner tune matmul 512x512x512"
 
@@ -142,7 +144,7 @@ def _print(tuned: "TunedRun", store: "Store", as_json: bool, database: str | Non
     elif tuned.answer is not None:
         print("\n".join(result_lines(tuned, tuned.answer, words)))
     elif tuned.has_worked:
-        print("\n".join(verified_lines(tuned, _first_verified(store, tuned.run.id), words)))
+        print("\n".join(verified_lines(tuned, _promising(store, tuned.run.id), words)))
     if tuned.is_interrupted:
         print("interrupted; everything measured is stored. Go on with:", file=sys.stderr)
         print(f"  tuner tune --resume {tuned.run.id}{words}", file=sys.stderr)
@@ -151,11 +153,12 @@ def _print(tuned: "TunedRun", store: "Store", as_json: bool, database: str | Non
         print("\n".join(failure_lines(tuned, reasons, words)), file=sys.stderr)
 
 
-def _first_verified(store: "Store", run: int) -> int:
-    """Returns the first trial of a run that was verified, for the user to begin with."""
+def _promising(store: "Store", run: int) -> "tuple[PendingTrial, ...]":
+    """Returns the trials of a run that wait for a GPU, the most promising first; () where GPUs timed them."""
+    from tuner.bundle.predicted_order import predicted_first
     from tuner.core.runs import TrialQuery
 
-    return store.trials(TrialQuery(run=run, status="verified", sort="number", limit=1))[0].id
+    return predicted_first(store.pending(TrialQuery(run=run)), LOOKED_AT)
 
 
 def _reasons(store: "Store", run: int) -> list[tuple[str, int]]:

@@ -19,6 +19,7 @@ from tuner.core.runs import Counts, Run, StoredTrial, record_of
 from tuner.scripts.portability import own_ops
 
 if TYPE_CHECKING:
+    from tuner.core.pending_trial import PendingTrial
     from tuner.tuning.best_stock import BestStock
     from tuner.tuning.tuned_run import TunedRun
 
@@ -103,18 +104,32 @@ def retime_words(run: Run) -> str:
     return f"tuner tune --resume {run.id} --retime"
 
 
-def verified_lines(tuned: "TunedRun", trial: int, database_words: str = "") -> list[str]:
-    """Returns what was verified by a run without times, and what to type next."""
+def verified_lines(
+    tuned: "TunedRun", promising: "Sequence[PendingTrial]", database_words: str = ""
+) -> list[str]:
+    """Returns what was verified by a run without times, which of it promises most, and what to type next."""
     run, counts = tuned.run, tuned.counts
+    exported = f"--trial {promising[0].id} -o verified.mlir" if promising else "--trial ID -o verified.mlir"
     return [
         f"verified  {counts.verified} of {count_text(counts.proposed, 'trial')} of run {run.id}",
         f"problem   {run.settings.problem.key}, for {run.machine.name}",
         f"times     none: target {run.settings.target} has no clock, nothing is ranked",
+        *order_lines(promising),
         f"trials    {counts_words(tuned.counts)} in {tuned.seconds:.0f} s{idle_words(run)}",
         f"next      tuner history --run {run.id} --status verified{database_words}",
-        f"          tuner export --trial {trial} -o verified.mlir{database_words}",
+        f"          tuner export {exported}{database_words}",
         f"          tuner bundle export --run {run.id} -o pending.bundle{database_words}",
     ]
+
+
+def order_lines(promising: "Sequence[PendingTrial]") -> list[str]:
+    """Returns which trials a GPU should time first."""
+    if not promising:
+        return []
+    counted = [trial for trial in promising if trial.predicted_cycles is not None]
+    shown = ", ".join(str(trial.id) for trial in (counted or promising)[:TIED_SHOWN])
+    why = "predicted cycles, which are no times" if counted else "static facts"
+    return [f"order     trials {shown} first, by {why}"]
 
 
 def failure_lines(
