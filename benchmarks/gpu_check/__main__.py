@@ -4,9 +4,9 @@
     python -m benchmarks.gpu_check --device simulator   what needs no GPU, on the simulated one
     python -m benchmarks.gpu_check --device stub        the same through a stand-in for the driver
 
-Parts: environment, strategies (GPU against simulator), sanitizer, programs, timing, tuning. Each runs in a
-process of its own with a limit of its own; what crashes, hangs or is wrong there does not end the check.
-Exits with 0 only if nothing was wrong, with 2 where there is no GPU. Results of a GPU are written to
+Parts: environment, strategies (GPU against simulator), sanitizer, programs, timing, ranking, tuning. Each
+runs in a process of its own with a limit of its own; what crashes, hangs or is wrong there does not end the
+check. Exits with 0 only if nothing was wrong, with 2 where there is no GPU. Results of a GPU are written to
 benchmarks/results/gpu_check_CHIP.json.
 """
 

@@ -6,11 +6,12 @@ TOTAL_S = 450.0  # of the 8 minutes that it may take, the rest for processes to 
 # Part -> its share while all are to come. Tuning is last, because more time always helps it.
 WEIGHTS = {
     "environment": 3.0,
-    "strategies": 22.0,
-    "sanitizer": 15.0,
-    "programs": 15.0,
-    "timing": 10.0,
-    "tuning": 35.0,
+    "strategies": 20.0,
+    "sanitizer": 13.0,
+    "programs": 13.0,
+    "timing": 9.0,
+    "ranking": 12.0,
+    "tuning": 30.0,
 }
 
 

@@ -136,14 +136,19 @@ class Bench:
 
     def __init__(self, gpu: "LocalGpu", problem: Problem, program: KernelProgram) -> None:
         """Draws, uploads, runs once and compares. Raises CandidateError, DeviceError."""
-        from tuner.targets.gpu.loaded_kernels import LoadedKernels
         from tuner.targets.gpu.problem_arrays import GpuProblemArrays
 
-        self._problem = problem
+        self._gpu, self._problem = gpu, problem
         self._arrays = GpuProblemArrays(gpu.device, problem, np.random.default_rng(0))
-        self._loaded = LoadedKernels(gpu.device, program)
+        self.work = self.of(program)
+
+    def of(self, program: KernelProgram) -> Enqueue:
+        """Returns a program's work on the arrays, once found right. Raises CandidateError, DeviceError."""
+        from tuner.targets.gpu.loaded_kernels import LoadedKernels
+
+        self._loaded = LoadedKernels(self._gpu.device, program)
         self._loaded.poison()
-        self.work = self.checked(self._loaded.work(self._arrays.addresses))
+        return self.checked(self._loaded.work(self._arrays.addresses))
 
     def checked(self, work: Enqueue) -> Enqueue:
         """Returns the work, once it has given the right C. Raises CandidateError."""

@@ -24,7 +24,9 @@ class Ordering:
         tuple[int, float], ...
     ]  # after so many points: how much slower the best of them is, relatively
     random_regret: tuple[tuple[int, float], ...]  # the same in the mean of random orders
-    beats_random: float  # share of draws of JUDGED_FIRST points that the first of the order are faster than
+    beats_random: (
+        float  # share of draws of JUDGED_FIRST points that are not faster than the first of the order
+    )
 
     @property
     def is_accepted(self) -> bool:
@@ -43,7 +45,7 @@ def ordering(predicted: Numbers, times_s: Numbers, rng: np.random.Generator) -> 
         rank_correlation=rank_correlation(costs, times),
         regret=tuple((first, float(ordered[:first].min() / optimum - 1)) for first in FIRST),
         random_regret=tuple((first, float(draws[first].mean() / optimum - 1)) for first in FIRST),
-        beats_random=float(np.mean(ordered[:JUDGED_FIRST].min() < draws[JUDGED_FIRST])),
+        beats_random=float(np.mean(ordered[:JUDGED_FIRST].min() <= draws[JUDGED_FIRST])),
     )
 
 

@@ -18,7 +18,7 @@ def test_no_use_of_the_limits_takes_longer_than_all_seconds(used: list[float], t
 def test_what_a_part_leaves_goes_to_the_others_by_their_weights() -> None:
     budget = Budget(ALL, 100.0)
     assert budget.limit_s("environment", 0.0) == pytest.approx(3.0)
-    assert budget.limit_s("strategies", 3.0) == pytest.approx(22.0)
+    assert budget.limit_s("strategies", 3.0) == pytest.approx(20.0)
     assert budget.limit_s("tuning", 40.0) == pytest.approx(60.0)
     assert Budget(("tuning",), 50.0).limit_s("tuning", 0.0) == pytest.approx(50.0)
 

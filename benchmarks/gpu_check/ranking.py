@@ -1,0 +1,145 @@
+"""The GPU check, sixth part: whether what models of the machine predict is the order of the times.
+
+Random points of each strategy are compiled, predicted by their knobs and by their machine code, checked and
+timed. The pairs are kept. A model is accepted for a strategy of this chip where the rank correlation is 0.8
+or more and 8 random ones are no faster than its first 8 in 95 % of draws.
+"""
+
+import functools
+import itertools
+import math
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from dataclasses import astuple, dataclass
+from typing import Any
+
+import numpy as np
+
+from benchmarks.gpu_check.checks import Check, CheckOutcome, failed, passed, skipped
+from benchmarks.gpu_check.device_under_test import Bed
+from benchmarks.gpu_check.gpu_point import GpuPoint, feasible_set
+from benchmarks.gpu_check.points import compiled, gpu_strategies, is_allowed
+from benchmarks.gpu_check.timing import Bench
+from benchmarks.search.ordering import ordering
+from tuner.core.chips import chip_of
+from tuner.core.errors import CandidateError
+from tuner.core.kernel_program import KernelProgram
+from tuner.core.machine import gpu_machine
+from tuner.core.problem import Matmul, Problem
+from tuner.core.target import Effort
+from tuner.cost_model.row_cost import model_of
+from tuner.space.feasible_set import FeasibleSet
+from tuner.space_file.entries import StrategyEntry
+from tuner.targets.gpu.event_timing import GpuTimer
+from tuner.targets.gpu.predicted import predicted
+
+SIZE = 2048
+DTYPES = ("f16", "f32")  # the first that a strategy takes
+POINTS = 60  # of a strategy, as far as its seconds go
+LEAST_POINTS = 8
+EFFORT = Effort(budget_s=0.03, min_samples=5, max_samples=30)
+MODELS = ("by_knobs", "by_machine_code")
+
+
+@dataclass(frozen=True)
+class Pair:
+    """What models predict of a point, and its time."""
+
+    by_knobs: float  # cycles; nan: no model
+    by_machine_code: float  # cycles; nan: no nvdisasm
+    median_s: float
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A random point, compiled and predicted."""
+
+    point: GpuPoint
+    program: KernelProgram
+    by_knobs: float
+    by_machine_code: float
+
+
+def checks(bed: Bed) -> tuple[Check, ...]:
+    """Returns a check for each strategy that has a model; one that is skipped where there is no clock."""
+    if not bed.is_hardware:
+        return (Check("clock", lambda: skipped(f"no clock on the {bed.device}")),)
+    problems = [(entry.name, problem) for entry in gpu_strategies() for problem in _problem(entry, bed.chip)]
+    end_s = time.monotonic() + bed.limit_s
+    return tuple(
+        Check(
+            f"{strategy} {problem.key}",
+            functools.partial(compare, bed, strategy, problem, end_s, len(problems) - number),
+            bed.limit_s,
+        )
+        for number, (strategy, problem) in enumerate(problems)
+    )
+
+
+def compare(bed: Bed, strategy: str, problem: Problem, end_s: float, strategies: int) -> CheckOutcome:
+    """Times points for a share of the seconds that are left. Raises TunerError."""
+    stop_s = time.monotonic() + (end_s - time.monotonic()) / strategies
+    gpu, rng = bed.gpu(), np.random.default_rng(0)
+    pairs: list[Pair] = []
+    bench: Bench | None = None
+    with closing(GpuTimer(gpu.device, gpu.cache_bytes)) as timer:
+        for drawn in drawn_points(bed, strategy, problem):
+            if len(pairs) == POINTS or time.monotonic() > stop_s:
+                break
+            bench = bench or Bench(gpu, problem, drawn.program)
+            work = bench.of(drawn.program)
+            median_s = timer.measure(work, EFFORT, rng).median_s
+            pairs.append(Pair(drawn.by_knobs, drawn.by_machine_code, median_s))
+    return judged_pairs(pairs)
+
+
+def drawn_points(bed: Bed, strategy: str, problem: Problem) -> Iterator[Drawn]:
+    """Yields random points that can be launched, compiled and predicted."""
+    allowed, rng = feasible_set(problem, strategy, bed.chip), np.random.default_rng(0)
+    for row in rng.permutation(allowed.rows):
+        point = GpuPoint(problem, allowed.candidate(int(row)), bed.chip)
+        try:
+            program = compiled(point, bed.target)
+        except CandidateError:
+            continue
+        found = predicted(problem, program)
+        cycles = math.nan if found is None else found.cycles
+        yield Drawn(point, program, _by_knobs(allowed, int(row), problem, bed), cycles)
+
+
+def judged_pairs(pairs: Iterable[Pair]) -> CheckOutcome:
+    """Judges each model by the pairs; neither is wrong, but too few pairs are."""
+    rows = [astuple(pair) for pair in pairs]
+    if len(rows) < LEAST_POINTS:
+        return failed(f"found {len(rows)} points with times, allowed {LEAST_POINTS} or more", pairs=rows)
+    columns = np.array(rows).T
+    facts: dict[str, Any] = {"pairs": rows}
+    words = []
+    for name, predictions in zip(MODELS, columns, strict=False):
+        if not np.isfinite(predictions).any():
+            words.append(f"{name}: none")
+            continue
+        found = ordering(predictions, columns[-1], np.random.default_rng(0))
+        facts[name] = {
+            "rank_correlation": found.rank_correlation,
+            "regret": dict(found.regret),
+            "beats_random": found.beats_random,
+            "is_accepted": found.is_accepted,
+        }
+        accepted = "accepted" if found.is_accepted else "not accepted"
+        regret = ", ".join(f"{share:.0%} after {first}" for first, share in found.regret)
+        words.append(f"{name}: rank correlation {found.rank_correlation:.2f}, regret {regret}, {accepted}")
+    return passed(f"{len(rows)} points; {'; '.join(words)}", **facts)
+
+
+def _problem(entry: StrategyEntry, chip: str) -> Iterator[Problem]:
+    """Yields the problem that a strategy is judged on; none where it takes neither type."""
+    problems = (Matmul(SIZE, SIZE, SIZE, dtype) for dtype in DTYPES if dtype in entry.dtypes)
+    yield from itertools.islice((each for each in problems if is_allowed(entry, each, chip)), 1)
+
+
+def _by_knobs(allowed: FeasibleSet, row: int, problem: Problem, bed: Bed) -> float:
+    machine = gpu_machine(bed.device, chip_of(bed.chip), bed.chip)
+    model = model_of(allowed.spaces[0], problem, machine, 1)
+    return math.nan if model is None else float(model.costs(allowed.index[0][row : row + 1], {})[0])
