@@ -43,7 +43,7 @@ MODELS = ("by_knobs", "by_machine_code")
 
 
 @dataclass(frozen=True)
-class Pair:
+class PredictedTime:
     """What models predict of a point, and its time."""
 
     by_knobs: float  # cycles; nan: no model
@@ -81,7 +81,7 @@ def compare(bed: Bed, strategy: str, problem: Problem, end_s: float, strategies:
     """Times points for a share of the seconds that are left. Raises TunerError."""
     stop_s = time.monotonic() + (end_s - time.monotonic()) / strategies
     gpu, rng = bed.gpu(), np.random.default_rng(0)
-    pairs: list[Pair] = []
+    pairs: list[PredictedTime] = []
     bench: Bench | None = None
     with closing(GpuTimer(gpu.device, gpu.cache_bytes)) as timer:
         for drawn in drawn_points(bed, strategy, problem):
@@ -90,7 +90,7 @@ def compare(bed: Bed, strategy: str, problem: Problem, end_s: float, strategies:
             bench = bench or Bench(gpu, problem, drawn.program)
             work = bench.of(drawn.program)
             median_s = timer.measure(work, EFFORT, rng).median_s
-            pairs.append(Pair(drawn.by_knobs, drawn.by_machine_code, median_s))
+            pairs.append(PredictedTime(drawn.by_knobs, drawn.by_machine_code, median_s))
     return judged_pairs(pairs)
 
 
@@ -108,7 +108,7 @@ def drawn_points(bed: Bed, strategy: str, problem: Problem) -> Iterator[Drawn]:
         yield Drawn(point, program, _by_knobs(allowed, int(row), problem, bed), cycles)
 
 
-def judged_pairs(pairs: Iterable[Pair]) -> CheckOutcome:
+def judged_pairs(pairs: Iterable[PredictedTime]) -> CheckOutcome:
     """Judges each model by the pairs; neither is wrong, but too few pairs are."""
     rows = [astuple(pair) for pair in pairs]
     if len(rows) < LEAST_POINTS:

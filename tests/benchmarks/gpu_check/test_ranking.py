@@ -5,12 +5,12 @@ import math
 import pytest
 
 from benchmarks.gpu_check.device_under_test import SIMULATOR, Bed
-from benchmarks.gpu_check.ranking import LEAST_POINTS, Pair, checks, drawn_points, judged_pairs
+from benchmarks.gpu_check.ranking import LEAST_POINTS, PredictedTime, checks, drawn_points, judged_pairs
 from tuner.core.problem import Matmul
 
 
-def pairs(count: int, sign: float = 1.0, by_machine_code: float = math.nan) -> list[Pair]:
-    return [Pair(sign * number, by_machine_code, 1e-3 * (number + 1)) for number in range(count)]
+def pairs(count: int, sign: float = 1.0, by_machine_code: float = math.nan) -> list[PredictedTime]:
+    return [PredictedTime(sign * number, by_machine_code, 1e-3 * (number + 1)) for number in range(count)]
 
 
 def test_a_model_that_orders_as_the_times_do_is_accepted() -> None:
