@@ -89,3 +89,27 @@ def test_neither_eight_rows_of_a_column_nor_128_bytes_of_neighbours_share_banks(
         written = [place(vectors, row, column) % 8 for row in rows for column in range(vectors)]
         for start in range(0, len(written), 8):
             assert len(set(written[start : start + 8])) == 8, vectors
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "expected"),
+    [(64, 128, "32x272xi8"), (64, 32, "16x144xi8"), (64, 64, "32x144xi8"), (64, 256, "32x528xi8")],
+)
+def test_single_bytes_of_four_rows_do_not_share_banks_with_those_eight_rows_on(
+    rows: int, columns: int, expected: str, apply: Apply
+) -> None:
+    tile = f"memref<{rows}x{columns}xi8, #gpu.address_space<workgroup>>"
+    code = f"""
+module {{
+  func.func @f(%i: index, %j: index) -> i8 {{
+    %tile = memref.alloc() : {tile}
+    %x = memref.load %tile[%i, %j] : {tile}
+    return %x : i8
+  }}
+}}
+"""
+    assert f"memref<{expected}, #gpu.address_space<workgroup>>" in apply(LINE.format(1, 16), code)
+    row_bytes, together = int(expected.split("x")[1]), rows // int(expected.split("x")[0])
+    starts = [4 * lane // together * row_bytes + 4 * lane % together * columns for lane in range(4)]
+    banks = [start // 4 % 32 + word for start in starts for word in (0, 1)]  # eight bytes of each row
+    assert len(set(banks)) == len(banks)

@@ -98,9 +98,14 @@ def _pad(alloc: Op, pad_bytes: int) -> None:
 
 
 def _rows_of_banks(memref: ir.MemRefType) -> int:
-    """Returns how many rows together are whole multiples of all banks."""
-    row_bytes = memref.shape[-1] * element_bytes(memref.element_type)
-    return BANKS_BYTES // math.gcd(BANKS_BYTES, row_bytes)
+    """Returns how many rows together are whole multiples of all banks; at least two of single bytes.
+
+    Single bytes are gathered from four rows for each lane: with a gap behind each row of 128 bytes, lanes
+    eight rows apart would ask for one bank.
+    """
+    size_bytes = element_bytes(memref.element_type)
+    together = BANKS_BYTES // math.gcd(BANKS_BYTES, memref.shape[-1] * size_bytes)
+    return max(together, 2) if size_bytes == 1 else together
 
 
 def _put_rows_together(alloc: Op, together: int, columns: int) -> None:
