@@ -92,7 +92,8 @@ INSIDE: Mapping[str, Table] = {
             *("payload_checks", "runtime_calls", "streams"),
         ),
         "on_host": ("explicit_memory", "payload_checks", "streams"),
-        "matmuls": ("aliases", "enclosing_ops", "read_program"),
+        "tensor_map_arguments": (),
+        "matmuls": ("aliases", "enclosing_ops", "read_program", "tensor_map_arguments"),
         "work_to_kernels": (
             "copies_in_rows",
             "host_parallel_loops",
@@ -111,7 +112,7 @@ INSIDE: Mapping[str, Table] = {
                 "launch_stack",
                 "on_host",
             ),
-            *("signature", "streams", "unconverted"),
+            *("signature", "streams", "tensor_map_arguments", "unconverted"),
         ),
         "lowering_steps": (),
         "lower_to": (

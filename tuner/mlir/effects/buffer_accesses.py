@@ -130,6 +130,8 @@ def _access(value: Value, effect: Effect) -> Accesses:
 def _through_pointer(value: Value, effect: Effect) -> Accesses:
     """Returns the accesses by a descriptor of a memref; any other pointer may lead anywhere."""
     owner = value.owner
+    while not isinstance(owner, ir.Block) and owner.operation.name == "builtin.unrealized_conversion_cast":
+        owner = owner.operation.operands[0].owner
     if not isinstance(owner, ir.Block) and owner.operation.name == DESCRIPTOR:
         return _access(owner.operation.operands[0], effect)
     return Accesses(is_unknown=True)

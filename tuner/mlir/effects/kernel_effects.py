@@ -15,6 +15,8 @@ from tuner.mlir.rewrite.launch_operands import ARGUMENTS, operands
 from tuner.mlir.rewrite.symbols import function_type, name_of
 from tuner.mlir.rewrite.walking import walk
 
+CAST = "builtin.unrealized_conversion_cast"  # of a tensor to the address of its map
+
 
 class EffectInstance(NamedTuple):
     """An effect on a memref: MLIR's ``MemoryEffects::EffectInstance``."""
@@ -78,7 +80,7 @@ def _effects_of_arguments(function: Op) -> tuple[Effect, ...]:
 
 def effect_of_use(op: Op, number: int) -> Effect:
     """Returns the effect of an op on the memref that is its operand of that number, through views."""
-    if op.name not in VIEWS:
+    if op.name not in VIEWS and op.name != CAST:
         return effect_on_operand(op, number)
     effect = effect_of(op.results[0])
     return effect._replace(is_bounded=effect.is_bounded and op.name not in UNBOUNDED)

@@ -16,6 +16,7 @@ READERS = frozenset(
         *("memref.load", "affine.load", "affine.vector_load"),
         *("vector.load", "vector.maskedload", "vector.expandload", "vector.gather", "vector.transfer_read"),
         *("nvgpu.ldmatrix", "gpu.subgroup_mma_load_matrix"),
+        "nvvm.cp.async.bulk.tensor.shared.cluster.global",  # what lies behind a tensor map
     }
 )
 # Op -> number of the operand whose memory it writes; it reads that of the others.

@@ -29,6 +29,9 @@ from tuner.mlir.rewrite.walking import walk
 
 VECTOR_BYTES = 16  # one row of an ldmatrix tile, one cp.async
 BANKS_BYTES = 128  # all 32 banks
+# Single bytes are gathered from four rows for each lane, beside lanes four rows on: with gaps behind every
+# row of 128 bytes, lanes eight rows apart would ask for one bank.
+GATHERED_ROWS = 2
 READS_AND_COPIES = frozenset({"nvgpu.ldmatrix", "nvgpu.device_async_copy", "vector.store"})
 BY_INDEX = READS_AND_COPIES | {"vector.load", "memref.load", "memref.store"}
 
@@ -84,6 +87,8 @@ def _pad(alloc: Op, pad_bytes: int) -> None:
     old = ir.MemRefType(alloc.results[0].type)
     *outer, rows, columns = old.shape
     together = _rows_of_banks(old)
+    if element_bytes(old.element_type) == 1 and "nvgpu.ldmatrix" not in _names(alloc):
+        together = max(together, GATHERED_ROWS)
     if rows % together:
         together = 1
     longer = [*outer, rows // together, together * columns + pad_bytes // element_bytes(old.element_type)]
@@ -98,14 +103,9 @@ def _pad(alloc: Op, pad_bytes: int) -> None:
 
 
 def _rows_of_banks(memref: ir.MemRefType) -> int:
-    """Returns how many rows together are whole multiples of all banks; at least two of single bytes.
-
-    Single bytes are gathered from four rows for each lane: with a gap behind each row of 128 bytes, lanes
-    eight rows apart would ask for one bank.
-    """
-    size_bytes = element_bytes(memref.element_type)
-    together = BANKS_BYTES // math.gcd(BANKS_BYTES, memref.shape[-1] * size_bytes)
-    return max(together, 2) if size_bytes == 1 else together
+    """Returns how many rows together are whole multiples of all banks."""
+    row_bytes = memref.shape[-1] * element_bytes(memref.element_type)
+    return BANKS_BYTES // math.gcd(BANKS_BYTES, row_bytes)
 
 
 def _put_rows_together(alloc: Op, together: int, columns: int) -> None:

@@ -45,6 +45,7 @@ from tuner.mlir.programs.streams.drop_tokens import drop_tokens
 from tuner.mlir.programs.streams.gpux import lower_gpux, take_stream_from_caller
 from tuner.mlir.programs.streams.gpux_ops import uses_gpux
 from tuner.mlir.programs.streams.synchronous import wait_for_each
+from tuner.mlir.programs.tensor_map_arguments import create_tensor_maps
 from tuner.mlir.programs.unconverted import reject_copies_of_views, reject_what_was_not_converted
 from tuner.mlir.rewrite.launch_operands import kernel_of, module_of
 from tuner.mlir.rewrite.symbols import name_of
@@ -143,6 +144,7 @@ def give_device_memory(module: ir.Module, function: Op, options: DeviceOptions) 
         forget_registrations(function)
         without_explicit_memory(function)
         host_to_device_memory(module, HostMemoryOptions(options.device_arguments, options.pinned))
+    create_tensor_maps(module)
     run_passes(module, CLEAN)
 
 

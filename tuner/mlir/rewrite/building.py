@@ -90,3 +90,17 @@ def branch(
                 built = build()
                 create("scf.yield", [], [] if result is None else [built])
     return None if result is None else op.results[0]
+
+
+def reinterpreted(array: Value, kind: ir.MemRefType) -> Value:
+    """Creates a view of an array's memory under a type of static sizes and strides."""
+    strides, offset = kind.get_strides_and_offset()
+    return value(
+        "memref.reinterpret_cast",
+        kind,
+        array,
+        static_offsets=ir.DenseI64ArrayAttr.get([offset]),
+        static_sizes=ir.DenseI64ArrayAttr.get(list(kind.shape)),
+        static_strides=ir.DenseI64ArrayAttr.get(list(strides)),
+        operandSegmentSizes=ir.DenseI32ArrayAttr.get([1, 0, 0, 0]),
+    )

@@ -12,8 +12,11 @@ from tuner.core.errors import CandidateError, Stage
 from tuner.core.problem import Matmul, Problem
 from tuner.core.target import Script
 from tuner.core.target_name import TargetName
+from tuner.mlir.programs.device_options import DeviceOptions, Form
 from tuner.payload.reference import NUMPY_DTYPES
 from tuner.programs.compiler import ProgramCompiler
+from tuner.runtime.programs.device_function import DeviceFunction
+from tuner.runtime.simulated.device import SimulatedDevice
 
 pytestmark = pytest.mark.mlir
 
@@ -52,22 +55,54 @@ def payload(problem: Problem, is_filled: bool) -> str:
     }}"""
 
 
-def test_kernels_that_take_tensor_maps_are_refused() -> None:
-    problem = Matmul(64, 64, 64, "f16")
-    knobs: dict[str, int | str] = {
-        "block_m": 64,
-        "block_n": 64,
-        "block_k": 64,
-        "stages": 2,
-        "consumers": 1,
-        "cluster": "1x1",
-        "bands": "rows",
-        "group": 1,
-    }
-    point = GpuPoint(problem, Candidate.of("matmul_gpu_wgmma", knobs), "sm_90a")
+def check(code: Any, device: SimulatedDevice, problem: Problem, *, is_filled: bool = True) -> None:
+    """Runs a program twice on random arrays, compares with numpy, and wants no report and no leak."""
+    program = DeviceFunction(code, device)
+    m, n, k = problem.sizes
+    rng = np.random.default_rng(0)
+    dtype = NUMPY_DTYPES[problem.dtype]
+    for _ in range(2):
+        a, b = (rng.standard_normal(shape).astype(dtype) for shape in ((m, k), (k, n)))
+        c = rng.standard_normal((m, n)).astype(np.float32)
+        expected = a.astype(np.float64) @ b.astype(np.float64) + (0 if is_filled else c)
+        program(a, b, c)
+        np.testing.assert_allclose(c, expected, rtol=0, atol=1e-4)
+    program.close()
+    assert device.reports == ()
+    assert device.counts.allocations == device.counts.frees
+
+
+WGMMA: dict[str, int | str] = {
+    "block_m": 64,
+    "block_n": 64,
+    "block_k": 64,
+    "stages": 2,
+    "consumers": 1,
+    "cluster": "1x1",
+    "bands": "rows",
+    "group": 1,
+}
+
+
+@pytest.mark.parametrize(
+    ("dtype", "knobs", "form"),
+    [
+        ("f16", {}, "streams"),
+        ("bf16", {}, "tokens"),
+        ("f16", {"cluster": "2x1"}, "sync"),
+    ],
+)
+def test_kernels_that_take_tensor_maps_give_what_numpy_gives(
+    dtype: str, knobs: dict[str, Any], form: Form
+) -> None:
+    problem = Matmul(136, 72, 80, dtype)  # no whole tiles
+    point = GpuPoint(problem, Candidate.of("matmul_gpu_wgmma", WGMMA | knobs), "sm_90a")
     compiler = ProgramCompiler.of(TargetName.parse("simulator:sm_90a"))
-    with pytest.raises(CandidateError, match="found kernels that take tensor maps, allowed kernels that"):
-        compiler.compile(payload(problem, True), None, {problem: Script.of(point.script())})
+    bound = {problem: Script.of(point.script())}
+    code = compiler.compile(payload(problem, True), None, bound, DeviceOptions(form)).code
+    device = SimulatedDevice("sm_90a", "lifo")
+    check(code, device, problem)
+    assert device.counts.launches == 2
 
 
 @pytest.mark.parametrize("is_filled", [True, False])
@@ -83,25 +118,12 @@ def test_kernels_that_take_tensor_maps_are_refused() -> None:
 def test_kernels_with_scratch_give_what_numpy_gives(
     sizes: tuple[int, int, int], knobs: dict[str, Any], kernels: int, is_filled: bool
 ) -> None:
-    from tuner.runtime.programs.device_function import DeviceFunction
-    from tuner.runtime.simulated.device import SimulatedDevice
-
     problem = Matmul(*sizes, dtype="f16")
     bound = {problem: script(problem, **knobs)}
     code = ProgramCompiler.of(SIMULATOR).compile(payload(problem, is_filled), None, bound).code
     device = SimulatedDevice("sm_90", "lifo")
-    program = DeviceFunction(code, device)
-    m, n, k = sizes
-    rng = np.random.default_rng(0)
-    a, b = (rng.standard_normal(shape).astype(NUMPY_DTYPES["f16"]) for shape in ((m, k), (k, n)))
-    c = rng.standard_normal((m, n)).astype(np.float32)
-    expected = a.astype(np.float64) @ b.astype(np.float64) + (0 if is_filled else c)
-    program(a, b, c)
-    program.close()
-    np.testing.assert_allclose(c, expected, rtol=0, atol=1e-4)
-    assert device.reports == ()
-    assert device.counts.allocations == device.counts.frees
-    assert device.counts.launches == kernels + (not is_filled)
+    check(code, device, problem, is_filled=is_filled)
+    assert device.counts.launches == 2 * (kernels + (not is_filled))
 
 
 def test_a_script_for_larger_sizes_is_refused() -> None:

@@ -26,15 +26,15 @@ from tuner.mlir.interpreter import apply_script, parse
 from tuner.mlir.programs.matmuls.find_matmuls import MatmulMatch
 from tuner.mlir.programs.matmuls.packed_views import allocate
 from tuner.mlir.programs.matmuls.replace_matmuls import Multiply, replace_matmuls
+from tuner.mlir.programs.tensor_map_arguments import note_of, take_tensors
 from tuner.mlir.rewrite import parallel_loops
-from tuner.mlir.rewrite.building import create, index, value
+from tuner.mlir.rewrite.building import create, index, reinterpreted, value
 from tuner.mlir.rewrite.launch_operands import SEGMENTS
 from tuner.mlir.rewrite.symbols import name_of
 from tuner.mlir.rewrite.walking import walk
 from tuner.payload.gpu import gpu_payload_mlir, views_in
 
 CONTAINER = "gpu.container_module"
-NO_MAPS = "allowed kernels that take pointers: a program's host part encodes no tensor maps yet"
 
 
 @dataclass(frozen=True)
@@ -68,17 +68,18 @@ def add_kernels(module: ir.Module, problem: Problem, script: Script, chip: Chip)
     own = parse(gpu_payload_mlir(problem, views), "payload")
     apply_script(own, parse(script.text, "script"))
     host, alignment_bytes = outline(own, chip, buffers_of(problem))
-    if any(launch.tensor_maps for launch in host.launches):
-        raise CandidateError(Stage.COMPILE, f"{problem.key}: found kernels that take tensor maps, {NO_MAPS}")
     holder = walk(own, "gpu.module")[0]
     suffix = _suffix(problem)
     holder.attributes["sym_name"] = ir.StringAttr.get(f"kernels_{suffix}")
-    types = {}
-    for function in walk(holder, "gpu.func"):
-        name = f"{name_of(function)}_{suffix}"
-        function.attributes["sym_name"] = ir.StringAttr.get(name)
-        types[name] = tuple(argument.type for argument in function.regions[0].blocks[0].arguments)
+    launches = {launch.kernel: launch for launch in host.launches}
+    functions = {name_of(function): function for function in walk(holder, "gpu.func")}
+    for name, function in functions.items():
+        function.attributes["sym_name"] = ir.StringAttr.get(f"{name}_{suffix}")
     make_ready(holder, chip, alignment_bytes)
+    types = {}
+    for name, function in functions.items():
+        take_tensors(function, launches[name])
+        types[f"{name}_{suffix}"] = tuple(each.type for each in function.regions[0].blocks[0].arguments)
     module.body.append(holder)
     module.operation.attributes[CONTAINER] = ir.UnitAttr.get()
     return InsertedKernels(f"kernels_{suffix}", host, types)
@@ -134,7 +135,7 @@ def _scratch(buffer: KernelBuffer, kernels: InsertedKernels, suffix: str) -> Val
 
 def _launch(launch: Launch, kernels: InsertedKernels, name: str, arrays: dict[str, Value]) -> None:
     arguments = [
-        _view(arrays[argument], kind)
+        _view(arrays[_buffer(launch, argument)], kind)
         for argument, kind in zip(launch.arguments, kernels.types[name], strict=True)
     ]
     sizes = [index(size) for size in (*launch.grid, *launch.block)]
@@ -149,21 +150,16 @@ def _launch(launch: Launch, kernels: InsertedKernels, name: str, arrays: dict[st
         [],
         [*sizes, *shared, *arguments],
         kernel=ir.SymbolRefAttr.get([kernels.module, name]),
-        **{SEGMENTS: ir.DenseI32ArrayAttr.get(segments)},
+        **{SEGMENTS: ir.DenseI32ArrayAttr.get(segments), **note_of(launch)},
     )
+
+
+def _buffer(launch: Launch, argument: str) -> str:
+    """Returns the name of the buffer that an argument is, or is a tensor map of."""
+    tensor_map = launch.tensor_map(argument)
+    return argument if tensor_map is None else tensor_map.buffer
 
 
 def _view(array: Value, kind: Type) -> Value:
     """Returns the array under a kernel's type, whose sizes may be padded beyond the array's end."""
-    if array.type == kind:
-        return array
-    strides, offset = kind.get_strides_and_offset()
-    return value(
-        "memref.reinterpret_cast",
-        kind,
-        array,
-        static_offsets=ir.DenseI64ArrayAttr.get([offset]),
-        static_sizes=ir.DenseI64ArrayAttr.get(list(kind.shape)),
-        static_strides=ir.DenseI64ArrayAttr.get(list(strides)),
-        operandSegmentSizes=ir.DenseI32ArrayAttr.get([1, 0, 0, 0]),
-    )
+    return array if array.type == kind else reinterpreted(array, kind)

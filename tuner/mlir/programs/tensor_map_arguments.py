@@ -1,0 +1,127 @@
+"""Tensor maps that a script's kernels take, made again by the host part of a program.
+
+Until a program's buffers lie in device memory, kernels of compiled code and their launches take the tensors
+themselves, with a note of the maps' types. Then the maps are made where launches stand, as an author would.
+
+    gpu.launch_func @m::@k ... args(%a : memref<64x64xf16>) {tuner.maps = [!nvgpu.tensormap.descriptor<...>]}
+  becomes
+    %any = memref.cast %a : memref<64x64xf16> to memref<*xf16>
+    %map = nvgpu.tma.create.descriptor %any box[%c64, %c64] : memref<*xf16> -> ...
+    %address = builtin.unrealized_conversion_cast %map : !nvgpu.tensormap.descriptor<...> to !llvm.ptr
+    gpu.launch_func @m::@k ... args(%address : !llvm.ptr)
+"""
+
+import re
+
+from tuner.core.device import TensorMapLayout
+from tuner.core.kernel_program import Launch
+from tuner.mlir.bindings import Attribute, Op, Type, Value, ir
+from tuner.mlir.gpu.tensor_map_layouts import DTYPES, PROMOTIONS, SWIZZLES, TENSOR_MAP, TF32, TFLOAT32
+from tuner.mlir.rewrite.building import index, value
+from tuner.mlir.rewrite.launch_operands import ARGUMENTS, launches_of, operands
+from tuner.mlir.rewrite.symbols import function_type, name_of
+from tuner.mlir.rewrite.type_sizes import element_bytes
+from tuner.mlir.rewrite.walking import walk
+
+NOTE = "tuner.maps"  # of a launch, by argument: the type of the map that the kernel takes, or unit
+CAST, POINTER = "builtin.unrealized_conversion_cast", "!llvm.ptr"
+KIND = (
+    "!nvgpu.tensormap.descriptor<tensor = memref<{box}x{element}, 3>, swizzle = {swizzle}, "
+    "l2promo = {promotion}, oob = zero, interleave = none>"
+)
+BOX = re.compile(r"memref<((?:\d+x)+)")
+
+
+def take_tensors(function: Op, launch: Launch) -> None:
+    """Lets a kernel whose code is compiled take tensors in place of their maps."""
+    for number, name in enumerate(launch.arguments):
+        tensor_map = launch.tensor_map(name)
+        if tensor_map is not None:
+            _retype(function, number, _tensor_type(tensor_map.layout))
+
+
+def note_of(launch: Launch) -> dict[str, Attribute]:
+    """Returns the attributes of a launch that takes tensors in place of maps."""
+    maps = [launch.tensor_map(name) for name in launch.arguments]
+    if not any(maps):
+        return {}
+    noted = [ir.UnitAttr.get() if each is None else ir.TypeAttr.get(_map_type(each.layout)) for each in maps]
+    is_tf32 = any(each.layout.dtype == TFLOAT32 for each in launch.tensor_maps)
+    return {NOTE: ir.ArrayAttr.get(noted)} | ({TF32: ir.UnitAttr.get()} if is_tf32 else {})
+
+
+def create_tensor_maps(module: ir.Module) -> None:
+    """Lets noted launches, and their kernels, take tensor maps of the tensors that they took."""
+    for function in walk(module, "gpu.func"):
+        noted = [launch for launch in launches_of(module, name_of(function)) if NOTE in launch.attributes]
+        for launch in noted:
+            kinds = [
+                each.value if isinstance(each, ir.TypeAttr) else None for each in launch.attributes[NOTE]
+            ]
+            _take_maps(launch, kinds)
+        for number, kind in enumerate(kinds if noted else ()):
+            if kind is not None:
+                _retype(function, number, ir.Type.parse(POINTER))
+
+
+def _take_maps(launch: Op, kinds: list[Type | None]) -> None:
+    first = len(launch.operands) - len(operands(launch, ARGUMENTS))
+    is_tf32 = TF32 in launch.attributes
+    with launch.location, ir.InsertionPoint(launch):
+        for number, kind in enumerate(kinds, first):
+            if kind is not None:
+                launch.operands[number] = _address(launch.operands[number], kind, is_tf32=is_tf32)
+    del launch.attributes[NOTE]
+    if is_tf32:
+        del launch.attributes[TF32]
+
+
+def _address(tensor: Value, kind: Type, *, is_tf32: bool) -> Value:
+    element = ir.MemRefType(tensor.type).element_type
+    unranked = value("memref.cast", ir.UnrankedMemRefType.get(element, None), tensor)
+    found = BOX.search(str(kind))
+    assert found is not None  # the type's own syntax
+    box = [index(int(size)) for size in found[1].rstrip("x").split("x")]
+    made = value(TENSOR_MAP, kind, unranked, *box, **({TF32: ir.UnitAttr.get()} if is_tf32 else {}))
+    return value(CAST, ir.Type.parse(POINTER), made)
+
+
+def _retype(function: Op, number: int, kind: Type) -> None:
+    """Gives a parameter another type; the body keeps what it was, behind a cast."""
+    block = function.regions[0].blocks[0]
+    argument = block.arguments[number]
+    old, uses = argument.type, [(use.owner, use.operand_number) for use in argument.uses]
+    argument.set_type(kind)
+    with function.location, ir.InsertionPoint.at_block_begin(block):
+        same = value(CAST, old, argument)
+    for user, place in uses:
+        user.operands[place] = same
+    whole = function_type(function)
+    inputs = [kind if place == number else each for place, each in enumerate(whole.inputs)]
+    function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(inputs, whole.results))
+
+
+def _element(layout: TensorMapLayout) -> Type:
+    number = DTYPES["f32"] if layout.dtype == TFLOAT32 else layout.dtype
+    return ir.Type.parse(_word(DTYPES, number))
+
+
+def _tensor_type(layout: TensorMapLayout) -> ir.MemRefType:
+    element = _element(layout)
+    strides = [each // element_bytes(element) for each in reversed(layout.strides_bytes)] + [1]
+    order = ir.StridedLayoutAttr.get(0, strides)
+    return ir.MemRefType.get(list(reversed(layout.sizes)), element, layout=order)
+
+
+def _map_type(layout: TensorMapLayout) -> Type:
+    words = {
+        "box": "x".join(map(str, reversed(layout.box))),
+        "element": _element(layout),
+        "swizzle": _word(SWIZZLES, layout.swizzle),
+        "promotion": _word(PROMOTIONS, layout.l2_promotion),
+    }
+    return ir.Type.parse(KIND.format(**words))
+
+
+def _word(words: dict[str, int], number: int) -> str:
+    return next(word for word, each in words.items() if each == number)
