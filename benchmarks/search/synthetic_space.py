@@ -6,9 +6,10 @@ a switch; the slower of two resources decides; there are cliffs, where something
 smallest value of some knobs means "off" and acts as a larger one; some knobs do nothing, so that the best
 row has twins. From nearly flat to steep, most spaces with a floor that no row is faster than; what is
 measured is noisy. Some knobs go in even steps, and what does not divide is slower; some combinations of
-values are far faster or slower than each value alone; sharp bounds make plateaus. Which knobs take part,
-how much, and where the best is, is drawn anew for every space. Nothing is taken from a recording but how
-flat and how steep spaces are.
+values are far faster or slower than each value alone; sharp bounds make plateaus. Work is handed out in
+whole units: a product of knobs that is no multiple of a warp leaves lanes idle, a tile that does not divide
+a size computes what nobody needs. Which knobs take part, how much, and where the best is, is drawn anew for
+every space. Nothing is taken from a recording but how flat and how steep spaces are.
 """
 
 import contextlib
@@ -38,6 +39,9 @@ FAILING_SHARE = 0.03
 SHARPNESS = (5.0, 50.0)  # how soon the slower resource decides alone: a sharp one makes plateaus
 STEPPED_SHARE = 0.3  # of the numbers, those that go in even steps
 STEPPED_LEVELS = (4, 17)
+WARPS = (16, 32, 64)  # lanes that go together: half a warp of NVIDIA, a warp, one of AMD
+SIZES = (128, 4096)  # of a problem, of which a tile takes a part
+UNITS_SHARE = (0.3, 1.0)  # of the time, what grows with the units handed out
 JOINT_EFFECT = (0.3, 1.5)  # logarithm of what a combination of values does, in spreads of the other effects
 
 
@@ -107,6 +111,8 @@ def _times_s(matrix: Matrix, rng: np.random.Generator) -> Array:
         other = _resource(codes, ranked, switches, rng)
         logs = _larger(logs, other + np.median(logs) - np.median(other) - rng.uniform(0, 0.5), sharpness)
     logs += _misaligned(codes, aligned, switches, rng)
+    for _ in range(int(rng.integers(0, 4))):
+        logs += _rounded_up(_numbers(matrix, varying), rng)
     deviation = float(logs.std())
     for _ in range(int(rng.integers(0, 4))):
         effect = rng.choice([-1, 1]) * rng.uniform(*JOINT_EFFECT) * deviation
@@ -149,6 +155,36 @@ def _misaligned(codes: Array, aligned: dict[int, Array], switches: Places, rng: 
             cost *= codes[:, rng.choice(switches)] == 0
         logs += cost * (rng.random() < 0.7)
     return logs
+
+
+def _numbers(matrix: Matrix, varying: list[int]) -> Array:
+    """Returns the values of the knobs that are numbers above 0, a column each."""
+    taking = [
+        place
+        for place in varying
+        if all(isinstance(value, int) and value > 0 for value in matrix.values[place])
+    ]
+    columns = [np.array(matrix.values[place], np.float64)[matrix.rows[:, place]] for place in taking]
+    return np.array(columns).reshape(len(columns), len(matrix.rows)).T
+
+
+def _rounded_up(numbers: Array, rng: np.random.Generator) -> Array:
+    """Returns what whole units cost: of lanes, where a product fills warps; of tiles, which fill a size."""
+    if not numbers.shape[1]:
+        return np.zeros(len(numbers))
+    taking = rng.choice(numbers.shape[1], min(numbers.shape[1], int(rng.choice([1, 1, 2]))), replace=False)
+    product = numbers[:, taking].prod(axis=1)
+    if rng.random() < 0.5:
+        excess = _excess(product, float(rng.choice(WARPS)))
+    else:
+        size = 16 * np.rint(_log_uniform(SIZES, rng) / 16)
+        excess = _excess(size, np.minimum(product, size))
+    return np.asarray(rng.uniform(*UNITS_SHARE) * np.log(excess))
+
+
+def _excess(given: Array | float, unit: Array | float) -> Array:
+    """Returns how many times the given is handed out, in whole units."""
+    return np.asarray(np.ceil(given / unit) * unit / given)
 
 
 def _is_together(codes: Places, rng: np.random.Generator) -> npt.NDArray[np.bool_]:

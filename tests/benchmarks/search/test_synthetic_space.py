@@ -2,7 +2,16 @@ import numpy as np
 import pytest
 
 from benchmarks.search.replay_space import ReplaySpace
-from benchmarks.search.synthetic_space import NOISE, ROWS, SPREAD, STEPS_MIN, _misaligned, synthetic_space
+from benchmarks.search.synthetic_space import (
+    NOISE,
+    ROWS,
+    SPREAD,
+    STEPS_MIN,
+    _excess,
+    _misaligned,
+    _rounded_up,
+    synthetic_space,
+)
 
 
 @pytest.fixture(scope="module")
@@ -56,3 +65,12 @@ def test_equal_seeds_give_equal_spaces_and_others_do_not(spaces: list[ReplaySpac
     one, again, other = spaces[3], synthetic_space(3), spaces[5]
     assert one.feasible.spaces == again.feasible.spaces != other.feasible.spaces
     assert np.array_equal(one.times_s, again.times_s, equal_nan=True)
+
+
+def test_whole_units_cost_what_they_leave_unused() -> None:
+    assert _excess(np.array([16.0, 32.0, 48.0, 100.0]), 32.0).tolist() == [2, 1, 4 / 3, 1.28]
+    numbers = np.array([[16.0], [32.0], [48.0], [64.0]])
+    costs = np.array([_rounded_up(numbers, np.random.default_rng(seed)) for seed in range(20)])
+    assert (costs >= 0).all()
+    assert (costs.max(axis=1) > 0.02).sum() > 10
+    assert not _rounded_up(np.zeros((3, 0)), np.random.default_rng(0)).any()
