@@ -5,6 +5,7 @@ import numpy as np
 from tests.samplers.tasks import grid, task, tell
 from tuner.samplers.surrogate import FIT_GROWTH, Surrogate, _fit_rows
 from tuner.samplers.task import SearchTask
+from tuner.space.search_space import Knob, SearchSpace
 
 
 def valley(task: SearchTask, row: int) -> float:
@@ -26,6 +27,15 @@ def test_the_gain_is_largest_in_the_valley() -> None:
     square = told([0, 9, 18, 27, 36, 60, 14, 5, 50, 33])
     best = np.argsort(-gain(square))[:5]
     assert all(square.table.codes[row][0] in (4, 5, 6) for row in best)
+
+
+def test_what_a_power_of_two_divides_is_known_from_few_rows() -> None:
+    steps = task(SearchSpace("s", (Knob("a", tuple(16 * rank for rank in range(1, 33))),)))
+    tell(steps, *((row, 2.0 if row % 2 == 0 else 1.0 + row / 100) for row in (1, 4, 7, 10, 13, 16, 22, 25)))
+    scope = steps.scope(np.random.default_rng(0))
+    gains = Surrogate(steps).log_gain(scope)
+    unseen_even, unseen_odd = [3, 5, 9, 11], [2, 6, 8, 12]  # rows: values are one more
+    assert gains[unseen_even].mean() > gains[unseen_odd].mean() + 1
 
 
 def test_pending_rows_are_not_chosen_beside() -> None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from tuner.samplers.alignment import alignments
 from tuner.space.feasible_set import FeasibleSet
 
 Codes = npt.NDArray[np.signedinteger]  # (rows, columns); -1: the row's strategy has no such knob
@@ -21,6 +22,7 @@ class Column:
     levels: int  # codes are 0 .. levels - 1
     is_ordinal: bool  # neighbouring codes are similar values
     is_strategy: bool
+    alignments: tuple[int, ...] = ()  # by code, where they tell what the code does not
 
     @property
     def places(self) -> Floats:
@@ -61,12 +63,26 @@ class RowTable:
         """Leaves out what has one value only."""
         matrix = feasible.matrix()
         kept = [place for place, levels in enumerate(matrix.levels) if levels > 1]
-        columns = tuple(Column(matrix.levels[place], matrix.is_ordinal[place], place == 0) for place in kept)
+        columns = tuple(
+            Column(levels, matrix.is_ordinal[place], place == 0, alignments(matrix.values[place]))
+            for place, levels in enumerate(matrix.levels)
+            if levels > 1
+        )
         return cls(matrix.rows if len(kept) == len(matrix.levels) else matrix.rows[:, kept], columns)
 
     def part(self, rows: Rows) -> "RowTable":
         """Returns the table of some rows."""
         return RowTable(self.codes[rows], self.columns)
+
+    def with_alignments(self) -> "RowTable":
+        """Returns a further column for each that has alignments; a knob that is missing has none."""
+        told = [(place, column) for place, column in enumerate(self.columns) if column.alignments]
+        if not told:
+            return self
+        added = [np.append(column.alignments, -1)[self.codes[:, place]] for place, column in told]
+        codes = np.concatenate([self.codes.T, np.array(added, self.codes.dtype)]).T
+        further = (Column(max(column.alignments) + 1, True, False) for _, column in told)
+        return RowTable(codes, (*self.columns, *further))
 
     def differences(self, codes: Codes) -> Floats:
         """Returns how far each row is from one that may not be in the table: a sum over the columns."""

@@ -1,5 +1,7 @@
 """Expected improvement of every row by a Gaussian process, from whatever was told so far."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from tuner.samplers.considered_rows import Scope
@@ -7,7 +9,7 @@ from tuner.samplers.expected_improvement import log_expected_improvement
 from tuner.samplers.gaussian_process import GaussianProcess
 from tuner.samplers.gp_widths import Widths, fit
 from tuner.samplers.outcome_scaling import modelled, standardized
-from tuner.samplers.row_table import Floats
+from tuner.samplers.row_table import Floats, RowTable
 from tuner.samplers.task import SearchTask
 
 OBSERVED_LIMIT = 300  # rows that a process is given: its costs grow with their cube
@@ -32,17 +34,18 @@ class Surrogate:
         rows = modelled(pool, len(pool.order), OBSERVED_LIMIT)
         values = standardized(pool, rows)
         widths = self._widths()
-        mean, deviation = self._of(scope, widths).posterior(
-            rows, self._task.table.part(np.array(rows)), values
-        )
+        mean, deviation = self._of(scope, widths).posterior(rows, self._seen(rows), values)
         return log_expected_improvement(mean, deviation, float(values.min()))
+
+    def _seen(self, rows: list[int]) -> RowTable:
+        return self._task.table.part(np.array(rows)).with_alignments()
 
     def _of(self, scope: Scope, widths: Widths) -> GaussianProcess:
         """Returns the process over a scope, kept while the scope is every row and the widths stay."""
         if not scope.is_whole:
-            return GaussianProcess(scope, widths)
+            return GaussianProcess(_aligned(scope), widths)
         if self._process is None or self._process[0] is not widths:
-            self._process = (widths, GaussianProcess(scope, widths))
+            self._process = (widths, GaussianProcess(_aligned(scope), widths))
         return self._process[1]
 
     def _widths(self) -> Widths:
@@ -51,8 +54,12 @@ class Surrogate:
         values = standardized(pool, rows)
         key = (tuple(rows), values.tobytes())
         if self._fitted is None or self._fitted[0] != key:
-            self._fitted = (key, fit(self._task.table.part(np.array(rows)).squares(), values))
+            self._fitted = (key, fit(self._seen(rows).squares(), values))
         return self._fitted[1]
+
+
+def _aligned(scope: Scope) -> Scope:
+    return replace(scope, table=scope.table.with_alignments())
 
 
 def _fit_rows(count: int) -> int:
