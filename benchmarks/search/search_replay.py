@@ -3,7 +3,8 @@
     python -m benchmarks.search.search_replay FILE... --sampler tpe random --evaluations 200 --seeds 20 --json
 
 FILE is a recording: T4 or a Kernel Tuner cache, compressed or not. ``--synthetic N`` adds N made-up spaces.
-``--kernel-tuner`` runs its searches on the same spaces, where the package is installed. P is the score of
+``--kernel-tuner`` runs its searches on the same spaces, where the package is installed; ``--scikit-learn``
+searches by trees as other tuners have them (``tree_rivals``). P is the score of
 Willemsen et al., 2024 (doi 10.1016/j.future.2024.05.021): 0 is random search, 1 is the optimum at once.
 """
 
@@ -23,6 +24,9 @@ from benchmarks.search.kernel_tuner import PREFIX, SEARCHES, is_installed, repla
 from benchmarks.search.replay_run import ReplayedSearch, replay
 from benchmarks.search.replay_space import ReplaySpace
 from benchmarks.search.synthetic_space import synthetic_space
+from benchmarks.search.tree_rivals import PREFIX as TREES_PREFIX
+from benchmarks.search.tree_rivals import RIVALS, replay_tree_rival
+from benchmarks.search.tree_rivals import is_installed as are_trees_installed
 from tuner.core.errors import UsageError
 from tuner.samplers import SAMPLERS, require_sampler
 
@@ -61,6 +65,9 @@ def _replayed(space: ReplaySpace, words: argparse.Namespace) -> Iterator[dict[st
     for name in words.sampler:
         search = partial(replay, space, name, evaluations=words.evaluations)
         yield _row(space, name, words, search)
+    for name in words.scikit_learn:
+        search = partial(replay_tree_rival, space, name, evaluations=words.evaluations)
+        yield _row(space, TREES_PREFIX + name, words, search)
     if not words.kernel_tuner:
         return
     with tempfile.TemporaryDirectory() as folder:
@@ -119,6 +126,7 @@ def _arguments() -> argparse.Namespace:
         "--sampler", nargs="*", default=ours, metavar="NAME", help=f"default: {' '.join(ours)}"
     )
     parser.add_argument("--kernel-tuner", nargs="*", metavar="NAME", help="its searches; without names: all")
+    parser.add_argument("--scikit-learn", nargs="*", metavar="NAME", help="its trees; without names: all")
     parser.add_argument("--synthetic", type=int, default=0, metavar="N", help="made-up spaces to add")
     parser.add_argument("--evaluations", type=int, default=200)
     parser.add_argument("--seeds", type=int, default=20, help="searches of each, seeds 0, 1, ...")
@@ -130,6 +138,7 @@ def _arguments() -> argparse.Namespace:
         if getattr(words, name) < 1:
             parser.error(f"--{name}: found {getattr(words, name)}, allowed 1 or more")
     words.kernel_tuner = _searches(parser, words.kernel_tuner)
+    words.scikit_learn = _tree_rivals(parser, words.scikit_learn)
     return words
 
 
@@ -141,6 +150,16 @@ def _searches(parser: argparse.ArgumentParser, names: list[str] | None) -> tuple
     if names is not None and not is_installed():
         parser.error("--kernel-tuner: found no package kernel_tuner, allowed with it installed")
     return tuple(names or SEARCHES) if is_installed() else ()
+
+
+def _tree_rivals(parser: argparse.ArgumentParser, names: list[str] | None) -> tuple[str, ...]:
+    """Returns the rivals by trees to run: none unless they are asked for."""
+    for name in names or ():
+        if name not in RIVALS:
+            parser.error(f"--scikit-learn: found {name!r}, allowed {', '.join(RIVALS)}")
+    if names is not None and not are_trees_installed():
+        parser.error("--scikit-learn: found no package sklearn, allowed with it installed")
+    return () if names is None else tuple(names or RIVALS)
 
 
 if __name__ == "__main__":
