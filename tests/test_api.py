@@ -222,3 +222,32 @@ def test_load_best_finds_what_was_tuned_for_another_name_of_the_chip(
         assert tuner.load_best(values.PROBLEM, db=database, target=word)("a")[1] == program
     with pytest.raises(UsageError, match="nothing measured"):
         tuner.load_best(values.PROBLEM, db=database, target="cuda:sm_90")
+
+
+def test_the_best_script_is_exported_and_written(database: str, tmp_path: Path) -> None:
+    run = tuner.tune(PROBLEM, trials=20, sampler="exhaustive", db=database)
+    assert run.best is not None
+    script = tuner.export(PROBLEM, db=database)
+    assert run.best.script_text in script.decode()
+    assert tuner.export(run.best, tmp_path / "own.mlir", db=database) == (tmp_path / "own.mlir").read_bytes()
+    assert (tmp_path / "own.source.mlir").read_bytes() == tuner.export(
+        run.best.id, form="source", db=database
+    )
+
+
+def test_forms_and_trials_that_are_none_are_refused(database: str) -> None:
+    run = tuner.tune(PROBLEM, trials=5, db=database)
+    assert run.best is not None
+    with pytest.raises(UsageError, match=r"form: found .json., allowed script, source, payload, ptx, cubin"):
+        tuner.export(PROBLEM, form="json", db=database)
+    with pytest.raises(UsageError, match="has no GPU program"):
+        tuner.export(run.best, form="ptx", db=database)
+
+
+def test_a_page_is_returned_and_written(database: str, tmp_path: Path) -> None:
+    tuner.tune(PROBLEM, trials=5, db=database)
+    page = tuner.report(tmp_path / "report.html", db=database, run=1)
+    assert page.startswith("<!doctype html>")
+    assert (tmp_path / "report.html").read_text() == page
+    with pytest.raises(UsageError, match="limit: found 0, allowed 1 or more"):
+        tuner.report(db=database, limit=0)

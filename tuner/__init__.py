@@ -9,15 +9,18 @@ __all__ = [
     "UsageError",
     "__version__",
     "compile_program",
+    "export",
     "history",
     "load_best",
+    "report",
     "resume",
     "runs",
     "tune",
 ]
 
 if TYPE_CHECKING:
-    from tuner.api import history, load_best, resume, runs, tune
+    from tuner.api import export, history, load_best, resume, runs, tune
+    from tuner.cli.report_pages import report
     from tuner.core.errors import UsageError
     from tuner.core.problem import Matmul
     from tuner.programs.compile import compile_program
@@ -33,10 +36,14 @@ def __getattr__(name: str) -> Any:
         from tuner.core.errors import UsageError
 
         return UsageError
-    if name in ("tune", "resume", "history", "runs", "load_best"):
+    if name in ("tune", "resume", "history", "runs", "export", "load_best"):
         from tuner import api
 
         return getattr(api, name)
+    if name == "report":
+        from tuner.cli.report_pages import report
+
+        return report
     if name == "compile_program":
         from tuner.programs.compile import compile_program
 

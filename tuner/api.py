@@ -1,4 +1,4 @@
-"""The Python API: ``tuner.tune``, ``resume``, ``history``, ``runs``, ``load_best``."""
+"""The Python API: ``tuner.tune``, ``resume``, ``history``, ``runs``, ``export``, ``load_best``."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +13,7 @@ from tuner.tuning.trials import Trials
 from tuner.tuning.which_database import database_words, which_database
 
 if TYPE_CHECKING:
+    from tuner.core.runs import StoredTrial
     from tuner.tuning.events import Observer
     from tuner.tuning.tuned_run import TunedRun
 
@@ -69,7 +70,11 @@ def tune(
 
 
 def resume(
-    run: int, db: str | Path | None = None, observe: "Observer | None" = None, *, retime: bool = False
+    run: int,
+    db: str | Path | None = None,
+    observe: "Observer | None" = None,
+    *,
+    retime: bool = False,
 ) -> "TunedRun":
     """Goes on with an unfinished run by its stored settings. Returns and raises as ``tune`` does.
 
@@ -83,7 +88,9 @@ def resume(
 
 
 def _session(
-    work: Callable[..., "TunedRun"], db: str | Path | None, observe: "Observer | None"
+    work: Callable[..., "TunedRun"],
+    db: str | Path | None,
+    observe: "Observer | None",
 ) -> "TunedRun":
     """Does the work of one session of a run on the database meant. Raises KeyboardInterrupt."""
     from tuner.db.store import Store
@@ -122,6 +129,44 @@ def runs(db: str | Path | None = None, **conditions: Any) -> "tuple[TunedRun, ..
     query = asked_runs(**conditions)
     with Store.open(which_database(db)) as store:
         return past_runs(store, query)
+
+
+def export(
+    what: "Problem | StoredTrial | int",
+    file: Path | str | None = None,
+    form: str = "script",
+    *,
+    db: str | Path | None = None,
+    threads: int | None = None,
+    target: str = "auto",
+) -> bytes:
+    """Returns the best known schedule of a problem on this machine, or a trial's, as ``form``.
+
+    ``form``: "script" with its header, "source" and "payload" (the payload before and after it), "ptx",
+    "cubin", "t4". With ``file`` it is written there too, and a script's payload beside it, as on the command
+    line. Raises UsageError where there is none.
+    """
+    from tuner.atomic_write import write_atomically
+    from tuner.core.runs import StoredTrial
+    from tuner.db.store import Store
+    from tuner.tuning.best_known import best_here
+    from tuner.tuning.exported import FORMS, exported, source_file, source_of
+    from tuner.tuning.parts.real import real_composition
+
+    if form not in FORMS:
+        raise UsageError(f"form: found {form!r}, allowed {', '.join(FORMS)}")
+    composition, output = real_composition(), None if file is None else Path(file)
+    with Store.open(which_database(db)) as store:
+        if isinstance(what, Problem):
+            trial = best_here(store, composition, what, target, threads).best
+        else:
+            trial = store.trial(what.id if isinstance(what, StoredTrial) else what)
+        content = exported(composition, store, trial, form, output)
+        if output is not None and form == "script":
+            write_atomically(source_file(output), source_of(composition, trial).encode())
+    if output is not None:
+        write_atomically(output, content)
+    return content
 
 
 def load_best(

@@ -16,3 +16,8 @@ def parse_moment(text: str, name: str = "since") -> datetime.datetime:
 def with_zone(moment: datetime.datetime) -> datetime.datetime:
     """Returns the moment, in UTC where it names no zone."""
     return moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)
+
+
+def utc_text(moment: datetime.datetime) -> str:
+    """Returns a moment as ISO 8601 in UTC, whole seconds."""
+    return moment.astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -63,8 +63,8 @@ def export_(
 
     Example: tuner bundle export matmul 4096x4096x4096 --limit 50 -o pending.bundle
     """
+    from tuner.atomic_write import write_atomically
     from tuner.bundle.pack_and_import import choose_pending, packed
-    from tuner.cli.atomic_write import write_atomically
 
     query = _query(operation, shape, since, conditions)
     for name, number, least in (("limit", limit, 1), ("seed", seed, 0)):

@@ -19,10 +19,8 @@ from tuner.cli.options import (
 from tuner.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from tuner.core.kernel_program import KernelProgram
     from tuner.core.runs import StoredTrial
     from tuner.db.store import Store
-    from tuner.scripts.header import ScriptProvenance
     from tuner.tuning.composition import Composition
 
 FORMATS = ("script", "source", "payload", "ptx", "cubin", "json", "t4")
@@ -128,6 +126,8 @@ def _write(
     output: Path | None,
     as_json: bool,
 ) -> None:
+    from tuner.tuning.exported import source_file, source_of
+
     content = _content(composition, store, trial, form, output)
     if output is None:
         _print(content, trial.id, form, as_json)
@@ -135,8 +135,8 @@ def _write(
         return
     files = [output]
     if form == "script" and (output.is_file() or not output.exists()):
-        files.insert(0, _source_file(output))
-        _put(files[0], _source(composition, trial).encode())
+        files.insert(0, source_file(output))
+        _put(files[0], source_of(composition, trial).encode())
     _put(output, content)
     _tell_of_machine_code(trial, form)
     if as_json:
@@ -146,110 +146,22 @@ def _write(
 def _content(
     composition: "Composition", store: "Store", trial: "StoredTrial", form: str, output: Path | None
 ) -> bytes:
-    from tuner.cli.output.json_documents import trial_document
-    from tuner.core.runs import record_of
+    from tuner.tuning.exported import exported, require_bound
 
-    if trial.record is None or not trial.script_text:
-        raise UsageError(f"trial {trial.id}: has no script: it was never bound")
-    if record_of(trial).target.is_replay and form not in DATA_FORMATS:
-        raise UsageError(f"trial {trial.id}: is a replay and has no script, allowed --format json")
-    match form:
-        case "json":
-            import json
+    if form == "json":
+        import json
 
-            return (json.dumps(trial_document(trial), indent=2, allow_nan=False) + "\n").encode()
-        case "t4":
-            return _t4(store, trial, output)
-        case "ptx":
-            return _program(store, trial.id).ptx.encode()
-        case "cubin":
-            return _cubin(store, trial)
-        case "source":
-            return _source(composition, trial).encode()
-        case "payload":
-            return composition.apply(trial.script_text, _source(composition, trial)).encode()
-        case _:
-            return _script(_provenance(store, trial), trial.script_text, output).encode()
+        from tuner.cli.output.json_documents import trial_document
 
-
-def _source(composition: "Composition", trial: "StoredTrial") -> str:
-    from tuner.core.runs import record_of
-
-    record = record_of(trial)
-    return composition.kind(record.target).source(record.problem, trial.script_text)
-
-
-def _source_file(script_file: Path) -> Path:
-    return script_file.with_name(f"{script_file.stem}.source{script_file.suffix}")
-
-
-def _script(provenance: "ScriptProvenance", script: str, output: Path | None) -> str:
-    from tuner.scripts.header import script_with_header
-    from tuner.scripts.portability import own_ops
-
-    file = Path("best.mlir") if output is None else output
-    ops = own_ops(script)
-    return script_with_header(script, provenance, ops, file.name, _source_file(file).name)
-
-
-def _provenance(store: "Store", trial: "StoredTrial") -> "ScriptProvenance":
-    """Gathers where a trial comes from. Raises UsageError for one that is not known to be right."""
-    from tuner.analysis.answer import timed
-    from tuner.cli.output.json_documents import utc_text
-    from tuner.core.runs import record_of
-    from tuner.scripts.header import ScriptProvenance
-
-    record, run = record_of(trial), store.run(trial.run)
-    if record.status == "failed":
-        raise UsageError(
-            f"trial {trial.id}: failed, has no time; allowed a measured or verified one, or --format source"
-        )
-    time = None if trial.best_s is None else timed(trial)
-    baseline = run.baseline
-    return ScriptProvenance(
-        tuner=run.tuner_version,
-        problem=record.problem,
-        target=record.target,
-        threads=trial.threads,
-        machine=trial.machine.name,
-        strategy=record.candidate.strategy,
-        knobs=record.candidate.choices,
-        median_s=None if time is None else time.median_s,
-        interval_s=None if time is None else time.interval_s,
-        baseline=None if baseline is None else (baseline.name, baseline.measurement.median_s),
-        trial=trial.id,
-        run=trial.run,
-        mlir=run.compiler.mlir,
-        date=utc_text(trial.created),
-        unreliable=trial.unreliable,
-    )
-
-
-def _program(store: "Store", trial: int) -> "KernelProgram":
-    program = store.program(trial)
-    if program is None:
-        raise UsageError(f"trial {trial}: has no GPU program, allowed a compiled trial of cuda or simulator")
-    return program
-
-
-def _cubin(store: "Store", trial: "StoredTrial") -> bytes:
-    cubin = _program(store, trial.id).cubin
-    if not cubin:
-        raise UsageError(f"trial {trial.id}: was compiled without ptxas, allowed --format ptx")
-    return cubin
+        require_bound(trial)
+        return (json.dumps(trial_document(trial), indent=2, allow_nan=False) + "\n").encode()
+    return exported(composition, store, trial, form, output)
 
 
 def _tell_of_machine_code(trial: "StoredTrial", form: str) -> None:
     """Says where only the PTX that machine code was made of is verified."""
     if form == "cubin" and trial.record is not None and trial.record.status == "verified":
         print(f"tuner: trial {trial.id}: its PTX is verified; this machine code never ran", file=sys.stderr)
-
-
-def _t4(store: "Store", trial: "StoredTrial", output: Path | None) -> bytes:
-    from tuner.recorded.t4_writing import Recording, t4_bytes
-
-    recording = Recording((store.run(trial.run),), (trial,))
-    return t4_bytes(recording, is_compressed=output is not None and output.suffix == ".gz")
 
 
 def _print(content: bytes, trial: int, form: str, as_json: bool) -> None:
@@ -266,7 +178,7 @@ def _print(content: bytes, trial: int, form: str, as_json: bool) -> None:
 
 
 def _put(output: Path, content: bytes) -> None:
-    from tuner.cli.atomic_write import write_atomically
+    from tuner.atomic_write import write_atomically
 
     write_atomically(output, content)
     print(f"wrote {output}", file=sys.stderr)

@@ -150,6 +150,6 @@ def _earlier(file: Path) -> "GateFile":
 
 
 def _put(file: Path, content: bytes) -> None:
-    from tuner.cli.atomic_write import write_atomically
+    from tuner.atomic_write import write_atomically
 
     write_atomically(file, content)

@@ -47,7 +47,7 @@ def lower(
 
     Example: tuner lower payload.mlir --to device-memory
     """
-    from tuner.cli.atomic_write import write_atomically
+    from tuner.atomic_write import write_atomically
     from tuner.mlir.programs.device_options import DeviceOptions
     from tuner.programs.lower import LowerRequest
     from tuner.programs.positions import named_in_errors

@@ -24,7 +24,7 @@ def new_strategy(name: str, folder: Path, as_json: bool) -> None:
 
     Example: tuner new-strategy my_tiles
     """
-    from tuner.cli.atomic_write import write_atomically
+    from tuner.atomic_write import write_atomically
     from tuner.scripts.new_strategy import starter_files
     from tuner.space_file.reading import default_space_file, load_space_file
 

@@ -149,7 +149,7 @@ def _require_recording(store: "Store", run: int) -> None:
 
 
 def _write(composition: "Composition", store: "Store", tuned: "TunedRun", output: Path) -> None:
-    from tuner.cli.atomic_write import write_atomically
+    from tuner.atomic_write import write_atomically
     from tuner.core.runs import TrialQuery
     from tuner.recorded.t4_writing import Recording, t4_bytes
 

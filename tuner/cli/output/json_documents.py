@@ -2,7 +2,6 @@
 
 import csv
 import dataclasses
-import datetime
 import io
 import json
 from typing import TYPE_CHECKING, Any
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tuner.analysis.answer import Answer, Tied, timed
 from tuner.core.errors import Failure
 from tuner.core.gpu_conditions import Conditions
+from tuner.core.moments import utc_text
 from tuner.core.problem import Problem
 from tuner.core.record import Measurement
 from tuner.core.runs import Counts, DatabaseInfo, FirstPoint, Run, StoredTrial, record_of
@@ -253,11 +253,6 @@ def history_csv(trials: tuple[StoredTrial, ...]) -> str:
 def gflop_per_s(problem: Problem, median_s: float | None) -> float | None:
     """Returns the speed in 1e9 flop per second; None for what was not timed."""
     return None if median_s is None else problem.flop / median_s / 1e9
-
-
-def utc_text(moment: datetime.datetime) -> str:
-    """Returns a moment as ISO 8601 in UTC, whole seconds."""
-    return moment.astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _best_document(answer: Answer, run: Run) -> Document:

@@ -14,10 +14,11 @@ from tuner.cli.output.formatting import (
     table_text,
 )
 from tuner.cli.output.gpu_conditions import gpu_lines
-from tuner.cli.output.json_documents import gflop_per_s, utc_text
+from tuner.cli.output.json_documents import gflop_per_s
 from tuner.cli.output.result import counts_words, idle_words, result_lines
 from tuner.core.errors import Failure
 from tuner.core.kernel_program import Resources
+from tuner.core.moments import utc_text
 from tuner.core.record import Measurement
 from tuner.core.runs import Elsewhere, StoredTrial, record_of
 from tuner.core.timing_round import RoundQuality, StoredRound

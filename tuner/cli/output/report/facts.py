@@ -1,11 +1,11 @@
 """The circumstances of a run: machine, noise, search, compiler."""
 
 from tuner.cli.output.formatting import first_words, interval_text, seconds_text
-from tuner.cli.output.json_documents import utc_text
 from tuner.cli.output.report.badge import badge_of
 from tuner.cli.output.report.content import ReportedRun
 from tuner.cli.output.report.element import Markup, element
 from tuner.cli.output.result import counts_words, idle_words
+from tuner.core.moments import utc_text
 from tuner.core.runs import Run
 
 

@@ -5,11 +5,11 @@ import hashlib
 from importlib.resources import files
 
 from tuner.cli.output.formatting import count_text
-from tuner.cli.output.json_documents import utc_text
 from tuner.cli.output.report.card import card, verified_card
 from tuner.cli.output.report.content import Report, shown_trials
 from tuner.cli.output.report.element import Markup, element
 from tuner.cli.output.report.section import index_line, section
+from tuner.core.moments import utc_text
 
 NOTHING = "Nothing was tuned yet: tuner tune matmul 512x512x512 --budget 60s"
 NOTHING_TIMED = "Nothing was timed."

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tuner.cli.atomic_write import write_atomically
+from tuner.atomic_write import write_atomically
 from tuner.core.errors import UsageError
 
 

@@ -1,0 +1,82 @@
+"""Pages of a database, for the command line and for ``tuner.report``: gathered, and written."""
+
+import datetime
+from pathlib import Path
+
+from tuner.analysis.answer import Answer
+from tuner.atomic_write import write_atomically
+from tuner.cli.output.report.content import BestKnown, Report, ReportedRun
+from tuner.cli.output.report.page import page_html
+from tuner.core.errors import UsageError
+from tuner.core.runs import StoredTrial, TrialQuery, record_of
+from tuner.db.store import Store
+from tuner.tuning.best_known import best_answer
+from tuner.tuning.tuned_run import tuned_run
+from tuner.tuning.which_database import which_database
+from tuner.version import __version__
+
+RUNS_SHOWN = 20
+
+
+def gathered(store: Store, run: int | None = None, limit: int = RUNS_SHOWN) -> Report:
+    """Returns the latest runs and the best of every problem, or a run and its problem. Raises UsageError."""
+    if limit < 1:
+        raise UsageError(f"limit: found {limit}, allowed 1 or more")
+    runs, left_out = _runs(store, run, limit)
+    best = _best(store, runs[0] if run is not None else None)
+    return Report(best, runs, left_out, __version__, datetime.datetime.now(datetime.UTC))
+
+
+def report(
+    file: Path | str | None = None,
+    *,
+    db: str | Path | None = None,
+    run: int | None = None,
+    limit: int = RUNS_SHOWN,
+) -> str:
+    """Returns one HTML page that stands alone, of the latest runs or of one; ``file`` gets it too.
+
+    Raises UsageError.
+    """
+    with Store.open(which_database(db)) as store:
+        page = page_html(gathered(store, run, limit))
+    if file is not None:
+        write_atomically(Path(file), page.encode())
+    return page
+
+
+def _runs(store: Store, run_id: int | None, limit: int) -> tuple[tuple[ReportedRun, ...], int]:
+    """Returns the runs to show, the latest first, and how many there are beside them."""
+    chosen = store.runs(limit) if run_id is None else (store.run(run_id),)
+    reported = tuple(
+        ReportedRun(run, store.counts(run.id), store.trials(TrialQuery(run=run.id, sort="number")))
+        for run in chosen
+    )
+    return reported, 0 if run_id is not None else store.info().runs - len(reported)
+
+
+def _best(store: Store, only: ReportedRun | None) -> tuple[BestKnown, ...]:
+    """Returns the best of every problem, target and machine, replays too; of one run's where given."""
+    found = []
+    for trial in store.trials(TrialQuery(best=True, status="measured", sort="created")):
+        record = record_of(trial)
+        place = (record.problem, record.target, trial.threads, trial.machine.name)
+        if only is None or place == _place(only):
+            answer = _answer(store, trial)
+            found.append(BestKnown(answer, store.run(answer.best.run)))
+    return tuple(found)
+
+
+def _answer(store: Store, fastest: StoredTrial) -> Answer:
+    """Returns the answer where a trial is the fastest; of a replay that of its run."""
+    record = record_of(fastest)
+    if not record.target.is_replay:
+        return best_answer(store, record.problem, fastest.machine.name, record.target.text, fastest.threads)
+    answer = tuned_run(store, fastest.run).answer
+    assert answer is not None  # the trial was timed
+    return answer
+
+
+def _place(reported: ReportedRun) -> tuple[object, ...]:
+    settings = reported.run.settings
+    return (settings.problem, settings.target, settings.threads, reported.run.machine.name)

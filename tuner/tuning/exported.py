@@ -1,0 +1,113 @@
+"""A trial as what people keep of it: its script, the payload before and after it, its GPU code."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tuner.analysis.answer import timed
+from tuner.core.errors import UsageError
+from tuner.core.kernel_program import KernelProgram
+from tuner.core.moments import utc_text
+from tuner.core.runs import StoredTrial, record_of
+from tuner.scripts.header import ScriptProvenance, script_with_header
+from tuner.scripts.portability import own_ops
+from tuner.tuning.composition import Composition
+
+if TYPE_CHECKING:
+    from tuner.db.store import Store
+
+FORMS = ("script", "source", "payload", "ptx", "cubin", "t4")
+DATA_FORMS = ("t4",)  # that tell of a trial; the others are made of its script
+
+
+def exported(
+    composition: Composition, store: "Store", trial: StoredTrial, form: str, output: Path | None
+) -> bytes:
+    """Returns a trial in one of FORMS, for a file of that name or to be printed. Raises UsageError."""
+    require_bound(trial)
+    if record_of(trial).target.is_replay and form not in DATA_FORMS:
+        raise UsageError(f"trial {trial.id}: is a replay and has no script, allowed --format json")
+    match form:
+        case "t4":
+            return _t4(store, trial, output)
+        case "ptx":
+            return _program(store, trial.id).ptx.encode()
+        case "cubin":
+            return _cubin(store, trial)
+        case "source":
+            return source_of(composition, trial).encode()
+        case "payload":
+            return composition.apply(trial.script_text, source_of(composition, trial)).encode()
+        case _:
+            return _script(_provenance(store, trial), trial.script_text, output).encode()
+
+
+def require_bound(trial: StoredTrial) -> None:
+    """Raises UsageError for a trial that has no script."""
+    if trial.record is None or not trial.script_text:
+        raise UsageError(f"trial {trial.id}: has no script: it was never bound")
+
+
+def source_of(composition: Composition, trial: StoredTrial) -> str:
+    """Returns the payload that a trial's script takes."""
+    record = record_of(trial)
+    return composition.kind(record.target).source(record.problem, trial.script_text)
+
+
+def source_file(script_file: Path) -> Path:
+    """Returns the file beside a script that its payload is written to."""
+    return script_file.with_name(f"{script_file.stem}.source{script_file.suffix}")
+
+
+def _script(provenance: ScriptProvenance, script: str, output: Path | None) -> str:
+    file = Path("best.mlir") if output is None else output
+    ops = own_ops(script)
+    return script_with_header(script, provenance, ops, file.name, source_file(file).name)
+
+
+def _provenance(store: "Store", trial: StoredTrial) -> ScriptProvenance:
+    """Gathers where a trial comes from. Raises UsageError for one that is not known to be right."""
+    record, run = record_of(trial), store.run(trial.run)
+    if record.status == "failed":
+        raise UsageError(
+            f"trial {trial.id}: failed, has no time; allowed a measured or verified one, or --format source"
+        )
+    time = None if trial.best_s is None else timed(trial)
+    baseline = run.baseline
+    return ScriptProvenance(
+        tuner=run.tuner_version,
+        problem=record.problem,
+        target=record.target,
+        threads=trial.threads,
+        machine=trial.machine.name,
+        strategy=record.candidate.strategy,
+        knobs=record.candidate.choices,
+        median_s=None if time is None else time.median_s,
+        interval_s=None if time is None else time.interval_s,
+        baseline=None if baseline is None else (baseline.name, baseline.measurement.median_s),
+        trial=trial.id,
+        run=trial.run,
+        mlir=run.compiler.mlir,
+        date=utc_text(trial.created),
+        unreliable=trial.unreliable,
+    )
+
+
+def _program(store: "Store", trial: int) -> KernelProgram:
+    program = store.program(trial)
+    if program is None:
+        raise UsageError(f"trial {trial}: has no GPU program, allowed a compiled trial of cuda or simulator")
+    return program
+
+
+def _cubin(store: "Store", trial: StoredTrial) -> bytes:
+    cubin = _program(store, trial.id).cubin
+    if not cubin:
+        raise UsageError(f"trial {trial.id}: was compiled without ptxas, allowed --format ptx")
+    return cubin
+
+
+def _t4(store: "Store", trial: StoredTrial, output: Path | None) -> bytes:
+    from tuner.recorded.t4_writing import Recording, t4_bytes
+
+    recording = Recording((store.run(trial.run),), (trial,))
+    return t4_bytes(recording, is_compressed=output is not None and output.suffix == ".gz")
