@@ -57,7 +57,8 @@ INSIDE: Mapping[str, Table] = {
         "rewrite": ("bindings",),
         "ops": ("bindings", "rewrite"),
         "interpreter": ("bindings", "rewrite", "ops"),
-        "pipeline": ("bindings", "interpreter"),
+        "pass_timing": ("bindings",),
+        "pipeline": ("bindings", "interpreter", "pass_timing"),
         "effects": ("bindings", "rewrite"),
         "schedule": ("bindings", "interpreter"),
         "lanes": ("bindings", "rewrite", "interpreter"),
@@ -162,7 +163,7 @@ INSIDE: Mapping[str, Table] = {
         "ptx_arguments": (),
         "output": (),
         "main": ("output",),
-        "report_pages": ("output",),
+        "report_pages": ("options", "output"),
         "run_session": ("output", "signals"),
         "commands": (
             *("local_server", "main", "options", "output", "ptx_arguments"),

@@ -23,6 +23,8 @@ UNIT_S = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout.")
 
+RUNS_SHOWN = 20  # of a report, unless it is asked for more
+
 
 def debug_option(function: Callable[P, R]) -> Callable[P, R]:
     """Adds --debug, which the group reads by itself."""

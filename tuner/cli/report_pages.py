@@ -1,13 +1,17 @@
 """Pages of a database, for the command line and for ``tuner.report``: gathered, and written."""
 
 import datetime
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from tuner.analysis.answer import Answer
 from tuner.atomic_write import write_atomically
+from tuner.cli.options import RUNS_SHOWN
 from tuner.cli.output.report.content import BestKnown, Report, ReportedRun
 from tuner.cli.output.report.page import page_html
 from tuner.core.errors import UsageError
+from tuner.core.pass_seconds import PassSeconds
 from tuner.core.runs import StoredTrial, TrialQuery, record_of
 from tuner.db.store import Store
 from tuner.tuning.best_known import best_answer
@@ -15,15 +19,23 @@ from tuner.tuning.tuned_run import tuned_run
 from tuner.tuning.which_database import which_database
 from tuner.version import __version__
 
-RUNS_SHOWN = 20
+Passes = Callable[[StoredTrial], tuple[PassSeconds, ...]]  # of compiling a trial again
 
 
-def gathered(store: Store, run: int | None = None, limit: int = RUNS_SHOWN) -> Report:
+def no_passes(_trial: StoredTrial) -> tuple[PassSeconds, ...]:
+    """Returns nothing: nobody asked."""
+    return ()
+
+
+def gathered(
+    store: Store, run: int | None = None, limit: int = RUNS_SHOWN, passes: Passes = no_passes
+) -> Report:
     """Returns the latest runs and the best of every problem, or a run and its problem. Raises UsageError."""
     if limit < 1:
         raise UsageError(f"limit: found {limit}, allowed 1 or more")
     runs, left_out = _runs(store, run, limit)
-    best = _best(store, runs[0] if run is not None else None)
+    found = _best(store, runs[0] if run is not None else None)
+    best = tuple(replace(each, passes=passes(each.answer.best)) for each in found)
     return Report(best, runs, left_out, __version__, datetime.datetime.now(datetime.UTC))
 
 

@@ -1,13 +1,14 @@
 """Runs pass pipelines; what MLIR says becomes a CandidateError."""
 
 from tuner.core.errors import CandidateError, Stage
-from tuner.mlir.bindings import ir, passmanager
+from tuner.mlir.bindings import ir
 from tuner.mlir.interpreter import first_diagnostic
+from tuner.mlir.pass_timing import run_pipeline
 
 
 def run_passes(module: ir.Module, pipeline: str) -> None:
     """Runs a textual pipeline in place. Raises CandidateError(COMPILE) with MLIR's first error."""
     try:
-        passmanager.PassManager.parse(pipeline).run(module.operation)
+        run_pipeline(module, pipeline)
     except (ir.MLIRError, ValueError, RuntimeError) as error:
         raise CandidateError(Stage.COMPILE, first_diagnostic(error)) from error

@@ -39,9 +39,9 @@ def no_machine_code(_chip: str) -> "Assemble | None":
     return None
 
 
-def no_code(_problem: Problem, _script: Script) -> str:
-    """Raises CandidateError: what is compiled is stored with the trial."""
-    raise CandidateError(Stage.COMPILE, "no compiled program is stored with the trial")
+def no_code(target: TargetName, _problem: Problem, _script: Script) -> str:
+    """Raises CandidateError: nothing is compiled."""
+    raise CandidateError(Stage.COMPILE, f"target {target.text}: compiles nothing")
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,8 @@ class TargetKind:
     source: Callable[[Problem, str], str]  # (problem, script) -> payload of the script
     # (problem, trial, its compiled program if one is stored) -> kernel to call
     load: Callable[[Problem, StoredTrial, KernelProgram | None], Callable[..., object]]
-    code: Callable[[Problem, Script], str] = no_code  # that a script becomes; raises CandidateError
+    # (target, problem, script) -> PTX, or LLVM dialect of a CPU; raises CandidateError
+    code: Callable[[TargetName, Problem, Script], str] = no_code
     default_chip: str = ""  # of a kind whose targets are chips
     require_types: Callable[[Problem], None] = any_types  # raises UsageError for element types it lacks
     programs: ProgramSupport | None = None  # None: single operations only

@@ -26,6 +26,9 @@ def trial_stages(composition: Composition, store: "Store", trial: StoredTrial) -
         if program is not None:
             yield "code", program.ptx
         elif record.status != "failed":  # a failed one may hang the compiler
-            yield "code", kind.code(record.problem, Script(trial.script_text, record.script_sha256))
+            yield (
+                "code",
+                kind.code(record.target, record.problem, Script(trial.script_text, record.script_sha256)),
+            )
     except CandidateError:
         return

@@ -187,3 +187,10 @@ def test_a_failure_to_bind_is_told_without_a_script(tuner: Tuner) -> None:
     assert "failed at stage bind" in tuner("explain", "1").out
     assert "script" not in tuner("explain", "1").out
     assert "has no script: it was never bound" in tuner("export", "--trial", "1").err
+
+
+def test_passes_are_of_one_trial_that_compiles(tuned: Tuner) -> None:
+    assert tuned("show", "run:1", "--passes").err.startswith(
+        "tuner: --passes: found no trial beside it, allowed with a trial's ID only"
+    )
+    assert tuned("show", "1", "--passes").code == 2

@@ -71,3 +71,9 @@ def test_a_replay_is_on_the_page_beside_what_was_measured(tuned: Tuner, tmp_path
     page = (tmp_path / "r.html").read_text()
     assert "replayed" in page
     assert "tuner export" not in page
+
+
+def test_passes_that_cannot_be_timed_are_left_out(tuned: Tuner, tmp_path: Path) -> None:
+    done = tuned("report", "--compile-time", "-o", str(tmp_path / "report.html"))
+    assert (done.code, done.err) == (0, "")
+    assert "passes</summary>" not in (tmp_path / "report.html").read_text()  # the fake compiles nothing

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tuner.core.runs import StoredTrial
     from tuner.db.store import Store
     from tuner.space.feasible_set import FeasibleSet
+    from tuner.tuning.composition import Composition
 
 FORMATS = ("table", "json", "csv", "t4")
 
@@ -95,15 +96,30 @@ def history(
 @click.option(
     "--ablation", is_flag=True, help="Show what each knob and strategy gave a run; a number is a run then."
 )
+@click.option("--passes", is_flag=True, help="Compile the trial again, and tell the seconds of each pass.")
 @database_option
 @json_option
 @debug_option
-def show(name: str | None, run: int | None, ablation: bool, database: str | None, as_json: bool) -> None:
+@click.pass_context
+def show(
+    context: click.Context,
+    name: str | None,
+    run: int | None,
+    ablation: bool,
+    passes: bool,
+    database: str | None,
+    as_json: bool,
+) -> None:
     """Shows one trial or one run whole.
 
     Example: tuner show 42, or tuner show run:3, or tuner show run:3 --ablation
     """
     trial, run = _trial_or_run(name, run)
+    if passes:
+        if trial is None or ablation:
+            raise UsageError("--passes: found no trial beside it, allowed with a trial's ID only")
+        _show_passes(composition_of(context), database, trial, as_json)
+        return
     if ablation:
         from tuner.cli.commands.ablation import show_ablation
 
@@ -131,6 +147,18 @@ def show(name: str | None, run: int | None, ablation: bool, database: str | None
         print_json(run_document(tuned.run, tuned.counts, tuned.answer, tuned.rounds))
     else:
         print("\n".join(run_lines(tuned, database_words(database))))
+
+
+def _show_passes(composition: "Composition", database: str | None, trial: int, as_json: bool) -> None:
+    from tuner.cli.output.tables import pass_lines
+    from tuner.tuning.compile_time import pass_seconds
+
+    with open_store(database) as store:
+        found = pass_seconds(composition, store.trial(trial))
+    if as_json:
+        print_json({"trial": trial, "passes": [vars(each) for each in found]})
+    else:
+        print("\n".join(pass_lines(found)))
 
 
 def _predicted_lines(store: "Store", trial: "StoredTrial") -> list[str]:

@@ -1,15 +1,28 @@
 """``tuner report``: what a database knows, as one page."""
 
+import contextlib
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from tuner.atomic_write import write_atomically
-from tuner.cli.options import database_option, debug_option, json_option, open_store, print_json
+from tuner.cli.options import (
+    RUNS_SHOWN,
+    composition_of,
+    database_option,
+    debug_option,
+    json_option,
+    open_store,
+    print_json,
+)
 from tuner.cli.output.formatting import count_text
 from tuner.core.errors import UsageError
 
-RUNS_SHOWN = 20
+if TYPE_CHECKING:
+    from tuner.cli.report_pages import Passes
+    from tuner.core.pass_seconds import PassSeconds
+    from tuner.core.runs import StoredTrial
 
 
 @click.command()
@@ -18,10 +31,22 @@ RUNS_SHOWN = 20
 @click.option(
     "--limit", type=int, default=RUNS_SHOWN, show_default=True, help="At most so many runs, the latest."
 )
+@click.option(
+    "--compile-time", "with_passes", is_flag=True, help="Compile the best again: the seconds of each pass."
+)
 @database_option
 @json_option
 @debug_option
-def report(output: Path | None, run_id: int | None, limit: int, database: str | None, as_json: bool) -> None:
+@click.pass_context
+def report(
+    context: click.Context,
+    output: Path | None,
+    run_id: int | None,
+    limit: int,
+    with_passes: bool,
+    database: str | None,
+    as_json: bool,
+) -> None:
     """Writes one HTML page that stands alone: results, convergence, failures, ablation.
 
     Example: tuner report -o report.html
@@ -29,10 +54,10 @@ def report(output: Path | None, run_id: int | None, limit: int, database: str | 
     if as_json and output is None:
         raise UsageError("report: --json tells of the file written, allowed with -o FILE only")
     from tuner.cli.output.report.page import page_html
-    from tuner.cli.report_pages import gathered
+    from tuner.cli.report_pages import gathered, no_passes
 
     with open_store(database) as store:
-        found = gathered(store, run_id, limit)
+        found = gathered(store, run_id, limit, _passes(context) if with_passes else no_passes)
     page = page_html(found)
     if output is None:
         print(page, end="")
@@ -46,3 +71,17 @@ def report(output: Path | None, run_id: int | None, limit: int, database: str | 
     else:
         shown_text = f"{count_text(len(found.runs), 'run')}, {count_text(len(found.best), 'problem')}"
         print(f"{output}: {shown_text}, {len(page.encode()) // 1024 + 1} KiB")
+
+
+def _passes(context: click.Context) -> "Passes":
+    """Returns what compiles a trial again; a replay's, or one that compiles no more, has no passes."""
+    from tuner.tuning.compile_time import pass_seconds
+
+    composition = composition_of(context)
+
+    def passes(trial: "StoredTrial") -> "tuple[PassSeconds, ...]":
+        with contextlib.suppress(UsageError):
+            return pass_seconds(composition, trial)
+        return ()
+
+    return passes

@@ -24,6 +24,9 @@ from tuner.core.runs import Elsewhere, StoredTrial, record_of
 from tuner.core.timing_round import RoundQuality, StoredRound
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tuner.core.pass_seconds import PassSeconds
     from tuner.machine_code.prediction import PredictedCycles
     from tuner.tuning.tuned_run import TunedRun
 
@@ -86,6 +89,13 @@ def predicted_lines(found: "PredictedCycles") -> list[str]:
         shown = ", ".join(f"{name.replace('_', ' ')} {cycles:,.0f}" for name, cycles in busy[:PARTS_SHOWN])
         lines.append(f"busiest   {shown} (cycles of a multiprocessor and its blocks)")
     return lines
+
+
+def pass_lines(passes: "Sequence[PassSeconds]") -> list[str]:
+    """Returns how long each pass took, the longest first."""
+    total_s = sum(each.seconds for each in passes)
+    rows = [(each.name, f"{each.seconds * 1e3:.1f}", str(each.runs)) for each in passes]
+    return table_text(("pass", "ms", "runs"), [*rows, ("all", f"{total_s * 1e3:.1f}", "")]).splitlines()
 
 
 def run_lines(tuned: "TunedRun", database_words: str = "") -> list[str]:

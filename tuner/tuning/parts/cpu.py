@@ -101,7 +101,7 @@ def _load(problem: Problem, trial: StoredTrial, _program: KernelProgram | None) 
     return kernel
 
 
-def _code(problem: Problem, script: Script) -> str:
+def _code(_target: TargetName, problem: Problem, script: Script) -> str:
     from tuner.targets.cpu.compiler import CpuCompiler
 
     return str(CpuCompiler().compile(problem, script).code)

@@ -6,6 +6,8 @@ from tuner.core.errors import UsageError
 from tuner.core.kernel_program import KernelProgram
 from tuner.core.problem import Problem
 from tuner.core.runs import StoredTrial
+from tuner.core.target import Script
+from tuner.core.target_name import TargetName
 
 DEFAULT_CHIP = "sm_90"
 COMPILE_TIMEOUT_S = 90.0  # ptxas itself ends after 60
@@ -16,6 +18,16 @@ def gpu_source(problem: Problem, script: str) -> str:
     from tuner.payload.gpu import gpu_payload_mlir, views_in
 
     return gpu_payload_mlir(problem, views_in(script, problem))
+
+
+def gpu_code(target: TargetName, problem: Problem, script: Script) -> str:
+    """Returns the PTX of a script. Raises CandidateError."""
+    from tuner.core.chips import chip_of
+    from tuner.targets.gpu.compiler import GpuCompiler
+
+    program = GpuCompiler(chip_of(target.detail), lambda: None).compile(problem, script).program
+    assert program is not None
+    return program.ptx
 
 
 def load_on_gpu(problem: Problem, trial: StoredTrial, program: KernelProgram | None) -> Callable[..., object]:

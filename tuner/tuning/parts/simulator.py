@@ -11,7 +11,14 @@ from tuner.core.target_name import SIMULATOR, TargetName
 from tuner.mlir.fingerprint import SIMULATOR_SOURCES
 from tuner.tuning.parts import strategy_space
 from tuner.tuning.parts.child_call import memory_beside
-from tuner.tuning.parts.gpu import COMPILE_TIMEOUT_S, DEFAULT_CHIP, assembler_words, gpu_source, load_on_gpu
+from tuner.tuning.parts.gpu import (
+    COMPILE_TIMEOUT_S,
+    DEFAULT_CHIP,
+    assembler_words,
+    gpu_code,
+    gpu_source,
+    load_on_gpu,
+)
 from tuner.tuning.target_kind import BenchSettings, ProgramSupport, TargetKind, TargetStatus
 
 if TYPE_CHECKING:
@@ -86,6 +93,7 @@ KIND = TargetKind(
     roofline=_no_roofline,
     source=gpu_source,
     load=load_on_gpu,
+    code=gpu_code,
     default_chip=DEFAULT_CHIP,
     programs=ProgramSupport(_open_device, is_simulated=True),
     sources=SIMULATOR_SOURCES,

@@ -7,6 +7,7 @@ from tests.cli.output.report.values import best_of, reported
 from tests.trials import measurement, run, trial
 from tuner.cli.output.report.bars import WIDTH
 from tuner.cli.output.report.card import card, ratio_of, verified_card
+from tuner.core.pass_seconds import PassSeconds
 from tuner.core.record import Verdict
 from tuner.core.target_name import TargetName
 
@@ -77,3 +78,12 @@ def test_of_an_unreliable_answer_no_ratio_is_told() -> None:
     text = parsed(card(best_of(run(2e-3, unreliable="load"), TIMED), frozenset())).text
     assert "unreliable beside FakeBLAS 1.0, 1 thread" in text
     assert "the speed of" not in text
+
+
+def test_passes_are_told_where_they_were_timed() -> None:
+    best = best_of(run(), TIMED)
+    passes = (PassSeconds("Canonicalizer", 0.004, 3), PassSeconds("CSE", 0.0012, 2))
+    assert "passes" not in parsed(card(best, frozenset())).text
+    drawn = parsed(card(replace(best, passes=passes), frozenset()))
+    assert "compiled in 5 ms of 2 passes" in drawn.text
+    assert "Canonicalizer4.03" in drawn.text.replace(" ", "").replace("\n", "")

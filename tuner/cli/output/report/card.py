@@ -8,9 +8,13 @@ from tuner.cli.output.report.badge import badge, badge_of
 from tuner.cli.output.report.bars import Bar, bars
 from tuner.cli.output.report.content import BestKnown, ReportedRun
 from tuner.cli.output.report.element import Markup, element, joined
+from tuner.cli.output.report.table import Head, table
+from tuner.core.pass_seconds import PassSeconds
 from tuner.core.problem import Problem
 from tuner.core.record import Measurement
 from tuner.core.runs import Run, record_of
+
+PASSES_SHOWN = 12
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,7 @@ def card(best: BestKnown, runs: frozenset[int]) -> Markup:
         element("p", trust.reason, class_="faint"),
         _where(run),
         element("p", record.candidate.strategy, " ", element("code", knobs_text(record.candidate.choices))),
+        _compile_time(best.passes),
         _origin(best, runs),
         class_="card",
     )
@@ -114,6 +119,17 @@ def _speed(name: str, problem: Problem, measurement: Measurement, least_s: float
 def _where(run: Run) -> Markup:
     threads = "" if run.machine.chip else f", {count_text(run.settings.threads, 'thread')}"
     return element("p", f"{run.settings.target}{threads} on {run.machine.name}", class_="faint")
+
+
+def _compile_time(passes: tuple[PassSeconds, ...]) -> Markup | None:
+    """Draws the longest passes of compiling it again."""
+    if not passes:
+        return None
+    total_s = sum(each.seconds for each in passes)
+    rows = [(each.name, f"{each.seconds * 1e3:.1f}", str(each.runs)) for each in passes[:PASSES_SHOWN]]
+    columns = (Head("pass"), Head("ms", is_number=True), Head("runs", is_number=True))
+    summary = element("summary", f"compiled in {total_s * 1e3:.0f} ms of {len(passes)} passes")
+    return element("details", summary, table(columns, rows))
 
 
 def _origin(best: BestKnown, runs: frozenset[int]) -> Markup:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from tuner.analysis.answer import Answer
 from tuner.core.candidate import Value
+from tuner.core.pass_seconds import PassSeconds
 from tuner.core.runs import Counts, Run, StoredTrial
 
 TRIALS_SHOWN = 6000  # listed and drawn on one page, all runs together: 3 MB hold them
@@ -18,6 +19,7 @@ class BestKnown:
 
     answer: Answer
     run: Run  # that it comes from
+    passes: tuple[PassSeconds, ...] = ()  # of compiling it again; () where nobody asked
 
 
 @dataclass(frozen=True)
