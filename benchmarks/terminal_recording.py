@@ -18,7 +18,7 @@ from rich._export_format import CONSOLE_SVG_FORMAT
 from rich.console import Console
 from rich.text import Text
 
-COLUMNS = 100
+COLUMNS = 80
 FONT_FACE = re.compile(r"\s*@font-face \{\{.*?\}\}", re.DOTALL)  # rich's, which are fetched from a server
 STILL_FORMAT = FONT_FACE.sub("", CONSOLE_SVG_FORMAT)
 

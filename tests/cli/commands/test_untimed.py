@@ -85,8 +85,8 @@ def test_show_tells_resources_and_notes(verified: Tuner) -> None:
     assert "verified  64 elements, largest error 0.25 of the tolerance" in shown
     assert "note      1 of 1 blocks" in shown
     assert (
-        "kernel    k: 32 registers, 0 + 0 bytes spilled, 1024 + 0 shared bytes (dynamic + static), "
-        "occupancy 50%: 4 blocks" in shown
+        "kernel    k: 32 registers, 0 + 0 bytes spilled, 1024 + 0 shared bytes (dynamic +\n"
+        "          static), occupancy 50%: 4 blocks\n" in shown
     )
     document = verified("show", "1", "--json").json
     assert document["resources"][0]["registers"] == 32

@@ -7,6 +7,7 @@ from tuner.cli.output.formatting import (
     seconds_text,
     speed_text,
     table_text,
+    wrapped,
 )
 
 
@@ -60,3 +61,16 @@ def test_columns_are_aligned_and_numbers_stand_right() -> None:
 
 def test_a_table_of_nothing_is_its_header() -> None:
     assert table_text(("id", "name"), []) == "id  name"
+
+
+def test_lines_of_a_summary_end_at_80_columns_below_their_text() -> None:
+    told = (
+        "tied      with 25 (-0.0%), 4 (-0.0%), 16 (+0.0%): not shown to differ by more than noise; and so on"
+    )
+    command = f"next      tuner export --trial 7 -o {'long/' * 20}best.mlir"
+    first, second, kept = wrapped([told, command])
+    assert first == told[: len(first)]
+    assert 70 < len(first) <= 80
+    assert second == " " * 10 + told[len(first) + 1 :]
+    assert kept == command
+    assert wrapped([f"code      sha256 {'0' * 80}"])[-1] == " " * 10 + "0" * 80

@@ -126,6 +126,7 @@ def show(
         with open_store(database) as store:
             show_ablation(store, trial if run is None else run, as_json)  # type: ignore[arg-type]
         return
+    from tuner.cli.output.formatting import wrapped
     from tuner.cli.output.json_documents import run_document, trial_document
     from tuner.cli.output.tables import run_lines, trial_lines
 
@@ -136,7 +137,7 @@ def show(
             if as_json:
                 print_json(trial_document(stored))
             else:
-                print("\n".join((*trial_lines(stored), *_predicted_lines(store, stored))))
+                print("\n".join(wrapped((*trial_lines(stored), *_predicted_lines(store, stored)))))
             return
         from tuner.tuning.tuned_run import tuned_run
         from tuner.tuning.which_database import database_words
@@ -146,7 +147,7 @@ def show(
     if as_json:
         print_json(run_document(tuned.run, tuned.counts, tuned.answer, tuned.rounds))
     else:
-        print("\n".join(run_lines(tuned, database_words(database))))
+        print("\n".join(wrapped(run_lines(tuned, database_words(database)))))
 
 
 def _show_passes(composition: "Composition", database: str | None, trial: int, as_json: bool) -> None:

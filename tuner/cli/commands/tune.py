@@ -134,6 +134,7 @@ def _reject_words_of_programs(**words: object) -> None:
 
 
 def _print(tuned: "TunedRun", store: "Store", as_json: bool, database: str | None) -> None:
+    from tuner.cli.output.formatting import wrapped
     from tuner.cli.output.json_documents import tune_document
     from tuner.cli.output.result import failure_lines, result_lines, verified_lines
     from tuner.tuning.which_database import database_words
@@ -142,9 +143,9 @@ def _print(tuned: "TunedRun", store: "Store", as_json: bool, database: str | Non
     if as_json:
         print_json(tune_document(tuned.run, tuned.counts, tuned.answer, tuned.seconds))
     elif tuned.answer is not None:
-        print("\n".join(result_lines(tuned, tuned.answer, words)))
+        print("\n".join(wrapped(result_lines(tuned, tuned.answer, words))))
     elif tuned.has_worked:
-        print("\n".join(verified_lines(tuned, _promising(store, tuned.run.id), words)))
+        print("\n".join(wrapped(verified_lines(tuned, _promising(store, tuned.run.id), words))))
     if tuned.is_interrupted:
         print("interrupted; everything measured is stored. Go on with:", file=sys.stderr)
         print(f"  tuner tune --resume {tuned.run.id}{words}", file=sys.stderr)

@@ -1,13 +1,16 @@
 """Values -> short text for people."""
 
+import textwrap
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from tuner.core.candidate import Value
 from tuner.core.problem import Problem
 from tuner.core.runs import SEED, SPACE_FILE, WARM_START, FirstPoint
 
 LINE_LIMIT = 2000  # characters of a message
+SUMMARY_COLUMNS, SUMMARY_INDENT = 80, 10  # of a summary, and of its text behind the names of lines
+COMMAND = "tuner "
 UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"))
 
 
@@ -83,3 +86,21 @@ def first_words(points: tuple[FirstPoint, ...]) -> str:
     if sources:
         words.insert(0, f"warm start from {', '.join(sources)}: {count_text(counts[WARM_START], 'point')}")
     return ", then ".join(words)
+
+
+def wrapped(lines: Iterable[str]) -> list[str]:
+    """Breaks lines of a summary at SUMMARY_COLUMNS, below their text; what people type stays on one line."""
+    found: list[str] = []
+    for line in lines:
+        if COMMAND in line:
+            found.append(line)
+        else:
+            indent = " " * SUMMARY_INDENT
+            found += textwrap.wrap(
+                line,
+                SUMMARY_COLUMNS,
+                subsequent_indent=indent,
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
+    return found

@@ -61,9 +61,8 @@ def trial_lines(trial: StoredTrial) -> list[str]:
     lines += [f"stages    {', '.join(f'{name} {seconds_text(s)}' for name, s in record.stage_s)}"] * bool(
         record.stage_s
     )
-    lines.append(
-        f"script    sha256 {record.script_sha256 or '-'}; code sha256 {record.artifact_sha256 or '-'}"
-    )
+    lines.append(f"script    sha256 {record.script_sha256 or '-'}")
+    lines.append(f"code      sha256 {record.artifact_sha256 or '-'}")
     return lines
 
 
