@@ -194,3 +194,8 @@ def test_passes_are_of_one_trial_that_compiles(tuned: Tuner) -> None:
         "tuner: --passes: found no trial beside it, allowed with a trial's ID only"
     )
     assert tuned("show", "1", "--passes").code == 2
+
+
+def test_where_nothing_matches_the_conditions_are_to_blame(tuned: Tuner, tuner: Tuner) -> None:
+    words = ("history", "--shape", "9x9x9")
+    assert tuned(*words).out == "no trial matches; 20 trials without conditions: tuner history\n"

@@ -73,9 +73,10 @@ def history(
     query = asked_query(operation=op, output=output_dtype, since=since, **conditions)
     with open_store(database) as store:
         trials = past_trials(store, query)
+        stored = 0 if trials else store.info().trials
         runs = tuple(store.run(run) for run in {trial.run: None for trial in trials} if form == "t4")
     from tuner.cli.output.json_documents import history_csv, history_document
-    from tuner.cli.output.tables import history_table
+    from tuner.cli.output.tables import history_table, nothing_found
 
     match "json" if as_json and form != "t4" else form:  # T4 is one JSON document, too
         case "json":
@@ -87,7 +88,7 @@ def history(
 
             print(t4_bytes(Recording(runs, trials)).decode(), end="")
         case _:
-            print(history_table(trials))
+            print(history_table(trials) if trials else nothing_found(stored))
 
 
 @click.command()

@@ -1,5 +1,6 @@
 """Trials and runs as lines for people."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from tuner.cli.output.formatting import (
@@ -12,10 +13,12 @@ from tuner.cli.output.formatting import (
     seconds_text,
     speed_text,
     table_text,
+    wrapped,
 )
 from tuner.cli.output.gpu_conditions import gpu_lines
 from tuner.cli.output.json_documents import gflop_per_s
 from tuner.cli.output.result import counts_words, idle_words, result_lines
+from tuner.core.candidate import Value
 from tuner.core.errors import Failure
 from tuner.core.kernel_program import Resources
 from tuner.core.moments import utc_text
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
     from tuner.tuning.tuned_run import TunedRun
 
 PARTS_SHOWN = 3
+Choices = tuple[tuple[str, Value], ...]
 HISTORY_HEADER = (
     *("trial", "run", "problem", "target", "threads", "status", "time", "GFLOP/s", "strategy and knobs"),
 )
@@ -38,10 +42,30 @@ REASON_LIMIT = 60  # characters of a failure in a table
 
 
 def history_table(trials: tuple[StoredTrial, ...]) -> str:
-    """Returns one line per trial."""
-    if not trials:
+    """Returns one line per trial with the knobs that vary; below, those that its strategy has everywhere."""
+    same = _same_knobs(trials)
+    table = table_text(HISTORY_HEADER, [_history_row(trial, same) for trial in trials])
+    below = (f"{strategy} everywhere: {knobs_text(knobs)}" for strategy, knobs in same.items() if knobs)
+    return "\n".join((table, *wrapped(below)))
+
+
+def nothing_found(stored: int) -> str:
+    """Returns what to type where no trial matches, of so many that are stored."""
+    if not stored:
         return "no trial matches; begin with: tuner tune matmul 512x512x512"
-    return table_text(HISTORY_HEADER, [_history_row(trial) for trial in trials])
+    return f"no trial matches; {count_text(stored, 'trial')} without conditions: tuner history"
+
+
+def _same_knobs(trials: tuple[StoredTrial, ...]) -> dict[str, Choices]:
+    """Returns the knobs that all trials of a strategy share, of strategies with several."""
+    choices: dict[str, list[Choices]] = {}
+    for trial in trials:
+        choices.setdefault(trial.strategy, []).append(record_of(trial).candidate.choices)
+    return {
+        strategy: tuple(knob for knob in every[0] if all(knob in each for each in every))
+        for strategy, every in choices.items()
+        if len(every) > 1
+    }
 
 
 def trial_lines(trial: StoredTrial) -> list[str]:
@@ -156,10 +180,12 @@ def explain_lines(trial: StoredTrial) -> list[str]:
     ]
 
 
-def _history_row(trial: StoredTrial) -> tuple[str, ...]:
+def _history_row(trial: StoredTrial, same: Mapping[str, Choices]) -> tuple[str, ...]:
     record = record_of(trial)
     speed = gflop_per_s(record.problem, trial.best_s)
-    what = f"{record.candidate.strategy} {knobs_text(record.candidate.choices)}"
+    known = same.get(trial.strategy, ())
+    varying = tuple(knob for knob in record.candidate.choices if knob not in known)
+    what = f"{record.candidate.strategy} {knobs_text(varying)}".rstrip()
     if isinstance(record.outcome, Failure):
         reason = one_line(record.outcome.reason)[:REASON_LIMIT]
         what = f"{record.candidate.strategy} {record.outcome.stage.value}: {reason}"
