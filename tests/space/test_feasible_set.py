@@ -223,13 +223,26 @@ def test_the_violated_constraint_of_a_point_is_named() -> None:
 
 
 @pytest.mark.parametrize(
-    "stranger", [Candidate.of("t", {"a": 1}), Candidate.of("s", {"a": 9}), Candidate("s", ())]
+    ("stranger", "message"),
+    [
+        (Candidate.of("t", {"a": 1}), r"^strategy: found t, allowed s$"),
+        (Candidate.of("s", {"b": 1}), r"^knob of s: found b, allowed a$"),
+        (Candidate.of("s", {"a": 9}), r"^s: a: found 9, allowed 1, 2$"),
+        (Candidate("s", ()), r"^candidate: found s\(\), allowed with a as well$"),
+    ],
 )
-def test_a_point_outside_the_knobs_is_refused(stranger: Candidate) -> None:
+def test_a_point_outside_the_knobs_is_refused(stranger: Candidate, message: str) -> None:
     feasible = FeasibleSet.of((space({"a": (1, 2)}),))
     assert feasible.row_of(stranger) is None
-    with pytest.raises(UsageError, match=r"allowed the choices of s\(a\)"):
+    with pytest.raises(UsageError, match=message):
         feasible.violated(stranger)
+
+
+def test_rows_with_some_choices_are_counted() -> None:
+    feasible = FeasibleSet.of((space({"a": (1, 2, 3), "b": (1, 2)}, ("a * b < 4",)),))
+    some = Candidate.of("s", {"b": 1})
+    assert (feasible.missing(some), feasible.having(some)) == (("a",), 3)
+    assert feasible.having(Candidate.of("s", {"a": 3, "b": 2})) == 0
 
 
 @pytest.mark.parametrize("row", [-1, 2])

@@ -142,11 +142,42 @@ class FeasibleSet:
         return self._space_of(candidate).demoted_by(candidate)
 
     def _space_of(self, candidate: Candidate) -> SearchSpace:
-        for space in self.spaces:
-            if space.contains(candidate):
-                return space
-        known = ", ".join(f"{space.strategy}({', '.join(space.names)})" for space in self.spaces)
-        raise UsageError(f"candidate: found {candidate.text}, allowed the choices of {known}")
+        missing = self.missing(candidate)
+        if missing:
+            raise UsageError(f"candidate: found {candidate.text}, allowed with {', '.join(missing)} as well")
+        return self._space_named(candidate)
+
+    def missing(self, candidate: Candidate) -> tuple[str, ...]:
+        """Returns the knobs of its strategy that a candidate leaves out.
+
+        Raises UsageError for a strategy, a knob or a value that is none of these strategies'.
+        """
+        given = dict(candidate.choices)
+        return tuple(name for name in self._space_named(candidate).names if name not in given)
+
+    def having(self, candidate: Candidate) -> int:
+        """Counts the rows with all choices of a candidate, whatever it leaves out; raises as ``missing``."""
+        wanted = self._space_named(candidate)
+        index = self.index[self.spaces.index(wanted)]
+        is_so = np.ones(len(index), bool)
+        for name, value in candidate.choices:
+            place = wanted.names.index(name)
+            is_so &= index[:, place] == wanted.knobs[place].choices.index(value)
+        return int(np.count_nonzero(is_so))
+
+    def _space_named(self, candidate: Candidate) -> SearchSpace:
+        space = next((each for each in self.spaces if each.strategy == candidate.strategy), None)
+        if space is None:
+            known = ", ".join(each.strategy for each in self.spaces)
+            raise UsageError(f"strategy: found {candidate.strategy}, allowed {known}")
+        knobs = {knob.name: knob for knob in space.knobs}
+        for name, value in candidate.choices:
+            if name not in knobs:
+                raise UsageError(f"knob of {space.strategy}: found {name}, allowed {', '.join(knobs)}")
+            if value not in knobs[name].choices:
+                allowed = ", ".join(map(str, knobs[name].choices))
+                raise UsageError(f"{space.strategy}: {name}: found {value}, allowed {allowed}")
+        return space
 
     def rejected(self) -> dict[str, int]:
         """Counts per constraint the combinations that it is the first, in file order, to reject."""

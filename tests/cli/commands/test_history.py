@@ -154,6 +154,16 @@ def test_explain_names_the_constraint_that_rejects_a_point(tuner: Tuner) -> None
     assert "is feasible" in tuner("explain", "matmul", "8x8x8", "fake(x=2)").out
 
 
+def test_explain_takes_some_of_the_knobs(tuner: Tuner) -> None:
+    words = ("explain", "matmul", "8x8x8", "fake(x=7)")
+    done = tuner(*words)
+    assert "fake(x=7) is in 2 feasible combinations for matmul 8x8x8 f32 nn none\n" in done.out
+    assert "it leaves out comment: with these" in done.out
+    document = tuner(*words, "--json").json
+    assert (document["missing"], document["feasible_combinations"]) == (["comment"], 2)
+    assert "knob of fake: found y, allowed x, comment" in tuner("explain", "matmul", "8x8x8", "fake(y=7)").err
+
+
 def test_explain_names_the_preference_by_which_a_point_comes_last(tuner: Tuner) -> None:
     tuner.composition = fakes.composition(plan=constrained)
     words = ("explain", "matmul", "8x8x8")

@@ -221,6 +221,10 @@ def _explain_candidate(
     feasible: "FeasibleSet", candidate: "Candidate", problem: "Problem", as_json: bool
 ) -> None:
     """Prints the constraint that rejects a combination of knobs, or the preference that it breaks."""
+    missing = feasible.missing(candidate)
+    if missing:
+        _explain_part(feasible, candidate, missing, problem, as_json)
+        return
     violated, demoted_by = feasible.violated(candidate), feasible.demoted_by(candidate)
     constraint = None if violated is None else violated.text
     preference = None if demoted_by is None else demoted_by.text
@@ -234,6 +238,23 @@ def _explain_candidate(
         print(f"{demoted_by.where}: {demoted_by.text}")
     else:
         print(f"{candidate.text} is feasible for {problem.key}")
+
+
+def _explain_part(
+    feasible: "FeasibleSet",
+    candidate: "Candidate",
+    missing: tuple[str, ...],
+    problem: "Problem",
+    as_json: bool,
+) -> None:
+    """Prints in how many feasible combinations some choices are."""
+    count = feasible.having(candidate)
+    if as_json:
+        print_json({"candidate": candidate.text, "missing": list(missing), "feasible_combinations": count})
+        return
+    of = " of a sample" if feasible.is_sample else ""
+    print(f"{candidate.text} is in {count} feasible combinations{of} for {problem.key}")
+    print(f"it leaves out {', '.join(missing)}: with these, explain tells what rejects it")
 
 
 def _explain_trial(word: str, database: str | None, as_json: bool) -> None:
