@@ -1,4 +1,4 @@
-from tuner.analysis.instruction_mix import instruction_mix
+from tuner.analysis.instruction_mix import assembly_mix, instruction_mix
 
 PTX = """.version 8.0
 .visible .entry kernel(
@@ -39,3 +39,9 @@ def test_instructions_of_ptx_are_counted_without_types_and_guards() -> None:
 
 def test_operations_of_llvm_are_counted_without_constants() -> None:
     assert instruction_mix(LLVM) == (("intr.fmuladd", 1), ("load", 1), ("return", 1), ("store", 1))
+
+
+def test_assembly_is_counted_without_names_of_functions_and_prefixes() -> None:
+    x86 = "<matmul>:\n  vxorps %xmm0,%xmm0,%xmm0\n  data16 cs nopw 0x0(%rax)\n  vxorps %xmm1,%xmm1,%xmm1\n"
+    assert assembly_mix(x86) == (("vxorps", 2), ("nopw", 1))
+    assert assembly_mix("<k>:\n  HMMA.16816.F32 R4, R8, R12, R4\n") == (("HMMA.16816.F32", 1),)

@@ -1,4 +1,4 @@
-"""The README's Python runs as it is printed: tuning on fakes in place of compiler and clock, programs really."""
+"""The README's Python runs as printed: tuning on fakes in place of compiler and clock, programs really."""
 
 from pathlib import Path
 from typing import Any

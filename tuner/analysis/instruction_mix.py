@@ -1,4 +1,4 @@
-"""Which instructions code is made of, read off its text: PTX, or MLIR's LLVM dialect."""
+"""Which instructions code is made of, read off its text: PTX, MLIR's LLVM dialect, or assembly."""
 
 import re
 from collections import Counter
@@ -8,6 +8,7 @@ PTX_MARK = ".visible .entry"
 PTX_INSTRUCTION = re.compile(r"^\s+(?:@!?%\w+\s+)?([a-z]\w*(?:\.[a-z]\w*)?)[^;\n]*;", re.MULTILINE)
 PTX_TYPE = re.compile(r"\.(?:[bsuf]\d+|pred|bf16|tf32)$")
 LLVM_OPERATION = re.compile(r"^\s+(?:%[\w:]+ = )?llvm\.([a-z_]+(?:\.[a-z_]+)*)", re.MULTILINE)
+ASSEMBLY = re.compile(r"^  (?:(?:data16|cs|lock|rep|notrack) )*([A-Za-z]\S*)", re.MULTILINE)  # indented
 DECLARED = ("mlir.constant", "mlir.poison", "mlir.undef", "mlir.zero")  # no instruction of their own
 
 Mix = tuple[tuple[str, int], ...]  # (instruction, how often it stands in the text), the commonest first
@@ -19,4 +20,13 @@ def instruction_mix(text: str) -> Mix:
         names = [PTX_TYPE.sub("", name) for name in PTX_INSTRUCTION.findall(text)]
     else:
         names = [name for name in LLVM_OPERATION.findall(text) if name not in DECLARED]
+    return _counted(names)
+
+
+def assembly_mix(text: str) -> Mix:
+    """Returns the static instruction mix of assembly whose instructions are indented: x86 or SASS."""
+    return _counted(ASSEMBLY.findall(text))
+
+
+def _counted(names: list[str]) -> Mix:
     return tuple(sorted(Counter(names).items(), key=lambda pair: (-pair[1], pair[0])))

@@ -1,10 +1,11 @@
 """What two trials differ in: knobs, texts of each stage, instructions, time."""
 
 import difflib
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tuner.analysis.answer import timed
-from tuner.analysis.instruction_mix import instruction_mix
+from tuner.analysis.instruction_mix import assembly_mix, instruction_mix
 from tuner.analysis.slowdown import Slowdown, slowdown
 from tuner.core.candidate import Value
 from tuner.core.runs import StoredTrial, record_of
@@ -43,7 +44,7 @@ class TrialDifference:
 def trial_difference(
     first: StoredTrial, second: StoredTrial, first_stages: Stages, second_stages: Stages
 ) -> TrialDifference:
-    """Compares two trials; the texts of their stages are made by the caller, the code is the last of them."""
+    """Compares two trials; the caller makes the texts of their stages."""
     ours, theirs = dict(first_stages), dict(second_stages)
     is_comparable = record_of(first).problem == record_of(second).problem
     has_times = first.time_s is not None and second.time_s is not None
@@ -53,7 +54,7 @@ def trial_difference(
         _unequal_knobs(first, second),
         slowdown(timed(second), timed(first)) if is_comparable and has_times else None,
         tuple(_stage(name, ours[name], theirs[name]) for name in ours if name in theirs),
-        _unequal_counts(ours["code"], theirs["code"]) if "code" in ours and "code" in theirs else (),
+        _unequal_instructions(ours, theirs),
     )
 
 
@@ -73,8 +74,17 @@ def _stage(name: str, ours: str, theirs: str) -> StageDifference:
     return StageDifference(name, added, removed, lines)
 
 
-def _unequal_counts(ours: str, theirs: str) -> tuple[tuple[str, int, int], ...]:
-    first, second = dict(instruction_mix(ours)), dict(instruction_mix(theirs))
+def _unequal_instructions(
+    ours: Mapping[str, str], theirs: Mapping[str, str]
+) -> tuple[tuple[str, int, int], ...]:
+    """Counts in the assembly where both have it, else in the code."""
+    for stage, mix in (("assembly", assembly_mix), ("code", instruction_mix)):
+        if stage in ours and stage in theirs:
+            return _unequal_counts(dict(mix(ours[stage])), dict(mix(theirs[stage])))
+    return ()
+
+
+def _unequal_counts(first: Mapping[str, int], second: Mapping[str, int]) -> tuple[tuple[str, int, int], ...]:
     pairs = ((name, first.get(name, 0), second.get(name, 0)) for name in {**first, **second})
     return tuple(sorted((each for each in pairs if each[1] != each[2]), key=_by_difference))
 

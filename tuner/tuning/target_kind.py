@@ -44,6 +44,11 @@ def no_code(target: TargetName, _problem: Problem, _script: Script) -> str:
     raise CandidateError(Stage.COMPILE, f"target {target.text}: compiles nothing")
 
 
+def no_assembly(_code: str, _program: KernelProgram | None) -> str:
+    """Returns nothing: nobody can tell."""
+    return ""
+
+
 @dataclass(frozen=True)
 class TargetStatus:
     """Whether this machine can compile for a target and run on it."""
@@ -112,6 +117,8 @@ class TargetKind:
     load: Callable[[Problem, StoredTrial, KernelProgram | None], Callable[..., object]]
     # (target, problem, script) -> PTX, or LLVM dialect of a CPU; raises CandidateError
     code: Callable[[TargetName, Problem, Script], str] = no_code
+    # (code, compiled program if there is one) -> assembly of its machine; "" without a tool that tells it
+    assembly: Callable[[str, KernelProgram | None], str] = no_assembly
     default_chip: str = ""  # of a kind whose targets are chips
     require_types: Callable[[Problem], None] = any_types  # raises UsageError for element types it lacks
     programs: ProgramSupport | None = None  # None: single operations only

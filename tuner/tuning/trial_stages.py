@@ -1,4 +1,4 @@
-"""The texts that a stored trial goes through: its script, the payload after it, the code."""
+"""The texts that a stored trial goes through: its script, the payload after it, the code, its assembly."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -23,12 +23,13 @@ def trial_stages(composition: Composition, store: "Store", trial: StoredTrial) -
         source = kind.source(record.problem, trial.script_text)
         yield "payload", composition.apply(trial.script_text, source)
         program = store.program(trial.id)
-        if program is not None:
-            yield "code", program.ptx
-        elif record.status != "failed":  # a failed one may hang the compiler
-            yield (
-                "code",
-                kind.code(record.target, record.problem, Script(trial.script_text, record.script_sha256)),
-            )
+        if program is None and record.status == "failed":  # it may hang the compiler
+            return
+        script = Script(trial.script_text, record.script_sha256)
+        code = kind.code(record.target, record.problem, script) if program is None else program.ptx
+        yield "code", code
+        assembly = kind.assembly(code, program)
     except CandidateError:
         return
+    if assembly:
+        yield "assembly", assembly

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tuner.core.runs import StoredTrial
     from tuner.db.store import Store
 
-STAGES = ("script", "payload", "code")
+STAGES = ("script", "payload", "code", "assembly")
 
 
 @click.command()
@@ -47,7 +47,8 @@ def diff(
     """Compares two trials, or the answers of two runs: knobs, time, texts of each stage, instructions.
 
     script: the bound transform script; payload: the IR after it; code: LLVM dialect on a CPU, PTX on a GPU.
-    Instructions are counted in the code's text.
+    assembly: what becomes of it on the processor, by objdump or nvdisasm where they are installed.
+    Instructions are counted in the last text that both have.
 
     Example: tuner diff 41 42 --show payload, or tuner diff run:3 run:4
     """

@@ -107,6 +107,12 @@ def _code(_target: TargetName, problem: Problem, script: Script) -> str:
     return str(CpuCompiler().compile(problem, script).code)
 
 
+def _assembly(code: str, _program: KernelProgram | None) -> str:
+    from tuner.targets.cpu.assembly import assembly
+
+    return assembly(code)
+
+
 def _require_types(problem: Problem) -> None:
     if problem.dtype not in DTYPES:
         raise UsageError(f"dtype: found {problem.dtype!r}, allowed {', '.join(DTYPES)} {GPUS_TAKE_IT}")
@@ -127,6 +133,7 @@ KIND = TargetKind(
     source=_source,
     load=_load,
     code=_code,
+    assembly=_assembly,
     require_types=_require_types,
     programs=ProgramSupport(),
     sources=CPU_SOURCES,

@@ -30,6 +30,13 @@ def gpu_code(target: TargetName, problem: Problem, script: Script) -> str:
     return program.ptx
 
 
+def gpu_assembly(_code: str, program: KernelProgram | None) -> str:
+    """Returns the machine code of a program."""
+    from tuner.targets.gpu.sass import sass
+
+    return sass(program)
+
+
 def load_on_gpu(problem: Problem, trial: StoredTrial, program: KernelProgram | None) -> Callable[..., object]:
     """Returns a trial's compiled program as a function. Raises UsageError where none is stored."""
     if program is None:
