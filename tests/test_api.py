@@ -251,3 +251,15 @@ def test_a_page_is_returned_and_written(database: str, tmp_path: Path) -> None:
     assert (tmp_path / "report.html").read_text() == page
     with pytest.raises(UsageError, match="limit: found 0, allowed 1 or more"):
         tuner.report(db=database, limit=0)
+
+
+def test_progress_is_told_on_stderr_where_somebody_asks(
+    database: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tuner.tune(PROBLEM, trials=5, db=database)
+    assert capsys.readouterr().err == ""
+    with tuner.progress() as observe:
+        tuner.tune(PROBLEM, trials=5, db=database, observe=observe)
+    told = capsys.readouterr().err
+    assert "run 2: matmul 8x8x8 f32 nn none, fake" in told
+    assert "finals: " in told

@@ -12,6 +12,7 @@ __all__ = [
     "export",
     "history",
     "load_best",
+    "progress",
     "report",
     "resume",
     "runs",
@@ -20,6 +21,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from tuner.api import export, history, load_best, resume, runs, tune
+    from tuner.cli.output.progress import progress
     from tuner.cli.report_pages import report
     from tuner.core.errors import UsageError
     from tuner.core.problem import Matmul
@@ -40,6 +42,10 @@ def __getattr__(name: str) -> Any:
         from tuner import api
 
         return getattr(api, name)
+    if name == "progress":
+        from tuner.cli.output.progress import progress
+
+        return progress
     if name == "report":
         from tuner.cli.report_pages import report
 

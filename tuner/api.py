@@ -43,6 +43,7 @@ def tune(
     Begins with what was best for the nearest problems: in the database, unless ``fresh`` or not
     ``warm_start``, and in ``warm_files``, which ``tuner record-space`` wrote.
     ``db`` is a file or URL; without it ``TUNER_DB`` of the environment, as on the command line.
+    ``observe`` gets every event; ``with tuner.progress() as observe`` gives one that tells them on stderr.
     Raises UsageError for wrong words, KeyboardInterrupt when interrupted: what was measured is stored.
     """
     from tuner.tuning.parts.real import real_composition
