@@ -27,6 +27,7 @@ ENTRIES = {
 # Imported by what makes code, and makes none.
 MAKES_NO_CODE = {
     *("core/errors.py", "core/machine.py", "core/record.py", "core/target.py"),  # outcomes and ports
+    "core/pass_seconds.py",
     "mlir/fingerprint.py",
     "mlir/wheels.py",  # whose versions the fingerprint names
     "targets/gpu/cuda_tools.py",  # finds ptxas, whose version the fingerprint names

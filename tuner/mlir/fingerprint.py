@@ -17,6 +17,7 @@ SHARED_SOURCES: Sources = (
     "mlir/bindings.py",
     "mlir/interpreter.py",
     "mlir/ops",
+    "mlir/pass_timing.py",  # which runs the passes
     "mlir/pipeline.py",
     "mlir/rewrite",
     "payload",  # and the reference that a result is compared with
