@@ -69,5 +69,5 @@ $(VENV)/.installed-cuda: pyproject.toml | $(VENV)/bin/pip
 	touch $@ $(VENV)/.installed
 
 $(VENV)/.installed-dev: pyproject.toml | $(VENV)/bin/pip
-	$(BIN)/pip install -e '.[dev,postgres,dashboard]'
+	$(BIN)/pip install -e '.[dev,postgres,fleet,dashboard]'
 	touch $@ $(VENV)/.installed

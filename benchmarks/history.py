@@ -2,7 +2,7 @@
 
     python -m benchmarks.history --json --output benchmarks/results/history.json
 
-The databases are made anew by benchmarks.history_rows, the server by benchmarks.postgres_server. Timed
+The databases are made anew by benchmarks.history_rows, the server by tuner.fleet.local_postgres. Timed
 are the whole question, values included, in a process that has asked before, and the command, which starts an
 interpreter.
 """
@@ -20,11 +20,11 @@ from statistics import median
 from typing import Any
 
 from benchmarks.history_rows import SHAPES, write_history
-from benchmarks.postgres_server import NoServerError, server
 from benchmarks.results_file import add_report_options, emit, report
 from tuner.core.runs import TrialQuery
 from tuner.db.database import Database
 from tuner.db.store import Store
+from tuner.fleet.local_postgres import NoServerError, server
 
 SHAPE = SHAPES[0]
 REPEATS = 21

@@ -4,6 +4,7 @@ problem, machine, environment, script   what runs and trials share, each stored 
 run ─< trial ─< measurement             a run also owns measurements, the baseline's
 run ─< timing_round                     a measurement names the round that it is of by its number
 artifact ─< resources                   a GPU program under the hash that its trials name, and its kernels
+fleet_...                               what passes between runs and the nodes of a fleet: tuner.fleet
 """
 
 import datetime
@@ -260,3 +261,71 @@ class MeasurementRow(Base):
     conditions: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))  # of Conditions
     round: Mapped[int] = mapped_column(server_default=sa.text("0"), default=0)  # 0: of the trial itself
     host: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))  # of HostConditions
+
+
+class FleetSettingRow(Base):
+    """What all drivers and nodes of a fleet must agree on."""
+
+    __tablename__ = "fleet_setting"
+
+    name: Mapped[str] = mapped_column(primary_key=True)
+    value: Mapped[str]
+
+
+class FleetNodeRow(Base):
+    """A process that works for runs of others; ``tuner.fleet`` reads and writes it without SQLAlchemy."""
+
+    __tablename__ = "fleet_node"
+
+    name: Mapped[str] = mapped_column(primary_key=True)
+    host: Mapped[str]
+    process: Mapped[int]  # id on its host
+    target: Mapped[str]  # that it works for
+    seats: Mapped[int]  # candidates compiled at once; 0: it compiles nothing
+    device: Mapped[str]  # that it alone measures on; "": it measures nothing
+    machine: Mapped[dict[str, Any]] = mapped_column(sa.JSON)  # fields of Machine
+    fingerprint: Mapped[str]  # Compiler.fingerprint
+    tuner_version: Mapped[str]
+    started: Mapped[datetime.datetime]
+    seen: Mapped[datetime.datetime]  # its last heartbeat
+    drains: Mapped[bool]  # it was asked to end after what it has
+
+
+class FleetOutcomeRow(Base):
+    """What became of one piece of work; the first one that is told stays."""
+
+    __tablename__ = "fleet_outcome"
+
+    run: Mapped[str] = mapped_column(primary_key=True)  # uuid
+    number: Mapped[int] = mapped_column(primary_key=True)  # of the trial; below 0: no trial's
+    stage: Mapped[str] = mapped_column(primary_key=True)
+    body: Mapped[dict[str, Any]] = mapped_column(sa.JSON)
+    node: Mapped[str]
+    told: Mapped[datetime.datetime]
+
+
+class FleetBlobRow(Base):
+    """A script or an artifact under the hash of its bytes."""
+
+    __tablename__ = "fleet_blob"
+
+    sha256: Mapped[str] = mapped_column(primary_key=True)
+    body: Mapped[bytes] = mapped_column(Compressed())
+    stored: Mapped[datetime.datetime] = mapped_column(index=True)
+
+
+class FleetWorkRow(Base):
+    """One execution of a piece of work: as many as there are attempts, of which one gives the outcome."""
+
+    __tablename__ = "fleet_work"
+
+    id: Mapped[int] = mapped_column(ID, primary_key=True)
+    run: Mapped[str] = mapped_column(index=True)
+    number: Mapped[int]
+    stage: Mapped[str]
+    node: Mapped[str]
+    device: Mapped[str]  # "" of work that needs none
+    began: Mapped[datetime.datetime] = mapped_column(index=True)
+    ended: Mapped[datetime.datetime]
+    timed_from: Mapped[datetime.datetime | None]  # while nothing else ran on the device
+    timed_until: Mapped[datetime.datetime | None]

@@ -1,5 +1,6 @@
 """What all tests share: no deadline for property tests, skips without a C compiler, golden files, a store."""
 
+import contextlib
 import signal
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 
 from benchmarks.gpu_check.stub_driver import NoCompilerError
 from tuner.db.store import Store
+from tuner.fleet.local_postgres import NoServerError, server
 
 hypothesis.settings.register_profile("shared_machine", deadline=None)
 hypothesis.settings.load_profile("shared_machine")
@@ -57,3 +59,14 @@ def store(tmp_path: Path) -> Iterator[Store]:
     """Gives an empty database in a file; tests of the database itself take one of each kind."""
     with Store.open(str(tmp_path / "results.db")) as opened:
         yield opened
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[str]:
+    """Gives the URL of a server that ends with the tests."""
+    with contextlib.ExitStack() as stack:
+        try:
+            url = stack.enter_context(server())
+        except NoServerError as error:
+            pytest.skip(str(error))
+        yield url

@@ -42,8 +42,9 @@ ROOMS: Table = {
     "tuning": BELOW_TUNING,
     "programs": BELOW_PROGRAMS,
     "bundle": BELOW_PROGRAMS,
+    "fleet": BELOW_PROGRAMS,
     "api": (*BELOW_PROGRAMS, "atomic_write"),
-    "cli": (*BELOW_PROGRAMS, "atomic_write", "machine_code", "ptx", "programs", "bundle"),
+    "cli": (*BELOW_PROGRAMS, "atomic_write", "machine_code", "ptx", "programs", "bundle", "fleet"),
     "__init__": ("version", "core", "api", "programs", "cli"),
     "__main__": ("cli", "bundle"),
 }
@@ -217,6 +218,8 @@ OWNERS = {
     "optuna": "samplers",
     "sqlalchemy": "db",
     "alembic": "db",
+    "psycopg": "fleet",
+    "procrastinate": "fleet.queues",
 }
 
 

@@ -1,6 +1,5 @@
 """Fixtures: an empty database of each kind, and a store in it."""
 
-import contextlib
 import itertools
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,23 +7,11 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from benchmarks.postgres_server import NoServerError
-from benchmarks.postgres_server import server as postgres_server_of_package
 from tuner.db.address import ServerAddress, parse_address
 from tuner.db.store import Store
 
 KINDS = ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)]
 NAMES = (f"test_{number}" for number in itertools.count())
-
-
-@pytest.fixture(scope="session")
-def postgres_server() -> Iterator[str]:
-    with contextlib.ExitStack() as stack:
-        try:
-            url = stack.enter_context(postgres_server_of_package())
-        except NoServerError as error:
-            pytest.skip(str(error))
-        yield url
 
 
 def empty_schema(server: str) -> str:

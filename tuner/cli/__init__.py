@@ -8,6 +8,7 @@ from tuner.cli.commands.dashboard import dashboard
 from tuner.cli.commands.database import db
 from tuner.cli.commands.diff import diff
 from tuner.cli.commands.export import export
+from tuner.cli.commands.fleet import fleet
 from tuner.cli.commands.gate import gate
 from tuner.cli.commands.history import explain, history, show
 from tuner.cli.commands.lower import lower
@@ -31,7 +32,7 @@ main.add_sections(
         ("Ask", (history, runs, show, diff, explain, report, dashboard)),
         ("Export", (export, check, apply, audit, gate)),
         ("Programs", (run, lower, ptx)),
-        ("Measure elsewhere", (bundle, measure)),
+        ("Measure elsewhere", (bundle, measure, fleet)),
         ("Database", (db, record_space, verify_resume)),
         ("Shell", (completion,)),
     )

@@ -11,11 +11,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tuner.core.errors import TunerError
+
 PACKAGED = Path("/usr/lib/postgresql")
 START_LIMIT_S = 60
 
 
-class NoServerError(Exception):
+class NoServerError(TunerError):
     """No server can be started here; the message says why."""
 
 

@@ -1,0 +1,42 @@
+import psycopg
+import pytest
+
+from tuner.core.errors import UsageError
+from tuner.fleet.install import install
+from tuner.fleet.server import connected
+from tuner.fleet.settings import FleetSettings, read_settings
+
+pytestmark = pytest.mark.postgres
+
+
+def test_a_fleet_is_set_up_and_changed_by_the_same_words(empty_url: str) -> None:
+    for lease_s in (30.0, 12.0):
+        install(empty_url, FleetSettings(lease_s))
+        with connected(empty_url) as connection:
+            assert read_settings(connection) == FleetSettings(lease_s)
+            assert connection.execute("SELECT count(*) FROM procrastinate_jobs").fetchone() == (0,)
+
+
+def test_a_database_without_a_fleet_says_how_to_set_one_up(empty_url: str) -> None:
+    with (
+        connected(empty_url) as connection,
+        pytest.raises(UsageError, match=r"fleet: found none in this database; .* tuner fleet up --db URL"),
+    ):
+        read_settings(connection)
+
+
+def test_a_node_s_role_works_for_runs_and_reads_no_history(empty_url: str) -> None:
+    install(empty_url, FleetSettings(), "fleet_test")
+    with psycopg.connect(empty_url.replace("tuner@", "fleet_test@"), autocommit=True) as connection:
+        assert connection.execute("SELECT count(*) FROM fleet_outcome").fetchone() == (0,)
+        assert connection.execute("SELECT procrastinate_fetch_job_v2(NULL, NULL)").fetchone() is not None
+        for table in ("run", "trial", "measurement", "artifact"):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege, match="permission denied"):
+                connection.execute(f"SELECT * FROM {table}")
+        with pytest.raises(psycopg.errors.InsufficientPrivilege, match="permission denied"):
+            connection.execute("UPDATE fleet_outcome SET node = 'me'")
+
+
+def test_a_role_is_a_plain_name(empty_url: str) -> None:
+    with pytest.raises(UsageError, match=r"role: found 'a b', allowed letters, digits and _"):
+        install(empty_url, FleetSettings(), "a b")

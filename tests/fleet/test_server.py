@@ -1,0 +1,41 @@
+import importlib.util
+
+import pytest
+
+from tuner.core.errors import TunerError, UsageError
+from tuner.fleet.server import connected, server_of, told_plainly
+
+
+@pytest.mark.parametrize(
+    "url", ["postgres://me@db/t", "postgresql://me@db/t", "postgresql+psycopg://me@db/t"]
+)
+def test_every_spelling_of_a_server_is_taken(url: str) -> None:
+    assert server_of(url) == "postgresql://me@db/t"
+
+
+@pytest.mark.parametrize(
+    ("url", "found"), [("runs.db", r"'runs\.db'"), ("mysql://me:secret@db/t", "a mysql URL")]
+)
+def test_another_database_is_refused_and_no_password_repeated(url: str, found: str) -> None:
+    with pytest.raises(UsageError, match=rf"^fleet: found {found} as its database, allowed postgresql://"):
+        server_of(url)
+
+
+def test_a_missing_extra_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(
+        UsageError, match=r"found no procrastinate and no psycopg; .* pip install mlir-tuner\[fleet\]"
+    ):
+        connected("postgresql://db/t")
+
+
+@pytest.mark.postgres
+def test_what_the_server_refuses_is_one_line(postgres_server: str) -> None:
+    with pytest.raises(UsageError, match=r"^fleet: its database does not answer: .*absent"):
+        connected(postgres_server.replace("/postgres?", "/absent?"))
+    with (
+        connected(postgres_server) as connection,
+        pytest.raises(TunerError, match=r"^fleet: database: syntax error"),
+        told_plainly(),
+    ):
+        connection.execute("SELEC 1")

@@ -1,0 +1,1 @@
+"""Runs whose candidates are compiled and judged by processes elsewhere, which meet in one database."""

@@ -1,0 +1,61 @@
+"""Makes a database the place of a fleet: our tables, the engine's, and a role for its nodes."""
+
+import contextlib
+import re
+from typing import TYPE_CHECKING
+
+from tuner.core.errors import UsageError
+from tuner.fleet.queues import TABLES, install_engine
+from tuner.fleet.server import connected, server_of, told_plainly
+from tuner.fleet.settings import FleetSettings, write_settings
+
+if TYPE_CHECKING:
+    from tuner.fleet.server import Connection
+
+ROLE = re.compile(r"[a-z_][a-z0-9_]{0,62}")  # an identifier that needs no quotes
+# What a node does with our tables; of the history it sees nothing.
+GRANTS = (
+    ("SELECT", "fleet_setting"),
+    ("SELECT, INSERT, UPDATE, DELETE", "fleet_node"),
+    ("SELECT, INSERT", "fleet_outcome"),
+    ("SELECT, INSERT, DELETE", "fleet_blob"),
+    ("SELECT, INSERT", "fleet_work"),
+    *(("SELECT, INSERT, UPDATE, DELETE", table) for table in TABLES),
+)
+
+
+def install(url: str, settings: FleetSettings, role: str | None = None) -> None:
+    """Sets a fleet up, or brings an older one up to date. Raises UsageError where that cannot be."""
+    from tuner.db.store import Store
+
+    server_of(url)
+    if role is not None and not ROLE.fullmatch(role):
+        raise UsageError(f"role: found {role!r}, allowed letters, digits and _, such as fleet_worker")
+    with contextlib.closing(connected(url)) as connection:
+        Store.open(url).close()  # makes our tables
+        install_engine(connection)
+        write_settings(connection, settings)
+        if role is not None:
+            _grant(connection, role)
+
+
+def _grant(connection: "Connection", role: str) -> None:
+    """Lets a role do what a node does; makes the role where there is none, without a password."""
+    from psycopg import sql
+
+    name = sql.Identifier(role)
+    with told_plainly(), connection.transaction():
+        if connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (role,)).fetchone() is None:
+            connection.execute(sql.SQL("CREATE ROLE {} LOGIN").format(name))
+        for rights, table in GRANTS:
+            statement = sql.SQL("GRANT {} ON {} TO {}").format(
+                sql.SQL(rights),
+                sql.Identifier(table),
+                name,
+            )
+            connection.execute(statement)
+        schema = connection.execute("SELECT current_schema()").fetchone()
+        assert schema is not None
+        where = sql.Identifier(str(schema[0]))
+        connection.execute(sql.SQL("GRANT USAGE ON SCHEMA {} TO {}").format(where, name))
+        connection.execute(sql.SQL("GRANT USAGE ON ALL SEQUENCES IN SCHEMA {} TO {}").format(where, name))

@@ -1,0 +1,67 @@
+"""The PostgreSQL server where drivers and nodes of a fleet meet."""
+
+import contextlib
+import importlib.util
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from tuner.core.errors import TunerError, UsageError
+
+if TYPE_CHECKING:
+    import psycopg
+
+    Connection = psycopg.Connection[tuple[object, ...]]
+
+SCHEMES = ("postgresql", "postgres", "postgresql+psycopg")
+PACKAGES = ("procrastinate", "psycopg")
+CONNECT_LIMIT_S = 10
+
+
+def require_packages() -> None:
+    """Raises UsageError where the extra is not installed."""
+    missing = [name for name in PACKAGES if importlib.util.find_spec(name) is None]
+    if missing:
+        raise UsageError(
+            f"fleet: needs {' and '.join(PACKAGES)}, found no {' and no '.join(missing)}; "
+            "install the extra: pip install mlir-tuner[fleet]"
+        )
+
+
+def server_of(url: str) -> str:
+    """Returns the address as PostgreSQL's library takes it. Raises UsageError for what is no server."""
+    scheme, is_url, rest = url.partition("://")
+    if is_url and scheme in SCHEMES:
+        return f"postgresql://{rest}"
+    found = f"a {scheme} URL" if is_url else repr(url)  # another URL may hold a password
+    raise UsageError(
+        f"fleet: found {found} as its database, allowed postgresql://USER@HOST/DATABASE: "
+        "drivers and nodes meet on a server (--db, or TUNER_DB of the environment)"
+    )
+
+
+def connected(url: str) -> "Connection":
+    """Returns a connection that commits each statement. Raises UsageError where no server answers."""
+    require_packages()
+    import psycopg
+
+    try:
+        return psycopg.connect(
+            server_of(url), autocommit=True, connect_timeout=CONNECT_LIMIT_S, application_name="tuner fleet"
+        )
+    except psycopg.Error as error:
+        raise UsageError(f"fleet: its database does not answer: {_first_line(error)}") from error
+
+
+@contextlib.contextmanager
+def told_plainly() -> Iterator[None]:
+    """Turns what the server refuses into a TunerError of one line."""
+    import psycopg
+
+    try:
+        yield
+    except psycopg.Error as error:
+        raise TunerError(f"fleet: database: {_first_line(error)}") from error
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

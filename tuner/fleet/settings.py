@@ -1,0 +1,53 @@
+"""What all drivers and nodes of a fleet agree on, kept where they meet."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from tuner.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from tuner.fleet.server import Connection
+
+LEASE_S: Final = 30.0  # a node that says nothing for so long has lost its work
+BEATS: Final = 3  # heartbeats within a lease
+LEAST_LEASE_S: Final = 1.0
+NAME: Final = "lease_s"
+
+
+@dataclass(frozen=True)
+class FleetSettings:
+    """Settings of one fleet."""
+
+    lease_s: float = LEASE_S
+
+    def __post_init__(self) -> None:
+        """Raises UsageError for a lease that heartbeats cannot keep."""
+        if not self.lease_s >= LEAST_LEASE_S:
+            raise UsageError(f"lease: found {self.lease_s:g} s, allowed {LEAST_LEASE_S:g} s or more")
+
+    @property
+    def beat_s(self) -> float:
+        """Returns the time between two heartbeats."""
+        return self.lease_s / BEATS
+
+
+def write_settings(connection: "Connection", settings: FleetSettings) -> None:
+    """Stores the settings; nodes and drivers that are running keep theirs."""
+    connection.execute(
+        "INSERT INTO fleet_setting (name, value) VALUES (%s, %s) "
+        "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+        (NAME, repr(settings.lease_s)),
+    )
+
+
+def read_settings(connection: "Connection") -> FleetSettings:
+    """Returns the settings. Raises UsageError where nobody has set up a fleet."""
+    import psycopg
+
+    try:
+        found = connection.execute("SELECT value FROM fleet_setting WHERE name = %s", (NAME,)).fetchone()
+    except psycopg.errors.UndefinedTable:
+        found = None
+    if found is None:
+        raise UsageError("fleet: found none in this database; set it up once: tuner fleet up --db URL")
+    return FleetSettings(float(str(found[0])))
