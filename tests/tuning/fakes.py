@@ -4,8 +4,6 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from tests.fakes import FakeTarget, UntimedTarget, bind, script_of
 from tuner.core.bench import AbstractBench
 from tuner.core.candidate import Candidate, Value
@@ -58,15 +56,14 @@ def plan(knobs: dict[str, tuple[Value, ...]]) -> Callable[[RunSettings, Machine]
 
 
 def local_bench(order: BenchOrder, how: BenchSettings) -> AbstractBench:
-    return LocalBench(order, FakeTarget(), np.random.default_rng(how.seed))
+    return LocalBench(order, FakeTarget(), how.seed)
 
 
 def worker_bench(target: Factory) -> Callable[[BenchOrder, BenchSettings], AbstractBench]:
     """Returns a bench of real processes that serve a fake target."""
 
     def build(order: BenchOrder, how: BenchSettings) -> AbstractBench:
-        rng = np.random.default_rng(how.seed)
-        return WorkerBench(order, compile_spec(target), judge_spec(target), how.workers, Limits(), rng)
+        return WorkerBench(order, compile_spec(target), judge_spec(target), how.workers, Limits(), how.seed)
 
     return build
 
@@ -138,7 +135,7 @@ def composition(statuses: tuple[TargetStatus, ...] = STATUSES, **changes: Any) -
 
 
 def untimed_bench(order: BenchOrder, how: BenchSettings) -> AbstractBench:
-    return LocalBench(order, UntimedTarget(), np.random.default_rng(how.seed))
+    return LocalBench(order, UntimedTarget(), how.seed)
 
 
 def untimed_composition() -> Composition:

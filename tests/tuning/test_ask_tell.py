@@ -1,7 +1,6 @@
 from collections import deque
 from collections.abc import Callable
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -47,22 +46,22 @@ class NotingBench(AbstractBench):
     """Works as the local one and notes the efforts and how many candidates were in flight."""
 
     def __init__(self) -> None:
-        self._local = LocalBench(order(), FakeTarget(), np.random.default_rng(0))
+        self._local = LocalBench(order(), FakeTarget(), 0)
         self._flying: deque[Candidate] = deque()
         self.efforts: list[Effort] = []
         self.started: list[Candidate] = []
         self.most_in_flight = 0
 
-    def start(self, candidate: Candidate) -> None:
-        self._local.start(candidate)
+    def start(self, number: int, candidate: Candidate, effort: Effort) -> None:
+        self._local.start(number, candidate, effort)
+        self.efforts.append(effort)
         self._flying.append(candidate)
         self.started.append(candidate)
         self.most_in_flight = max(self.most_in_flight, len(self._flying))
 
-    def finish(self, effort: Effort) -> BoundRecord:
-        self.efforts.append(effort)
+    def finish(self) -> BoundRecord:
         self._flying.popleft()
-        return self._local.finish(effort)
+        return self._local.finish()
 
     def finals(self, finalists: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:
         return self._local.finals(finalists, effort)

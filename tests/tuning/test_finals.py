@@ -17,10 +17,10 @@ class FinalsBench(AbstractBench):
         self._times = FinalTimes(times, baseline)
         self.finalists: tuple[BoundRecord, ...] = ()
 
-    def start(self, candidate: Candidate) -> None:
+    def start(self, number: int, candidate: Candidate, effort: Effort) -> None:
         raise NotImplementedError
 
-    def finish(self, effort: Effort) -> BoundRecord:
+    def finish(self) -> BoundRecord:
         raise NotImplementedError
 
     def finals(self, finalists: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:

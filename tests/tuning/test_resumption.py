@@ -1,5 +1,3 @@
-import numpy as np
-
 from tests.fakes import FakeTarget, candidate, order
 from tests.trials import measurement, trial
 from tuner.core.sampler import AbstractSampler
@@ -44,11 +42,11 @@ def test_stored_rows_come_first_and_the_method_hears_of_them() -> None:
 
 def test_stored_outcomes_are_given_without_work() -> None:
     known = bound_record(trial(0, measurement(5.0)))
-    inner = LocalBench(order(), FakeTarget(), np.random.default_rng(0))
+    inner = LocalBench(order(), FakeTarget(), 0)
     bench = ReplayingBench(inner, (known, None), Interruption())
-    for x in (1, 7, 7):
-        bench.start(candidate(x))
-    assert bench.finish(Effort()) is known
-    assert bench.finish(Effort()).record.median_s == 1e-3
-    assert bench.finish(Effort()).record.median_s == 1e-3
+    for number, x in enumerate((1, 7, 7)):
+        bench.start(number, candidate(x), Effort())
+    assert bench.finish() is known
+    assert bench.finish().record.median_s == 1e-3
+    assert bench.finish().record.median_s == 1e-3
     bench.close()

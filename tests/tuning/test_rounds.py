@@ -75,7 +75,7 @@ class ScriptedTarget(ForwardingTarget):
 
 def parts(slowdown: Slowdown = quiet, anchor_drift: float = 0.0) -> Composition:
     def bench(order: BenchOrder, how: BenchSettings) -> AbstractBench:
-        return LocalBench(order, ScriptedTarget(slowdown, anchor_drift), np.random.default_rng(how.seed))
+        return LocalBench(order, ScriptedTarget(slowdown, anchor_drift), how.seed)
 
     return fakes.composition(bench=bench)
 

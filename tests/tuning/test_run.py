@@ -42,14 +42,14 @@ class AskingBench(AbstractBench):
         self._left = after
         self.is_closed = False
 
-    def start(self, candidate: Candidate) -> None:
-        self._bench.start(candidate)
+    def start(self, number: int, candidate: Candidate, effort: Effort) -> None:
+        self._bench.start(number, candidate, effort)
 
-    def finish(self, effort: Effort) -> BoundRecord:
+    def finish(self) -> BoundRecord:
         self._left -= 1
         if self._left < 0:
             self._interruption.ask()
-        return self._bench.finish(effort)
+        return self._bench.finish()
 
     def finals(self, finalists: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:
         return self._bench.finals(finalists, effort)
@@ -86,9 +86,9 @@ def test_every_proposal_is_stored_before_it_runs(store: Store) -> None:
         watched = fakes.local_bench(order, how)
         start = watched.start
 
-        def note(candidate: Candidate) -> None:
+        def note(number: int, candidate: Candidate, effort: Effort) -> None:
             seen.append((candidate, store.info().trials))
-            start(candidate)
+            start(number, candidate, effort)
 
         watched.start = note  # type: ignore[method-assign]
         return watched
@@ -229,7 +229,12 @@ def test_a_resumed_run_measures_nothing_twice(store: Store) -> None:
     def bench(order: BenchOrder, how: BenchSettings) -> AbstractBench:
         watched = fakes.local_bench(order, how)
         start = watched.start
-        watched.start = lambda candidate: (started.append(candidate), start(candidate))[1]  # type: ignore[method-assign, func-returns-value]
+
+        def note(number: int, candidate: Candidate, effort: Effort) -> None:
+            started.append(candidate)
+            start(number, candidate, effort)
+
+        watched.start = note  # type: ignore[method-assign]
         return watched
 
     resume(broken.run.id, fakes.composition(bench=bench), store, Interruption())

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from tests.fakes import (
@@ -34,12 +33,12 @@ Build = Callable[[BenchOrder], AbstractBench]
 
 
 def build_local(of: BenchOrder) -> AbstractBench:
-    return LocalBench(of, FakeTarget(), np.random.default_rng(0))
+    return LocalBench(of, FakeTarget(), 0)
 
 
 def build_workers(of: BenchOrder) -> AbstractBench:
     specs = compile_spec(fake_factory()), judge_spec(fake_factory())
-    return WorkerBench(of, *specs, 2, Limits(), np.random.default_rng(0))
+    return WorkerBench(of, *specs, 2, Limits(), 0)
 
 
 @pytest.fixture(params=[build_local, build_workers], ids=["local", "workers"])
@@ -58,11 +57,11 @@ def build(request: pytest.FixtureRequest) -> Iterator[Build]:
 
 def run(bench: AbstractBench, *candidates: Candidate, memory: Memory | None = None) -> list[Record]:
     """Starts all, then finishes all; each record is remembered before the next is asked for."""
-    for chosen in candidates:
-        bench.start(chosen)
+    for number, chosen in enumerate(candidates):
+        bench.start(number, chosen, Effort())
     records = []
     for _ in candidates:
-        records.append(bench.finish(Effort()).record)
+        records.append(bench.finish().record)
         if memory is not None:
             memory.append(records[-1])
     return records
@@ -90,8 +89,8 @@ def test_a_record_tells_the_whole_way(build: Build) -> None:
 @pytest.mark.parametrize(("at", "is_bound"), [("bind", False), ("compile", True), ("", True)])
 def test_the_script_that_was_bound_comes_with_the_record(build: Build, at: str, is_bound: bool) -> None:
     bench, chosen = build(order()), candidate(3, "fail" if at else "", at)
-    bench.start(chosen)
-    finished = bench.finish(Effort())
+    bench.start(0, chosen, Effort())
+    finished = bench.finish()
     assert finished.record.candidate == chosen
     assert finished.script.sha256 == finished.record.script_sha256
     assert bool(finished.script.text) == is_bound
@@ -174,8 +173,8 @@ def test_a_twin_whose_elder_was_not_remembered_is_measured_itself(build: Build) 
 
 def test_the_limit_of_the_incumbent_reaches_the_target(build: Build) -> None:
     bench = build(order())
-    bench.start(candidate(1))
-    record = bench.finish(replace(Effort(), stop_above_s=time_of(BEST_X))).record
+    bench.start(0, candidate(1), replace(Effort(), stop_above_s=time_of(BEST_X)))
+    record = bench.finish().record
     assert isinstance(record.outcome, Measurement)
     assert not record.outcome.is_complete
 
@@ -208,6 +207,6 @@ def test_finals_of_nothing_are_nothing(build: Build) -> None:
 
 def test_closing_twice_and_with_work_pending_is_fine(build: Build) -> None:
     bench = build(order())
-    bench.start(candidate(3))
+    bench.start(0, candidate(3), Effort())
     bench.close()
     bench.close()

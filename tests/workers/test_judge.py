@@ -5,7 +5,7 @@ from tests.fakes import PROBLEM, FakeTarget, UntimedTarget, bind, candidate, tim
 from tuner.core.errors import CandidateError, Failure, Stage
 from tuner.core.record import Verdict
 from tuner.core.target import Effort
-from tuner.workers.judge import Judgement, judge
+from tuner.workers.judge import Judgement, judge, work_seed
 
 
 class StepClock:
@@ -73,3 +73,9 @@ def test_where_there_is_no_clock_a_correct_artifact_has_a_verdict_only() -> None
         Verdict(0.25, 64, ("1 of 1 blocks",)), None, (("load", 1.0), ("verify", 1.0))
     )
     assert heard == []
+
+
+def test_each_piece_of_work_has_its_seed_in_whatever_process() -> None:
+    seeds = [work_seed(seed, number) for seed in (0, 1) for number in (-2, -1, 0, 1, 2)]
+    assert len(set(seeds)) == len(seeds)
+    assert seeds == [work_seed(seed, number) for seed in (0, 1) for number in (-2, -1, 0, 1, 2)]

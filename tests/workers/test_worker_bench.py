@@ -11,7 +11,6 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from tests.fakes import (
@@ -63,7 +62,7 @@ ENDLESS = frozenset({"loop", "sleep"})
 def bench_of(factory: Factory | None = None, workers: int = 2, limits: Limits = PATIENT) -> WorkerBench:
     target = factory or fake_factory()
     specs = compile_spec(target), judge_spec(target)
-    return WorkerBench(order(), *specs, workers, limits, np.random.default_rng(0))
+    return WorkerBench(order(), *specs, workers, limits, 0)
 
 
 @pytest.fixture
@@ -74,9 +73,9 @@ def bench() -> Iterator[AbstractBench]:
 
 
 def run(bench: AbstractBench, *candidates: Candidate) -> list[Record]:
-    for chosen in candidates:
-        bench.start(chosen)
-    return [bench.finish(NO_BUDGET).record for _ in candidates]
+    for number, chosen in enumerate(candidates):
+        bench.start(number, chosen, NO_BUDGET)
+    return [bench.finish().record for _ in candidates]
 
 
 @pytest.fixture(scope="module")
@@ -139,8 +138,8 @@ def test_a_grandchild_ends_with_a_candidate_that_hangs(tmp_path: Path) -> None:
 def test_a_time_out_grows_with_the_incumbent() -> None:
     bench = bench_of(limits=Limits(judge_timeout_s=0.2))
     try:
-        bench.start(candidate(3, "sleep", "measure"))
-        record = bench.finish(Effort(budget_s=0.0, stop_above_s=0.02)).record
+        bench.start(0, candidate(3, "sleep", "measure"), Effort(budget_s=0.0, stop_above_s=0.02))
+        record = bench.finish().record
     finally:
         bench.close()
     assert record.outcome == Failure(Stage.RUN, "timed out after 0.6 s")  # 0.2 + 20 calls
@@ -189,7 +188,7 @@ def test_while_another_tuner_times_a_bench_waits_and_that_does_not_count(tmp_pat
     turn = TimingLock("cpu", "me", told.append, tmp_path)
     limits = Limits(judge_timeout_s=HURRIED.judge_timeout_s)
     specs = compile_spec(target), judge_spec(target)
-    bench = WorkerBench(order(), *specs, 1, limits, np.random.default_rng(0), turn)
+    bench = WorkerBench(order(), *specs, 1, limits, 0, turn)
     (record,) = run(bench, candidate(3))
     bench.close()
     holding.join()
@@ -202,7 +201,7 @@ def test_closing_leaves_no_process_and_no_zombie() -> None:
     before = set(children_of(os.getpid()))
     bench = bench_of()
     run(bench, candidate(3), candidate(3, "segfault", "load"))
-    bench.start(candidate(4, "loop", "compile"))
+    bench.start(0, candidate(4, "loop", "compile"), NO_BUDGET)
     started = set(children_of(os.getpid())) - before
     bench.close()
     assert len(started) == 3
@@ -212,12 +211,12 @@ def test_closing_leaves_no_process_and_no_zombie() -> None:
 def test_an_interrupted_bench_can_be_closed() -> None:
     before = set(children_of(os.getpid()))
     bench = bench_of(limits=Limits())
-    bench.start(candidate(3, "sleep", "measure"))
-    bench.start(candidate(4, "sleep", "compile"))
+    bench.start(0, candidate(3, "sleep", "measure"), NO_BUDGET)
+    bench.start(0, candidate(4, "sleep", "compile"), NO_BUDGET)
     timer = threading.Timer(0.6, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     with pytest.raises(KeyboardInterrupt):
-        bench.finish(NO_BUDGET)
+        bench.finish()
     bench.close()
     timer.join()
     assert set(children_of(os.getpid())) <= before
@@ -229,12 +228,12 @@ from tests.fakes import candidate
 from tests.workers.test_worker_bench import bench_of, NO_BUDGET
 from tuner.workers.limits import Limits
 bench = bench_of(limits=Limits())
-bench.start(candidate(1))
-bench.finish(NO_BUDGET)
-bench.start(candidate(3, "loop", "{at}"))
-bench.start(candidate(4, "loop", "compile"))
+bench.start(0, candidate(1), NO_BUDGET)
+bench.finish()
+bench.start(0, candidate(3, "loop", "{at}"), NO_BUDGET)
+bench.start(0, candidate(4, "loop", "compile"), NO_BUDGET)
 print("at work", flush=True)
-bench.finish(NO_BUDGET)
+bench.finish()
 """
 
 

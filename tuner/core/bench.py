@@ -32,8 +32,8 @@ class AbstractBench(abc.ABC):
     Each session of a run builds one in the tuner's own process, and ``tuner check`` one for its script. The
     thread that built it makes all calls: child processes die with it. In the life of a session::
 
-        start(candidate)              # each trial without a stored outcome, once its proposal is stored
-        finish(effort)                # once for each start; up to workers + 1 are started and not finished
+        start(number, candidate, effort)   # each trial without a stored outcome, once its proposal is stored
+        finish()                      # once for each start; up to workers + 1 are started and not finished
         finals(finalists, effort)     # when every start is finished; by a run once, by a gate again and again
         close()                       # once, whatever happened before
 
@@ -43,15 +43,16 @@ class AbstractBench(abc.ABC):
     """
 
     @abc.abstractmethod
-    def start(self, candidate: Candidate) -> None:
-        """Binds a candidate to its script and queues that; does not wait for a compiler."""
+    def start(self, number: int, candidate: Candidate, effort: Effort) -> None:
+        """Binds a candidate to its script and queues that; does not wait for a compiler.
+
+        The number is the trial's: what is random in judging follows from it and the run's seed, whichever
+        process judges. ``effort.stop_above_s`` follows from what was known when the trial was proposed.
+        """
 
     @abc.abstractmethod
-    def finish(self, effort: Effort) -> BoundRecord:
-        """Waits for the candidate started first among those not finished; returns its record and script.
-
-        ``effort.stop_above_s`` follows from the best time so far, so it is known no sooner.
-        """
+    def finish(self) -> BoundRecord:
+        """Waits for the candidate started first among those not finished; returns its record and script."""
 
     @abc.abstractmethod
     def finals(self, finalists: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:

@@ -48,14 +48,14 @@ def search(
                 break
             candidate = candidate_of(row)
             on_proposal(number, row, candidate)
-            bench.start(candidate)
+            stop_above_s = None if incumbent_s is None else HOPELESS * incumbent_s
+            bench.start(number, candidate, replace(effort, stop_above_s=stop_above_s))
             pending.append((number, row))
             number += 1
         if not pending:
             return
         oldest, row = pending.popleft()
-        stop_above_s = None if incumbent_s is None else HOPELESS * incumbent_s
-        finished = bench.finish(replace(effort, stop_above_s=stop_above_s))
+        finished = bench.finish()
         record = finished.record
         sampler.tell(row, record.median_s)
         if record.median_s is not None and (incumbent_s is None or record.median_s < incumbent_s):

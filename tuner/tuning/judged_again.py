@@ -67,5 +67,5 @@ def bench_of(
 
 def judged(bench: "AbstractBench", candidate: Candidate, effort: Effort = FINAL_EFFORT) -> BoundRecord:
     """Returns what becomes of a candidate, verified and timed with the effort of a finalist."""
-    bench.start(candidate)
-    return bench.finish(effort)
+    bench.start(0, candidate, effort)
+    return bench.finish()

@@ -43,22 +43,22 @@ class ReplayingBench(AbstractBench):
         interruption: Interruption,
     ) -> None:
         self._bench = bench
-        self._records = deque(records)
+        self._records = records
         self._interruption = interruption
         self._started: deque[BoundRecord | None] = deque()
 
-    def start(self, candidate: Candidate) -> None:
-        record = self._records.popleft() if self._records else None
+    def start(self, number: int, candidate: Candidate, effort: Effort) -> None:
+        record = self._records[number] if number < len(self._records) else None
         self._started.append(record)
         if record is None:
-            self._bench.start(candidate)
+            self._bench.start(number, candidate, effort)
 
-    def finish(self, effort: Effort) -> BoundRecord:
+    def finish(self) -> BoundRecord:
         record = self._started.popleft()
         if record is not None:
             return record
         with self._interruption.waiting():
-            return self._bench.finish(effort)
+            return self._bench.finish()
 
     def finals(self, finalists: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:
         with self._interruption.waiting():

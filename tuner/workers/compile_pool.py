@@ -1,6 +1,8 @@
 """The compile workers: a queue of scripts, several children, outcomes by number."""
 
+import contextlib
 from collections import deque
+from collections.abc import Iterator
 
 from tuner.core.errors import Stage
 from tuner.core.problem import Problem
@@ -58,17 +60,18 @@ class CompilePool:
             if self._queue and not worker.is_busy:
                 self._give(worker)
 
-    def pause(self) -> None:
-        """Stops every child until ``resume``."""
+    @contextlib.contextmanager
+    def paused(self) -> Iterator[None]:
+        """Stops every child meanwhile."""
         self._is_paused = True
-        for worker in self._workers:
-            worker.pause()
-
-    def resume(self) -> None:
-        """Lets the children go on."""
-        self._is_paused = False
-        for worker in self._workers:
-            worker.resume()
+        try:
+            for worker in self._workers:
+                worker.pause()
+            yield
+        finally:
+            self._is_paused = False
+            for worker in self._workers:
+                worker.resume()
 
     def close(self) -> None:
         """Ends every child."""

@@ -20,6 +20,11 @@ class Judgement:
     stage_s: tuple[tuple[str, float], ...]
 
 
+def work_seed(seed: int, number: int) -> int:
+    """Returns the seed of one piece of work of a run; a number below 0 is no trial's."""
+    return int(np.random.default_rng((seed, number % 2**63)).integers(2**63))
+
+
 def judge(
     target: AbstractJudge,
     problem: Problem,

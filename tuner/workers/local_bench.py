@@ -14,7 +14,7 @@ from tuner.core.errors import CandidateError, Failure, Stage
 from tuner.core.target import AbstractTarget, Artifact, Effort, Script
 from tuner.workers.group_timing import Group, time_finals
 from tuner.workers.in_flight import BenchOrder, Ticket
-from tuner.workers.judge import judge
+from tuner.workers.judge import judge, work_seed
 from tuner.workers.services import time_together
 
 Value = TypeVar("Value")
@@ -23,26 +23,27 @@ Value = TypeVar("Value")
 class LocalBench(AbstractBench):
     """Does the work of ``finish`` in this process, one candidate at a time."""
 
-    def __init__(self, order: BenchOrder, target: AbstractTarget, rng: np.random.Generator) -> None:
+    def __init__(self, order: BenchOrder, target: AbstractTarget, seed: int) -> None:
         self._order = order
         self._target = target
-        self._rng = rng
-        self._tickets: deque[Ticket] = deque()
+        self._seed = seed
+        self._asked = 0  # finals so far
+        self._started: deque[tuple[int, Ticket, Effort]] = deque()
 
-    def start(self, candidate: Candidate) -> None:
+    def start(self, number: int, candidate: Candidate, effort: Effort) -> None:
         """Binds the candidate."""
-        self._tickets.append(Ticket(self._order, candidate))
+        self._started.append((number, Ticket(self._order, candidate), effort))
 
-    def finish(self, effort: Effort) -> BoundRecord:
+    def finish(self) -> BoundRecord:
         """Compiles and judges the oldest candidate."""
-        ticket = self._tickets.popleft()
+        number, ticket, effort = self._started.popleft()
         ticket.recall_script()
         if ticket.record is None:
             ticket.take_compiled(*_attempt(Stage.COMPILE, lambda: self._compile(ticket.script)))
         if ticket.record is None and (artifact := ticket.artifact) is not None:
-            problem = self._order.problem
+            problem, rng = self._order.problem, self._rng(number)
             ticket.take_judged(
-                *_attempt(Stage.RUN, lambda: judge(self._target, problem, artifact, effort, self._rng))
+                *_attempt(Stage.RUN, lambda: judge(self._target, problem, artifact, effort, rng))
             )
         return ticket.finished
 
@@ -52,15 +53,18 @@ class LocalBench(AbstractBench):
         problem = self._order.problem
 
         def together(group: Group) -> FinalTimes | Failure:
-            return _attempt(
-                Stage.RUN, lambda: time_together(self._target, problem, group, effort, self._rng)
-            )[0]
+            self._asked += 1
+            rng = self._rng(-self._asked)
+            return _attempt(Stage.RUN, lambda: time_together(self._target, problem, group, effort, rng))[0]
 
         return time_finals(artifacts, together)
 
     def close(self) -> None:
         """Forgets what is pending."""
-        self._tickets.clear()
+        self._started.clear()
+
+    def _rng(self, number: int) -> np.random.Generator:
+        return np.random.default_rng(work_seed(self._seed, number))
 
     def _compile(self, script: Script) -> Artifact:
         return self._target.compile(self._order.problem, script)

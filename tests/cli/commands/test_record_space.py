@@ -16,7 +16,6 @@ from tuner.analysis.run_difference import differences
 from tuner.core.bench import AbstractBench, BoundRecord
 from tuner.core.machine import Machine
 from tuner.core.runs import RunSettings, StoredTrial, TrialQuery
-from tuner.core.target import Effort
 from tuner.db.store import Store
 from tuner.recorded.reading import read_recorded
 from tuner.space.expression import parse
@@ -102,10 +101,10 @@ def test_an_interrupted_recording_goes_on(tuner: Tuner, file: Path) -> None:
         local = fakes.local_bench(order, how)
         finish, left = local.finish, iter(range(6))
 
-        def interrupted(effort: Effort) -> BoundRecord:
+        def interrupted() -> BoundRecord:
             if next(left, None) is None:
                 signal.raise_signal(signal.SIGINT)
-            return finish(effort)
+            return finish()
 
         local.finish = interrupted  # type: ignore[method-assign]
         return local

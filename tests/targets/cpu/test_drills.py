@@ -2,7 +2,6 @@
 
 import re
 
-import numpy as np
 import pytest
 
 from tests.targets.cpu.dishonest_kernels import KERNELS, dishonest_code
@@ -71,13 +70,11 @@ def judged(deeds: list[str], limits: Limits) -> list[Record]:
     """One run over the deeds."""
     factory = Factory("tests.targets.cpu.drills:DrillTarget", (1,))
     order = BenchOrder(PROBLEM, TargetName("drill"), bind, lambda script, code: None)
-    bench = WorkerBench(
-        order, compile_spec(factory), judge_spec(factory), 1, limits, np.random.default_rng(0)
-    )
+    bench = WorkerBench(order, compile_spec(factory), judge_spec(factory), 1, limits, 0)
     try:
-        for deed in deeds:
-            bench.start(Candidate.of("drill", {"deed": deed}))
-        return [bench.finish(Effort(budget_s=0.01)).record for _ in deeds]
+        for number, deed in enumerate(deeds):
+            bench.start(number, Candidate.of("drill", {"deed": deed}), Effort(budget_s=0.01))
+        return [bench.finish().record for _ in deeds]
     finally:
         bench.close()
 

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator
 
-import numpy as np
 import pytest
 
 from tests.mlir.gpu_matmul import gpu_script
@@ -46,15 +45,15 @@ def bound(record: Record) -> BoundRecord:
 def bench() -> Iterator[WorkerBench]:
     order = BenchOrder(PROBLEM, CUDA, bind, lambda _s, _c: None)
     factory = stub_factory()
-    made = WorkerBench(order, compile_spec(factory), judge_spec(factory), 1, LIMITS, np.random.default_rng(0))
+    made = WorkerBench(order, compile_spec(factory), judge_spec(factory), 1, LIMITS, 0)
     yield made
     made.close()
 
 
 def run(bench: WorkerBench, *candidates: Candidate) -> list[Record]:
-    for chosen in candidates:
-        bench.start(chosen)
-    return [bench.finish(BRIEF).record for _ in candidates]
+    for number, chosen in enumerate(candidates):
+        bench.start(number, chosen, BRIEF)
+    return [bench.finish().record for _ in candidates]
 
 
 def test_a_right_program_is_verified_and_timed_through_the_driver(bench: WorkerBench) -> None:

@@ -22,8 +22,6 @@ def child_bench(
     device: str = "cpu",  # that is timed, by one tuner at a time
 ) -> "AbstractBench":
     """Returns a bench whose children are started at once."""
-    import numpy as np
-
     from tuner.workers.services import compile_spec, judge_spec
     from tuner.workers.timing_lock import TimingLock, words_of
     from tuner.workers.worker_bench import WorkerBench
@@ -34,6 +32,6 @@ def child_bench(
         judge_spec(timing, environment),
         how.workers,
         limits,
-        np.random.default_rng(how.seed),
+        how.seed,
         TimingLock(device, words_of(order.problem), how.tell_of_waiting),
     )

@@ -84,11 +84,9 @@ def recorded_kind(space: "RecordedSpace") -> TargetKind:
 
 def _bench(target: "ReplayTarget", order: "BenchOrder", how: "BenchSettings") -> "AbstractBench":
     """Returns a bench in this process: a lookup neither crashes nor hangs."""
-    import numpy as np
-
     from tuner.workers.local_bench import LocalBench
 
-    return LocalBench(order, target, np.random.default_rng(how.seed))
+    return LocalBench(order, target, how.seed)
 
 
 def _baseline(space: "RecordedSpace") -> Baseline:

@@ -1,0 +1,84 @@
+"""The one child that judges: asked again after what an earlier call may have done, ended if it ran wrong."""
+
+import contextlib
+from collections.abc import Callable
+from typing import Any, final
+
+from tuner.core.errors import RAN, Failure, Stage
+from tuner.core.problem import Problem
+from tuner.core.target import Effort
+from tuner.workers.child_process import ChildProcess
+from tuner.workers.protocol import Event, Reply, ServiceSpec
+from tuner.workers.timing_lock import TimingLock
+from tuner.workers.worker import Worker
+
+
+def quiet_already() -> contextlib.AbstractContextManager[None]:
+    """Does nothing: nothing else runs here."""
+    return contextlib.nullcontext()
+
+
+@final
+class JudgeSeat:
+    """Asks a judge in a child process, one question at a time; the machine is quiet while it times."""
+
+    def __init__(
+        self,
+        spec: ServiceSpec,
+        memory_bytes: int,
+        *,
+        meanwhile: Callable[[], None],  # done again and again while the judge works: waits a little
+        quiet: Callable[[], contextlib.AbstractContextManager[None]] = quiet_already,  # while it times
+        turn: TimingLock | None = None,  # of timing beside other tuners
+    ) -> None:
+        self._worker = Worker(spec, memory_bytes)
+        self._meanwhile = meanwhile
+        self._quiet = quiet
+        self._turn = turn
+        self._worker.start()
+
+    @property
+    def children(self) -> list[ChildProcess]:
+        """Returns the process worth waiting for."""
+        return [] if self._worker.child is None else [self._worker.child]
+
+    def poll(self) -> None:
+        """Hears of a child that is starting."""
+        self._worker.poll()
+
+    def kill(self) -> None:
+        """Ends the child, whatever it is doing."""
+        self._worker.kill()
+
+    def ask(
+        self, method: str, problem: Problem, work: Any, effort: Effort, seed: int, timeout_s: float
+    ) -> Reply:
+        """Returns the judge's reply; repeats in a fresh child what an earlier call may be to blame for."""
+        self._worker.submit(method, problem, work, effort, seed, stage=Stage.RUN, timeout_s=timeout_s)
+        reply = self._judged()
+        if reply.is_doubtful:
+            return self.ask(method, problem, work, effort, seed, timeout_s)
+        if isinstance(reply.value, Failure) and reply.value.stage in RAN:
+            self._worker.kill()
+        self._worker.start()
+        return reply
+
+    def _judged(self) -> Reply:
+        with contextlib.ExitStack() as until_told:
+            while not isinstance(news := self._worker.poll(), Reply):
+                if isinstance(news, Event):
+                    until_told.enter_context(self._quiet())
+                    self._take_turn(until_told)
+                    self._worker.go_ahead()
+                self._meanwhile()
+        return news
+
+    def _take_turn(self, until_told: contextlib.ExitStack) -> None:
+        """Waits while another tuner times; that does not count as the judge's time."""
+        if self._turn is None:
+            return
+        self._worker.pause()
+        try:
+            until_told.enter_context(self._turn.held())
+        finally:
+            self._worker.resume()
