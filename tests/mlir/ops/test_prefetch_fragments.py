@@ -73,6 +73,14 @@ def test_all_reads_of_a_tile_come_before_the_barrier_behind_which_it_is_overwrit
     assert loop.index("create_group") < loop.index("device_async_wait")
 
 
+def test_steps_of_few_products_start_copies_behind_the_reads_of_the_third(apply: Apply) -> None:
+    text = apply(LINE.format(0), payload(steps=4))
+    loop = text[text.index("scf.for") :]
+    before, _, behind = loop.partition("nvgpu.device_async_copy")
+    assert (before.count("nvgpu.ldmatrix"), before.count("nvgpu.mma.sync")) == (4, 1)
+    assert "create_group" in behind[: behind.index("nvgpu.mma.sync")]
+
+
 def test_a_loop_that_waits_for_nothing_is_left(apply: Apply) -> None:
     plain = payload(wait="")
     assert "iter_args(%arg7 = %arg4, %arg8 = %arg5, %arg9 = %c0)" in apply(LINE.format(0), plain)

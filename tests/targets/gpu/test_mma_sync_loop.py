@@ -28,6 +28,7 @@ POINTS = (
     point(Matmul(32, 40, 91, "f16", "tn"), prefetch=1, **TINY, pack=1, shared="pad"),
     point(Matmul(32, 32, 64, "bf16", "nt"), prefetch=2, **TINY, block_k=16),  # one step of K per tile
     point(Matmul(32, 32, 160, "bf16"), prefetch=1, **TINY, splits=2),
+    point(Matmul(32, 32, 136, "f16"), prefetch=1, **TINY, block_k=64, depth=2),  # copies in the second step
     point(Matmul(32, 34, 40, "tf32"), prefetch=1, **TINY, block_k=16, depth=3),  # B by scalar loads
     point(Matmul(32, 32, 80, "tf32", "nt"), prefetch=2, **TINY, splits=2, split_by="workspace"),
 )

@@ -5,7 +5,8 @@ it and multiplies them. Gives a rotated loop (software pipelining of the reads):
 are carried into the iteration that multiplies them, and the wait, the barrier and the first reads of the next
 tile come before the last products of this one. So no product waits for shared memory. All reads of a tile
 still come before the barrier behind which others overwrite it: no buffer more is needed. The last iteration
-reads a tile that nobody multiplies.
+reads a tile that nobody multiplies. Copies start with the reads of the second step, or of the third where
+steps have few products.
 
     %sums:3 = scf.for %k = %c0 to %c64 step %c16 iter_args(%sum = %zero, %token = %first, ...) -> ... {
       nvgpu.device_async_wait %token {numGroups = 0 : i32}
@@ -37,6 +38,7 @@ from tuner.mlir.rewrite.building import create, value
 PRODUCT, WAIT, BARRIER = "nvgpu.mma.sync", "nvgpu.device_async_wait", "gpu.barrier"
 # What takes a turn between products where reads are spread; the address of each comes with it.
 MEMORY = ("nvgpu.ldmatrix", "memref.load", "vector.load", "nvgpu.device_async_copy")
+MANY_PRODUCTS = 32  # of a step: those of a warp's tile of 64x64 hide the copies of all block tiles
 
 Build = Callable[[], None]
 
@@ -196,9 +198,10 @@ def _fill(body: _Body, arguments: list[Value], stride: Value, is_spread: bool) -
     """Builds the body of the new loop."""
     now = _Iteration(body, dict(zip((*body.arguments, *body.first_fragments), arguments, strict=True)))
     *early, last = body.steps
+    copying = _copying_step(early)
     for number, products in enumerate(early):
         fragments = _fragments(body.steps[number + 1])
-        ahead = now.reads(fragments) + (list(body.copies) if number == 0 else [])
+        ahead = now.reads(fragments) + (list(body.copies) if number == copying else [])
         _build(products, [_builder(now, op) for op in ahead], now, is_spread)
     if not early:  # the group of copies must be there before a wait counts groups
         _build((), [_builder(now, op) for op in body.copies], now, False)
@@ -209,6 +212,15 @@ def _fill(body: _Body, arguments: list[Value], stride: Value, is_spread: bool) -
     _build(last, [_builder(after, op) for op in ahead], now, is_spread)
     carried = [after.value(fragment) for fragment in body.first_fragments]
     create("scf.yield", [], [*map(now.value, body.yielded), *carried])
+
+
+def _copying_step(early: list[tuple[Op, ...]]) -> int:
+    """Returns the step whose products hide the copies: the second where the first has few products.
+
+    Those hide the loop's own instructions already, and what is left over delays the reads behind the copies:
+    ptxas moves none before a copy.
+    """
+    return int(len(early) > 1 and len(early[0]) < MANY_PRODUCTS)
 
 
 def _next(body: _Body, now: _Iteration, counter: Value, stride: Value) -> _Iteration:
