@@ -1,6 +1,7 @@
 """One search through a space whose times are known."""
 
 import time
+from collections import deque
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,11 +22,20 @@ class ReplayedSearch:
 
 
 def replay(
-    space: ReplaySpace, sampler: str, seed: int, evaluations: int, first: tuple[int, ...] = ()
+    space: ReplaySpace,
+    sampler: str,
+    seed: int,
+    evaluations: int,
+    first: tuple[int, ...] = (),
+    pending: int = 1,
 ) -> ReplayedSearch:
-    """Searches with one of our samplers, from the rows ``first`` on. A failure is an evaluation too."""
+    """Searches with one of our samplers, from the rows ``first`` on. A failure is an evaluation too.
+
+    ``pending`` trials wait for their outcome, which is told in the order of the proposals.
+    """
     method = make_sampler(sampler, space.feasible, seed, first)
     best, found = np.inf, []
+    waiting: deque[int] = deque()
     spent_s = 0.0
     for number in range(min(evaluations, space.feasible.rows)):
         start = time.perf_counter()
@@ -33,8 +43,11 @@ def replay(
         spent_s += time.perf_counter() - start
         if row is None:
             raise AssertionError(f"{sampler}: no row as trial {number} of {space.feasible.rows}")
-        time_s = float(space.times_s[row])
-        method.tell(row, None if np.isnan(time_s) else time_s)
-        best = min(best, np.inf if np.isnan(time_s) else time_s)
+        waiting.append(row)
+        best = float(np.fmin(best, space.times_s[row]))  # nan is a failure
         found.append(best)
+        if len(waiting) == pending:
+            oldest = waiting.popleft()
+            time_s = float(space.times_s[oldest])
+            method.tell(oldest, None if np.isnan(time_s) else time_s)
     return ReplayedSearch(np.array(found), len(found), len(found), spent_s)

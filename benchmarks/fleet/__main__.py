@@ -1,0 +1,72 @@
+"""A fleet of machines, simulated with up to 1,000 nodes.
+
+    python -m benchmarks.fleet --simulate --output benchmarks/results/fleet_simulated.json
+
+``--recording FILE`` (T4 or a Kernel Tuner cache) is the space on which it is told what staleness costs:
+trials until a kernel has 95 % of the optimum's speed, where proposals are made before outcomes are told.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from benchmarks.fleet.simulated_rows import simulated_rows
+from benchmarks.fleet.soonest import soonest_rows
+from benchmarks.fleet.staleness import staleness_rows
+from benchmarks.results_file import add_report_options, emit, report
+from benchmarks.search.replay_space import ReplaySpace
+from tuner.core.errors import UsageError
+from tuner.samplers import require_sampler
+
+SHIPPED = Path(__file__).parents[2] / "tuner" / "recorded" / "matmul_48x64x40.t4.json.gz"
+
+
+def main() -> None:
+    """Runs the benchmark."""
+    words = _arguments()
+    emit(_simulated(words), words.json, words.output)
+
+
+def _simulated(words: argparse.Namespace) -> dict[str, Any]:
+    try:
+        require_sampler(words.sampler)
+        space = ReplaySpace.read(words.recording)
+    except UsageError as error:
+        sys.exit(f"fleet: {error}")
+    rows = [_told(row) for row in simulated_rows()]
+    staleness = [_told(row) for row in staleness_rows(space, words.sampler, words.evaluations, words.seeds)]
+    settings = {
+        "recording": words.recording.name,
+        "sampler": words.sampler,
+        "evaluations": words.evaluations,
+        "seeds": words.seeds,
+    }
+    summary = {"soonest": soonest_rows(rows, staleness)}
+    return report("fleet_simulated", settings, rows, summary) | {"staleness": staleness}
+
+
+def _told(row: dict[str, Any]) -> dict[str, Any]:
+    """Prints a row as it comes."""
+    print(", ".join(f"{name} {value}" for name, value in row.items()), file=sys.stderr, flush=True)
+    return row
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument(
+        "--simulate", action="store_true", help="discrete events: idle share, database, staleness"
+    )
+    parser.add_argument("--recording", type=Path, default=SHIPPED, metavar="FILE")
+    parser.add_argument("--sampler", default="tpe")
+    parser.add_argument("--evaluations", type=int, default=200)
+    parser.add_argument("--seeds", type=int, default=10)
+    add_report_options(parser)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
