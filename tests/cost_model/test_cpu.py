@@ -17,8 +17,8 @@ EXTENTS = st.integers(1, 512)
 def tiles(problem: Problem = PROBLEM, **changes: float) -> CpuTiles:
     """Returns one schedule: 12 x 32 tiles, nothing blocked, B packed."""
     m, n, k = problem.sizes
-    plain = {"tile_m": 12, "tile_n": 32, "block_m": m, "block_n": n, "block_k": k, "m": m, "n": n}
-    columns = {name: np.array([float(value)]) for name, value in {**plain, **changes}.items()}
+    plain = {"tile_m": 12, "tile_n": 32, "unroll_k": 1, "block_m": m, "block_n": n, "block_k": k}
+    columns = {name: np.array([float(value)]) for name, value in {**plain, "m": m, "n": n, **changes}.items()}
     no = np.array([False])
     return CpuTiles(**columns, is_row_major=no, packs_a=no, is_packed=True)
 
@@ -43,9 +43,26 @@ def test_what_wastes_the_core_costs_more(better: dict[str, float], worse: dict[s
     assert cost(PROBLEM, **better) < cost(PROBLEM, **worse)
 
 
-def test_rows_beyond_the_edge_are_paid_for() -> None:
-    thin = Matmul(15, 512, 512)
-    assert cost(thin, tile_m=8) < cost(thin, tile_m=14)  # 16 rows and 28
+def test_rows_that_are_left_over_cost_what_they_have_to_do() -> None:
+    thin = Matmul(18, 512, 512)
+    assert cost(thin, tile_m=6) < cost(thin, tile_m=14)  # 6, 6, 6; 14 and 4, too few sums to hide the latency
+    assert cost(Matmul(16, 512, 512), tile_m=12) < cost(Matmul(24, 512, 512), tile_m=12)
+
+
+def test_columns_beyond_the_edge_are_paid_for() -> None:
+    ragged = Matmul(480, 300, 512)
+    assert cost(ragged, tile_m=6, tile_n=64) == pytest.approx(
+        cost(Matmul(480, 320, 512), tile_m=6, tile_n=64), rel=0.01
+    )
+    assert cost(ragged, tile_m=6, tile_n=64, block_n=256) < cost(
+        ragged, tile_m=6, tile_n=64
+    )  # 48 of the last 44
+
+
+def test_pairs_of_f32_that_are_parted_cost_more() -> None:
+    assert cost(tile_m=12, unroll_k=2) > cost(tile_m=12, unroll_k=4) == cost(tile_m=12)
+    for problem in (Matmul(480, 512, 512, dtype="f64"), Matmul(480, 512, 512, layout="tn")):
+        assert cost(problem, tile_m=6, unroll_k=2) == cost(problem, tile_m=6)
 
 
 def test_a_panel_that_leaves_the_first_cache_costs_more() -> None:

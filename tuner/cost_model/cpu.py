@@ -5,6 +5,7 @@ Arithmetic hides most of what comes from the caches meanwhile; packing is on top
 one strategy before any of them was run, and is for nothing else.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,21 +13,19 @@ import numpy.typing as npt
 
 from tuner.core.machine import Machine
 from tuner.core.problem import Problem
+from tuner.cost_model.register_tile import LOADS_PER_CYCLE, step_cycles
 
 Counts = npt.NDArray[np.float64]
 
 # Of one core; the same for Intel's and AMD's cores since 2017 as far as a rank is concerned.
 # https://www.agner.org/optimize/microarchitecture.pdf, https://uops.info
-FMA_PER_CYCLE = 2.0
-LOADS_PER_CYCLE = 2.0
-FMA_LATENCY = 4.0  # cycles until a sum can be added to again
 L2_BYTES_PER_CYCLE = 64.0  # Intel's since 2015, AMD's Zen 5; Zen 2 to 4: 32
 L3_BYTES_PER_CYCLE = 12.0
-TLB_PAGES = 64  # that the first translation buffer holds
-PAGE_BYTES = 4096
 HALF = 0.5  # of a cache, for what is to stay there while the rest streams through
 SHOWING = 0.1  # of the traffic behind arithmetic, what is not hidden after all
-TILE_CYCLES = 20.0  # until the pipelines of a register tile are full, and drained
+COPY_BYTES_PER_CYCLE = 32.0  # read and written, while both lie in the second cache; calibrated
+TILE_CYCLES = 10.0  # until the pipelines of a register tile are full, and drained
+PAIR, PAIRED_BYTES = 2, 4  # elements of A side by side that LLVM loads at once and parts by shuffles
 USUAL_L1_BYTES, USUAL_L2_BYTES = 32 * 1024, 1024 * 1024  # where the machine does not tell
 
 
@@ -36,6 +35,7 @@ class CpuTiles:
 
     tile_m: Counts
     tile_n: Counts
+    unroll_k: Counts  # steps of one turn
     block_m: Counts
     block_n: Counts
     block_k: Counts
@@ -50,23 +50,44 @@ def cycles(tiles: CpuTiles, problem: Problem, machine: Machine) -> Counts:
     """Returns the cycles of one call."""
     l1 = HALF * (machine.l1_bytes or USUAL_L1_BYTES)
     l2 = HALF * (machine.l2_bytes or USUAL_L2_BYTES)
-    arithmetic = _register_cycles(tiles, problem, machine.vector_bytes / problem.output_bytes)
+    arithmetic = _register_cycles(tiles, problem, machine)
     traffic = _panel_cycles(tiles, problem, l1, l2) + _result_cycles(tiles, problem, l2)
-    return np.maximum(arithmetic, traffic) + SHOWING * traffic + _packing_cycles(tiles, problem)
+    return np.maximum(arithmetic, traffic) + SHOWING * traffic + _packing_cycles(tiles, problem, l2)
 
 
-def _register_cycles(tiles: CpuTiles, problem: Problem, lanes: float) -> Counts:
-    """Counts the steps of all register tiles, and their beginnings and ends, where C is read and written.
+def _register_cycles(tiles: CpuTiles, problem: Problem, machine: Machine) -> Counts:
+    """Counts the steps of all register tiles, and their beginnings and ends, where C is read and written."""
+    k, lanes = problem.sizes[2], machine.vector_bytes / problem.output_bytes
+    passes = np.ceil(k / tiles.block_k)
+    is_paired = (tiles.unroll_k == PAIR) & (problem.input_bytes == PAIRED_BYTES) & (problem.layout != "tn")
+    total = np.zeros(len(tiles.m))
+    for along_m, rows in _rows(tiles):
+        for along_n, columns in _columns(tiles):
+            vectors = np.ceil(columns / lanes)
+            step = step_cycles(rows, vectors, is_paired, machine.vector_registers)
+            ends = passes * (rows * vectors / LOADS_PER_CYCLE + TILE_CYCLES)
+            total = total + along_m * along_n * (k * step + ends)
+    return total
 
-    A tile at an edge costs as much as a whole one.
+
+def _rows(tiles: CpuTiles) -> Iterator[tuple[Counts, Counts]]:
+    """Yields how many register tiles along m there are of how many rows."""
+    blocks = np.floor(tiles.m / tiles.block_m)
+    rest = tiles.m - blocks * tiles.block_m
+    yield blocks * np.floor(tiles.block_m / tiles.tile_m) + np.floor(rest / tiles.tile_m), tiles.tile_m
+    for count, left in ((blocks, tiles.block_m % tiles.tile_m), (np.ones(len(rest)), rest % tiles.tile_m)):
+        yield np.where(left > 0, count, 0.0), left
+
+
+def _columns(tiles: CpuTiles) -> Iterator[tuple[Counts, Counts]]:
+    """Yields how many register tiles along n there are of how many columns.
+
+    The last is padded to a whole one, but a block that is narrower than a tile has a tile of its own.
     """
-    k = problem.sizes[2]
-    vectors = np.ceil(tiles.tile_n / lanes)
-    sums = tiles.tile_m * vectors
-    step = np.maximum(sums / FMA_PER_CYCLE, (vectors + tiles.tile_m) / LOADS_PER_CYCLE)
-    ends = np.ceil(k / tiles.block_k) * (sums / LOADS_PER_CYCLE + sums + TILE_CYCLES)
-    registers: Counts = _tiles(tiles) * (k * np.maximum(step, FMA_LATENCY) + ends)
-    return registers
+    blocks = np.floor(tiles.n / tiles.block_n)
+    rest = tiles.n - blocks * tiles.block_n
+    for count, extent in ((blocks, tiles.block_n), (np.ones(len(rest)), rest)):
+        yield count * np.ceil(extent / tiles.tile_n), np.minimum(tiles.tile_n, extent)
 
 
 def _panel_cycles(tiles: CpuTiles, problem: Problem, l1: float, l2: float) -> Counts:
@@ -84,10 +105,12 @@ def _panel_cycles(tiles: CpuTiles, problem: Problem, l1: float, l2: float) -> Co
         _pieces(tiles.m, tiles.block_m, tiles.tile_m),
     )
     visits = _tiles(tiles) * np.ceil(problem.sizes[2] / tiles.block_k)
-    stays = (held <= l1) & (tiles.is_packed | (tiles.block_k <= TLB_PAGES) | _is_dense(tiles, problem))
-    held_visits = np.where(stays, visits / np.maximum(reuses, 1), visits)
+    first_visits = visits / np.maximum(reuses, 1)
+    again = np.where(held <= l1, 0.0, visits - first_visits) / _rate(held, l2)
     stream_visits = np.where(streamed + held <= l1, 0.0, visits)
-    return held_visits * held / _rate(held_block, l2) + stream_visits * stream / _rate(streamed, l2)
+    return held * (first_visits / _rate(held_block, l2) + again) + stream_visits * stream / _rate(
+        streamed, l2
+    )
 
 
 def _result_cycles(tiles: CpuTiles, problem: Problem, l2: float) -> Counts:
@@ -97,24 +120,24 @@ def _result_cycles(tiles: CpuTiles, problem: Problem, l2: float) -> Counts:
     return moved / _rate(tiles.m * tiles.block_n * problem.output_bytes, l2)
 
 
-def _packing_cycles(tiles: CpuTiles, problem: Problem) -> Counts:
+def _packing_cycles(tiles: CpuTiles, problem: Problem, l2: float) -> Counts:
     """Counts the copies: B once in all, A once for each block of columns."""
-    copied = tiles.n * float(tiles.is_packed) + np.where(tiles.packs_a, tiles.m, 0.0) * np.ceil(
-        tiles.n / tiles.block_n
-    )
-    packing: Counts = 2 * problem.input_bytes * problem.sizes[2] * copied / L3_BYTES_PER_CYCLE
+    element = 2 * problem.input_bytes  # read and written
+    b_bytes = element * problem.sizes[2] * tiles.n * float(tiles.is_packed)
+    a_bytes = element * problem.sizes[2] * np.where(tiles.packs_a, tiles.m, 0.0)
+    blocks = np.ceil(tiles.n / tiles.block_n)
+    packing: Counts = b_bytes / _copy_rate(b_bytes, l2) + blocks * a_bytes / _copy_rate(a_bytes, l2)
     return packing
-
-
-def _is_dense(tiles: CpuTiles, problem: Problem) -> npt.NDArray[np.bool_]:
-    """Tells where several rows of B share a page."""
-    dense: npt.NDArray[np.bool_] = tiles.n * problem.input_bytes <= PAGE_BYTES / 4
-    return dense
 
 
 def _rate(block_bytes: Counts, l2: float) -> Counts:
     """Returns the bytes per cycle at which a block is read again."""
     return np.where(block_bytes <= l2, L2_BYTES_PER_CYCLE, L3_BYTES_PER_CYCLE)
+
+
+def _copy_rate(moved_bytes: Counts, l2: float) -> Counts:
+    """Returns the bytes per cycle at which a matrix is packed."""
+    return np.where(moved_bytes <= l2, COPY_BYTES_PER_CYCLE, L3_BYTES_PER_CYCLE)
 
 
 def _tiles(tiles: CpuTiles) -> Counts:

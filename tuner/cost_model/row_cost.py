@@ -104,6 +104,7 @@ class CpuModel(AbstractModel):
         tiles = CpuTiles(
             tile_m=columns.numbers("tile_m"),
             tile_n=columns.numbers("tile_n"),
+            unroll_k=columns.numbers("unroll_k", 1.0),
             block_m=columns.sizes("block_m", m),
             block_n=columns.sizes("block_n", n),
             block_k=columns.sizes("block_k", k),

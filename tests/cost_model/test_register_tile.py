@@ -1,0 +1,40 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tuner.cost_model.register_tile import step_cycles
+
+REGISTERS = 32
+
+
+def step(rows: int, vectors: int, is_paired: bool = False) -> float:
+    cycles = step_cycles(
+        np.array([float(rows)]), np.array([float(vectors)]), np.array([is_paired]), REGISTERS
+    )
+    return float(cycles[0])
+
+
+@given(st.integers(1, 14), st.integers(1, 4), st.booleans())
+def test_no_step_is_done_before_its_multiply_adds_and_loads(rows: int, vectors: int, is_paired: bool) -> None:
+    assert step(rows, vectors, is_paired) >= max(rows * vectors, rows + vectors) / 2
+
+
+@pytest.mark.parametrize(
+    ("better", "worse"),
+    [
+        ((12, 2), (2, 2)),  # four sums wait for one another
+        ((14, 2), (14, 1)),  # a load for each multiply-add
+        ((6, 4), (8, 3)),  # as many sums, but no register left for eight elements of A and a vector of B
+        ((6, 4), (8, 4)),  # all registers are sums
+    ],
+)
+def test_a_multiply_add_costs_least_where_nothing_else_binds(
+    better: tuple[int, int], worse: tuple[int, int]
+) -> None:
+    assert step(*better) / np.prod(better) < step(*worse) / np.prod(worse)
+
+
+def test_shuffles_take_turns_with_multiply_adds() -> None:
+    assert step(12, 2, is_paired=True) > step(12, 2)
+    assert step(4, 4, is_paired=True) == step(4, 4)  # few rows: the third unit does them meanwhile
