@@ -30,7 +30,8 @@ def sizes_for(dtype: str, sizes: tuple[int, int, int]) -> tuple[int, int, int]:
 
 SIZES = st.tuples(*[st.integers(1, SIZE_LIMIT)] * 3)
 TYPES = st.sampled_from(
-    [(dtype, "") for dtype in ELEMENT_BYTES] + [(dtype, dtype) for dtype in NARROW_OUTPUTS]
+    [(dtype, "") for dtype in ELEMENT_BYTES]
+    + [(dtype, output) for dtype, outputs in NARROW_OUTPUTS.items() for output in outputs]
 )
 PROBLEMS = st.builds(
     lambda sizes, types, layout, epilogue: Problem(
@@ -51,6 +52,10 @@ PROBLEMS = st.builds(
         (
             ("matmul", (1, 1, 1), "f16", "nn", "none", "bf16"),
             r"^output: found 'bf16', allowed f32 or f16 for dtype f16$",
+        ),
+        (
+            ("matmul", (1, 1, 1), "e4m3", "nn", "none", "e4m3"),
+            r"^output: found 'e4m3', allowed f32 or f16 or bf16 for dtype e4m3$",
         ),
         (
             ("matmul", (1, 1, 1), "tf32", "nn", "none", "tf32"),
@@ -114,6 +119,9 @@ def test_constraints_see_sizes_and_element_bytes() -> None:
         (Matmul(1, 1, 1, "f16"), "f16", "f32", "f32", (2, 4)),
         (Matmul(1, 1, 1, "f16", output="f16"), "f16", "f32", "f16", (2, 2)),
         (Matmul(1, 1, 1, "bf16", output="bf16"), "bf16", "f32", "bf16", (2, 2)),
+        (Matmul(1, 1, 1, "i8"), "i8", "i32", "i32", (1, 4)),
+        (Matmul(1, 1, 1, "e4m3"), "f8E4M3FN", "f32", "f32", (1, 4)),
+        (Matmul(1, 1, 1, "e5m2", output="bf16"), "f8E5M2", "f32", "bf16", (1, 2)),
     ],
 )
 def test_types_follow_from_dtype_and_output(
@@ -137,7 +145,15 @@ def test_a_problem_without_a_narrow_output_keeps_its_key() -> None:
 
 @pytest.mark.parametrize(
     ("dtype", "word"),
-    [(np.float32, "f32"), (np.dtype("float64"), "f64"), (ml_dtypes.bfloat16, "bf16"), (np.float16, "f16")],
+    [
+        (np.float32, "f32"),
+        (np.dtype("float64"), "f64"),
+        (ml_dtypes.bfloat16, "bf16"),
+        (np.float16, "f16"),
+        (np.int8, "i8"),
+        (np.dtype(ml_dtypes.float8_e4m3fn), "e4m3"),
+        (ml_dtypes.float8_e5m2, "e5m2"),
+    ],
 )
 def test_types_of_numpy_are_taken(dtype: object, word: str) -> None:
     assert Matmul(8, 8, 8, dtype=dtype) == Matmul(8, 8, 8, dtype=word)

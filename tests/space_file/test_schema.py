@@ -158,6 +158,7 @@ def test_a_wrong_knob_is_told_with_its_key_path(form: str, message: str) -> None
 
 def test_further_problems_are_counted() -> None:
     with pytest.raises(
-        UsageError, match=re.escape("found 'f8', allowed f32, f64, bf16, f16, tf32, i8 (and 2 more)")
+        UsageError,
+        match=re.escape("found 'f8', allowed f32, f64, bf16, f16, tf32, i8, e4m3, e5m2 (and 2 more)"),
     ):
         read("strategies: {s: {ops: [matmul], dtypes: [f8, f9], layouts: [xx]}}")

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from tuner.core.chips import USUAL_MULTIPROCESSORS
 from tuner.core.kernel_program import KernelProgram, Launch
 from tuner.core.pending_trial import PendingTrial
-from tuner.core.problem import Problem
+from tuner.core.problem import FLOAT8S, Problem
 
 TENSOR_CORES = re.compile(r"\b(?:wgmma\.mma_async|mma\.sync)")  # in PTX
-TENSOR_DTYPES = ("f16", "bf16", "tf32", "i8")
+TENSOR_DTYPES = ("f16", "bf16", "tf32", "i8", *FLOAT8S)
 
 Promise = tuple[bool, bool, int, float]  # smaller is better
 

@@ -63,12 +63,16 @@ def problem_options(function: Callable[P, R]) -> Callable[P, R]:
             "output_dtype",
             default="",
             metavar="DTYPE",
-            help="Type of C: f16 of f16 inputs, bf16 of bf16. Default: that of the sums, f32, f64 or i32.",
+            help="Type of C: f16 of f16 inputs, bf16 of bf16, either of e4m3 and e5m2. Default: that of the "
+            "sums, f32, f64 or i32.",
         ),
         click.option("--epilogue", default="none", show_default=True, help="none or bias_relu."),
         click.option("--layout", default="nn", show_default=True, help="nn, nt, tn: t is stored transposed."),
         click.option(
-            "--dtype", default="f32", show_default=True, help="f32, f64, bf16; on GPUs also f16, tf32, i8."
+            "--dtype",
+            default="f32",
+            show_default=True,
+            help="f32, f64, bf16; on GPUs also f16, tf32, i8, e4m3, e5m2.",
         ),
     ):
         function = option(function)

@@ -55,9 +55,9 @@ CHIPS = {
     for chip in (
         Chip("sm_80", "+ptx80", 164 * KIB, max_threads=2048, max_blocks=32, max_barriers=32 * 16),
         Chip("sm_86", "+ptx80", 100 * KIB, max_threads=1536, max_blocks=16, max_barriers=16 * 16),
-        Chip("sm_89", "+ptx80", 100 * KIB, max_threads=1536, max_blocks=24, max_barriers=24 * 16),
-        Chip("sm_90", "+ptx80", 228 * KIB, max_threads=2048, max_blocks=32, max_barriers=64),
-        Chip("sm_90a", "+ptx80", 228 * KIB, max_threads=2048, max_blocks=32, max_barriers=64),
+        Chip("sm_89", "+ptx84", 100 * KIB, max_threads=1536, max_blocks=24, max_barriers=24 * 16),
+        Chip("sm_90", "+ptx84", 228 * KIB, max_threads=2048, max_blocks=32, max_barriers=64),
+        Chip("sm_90a", "+ptx84", 228 * KIB, max_threads=2048, max_blocks=32, max_barriers=64),
         Chip("sm_100", "+ptx86", 228 * KIB, max_threads=2048, max_blocks=32, max_barriers=64),
         Chip("sm_120", "+ptx87", 100 * KIB, max_threads=1536, max_blocks=24, max_barriers=24),
     )

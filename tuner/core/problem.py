@@ -7,7 +7,8 @@ from tuner.core.errors import UsageError
 
 OPERATIONS = ("matmul",)
 # dtype -> bytes of an element as it is stored; tf32 is f32 of which the last 13 bits of the mantissa are 0
-ELEMENT_BYTES = {"f32": 4, "f64": 8, "bf16": 2, "f16": 2, "tf32": 4, "i8": 1}
+ELEMENT_BYTES = {"f32": 4, "f64": 8, "bf16": 2, "f16": 2, "tf32": 4, "i8": 1, "e4m3": 1, "e5m2": 1}
+FLOAT8S = {"e4m3": "f8E4M3FN", "e5m2": "f8E5M2"}  # dtype -> as MLIR spells it
 NUMPY_WORDS = {  # name -> word
     "float32": "f32",
     "float64": "f64",
@@ -15,10 +16,16 @@ NUMPY_WORDS = {  # name -> word
     "float16": "f16",
     "int8": "i8",
     "int32": "i32",
+    "float8_e4m3fn": "e4m3",
+    "float8_e5m2": "e5m2",
 }
 SUM_BYTES = {"f32": 4, "f64": 8, "i32": 4}  # of the types that products are added up in
 SUM_DTYPES = tuple(SUM_BYTES)
-NARROW_OUTPUTS = ("f16", "bf16")  # may be stored as they came in; all but f64 and i8 add up in f32
+NARROW_OUTPUTS = {  # dtype -> types of C beside that of the sums, which is f32 of all but f64 and i8
+    "f16": ("f16",),
+    "bf16": ("bf16",),
+    **dict.fromkeys(FLOAT8S, ("f16", "bf16")),
+}
 LAYOUTS = ("nn", "nt", "tn")  # A then B: n as written (A is m x k, B is k x n), t transposed in memory
 EPILOGUES = ("none", "bias_relu")  # bias_relu: max(A B + bias[n], 0)
 I8_DEPTH_LIMIT = 2**17 - 1  # of k: no sum of so many products of i8 overflows an i32
@@ -31,10 +38,10 @@ class Problem:
 
     operation: str
     sizes: tuple[int, ...]  # (m, n, k)
-    dtype: str  # of the inputs, as MLIR spells it
+    dtype: str  # of the inputs
     layout: str = "nn"
     epilogue: str = "none"
-    output: str = ""  # type of C where it is not the natural one: "f16" of f16 inputs, "bf16" of bf16
+    output: str = ""  # type of C where it is not the natural one: see NARROW_OUTPUTS
 
     def __post_init__(self) -> None:
         """Raises UsageError for a word that is not known or a size that is not positive."""
@@ -42,7 +49,7 @@ class Problem:
         _require("dtype", self.dtype, tuple(ELEMENT_BYTES))
         _require("layout", self.layout, LAYOUTS)
         _require("epilogue", self.epilogue, EPILOGUES)
-        if self.output and (self.output != self.dtype or self.output not in NARROW_OUTPUTS):
+        if self.output and self.output not in NARROW_OUTPUTS.get(self.dtype, ()):
             allowed = " or ".join(output_words(self.dtype))
             raise UsageError(f"output: found {self.output!r}, allowed {allowed} for dtype {self.dtype}")
         if len(self.sizes) != 3:
@@ -75,7 +82,7 @@ class Problem:
     @property
     def stored_dtype(self) -> str:
         """Returns the type of A and B in memory, as MLIR spells it."""
-        return "f32" if self.dtype == "tf32" else self.dtype
+        return {"tf32": "f32", **FLOAT8S}.get(self.dtype, self.dtype)
 
     @property
     def accumulator(self) -> str:
@@ -159,7 +166,7 @@ def narrow_output(dtype: str, word: str) -> str:
 
 def output_words(dtype: str) -> tuple[str, ...]:
     """Returns the types that C may have, the natural one first."""
-    return (natural_output(dtype), dtype) if dtype in NARROW_OUTPUTS else (natural_output(dtype),)
+    return (natural_output(dtype), *NARROW_OUTPUTS.get(dtype, ()))
 
 
 def parse_shape(text: str) -> tuple[int, int, int]:

@@ -11,7 +11,7 @@ from tuner.core.problem import Problem
 from tuner.payload.bf16 import widened
 from tuner.payload.reference import Array, BaseDraw, Float64, Inputs, as_stored, stored_bias
 
-LARGEST_WHOLE = 15  # four bits of mantissa: exact in every type, subnormal ones too
+LARGEST_WHOLE = 15  # four bits of mantissa: exact in every type but e5m2, subnormal ones too
 ZERO_SHARE = 0.5  # of the numbers of a row of zeros
 
 
@@ -22,6 +22,7 @@ class Exponents:
     large: int  # of a row
     small: int  # of a row; the numbers are subnormal where the type's arithmetic knows such
     column: int  # of a column, up or down
+    largest_whole: int = LARGEST_WHOLE  # of the numbers before
 
 
 # Sums of large rows and columns stay below 2**127, f64: 2**1023; numbers of f16 below 2**15. Processors' bf16
@@ -33,6 +34,8 @@ EXPONENTS = {
     "tf32": Exponents(60, -60, 20),
     "f16": Exponents(4, -20, 2),
     "i8": Exponents(3, 0, 0),
+    "e4m3": Exponents(4, -9, 2),
+    "e5m2": Exponents(10, -16, 4, largest_whole=7),
 }
 KINDS = 5
 PLAIN, ONE_SIGN, ZEROS, LARGE, SMALL = range(KINDS)  # kinds of rows; of columns the first two are plain
@@ -43,7 +46,7 @@ def draw_extremes(problem: Problem, rng: np.random.Generator) -> Inputs:
     m, n, k = problem.sizes
     exponents = EXPONENTS[problem.dtype]
     rows, columns = (rng.permutation(max(size, KINDS))[:size] % KINDS for size in (m, n))
-    a, b = _whole_numbers(rng, (m, k)), _whole_numbers(rng, (k, n))
+    a, b = (_whole_numbers(rng, shape, exponents.largest_whole) for shape in ((m, k), (k, n)))
     a[rows == ONE_SIGN] = np.abs(a[rows == ONE_SIGN])
     a[rows == ZEROS] *= _zeros(rng, (int(np.count_nonzero(rows == ZEROS)), k))
     b[:, columns == ZEROS] *= _zeros(rng, (k, int(np.count_nonzero(columns == ZEROS))))
@@ -59,8 +62,8 @@ def draw_extremes(problem: Problem, rng: np.random.Generator) -> Inputs:
     return Inputs(problem, base, base.a, base.b, stored_bias(problem, rng), np.ones(m), np.ones(n))
 
 
-def _whole_numbers(rng: np.random.Generator, shape: tuple[int, int]) -> Float64:
-    numbers = rng.integers(1, LARGEST_WHOLE + 1, shape) * rng.choice((-1.0, 1.0), shape)
+def _whole_numbers(rng: np.random.Generator, shape: tuple[int, int], largest: int) -> Float64:
+    numbers = rng.integers(1, largest + 1, shape) * rng.choice((-1.0, 1.0), shape)
     return np.asarray(numbers, np.float64)
 
 

@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tuner.core.problem import Problem
+from tuner.core.errors import UsageError
+from tuner.core.problem import FLOAT8S, Problem
 from tuner.core.record import Verdict
 from tuner.payload.bf16 import BF16, fill_with_nan, multiply, narrowed, widened
+from tuner.payload.float8 import FLOAT8_DTYPES, FLOAT8_STEPS, FLOAT8_SUM_ROUNDING
 
 Array = npt.NDArray[Any]
 Float64 = npt.NDArray[np.float64]
@@ -21,6 +23,8 @@ NUMPY_DTYPES: dict[str, np.dtype[Any]] = {
     "tf32": np.dtype(np.float32),
     "i8": np.dtype(np.int8),
     "i32": np.dtype(np.int32),
+    **FLOAT8_DTYPES,
+    **{spelled: FLOAT8_DTYPES[word] for word, spelled in FLOAT8S.items() if word in FLOAT8_DTYPES},
 }
 # Rounding errors of a dot product of random terms stay below 4 u |a| |b| over millions of elements (measured
 # for K = 64 .. 4096); a missing or doubled term is about |a| |b| / K. 16 leaves room to K = 1e5.
@@ -122,7 +126,7 @@ class Inputs:
         expected = product * of_rows * of_columns
         if self.flip is not None:
             self._correct(expected, self.flip, rows, columns)
-        unit = ERROR_FACTOR * rounding(self.problem.accumulator)
+        unit = ERROR_FACTOR * sum_rounding(self.problem)
         norms = self.base.row_norm[rows, None] * np.abs(of_rows)
         tolerance = norms * (self.base.column_norm[columns] * np.abs(of_columns) * unit)
         # each product or sum that is subnormal loses up to half of the smallest number
@@ -131,7 +135,7 @@ class Inputs:
             tolerance += np.abs(expected) * self.result_rounding
         if self.bias is not None:
             bias = widened(self.bias[columns]).astype(np.float64)
-            tolerance += (np.abs(expected) + np.abs(bias)) * unit
+            tolerance += (np.abs(expected) + np.abs(bias)) * ERROR_FACTOR * rounding(self.problem.accumulator)
             expected = np.maximum(expected + bias, 0.0)
         if self.problem.output:
             # the last rounding, of a sum that may itself be off by the tolerance so far
@@ -168,6 +172,11 @@ def unwritten_output(problem: Problem) -> Array:
 def rounding(dtype: str) -> float:
     """Returns the unit roundoff of a dtype: the largest relative error of rounding to nearest."""
     return EPSILON[dtype] / 2
+
+
+def sum_rounding(problem: Problem) -> float:
+    """Returns the unit roundoff of sums of products."""
+    return FLOAT8_SUM_ROUNDING if problem.dtype in FLOAT8S else rounding(problem.accumulator)
 
 
 def draw_base(problem: Problem, rng: np.random.Generator) -> BaseDraw:
@@ -288,6 +297,9 @@ def round_inputs(numbers: Array, dtype: str) -> Array:
     match dtype:
         case "f16":  # halves of the smallest numbers would have to be rounded: leave out their last bits
             return (np.round(numbers * F16_STEPS) / F16_STEPS).astype(np.float16)
+        case "e4m3" | "e5m2":  # for the same reason
+            steps = FLOAT8_STEPS[dtype]
+            return as_stored(np.round(numbers * steps) / steps, dtype)
         case "i8":
             whole = np.clip(np.rint(numbers * I8_DEVIATION), -I8_LARGEST, I8_LARGEST).astype(np.int8)
             return np.where(whole == 0, np.int8(1), whole)  # each product counts
@@ -301,7 +313,9 @@ def round_inputs(numbers: Array, dtype: str) -> Array:
 
 
 def as_stored(numbers: Array, dtype: str) -> Array:
-    """Rounds to the numpy type of a dtype; takes no NaN."""
+    """Rounds to the numpy type of a dtype; takes no NaN. Raises UsageError for a type without a package."""
+    if dtype not in NUMPY_DTYPES:
+        raise UsageError(f"dtype: found {dtype}, allowed {', '.join(NUMPY_DTYPES)}: pip install ml_dtypes")
     return narrowed(numbers) if dtype == "bf16" else numbers.astype(NUMPY_DTYPES[dtype])
 
 

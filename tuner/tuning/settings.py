@@ -24,7 +24,7 @@ def run_settings(request: RunRequest, composition: Composition) -> RunSettings:
     space_file = load_space_file(Path(request.space or default_space_file()))
     target = resolve_target(request.target, composition, request.chip)
     kind = composition.kind(target)
-    kind.require_types(request.problem)
+    kind.require_types(request.problem, target)
     return RunSettings(
         problem=request.problem,
         target=target,

@@ -30,7 +30,7 @@ def no_seeds(_resources: Mapping[Candidate, Resources]) -> tuple[int, ...]:
     return ()
 
 
-def any_types(_problem: Problem) -> None:
+def any_types(_problem: Problem, _target: TargetName) -> None:
     """Takes the element types of every problem."""
 
 
@@ -120,7 +120,7 @@ class TargetKind:
     # (code, compiled program if there is one) -> assembly of its machine; "" without a tool that tells it
     assembly: Callable[[str, KernelProgram | None], str] = no_assembly
     default_chip: str = ""  # of a kind whose targets are chips
-    require_types: Callable[[Problem], None] = any_types  # raises UsageError for element types it lacks
+    require_types: Callable[[Problem, TargetName], None] = any_types  # raises UsageError for those it lacks
     programs: ProgramSupport | None = None  # None: single operations only
     sources: tuple[str, ...] = ()  # files and folders below the package that make its code
     # (request, workers) -> settings, where the target decides what others let a user say; raises UsageError

@@ -36,6 +36,22 @@ def test_an_instruction_passes_only_on_chips_that_have_it(op: str, chip: str) ->
     )
 
 
+FP8 = 'llvm.inline_asm "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32 ...;", "" : () -> ()'
+
+
+def test_inline_ptx_of_8_bit_floats_passes_only_on_chips_that_have_them() -> None:
+    text = "gpu.module @m {{ llvm.func @k() {{ {}\n llvm.return }} }}"
+    with parsed(text.format(FP8)) as module:
+        chip_guards.reject_what_the_chip_lacks(module, chip_of("sm_89"))
+        message = (
+            r"^llvm\.inline_asm at line .*: found chip sm_86, allowed sm_89, sm_90, sm_90a, sm_100, sm_120$"
+        )
+        with pytest.raises(CandidateError, match=message):
+            chip_guards.reject_what_the_chip_lacks(module, chip_of("sm_86"))
+    with parsed(text.format(FP8.replace("e4m3", "f16"))) as module:
+        chip_guards.reject_what_the_chip_lacks(module, chip_of("sm_80"))
+
+
 ONE = "%x = llvm.mlir.constant(1 : i64) : i64\n"
 CAST = "%y = builtin.unrealized_conversion_cast %x : i64 to index\n"
 

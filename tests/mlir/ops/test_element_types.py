@@ -50,3 +50,21 @@ def test_arithmetic_on_the_type_is_refused(apply: Apply) -> None:
     adding = PAYLOAD.replace("    return", "    %s = arith.addf %zero, %zero : bf16\n    return")
     with pytest.raises(CandidateError, match=r"found arith\.addf on bf16, allowed moves and products"):
         apply(LINE.format("bf16", "f16"), adding)
+
+
+def test_bytes_take_the_place_of_8_bit_floats(apply: Apply) -> None:
+    text = apply(LINE.format("f8E4M3FN", "i8"), PAYLOAD.replace("bf16", "f8E4M3FN"))
+    assert "f8E4M3FN" not in text
+    assert "arith.constant 0 : i8" in text
+    assert "arith.constant dense<0> : vector<2x2xi8>" in text
+
+
+@pytest.mark.parametrize(
+    "number", ["1.0 : f8E5M2", "dense<1.0> : vector<2xf8E5M2>", "dense<[0.0, 1.0]> : vector<2xf8E5M2>"]
+)
+def test_a_float_that_an_integer_would_not_be_is_refused(apply: Apply, number: str) -> None:
+    payload = PAYLOAD.replace("bf16", "f8E5M2").replace(
+        "    return", f"    %one = arith.constant {number}\n    return"
+    )
+    with pytest.raises(CandidateError, match="found a number of f8E5M2, allowed zeros to become i8"):
+        apply(LINE.format("f8E5M2", "i8"), payload)

@@ -7,6 +7,7 @@ import pytest
 from tests.targets.gpu.scripted_device import ScriptedDevice
 from tests.targets.gpu.simulated_cuda import FACTS
 from tuner.core.errors import TunerError
+from tuner.core.problem import ELEMENT_BYTES, FLOAT8S
 from tuner.runtime.cuda.roofline import (
     CLOCK_FLOP,
     COPIES,
@@ -26,6 +27,9 @@ A100 = replace(FACTS, chip="sm_80", multiprocessors=108, clock_hz=1.41e9)
         (H100, "f16", 989.4e12),
         (H100, "bf16", 989.4e12),
         (H100, "tf32", 494.7e12),
+        (H100, "i8", 1978.9e12),
+        (H100, "e4m3", 1978.9e12),
+        (A100, "i8", 624e12),
         (A100, "f16", 312e12),
         (A100, "tf32", 156e12),
         (A100, "f32", 19.5e12),
@@ -36,10 +40,10 @@ def test_the_table_gives_the_peaks_of_the_whitepapers(facts: object, dtype: str,
     assert documented_flop_per_s(facts, dtype) == pytest.approx(peak, rel=2e-3)  # type: ignore[arg-type]
 
 
-def test_every_dtype_of_a_chip_has_a_peak() -> None:
-    assert {tuple(sorted(of_chip)) for of_chip in CLOCK_FLOP.values()} == {
-        ("bf16", "f16", "f32", "f64", "tf32")
-    }
+@pytest.mark.parametrize("chip", CLOCK_FLOP)
+def test_every_dtype_that_a_chip_has_instructions_for_has_a_peak(chip: str) -> None:
+    taken = set(ELEMENT_BYTES) - (set(FLOAT8S) if chip == "sm_80" else set())
+    assert set(CLOCK_FLOP[chip]) == taken
 
 
 def test_a_chip_without_a_documented_peak_has_no_roofline() -> None:

@@ -23,6 +23,13 @@ class Requirement:
     prefix: str  # of the op's name
     capability: int  # the least compute capability, major * 10 + minor
     is_specific: bool = False  # only chips whose name ends in "a"
+    words: str = ""  # of inline PTX, in its text
+
+    def is_of(self, op: Op) -> bool:
+        """Tells whether the op needs the instruction."""
+        if not op.name.startswith(self.prefix):
+            return False
+        return not self.words or self.words in ir.StringAttr(op.attributes["asm_string"]).value
 
     def allows(self, chip: Chip) -> bool:
         """Tells whether the chip has the instruction."""
@@ -46,6 +53,7 @@ REQUIREMENTS = (
     Requirement("nvvm.setmaxregister", 90, is_specific=True),
     Requirement("nvvm.wgmma.", 90, is_specific=True),
     Requirement("nvvm.tcgen05.", 100, is_specific=True),
+    *(Requirement("llvm.inline_asm", 89, words=f".f32.{kind}.") for kind in ("e4m3", "e5m2")),  # mma.sync
 )
 
 
@@ -54,7 +62,7 @@ def reject_what_the_chip_lacks(module: ir.Module, chip: Chip) -> None:
     unmet = [requirement for requirement in REQUIREMENTS if not requirement.allows(chip)]
     for op in _device_operations(module):
         for requirement in unmet:
-            if op.name.startswith(requirement.prefix):
+            if requirement.is_of(op):
                 fitting = [other for other, limits in CHIPS.items() if requirement.allows(limits)]
                 raise unsupported(op, f"chip {chip.name}", ", ".join(fitting) or "none that is known")
 

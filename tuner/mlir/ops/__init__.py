@@ -17,6 +17,7 @@ from tuner.mlir.ops.shared_layout import SharedLayoutOp
 from tuner.mlir.ops.split_k import SplitKOp
 from tuner.mlir.ops.swizzle_blocks import SwizzleBlocksOp
 from tuner.mlir.ops.unroll_inner_loops import UnrollInnerLoopsOp
+from tuner.mlir.ops.use_fp8 import UseFp8Op
 from tuner.mlir.ops.use_tf32 import UseTf32Op
 from tuner.mlir.ops.wgmma_pipeline import WgmmaPipelineOp
 
@@ -38,6 +39,7 @@ OPS = (
     SharedLayoutOp,
     SplitKOp,
     SwizzleBlocksOp,
+    UseFp8Op,
     UseTf32Op,
     WgmmaPipelineOp,
 )

@@ -2,8 +2,9 @@
 
 Takes a function whose arithmetic on the type, if any, is inside of linalg ops; gives it with every type and
 constant of the type replaced. ``convert-vector-to-gpu`` knows f16 but not bf16, and both are 16 bits that are
-only moved and handed to ``nvgpu.mma.sync``: a script takes f16 for that time, and bf16 before and after. Not
-handled: types of different widths; arith and math ops on the type, whose meaning would change.
+only moved and handed to ``nvgpu.mma.sync``: a script takes f16 for that time, and bf16 before and after. So
+do bytes for 8-bit floats. Not handled: types of different widths; arith and math ops on the type, whose
+meaning would change; constants other than zero where an integer takes the place of a float.
 
     %x = vector.load %a[%i, %i] : memref<8x8xbf16, strided<[9, 1]>>, vector<2xbf16>
   with from = "bf16", to = "f16" becomes
@@ -12,14 +13,14 @@ handled: types of different widths; arith and math ops on the type, whose meanin
 
 from tuner.mlir.bindings import Op, ir
 from tuner.mlir.ops.dialect import InPlaceOp, text
-from tuner.mlir.rewrite.retyping import Retyping, has_arithmetic
+from tuner.mlir.rewrite.retyping import Retyping, has_arithmetic, has_numbers
 
 
 class ElementTypesOp(InPlaceOp, name="element_types"):
     """Replaces the element type ``from`` by ``to`` (both texts) in all types of the function.
 
-    The handle (a func.func) stays valid. Silenceable failure: types of different widths, or arithmetic on
-    ``from`` outside of ``linalg`` ops.
+    The handle (a func.func) stays valid. Silenceable failure: types of different widths, arithmetic on
+    ``from`` outside of ``linalg`` ops, or a constant whose bits would change.
     """
 
     def change(self, function: Op) -> str | None:
@@ -30,5 +31,7 @@ class ElementTypesOp(InPlaceOp, name="element_types"):
         reason = has_arithmetic(function, retyping.old)
         if reason is not None:
             return f"found {reason} on {retyping.old}, allowed moves and products"
+        if not retyping.keeps_numbers and has_numbers(function, retyping.old):
+            return f"found a number of {retyping.old}, allowed zeros to become {retyping.new}"
         retyping.change(function)
         return None

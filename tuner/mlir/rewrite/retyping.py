@@ -1,23 +1,31 @@
 """Replaces an element type all over a function: in types of values, type attributes and constants."""
 
 from tuner.mlir.bindings import Attribute, Op, Type, WalkResult, ir
+from tuner.mlir.rewrite.walking import walk
 
 # Dialects whose result depends on the element type; linalg ops and nvgpu.mma.sync are meant to follow it.
 ARITHMETIC = ("arith.", "math.")
 HARMLESS = frozenset({"arith.constant", "arith.select"})
+NUMBERS = (ir.FloatType, ir.IntegerType)
 
 
 class Retyping:
-    """Replaces a float type by another one of the same width."""
+    """Replaces a type of numbers by another one of the same width."""
 
     def __init__(self, old: Type, new: Type) -> None:
         self.old, self.new = old, new
 
     @property
     def is_same_width(self) -> bool:
-        """Tells whether both are floats of one size, so that layouts in memory stay."""
+        """Tells whether both are floats or integers of one size, so that layouts in memory stay."""
         both = (self.old, self.new)
-        return all(isinstance(each, ir.FloatType) for each in both) and self.old.width == self.new.width
+        return all(isinstance(each, NUMBERS) for each in both) and self.old.width == self.new.width
+
+    @property
+    def keeps_numbers(self) -> bool:
+        """Tells whether constants may be other than zero: a float's bits are no such integer."""
+        both = (self.old, self.new)
+        return any(all(isinstance(each, kind) for each in both) for kind in NUMBERS)
 
     def change(self, root: Op) -> None:
         """Retypes the op and all in its regions."""
@@ -59,13 +67,18 @@ class Retyping:
     def _attribute(self, attribute: Attribute) -> Attribute | None:
         if isinstance(attribute, ir.TypeAttr):
             return ir.TypeAttr.get(self.of(attribute.value))
-        if isinstance(attribute, ir.FloatAttr) and attribute.type == self.old:
-            return ir.FloatAttr.get(self.new, attribute.value)
+        if isinstance(attribute, ir.FloatAttr | ir.IntegerAttr) and attribute.type == self.old:
+            return self._number(attribute.value)
         if isinstance(attribute, ir.DenseElementsAttr) and attribute.is_splat:
             kind = self.of(attribute.type)
             splat = self._attribute(attribute.get_splat_value())
             return None if splat is None else ir.DenseElementsAttr.get_splat(kind, splat)
         return None
+
+    def _number(self, number: float) -> Attribute:
+        if isinstance(self.new, ir.IntegerType):
+            return ir.IntegerAttr.get(self.new, int(number))
+        return ir.FloatAttr.get(self.new, float(number))
 
 
 def has_arithmetic(root: Op, element: Type) -> str | None:
@@ -86,3 +99,17 @@ def has_arithmetic(root: Op, element: Type) -> str | None:
 
 def _element(kind: Type) -> Type:
     return kind.element_type if isinstance(kind, ir.ShapedType) else kind
+
+
+def has_numbers(root: Op, element: Type) -> bool:
+    """Tells whether there is a constant of that type other than zero."""
+    constants = (each.attributes["value"] for each in walk(root, "arith.constant"))
+    return any(_is_number(each, element) for each in constants)
+
+
+def _is_number(attribute: Attribute, element: Type) -> bool:
+    if _element(attribute.type) != element:
+        return False
+    if isinstance(attribute, ir.DenseElementsAttr):
+        return not attribute.is_splat or bool(attribute.get_splat_value().value != 0)
+    return bool(attribute.value != 0)

@@ -113,7 +113,7 @@ def _assembly(code: str, _program: KernelProgram | None) -> str:
     return assembly(code)
 
 
-def _require_types(problem: Problem) -> None:
+def _require_types(problem: Problem, _target: TargetName) -> None:
     if problem.dtype not in DTYPES:
         raise UsageError(f"dtype: found {problem.dtype!r}, allowed {', '.join(DTYPES)} {GPUS_TAKE_IT}")
     if problem.output:

@@ -2,15 +2,25 @@
 
 from collections.abc import Callable
 
+from tuner.core.chips import chip_of
 from tuner.core.errors import UsageError
 from tuner.core.kernel_program import KernelProgram
-from tuner.core.problem import Problem
+from tuner.core.problem import ELEMENT_BYTES, FLOAT8S, Problem
 from tuner.core.runs import StoredTrial
 from tuner.core.target import Script
 from tuner.core.target_name import TargetName
 
 DEFAULT_CHIP = "sm_90"
+FLOAT8_CAPABILITY = 89  # PTX ISA, "mma": .e4m3 and .e5m2
 COMPILE_TIMEOUT_S = 90.0  # ptxas itself ends after 60
+
+
+def require_chip_types(problem: Problem, target: TargetName) -> None:
+    """Raises UsageError for element types that a chip's tensor cores do not multiply."""
+    if problem.dtype in FLOAT8S and chip_of(target.detail).capability < FLOAT8_CAPABILITY:
+        taken = ", ".join(dtype for dtype in ELEMENT_BYTES if dtype not in FLOAT8S)
+        later = f"sm_{FLOAT8_CAPABILITY} and later take it"
+        raise UsageError(f"dtype: found {problem.dtype!r}, allowed {taken} on {target.detail}; {later}")
 
 
 def gpu_source(problem: Problem, script: str) -> str:
@@ -22,7 +32,6 @@ def gpu_source(problem: Problem, script: str) -> str:
 
 def gpu_code(target: TargetName, problem: Problem, script: Script) -> str:
     """Returns the PTX of a script. Raises CandidateError."""
-    from tuner.core.chips import chip_of
     from tuner.targets.gpu.compiler import GpuCompiler
 
     program = GpuCompiler(chip_of(target.detail), lambda: None).compile(problem, script).program

@@ -19,6 +19,7 @@ from tuner.tuning.parts.gpu import (
     gpu_code,
     gpu_source,
     load_on_gpu,
+    require_chip_types,
 )
 from tuner.tuning.target_kind import BenchSettings, ProgramSupport, TargetKind, TargetStatus
 
@@ -97,6 +98,7 @@ KIND = TargetKind(
     code=gpu_code,
     assembly=gpu_assembly,
     default_chip=DEFAULT_CHIP,
+    require_types=require_chip_types,
     programs=ProgramSupport(_open_device, is_simulated=True),
     sources=SIMULATOR_SOURCES,
 )
