@@ -154,8 +154,8 @@ def test_each_draw_is_fresh(problem: Problem, seed: int) -> None:
     rng = np.random.default_rng(seed)
     base = draw_base(replace(problem, sizes=(24, 24, problem.sizes[2])), rng)
     one, other = (draw(replace(problem, sizes=(24, 24, problem.sizes[2])), base, rng) for _ in range(2))
-    assert np.mean(one.a == other.a) < 0.5  # a factor of six is the same by chance
-    assert np.mean(one.b == other.b) < 0.5
+    assert np.mean(one.a == other.a) < 0.75  # a factor of four or six is the same by chance
+    assert np.mean(one.b == other.b) < 0.75
     assert compare(other, right_answer(one))[0].max_error > 1.0  # the answer of an earlier draw is wrong
 
 
