@@ -38,15 +38,17 @@ COMMANDS = [
         "completion",
         "diff",
         "new-strategy",
+        "fleet",
     ),
 ]
 GROUPS = {
     "db": ("upgrade", "info", "merge", "prune", "backup"),
     "bundle": ("export", "import"),
     "ptx": ("run",),
+    "fleet": ("script ssh", "script slurm", "script kubernetes"),
 }
 LEAVES = [(name,) for name in COMMANDS if name not in GROUPS] + [
-    (group, name) for group, names in GROUPS.items() for name in names
+    (group, *name.split()) for group, names in GROUPS.items() for name in names
 ]
 
 

@@ -24,7 +24,17 @@ PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
 COMMAND = re.compile(r"(?:python -m )?tuner (.*)")
 NEXT_EXAMPLE = re.compile(r", (?:or|then in CI:) tuner ")
 RUNS = 7  # in the database: README names run 7 and trial 42
-NEEDS_MORE = {"bundle", "measure", "run", "lower", "ptx", "dashboard", "verify-resume", "record-space"}
+NEEDS_MORE = {
+    "fleet",
+    "bundle",
+    "measure",
+    "run",
+    "lower",
+    "ptx",
+    "dashboard",
+    "verify-resume",
+    "record-space",
+}
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 import click
 
+from tuner.cli.commands.fleet_script import script
 from tuner.cli.options import database_option, debug_option
 
 
@@ -31,3 +32,6 @@ def up(lease: float, role: str | None, database: str | None) -> None:
 
     install(which_database(database), FleetSettings(lease), role)
     print(f"the fleet is set up; a node that says nothing for {lease:g} s has lost its work")
+
+
+fleet.add_command(script)

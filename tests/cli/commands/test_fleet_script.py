@@ -1,0 +1,46 @@
+import pytest
+import yaml
+
+from tests.cli.conftest import Tuner
+
+URL = "postgresql://tuner@db.example.org/tuner"
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        (("ssh", "build1", "build2"), "ssh -n build2 'TUNER_DB="),
+        (("slurm", "--nodes", "4", "--sbatch=--partition=gpu"), "#SBATCH --array=0-3\n"),
+        (("slurm",), "#SBATCH --cpus-per-task=6\n"),
+        (("slurm", "--cores", "9"), "#SBATCH --cpus-per-task=9\n"),
+        (("kubernetes", "--image", "tuner:1"), "cpu: '6'"),
+    ],
+)
+def test_what_starts_nodes_is_printed_and_nothing_else(
+    tuner: Tuner, words: tuple[str, ...], found: str
+) -> None:
+    asked = ("fleet", "script", *words, "--compile", "6", "--db", URL)
+    done = tuner(*asked)
+    assert (done.code, done.err) == (0, "")
+    assert found in done.out
+    assert tuner(*asked, "--json").json == {"kind": words[0], "text": done.out}
+
+
+def test_a_secret_gives_pods_certificates(tuner: Tuner) -> None:
+    words = ("fleet", "script", "kubernetes", "--image", "tuner:1", "--compile", "1", "--db", URL)
+    (container,) = yaml.safe_load(tuner(*words, "--secret", "tls").out)["spec"]["template"]["spec"][
+        "containers"
+    ]
+    assert {"name": "PGSSLCERT", "value": "/etc/tuner-fleet/tls.crt"} in container["env"]
+
+
+def test_a_database_that_only_this_machine_finds_is_told(tuner: Tuner) -> None:
+    done = tuner("fleet", "script", "slurm", "--compile", "6", "--db", "postgresql://tuner@localhost/tuner")
+    assert done.code == 0
+    assert done.err == "note: only this machine finds that database: name its host in --db\n"
+
+
+def test_a_file_is_no_place_to_meet(tuner: Tuner) -> None:
+    done = tuner("fleet", "script", "slurm", "--compile", "6")
+    assert (done.code, done.out) == (2, "")
+    assert "allowed postgresql://USER@HOST/DATABASE" in done.err

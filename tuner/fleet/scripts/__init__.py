@@ -1,0 +1,1 @@
+"""What starts nodes on machines of others. Text is all that is made: nothing is started."""

@@ -1,0 +1,35 @@
+"""A job array of SLURM, each of whose jobs is a node."""
+
+import shlex
+
+from tuner.fleet.scripts.node_command import DRAIN_S, NodeCommand, at_least_one, one_line
+
+
+def slurm_job(command: NodeCommand, nodes: int, cores: int, time: str, options: tuple[str, ...] = ()) -> str:
+    """Returns a script for ``sbatch``. Before its time is over, a node is told to end after what it has."""
+    directives = (
+        "--job-name=tuner-fleet",
+        "--output=tuner-fleet-%A_%a.log",
+        f"--array=0-{at_least_one('nodes', nodes) - 1}",
+        "--ntasks=1",
+        f"--cpus-per-task={at_least_one('cores', cores)}",
+        *_device(command),
+        f"--time={time}",
+        f"--signal=TERM@{DRAIN_S}",
+        *options,
+    )
+    lines = (
+        "#!/bin/bash",
+        *(f"#SBATCH {one_line('sbatch', directive)}" for directive in directives),
+        "set -euo pipefail",
+        *(f"export {assignment}" for assignment in command.assignments),
+        f"exec srun --cpus-per-task={cores} {shlex.join(command.words)}",  # srun does not ask sbatch for it
+    )
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _device(command: NodeCommand) -> tuple[str, ...]:
+    """Returns what keeps others from what is measured on."""
+    if command.needs_gpu:
+        return ("--gres=gpu:1",)
+    return ("--exclusive",) if command.has_device else ()
