@@ -1,10 +1,11 @@
-"""Columns of JSON: the conditions of a measurement, and the first points of a run."""
+"""Columns of JSON: conditions of a measurement, first points of a run, seconds of a trial's passes."""
 
 from dataclasses import asdict
 from typing import Any
 
 from tuner.core.candidate import Candidate
 from tuner.core.gpu_conditions import Conditions, GpuState, Span
+from tuner.core.pass_seconds import CompileSeconds, PassSeconds
 from tuner.core.runs import FirstPoint
 
 
@@ -43,3 +44,11 @@ def point_of(stored: dict[str, Any]) -> FirstPoint:
     """Reads a point back."""
     candidate = Candidate.of(stored["strategy"], stored["knobs"])
     return FirstPoint(candidate, stored["origin"], stored["source"])
+
+
+def compile_seconds_of(stored: dict[str, Any] | None) -> CompileSeconds | None:
+    """Reads back what each pass took."""
+    if stored is None:
+        return None
+    passes = tuple(PassSeconds(**each) for each in stored["passes"])
+    return CompileSeconds(stored["compiler"], stored["machine"], passes)

@@ -32,6 +32,7 @@ OUTCOME = (
     "script_sha256",
     "artifact_sha256",
     "stale",
+    "compile_s",
 )
 PROPOSAL = ("number", "row", "strategy", "knobs", "proposed")
 
@@ -127,6 +128,8 @@ class Merge:
                 self._take_trial(trial, their_trial, rounds)
             elif _precedence(their_trial) == _precedence(trial):  # since then it may have been timed again
                 trial.stale = max(filter(None, (trial.stale, their_trial.stale)), default=None)
+                timings = filter(None, (trial.compile_s, their_trial.compile_s))
+                trial.compile_s = min(timings, key=str, default=None)
                 _take_better_times(trial, their_trial, rounds)
             known[trial.number] = trial
             self._trials[their_trial.id] = trial

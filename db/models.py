@@ -207,6 +207,7 @@ class TrialRow(Base):
     reused_from_id: Mapped[int | None] = mapped_column(ForeignKey("trial.id"), index=True)
     ranked_s: Mapped[float | None]  # tuner.db.ranking; NULL: not timed, cut short, or stale
     stale: Mapped[str | None]  # why its time no longer holds
+    compile_s: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))  # of CompileSeconds
 
     run: Mapped[RunRow] = relationship(lazy="raise")
     script: Mapped[ScriptRow | None] = relationship(lazy="raise")

@@ -15,7 +15,13 @@ from tuner.core.problem import Problem
 from tuner.core.record import Measurement, Record, Verdict
 from tuner.core.runs import Baseline, Elsewhere, Run, RunSettings, StoredTrial
 from tuner.core.target_name import TargetName
-from tuner.db.json_columns import conditions_of, point_of, stored_conditions, stored_point
+from tuner.db.json_columns import (
+    compile_seconds_of,
+    conditions_of,
+    point_of,
+    stored_conditions,
+    stored_point,
+)
 from tuner.db.models import EnvironmentRow, MachineRow, MeasurementRow, ProblemRow, RunRow, TrialRow
 from tuner.db.programs import resources_of
 
@@ -197,6 +203,7 @@ def trial_of(row: TrialRow, first: MeasurementRow | None, final: MeasurementRow 
         threads=row.run.threads,
         stale=row.stale or "",
         unreliable="" if final is None else row.run.unreliable,
+        compile_seconds=compile_seconds_of(row.compile_s),
     )
 
 

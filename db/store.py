@@ -18,6 +18,7 @@ from tuner.core.errors import UsageError
 from tuner.core.kernel_program import KernelProgram
 from tuner.core.machine import Compiler, Machine, Roofline
 from tuner.core.measured_elsewhere import ElsewhereResults
+from tuner.core.pass_seconds import CompileSeconds
 from tuner.core.pending_trial import PendingTrial
 from tuner.core.record import Record
 from tuner.core.runs import (
@@ -293,6 +294,11 @@ class Store:
             _known(session, TrialRow, trial_id)
             its = sa.or_(TrialRow.id == trial_id, TrialRow.reused_from_id == trial_id)
             session.execute(sa.update(TrialRow).where(its).values(stale=reason, ranked_s=None))
+
+    def set_compile_seconds(self, trial_id: int, seconds: CompileSeconds) -> None:
+        """Stores how long the passes of a trial's compiler took, in place of what was timed earlier."""
+        with self._database.writing() as session:
+            _known(session, TrialRow, trial_id).compile_s = asdict(seconds)
 
     def prune(self, before: datetime.datetime | None = None) -> Pruned:
         """Deletes the trials of finished runs, begun before a moment, that no answer needs."""

@@ -9,6 +9,7 @@ import pytest
 
 from tests.db.values import (
     CANDIDATE,
+    COMPILE_SECONDS,
     KEY,
     SCRIPT,
     SETTINGS,
@@ -50,6 +51,7 @@ def fill(store: Store) -> None:
     add(store, first, 2, outcome(Verdict(0.5, 4)))
     add(store, first, 3, None)
     time_again(store, second, (original, timed(0.4)))
+    store.set_compile_seconds(original, COMPILE_SECONDS)
     store.set_baseline(first, Baseline("OpenBLAS", 1, timed(0.3)))
     store.set_roofline(first, Roofline(1e11, 1e10))
     store.add_search(first, 8.0, 2.0)
@@ -76,6 +78,24 @@ def test_everything_arrives_in_an_empty_database(store: Store, other: Store, oth
     fill(other)
     assert store.merge(other_url) == (2, 6)
     assert told(store) == told(other)
+
+
+def test_seconds_of_passes_arrive_where_the_trial_is(store: Store, other: Store, other_url: str) -> None:
+    trial = add(other, begin(other), 0, outcome(timed(0.5)))
+    store.merge(other_url)
+    later = replace(COMPILE_SECONDS, machine="Zen 4 avx512")
+    other.set_compile_seconds(trial, later)
+    store.merge(other_url)
+    assert told(store) == told(other)
+    (ours,) = store.trials(TrialQuery())
+    store.set_compile_seconds(ours.id, COMPILE_SECONDS)
+    store.merge(other_url)
+    chosen = store.trial(ours.id).compile_seconds
+    assert chosen in (COMPILE_SECONDS, later)
+    store.set_compile_seconds(ours.id, later)
+    other.set_compile_seconds(trial, COMPILE_SECONDS)
+    store.merge(other_url)
+    assert store.trial(ours.id).compile_seconds == chosen, "whichever side has which"
 
 
 def test_a_second_merge_adds_nothing(store: Store, other: Store, other_url: str) -> None:

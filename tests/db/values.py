@@ -6,6 +6,7 @@ from dataclasses import replace
 from tuner.core.candidate import Candidate
 from tuner.core.errors import Failure, Stage
 from tuner.core.machine import Compiler, Machine
+from tuner.core.pass_seconds import CompileSeconds, PassSeconds
 from tuner.core.problem import Matmul
 from tuner.core.record import Measurement, Record, Verdict
 from tuner.core.runs import Baseline, ReuseKey, RunSettings
@@ -38,6 +39,9 @@ SETTINGS = RunSettings(
     trials=100,
     budget_s=60.0,
     workers=2,
+)
+COMPILE_SECONDS = CompileSeconds(
+    COMPILER.fingerprint, MACHINE.name, (PassSeconds("Canonicalizer", 0.004, 3), PassSeconds("CSE", 0.001, 2))
 )
 KEY = ReuseKey(PROBLEM, TargetName("cpu"), 1, MACHINE.name, COMPILER.fingerprint)
 CANDIDATE = Candidate.of("matmul_cpu_packed", {"tile_m": 8, "order": "mnk"})

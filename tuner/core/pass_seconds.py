@@ -10,3 +10,12 @@ class PassSeconds:
     name: str
     seconds: float
     runs: int
+
+
+@dataclass(frozen=True)
+class CompileSeconds:
+    """Where the seconds of compiling one candidate went, and what they are true of."""
+
+    compiler: str  # Compiler.fingerprint
+    machine: str  # Machine.name of the one that compiled
+    passes: tuple[PassSeconds, ...]  # the longest first

@@ -6,6 +6,7 @@ from typing import Any
 
 from tuner.core.candidate import Candidate, Value
 from tuner.core.machine import Compiler, Machine, Roofline
+from tuner.core.pass_seconds import CompileSeconds
 from tuner.core.problem import Problem
 from tuner.core.record import Measurement, Record
 from tuner.core.target_name import TargetName
@@ -116,6 +117,7 @@ class StoredTrial:
     threads: int
     stale: str = ""  # why its time no longer holds: an audit said so
     unreliable: str = ""  # why its final time means nothing; "" where it can be relied on
+    compile_seconds: CompileSeconds | None = None  # of compiling it again; None: nobody asked
 
     def __repr__(self) -> str:
         """Returns one line: a script and its samples are asked for by name."""

@@ -1,19 +1,38 @@
-"""Where the seconds of compiling a stored trial go: it is compiled again, and each pass is timed."""
+"""Where the seconds of compiling a stored trial go: it is compiled again once, and each pass is timed."""
+
+import contextlib
 
 from tuner.core.errors import CandidateError, UsageError
-from tuner.core.pass_seconds import PassSeconds
+from tuner.core.pass_seconds import CompileSeconds, PassSeconds
 from tuner.core.runs import StoredTrial, record_of
 from tuner.core.target import Script
+from tuner.db.store import Store
 from tuner.tuning.composition import Composition
 
 
-def pass_seconds(composition: Composition, trial: StoredTrial) -> tuple[PassSeconds, ...]:
-    """Returns the passes of a trial, the longest first. Raises UsageError for one that does not compile."""
-    from tuner.mlir.pass_timing import timed_passes
+def pass_seconds(composition: Composition, store: Store, trial: StoredTrial) -> tuple[PassSeconds, ...]:
+    """Returns the passes of a trial, the longest first: those stored, where this compiler took them here.
 
+    What is timed is stored with the trial. Raises UsageError for one that does not compile.
+    """
     record = record_of(trial)
     if not trial.script_text or record.target.is_replay or record.status == "failed":
         raise UsageError(f"trial {trial.id}: found none that compiles, allowed a measured or verified one")
+    kind = composition.kind(record.target)
+    compiler, machine = kind.compiler(record.target).fingerprint, composition.machine().name
+    stored = trial.compile_seconds
+    if stored is not None and (stored.compiler, stored.machine) == (compiler, machine):
+        return stored.passes
+    passes = _timed(composition, trial)
+    with contextlib.suppress(UsageError):  # a database that is only read tells them, too
+        store.set_compile_seconds(trial.id, CompileSeconds(compiler, machine, passes))
+    return passes
+
+
+def _timed(composition: Composition, trial: StoredTrial) -> tuple[PassSeconds, ...]:
+    from tuner.mlir.pass_timing import timed_passes
+
+    record = record_of(trial)
     script = Script(trial.script_text, record.script_sha256)
     with timed_passes() as times:
         try:

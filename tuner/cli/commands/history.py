@@ -97,7 +97,9 @@ def history(
 @click.option(
     "--ablation", is_flag=True, help="Show what each knob and strategy gave a run; a number is a run then."
 )
-@click.option("--passes", is_flag=True, help="Compile the trial again, and tell the seconds of each pass.")
+@click.option(
+    "--passes", is_flag=True, help="Tell the seconds of each pass of compiling it; timed once, then stored."
+)
 @database_option
 @json_option
 @debug_option
@@ -156,7 +158,7 @@ def _show_passes(composition: "Composition", database: str | None, trial: int, a
     from tuner.tuning.compile_time import pass_seconds
 
     with open_store(database) as store:
-        found = pass_seconds(composition, store.trial(trial))
+        found = pass_seconds(composition, store, store.trial(trial))
     if as_json:
         print_json({"trial": trial, "passes": [vars(each) for each in found]})
     else:

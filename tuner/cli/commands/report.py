@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tuner.cli.report_pages import Passes
     from tuner.core.pass_seconds import PassSeconds
     from tuner.core.runs import StoredTrial
+    from tuner.db.store import Store
 
 
 @click.command()
@@ -32,7 +33,10 @@ if TYPE_CHECKING:
     "--limit", type=int, default=RUNS_SHOWN, show_default=True, help="At most so many runs, the latest."
 )
 @click.option(
-    "--compile-time", "with_passes", is_flag=True, help="Compile the best again: the seconds of each pass."
+    "--compile-time",
+    "with_passes",
+    is_flag=True,
+    help="The seconds of each pass of compiling the best, timed once.",
 )
 @database_option
 @json_option
@@ -57,7 +61,7 @@ def report(
     from tuner.cli.report_pages import gathered, no_passes
 
     with open_store(database) as store:
-        found = gathered(store, run_id, limit, _passes(context) if with_passes else no_passes)
+        found = gathered(store, run_id, limit, _passes(context, store) if with_passes else no_passes)
     page = page_html(found)
     if output is None:
         print(page, end="")
@@ -73,15 +77,15 @@ def report(
         print(f"{output}: {shown_text}, {len(page.encode()) // 1024 + 1} KiB")
 
 
-def _passes(context: click.Context) -> "Passes":
-    """Returns what compiles a trial again; a replay's, or one that compiles no more, has no passes."""
+def _passes(context: click.Context, store: "Store") -> "Passes":
+    """Returns what tells the passes of a trial; a replay's, or one that compiles no more, has none."""
     from tuner.tuning.compile_time import pass_seconds
 
     composition = composition_of(context)
 
     def passes(trial: "StoredTrial") -> "tuple[PassSeconds, ...]":
         with contextlib.suppress(UsageError):
-            return pass_seconds(composition, trial)
+            return pass_seconds(composition, store, trial)
         return ()
 
     return passes
