@@ -22,7 +22,7 @@ def text(
     box: str = "%c8, %cn",
     attributes: str = "",
 ) -> str:
-    n = 64 if element == "f16" else 32
+    n = {"f16": 64, "f32": 32, "i32": 32}.get(element, 128)
     kind, memref = KIND.format(n=n, e=element, s=swizzle, o=fill), source.format(e=element)
     return f"""func.func @f(%a: {memref}, %any: index) {{
       %c8 = arith.constant 8 : index
@@ -53,12 +53,18 @@ def test_copies_of_f32_may_round_to_tf32() -> None:
     assert layout(text("f32", attributes="{tuner.tf32}")).dtype == 11
 
 
+@pytest.mark.parametrize("element", ["i8", "f8E4M3FN", "f8E5M2"])
+def test_elements_of_8_bits_are_copied_as_bytes(element: str) -> None:
+    found = layout(text(element, source="memref<100x96x{e}>"))
+    assert (found.dtype, found.strides_bytes, found.box) == (0, (96,), (128, 8))
+
+
 @pytest.mark.parametrize(
     ("program", "reason"),
     [
         (text(source="memref<?x96x{e}, strided<[104, 1]>>"), "allowed a memref of static sizes"),
         (text("i32"), "found i32, oob zero, interleave none, allowed floats"),
-        (text(fill="nan"), "found f16, oob nan, interleave none, allowed floats, oob zero"),
+        (text(fill="nan"), "found f16, oob nan, interleave none, allowed floats and i8, oob zero"),
         (text(box="%any, %cn"), "found a box of sizes that are not constant, allowed constants"),
     ],
 )

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -59,13 +60,14 @@ def test_operands_stand_where_the_canonical_layouts_say(
 
 def test_the_accumulator_is_that_of_four_stacked_mma() -> None:
     matrix = np.arange(64 * 16, dtype=np.float64).reshape(64, 16)
-    registers = np.stack(accumulator_registers(matrix, "f32"), axis=1).view(np.float32)
+    registers = np.stack(accumulator_registers(matrix.astype(np.float32)), axis=1).view(np.float32)
     for lane in range(128):
         row, column = 16 * (lane // 32) + lane % 32 // 4, 2 * (lane % 4)
         for i in range(8):  # d[4j + 2h + i]
             assert registers[lane, i] == matrix[row + 8 * (i // 2 % 2), column + 8 * (i // 4) + i % 2]
-    np.testing.assert_array_equal(accumulator(accumulator_registers(matrix, "f32"), "f32"), matrix)
-    np.testing.assert_array_equal(accumulator(accumulator_registers(matrix, "f16"), "f16"), matrix)
+    for result, dtype in (("f32", np.float32), ("f16", np.float16), ("s32", np.int32)):
+        held = accumulator_registers(matrix.astype(dtype))
+        np.testing.assert_array_equal(accumulator(held, result), matrix)
 
 
 def test_a_base_offset_is_refused() -> None:
@@ -169,6 +171,56 @@ def test_an_accumulator_of_f16() -> None:
     )
 
 
+def image_of_bytes(a: Array, b: Array) -> Array:
+    """Returns shared memory with A (row, k) and B (column, k), k innermost, in the swizzle of 128 bytes."""
+    memory = np.zeros(BYTES, np.uint8)
+    place = canonical("128", False)
+    for matrix, start in ((a, A_START), (b, B_START)):
+        for (row, k), value in np.ndenumerate(matrix.view(np.uint8)):
+            memory[start + place(row, k // 2) + k % 2] = value
+    return memory
+
+
+def multiply_bytes(a: Array, b: Array, words: str, flags: str, start: str, out: Array) -> None:
+    """Multiplies 64 x 32 bytes by 8 x 32; ``start`` is what the sums begin with."""
+    code = f"""mov.b32 %r2, {start}; mov.b32 %r3, %r2; mov.b32 %r4, %r2; mov.b32 %r5, %r2;
+      setp.lt.u32 %q2, %t, 999; wgmma.fence.sync.aligned;
+      wgmma.mma_async.sync.aligned.m64n8k32.{words} {{%r2, %r3, %r4, %r5}}, %rd3, %rd4, %q2{flags};
+      wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0; {STORE}"""
+    descriptors = [descriptor("128", place) for place in (A_START, B_START)]
+    memory = image_of_bytes(a, b).view(np.uint32)
+    run(f"{FILL} {code}", memory, *descriptors, out, threads=128, shared=BYTES, variables=TILE)
+
+
+@pytest.mark.parametrize(("left", "right"), [("e4m3", "e4m3"), ("e5m2", "e5m2"), ("e4m3", "e5m2")])
+def test_products_of_8_bit_floats(left: str, right: str) -> None:
+    rng = np.random.default_rng(3)
+    kinds = {"e4m3": ml_dtypes.float8_e4m3fn, "e5m2": ml_dtypes.float8_e5m2}
+    a = (rng.integers(-7, 8, (64, 32)) / 4).astype(kinds[left])
+    b = rng.integers(-7, 8, (8, 32)).astype(kinds[right])
+    out = np.zeros((128, 4), np.float32)
+    multiply_bytes(a, b, f"f32.{left}.{right}", ", -1, 1", "0f41200000", out)
+    np.testing.assert_array_equal(product(out), 10 - a.astype(float) @ b.astype(float).T)
+
+
+@pytest.mark.parametrize(("left", "right"), [("s8", "s8"), ("u8", "s8"), ("s8", "u8"), ("u8", "u8")])
+@pytest.mark.parametrize("word", ["", "satfinite."])
+def test_products_of_8_bit_integers_wrap_or_saturate(left: str, right: str, word: str) -> None:
+    rng = np.random.default_rng(4)
+    a, b = (rng.integers(0, 256, (rows, 32), np.uint8) for rows in (64, 8))
+    out, start = np.zeros((128, 4), np.uint32), 2**31 - 2_000
+    multiply_bytes(a, b, f"{word}s32.{left}.{right}", "", str(start), out)
+    wide = [
+        matrix.view("i1" if kind == "s8" else "u1").astype(np.int64)
+        for matrix, kind in ((a, left), (b, right))
+    ]
+    total = wide[0] @ wide[1].T + start
+    assert (total > 2**31 - 1).any()
+    expected = np.clip(total, -(2**31), 2**31 - 1) if word else total.astype(np.int32)
+    found = accumulator([out[:, i] for i in range(4)], "s32")
+    np.testing.assert_array_equal(found, expected)
+
+
 MMA = "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%r2, %r3, %r4, %r5}, %rd3, %rd4, %q2, 1, 1, 0, 0;"
 FENCE, COMMIT, WAIT = (f"wgmma.{word}.sync.aligned" for word in ("fence", "commit_group", "wait_group"))
 
@@ -212,6 +264,12 @@ def test_a_wrong_operation_is_a_fault(code: str, reason: str) -> None:
     "code",
     [
         MMA.replace("f32.f16.f16", "f32.e4m3.e4m3"),
+        MMA.replace("m64n8k16.f32.f16.f16", "m64n8k32.f32.e4m3.s8"),
+        MMA.replace("m64n8k16.f32.f16.f16", "m64n8k32.f32.s8.s8"),
+        MMA.replace("m64n8k16.f32.f16.f16", "m64n8k32.s32.s8.s8"),  # which has no signs
+        MMA.replace("m64n8k16.f32.f16.f16", "m64n40k32.s32.s8.s8"),
+        MMA.replace("m64n8k16.f32.f16.f16", "m64n8k16.satfinite.f32.f16.f16"),
+        MMA.replace("m64n8k16.f32.f16.f16", "m64n8k32.f32.e4m3.e4m3"),  # which is not transposed
         MMA.replace("m64n8k16", "m64n8k8"),
         MMA.replace("m64n8k16", "m64n12k16"),
         MMA.replace("1, 1, 0, 0", "2, 1, 0, 0"),

@@ -13,7 +13,7 @@ from tuner.core.candidate import Candidate
 from tuner.core.errors import CandidateError, UsageError
 from tuner.core.kernel_program import KernelProgram
 from tuner.core.problem import Matmul, Problem
-from tuner.payload.reference import compare, draw, draw_base, output_dtype
+from tuner.payload.reference import compare, draw, draw_base, unwritten_output
 from tuner.ptx.defects import SimulationError
 from tuner.ptx.launch import run_program
 from tuner.targets.gpu.ptxas import find_ptxas
@@ -38,7 +38,7 @@ def outcome(one: GpuPoint, program: KernelProgram, seed: int | None = None) -> t
     """Returns whether all of C is right and nothing races, and what is wrong otherwise."""
     rng = np.random.default_rng(0)
     inputs = draw(one.problem, draw_base(one.problem, rng), rng)
-    c = np.full(one.problem.sizes[:2], np.nan, output_dtype(one.problem))
+    c = unwritten_output(one.problem)
     arrays = dict(zip(("a", "b", "bias"), inputs.arrays, strict=False)) | {"c": c}
     try:
         simulations = run_program(program, arrays, schedule_seed=seed)
@@ -58,6 +58,9 @@ POINTS = (
     (point(Matmul(192, 64, 64, "f16"), block_m=192, consumers=3), 3),
     (point(Matmul(320, 72, 8, "f16", "nt"), group=4), None),
     (point(Matmul(1, 8, 8, "f16")), None),
+    (point(Matmul(70, 66, 144, "i8", "nt", "bias_relu"), block_k=128), 4),
+    (point(Matmul(130, 72, 272, "e4m3", "nt", "bias_relu", "f16"), block_k=128, stages=3, cluster="2x1"), 5),
+    (point(Matmul(60, 130, 400, "e5m2", "nt"), block_k=128, block_n=128, cluster="1x2"), None),
 )
 
 
@@ -107,11 +110,25 @@ def test_the_large_tile_neither_spills_nor_waits_for_each_wgmma() -> None:
     assert (resources.spilled_bytes, resources.registers, resources.is_serialized) == (0, 168, False)
 
 
+@pytest.mark.skipif(find_ptxas() is None, reason="needs ptxas")
+@pytest.mark.parametrize(("dtype", "words"), [("e4m3", "f32.e4m3.e4m3"), ("i8", "s32.s8.s8")])
+def test_bytes_are_multiplied_in_as_many_steps_as_halves_of_them(dtype: str, words: str) -> None:
+    knobs = dict(LARGE.candidate.choices) | {"block_k": 128}
+    program = point(Matmul(4096, 4096, 4096, dtype, "nt"), **knobs).program()
+    assert program.ptx.count(f"wgmma.mma_async.sync.aligned.m64n256k32.{words}") == 8  # first tile, loop
+    assert [each.layout.dtype for each in program.launches[0].tensor_maps] == [0, 0]  # bytes
+    ptxas = find_ptxas()
+    assert ptxas is not None
+    (resources,) = ptxas.assemble(program).resources
+    assert (resources.spilled_bytes, resources.is_serialized) == (0, False)
+
+
 def test_other_chips_and_rows_that_tensor_maps_refuse_have_no_point() -> None:
     for problem, chip, why in (
         (Matmul(64, 64, 64, "f16"), "sm_90", "has_wgmma == 1"),
         (Matmul(64, 64, 60, "f16"), CHIP, "% 16 == 0"),  # rows of A: 120 bytes
         (Matmul(64, 64, 64, "tf32"), CHIP, "input_bytes == 2 or layout == 'nt'"),
+        (Matmul(64, 64, 64, "e4m3"), CHIP, "input_bytes == 2 or layout == 'nt'"),
     ):
         with pytest.raises(UsageError, match=re.escape(why)):
             feasible_set(problem, STRATEGY, chip)

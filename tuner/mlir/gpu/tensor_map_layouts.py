@@ -13,7 +13,7 @@ from tuner.mlir.rewrite.type_sizes import element_bytes
 TENSOR_MAP = "nvgpu.tma.create.descriptor"
 TF32 = "tuner.tf32"
 # CUtensorMapDataType, CUtensorMapSwizzle and CUtensorMapL2promotion of cuda.h
-DTYPES = {"f16": 6, "f32": 7, "f64": 8, "bf16": 9}
+DTYPES = {"f16": 6, "f32": 7, "f64": 8, "bf16": 9, **dict.fromkeys(("i8", "f8E4M3FN", "f8E5M2"), 0)}
 TFLOAT32 = 11
 SWIZZLES = {"none": 0, "swizzle_32b": 1, "swizzle_64b": 2, "swizzle_128b": 3}
 PROMOTIONS = {"none": 0, "l2promo_64b": 1, "l2promo_128b": 2, "l2promo_256b": 3}
@@ -36,7 +36,9 @@ def layout_of(op: Op, sizes: tuple[int, ...] | None = None) -> TensorMapLayout:
     assert found is not None  # the type's own syntax
     swizzle, promotion, fill, interleave = found.groups()
     if element not in DTYPES or (fill, interleave) != ("zero", "none"):
-        raise _refused(f"{element}, oob {fill}, interleave {interleave}", "floats, oob zero, interleave none")
+        raise _refused(
+            f"{element}, oob {fill}, interleave {interleave}", "floats and i8, oob zero, interleave none"
+        )
     strides, _ = tensor.get_strides_and_offset()
     item_bytes = element_bytes(tensor.element_type)
     return TensorMapLayout(

@@ -5,7 +5,7 @@ subviews of arguments, a tile of C per block. Gives tensor maps on the host, and
 stages in shared memory: one elected thread of the last warpgroup copies tiles of A and B ahead by TMA, which
 reads zeros beyond the true sizes; the other warpgroups multiply by wgmma, one group in flight, and store
 pairs of sums by ``vector.store`` for ``tuner.finish_stores``. Parts: ``wgmma/``. Not handled: k not innermost
-in 4-byte elements, rows of no multiple of 16 bytes; they are silenceable failures.
+in elements of 1 or 4 bytes, rows of no multiple of 16 bytes; they are silenceable failures.
 
     gpu.launch blocks(...) in (...) threads(...) in (...) {
       %y = memref.subview %b[0, %j] [192, 64] [1, 1] : memref<192x128xf16> to ...
@@ -51,9 +51,11 @@ from tuner.mlir.ops.wgmma.producer import Source, create_producer
 from tuner.mlir.ops.wgmma.ring import Ring
 from tuner.mlir.ops.wgmma.words import as_word, calculate, compare
 from tuner.mlir.rewrite.building import branch, create, index
+from tuner.mlir.rewrite.type_sizes import element_bytes
 from tuner.mlir.rewrite.walking import walk
 
-KINDS = {"f16": "f16", "bf16": "bf16", "f32": "tf32"}  # of elements, as wgmma spells them
+# Of elements, as wgmma spells them; sums are f32 but of integers
+KINDS = {"f16": "f16", "bf16": "bf16", "f32": "tf32", "f8E4M3FN": "e4m3", "f8E5M2": "e5m2", "i8": "s8"}
 ROW_BYTES = 16  # of which a row of a matrix is a multiple; cuTensorMapEncodeTiled, globalStrides
 
 
@@ -98,16 +100,13 @@ class _BlockMatmul:
     k: int
     k_is_last: tuple[bool, bool]  # whether k is innermost, of A and B
 
-    @property
-    def element(self) -> str:
-        """Returns the type of elements of A and B."""
-        return str(ir.MemRefType(self.matrices[0].type).element_type)
-
     def plan(self, block_k: int, stages: int, consumers: int, cluster: tuple[int, int]) -> PipelinePlan | str:
         """Returns the plan by the knobs, or why the matrices allow none."""
-        if self.element not in KINDS or str(ir.MemRefType(self.matrices[2].type).element_type) != "f32":
-            return f"matmul: found elements {self.element}, allowed {', '.join(KINDS)} summed in f32"
-        item_bytes = 2 if self.element != "f32" else 4
+        element, result = (ir.MemRefType(self.matrices[number].type).element_type for number in (0, 2))
+        if str(element) not in KINDS or str(result) != ("i32" if str(element) == "i8" else "f32"):
+            allowed = f"{', '.join(KINDS)} summed in f32, i8 in i32"
+            return f"matmul: found elements {element} summed in {result}, allowed {allowed}"
+        item_bytes = element_bytes(element)
         for name, matrix in zip("AB", self.matrices, strict=False):
             pitch = ir.MemRefType(matrix.type).get_strides_and_offset()[0][0] * item_bytes
             if pitch % ROW_BYTES:
@@ -118,7 +117,7 @@ class _BlockMatmul:
             OperandTile(rows, block_k, item_bytes, is_last, parts)
             for rows, is_last, parts in zip(self.tile, self.k_is_last, cluster[::-1], strict=True)
         )
-        return PipelinePlan(a, b, self.k, stages, consumers, KINDS[self.element], cluster)
+        return PipelinePlan(a, b, self.k, stages, consumers, KINDS[str(element)], cluster)
 
 
 def _read(launch: Op) -> _BlockMatmul | str:

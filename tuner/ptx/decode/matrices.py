@@ -7,11 +7,19 @@ import numpy as np
 from tuner.ptx.decode.operands import Operands, Reader, Step
 from tuner.ptx.decode.shared_addresses import SharedReader, shared_address
 from tuner.ptx.dtypes import TYPES, Array, Indices
-from tuner.ptx.matrices.fragments import ELEMENTS, RESULTS, product, registers_to_rows, rows_to_registers
+from tuner.ptx.matrices.fragments import (
+    ELEMENTS,
+    FLOAT8S,
+    INTEGERS,
+    RESULTS,
+    partners,
+    product,
+    registers_to_rows,
+    rows_to_registers,
+)
 from tuner.ptx.state.resident_blocks import ResidentBlocks
 
 B32 = TYPES["b32"]
-INTEGERS, FLOAT8S = ("s8", "u8"), ("e4m3", "e5m2")
 SHAPES = {
     "m16n8k32": (*INTEGERS, *FLOAT8S),
     "m16n8k16": ("f16", "bf16", *INTEGERS),
@@ -29,7 +37,7 @@ def multiply_matrices(operands: Operands) -> Step:
     shape = modifiers.need(SHAPES, "a shape")
     is_saturating = modifiers.take("satfinite") is not None
     addend, right, left, result = (modifiers.type(*ELEMENTS, *RESULTS).name for _ in range(4))
-    if right not in _partners(left) or left not in SHAPES[shape] or addend != result:
+    if right not in partners(left) or left not in SHAPES[shape] or addend != result:
         raise operands.unsupported(f"{shape} of these types")
     if result not in _results(left) or (is_saturating and result != "s32"):
         raise operands.unsupported(f"{left} into {result}")
@@ -53,11 +61,6 @@ def multiply_matrices(operands: Operands) -> Step:
             set_lanes(resident, name, lanes, bits)
 
     return step
-
-
-def _partners(left: str) -> tuple[str, ...]:
-    """Returns the types that B may have beside a type of A."""
-    return next((kinds for kinds in (INTEGERS, FLOAT8S) if left in kinds), (left,))
 
 
 def _results(left: str) -> tuple[str, ...]:

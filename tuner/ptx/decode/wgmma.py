@@ -9,14 +9,14 @@ from tuner.ptx.decode.operands import PREDICATE, U64, Operands, Reader, Step
 from tuner.ptx.defects import Defect, Fault
 from tuner.ptx.dtypes import UNSIGNED, Array, Indices
 from tuner.ptx.instruction import Vector
-from tuner.ptx.matrices.fragments import ELEMENTS
+from tuner.ptx.matrices.fragments import ELEMENTS, FLOAT8S, INTEGERS, RESULTS, partners
 from tuner.ptx.matrices.wgmma_in_flight import Operation, Warpgroup, Watched
 from tuner.ptx.matrices.wgmma_layout import ROWS, operand_addresses, register_operand
 from tuner.ptx.state.resident_blocks import ResidentBlocks
 
 DEPTH_BYTES = 32  # of k elements; PTX ISA, "wgmma.mma_async", shapes
-SHAPES = {f"m64n{n}k{k}": (n, k) for n in range(8, 257, 8) for k in (8, 16)}
-KINDS = ("f16", "bf16", "tf32")  # of A and B
+SHAPES = {f"m64n{n}k{k}": (n, k) for n in range(8, 257, 8) for k in (8, 16, 32)}
+INTEGER_COLUMNS = (8, 24, *range(16, 257, 16))  # n of 8-bit integers; same place
 REGISTERS_RANGE = range(24, 257, 8)  # PTX ISA, "setmaxnreg"
 
 
@@ -40,7 +40,7 @@ def wgmma(operands: Operands) -> Step:
 class MmaAsync:
     """Types, shape and flags of a wgmma.mma_async: D [64, n] = +-A [64, k] B [k, n], or added to D."""
 
-    kind: str  # type of A and B
+    kinds: tuple[str, str]  # types of A and B
     result: str  # type of D
     columns: int  # n
     depth: int  # k
@@ -48,15 +48,16 @@ class MmaAsync:
     has_left_in_registers: bool  # A; else in shared memory, as B is
     transposed: tuple[bool, bool]  # A, B
     sign: int
+    is_saturating: bool  # sums of integers, at the limits of s32; else they wrap around
 
     @property
     def item_bytes(self) -> int:
         """Returns the size of an element of A and B."""
-        return 4 // ELEMENTS[self.kind]
+        return 4 // ELEMENTS[self.kinds[0]]
 
 
 def _multiply(operands: Operands) -> Step:
-    """Decodes mma_async of f16, bf16 and tf32 into f32, and of f16 into f16."""
+    """Decodes mma_async of floats into f32, of f16 and fp8 into f16, of 8-bit integers into s32."""
     mma = _checked(operands)
     left_transposed, right_transposed = mma.transposed
     left = (
@@ -76,10 +77,11 @@ def _multiply(operands: Operands) -> Step:
                 left=reads[0][0],
                 right=reads[1][0],
                 watched=watched,
-                kind=mma.kind,
+                kinds=mma.kinds,
                 result=mma.result,
                 adds=bool(_uniform(resident, group, adds, "scale-d")),
                 sign=mma.sign,
+                is_saturating=mma.is_saturating,
                 clock=_note_reads(resident, group, watched, mma.item_bytes),
             )
             resident.warpgroups.issue(resident, group, operation)
@@ -91,29 +93,41 @@ def _checked(operands: Operands) -> MmaAsync:
     """Takes shape, types and flags. Raises UnsupportedInstruction for a combination that is not simulated."""
     modifiers = operands.modifiers
     columns, depth = SHAPES[modifiers.need(SHAPES, "a shape")]
-    right, kind, result = (modifiers.type(*ELEMENTS, "f32").name for _ in range(3))
-    item_bytes = 4 // ELEMENTS[kind] if kind in ELEMENTS else 0
-    if (
-        kind not in KINDS
-        or kind != right
-        or result not in ("f32", "f16")
-        or depth * item_bytes != DEPTH_BYTES
-    ):
+    is_saturating = modifiers.take("satfinite") is not None
+    right, left, result = (modifiers.type(*ELEMENTS, *RESULTS).name for _ in range(3))
+    if left not in ELEMENTS or right not in partners(left) or result not in _results(left):
         raise operands.unsupported("it with these types")
-    if result == "f16" and kind != "f16":
-        raise operands.unsupported(f"{kind} into f16")
+    item_bytes = 4 // ELEMENTS[left]
+    is_integer = left in INTEGERS
+    if (
+        depth * item_bytes != DEPTH_BYTES
+        or (is_integer and columns not in INTEGER_COLUMNS)
+        or (is_saturating and not is_integer)
+    ):
+        raise operands.unsupported(f"this shape of {left}")
     targets = operands.names(0)
-    if len(targets) != columns // (2 if result == "f32" else 4):
+    if len(targets) != columns // (4 if result == "f16" else 2):
         raise operands.unsupported(f"an accumulator of {len(targets)} registers")
     in_registers = isinstance(operands.operand(1), Vector)
-    transposed, sign = _flags(operands, item_bytes, in_registers)
-    return MmaAsync(kind, result, columns, depth, targets, in_registers, transposed, sign)
+    transposed, sign = ((False, False), 1) if is_integer else _flags(operands, item_bytes, in_registers)
+    if is_integer:
+        operands.need(4)
+    return MmaAsync(
+        (left, right), result, columns, depth, targets, in_registers, transposed, sign, is_saturating
+    )
+
+
+def _results(left: str) -> tuple[str, ...]:
+    """Returns the types that D may have beside a type of A."""
+    if left in INTEGERS:
+        return ("s32",)
+    return ("f32", "f16") if left in ("f16", *FLOAT8S) else ("f32",)
 
 
 def _flags(operands: Operands, item_bytes: int, in_registers: bool) -> tuple[tuple[bool, bool], int]:
     """Returns whether A and B are transposed, and the sign of the product."""
     flags = [operands.constant(number) for number in range(4, len(operands))]
-    transposes = 0 if item_bytes == 4 else 1 if in_registers else 2
+    transposes = 0 if item_bytes != 2 else 1 if in_registers else 2
     if len(flags) != 2 + transposes or {abs(flag) for flag in flags[:2]} != {1}:
         raise operands.unsupported(f"it with the flags {flags}")
     right = bool(flags[-1]) if transposes else False

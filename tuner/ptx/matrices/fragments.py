@@ -12,10 +12,16 @@ from tuner.ptx.dtypes import TYPES, Array
 from tuner.ptx.geometry import WARP_LANES
 from tuner.ptx.numbers.rounding import read_tf32
 
+INTEGERS, FLOAT8S = ("s8", "u8"), ("e4m3", "e5m2")
 # of an operand in a register
 ELEMENTS = {"s8": 4, "u8": 4, "e4m3": 4, "e5m2": 4, "f16": 2, "bf16": 2, "tf32": 1}
 S32 = np.iinfo(np.int32)
 RESULTS = {"s32": np.dtype("i4"), "f32": np.dtype("f4")}  # of one number in a register
+
+
+def partners(left: str) -> tuple[str, ...]:
+    """Returns the types that B may have beside a type of A."""
+    return next((kinds for kinds in (INTEGERS, FLOAT8S) if left in kinds), (left,))
 
 
 def operand_values(bits: Array, kind: str) -> Array:
@@ -56,16 +62,23 @@ def matrix_c(registers: list[Array], kind: str) -> Array:
     return grid.reshape(warps, 16, 8).astype(np.float64)
 
 
-def fragments_c(matrix: Array, kind: str) -> list[Array]:
-    """Returns the registers [register][warp * 32] of D [warp, 16, 8], rounded once; s32 wraps around."""
-    warps = len(matrix)
-    if kind == "f16":
-        halves = np.ascontiguousarray(matrix.astype(np.float16)).view(np.uint32).reshape(warps, 2, WARP_LANES)
+def fragments_c(numbers: Array) -> list[Array]:
+    """Returns the registers [register][warp * 32] of D [warp, 16, 8] of the type of its numbers."""
+    warps = len(numbers)
+    if numbers.itemsize == 2:
+        halves = np.ascontiguousarray(numbers).view(np.uint32).reshape(warps, 2, WARP_LANES)
         return [np.ascontiguousarray(halves[:, half]).ravel() for half in range(2)]
-    numbers = matrix.astype(np.int64).astype(np.int32) if kind == "s32" else matrix.astype(np.float32)
     grid = numbers.reshape(warps, 2, 8, 4, 2).transpose(1, 4, 0, 2, 3)
     flat = np.ascontiguousarray(grid).view(np.uint32).reshape(4, warps * WARP_LANES)
     return list(flat)
+
+
+def rounded(matrix: Array, kind: str, *, is_saturating: bool = False) -> Array:
+    """Returns sums in their type, rounded once; s32 wraps around, or saturates at its limits."""
+    if kind == "s32":
+        limited = np.clip(matrix, S32.min, S32.max) if is_saturating else matrix
+        return limited.astype(np.int64).astype(np.int32)
+    return matrix.astype(np.float16 if kind == "f16" else np.float32)
 
 
 def product(
@@ -77,9 +90,7 @@ def product(
     s32. A device sums floating-point numbers in another order and truncates, so that last bits differ.
     """
     total = matrix_a(a, kinds[0]) @ matrix_b(b, kinds[1]) + matrix_c(c, result)
-    if is_saturating:
-        total = np.clip(total, S32.min, S32.max)
-    return fragments_c(total, result)
+    return fragments_c(rounded(total, result, is_saturating=is_saturating))
 
 
 def rows_to_registers(rows: Array, is_transposed: bool) -> Array:

@@ -11,7 +11,7 @@ import numpy as np
 
 from tuner.ptx.defects import Defect, Fault
 from tuner.ptx.dtypes import Array, Bools, Indices
-from tuner.ptx.matrices.fragments import operand_values
+from tuner.ptx.matrices.fragments import operand_values, rounded
 from tuner.ptx.matrices.wgmma_layout import WARPGROUP_LANES, accumulator, accumulator_registers
 from tuner.ptx.memory.shared_memory import SharedMemory
 from tuner.ptx.races.access_watch import Watch
@@ -50,10 +50,11 @@ class Operation:
     left: Array  # [row, k] raw
     right: Array  # [column, k] raw
     watched: tuple[Watched, ...]
-    kind: str  # of the operands
+    kinds: tuple[str, str]  # of the operands
     result: str  # of the accumulator
     adds: bool  # to the accumulator, else replaces it
     sign: int
+    is_saturating: bool
     clock: int
 
 
@@ -138,11 +139,13 @@ class Warpgroups:
             now = self._shared.bytes.view(operand.content.dtype)[operand.elements]
             if (now != operand.content).any():
                 self._report(Defect.IN_FLIGHT, group, "an operand was overwritten while in flight")
-        left, right = (operand_values(raw, operation.kind) for raw in (operation.left, operation.right))
+        raw = (operation.left, operation.right)
+        left, right = (operand_values(bits, kind) for bits, kind in zip(raw, operation.kinds, strict=True))
         total = operation.sign * (left @ right.T)
         if operation.adds:
             total = total + accumulator([group.live[name] for name in operation.targets], operation.result)
-        bits = accumulator_registers(total, operation.result)
+        numbers = rounded(total, operation.result, is_saturating=operation.is_saturating)
+        bits = accumulator_registers(numbers)
         group.live.update(zip(operation.targets, bits, strict=True))
         self._watch.clocks.learn_agent(group.lanes, group.column, operation.clock)
 

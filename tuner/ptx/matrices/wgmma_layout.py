@@ -7,7 +7,7 @@ Accumulator of warp w: with g = lane / 4 and t = lane % 4, register 4 j + 2 h + 
 import numpy as np
 
 from tuner.ptx.defects import Defect, Fault
-from tuner.ptx.dtypes import UNSIGNED, Array, Indices
+from tuner.ptx.dtypes import TYPES, UNSIGNED, Array, Indices
 from tuner.ptx.memory.tensor_map import swizzled
 
 WARPGROUP_LANES = 128
@@ -17,16 +17,16 @@ SPANS_BYTES = {0: 0, 1: 128, 2: 64, 3: 32}  # swizzle of a descriptor
 
 def accumulator(registers: list[Array], result: str) -> Array:
     """Returns the accumulator [64, n] that the registers of a warpgroup hold."""
-    dtype = np.float16 if result == "f16" else np.float32
     bits = np.ascontiguousarray(np.stack(registers, axis=-1))  # [128, register]
-    grid = bits.view(dtype).reshape(4, 8, 4, -1, 2, 2).transpose(0, 4, 1, 3, 2, 5)  # [warp, half, g, j, t, i]
+    grid = (
+        bits.view(TYPES[result].dtype).reshape(4, 8, 4, -1, 2, 2).transpose(0, 4, 1, 3, 2, 5)
+    )  # [warp, half, g, j, t, i]
     return grid.reshape(ROWS, -1).astype(np.float64)
 
 
-def accumulator_registers(matrix: Array, result: str) -> list[Array]:
-    """Returns the registers of a warpgroup that hold an accumulator [64, n], rounded to their type."""
-    dtype = np.float16 if result == "f16" else np.float32
-    grid = matrix.astype(dtype).reshape(4, 2, 8, -1, 4, 2).transpose(0, 2, 4, 3, 1, 5)
+def accumulator_registers(numbers: Array) -> list[Array]:
+    """Returns the registers of a warpgroup that hold an accumulator [64, n] of the type of its numbers."""
+    grid = numbers.reshape(4, 2, 8, -1, 4, 2).transpose(0, 2, 4, 3, 1, 5)
     bits = np.ascontiguousarray(grid).view(np.uint32).reshape(WARPGROUP_LANES, -1)
     return [np.ascontiguousarray(bits[:, number]) for number in range(bits.shape[1])]
 

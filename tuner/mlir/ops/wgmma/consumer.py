@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from tuner.mlir.bindings import Attribute, Type, Value, ir
 from tuner.mlir.ops.wgmma.operand_tile import MMA_DEPTH_BYTES, MMA_ROWS, UNIT_BYTES, OperandTile
+from tuner.mlir.ops.wgmma.plan import PipelinePlan
 from tuner.mlir.ops.wgmma.ring import PLACE_WORDS, Place, Ring
 from tuner.mlir.ops.wgmma.words import calculate, compare, count, long_word
 from tuner.mlir.rewrite.building import branch, create, value
@@ -28,7 +29,7 @@ class Consumer:
     def create(self) -> list[Value]:
         """Creates the loop over tiles of k; returns the sums, a structure for each 64 rows."""
         ring, plan = self.ring, self.ring.plan
-        kind = sums_type(plan.sums)
+        kind = sums_type(plan)
         nothing = [value("llvm.mlir.undef", kind) for _ in range(plan.fragments)]
         first = ring.first_place(0)
         sums = self._multiply(first, nothing, is_first=True)
@@ -72,7 +73,7 @@ class Consumer:
             "shape": f"#nvvm.shape<m = {MMA_ROWS}, n = {plan.b.rows}, k = {depth}>",
             "typeA": f"#nvvm.wgmma_type<{plan.kind}>",
             "typeB": f"#nvvm.wgmma_type<{plan.kind}>",
-            "typeD": "#nvvm.wgmma_type<f32>",
+            "typeD": f"#nvvm.wgmma_type<{plan.sum_kinds[0]}>",
             "scaleD": f"#nvvm.wgmma_scale_out<{'zero' if is_set else 'one'}>",
             "scaleA": "#nvvm.wgmma_scale_in<one>",
             "scaleB": "#nvvm.wgmma_scale_in<one>",
@@ -88,9 +89,9 @@ class Consumer:
         branch(is_speaker, lambda: self.ring.release(stage, self.thread))
 
 
-def sums_type(count_of_sums: int) -> Type:
-    """Returns the type of a fragment's sums: a structure of f32."""
-    return ir.Type.parse(f"!llvm.struct<({', '.join(['f32'] * count_of_sums)})>")
+def sums_type(plan: PipelinePlan) -> Type:
+    """Returns the type of a fragment's sums: a structure of f32 or i32."""
+    return ir.Type.parse(f"!llvm.struct<({', '.join([plan.sum_kinds[1]] * plan.sums)})>")
 
 
 def _descriptor(tile: OperandTile, address: Value) -> Value:

@@ -4,7 +4,7 @@ Thread t of a warpgroup holds, in words 4 j + 2 h + i of a fragment, row 16 (t /
 column 8 j + 2 (t % 4) + i. PTX ISA, "Register Fragments for wgmma.mma_async".
 """
 
-from tuner.mlir.bindings import Value, ir
+from tuner.mlir.bindings import Type, Value, ir
 from tuner.mlir.ops.wgmma.operand_tile import MMA_ROWS
 from tuner.mlir.ops.wgmma.plan import PipelinePlan
 from tuner.mlir.ops.wgmma.words import as_index, calculate
@@ -24,12 +24,13 @@ def create_stores(
     above = calculate("addi", calculate("muli", consumer, plan.consumer_rows), calculate("muli", warp, 16))
     row = _sum(first[0], calculate("addi", above, calculate("shrui", lane, 2)))
     column = _sum(first[1], calculate("muli", calculate("andi", lane, 3), 2))
+    kind = ir.Type.parse(plan.sum_kinds[1])
     for fragment, structure in enumerate(sums):
         for half in range(2):
             at = plus(row, fragment * MMA_ROWS + 8 * half)
             for group in range(plan.b.rows // 8):
-                pair = [_element(structure, 4 * group + 2 * half + each) for each in range(2)]
-                vector = value("vector.from_elements", ir.VectorType.get([2], ir.F32Type.get()), *pair)
+                pair = [_element(structure, kind, 4 * group + 2 * half + each) for each in range(2)]
+                vector = value("vector.from_elements", ir.VectorType.get([2], kind), *pair)
                 create("vector.store", [], [vector, c, at, plus(column, 8 * group)])
 
 
@@ -37,6 +38,6 @@ def _sum(index: Value, number: Value) -> Value:
     return value("arith.addi", index.type, index, as_index(number))
 
 
-def _element(structure: Value, position: int) -> Value:
+def _element(structure: Value, kind: Type, position: int) -> Value:
     place = ir.DenseI64ArrayAttr.get([position])
-    return value("llvm.extractvalue", ir.F32Type.get(), structure, position=place)
+    return value("llvm.extractvalue", kind, structure, position=place)

@@ -26,8 +26,13 @@ class PipelinePlan:
     k: int  # elements of the whole sum
     stages: int
     consumers: int
-    kind: str  # type of the elements, as wgmma spells it: "f16", "bf16", "tf32"
+    kind: str  # type of the elements, as wgmma spells it: "f16", "bf16", "tf32", "e4m3", "e5m2", "s8"
     cluster: tuple[int, int] = (1, 1)  # blocks along the rows and the columns of C that share tiles
+
+    @property
+    def sum_kinds(self) -> tuple[str, str]:
+        """Returns the type of sums, as wgmma and as MLIR spell it."""
+        return ("s32", "i32") if self.kind == "s8" else ("f32", "f32")
 
     @property
     def threads(self) -> int:
