@@ -11,7 +11,7 @@ from tuner.core.candidate import Candidate
 from tuner.core.errors import Failure, Stage
 from tuner.core.host_conditions import HostConditions
 from tuner.core.machine import Compiler, Machine, Roofline
-from tuner.core.problem import Problem
+from tuner.core.problem import Problem, split_extents
 from tuner.core.record import Measurement, Record, Verdict
 from tuner.core.runs import Baseline, Elsewhere, Run, RunSettings, StoredTrial
 from tuner.core.target_name import TargetName
@@ -41,8 +41,8 @@ def problem_row(problem: Problem) -> ProblemRow:
 
 def problem_of(row: ProblemRow) -> Problem:
     """Reads a problem back."""
-    sizes = tuple(int(size) for size in row.shape.split("x"))
-    return Problem(row.operation, sizes, row.dtype, row.layout, row.epilogue, row.output)
+    batch, sizes = split_extents(row.operation, tuple(int(size) for size in row.shape.split("x")))
+    return Problem(row.operation, sizes, row.dtype, row.layout, row.epilogue, row.output, batch)
 
 
 def machine_row(machine: Machine) -> MachineRow:

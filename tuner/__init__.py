@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 from tuner.version import __version__
 
 __all__ = [
+    "BatchMatmul",
     "Matmul",
     "UsageError",
     "__version__",
@@ -24,16 +25,16 @@ if TYPE_CHECKING:
     from tuner.cli.output.progress import progress
     from tuner.cli.report_pages import report
     from tuner.core.errors import UsageError
-    from tuner.core.problem import Matmul
+    from tuner.core.problem import BatchMatmul, Matmul
     from tuner.programs.compile import compile_program
 
 
 def __getattr__(name: str) -> Any:
     """Imports the API on first use: `import tuner` alone costs nothing (PEP 562)."""
-    if name == "Matmul":
-        from tuner.core.problem import Matmul
+    if name in ("Matmul", "BatchMatmul"):
+        from tuner.core import problem
 
-        return Matmul
+        return getattr(problem, name)
     if name == "UsageError":
         from tuner.core.errors import UsageError
 

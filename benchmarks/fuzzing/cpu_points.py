@@ -2,14 +2,14 @@
 
 import contextlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from tuner.core.candidate import Candidate, Value
 from tuner.core.errors import UsageError
 from tuner.core.machine import Machine
-from tuner.core.problem import EPILOGUES, LAYOUTS, Problem
+from tuner.core.problem import BATCH_MATMUL, EPILOGUES, LAYOUTS, Problem
 from tuner.core.target import Script
 from tuner.scripts.strategy import Binder, load_strategy
 from tuner.space.feasible_set import FeasibleSet
@@ -32,6 +32,8 @@ SIZES = (
     127,
     130,
 )  # units, primes, whole tiles and one beside them
+BATCH_SHARE = 0.25  # of the problems are batches
+BATCH_LIMIT = 6  # matrices, not included
 SHAPES_TRIED = 200  # until the strategy has anything for one
 
 
@@ -83,6 +85,8 @@ class CpuPoints:
         """Returns a random allowed candidate on a random shape that allows any."""
         for sizes in _shapes(rng, largest):
             problem = Problem("matmul", sizes, kind.dtype, kind.layout, kind.epilogue)
+            if rng.random() < BATCH_SHARE:
+                problem = replace(problem, operation=BATCH_MATMUL, batch=int(rng.integers(1, BATCH_LIMIT)))
             with contextlib.suppress(LookupError):
                 return CpuPoint(problem, kind.threads, self.draw_again(kind, problem, rng))
         raise LookupError(f"{kind}: nothing allowed on any of {SHAPES_TRIED} shapes")

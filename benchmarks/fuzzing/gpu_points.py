@@ -1,7 +1,7 @@
 """Random feasible points of every GPU strategy, whatever its dtypes, layouts, epilogues and outputs are."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from benchmarks.gpu_check.gpu_point import GpuPoint, feasible_set
 from benchmarks.gpu_check.points import gpu_strategies, is_allowed
 from tuner.core.candidate import Candidate
 from tuner.core.errors import UsageError
-from tuner.core.problem import Matmul, Problem, narrow_output, output_words
+from tuner.core.problem import BATCH_MATMUL, Matmul, Problem, narrow_output, output_words
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space_file.entries import StrategyEntry
 
@@ -17,6 +17,8 @@ CHIPS = ("sm_80", "sm_90", "sm_90a")
 LARGEST = 120  # of a random problem's sides
 LARGEST_BLOCK = 128 * 256  # sums of a block: larger ones take seconds to simulate
 MULTIPLES = (1, 8, 16)  # that all three sides are rounded up to
+BATCH_SHARE = 0.25  # of the problems are batches
+BATCH_LIMIT = 4  # matrices, not included
 SHAPES_TRIED = 200  # until the strategy has anything for one
 ROWS_TRIED = 200  # until a block is small enough
 
@@ -55,6 +57,8 @@ def draw(kind: GpuKernelKind, rng: np.random.Generator) -> GpuPoint:
         multiple = int(rng.choice(MULTIPLES))
         m, n, k = (-(-int(size) // multiple) * multiple for size in rng.integers(1, LARGEST, 3))
         problem = kind.problem((m, n, k))
+        if rng.random() < BATCH_SHARE:
+            problem = replace(problem, operation=BATCH_MATMUL, batch=int(rng.integers(1, BATCH_LIMIT)))
         if not is_allowed(entry, problem, kind.chip):
             continue
         try:

@@ -91,7 +91,7 @@ def _verify_fenced(
     target: CpuTarget, problem: Problem, loaded: LoadedKernel, is_at_end: bool, rng: np.random.Generator
 ) -> None:
     inputs = draw(problem, draw_base(problem, rng), rng)
-    output = fenced(np.full(problem.sizes[:2], np.nan, output_dtype(problem)), is_at_end)
+    output = fenced(np.full((problem.rows, problem.sizes[1]), np.nan, output_dtype(problem)), is_at_end)
     arrays = (*(fenced(array, is_at_end) for array in inputs.arrays), output)
     team = target._thread_team()  # noqa: SLF001 - the only way to arrays of our own
     prepared = loaded.calls(problem, arrays)  # which must live as long as the call

@@ -47,7 +47,8 @@ class GpuPoint:
             views = views_in(text, self.problem)
             module = interpreter.parse(gpu_payload_mlir(self.problem, views), "payload")
             interpreter.apply_script(module, interpreter.parse(text, "script"))
-            return lower_to_program(module, chip_of(self.chip), buffers_of(self.problem))
+            buffers = buffers_of(self.problem.one)
+            return lower_to_program(module, chip_of(self.chip), buffers, self.problem.batch)
 
     def run(
         self, program: KernelProgram, seed: int = 0, schedule_seed: int | None = None

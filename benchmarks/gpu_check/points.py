@@ -3,14 +3,14 @@
 import itertools
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from benchmarks.gpu_check.gpu_point import GpuPoint, feasible_set, gpu_variables
 from tuner.core.errors import CandidateError
 from tuner.core.kernel_program import KernelProgram
-from tuner.core.problem import Matmul, Problem, narrow_output, output_words
+from tuner.core.problem import BATCH_MATMUL, Matmul, Problem, narrow_output, output_words
 from tuner.core.target_name import TargetName
 from tuner.programs.support import program_support
 from tuner.space.feasible_set import FeasibleSet
@@ -21,6 +21,7 @@ from tuner.targets.gpu.ptxas import find_ptxas
 
 # (m, n, k): whole tiles, none, more than one block of each kind, one row, long K
 SIZES = ((128, 128, 64), (67, 130, 91), (193, 66, 160), (1, 97, 33), (64, 72, 264), (136, 40, 24))
+BATCH_ROUND = 1  # whose problems are of two matrices
 ROUNDS = 3  # of sizes, for each dtype and layout
 DRAWS = 8  # points that are tried until one can be launched
 
@@ -63,6 +64,8 @@ def _cases_of(entry: StrategyEntry, chip: str, rounds: int) -> Iterator[Case]:
             for multiple in (1, 8):
                 m, n, k = (-(-size // multiple) * multiple for size in sizes)
                 problem = Matmul(m, n, k, dtype, layout, epilogue, output)
+                if number == BATCH_ROUND:
+                    problem = replace(problem, operation=BATCH_MATMUL, batch=2)
                 if is_allowed(entry, problem, chip):
                     yield Case(entry.name, problem)
                     break

@@ -61,7 +61,7 @@ def agree(bed: Bed, case: Case, device: AbstractDevice) -> CheckOutcome:
     rng = np.random.default_rng(SEED)
     inputs = draw(case.problem, draw_base(case.problem, rng), rng)
     found, stray_bytes = run_on(device, program, inputs)
-    simulated = GuardedArray(case.problem.sizes[:2], output_dtype(case.problem)).array
+    simulated = GuardedArray((case.problem.rows, case.problem.sizes[1]), output_dtype(case.problem)).array
     simulator.run(program, named(inputs) | {"c": simulated}, {})
     knobs = dict(point.candidate.choices)
     if stray_bytes:
@@ -117,7 +117,7 @@ def listed(inputs: Inputs, found: Array, simulated: Array, wrong: Array) -> Iter
 def run_on(device: AbstractDevice, program: KernelProgram, inputs: Inputs) -> tuple[Array, int]:
     """Runs a program once on fresh memory; returns C and how many bytes around it were changed."""
     problem = inputs.problem
-    c = GuardedArray(problem.sizes[:2], output_dtype(problem))
+    c = GuardedArray((problem.rows, problem.sizes[1]), output_dtype(problem))
     loaded = LoadedKernels(device, program)
     loaded.poison()
     with uploaded(device, named(inputs) | {"c": c.memory}) as addresses:

@@ -14,12 +14,15 @@ from tuner.core.problem import (
     LAYOUTS,
     NARROW_OUTPUTS,
     SIZE_LIMIT,
+    BatchMatmul,
     Matmul,
     Problem,
     narrow_output,
     natural_output,
     output_words,
     parse_shape,
+    parse_sizes,
+    split_extents,
 )
 
 
@@ -47,7 +50,7 @@ PROBLEMS = st.builds(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("conv", (1, 1, 1), "f32"), r"^operation: found 'conv', allowed matmul$"),
+        (("conv", (1, 1, 1), "f32"), r"^operation: found 'conv', allowed matmul, batch_matmul$"),
         (("matmul", (1, 1, 1), "f8"), r"^dtype: found 'f8', allowed f32, f64, bf16"),
         (
             ("matmul", (1, 1, 1), "f16", "nn", "none", "bf16"),
@@ -88,6 +91,50 @@ def test_a_shape_is_read_as_it_is_written(sizes: tuple[int, int, int]) -> None:
 def test_a_shape_that_is_none_is_quoted(text: str) -> None:
     with pytest.raises(UsageError, match=r"^shape: found .*, allowed MxNxK such as 512x512x512$"):
         parse_shape(text)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ("batch_matmul", (1, 1, 1), "f32", "nn", "none", "", 0),
+            r"^batch: found 0, allowed 1\.\.65535 for batch_",
+        ),
+        (
+            ("batch_matmul", (1, 1, 1), "f32", "nn", "none", "", 65536),
+            r"^batch: found 65536, allowed 1\.\.65535",
+        ),
+        (("matmul", (1, 1, 1), "f32", "nn", "none", "", 2), r"^batch: found 2, allowed 1 for matmul$"),
+    ],
+)
+def test_a_batch_that_is_not_allowed_is_named(arguments: tuple[object, ...], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        Problem(*arguments)  # type: ignore[arg-type]
+
+
+@given(st.integers(1, 65535), SIZES)
+def test_a_batch_leads_the_shape_and_is_read_as_it_is_written(
+    batch: int, sizes: tuple[int, int, int]
+) -> None:
+    problem = BatchMatmul(batch, *sizes)
+    assert parse_sizes("batch_matmul", problem.shape) == (batch, sizes)
+    assert split_extents("batch_matmul", problem.extents) == (batch, sizes)
+    assert split_extents("matmul", Matmul(*sizes).extents) == (1, sizes)
+
+
+@pytest.mark.parametrize("text", ["", "1x2x3", "1x2x3x4x5", "1x2x3x"])
+def test_a_shape_without_batch_is_quoted(text: str) -> None:
+    with pytest.raises(UsageError, match=r"^shape: found .*, allowed BxMxNxK such as 8x512x512x512$"):
+        parse_sizes("batch_matmul", text)
+
+
+def test_a_batch_counts_each_matrix_and_one_bias() -> None:
+    problem = BatchMatmul(7, 2, 3, 5, layout="nt", epilogue="bias_relu")
+    assert problem.flop == 7 * Matmul(2, 3, 5).flop
+    assert problem.bytes == 4 * (7 * (10 + 15 + 6) + 3)
+    assert (problem.a_shape, problem.b_shape, problem.c_shape) == ((7, 2, 5), (7, 3, 5), (7, 2, 3))
+    assert problem.one == Matmul(2, 3, 5, layout="nt", epilogue="bias_relu")
+    assert (problem.rows, dict(problem.variables())["batch"]) == (14, 7)
 
 
 @given(PROBLEMS, PROBLEMS)

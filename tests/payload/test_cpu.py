@@ -8,12 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tuner.core.errors import UsageError
-from tuner.core.problem import ELEMENT_BYTES, EPILOGUES, LAYOUTS, Matmul, Problem
+from tuner.core.problem import ELEMENT_BYTES, EPILOGUES, LAYOUTS, BatchMatmul, Matmul, Problem
 from tuner.core.target import Panel
 from tuner.payload.cpu import (
     ENTRY,
     PANELS_COMMENT,
     element_offsets,
+    matrix_bytes,
     panels_comment,
     panels_in,
     partition,
@@ -25,15 +26,18 @@ SPLITS = st.sampled_from(("none", "m", "n"))
 KINDS = list(itertools.product(ELEMENT_BYTES, LAYOUTS, EPILOGUES))
 
 
-@given(SIZE, SIZE, st.integers(1, 8), SPLITS, st.integers(1, 70))
-def test_panels_cover_c_exactly_once(m: int, n: int, parts: int, split: str, multiple: int) -> None:
-    panels = partition(Matmul(m, n, 3), parts, split, multiple)
-    count = np.zeros((m, n), int)
+@given(st.integers(1, 9), SIZE, SIZE, st.integers(1, 8), SPLITS, st.integers(1, 70))
+def test_panels_cover_c_exactly_once(
+    batch: int, m: int, n: int, parts: int, split: str, multiple: int
+) -> None:
+    panels = partition(BatchMatmul(batch, m, n, 3), parts, split, multiple)
+    count = np.zeros((batch, m, n), int)
     for panel in panels:
-        assert min(panel.m, panel.n) >= 1
-        count[panel.row : panel.row + panel.m, panel.column : panel.column + panel.n] += 1
+        assert min(panel.m, panel.n, panel.matrices) >= 1
+        matrices = count[panel.first : panel.first + panel.matrices]
+        matrices[:, panel.row : panel.row + panel.m, panel.column : panel.column + panel.n] += 1
     assert (count == 1).all()
-    assert sum(panel.m * panel.n for panel in panels) == m * n  # none reaches outside
+    assert sum(panel.m * panel.n * panel.matrices for panel in panels) == count.size  # none reaches outside
     assert len(panels) <= parts
 
 
@@ -54,17 +58,39 @@ def test_panels_share_a_function_exactly_when_they_are_equal(
     assert len({panel.entry for panel in panels}) == len({(panel.m, panel.n) for panel in panels})
 
 
-@given(SIZE, SIZE, st.integers(1, 8), SPLITS, st.integers(1, 70))
+@given(st.integers(1, 9), SIZE, SIZE, st.integers(1, 8), SPLITS, st.integers(1, 70))
 def test_a_script_tells_the_panels_it_is_written_for(
-    m: int, n: int, parts: int, split: str, multiple: int
+    batch: int, m: int, n: int, parts: int, split: str, multiple: int
 ) -> None:
-    problem = Matmul(m, n, 3)
+    problem = BatchMatmul(batch, m, n, 3)
     panels = partition(problem, parts, split, multiple)
     assert panels_in(f"// first\n{panels_comment(panels)}\nmodule {{}}\n", problem) == panels
 
 
 def test_a_script_without_panels_is_for_the_whole_problem() -> None:
     assert panels_in("module {}\n", Matmul(5, 7, 3)) == (Panel(ENTRY, 0, 0, 5, 7),)
+    assert panels_in("module {}\n", BatchMatmul(4, 5, 7, 3)) == (Panel(ENTRY, 0, 0, 5, 7, 0, 4),)
+
+
+@pytest.mark.parametrize(
+    ("comment", "message"),
+    [
+        ("a 0 0 5 7 0 2", r"found 70 elements covered, allowed all 140 of C"),
+        ("a 0 0 5 7 0 3; a 0 0 5 7 2 2", r"found two that overlap, allowed each element of C once"),
+        ("a 0 0 5 7 1 4", r"allowed within a batch of 4"),
+        ("a 0 0 5 7 0 0", r"allowed within a batch of 4"),
+        ("a 0 0 5 7 0", r"allowed 'entry row column m n \[first matrices\]'"),
+    ],
+)
+def test_panels_that_are_none_of_the_batch_are_refused(comment: str, message: str) -> None:
+    with pytest.raises(UsageError, match=rf"^script: panels: .*{message}"):
+        panels_in(f"{PANELS_COMMENT}{comment}\nmodule {{}}\n", BatchMatmul(4, 5, 7, 3))
+
+
+def test_whole_matrices_are_dealt_out_evenly() -> None:
+    dealt = partition(BatchMatmul(5, 8, 8, 8), 3, "none", 1)
+    assert [(panel.first, panel.matrices) for panel in dealt] == [(0, 1), (1, 2), (3, 2)]
+    assert [panel.called for panel in dealt] == ["matmul", "matmul_x2", "matmul_x2"]
 
 
 @pytest.mark.parametrize(
@@ -89,19 +115,25 @@ def test_panels_that_are_none_of_the_problem_are_refused(comment: str, message: 
 
 
 @pytest.mark.parametrize(("dtype", "layout", "epilogue"), KINDS)
-@given(SIZE, SIZE, SIZE, st.sampled_from(("m", "n")), st.integers(2, 4))
+@given(SIZE, SIZE, SIZE, SPLITS, st.integers(2, 4))
 def test_offsets_lead_to_the_panels_part_of_each_array(
     dtype: str, layout: str, epilogue: str, m: int, n: int, k: int, split: str, parts: int
 ) -> None:
-    problem = Problem("matmul", (m, n, k), dtype, layout, epilogue)
-    a = np.arange(m * k).reshape((k, m) if layout == "tn" else (m, k))
-    b = np.arange(k * n).reshape((n, k) if layout == "nt" else (k, n))
-    bias, c = np.arange(n), np.arange(m * n).reshape(m, n)
+    problem = Problem("batch_matmul", (m, n, k), dtype, layout, epilogue, batch=3)
+    a, b, c = (np.arange(np.prod(s)).reshape(s) for s in (problem.a_shape, problem.b_shape, problem.c_shape))
+    bias = np.arange(n)
     for panel in partition(problem, parts, split, 8):
-        of_a = (a.T if layout == "tn" else a)[panel.row, 0]
-        of_b = (b.T if layout == "nt" else b)[0, panel.column]
+        of_a = (a.swapaxes(1, 2) if layout == "tn" else a)[panel.first, panel.row, 0]
+        of_b = (b.swapaxes(1, 2) if layout == "nt" else b)[panel.first, 0, panel.column]
         of_bias = (bias[panel.column],) if epilogue == "bias_relu" else ()
-        assert element_offsets(problem, panel) == (of_a, of_b, *of_bias, c[panel.row, panel.column])
+        of_c = c[panel.first, panel.row, panel.column]
+        assert element_offsets(problem, panel) == (of_a, of_b, *of_bias, of_c)
+
+
+def test_a_matrix_ends_where_the_next_begins() -> None:
+    problem = BatchMatmul(3, 4, 5, 6, "bf16", epilogue="bias_relu")
+    sizes = (problem.one.a_shape, problem.one.b_shape)
+    assert matrix_bytes(problem) == (*(2 * np.prod(each) for each in sizes), 0, 4 * 4 * 5)
 
 
 def test_a_panel_walks_by_the_strides_of_the_whole() -> None:

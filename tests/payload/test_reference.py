@@ -8,13 +8,23 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tuner.core.problem import ELEMENT_BYTES, EPILOGUES, FLOAT8S, LAYOUTS, NARROW_OUTPUTS, Matmul, Problem
+from tuner.core.problem import (
+    ELEMENT_BYTES,
+    EPILOGUES,
+    FLOAT8S,
+    LAYOUTS,
+    NARROW_OUTPUTS,
+    BatchMatmul,
+    Matmul,
+    Problem,
+)
 from tuner.payload.reference import (
     BLOCK_ELEMENTS,
     NUMPY_DTYPES,
     Array,
     Flip,
     Inputs,
+    changed_inputs,
     compare,
     compare_rows,
     draw,
@@ -92,6 +102,69 @@ def blocked_answer(inputs: Inputs, rng: np.random.Generator) -> Array:
             part += a[:, term, None] * b[term]
         total += part
     return finish(inputs, total)
+
+
+BATCHES = st.builds(
+    lambda batch, sizes, dtype, layout, epilogue: Problem(
+        "batch_matmul", sizes, dtype, layout, epilogue, batch=batch
+    ),
+    st.integers(1, 5),
+    st.tuples(*[st.integers(1, 24)] * 3),
+    st.sampled_from(tuple(ELEMENT_BYTES)),
+    st.sampled_from(LAYOUTS),
+    st.sampled_from(EPILOGUES),
+)
+
+
+def right_answer_of_batch(inputs: Inputs) -> Array:
+    """Returns C as it is compared: the rows of each pair's product behind those of the one before."""
+    dtype = NUMPY_DTYPES[inputs.problem.accumulator]
+    a = (inputs.a.swapaxes(1, 2) if inputs.problem.layout == "tn" else inputs.a).astype(dtype)
+    b = (inputs.b.swapaxes(1, 2) if inputs.problem.layout == "nt" else inputs.b).astype(dtype)
+    return finish(inputs, np.concatenate([one @ other for one, other in zip(a, b, strict=True)]))
+
+
+@FEW
+@given(BATCHES, SEED)
+def test_the_answer_of_a_batch_is_that_of_each_pair(problem: Problem, seed: int) -> None:
+    inputs = inputs_of(problem, seed)
+    assert (inputs.a.shape, inputs.b.shape) == (problem.a_shape, problem.b_shape)
+    answer = right_answer_of_batch(inputs)
+    assert compare(inputs, answer)[0].max_error <= RIGHT
+    negative = negated(inputs, (np.empty_like(inputs.a), np.empty_like(inputs.b)))
+    assert compare(negative, answer)[0].max_error <= RIGHT
+    assert changed_inputs(inputs, inputs.arrays) == ""
+    assert unwritten_output(problem).shape == answer.shape
+
+
+@FEW
+@given(BATCHES, SEED, st.data())
+def test_parts_of_a_batch_are_parts_of_the_whole_answer(
+    problem: Problem, seed: int, data: st.DataObject
+) -> None:
+    inputs, n = inputs_of(problem, seed), problem.sizes[1]
+    rows = np.array(data.draw(st.lists(st.integers(0, problem.rows - 1), min_size=1, max_size=9)))
+    columns = slice(data.draw(st.integers(0, n - 1)), n)
+    which = data.draw(st.sampled_from("AB"))
+    matrix = data.draw(st.integers(0, problem.batch - 1))
+    used = inputs.base.as_used["AB".index(which)]
+    row, column = (data.draw(st.integers(0, size - 1)) for size in used.shape[1:])
+    changed = replace(inputs, flip=Flip(which, row, column, matrix))
+    for each in (inputs, changed):
+        expected, tolerance = each.tile(rows, columns)
+        assert np.allclose(expected, each.expected[rows, columns], rtol=1e-9, atol=1e-9)
+        assert np.allclose(tolerance, each.tolerance[rows, columns], rtol=1e-9, atol=1e-12)
+    stored = replace(inputs, a=inputs.a.copy(), b=inputs.b.copy())
+    turned = {"A": stored.a, "B": stored.b}[which]
+    is_turned = (which, problem.layout) in (("A", "tn"), ("B", "nt"))
+    turned[(matrix, column, row) if is_turned else (matrix, row, column)] *= -1
+    assert compare(changed, right_answer_of_batch(stored))[0].max_error <= RIGHT
+
+
+def test_two_matrices_that_changed_places_are_seen() -> None:
+    inputs = inputs_of(BatchMatmul(3, 4, 5, 6), 1)
+    swapped = right_answer_of_batch(inputs).reshape(3, 4, 5)[[1, 0, 2]].reshape(12, 5)
+    assert compare(inputs, swapped)[0].max_error > 1
 
 
 @FEW

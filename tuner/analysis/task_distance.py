@@ -44,7 +44,7 @@ def distance(task: TuningTask, other: TuningTask) -> float | None:
     ours, theirs = task.problem, other.problem
     if ours.operation != theirs.operation or bool(task.machine.chip) != bool(other.machine.chip):
         return None
-    octaves = [math.log2(size / known) for size, known in zip(ours.sizes, theirs.sizes, strict=True)]
+    octaves = [math.log2(size / known) for size, known in zip(ours.extents, theirs.extents, strict=True)]
     words = (
         (EPILOGUE, ours.epilogue != theirs.epilogue),
         (LAYOUT, ours.layout != theirs.layout),

@@ -38,14 +38,14 @@ def promise(problem: Problem, program: KernelProgram, multiprocessors: int) -> P
     over the share of the multiprocessors' places for blocks that are taken, on average over the waves.
     """
     launch, resident = _main(program)
-    m, n, _ = problem.sizes
+    elements = problem.rows * problem.sizes[1]
     blocks = math.prod(launch.grid)
     places = max(multiprocessors * resident, 1)
     filled = blocks / (-(-blocks // places) * places)
     is_idle = problem.dtype in TENSOR_DTYPES and TENSOR_CORES.search(program.ptx) is None
     spilled_bytes = sum(each.spilled_bytes for each in program.resources)
     is_serialized = any(each.is_serialized for each in program.resources)
-    return is_idle, is_serialized, spilled_bytes, math.sqrt(blocks / (m * n)) / filled
+    return is_idle, is_serialized, spilled_bytes, math.sqrt(blocks / elements) / filled
 
 
 def _promise(trial: PendingTrial, multiprocessors: int | None) -> tuple[bool, bool, int, bool, float]:

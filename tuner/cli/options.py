@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 import click
 
 from tuner.core.errors import UsageError
-from tuner.core.problem import Problem, narrow_output, parse_shape
+from tuner.core.problem import Problem, narrow_output, parse_sizes
 
 if TYPE_CHECKING:
     from tuner.core.candidate import Candidate
@@ -127,7 +127,8 @@ def problem_of(
 ) -> Problem:
     """Reads a problem from the command line's words. Raises UsageError."""
     output = narrow_output(dtype, output_dtype)
-    return Problem(operation, parse_shape(shape), dtype, layout, epilogue, output)
+    batch, sizes = parse_sizes(operation, shape)
+    return Problem(operation, sizes, dtype, layout, epilogue, output, batch)
 
 
 def run_request(problem: Problem, budget: str | None = None, **words: Any) -> "RunRequest":

@@ -98,8 +98,8 @@ def buffers_of(problem: Problem) -> tuple[KernelBuffer, ...]:
         (KernelBuffer("bias", n * problem.output_bytes, "input"),) if problem.epilogue == "bias_relu" else ()
     )
     return (
-        KernelBuffer("a", m * k * problem.input_bytes, "input"),
-        KernelBuffer("b", k * n * problem.input_bytes, "input"),
+        KernelBuffer("a", problem.batch * m * k * problem.input_bytes, "input"),
+        KernelBuffer("b", problem.batch * k * n * problem.input_bytes, "input"),
         *bias,
-        KernelBuffer("c", m * n * problem.output_bytes, "output"),
+        KernelBuffer("c", problem.batch * m * n * problem.output_bytes, "output"),
     )

@@ -1,11 +1,11 @@
 """What is computed: one operation at one size."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tuner.core.errors import UsageError
 
-OPERATIONS = ("matmul",)
+MATMUL, BATCH_MATMUL = OPERATIONS = ("matmul", "batch_matmul")
 # dtype -> bytes of an element as it is stored; tf32 is f32 of which the last 13 bits of the mantissa are 0
 ELEMENT_BYTES = {"f32": 4, "f64": 8, "bf16": 2, "f16": 2, "tf32": 4, "i8": 1, "e4m3": 1, "e5m2": 1}
 FLOAT8S = {"e4m3": "f8E4M3FN", "e5m2": "f8E5M2"}  # dtype -> as MLIR spells it
@@ -29,12 +29,16 @@ NARROW_OUTPUTS = {  # dtype -> types of C beside that of the sums, which is f32 
 LAYOUTS = ("nn", "nt", "tn")  # A then B: n as written (A is m x k, B is k x n), t transposed in memory
 EPILOGUES = ("none", "bias_relu")  # bias_relu: max(A B + bias[n], 0)
 I8_DEPTH_LIMIT = 2**17 - 1  # of k: no sum of so many products of i8 overflows an i32
+BATCH_LIMIT = 65535  # matrices: a GPU has no more blocks along z
 SIZE_LIMIT = 2**31 - 1  # an extent; kernels index with 64 bits, BLAS interfaces with 32
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One operation at one size, e.g. ``matmul`` of (m, n, k) = (512, 512, 512)."""
+    """One operation at one size, e.g. ``matmul`` of (m, n, k) = (512, 512, 512).
+
+    A ``batch_matmul`` multiplies ``batch`` pairs of matrices of these sizes, that lie one behind the other.
+    """
 
     operation: str
     sizes: tuple[int, ...]  # (m, n, k)
@@ -42,6 +46,7 @@ class Problem:
     layout: str = "nn"
     epilogue: str = "none"
     output: str = ""  # type of C where it is not the natural one: see NARROW_OUTPUTS
+    batch: int = 1  # matrices of A, of B and of C; of a batch_matmul only
 
     def __post_init__(self) -> None:
         """Raises UsageError for a word that is not known or a size that is not positive."""
@@ -57,6 +62,13 @@ class Problem:
         for name, size in zip("mnk", self.sizes, strict=True):
             if not isinstance(size, int) or not 1 <= size <= SIZE_LIMIT:
                 raise UsageError(f"size {name}: found {size!r}, allowed 1..{SIZE_LIMIT}")
+        allowed_batch = BATCH_LIMIT if self.operation == BATCH_MATMUL else 1
+        if not isinstance(self.batch, int) or not 1 <= self.batch <= allowed_batch:
+            raise UsageError(
+                f"batch: found {self.batch!r}, allowed 1..{allowed_batch} for {self.operation}"
+                if allowed_batch > 1
+                else f"batch: found {self.batch!r}, allowed 1 for {self.operation}"
+            )
         if self.dtype == "i8" and self.sizes[2] > I8_DEPTH_LIMIT:
             raise UsageError(
                 f"size k: found {self.sizes[2]}, allowed 1..{I8_DEPTH_LIMIT} for i8, whose sums are i32"
@@ -64,8 +76,45 @@ class Problem:
 
     @property
     def shape(self) -> str:
-        """Returns the sizes as the command line spells them: 512x512x512."""
-        return "x".join(str(size) for size in self.sizes)
+        """Returns the sizes as the command line spells them: 512x512x512, with a batch 8x512x512x512."""
+        return "x".join(str(size) for size in self.extents)
+
+    @property
+    def extents(self) -> tuple[int, ...]:
+        """Returns the sizes as the shape tells them: (m, n, k), of a batch_matmul (batch, m, n, k)."""
+        return (*self.lead, *self.sizes)
+
+    @property
+    def lead(self) -> tuple[int, ...]:
+        """Returns the leading extent of the arrays: (batch,) of a batch_matmul, else ()."""
+        return (self.batch,) if self.operation == BATCH_MATMUL else ()
+
+    @property
+    def rows(self) -> int:
+        """Returns the rows of C, those of all matrices one behind the other."""
+        return self.batch * self.sizes[0]
+
+    @property
+    def a_shape(self) -> tuple[int, ...]:
+        """Returns the shape of A in memory."""
+        m, _, k = self.sizes
+        return (*self.lead, k, m) if self.layout == "tn" else (*self.lead, m, k)
+
+    @property
+    def b_shape(self) -> tuple[int, ...]:
+        """Returns the shape of B in memory."""
+        _, n, k = self.sizes
+        return (*self.lead, n, k) if self.layout == "nt" else (*self.lead, k, n)
+
+    @property
+    def c_shape(self) -> tuple[int, ...]:
+        """Returns the shape of C."""
+        return (*self.lead, *self.sizes[:2])
+
+    @property
+    def one(self) -> "Problem":
+        """Returns the matmul of one pair of matrices."""
+        return replace(self, operation=MATMUL, batch=1)
 
     @property
     def key(self) -> str:
@@ -77,7 +126,7 @@ class Problem:
     def flop(self) -> int:
         """Returns multiplications and additions, two per (m, n, k) point; the epilogue is not counted."""
         m, n, k = self.sizes
-        return 2 * m * n * k
+        return 2 * self.batch * m * n * k
 
     @property
     def stored_dtype(self) -> str:
@@ -109,7 +158,8 @@ class Problem:
         """Returns the bytes that must move at least once: A, B, the bias and C."""
         m, n, k = self.sizes
         bias = n if self.epilogue == "bias_relu" else 0
-        return self.input_bytes * (m * k + k * n) + self.output_bytes * (m * n + bias)
+        matrices = self.input_bytes * (m * k + k * n) + self.output_bytes * m * n
+        return self.batch * matrices + self.output_bytes * bias
 
     def variables(self) -> tuple[tuple[str, int | str], ...]:
         """Returns the names that constraints may use for this problem."""
@@ -118,6 +168,7 @@ class Problem:
             ("m", m),
             ("n", n),
             ("k", k),
+            ("batch", self.batch),
             ("input_bytes", self.input_bytes),
             ("output_bytes", self.output_bytes),
             ("dtype", self.dtype),
@@ -142,6 +193,21 @@ def Matmul(  # noqa: N802 - reads as the noun it builds: tuner.tune(tuner.Matmul
     """
     word = dtype_word(dtype)
     return Problem("matmul", (m, n, k), word, layout, epilogue, narrow_output(word, dtype_word(output)))
+
+
+def BatchMatmul(  # noqa: N802 - as Matmul
+    batch: int,
+    m: int,
+    n: int,
+    k: int,
+    dtype: object = "f32",
+    layout: str = "nn",
+    epilogue: str = "none",
+    output: object = "",
+) -> Problem:
+    """Returns the matmuls C[b, m, n] = A[b, m, k] B[b, k, n], with one bias for all. Raises as Matmul."""
+    one = Matmul(m, n, k, dtype, layout, epilogue, output)
+    return replace(one, operation=BATCH_MATMUL, batch=batch)
 
 
 def dtype_word(dtype: object) -> str:
@@ -171,11 +237,25 @@ def output_words(dtype: str) -> tuple[str, ...]:
 
 def parse_shape(text: str) -> tuple[int, int, int]:
     """Reads ``MxNxK``. Raises UsageError with what was found."""
-    match = re.fullmatch("x".join(["([0-9]{1,18})"] * 3), text)  # int() refuses thousands of digits
-    if match is None:
-        raise UsageError(f"shape: found {text[:80]!r}, allowed MxNxK such as 512x512x512")
-    m, n, k = (int(size) for size in match.groups())
+    _, sizes = parse_sizes(MATMUL, text)
+    m, n, k = sizes
     return m, n, k
+
+
+def parse_sizes(operation: str, text: str) -> tuple[int, tuple[int, ...]]:
+    """Reads ``MxNxK``, of a batch_matmul ``BxMxNxK``: the batch and (m, n, k). Raises UsageError."""
+    _require("operation", operation, OPERATIONS)
+    words = "BxMxNxK such as 8x512x512x512" if operation == BATCH_MATMUL else "MxNxK such as 512x512x512"
+    numbers = words.partition(" ")[0].count("x") + 1
+    match = re.fullmatch("x".join(["([0-9]{1,18})"] * numbers), text)  # int() refuses thousands of digits
+    if match is None:
+        raise UsageError(f"shape: found {text[:80]!r}, allowed {words}")
+    return split_extents(operation, tuple(int(size) for size in match.groups()))
+
+
+def split_extents(operation: str, extents: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
+    """Returns the batch and the sizes of ``Problem.extents``; what is of no problem, Problem refuses."""
+    return (extents[0], extents[1:]) if operation == BATCH_MATMUL and extents else (1, extents)
 
 
 def _require(what: str, found: str, allowed: tuple[str, ...]) -> None:

@@ -14,13 +14,20 @@ from tuner.core.record import Measurement, Verdict
 
 @dataclass(frozen=True)
 class Panel:
-    """A rectangle of C that one thread computes, and the function that does it."""
+    """A rectangle of C that one thread computes, and the function; of a batch, of some of its matrices."""
 
-    entry: str
+    entry: str  # which computes it of one matrix
     row: int  # first row of C
     column: int  # first column of C
     m: int  # rows
     n: int  # columns
+    first: int = 0  # matrix of the batch
+    matrices: int = 1  # from the first on
+
+    @property
+    def called(self) -> str:
+        """Returns the function that computes it of all its matrices."""
+        return self.entry if self.matrices == 1 else f"{self.entry}_x{self.matrices}"
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,7 @@ def cycles(tiles: GpuTiles, problem: Problem, chip: Chip, multiprocessors: int) 
     m, n, _ = problem.sizes
     count = multiprocessors or USUAL_MULTIPROCESSORS.get(chip.name, 100)
     resident = _resident(tiles, chip)
-    blocks = np.ceil(m / tiles.block_m) * np.ceil(n / tiles.block_n) * tiles.splits
+    blocks = np.ceil(m / tiles.block_m) * np.ceil(n / tiles.block_n) * tiles.splits * problem.batch
     share = np.ceil(blocks / count)  # of the busiest multiprocessor
     together = np.minimum(np.maximum(resident, 1), share)
     waves = np.floor(share / together)
@@ -96,8 +96,8 @@ def _wave(tiles: GpuTiles, problem: Problem, chip: Chip, together: Counts) -> Co
 
 def _joining(tiles: GpuTiles, problem: Problem, multiprocessors: int) -> Counts:
     """Counts adding up the parts of K: they are written, read again, and that is one more kernel."""
-    m, n, _ = problem.sizes
-    moved = (tiles.splits + 1) * m * n * 4 / WRITE_BYTES_PER_CYCLE / multiprocessors
+    n = problem.sizes[1]
+    moved = (tiles.splits + 1) * problem.rows * n * 4 / WRITE_BYTES_PER_CYCLE / multiprocessors
     return np.where(tiles.splits > 1, moved + LAUNCH, 0.0)
 
 

@@ -52,7 +52,8 @@ def predict_cycles(
 
 def _work(problem: Problem, program: KernelProgram, launch: Launch, kernel: Kernel) -> BlockWork:
     """Counts the bytes of a block as if its part of C were a square, which reads least."""
-    m, n, k = problem.sizes
+    _, n, k = problem.sizes
+    elements = problem.rows * n
     blocks = math.prod(launch.grid)
     copies_only = WARPGROUP_LANES if any(each.mnemonic == HANDED_OVER for each in kernel.code) else 0
     resident = [each.blocks_per_multiprocessor for each in program.resources if each.kernel == launch.kernel]
@@ -60,8 +61,8 @@ def _work(problem: Problem, program: KernelProgram, launch: Launch, kernel: Kern
         blocks=blocks,
         warps=-(-(math.prod(launch.block) - copies_only) // WARP_THREADS),
         resident=max([1, *resident]),
-        fetched_bytes=2 * math.sqrt(m * n / blocks) * k * problem.input_bytes,
-        stored_bytes=m * n / blocks * problem.output_bytes,
+        fetched_bytes=2 * math.sqrt(elements / blocks) * k * problem.input_bytes,
+        stored_bytes=elements / blocks * problem.output_bytes,
     )
 
 
@@ -69,7 +70,7 @@ def _counts(
     problem: Problem, program: KernelProgram, work: BlockWork, kernel: Kernel, accesses: Iterable[Access]
 ) -> KernelCounts:
     chip, mnemonics = chip_of(program.chip), {each.mnemonic for each in kernel.code}
-    owed = math.prod(problem.sizes) / (work.blocks * work.warps * WARP_THREADS)
+    owed = problem.flop / 2 / (work.blocks * work.warps * WARP_THREADS)
     rate = fma_per_cycle(problem, chip) * (WGMMA_RATE if mnemonics & set(GROUP_PRODUCTS) else 1.0)
     costs = memory_cycles(kernel, accesses, chip.capability)
     return KernelCounts(kernel, executions(kernel, owed), costs, rate, chip.capability)

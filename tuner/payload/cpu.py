@@ -8,7 +8,7 @@ from tuner.core.errors import UsageError
 from tuner.core.problem import Problem
 from tuner.core.target import Panel
 
-PANELS_COMMENT = "// panels: "  # in a script for several threads: entry row column m n; ...
+PANELS_COMMENT = "// panels: "  # in a script for several threads: entry row column m n [first matrices]; ...
 PANELS_LIMIT = 1024  # of a script; threads of the largest machines
 ENTRY = "matmul"  # of the whole problem; panel functions append _<rows>x<columns>
 MAPS = {  # layout -> indexing maps of A and B over (m, n, k)
@@ -22,24 +22,28 @@ def partition(problem: Problem, parts: int, split: str, multiple: int) -> tuple[
     """Partitions C into at most ``parts`` panels of columns ("n") or rows ("m"), or none ("none").
 
     A panel's extent is a multiple of ``multiple`` but for the last one's. Equal panels share a function.
+    Whole matrices of a batch ("none") are dealt out, as even as they are; else each is cut, all alike.
     """
     m, n, _ = problem.sizes
     if split == "none" or parts == 1:
-        return (Panel(ENTRY, 0, 0, m, n),)
+        ends = [part * problem.batch // parts for part in range(parts + 1)]
+        dealt = [(first, end - first) for first, end in itertools.pairwise(ends) if end > first]
+        return tuple(Panel(ENTRY, 0, 0, m, n, first, count) for first, count in dealt)
     extent = n if split == "n" else m
     step = -(-extent // (parts * multiple)) * multiple
     starts = range(0, extent, step)
     if len(starts) == 1:
-        return (Panel(ENTRY, 0, 0, m, n),)
+        return (Panel(ENTRY, 0, 0, m, n, 0, problem.batch),)
     sizes = [min(step, extent - start) for start in starts]
+    places = zip(starts, sizes, strict=True)
     if split == "n":
-        return tuple(_panel(0, start, m, size) for start, size in zip(starts, sizes, strict=True))
-    return tuple(_panel(start, 0, size, n) for start, size in zip(starts, sizes, strict=True))
+        return tuple(_panel(problem, 0, start, m, size) for start, size in places)
+    return tuple(_panel(problem, start, 0, size, n) for start, size in places)
 
 
 def panels_comment(panels: tuple[Panel, ...]) -> str:
     """Returns the line that tells a reader of the script, and ``panels_in``, what it is written for."""
-    return PANELS_COMMENT + "; ".join(f"{p.entry} {p.row} {p.column} {p.m} {p.n}" for p in panels)
+    return PANELS_COMMENT + "; ".join(map(_panel_words, panels))
 
 
 def panels_in(script: str, problem: Problem) -> tuple[Panel, ...]:
@@ -52,10 +56,11 @@ def panels_in(script: str, problem: Problem) -> tuple[Panel, ...]:
         return partition(problem, 1, "none", 1)
     panels = []
     for part in line.removeprefix(PANELS_COMMENT).split("; "):
-        match = re.fullmatch(r"(\w+) (\d+) (\d+) (\d+) (\d+)", part.strip())
+        match = re.fullmatch(r"(\w+)((?: \d{1,18}){4}(?: \d{1,18} \d{1,18})?)", part.strip())
         if match is None:
-            raise UsageError(f"script: panels: found {part!r}, allowed 'entry row column m n'")
-        panels.append(Panel(match[1], *(int(number) for number in match.groups()[1:])))
+            words = "entry row column m n" + (" [first matrices]" if problem.lead else "")
+            raise UsageError(f"script: panels: found {part!r}, allowed '{words}'")
+        panels.append(Panel(match[1], *(int(number) for number in match[2].split())))
     _require_cover(problem, tuple(panels))
     return tuple(panels)
 
@@ -63,19 +68,34 @@ def panels_in(script: str, problem: Problem) -> tuple[Panel, ...]:
 def payload_mlir(problem: Problem, panels: tuple[Panel, ...]) -> str:
     """Returns a module with one function per entry: (A, B[, bias], C) as memrefs; only C is written.
 
+    Of a batch it takes one pair of matrices: ``tuner.mlir.cpu.batch_loops`` calls it for each.
+
     A panel's function takes pointers to its own first elements; strides are those of the whole matrices.
     """
     functions = {panel.entry: _function(problem, panel) for panel in panels}
-    return "module {\n" + "".join(functions.values()) + "}\n"
+    return batch_comment(problem) + "module {\n" + "".join(functions.values()) + "}\n"
+
+
+def batch_comment(problem: Problem) -> str:
+    """Returns a line that tells a reader how often a payload runs; nothing for a single matmul."""
+    return f"// for each of {problem.batch} pairs of matrices\n" if problem.lead else ""
 
 
 def element_offsets(problem: Problem, panel: Panel) -> tuple[int, ...]:
     """Returns the elements between the start of A, B[, bias], C and the panel's part of each."""
-    _, n, k = problem.sizes
-    a = panel.row if problem.layout == "tn" else panel.row * k
-    b = panel.column * k if problem.layout == "nt" else panel.column
+    m, n, k = problem.sizes
+    a = panel.first * m * k + (panel.row if problem.layout == "tn" else panel.row * k)
+    b = panel.first * k * n + (panel.column * k if problem.layout == "nt" else panel.column)
     bias = (panel.column,) if problem.epilogue == "bias_relu" else ()
-    return (a, b, *bias, panel.row * n + panel.column)
+    return (a, b, *bias, panel.first * m * n + panel.row * n + panel.column)
+
+
+def matrix_bytes(problem: Problem) -> tuple[int, ...]:
+    """Returns the bytes from one matrix of a batch to the next, of A, B[, bias], C; one bias is for all."""
+    m, n, k = problem.sizes
+    bias = (0,) if problem.epilogue == "bias_relu" else ()
+    of_inputs = (m * k * problem.input_bytes, k * n * problem.input_bytes)
+    return (*of_inputs, *bias, m * n * problem.output_bytes)
 
 
 def zero(element: str) -> str:
@@ -89,8 +109,14 @@ def scalar_op(word: str, element: str) -> str:
     return "arith." + (integer if element.startswith("i") else floating)
 
 
-def _panel(row: int, column: int, m: int, n: int) -> Panel:
-    return Panel(f"{ENTRY}_{m}x{n}", row, column, m, n)
+def _panel(problem: Problem, row: int, column: int, m: int, n: int) -> Panel:
+    return Panel(f"{ENTRY}_{m}x{n}", row, column, m, n, 0, problem.batch)
+
+
+def _panel_words(panel: Panel) -> str:
+    words = f"{panel.entry} {panel.row} {panel.column} {panel.m} {panel.n}"
+    is_whole = (panel.first, panel.matrices) == (0, 1)
+    return words if is_whole else f"{words} {panel.first} {panel.matrices}"
 
 
 def _require_cover(problem: Problem, panels: tuple[Panel, ...]) -> None:
@@ -101,17 +127,22 @@ def _require_cover(problem: Problem, panels: tuple[Panel, ...]) -> None:
     for panel in panels:
         if min(panel.m, panel.n) < 1 or panel.row + panel.m > m or panel.column + panel.n > n:
             raise UsageError(f"script: panels: found {panel}, allowed within C, {m} x {n}")
+        if panel.matrices < 1 or panel.first + panel.matrices > problem.batch:
+            raise UsageError(f"script: panels: found {panel}, allowed within a batch of {problem.batch}")
         if extents.setdefault(panel.entry, (panel.m, panel.n)) != (panel.m, panel.n):
             raise UsageError(f"script: panels: found {panel.entry!r} with two sizes, allowed one")
     if any(_overlap(one, other) for one, other in itertools.combinations(panels, 2)):
         raise UsageError("script: panels: found two that overlap, allowed each element of C once")
-    covered = sum(panel.m * panel.n for panel in panels)
-    if covered != m * n:
-        raise UsageError(f"script: panels: found {covered} elements covered, allowed all {m * n} of C")
+    covered = sum(panel.m * panel.n * panel.matrices for panel in panels)
+    size = m * n * problem.batch
+    if covered != size:
+        raise UsageError(f"script: panels: found {covered} elements covered, allowed all {size} of C")
 
 
 def _overlap(one: Panel, other: Panel) -> bool:
     rows = one.row < other.row + other.m and other.row < one.row + one.m
+    if one.first >= other.first + other.matrices or other.first >= one.first + one.matrices:
+        return False
     return rows and one.column < other.column + other.n and other.column < one.column + one.n
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from tuner.core.problem import Problem
 from tuner.payload.bf16 import widened
-from tuner.payload.reference import Array, BaseDraw, Float64, Inputs, as_stored, stored_bias
+from tuner.payload.reference import Array, Float64, Inputs, as_stored, base_of, stored_bias
 
 LARGEST_WHOLE = 15  # four bits of mantissa: exact in every type but e5m2, subnormal ones too
 ZERO_SHARE = 0.5  # of the numbers of a row of zeros
@@ -45,21 +45,24 @@ def draw_extremes(problem: Problem, rng: np.random.Generator) -> Inputs:
     """Draws inputs with rows of A and columns of B of each kind, as far as there are enough."""
     m, n, k = problem.sizes
     exponents = EXPONENTS[problem.dtype]
-    rows, columns = (rng.permutation(max(size, KINDS))[:size] % KINDS for size in (m, n))
-    a, b = (_whole_numbers(rng, shape, exponents.largest_whole) for shape in ((m, k), (k, n)))
+    rows, columns = (
+        rng.permutation(max(size, KINDS))[:size] % KINDS for size in (problem.rows, problem.batch * n)
+    )
+    a, b = (
+        _whole_numbers(rng, (size, k), exponents.largest_whole) for size in (problem.rows, problem.batch * n)
+    )
     a[rows == ONE_SIGN] = np.abs(a[rows == ONE_SIGN])
     a[rows == ZEROS] *= _zeros(rng, (int(np.count_nonzero(rows == ZEROS)), k))
-    b[:, columns == ZEROS] *= _zeros(rng, (k, int(np.count_nonzero(columns == ZEROS))))
+    b[columns == ZEROS] *= _zeros(rng, (int(np.count_nonzero(columns == ZEROS)), k))
     a = np.ldexp(a, _of_kinds(rows, exponents.large, exponents.small)[:, None])
-    b = np.ldexp(b, _of_kinds(columns, exponents.column, -exponents.column))
-    base = BaseDraw(
-        _stored(a.T if problem.layout == "tn" else a, problem),
-        _stored(b.T if problem.layout == "nt" else b, problem),
-        problem.layout,
-        np.linalg.norm(a, axis=1),
-        np.linalg.norm(b, axis=0),
+    b = np.ldexp(b, _of_kinds(columns, exponents.column, -exponents.column)[:, None])
+    base = base_of(
+        problem,
+        _stored(a.reshape(*problem.lead, m, k), problem),
+        _stored(b.reshape(*problem.lead, n, k).swapaxes(-1, -2), problem),
     )
-    return Inputs(problem, base, base.a, base.b, stored_bias(problem, rng), np.ones(m), np.ones(n))
+    factors = np.ones(problem.rows), np.ones((problem.batch, n))
+    return Inputs(problem, base, base.a, base.b, stored_bias(problem, rng), *factors)
 
 
 def _whole_numbers(rng: np.random.Generator, shape: tuple[int, int], largest: int) -> Float64:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from tuner.core.errors import UsageError
 from tuner.core.problem import SIZE_LIMIT, Problem
-from tuner.payload.cpu import ENTRY, MAPS, scalar_op, zero
+from tuner.payload.cpu import ENTRY, MAPS, batch_comment, scalar_op, zero
 
 COMMENT = re.compile(r"// (padding|workspace|packed): (.*)")
 PACKED_BYTES = 16  # of which a packed row is a multiple: the widest copy
@@ -56,8 +56,9 @@ def gpu_payload_mlir(problem: Problem, views: Views) -> str:
     """Returns a module whose functions run in order: packing, the matmul, adding up of slices.
 
     Arguments of @matmul: A, B[, bias], C; with a workspace A, B, workspace, and @reduce does the rest.
+    Of a batch it takes one pair of matrices: ``tuner.mlir.gpu.batches`` runs it for all, along z of the grid.
     """
-    return "module {\n" + "".join(_functions(problem, views)) + "}\n"
+    return batch_comment(problem) + "module {\n" + "".join(_functions(problem, views)) + "}\n"
 
 
 @dataclass(frozen=True)

@@ -52,25 +52,44 @@ TINY = 1e-300  # where the tolerance is 0, any difference is wrong
 
 @dataclass(frozen=True, eq=False)
 class BaseDraw:
-    """Random matrices of which ``Inputs`` are scaled copies: those cost O(mk + kn), and no new product."""
+    """Random matrices of which ``Inputs`` are scaled copies: those cost O(mk + kn), and no new product.
 
-    a: Array  # (m, k), or (k, m) in memory for layout tn
-    b: Array  # (k, n), or (n, k) in memory for layout nt
+    Of a batch the arrays are of all matrices, and rows of A and of C are counted through all of them.
+    """
+
+    a: Array  # (m, k), or (k, m) in memory for layout tn; behind the batch, if there is one
+    b: Array  # (k, n), or (n, k) in memory for layout nt; likewise
     layout: str
-    row_norm: Float64  # (m,), of A
-    column_norm: Float64  # (n,), of B
+    row_norm: Float64  # (rows,), of A
+    column_norm: Float64  # (batch, n), of B
+
+    @property
+    def as_used(self) -> tuple[Array, Array]:
+        """Returns A as (batch, m, k) and B as (batch, k, n), views of both."""
+        a, b = (each.reshape(-1, *each.shape[-2:]) for each in (self.a, self.b))
+        return (
+            a.swapaxes(1, 2) if self.layout == "tn" else a,
+            b.swapaxes(1, 2) if self.layout == "nt" else b,
+        )
 
     @cached_property
     def product(self) -> Float64:
-        """Returns the exact inputs multiplied in float64, (m, n)."""
-        return self.part(slice(None), slice(None))
+        """Returns the exact inputs multiplied in float64, (rows, n)."""
+        a, b = self.as_used
+        product: Float64 = _wide(a) @ _wide(b)
+        return product.reshape(-1, b.shape[2])
 
     def part(self, rows: slice | Array, columns: slice) -> Float64:
         """Returns some rows and columns of the product, without the rest of it."""
-        a = self.a[:, rows].T if self.layout == "tn" else self.a[rows]
-        b = self.b[columns].T if self.layout == "nt" else self.b[:, columns]
-        product: Float64 = widened(a).astype(np.float64) @ widened(b).astype(np.float64)
-        return product
+        a, b = self.as_used
+        if len(a) == 1:
+            return _wide(a[0, rows]) @ _wide(b[0][:, columns])
+        matrices, of_rows = np.divmod(np.arange(len(self.row_norm))[rows], a.shape[1])
+        part = np.empty((len(of_rows), len(range(b.shape[2])[columns])))
+        for matrix in np.unique(matrices):
+            here = matrices == matrix
+            part[here] = _wide(a[matrix, of_rows[here]]) @ _wide(b[matrix][:, columns])
+        return part
 
 
 @dataclass(frozen=True)
@@ -80,6 +99,7 @@ class Flip:
     array: str  # "A" or "B"
     row: int
     column: int
+    matrix: int = 0  # of the batch
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,8 +111,8 @@ class Inputs:
     a: Array  # as stored
     b: Array  # as stored
     bias: Array | None  # (n,)
-    rows: Float64  # (m,), the factor of each row of A
-    columns: Float64  # (n,), the factor of each column of B
+    rows: Float64  # (rows,), the factor of each row of A
+    columns: Float64  # (batch, n), the factor of each column of B
     result_rounding: float = 0.0  # relative; of a library that stores C narrower than the problem says
     flip: Flip | None = None  # since they were drawn
 
@@ -103,13 +123,13 @@ class Inputs:
 
     @property
     def expected(self) -> Float64:
-        """Returns the float64 answer, (m, n)."""
-        return self.block(0, self.problem.sizes[0])[0]
+        """Returns the float64 answer, (rows, n)."""
+        return self.block(0, self.problem.rows)[0]
 
     @property
     def tolerance(self) -> Float64:
-        """Returns the largest absolute error allowed of each element, (m, n)."""
-        return self.block(0, self.problem.sizes[0])[1]
+        """Returns the largest absolute error allowed of each element, (rows, n)."""
+        return self.block(0, self.problem.rows)[1]
 
     def block(self, start: int, stop: int) -> tuple[Float64, Float64]:
         """Returns the answer and its tolerance for some rows."""
@@ -122,13 +142,16 @@ class Inputs:
 
     def _finish(self, rows: slice | Array, columns: slice, product: Float64) -> tuple[Float64, Float64]:
         """Scales a part of the base's product and applies the epilogue; returns it with its tolerance."""
-        of_rows, of_columns = self.rows[rows, None], self.columns[columns]
+        matrices = np.arange(self.problem.rows)[rows] // self.problem.sizes[0]
+        if self.problem.batch == 1:
+            matrices = matrices[:1]  # broadcast
+        of_rows, of_columns = self.rows[rows, None], self.columns[matrices][:, columns]
         expected = product * of_rows * of_columns
         if self.flip is not None:
             self._correct(expected, self.flip, rows, columns)
         unit = ERROR_FACTOR * sum_rounding(self.problem)
         norms = self.base.row_norm[rows, None] * np.abs(of_rows)
-        tolerance = norms * (self.base.column_norm[columns] * np.abs(of_columns) * unit)
+        tolerance = norms * (self.base.column_norm[matrices][:, columns] * np.abs(of_columns) * unit)
         # each product or sum that is subnormal loses up to half of the smallest number
         tolerance += self.problem.sizes[2] * SUBNORMAL[self.problem.accumulator]
         if self.result_rounding:
@@ -145,15 +168,16 @@ class Inputs:
 
     def _correct(self, expected: Float64, flip: Flip, rows: slice | Array, columns: slice) -> None:
         """Corrects the row or the column of C that a flip changes."""
-        base, (m, n, _) = self.base, self.problem.sizes
-        of_rows, of_columns = np.arange(m)[rows], np.arange(n)[columns]
+        m, n, _ = self.problem.sizes
+        a, b = (each[flip.matrix] for each in self.base.as_used)
+        of_rows = np.arange(self.problem.rows)[rows] - flip.matrix * m  # in the flip's matrix
+        of_columns = np.arange(n)[columns]
         is_a = flip.array == "A"
-        at_rows = np.flatnonzero((of_rows == flip.row) | (not is_a))
+        at_rows = np.flatnonzero(of_rows == flip.row if is_a else (of_rows >= 0) & (of_rows < m))
         at_columns = np.flatnonzero((of_columns == flip.column) | is_a)
         row, column, inner = of_rows[at_rows], of_columns[at_columns], flip.column if is_a else flip.row
-        a = base.a[inner, row] if base.layout == "tn" else base.a[row, inner]
-        b = base.b[column, inner] if base.layout == "nt" else base.b[inner, column]
-        terms = np.outer(_wide(a) * self.rows[row], _wide(b) * self.columns[column])
+        of_a = _wide(a[row, inner]) * self.rows[row + flip.matrix * m]
+        terms = np.outer(of_a, _wide(b[inner, column]) * self.columns[flip.matrix, column])
         expected[np.ix_(at_rows, at_columns)] -= 2 * terms
 
 
@@ -163,8 +187,8 @@ def output_dtype(problem: Problem) -> np.dtype[Any]:
 
 
 def unwritten_output(problem: Problem) -> Array:
-    """Returns a C of NaN, or of what integers have for it, so that unwritten elements show."""
-    c = np.empty(problem.sizes[:2], output_dtype(problem))
+    """Returns a C, (rows, n), of NaN, or of what integers have for it, so that unwritten elements show."""
+    c = np.empty((problem.rows, problem.sizes[1]), output_dtype(problem))
     fill_with_nan(c)
     return c
 
@@ -182,16 +206,19 @@ def sum_rounding(problem: Problem) -> float:
 def draw_base(problem: Problem, rng: np.random.Generator) -> BaseDraw:
     """Draws standard normal inputs and rounds them to the dtype."""
     m, n, k = problem.sizes
-    a = round_inputs(rng.standard_normal((m, k), dtype=np.float32), problem.dtype)
-    b = round_inputs(rng.standard_normal((k, n), dtype=np.float32), problem.dtype)
-    row_norm = np.linalg.norm(widened(a).astype(np.float64), axis=1)
-    column_norm = np.linalg.norm(widened(b).astype(np.float64), axis=0)
+    a = round_inputs(rng.standard_normal((*problem.lead, m, k), dtype=np.float32), problem.dtype)
+    b = round_inputs(rng.standard_normal((*problem.lead, k, n), dtype=np.float32), problem.dtype)
+    return base_of(problem, a, b)
+
+
+def base_of(problem: Problem, a: Array, b: Array) -> BaseDraw:
+    """Returns the base of A, (m, k), and B, (k, n), each behind the batch if there is one."""
     return BaseDraw(
-        np.ascontiguousarray(a.T) if problem.layout == "tn" else a,
-        np.ascontiguousarray(b.T) if problem.layout == "nt" else b,
+        np.ascontiguousarray(a.swapaxes(-1, -2)) if problem.layout == "tn" else a,
+        np.ascontiguousarray(b.swapaxes(-1, -2)) if problem.layout == "nt" else b,
         problem.layout,
-        row_norm,
-        column_norm,
+        np.linalg.norm(_wide(a), axis=-1).reshape(-1),
+        np.linalg.norm(_wide(b), axis=-2).reshape(problem.batch, -1),
     )
 
 
@@ -202,9 +229,9 @@ def draw(
 
     The factors are signed powers of two, exact in every dtype: the answer follows without a new product.
     """
-    m, n, _ = problem.sizes
     factors = I8_FACTORS if problem.dtype == "i8" else FACTORS
-    rows, columns = rng.choice(factors, m), rng.choice(factors, n)
+    rows = rng.choice(factors, problem.rows)
+    columns = rng.choice(factors, (problem.batch, problem.sizes[1]))
     a, b = _scaled(problem, base, rows, columns, into)
     return Inputs(problem, base, a, b, stored_bias(problem, rng), rows, columns)
 
@@ -228,7 +255,7 @@ def negated(inputs: Inputs, into: tuple[Array, Array]) -> Inputs:
 
 def compare(inputs: Inputs, result: Array) -> tuple[Verdict, str]:
     """Compares every element; the text names the worst one. NaN and infinity count as wrong."""
-    return compare_rows(inputs, result, 0, inputs.problem.sizes[0])
+    return compare_rows(inputs, result, 0, inputs.problem.rows)
 
 
 def compare_rows(inputs: Inputs, result: Array, first: int, end: int) -> tuple[Verdict, str]:
@@ -289,7 +316,7 @@ def _in_tolerances(found: Array, expected: Float64, tolerance: Float64) -> Float
 def reference_bytes(problem: Problem) -> int:
     """Returns the memory that drawing takes at its peak: inputs thrice, wide once, C in float64."""
     m, n, k = problem.sizes
-    return 3 * problem.bytes + 8 * (m * k + k * n) + 8 * m * n
+    return 3 * problem.bytes + 8 * problem.batch * (m * k + k * n + m * n)
 
 
 def round_inputs(numbers: Array, dtype: str) -> Array:
@@ -324,9 +351,11 @@ def _scaled(
 ) -> tuple[Array, Array]:
     """Returns the base's arrays times the factors of their rows and columns."""
     a, b = into or (np.empty_like(base.a), np.empty_like(base.b))
-    of_a, of_b = (as_stored(factors, problem.stored_dtype) for factors in (rows, columns))
-    multiply(base.a, of_a if problem.layout == "tn" else of_a[:, None], out=a)
-    multiply(base.b, of_b[:, None] if problem.layout == "nt" else of_b, out=b)
+    m, n, _ = problem.sizes
+    of_a = as_stored(rows, problem.stored_dtype).reshape(*problem.lead, m)
+    of_b = as_stored(columns, problem.stored_dtype).reshape(*problem.lead, n)
+    multiply(base.a, of_a[..., None, :] if problem.layout == "tn" else of_a[..., None], out=a)
+    multiply(base.b, of_b[..., None] if problem.layout == "nt" else of_b[..., None, :], out=b)
     return a, b
 
 

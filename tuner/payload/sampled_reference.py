@@ -21,7 +21,7 @@ def compare_sampled(inputs: Inputs, result: Array) -> tuple[Verdict, str]:
     """
     if inputs.problem.flop <= WHOLE_FLOP:
         return compare(inputs, result)
-    m, n, _ = inputs.problem.sizes
+    m, n = inputs.problem.rows, inputs.problem.sizes[1]
     unwritten = not_finite(result)
     if unwritten:
         return Verdict(np.inf, m * n), f"{unwritten} of {m * n} elements are NaN or infinite"

@@ -7,7 +7,7 @@ from tuner.core.chips import chip_of
 from tuner.core.dataclass_json import LARGEST_INTEGER, decode, quoted
 from tuner.core.errors import Failure, Stage, UsageError
 from tuner.core.machine import Compiler, Machine
-from tuner.core.problem import Problem
+from tuner.core.problem import Problem, split_extents
 from tuner.core.record import Measurement, Verdict
 from tuner.core.runs import Baseline
 from tuner.recorded.file import RecordedFile, printable
@@ -172,9 +172,9 @@ def _compiler(metadata: dict[str, Any], own: dict[str, Any]) -> Compiler:
 
 
 def _problem(given: dict[str, Any]) -> Problem:
-    sizes = decode(Sizes, given["shape"], f"{OWN}.problem.shape")
+    batch, sizes = split_extents(given["op"], decode(Sizes, given["shape"], f"{OWN}.problem.shape"))
     words = (given["dtype"], given["layout"], given["epilogue"], given["output"])
-    return Problem(given["op"], sizes, *words)
+    return Problem(given["op"], sizes, *words, batch)
 
 
 def _baseline(given: dict[str, Any] | None) -> Baseline | None:

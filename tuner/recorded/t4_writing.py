@@ -67,7 +67,7 @@ def _metadata(run: Run, spaces: tuple[SearchSpace, ...], trials: list[StoredTria
         "version": OWN_VERSION,
         "problem": {
             "op": problem.operation,
-            "shape": list(problem.sizes),
+            "shape": list(problem.extents),
             "dtype": problem.dtype,
             "layout": problem.layout,
             "epilogue": problem.epilogue,

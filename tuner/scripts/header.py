@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tuner.core.candidate import Value
 from tuner.core.errors import UsageError
-from tuner.core.problem import SIZE_LIMIT, Problem
+from tuner.core.problem import BATCH_MATMUL, SIZE_LIMIT, Problem, split_extents
 from tuner.core.target_name import TargetName
 from tuner.scripts.header_fields import Fields
 
@@ -125,7 +125,7 @@ def _to_json(provenance: ScriptProvenance) -> str:
             "tuner": provenance.tuner,
             "problem": {
                 "op": problem.operation,
-                "shape": problem.sizes,
+                "shape": problem.extents,
                 "dtype": problem.dtype,
                 "layout": problem.layout,
                 "epilogue": problem.epilogue,
@@ -173,13 +173,17 @@ def _from_json(fields: Fields) -> ScriptProvenance:
 
 
 def _problem(fields: Fields) -> Problem:
+    operation = fields.text("op")
+    extents = fields.counts("shape", SIZE_LIMIT, 4 if operation == BATCH_MATMUL else 3)
+    batch, sizes = split_extents(operation, extents)
     return Problem(
-        fields.text("op"),
-        fields.counts("shape", SIZE_LIMIT, 3),
+        operation,
+        sizes,
         fields.text("dtype"),
         fields.text("layout"),
         fields.text("epilogue"),
         fields.text("output") if fields.has("output") else "",
+        batch,
     )
 
 

@@ -13,17 +13,16 @@ Expected = tuple[str, tuple[int, ...], "np.dtype[Any]"]  # name, shape, type
 
 def expected_inputs(problem: Problem) -> tuple[Expected, ...]:
     """Returns the inputs A, B[, bias], shaped as the problem's layout stores them."""
-    m, n, k = problem.sizes
     dtype = NUMPY_DTYPES[problem.dtype]
-    a = ("a", (k, m) if problem.layout == "tn" else (m, k), dtype)
-    b = ("b", (n, k) if problem.layout == "nt" else (k, n), dtype)
-    bias = (("bias", (n,), output_dtype(problem)),) if problem.epilogue == "bias_relu" else ()
+    a = ("a", problem.a_shape, dtype)
+    b = ("b", problem.b_shape, dtype)
+    bias = (("bias", (problem.sizes[1],), output_dtype(problem)),) if problem.epilogue == "bias_relu" else ()
     return (a, b, *bias)
 
 
 def expected_output(problem: Problem) -> Expected:
     """Returns the output C."""
-    return ("out", problem.sizes[:2], output_dtype(problem))
+    return ("out", problem.c_shape, output_dtype(problem))
 
 
 def require_inputs(problem: Problem, given: int) -> None:
@@ -48,6 +47,7 @@ def _remedy(expected: Expected, shape: tuple[int, ...]) -> str:
     name, wanted_shape, wanted_dtype = expected
     if shape == wanted_shape:
         return f"convert it: {name}.astype({str(wanted_dtype)!r})"
-    if shape == wanted_shape[::-1]:
-        return f"transpose it: np.ascontiguousarray({name}.T), or tune a layout that stores it so"
+    if shape == (*wanted_shape[:-2], *wanted_shape[:-3:-1]):
+        turned = f"{name}.T" if len(shape) == 2 else f"{name}.swapaxes(-1, -2)"
+        return f"transpose it: np.ascontiguousarray({turned}), or tune a layout that stores it so"
     return "a kernel is of one shape: load the best of this one"

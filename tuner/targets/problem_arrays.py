@@ -42,15 +42,15 @@ class ProblemArrays:
         self.problem = problem
         self._compare = compare
         self._base = draw_base(problem, rng)
-        m, n, _ = problem.sizes
+        n = problem.sizes[1]
         self._a, self._b = (aligned_empty(x.shape, x.dtype) for x in (self._base.a, self._base.b))
         self._bias = aligned_empty((n,), output_dtype(problem))
-        self._output = GuardedArray((m, n), output_dtype(problem))
+        self._output = GuardedArray((problem.rows, n), output_dtype(problem))
         self.fill(rng)
 
     @property
     def operands(self) -> tuple[Array, ...]:
-        """Returns A, B[, bias], C."""
+        """Returns A, B[, bias], C; C of a batch as (rows, n)."""
         bias = (self._bias,) if self.problem.epilogue == "bias_relu" else ()
         return (self._a, self._b, *bias, self._output.array)
 
@@ -79,7 +79,7 @@ class ProblemArrays:
 
         Raises CandidateError(VERIFY).
         """
-        m, n, _ = self.problem.sizes
+        m, n = self.problem.rows, self.problem.sizes[1]
         c = self._output.array
         unwritten = not_finite(c)
         if unwritten:
@@ -124,12 +124,14 @@ class ProblemArrays:
     def _flip(self, index: int, is_a: bool) -> Flip:
         array, stored_turned = (self._a, "tn") if is_a else (self._b, "nt")
         place = tuple(int(each) for each in np.unravel_index(index, array.shape))
-        row, column = place[::-1] if self.problem.layout == stored_turned else place
-        return Flip("A" if is_a else "B", row, column)
+        *matrix, row, column = place
+        if self.problem.layout == stored_turned:
+            row, column = column, row
+        return Flip("A" if is_a else "B", row, column, *matrix)
 
     def glance(self, rng: np.random.Generator) -> None:
         """Compares some rows of C at a random place. Raises CandidateError(VERIFY)."""
-        m, n, _ = self.problem.sizes
+        m, n = self.problem.rows, self.problem.sizes[1]
         rows = min(m, max(1, GLANCE_ELEMENTS // n))
         first = int(rng.integers(m - rows + 1))
         verdict, worst = compare_rows(self._inputs, self._output.array, first, first + rows)

@@ -23,6 +23,7 @@ int cublasSetStream_v2(void *handle, void *stream) { stub_stream = stream; retur
 int cublasSetWorkspace_v2(void *handle, void *at, size_t bytes) {
   return handle != &stub_compute || !at || bytes != 32 << 20;
 }
+static int size_of(int type) { return type == F64 ? 8 : type == F32 ? 4 : 2; }
 static double get(const char *at, int type, long i) {
   float f;
   uint32_t bits;
@@ -63,6 +64,19 @@ int cublasGemmEx(void *handle, int op_a, int op_b, int m, int n, int k, const vo
       if ((wide ? *(const double *)beta : *(const float *)beta) != 0) return 7;
       put(c, type_c, j * ldc + i, sum);
     }
+  return 0;
+}
+int cublasGemmStridedBatchedEx(void *handle, int op_a, int op_b, int m, int n, int k, const void *alpha,
+                               const char *a, int type_a, int lda, long long stride_a, const char *b,
+                               int type_b, int ldb, long long stride_b, const void *beta, char *c, int type_c,
+                               int ldc, long long stride_c, int batch, int compute, int algorithm) {
+  for (int z = 0; z < batch; z++) {
+    const char *a_z = a + z * stride_a * size_of(type_a), *b_z = b + z * stride_b * size_of(type_b);
+    char *c_z = c + z * stride_c * size_of(type_c);
+    int status = cublasGemmEx(handle, op_a, op_b, m, n, k, alpha, a_z, type_a, lda, b_z, type_b, ldb, beta,
+                              c_z, type_c, ldc, compute, algorithm);
+    if (status) return status;
+  }
   return 0;
 }
 """

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tuner.core.errors import Stage, TunerError
-from tuner.core.problem import LAYOUTS, Matmul, Problem
+from tuner.core.problem import LAYOUTS, BatchMatmul, Matmul, Problem
 from tuner.core.runs import Baseline
 from tuner.core.target import Effort
 from tuner.payload.reference import compare, draw, draw_base
@@ -45,6 +45,26 @@ def test_openblas_answers_right(sizes: tuple[int, int, int], layout: str, dtype:
     matmul.result.fill(np.nan)
     matmul.repeat(2)
     assert compare(inputs, matmul.result)[0].max_error <= 1.0
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("m", [1, 5])
+def test_openblas_answers_each_pair_of_a_batch_right(m: int, layout: str) -> None:
+    problem = BatchMatmul(3, m, 7, 4, layout=layout)
+    rng = np.random.default_rng(0)
+    inputs = draw(problem, draw_base(problem, rng), rng)
+    matmul = OpenBlasMatmul(problem, inputs, 1)
+    matmul.result.fill(np.nan)
+    matmul.repeat(2)
+    assert compare(inputs, matmul.result)[0].max_error <= 1.0
+    assert matmul.name.endswith(", a call for each matrix")
+
+
+@NEEDS_TORCH
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_onednn_answers_each_pair_of_a_batch_right(layout: str) -> None:
+    service = BaselineService(BatchMatmul(3, 5, 7, 4, "bf16", layout), 1, seed=0)  # refuses a wrong answer
+    assert service.measure(QUICK).name.startswith("oneDNN (torch ")
 
 
 @NEEDS_TORCH

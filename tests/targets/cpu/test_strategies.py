@@ -43,7 +43,7 @@ def rng_of(kind: KernelKind, number: int = 0) -> np.random.Generator:
 def require_right(point: CpuPoint, checks: dict[int, KernelCheck]) -> None:
     outcome, _ = checks[point.threads].check(point.problem, POINTS.bind(point), seed=7)
     assert isinstance(outcome, Verdict), f"{point.text}: {outcome}"
-    assert outcome.elements == point.problem.sizes[0] * point.problem.sizes[1]
+    assert outcome.elements == point.problem.rows * point.problem.sizes[1]
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: "-".join(map(str, vars(kind).values())))

@@ -12,7 +12,7 @@ from tuner.core.device import DeviceError
 from tuner.core.errors import CandidateError, Stage, TunerError, UsageError
 from tuner.core.gpu_conditions import Conditions, Span
 from tuner.core.kernel_program import KernelBuffer, KernelProgram, Launch, buffers_of
-from tuner.core.problem import Matmul
+from tuner.core.problem import LAYOUTS, BatchMatmul, Matmul
 from tuner.core.record import Verdict
 from tuner.core.target import Artifact, Effort
 from tuner.payload import reference
@@ -105,6 +105,14 @@ def test_cublas_takes_turns_on_the_stream_and_the_arrays_of_the_programs(
     assert [each.cold_median_s for each in times] == [0.02, 0.02]
     assert calls.value == 1 + 2  # captured once, run cold twice
     assert stream.value  # the timer's
+
+
+def test_cublas_multiplies_all_matrices_of_a_batch_by_one_call() -> None:
+    calls = ctypes.c_int.in_dll(ctypes.CDLL(stub_cublas()), "stub_calls")
+    for layout in LAYOUTS:
+        calls.value = 0
+        library_judge().load_baseline(BatchMatmul(3, 4, 5, 6, layout=layout), np.random.default_rng(0))
+        assert calls.value == 3  # of the stand-in, by itself
 
 
 def test_cublas_that_is_wrong_takes_no_turn() -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.option("--op", help="Operation, such as matmul.")
-@click.option("--shape", metavar="MxNxK")
+@click.option("--shape", metavar="[Bx]MxNxK")
 @click.option("--dtype")
 @click.option("--target", help="Such as cpu, cuda, cuda:sm_90.")
 @click.option("--max-slowdown", default="5%", show_default=True, metavar="SHARE", help="Slower is flagged.")

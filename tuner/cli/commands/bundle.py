@@ -16,7 +16,7 @@ from tuner.cli.options import (
 from tuner.cli.output.formatting import count_text
 from tuner.core.errors import UsageError
 from tuner.core.moments import parse_moment
-from tuner.core.problem import OPERATIONS, parse_shape
+from tuner.core.problem import MATMUL, OPERATIONS, parse_sizes
 
 if TYPE_CHECKING:
     from tuner.core.pending_trial import PendingTrial
@@ -33,7 +33,7 @@ def bundle() -> None:
 
 @bundle.command("export")
 @click.argument("operation", required=False)
-@click.argument("shape", required=False, metavar="MxNxK")
+@click.argument("shape", required=False, metavar="[Bx]MxNxK")
 @click.option("--dtype", help="Only problems of this dtype, as all of the following.")
 @click.option("--layout")
 @click.option("--epilogue")
@@ -115,7 +115,7 @@ def _query(
     if operation is not None and operation not in OPERATIONS:
         raise UsageError(f"operation: found {operation!r}, allowed {', '.join(OPERATIONS)}")
     if shape is not None:
-        parse_shape(shape)
+        parse_sizes(operation or MATMUL, shape)
     moment = None if since is None else parse_moment(since)
     return TrialQuery(operation=operation, shape=shape, since=moment, sort="number", **conditions)
 

@@ -74,7 +74,7 @@ def strategies(space: Path | None, as_json: bool) -> None:
 
 @click.command()
 @click.argument("operation")
-@click.argument("shape", metavar="MxNxK")
+@click.argument("shape", metavar="[Bx]MxNxK")
 @problem_options
 @click.option("--strategy", multiple=True, help="Only this strategy; may be repeated.")
 @target_options

@@ -29,7 +29,7 @@ DATA_FORMATS = ("json", "t4")  # that tell of a trial; the others are made of it
 
 @click.command()
 @click.argument("operation", required=False)
-@click.argument("shape", required=False, metavar="MxNxK")
+@click.argument("shape", required=False, metavar="[Bx]MxNxK")
 @problem_options
 @click.option("--trial", type=int, help="Export this trial instead of the best for a shape.")
 @click.option("--target", help="Only results of this target.")

@@ -32,7 +32,7 @@ FORMATS = ("table", "json", "csv", "t4")
 
 @click.command()
 @click.option("--op", help="Operation, such as matmul.")
-@click.option("--shape", metavar="MxNxK")
+@click.option("--shape", metavar="[Bx]MxNxK")
 @click.option("--dtype")
 @click.option("--layout")
 @click.option("--epilogue")

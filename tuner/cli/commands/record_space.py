@@ -37,7 +37,7 @@ ALL, DRAWN = "exhaustive", "random"  # samplers: of every point, and of --limit
 
 @click.command("record-space")
 @click.argument("operation", required=False)
-@click.argument("shape", required=False, metavar="MxNxK")
+@click.argument("shape", required=False, metavar="[Bx]MxNxK")
 @problem_options
 @target_options
 @click.option(

@@ -11,7 +11,7 @@ RUNS_LISTED = 20
 
 @click.command()
 @click.option("--op", "operation", help="Operation, such as matmul.")
-@click.option("--shape", metavar="MxNxK")
+@click.option("--shape", metavar="[Bx]MxNxK")
 @click.option("--dtype")
 @click.option("--layout")
 @click.option("--epilogue")

@@ -37,7 +37,7 @@ EXAMPLE = "tuner tune matmul 512x512x512"
 
 @click.command()
 @click.argument("operation", required=False)
-@click.argument("shape", required=False, metavar="MxNxK")
+@click.argument("shape", required=False, metavar="[Bx]MxNxK")
 @problem_options
 @target_options
 @click.option(

@@ -80,7 +80,7 @@ def problem_document(problem: Problem) -> Document:
     """Returns the problem by the words of the command line."""
     return {
         "op": problem.operation,
-        "shape": list(problem.sizes),
+        "shape": list(problem.extents),
         "dtype": problem.dtype,
         "layout": problem.layout,
         "epilogue": problem.epilogue,

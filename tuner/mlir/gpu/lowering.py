@@ -11,6 +11,7 @@ Each step in Python is a file beside this one; the textual pipelines between the
 from tuner.core.chips import Chip
 from tuner.core.kernel_program import KernelBuffer, KernelProgram
 from tuner.mlir.bindings import gpu, ir
+from tuner.mlir.gpu.batches import choose_matrices, for_every_matrix, note_batches
 from tuner.mlir.gpu.chip_guards import reject_what_the_chip_lacks, reject_what_was_not_lowered
 from tuner.mlir.gpu.composed_ops import expand_composed_ops
 from tuner.mlir.gpu.constant_arguments import bring_constant_arguments
@@ -63,15 +64,21 @@ TO_PTX = "builtin.module(gpu-module-to-binary{format=isa})"
 TO_PTX_WITH_LINES = "builtin.module(ensure-debug-info-scope-on-llvm-func,gpu-module-to-binary{format=isa})"
 
 
-def lower_to_program(module: ir.Module, chip: Chip, buffers: tuple[KernelBuffer, ...]) -> KernelProgram:
+def lower_to_program(
+    module: ir.Module, chip: Chip, buffers: tuple[KernelBuffer, ...], batch: int = 1
+) -> KernelProgram:
     """Lowers a module in place to a program with PTX and launches, but no cubin and no resources yet.
 
     ``buffers`` are the problem's, in the order of the payload function's arguments; the module may add
-    scratch, see ``tuner.mlir.gpu.launches``. The module's context must be the current one.
+    scratch, see ``tuner.mlir.gpu.launches``. The module's context must be the current one. It and the buffers
+    are those of one matrix of a batch, the program is for all: see ``tuner.mlir.gpu.batches``.
     Raises CandidateError, stage COMPILE or RESOURCES.
     """
     host, alignment_bytes = outline(module, chip, buffers)
     note_tensor_maps(module)
+    if batch > 1:
+        note_batches(module, host)
+        host = for_every_matrix(host, batch)
     ptx = kernels_to_ptx(module, chip, alignment_bytes)
     return KernelProgram(chip.name, ptx, b"", host.launches, host.buffers)
 
@@ -138,6 +145,7 @@ def kernels_to_ptx(
     lower_fragment_elementwise(module)
     run_passes(module, TO_NVVM.format(bare_pointers=str(bare_pointers).lower()))
     pass_tensor_maps_by_value(module)
+    choose_matrices(module)
     reject_what_was_not_lowered(module)
     reject_what_the_chip_lacks(module, chip)
     relax_reductions(module)

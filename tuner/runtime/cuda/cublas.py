@@ -1,7 +1,7 @@
 """cuBLAS through ctypes, as installed by torch, by cupy, as nvidia-cublas or with CUDA."""
 
 import ctypes
-from ctypes import POINTER, byref, c_int, c_size_t, c_void_p
+from ctypes import POINTER, byref, c_int, c_longlong, c_size_t, c_void_p
 from typing import Any, Final, final
 
 from tuner.core.device import AbstractDevice
@@ -30,6 +30,11 @@ SIGNATURES: dict[str, tuple[Any, ...]] = {
         *(c_void_p, c_int, c_int, c_int, c_int, c_int, c_void_p),  # handle, ops, sizes, alpha
         *(c_void_p, c_int, c_int, c_void_p, c_int, c_int, c_void_p),  # A, B, beta
         *(c_void_p, c_int, c_int, c_int, c_int),  # C, compute type, algorithm
+    ),
+    "cublasGemmStridedBatchedEx": (
+        *(c_void_p, c_int, c_int, c_int, c_int, c_int, c_void_p),  # handle, ops, sizes, alpha
+        *(c_void_p, c_int, c_int, c_longlong, c_void_p, c_int, c_int, c_longlong, c_void_p),  # A, B, beta
+        *(c_void_p, c_int, c_int, c_longlong, c_int, c_int, c_int),  # C, matrices, compute type, algorithm
     ),
 }
 
@@ -84,12 +89,15 @@ class Cublas:
         one, zero = _scalars(problem)
         self._call("cublasSetStream_v2", self._handle, stream)
         self._call("cublasSetWorkspace_v2", self._handle, self._workspace, WORKSPACE_BYTES)
-        self._call(
-            "cublasGemmEx",
-            *(self._handle, op_b, op_a, n, m, k, byref(one)),
-            *(b, kind, ldb, a, kind, lda, byref(zero)),
-            *(c, result, n, compute_type(problem), DEFAULT_ALGORITHM),
-        )
+        head = (self._handle, op_b, op_a, n, m, k, byref(one))
+        tail = (compute_type(problem), DEFAULT_ALGORITHM)
+        if problem.batch == 1:
+            operands = (b, kind, ldb, a, kind, lda, byref(zero), c, result, n)
+            self._call("cublasGemmEx", *head, *operands, *tail)
+        else:
+            inputs = (b, kind, ldb, n * k, a, kind, lda, m * k, byref(zero))
+            outputs = (c, result, n, m * n, problem.batch)
+            self._call("cublasGemmStridedBatchedEx", *head, *inputs, *outputs, *tail)
 
     def close(self) -> None:
         """Destroys the handle and frees its workspace."""

@@ -9,7 +9,8 @@ from tuner.core.problem import Problem
 from tuner.core.target import Artifact, Script
 from tuner.mlir import bindings, interpreter
 from tuner.mlir.cpu import jit_guards, lowering
-from tuner.payload.cpu import panels_in, payload_mlir
+from tuner.mlir.cpu.batch_loops import with_batch_loops
+from tuner.payload.cpu import matrix_bytes, panels_in, payload_mlir
 
 
 @final
@@ -30,6 +31,7 @@ class CpuCompiler:
             interpreter.apply_script(module, interpreter.parse(script.text, "script"))
             transformed = time.perf_counter()
             code = lowering.lower_to_llvm(module)
+        code = with_batch_loops(code, panels, matrix_bytes(problem))
         jit_guards.reject_what_crashes_the_jit(code)
         stages = (("transform", transformed - start), ("lower", time.perf_counter() - transformed))
         digest = hashlib.sha256((code + repr(panels)).encode()).hexdigest()

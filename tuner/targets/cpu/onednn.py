@@ -19,9 +19,10 @@ class OneDnnMatmul:
         torch.set_num_threads(threads)
         self._torch = torch
         a, b = (torch.from_numpy(x.view(np.int16)).view(torch.bfloat16) for x in (inputs.a, inputs.b))
-        self._a = a.T if problem.layout == "tn" else a
-        self._b = b.T if problem.layout == "nt" else b
-        self._output = torch.empty(problem.sizes[:2], dtype=torch.bfloat16)
+        self._a = a.mT if problem.layout == "tn" else a
+        self._b = b.mT if problem.layout == "nt" else b
+        self._output = torch.empty(problem.c_shape, dtype=torch.bfloat16)
+        self._shape = (problem.rows, problem.sizes[1])
         self.name = f"oneDNN (torch {torch.__version__}, called from Python)"
 
     def repeat(self, times: int) -> None:
@@ -32,5 +33,5 @@ class OneDnnMatmul:
     @property
     def result(self) -> Array:
         """Returns the result widened to f32."""
-        widened: Array = self._output.float().numpy()
+        widened: Array = self._output.float().numpy().reshape(self._shape)
         return widened

@@ -1,13 +1,17 @@
 """OpenBLAS as numpy ships it, called from compiled code as our kernels are, without Python in between."""
 
 import ctypes
+from dataclasses import replace
 from typing import Any
 
 import threadpoolctl
 
 from tuner.core.errors import TunerError
 from tuner.core.problem import Problem
+from tuner.core.target import Panel
+from tuner.mlir.cpu.batch_loops import with_batch_loops
 from tuner.mlir.jit import JittedModule, PackedArguments
+from tuner.payload.cpu import matrix_bytes
 from tuner.payload.reference import Inputs, output_dtype
 from tuner.runtime.cpu.describe_host import processors
 from tuner.runtime.cpu.guarded_arrays import aligned_copy, aligned_empty
@@ -30,25 +34,31 @@ class OpenBlasMatmul:
             raise TunerError("baseline: numpy's BLAS was not found in this process")
         # the kernel it chose: OPENBLAS_CORETYPE would show here
         self.name = f"{found['internal_api']} {found['version']} {found.get('architecture', '')}".strip()
-        self.result = aligned_empty(problem.sizes[:2], output_dtype(problem))
+        self.result = aligned_empty((problem.rows, problem.sizes[1]), output_dtype(problem))
         self._inputs = (aligned_copy(inputs.a), aligned_copy(inputs.b))
-        addresses = (*(array.ctypes.data for array in self._inputs), self.result.ctypes.data)
-        self._code = JittedModule(_call_mlir(problem, found["filepath"], addresses), ("baseline",))
-        self._arguments = PackedArguments()
+        m, n, _ = problem.sizes
+        whole = Panel("baseline", 0, 0, m, n, 0, problem.batch)
+        code = _call_mlir(problem.one, found["filepath"])
+        bare = matrix_bytes(replace(problem, epilogue="none"))
+        self._code = JittedModule(with_batch_loops(code, (whole,), bare), (whole.called,))
+        self._entry = self._code.addresses[whole.called]
+        self._arguments = PackedArguments(*(each.ctypes.data for each in (*self._inputs, self.result)))
+        if problem.batch > 1:
+            self.name += ", a call for each matrix"
         self._team = ThreadTeam(1)
         pin_working_threads(self.repeat, processors(threads))
 
     def repeat(self, times: int) -> None:
         """Multiplies ``times`` times."""
-        self._team.repeat(((self._code.addresses["baseline"], self._arguments.address),), times)
+        self._team.repeat(((self._entry, self._arguments.address),), times)
 
 
-def _call_mlir(problem: Problem, library: str, addresses: tuple[int, ...]) -> str:
-    """Returns LLVM-dialect text of one cblas call: gemv for a single row, gemm otherwise."""
+def _call_mlir(problem: Problem, library: str) -> str:
+    """Returns LLVM-dialect text of one cblas call on pointers: gemv for a single row, gemm otherwise."""
     is_vector = problem.sizes[0] == 1 and problem.layout != "tn"
     operation = LETTER[problem.dtype] + ("gemv" if is_vector else "gemm")
     function, integer = _find(library, operation)
-    arguments = (_gemv if is_vector else _gemm)(problem, integer, addresses)
+    arguments = (_gemv if is_vector else _gemm)(problem, integer)
     return _module(arguments, function, "f64" if problem.dtype == "f64" else "f32")
 
 
@@ -62,32 +72,39 @@ def _find(library: str, operation: str) -> tuple[int, str]:
     raise TunerError(f"baseline: no cblas {operation} in {library}")
 
 
-def _gemm(problem: Problem, i: str, addresses: tuple[int, ...]) -> list[Argument]:
+def _gemm(problem: Problem, i: str) -> list[Argument]:
     m, n, k = problem.sizes
-    a, b, c = addresses
     trans_a, lda = (TRANS, m) if problem.layout == "tn" else (NO_TRANS, k)
     trans_b, ldb = (TRANS, k) if problem.layout == "nt" else (NO_TRANS, n)
     head: list[Argument] = [(ROW_MAJOR, "i32"), (trans_a, "i32"), (trans_b, "i32"), (m, i), (n, i), (k, i)]
     return [
         *head,
         ("%one", ""),
-        (a, "ptr"),
+        ("%a", "ptr"),
         (lda, i),
-        (b, "ptr"),
+        ("%b", "ptr"),
         (ldb, i),
         ("%zero", ""),
-        (c, "ptr"),
+        ("%c", "ptr"),
         (n, i),
     ]
 
 
-def _gemv(problem: Problem, i: str, addresses: tuple[int, ...]) -> list[Argument]:
+def _gemv(problem: Problem, i: str) -> list[Argument]:
     """Returns the arguments of gemv: a row vector times B is B^T times a column vector."""
     _, n, k = problem.sizes
-    x, b, y = addresses
     rows, columns, trans = (n, k, NO_TRANS) if problem.layout == "nt" else (k, n, TRANS)
     head: list[Argument] = [(ROW_MAJOR, "i32"), (trans, "i32"), (rows, i), (columns, i), ("%one", "")]
-    return [*head, (b, "ptr"), (columns, i), (x, "ptr"), (1, i), ("%zero", ""), (y, "ptr"), (1, i)]
+    return [
+        *head,
+        ("%b", "ptr"),
+        (columns, i),
+        ("%a", "ptr"),
+        (1, i),
+        ("%zero", ""),
+        ("%c", "ptr"),
+        (1, i),
+    ]
 
 
 def _module(arguments: list[Argument], function: int, scalar: str) -> str:
@@ -96,14 +113,11 @@ def _module(arguments: list[Argument], function: int, scalar: str) -> str:
     for index, (value, kind) in enumerate(arguments):
         types.append({"ptr": "!llvm.ptr", "": scalar}.get(kind, kind))
         names.append(value if isinstance(value, str) else f"%v{index}")
-        if kind == "ptr":
-            lines.append(f"%p{index} = llvm.mlir.constant({value} : i64) : i64")
-            lines.append(f"%v{index} = llvm.inttoptr %p{index} : i64 to !llvm.ptr")
-        elif kind:
+        if not isinstance(value, str):
             lines.append(f"%v{index} = llvm.mlir.constant({value} : {kind}) : {kind}")
     body = "\n    ".join(lines)
     return f"""module {{
-  llvm.func @baseline() attributes {{llvm.emit_c_interface}} {{
+  llvm.func @baseline(%a: !llvm.ptr, %b: !llvm.ptr, %c: !llvm.ptr) attributes {{llvm.emit_c_interface}} {{
     %one = llvm.mlir.constant(1.0 : {scalar}) : {scalar}
     %zero = llvm.mlir.constant(0.0 : {scalar}) : {scalar}
     {body}

@@ -41,7 +41,7 @@ class LoadedKernel:
     def calls(self, problem: Problem, arrays: tuple[Array, ...]) -> PanelCalls:
         """Returns the calls of the panels on the arrays A, B[, bias], C."""
         packed = tuple(self._arguments(problem, panel, arrays) for panel in self.panels)
-        addresses = tuple(self.code.addresses[panel.entry] for panel in self.panels)
+        addresses = tuple(self.code.addresses[panel.called] for panel in self.panels)
         calls = tuple(zip(addresses, (arguments.address for arguments in packed), strict=True))
         return PanelCalls(calls, (arrays, packed, self.code))
 
@@ -78,7 +78,7 @@ class CpuTarget(AbstractTarget, AbstractBaselineSource):
         panels = artifact.panels
         if len(panels) > self._threads:
             raise CandidateError(Stage.LOAD, f"script wants {len(panels)} threads, allowed {self._threads}")
-        return LoadedKernel(JittedModule(artifact.code, tuple({panel.entry for panel in panels})), panels)
+        return LoadedKernel(JittedModule(artifact.code, tuple({panel.called for panel in panels})), panels)
 
     def verify(self, problem: Problem, loaded: object, rng: np.random.Generator) -> Verdict:
         """Runs on several draws of inputs into a C of NaN between guard bands; compares every element."""

@@ -52,7 +52,9 @@ class GpuCompiler:
             module = interpreter.parse(gpu_payload_mlir(problem, views), "payload")
             interpreter.apply_script(module, interpreter.parse(script.text, "script"))
             transformed = time.perf_counter()
-            program = gpu_lowering.lower_to_program(module, self._chip, buffers_of(problem))
+            program = gpu_lowering.lower_to_program(
+                module, self._chip, buffers_of(problem.one), problem.batch
+            )
         lowered = time.perf_counter()
         ptxas = self._find_ptxas()
         if ptxas is not None:

@@ -15,7 +15,7 @@ from tuner.payload.bf16 import is_nan
 from tuner.payload.block_sample import Block, sample
 from tuner.payload.cpu import ENTRY
 from tuner.payload.reference import Array, Inputs, compare, compare_tile, draw, draw_base, unwritten_output
-from tuner.payload.written_tiles import corners, written_tiles
+from tuner.payload.written_tiles import Mask, Tile, corners, written_tiles
 from tuner.runtime.simulated import run_kernels as simulator
 from tuner.targets.gpu.compiler import GpuCompiler
 from tuner.targets.gpu.ptxas import Ptxas, find_ptxas
@@ -88,9 +88,13 @@ def _chosen_blocks(problem: Problem, program: KernelProgram) -> dict[int, tuple[
     flop_per_s = SCALAR_FLOP_PER_S if problem.dtype in SUM_DTYPES else TENSOR_FLOP_PER_S
     if problem.flop <= WHOLE_S * flop_per_s or len(main) != 1:
         return {}
-    x, y, z = grid = program.launches[main[0]].grid
-    columns = int(SAMPLE_S * flop_per_s * x * y / problem.flop)  # of z blocks each
-    blocks = sample(grid, min(max(columns, 1), BLOCKS_LIMIT))
+    x, y, z = program.launches[main[0]].grid
+    slices = z // problem.batch
+    matrices = sorted({0, problem.batch // 2, problem.batch - 1})
+    flop = len(matrices) * problem.one.flop
+    columns = int(SAMPLE_S * flop_per_s * x * y / flop)  # of a matrix, of so many blocks as there are slices
+    of_one = sample((x, y, slices), min(max(columns, 1), BLOCKS_LIMIT))
+    blocks = tuple((at_x, at_y, matrix * slices + part) for matrix in matrices for at_x, at_y, part in of_one)
     return {main[0]: blocks} if len(blocks) < x * y * z else {}
 
 
@@ -108,8 +112,7 @@ def _compare_tiles(
     ((number, chosen),) = blocks.items()
     is_zeroed = any(buffer.name == "c" and buffer.is_zeroed for buffer in program.buffers)
     written = (c != 0) if is_zeroed else ~is_nan(c)
-    x, y, _ = program.launches[number].grid
-    tiles = written_tiles(written, len({block[:2] for block in chosen}), (x, y))
+    tiles = _tiles_of_batch(inputs.problem, written, program.launches[number].grid, chosen)
     verdicts = []
     for tile in tiles:
         verdict, worst = compare_tile(inputs, c, tile.rows, tile.columns)
@@ -119,3 +122,21 @@ def _compare_tiles(
     largest = max(verdict.max_error for verdict in verdicts)
     note = f"C: {corners(tiles, c.shape)} of its 4 corners are in the tiles that were compared"
     return Verdict(largest, sum(verdict.elements for verdict in verdicts), (note,))
+
+
+def _tiles_of_batch(
+    problem: Problem, written: Mask, grid: Block, chosen: tuple[Block, ...]
+) -> tuple[Tile, ...]:
+    """Returns the tiles that the chosen blocks wrote, matrix by matrix. Raises CandidateError(VERIFY)."""
+    x, y, z = grid
+    m, slices = problem.sizes[0], z // problem.batch
+    tiles: list[Tile] = []
+    for matrix, part in enumerate(written.reshape(problem.batch, m, -1)):
+        columns = {block[:2] for block in chosen if block[2] // slices == matrix}
+        if columns:
+            found = written_tiles(part, len(columns), (x, y))
+            first = matrix * m
+            tiles += [Tile(slice(first + t.rows.start, first + t.rows.stop), t.columns) for t in found]
+        elif part.any():
+            raise CandidateError(Stage.VERIFY, f"matrix {matrix} was written, none of whose blocks ran")
+    return tuple(tiles)

@@ -1,0 +1,46 @@
+"""Loops over the matrices of a batch: each is called once, where its matrices lie."""
+
+import numpy as np
+import pytest
+
+from tests.mlir.documented_ir import missing
+from tuner.core.target import Panel
+from tuner.mlir.cpu import batch_loops
+from tuner.mlir.cpu.batch_loops import with_batch_loops
+from tuner.mlir.jit import CompiledFunction, JittedModule, PackedArguments
+
+pytestmark = pytest.mark.mlir
+
+ADD_ONE = """module {
+  llvm.func @matmul(%a: !llvm.ptr, %b: !llvm.ptr, %c: !llvm.ptr) attributes {llvm.emit_c_interface} {
+    %x = llvm.load %a : !llvm.ptr -> f32
+    %y = llvm.load %b : !llvm.ptr -> f32
+    %old = llvm.load %c : !llvm.ptr -> f32
+    %sum = llvm.fadd %x, %y : f32
+    %new = llvm.fadd %old, %sum : f32
+    llvm.store %new, %c : f32, !llvm.ptr
+    llvm.return
+  }
+}
+"""
+
+
+def test_each_matrix_is_visited_once() -> None:
+    panels = (Panel("matmul", 0, 0, 1, 2, 1, 4), Panel("matmul", 0, 0, 1, 2, 5, 1))
+    text = with_batch_loops(ADD_ONE, panels, (8, 0, 4))
+    code = JittedModule(text, ("matmul", "matmul_x4"))
+    a, b, c = np.arange(10, dtype=np.float32), np.full(1, 100, np.float32), np.zeros(6, np.float32)
+    arguments = PackedArguments(a.ctypes.data, b.ctypes.data, c.ctypes.data)
+    CompiledFunction(code.addresses["matmul_x4"])(arguments)
+    assert c.tolist() == [100, 102, 104, 106, 0, 0]
+    CompiledFunction(code.addresses["matmul"])(arguments)
+    assert c.tolist() == [200, 102, 104, 106, 0, 0]
+
+
+def test_code_without_a_batch_stays_as_it_is() -> None:
+    assert with_batch_loops(ADD_ONE, (Panel("matmul", 0, 0, 1, 2),), (8, 0, 4)) is ADD_ONE
+
+
+def test_the_documented_functions_are_made() -> None:
+    text = with_batch_loops(ADD_ONE, (Panel("matmul", 0, 0, 1, 2, 0, 8),), (8, 0, 4))
+    assert missing(batch_loops.__doc__ or "", ADD_ONE, text) == []

@@ -1,0 +1,114 @@
+"""Batches along z of the grid: every strategy is right for every pair of matrices, on the PTX simulator."""
+
+from typing import Any
+
+import pytest
+
+from benchmarks.gpu_check.gpu_point import GpuPoint, feasible_set
+from tuner.core.candidate import Candidate
+from tuner.core.kernel_program import KernelProgram
+from tuner.core.problem import BatchMatmul, Problem
+
+pytestmark = pytest.mark.mlir
+
+batches = pytest.importorskip("tuner.mlir.gpu.batches")
+
+TENSOR: dict[str, Any] = {
+    **dict.fromkeys(("block_m", "block_n"), 64),
+    **dict.fromkeys(("warps_m", "warps_n", "depth"), 2),
+    **dict.fromkeys(("group", "splits"), 1),
+    **dict.fromkeys(("pack", "exchange", "prefetch"), 0),
+    "block_k": 32,
+    "shared": "swizzle",
+    "split_by": "atomic",
+}
+SIMT: dict[str, Any] = {
+    **dict.fromkeys(("block_m", "block_n"), 64),
+    **dict.fromkeys(("thread_m", "thread_n", "split_m", "split_n", "unroll_k", "depth"), 2),
+    **dict.fromkeys(("vector_a", "vector_b", "group"), 1),
+    **dict.fromkeys(("pad_bytes", "min_blocks"), 0),
+    "block_k": 16,
+}
+WGMMA: dict[str, Any] = {
+    **dict.fromkeys(("block_m", "block_n", "block_k"), 64),
+    **dict.fromkeys(("consumers", "group"), 1),
+    "stages": 2,
+    "cluster": "1x1",
+    "bands": "rows",
+}
+
+
+def tensor_cores(problem: Problem, **knobs: Any) -> GpuPoint:
+    return GpuPoint(problem, Candidate.of("matmul_gpu_mma_sync", TENSOR | knobs))
+
+
+def wgmma(problem: Problem, **knobs: Any) -> GpuPoint:
+    return GpuPoint(problem, Candidate.of("matmul_gpu_wgmma", WGMMA | knobs), "sm_90a")
+
+
+POINTS = (
+    tensor_cores(BatchMatmul(3, 67, 130, 64, "f16", epilogue="bias_relu", output="f16")),
+    tensor_cores(BatchMatmul(2, 64, 64, 160, "f16", "nt"), splits=2),
+    tensor_cores(
+        BatchMatmul(2, 65, 65, 160, "bf16", "nt", "bias_relu", "bf16"),
+        splits=2,
+        split_by="workspace",
+        block_k=16,
+        warps_n=1,
+    ),
+    tensor_cores(BatchMatmul(2, 65, 99, 91, "f16", "tn"), pack=1, shared="pad"),
+    tensor_cores(BatchMatmul(5, 1, 3, 7, "bf16", "tn"), depth=0, block_m=32, block_n=32),
+    GpuPoint(BatchMatmul(3, 40, 65, 33, epilogue="bias_relu"), Candidate.of("matmul_gpu_simt", SIMT)),
+    GpuPoint(BatchMatmul(4, 5, 3, 7, "i8"), Candidate.of("matmul_gpu_naive", {"block_m": 2, "block_n": 32})),
+    wgmma(BatchMatmul(3, 72, 68, 72, "bf16", "nt", "bias_relu", "bf16")),
+    wgmma(BatchMatmul(2, 130, 72, 104, "f16"), cluster="2x1"),
+    wgmma(BatchMatmul(2, 136, 72, 136, "f16", "tn"), stages=3),
+)
+
+
+def judge(one: GpuPoint, program: KernelProgram) -> float:
+    verdict, _, simulations = one.run(program)
+    assert [simulation.hazards for simulation in simulations] == [()] * len(simulations)
+    return verdict.max_error
+
+
+@pytest.mark.parametrize("one", POINTS, ids=lambda one: f"{one.problem.key} {one.candidate.text}")
+def test_every_pair_is_multiplied_without_races(one: GpuPoint) -> None:
+    assert feasible_set(one.problem, one.candidate.strategy, one.chip).row_of(one.candidate) is not None
+    assert judge(one, one.program()) <= 1.0
+
+
+def test_the_grid_and_the_buffers_are_of_the_whole_batch() -> None:
+    of_one = tensor_cores(
+        BatchMatmul(1, 65, 65, 160, "f16", "nt", "bias_relu"), splits=2, split_by="workspace"
+    )
+    of_three = tensor_cores(
+        BatchMatmul(3, 65, 65, 160, "f16", "nt", "bias_relu"), splits=2, split_by="workspace"
+    )
+    one, three = of_one.program(), of_three.program()
+    for before, after in zip(one.launches, three.launches, strict=True):
+        assert after.grid == (*before.grid[:2], 3 * before.grid[2])
+    for was, now in zip(one.buffers, three.buffers, strict=True):
+        assert now.bytes == was.bytes * (1 if now.name == "bias" else 3)
+    assert {each.name for each in three.buffers} >= {"a", "b", "bias", "c", "workspace"}
+
+
+def test_a_tensor_map_gets_the_matrix_as_its_last_dimension() -> None:
+    (launch,) = wgmma(BatchMatmul(3, 72, 64, 40, "f16")).program().launches
+    layout = next(each.layout for each in launch.tensor_maps if each.buffer == "a")
+    assert layout.sizes == (40, 72, 3)
+    assert layout.strides_bytes == (80, 72 * 80)
+    assert layout.box == (64, 64, 1)
+
+
+@pytest.mark.parametrize("forgotten", ["a", "b", "c", "workspace"])
+def test_a_buffer_whose_matrices_are_forgotten_is_seen(
+    monkeypatch: pytest.MonkeyPatch, forgotten: str
+) -> None:
+    matrix_bytes = batches._matrix_bytes  # noqa: SLF001 - what is broken on purpose
+    monkeypatch.setattr(
+        batches, "_matrix_bytes", lambda buffer: 0 if buffer.name == forgotten else matrix_bytes(buffer)
+    )
+    one = tensor_cores(BatchMatmul(2, 64, 64, 128, "f16", "nt"), splits=2, split_by="workspace")
+    verdict, _, simulations = one.run(one.program())
+    assert verdict.max_error > 1.0 or any(simulation.hazards for simulation in simulations)

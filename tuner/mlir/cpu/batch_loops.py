@@ -1,0 +1,51 @@
+"""Adds the loops of a batch: functions that call a kernel of one pair of matrices for each pair of several.
+
+Takes LLVM-dialect text whose kernels take bare pointers, and the distance of one matrix from the next::
+
+    llvm.func @matmul(%a: !llvm.ptr, %b: !llvm.ptr, %c: !llvm.ptr) ...
+  gets beside it, with a loop of eight turns
+    llvm.func @matmul_x8(%p0: !llvm.ptr, %p1: !llvm.ptr, %p2: !llvm.ptr) ...
+      llvm.call @matmul(%q0, %q1, %q2) : (!llvm.ptr, !llvm.ptr, !llvm.ptr) -> ()
+"""
+
+from tuner.core.target import Panel
+from tuner.mlir.cpu.lowering import EXPORTED
+
+
+def with_batch_loops(llvm_text: str, panels: tuple[Panel, ...], strides_bytes: tuple[int, ...]) -> str:
+    """Returns the text with a loop for each panel of more than one matrix; a stride for each argument."""
+    looped = {panel.called: panel for panel in panels if panel.matrices > 1}
+    if not looped:
+        return llvm_text
+    module, brace, _ = llvm_text.rstrip().rpartition("}")
+    return module + "".join(_loop(panel, strides_bytes) for panel in looped.values()) + brace + "\n"
+
+
+def _loop(panel: Panel, strides_bytes: tuple[int, ...]) -> str:
+    numbers = range(len(strides_bytes))
+    parameters = ", ".join(f"%p{number}: !llvm.ptr" for number in numbers)
+    arguments = ", ".join(f"%q{number}" for number in numbers)
+    types = ", ".join("!llvm.ptr" for _ in numbers)
+    places = "".join(
+        f"""    %s{number} = llvm.mlir.constant({stride} : i64) : i64
+    %o{number} = llvm.mul %matrix, %s{number} : i64
+    %q{number} = llvm.getelementptr %p{number}[%o{number}] : (!llvm.ptr, i64) -> !llvm.ptr, i8
+"""
+        for number, stride in enumerate(strides_bytes)
+    )
+    return f"""  llvm.func @{panel.called}({parameters}) attributes {{{EXPORTED}}} {{
+    %first = llvm.mlir.constant(0 : i64) : i64
+    %step = llvm.mlir.constant(1 : i64) : i64
+    %matrices = llvm.mlir.constant({panel.matrices} : i64) : i64
+    llvm.br ^next(%first : i64)
+  ^next(%matrix: i64):
+    %is_left = llvm.icmp "slt" %matrix, %matrices : i64
+    llvm.cond_br %is_left, ^one, ^end
+  ^one:
+{places}    llvm.call @{panel.entry}({arguments}) : ({types}) -> ()
+    %more = llvm.add %matrix, %step : i64
+    llvm.br ^next(%more : i64)
+  ^end:
+    llvm.return
+  }}
+"""

@@ -1,0 +1,140 @@
+"""Runs the kernels of one pair of matrices for all pairs of a batch: along z of the grid.
+
+A grid of (x, y, z) blocks becomes one of (x, y, z * batch): block z of a kernel does part ``z % slices`` of
+matrix ``z / slices``, where slices is the z that the script made. Every buffer holds as many parts as there
+are matrices but the bias, which is one for all; a tensor map gets the matrix as its last dimension. In the
+kernel, which is LLVM dialect by then::
+
+    llvm.func @k(%a: !llvm.ptr, ...) attributes {tuner.batch_bytes = array<i64: 4096, ...>, tuner.slices = 1}
+      %z = nvvm.read.ptx.sreg.ctaid.z
+      nvvm.cp.async.bulk.tensor.shared.cluster.global %to, %map, %full, box[%column, %k]
+  becomes
+      %matrix = llvm.udiv %z, %slices
+      %own_a = llvm.getelementptr %a[%matrix * 4096] : (!llvm.ptr, i64) -> !llvm.ptr, i8   // in place of %a
+      nvvm.cp.async.bulk.tensor.shared.cluster.global %to, %map, %full, box[%column, %k, %matrix]
+"""
+
+from dataclasses import replace
+
+from tuner.core.device import TensorMapLayout
+from tuner.core.kernel_program import BufferMap, KernelBuffer, Launch
+from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.gpu.launches import LaunchSequence
+from tuner.mlir.rewrite.building import create, value
+from tuner.mlir.rewrite.symbols import name_of
+from tuner.mlir.rewrite.walking import walk, walk_where
+
+BYTES, SLICES = (
+    "tuner.batch_bytes",
+    "tuner.slices",
+)  # of a kernel: from matrix to matrix per parameter; z of one
+SHARED_BUFFER = "bias"  # by all matrices
+BLOCK_Z, GRID_Z = "nvvm.read.ptx.sreg.ctaid.z", "nvvm.read.ptx.sreg.nctaid.z"
+TENSOR_COPY = "nvvm.cp.async.bulk.tensor."
+SEGMENTS = "operandSegmentSizes"
+
+
+def note_batches(module: ir.Module, host: LaunchSequence) -> None:
+    """Notes on each ``gpu.func`` what one matrix takes of each buffer, and its grid's extent along z."""
+    sizes = {buffer.name: _matrix_bytes(buffer) for buffer in host.buffers}
+    launches = {launch.kernel: launch for launch in host.launches}
+    for function in walk(module, "gpu.func"):
+        launch = launches[name_of(function)]
+        strides = [sizes.get(name, 0) for name in launch.arguments]  # 0: a tensor map
+        function.attributes[BYTES] = ir.DenseI64ArrayAttr.get(strides)
+        function.attributes[SLICES] = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), launch.grid[2])
+
+
+def for_every_matrix(host: LaunchSequence, batch: int) -> LaunchSequence:
+    """Returns the launches and buffers of the whole batch."""
+    sizes = {buffer.name: _matrix_bytes(buffer) for buffer in host.buffers}
+    launches = tuple(_widened(launch, sizes, batch) for launch in host.launches)
+    buffers = tuple(
+        buffer if buffer.name == SHARED_BUFFER else replace(buffer, bytes=batch * buffer.bytes)
+        for buffer in host.buffers
+    )
+    return LaunchSequence(launches, buffers)
+
+
+def choose_matrices(module: ir.Module) -> None:
+    """Lets noted kernels, now of LLVM dialect with bare pointers, work on the matrix of their block."""
+    for function in walk(module, "llvm.func"):
+        if BYTES in function.attributes:
+            strides = tuple(ir.DenseI64ArrayAttr(function.attributes[BYTES]))
+            slices = ir.IntegerAttr(function.attributes[SLICES]).value
+            del function.attributes[BYTES], function.attributes[SLICES]
+            _choose_matrix(function, strides, slices)
+
+
+def _matrix_bytes(buffer: KernelBuffer) -> int:
+    return 0 if buffer.name == SHARED_BUFFER else buffer.bytes
+
+
+def _widened(launch: Launch, sizes: dict[str, int], batch: int) -> Launch:
+    x, y, z = launch.grid
+    maps = tuple(_of_batch(each, sizes[each.buffer], batch) for each in launch.tensor_maps)
+    return replace(launch, grid=(x, y, z * batch), tensor_maps=maps)
+
+
+def _of_batch(one: BufferMap, matrix_bytes: int, batch: int) -> BufferMap:
+    layout: TensorMapLayout = one.layout
+    return replace(
+        one,
+        layout=replace(
+            layout,
+            sizes=(*layout.sizes, batch),
+            strides_bytes=(*layout.strides_bytes, matrix_bytes),
+            box=(*layout.box, 1),
+        ),
+    )
+
+
+def _choose_matrix(function: Op, strides: tuple[int, ...], slices: int) -> None:
+    entry = function.regions[0].blocks[0]
+    word = ir.IntegerType.get_signless(32)
+    with ir.InsertionPoint.at_block_begin(entry):
+        z, count = value(BLOCK_Z, word), _constant(word, slices)
+        matrix, part = value("llvm.udiv", word, z, count), value("llvm.urem", word, z, count)
+        wide = value("llvm.zext", ir.IntegerType.get_signless(64), matrix)
+        for argument, stride in zip(entry.arguments, strides, strict=True):
+            if stride:
+                _offset(argument, wide, stride)
+    for read in walk(function, BLOCK_Z):
+        if read.results[0] != z:
+            read.results[0].replace_all_uses_with(part)
+    for read in walk(function, GRID_Z):
+        read.results[0].replace_all_uses_with(count)
+    for copy in walk_where(function, lambda each: each.name.startswith(TENSOR_COPY)):
+        _add_coordinate(copy, matrix)
+
+
+def _offset(argument: Value, matrix: Value, stride: int) -> None:
+    """Replaces uses of a pointer by one that is as many strides further as the matrix has before it."""
+    distance = value("llvm.mul", matrix.type, matrix, _constant(matrix.type, stride))
+    own = create(
+        "llvm.getelementptr",
+        [argument.type],
+        [argument, distance],
+        rawConstantIndices=ir.DenseI32ArrayAttr.get([-(2**31)]),  # the one index is an operand
+        elem_type=ir.TypeAttr.get(ir.IntegerType.get_signless(8)),
+    )
+    argument.replace_all_uses_except(own.results[0], own)
+
+
+def _add_coordinate(copy: Op, matrix: Value) -> None:
+    """Appends a coordinate to a bulk copy of a tensor; coordinates are its only words of 32 bits."""
+    sizes = list(ir.DenseI32ArrayAttr(copy.attributes[SEGMENTS]))
+    operands = list(copy.operands)
+    words = [place for place, operand in enumerate(operands) if str(operand.type) == "i32"]
+    segment = next(number for number in range(len(sizes)) if sum(sizes[: number + 1]) > words[0])
+    operands.insert(words[-1] + 1, matrix)
+    sizes[segment] += 1
+    attributes = {name: copy.attributes[name] for name in copy.attributes}
+    attributes[SEGMENTS] = ir.DenseI32ArrayAttr.get(sizes)
+    with ir.InsertionPoint(copy):
+        create(copy.name, [], operands, **attributes)
+    copy.erase()
+
+
+def _constant(kind: ir.Type, number: int) -> Value:
+    return value("llvm.mlir.constant", kind, value=ir.IntegerAttr.get(kind, number))
