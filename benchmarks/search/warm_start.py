@@ -16,14 +16,13 @@ from typing import Any
 import numpy as np
 
 from benchmarks.results_file import add_report_options, emit, report
-from benchmarks.search.replay_run import replay
-from benchmarks.search.replay_space import ReplaySpace
 from tuner.core.runs import RunSettings
 from tuner.core.target_name import REPLAY, TargetName
 from tuner.cost_model.seed_rows import seed_rows
 from tuner.db.store import Store
 from tuner.recorded.reading import read_recorded
 from tuner.recorded.space import RecordedSpace
+from tuner.samplers import make_sampler
 from tuner.tuning.events import Event, TrialDone
 from tuner.tuning.interruption import Interruption
 from tuner.tuning.parts.real import real_composition
@@ -87,11 +86,16 @@ def _settings(file: Path, space: RecordedSpace, words: argparse.Namespace) -> Ru
 def _seeded_trials(space: RecordedSpace, seed: int, words: argparse.Namespace) -> int:
     """Returns the same for a search that begins with seed rows."""
     assert space.problem is not None  # _settings refused it
-    replayed = ReplaySpace(space.name, space.feasible, space.times_s)
     seeds = seed_rows(space.feasible, space.problem, space.machine, space.threads)
-    found_s = replay(replayed, words.sampler, seed, words.trials, seeds).found_s
-    is_good = _is_good(found_s, space, words.share)
-    return int(np.argmax(is_good)) + 1 if is_good.any() else words.trials + 1
+    method = make_sampler(words.sampler, space.feasible, seed, seeds)
+    for number in range(min(words.trials, space.rows)):
+        row = method.ask(number)
+        assert row is not None  # rows are left
+        time_s = float(space.times_s[row])
+        if _is_good(np.array(time_s), space, words.share):
+            return number + 1
+        method.tell(row, None if np.isnan(time_s) else time_s)
+    return int(words.trials) + 1
 
 
 def _trials(settings: RunSettings, space: RecordedSpace, seed: int, share: float) -> int:

@@ -1,5 +1,6 @@
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import settings as how
@@ -32,11 +33,18 @@ def chosen(problem: Problem = PROBLEM, feasible: FeasibleSet = FEASIBLE, machine
     return list(seed_rows(feasible, problem, machine, 1))
 
 
-def test_strategies_with_a_model_take_turns() -> None:
-    names = [FEASIBLE.candidate(row).strategy for row in chosen()]
-    assert names[:4] == ["packed", "direct"] * 2
-    assert "unknown" not in names
+def test_strategies_with_a_model_have_seeds_the_cheapest_of_all_first() -> None:
+    rows = chosen()
+    names = [FEASIBLE.candidate(row).strategy for row in rows]
+    assert set(names) == {"packed", "direct"}
     assert names.count("packed") == SEEDS
+    models = [model_of(each, PROBLEM, CPU, 1) for each in FEASIBLE.spaces]
+    costs = [
+        np.full(len(index), np.inf) if model is None else model.costs(index, {})
+        for model, index in zip(models, FEASIBLE.index, strict=True)
+    ]
+    of_seeds = np.concatenate(costs)[rows].tolist()
+    assert of_seeds == sorted(of_seeds)
 
 
 def test_seeds_are_the_cheapest_of_their_shape_the_cheapest_shape_first() -> None:

@@ -30,7 +30,7 @@ def seed_rows(
     threads: int,
     resources: Mapping[Candidate, Resources] | None = None,  # of candidates that ptxas has seen
 ) -> tuple[int, ...]:
-    """Returns the seeds: of each strategy in turn the best, then of each the second, and so on.
+    """Returns the seeds of all strategies, what costs least first.
 
     A row that comes last is none: the model does not count what speaks against it.
     """
@@ -46,25 +46,25 @@ def _seeds(
     threads: int,
     resources: Mapping[Candidate, Resources],
 ) -> tuple[int, ...]:
-    found: list[list[int]] = []
+    found: list[tuple[float, int]] = []
     start = 0
     known = _known_rows(feasible, resources)
     for space, index in zip(feasible.spaces, feasible.index, strict=True):
         model = model_of(space, problem, machine, threads)
         if model is not None and len(index):
             own = {row - start: each for row, each in known.items() if start <= row < start + len(index)}
-            found.append([start + row for row in _chosen(model, index, own)])
+            found += [(cost, start + row) for cost, row in _chosen(model, index, own)]
         start += len(index)
-    longest = max(map(len, found), default=0)
-    return tuple(rows[turn] for turn in range(longest) for rows in found if turn < len(rows))
+    return tuple(row for _, row in sorted(found))
 
 
-def _chosen(model: AbstractModel, index: Indices, known: Mapping[int, Resources]) -> list[int]:
-    """Returns the cheapest rows, each of another shape than those before."""
+def _chosen(model: AbstractModel, index: Indices, known: Mapping[int, Resources]) -> list[tuple[float, int]]:
+    """Returns the cheapest rows with what they cost, each of another shape than those before."""
     rows, cost = _cheapest(model, index, known)
-    chosen: dict[tuple[int, ...], int] = {}
-    for row in rows[cost <= WORTH * cost.min(initial=np.inf)]:
-        chosen.setdefault(model.shape_of(index[row]), int(row))
+    is_worth = cost <= WORTH * cost.min(initial=np.inf)
+    chosen: dict[tuple[int, ...], tuple[float, int]] = {}
+    for row, cycles in zip(rows[is_worth].tolist(), cost[is_worth].tolist(), strict=True):
+        chosen.setdefault(model.shape_of(index[row]), (cycles, row))
         if len(chosen) == SEEDS:
             break
     return list(chosen.values())
