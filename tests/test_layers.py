@@ -58,6 +58,7 @@ INSIDE: Mapping[str, Table] = {
         "rewrite": ("bindings",),
         "ops": ("bindings", "rewrite"),
         "interpreter": ("bindings", "rewrite", "ops"),
+        "failing_op": ("bindings", "interpreter"),
         "pass_timing": ("bindings",),
         "pipeline": ("bindings", "interpreter", "pass_timing"),
         "effects": ("bindings", "rewrite"),

@@ -131,6 +131,7 @@ def composition(statuses: tuple[TargetStatus, ...] = STATUSES, **changes: Any) -
         machine=lambda: MACHINE,
         load_average=lambda: 0.5,
         apply=_apply,
+        failing_op=lambda _script, _payload: None,
     )
 
 

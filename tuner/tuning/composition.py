@@ -6,6 +6,7 @@ from typing import Protocol
 
 from tuner.core.errors import UsageError
 from tuner.core.machine import Machine
+from tuner.core.op_place import OpPlace
 from tuner.core.runs import RunSettings
 from tuner.core.target_name import TargetName
 from tuner.tuning.target_kind import TargetKind, TargetStatus
@@ -27,6 +28,7 @@ class Composition:
     machine: Callable[[], Machine]  # this one
     load_average: Callable[[], float | None]  # of the last minute
     apply: Apply
+    failing_op: Callable[[str, str], OpPlace | None]  # (script, payload); raises TunerError
 
     def kind(self, target: TargetName) -> TargetKind:
         """Returns the kind of a target. Raises UsageError for one that is not known."""

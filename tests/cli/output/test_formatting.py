@@ -3,6 +3,7 @@ import pytest
 from tuner.cli.output.formatting import (
     count_text,
     interval_text,
+    knobs_line,
     one_line,
     seconds_text,
     speed_text,
@@ -28,6 +29,11 @@ def test_seconds_have_a_unit_that_suits_them(seconds: float, text: str) -> None:
 
 def test_an_interval_has_two_ends() -> None:
     assert interval_text((1e-3, 2e-3)) == "1 ms .. 2 ms"
+
+
+def test_a_strategy_without_knobs_has_none() -> None:
+    assert knobs_line((("x", 1), ("order", "mnk"))) == "knobs     x=1 order=mnk"
+    assert knobs_line(()) == "knobs     none"
 
 
 def test_a_speed_that_is_not_known_is_a_dash() -> None:

@@ -203,7 +203,7 @@ def explain(
     Example: tuner explain 42, or tuner explain matmul 64x64x64 'matmul_cpu_packed(tile_m=4, tile_n=16)'
     """
     if len(words) == 1:
-        _explain_trial(words[0], database, as_json)
+        _explain_trial(composition_of(context), words[0], database, as_json)
         return
     if len(words) != 3:
         raise UsageError(
@@ -259,18 +259,19 @@ def _explain_part(
     print(f"it leaves out {', '.join(missing)}: with these, explain tells what rejects it")
 
 
-def _explain_trial(word: str, database: str | None, as_json: bool) -> None:
-    from tuner.cli.output.json_documents import history_document
-    from tuner.cli.output.tables import explain_lines
+def _explain_trial(composition: "Composition", word: str, database: str | None, as_json: bool) -> None:
+    from tuner.cli.output.explanation import explain_document, explain_lines
+    from tuner.tuning.failed_ops import failed_ops
 
     number = parse_number(word)
     with open_store(database) as store:
         trial = store.trial(number)
     _require_outcome(trial.record is not None, number, trial.run)
+    failed = failed_ops(composition, trial)
     if as_json:
-        print_json(history_document(trial))
+        print_json(explain_document(trial, failed))
     else:
-        print("\n".join(explain_lines(trial)))
+        print("\n".join(explain_lines(trial, failed)))
 
 
 def _trial_or_run(name: str | None, run: int | None) -> tuple[int | None, int | None]:

@@ -43,6 +43,11 @@ def knobs_text(knobs: Sequence[tuple[str, Value]]) -> str:
     return " ".join(f"{name}={value}" for name, value in knobs)
 
 
+def knobs_line(knobs: Sequence[tuple[str, Value]]) -> str:
+    """Returns the line of a summary that tells the knobs."""
+    return f"knobs     {knobs_text(knobs) or 'none'}"
+
+
 def one_line(text: str) -> str:
     """Returns a text as one line that moves no terminal: what prints, and of long ones the beginning."""
     line = " ".join(text.split())

@@ -7,7 +7,7 @@ from tuner.analysis.answer import Answer, timed
 from tuner.cli.output.formatting import (
     count_text,
     interval_text,
-    knobs_text,
+    knobs_line,
     one_line,
     seconds_text,
     speed_text,
@@ -34,7 +34,7 @@ def result_lines(tuned: "TunedRun", answer: Answer, database_words: str = "") ->
     speed = speed_text(gflop_per_s(record.problem, measurement.median_s))
     lines = [
         f"best      trial {answer.best.id} of run {run.id}: {record.candidate.strategy}",
-        f"knobs     {knobs_text(record.candidate.choices)}",
+        knobs_line(record.candidate.choices),
         f"time      {seconds_text(measurement.median_s)} {interval}",
         f"speed     {speed}{baseline_words(run, measurement.median_s)}",
     ]

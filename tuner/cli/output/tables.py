@@ -7,6 +7,7 @@ from tuner.cli.output.formatting import (
     count_text,
     first_words,
     interval_text,
+    knobs_line,
     knobs_text,
     one_line,
     problem_words,
@@ -76,7 +77,7 @@ def trial_lines(trial: StoredTrial) -> list[str]:
         f"problem   {record.problem.key}",
         f"target    {record.target}, {count_text(trial.threads, 'thread')} on {trial.machine.name}",
         f"strategy  {record.candidate.strategy}",
-        f"knobs     {knobs_text(record.candidate.choices)}",
+        knobs_line(record.candidate.choices),
         f"status    {record.status}{_reused_words(trial)}",
     ]
     lines += [f"stale     {trial.stale}"] * bool(trial.stale)
@@ -164,20 +165,6 @@ def elsewhere_words(elsewhere: Elsewhere) -> str:
     """Returns where the times of a run were taken."""
     measuring = f"measuring {elsewhere.session}, tuner {elsewhere.tuner}, CUDA driver {elsewhere.driver}"
     return f"{measuring}; bundle {elsewhere.bundle[:12]}, of run {elsewhere.source}"
-
-
-def explain_lines(trial: StoredTrial) -> list[str]:
-    """Returns why a trial has no time, or that it has one."""
-    record = record_of(trial)
-    if not isinstance(record.outcome, Failure):
-        return [f"trial {trial.id} did not fail: {record.status}, {_time_words(trial)}"]
-    return [
-        f"trial {trial.id} failed at stage {record.outcome.stage.value}: {record.outcome.reason}",
-        f"problem   {record.problem.key}",
-        f"strategy  {record.candidate.strategy}",
-        f"knobs     {knobs_text(record.candidate.choices)}",
-        *([f"script    tuner show {trial.id} --json"] if trial.script_text else []),
-    ]
 
 
 def _history_row(trial: StoredTrial, same: Mapping[str, Choices]) -> tuple[str, ...]:

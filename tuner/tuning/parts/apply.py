@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from tuner.core.op_place import OpPlace
 from tuner.workers.protocol import Factory, ServiceSpec
 
 
@@ -20,6 +21,12 @@ class ApplyService:
             bound = interpreter.parse(script, "script")
             interpreter.apply_script(module, bound, allows_effects=allows_effects)
             return str(module)
+
+    def failing_op(self, script: str, payload: str) -> OpPlace | None:
+        """Returns the op of the script that fails on the payload; None where none does."""
+        from tuner.mlir.failing_op import failing_op
+
+        return failing_op(script, payload)
 
 
 def apply_spec() -> ServiceSpec:

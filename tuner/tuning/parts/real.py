@@ -1,6 +1,7 @@
 """The real parts of a run. What is heavy is imported by the part that needs it."""
 
 from tuner.core.machine import Machine
+from tuner.core.op_place import OpPlace
 from tuner.core.target_name import TargetName
 from tuner.tuning.composition import Composition
 from tuner.tuning.parts.child_call import call_in_child
@@ -12,7 +13,7 @@ APPLY_TIMEOUT_S = 60.0
 
 def real_composition() -> Composition:
     """Returns the parts that compile, run and time for real."""
-    return Composition(KINDS, host_machine, _load_average, _apply)
+    return Composition(KINDS, host_machine, _load_average, _apply, _failing_op)
 
 
 def target_machine(target: TargetName) -> Machine:
@@ -32,3 +33,11 @@ def _apply(script: str, payload: str, allows_effects: bool = False) -> str:
     text = call_in_child(apply_spec(), "apply", (script, payload, allows_effects), APPLY_TIMEOUT_S)
     assert isinstance(text, str)
     return text
+
+
+def _failing_op(script: str, payload: str) -> OpPlace | None:
+    from tuner.tuning.parts.apply import apply_spec
+
+    found = call_in_child(apply_spec(), "failing_op", (script, payload), APPLY_TIMEOUT_S)
+    assert found is None or isinstance(found, OpPlace)
+    return found

@@ -1,0 +1,47 @@
+"""Which op of a script fails, where MLIR's diagnostic names only the payload op that it failed on.
+
+The ops of the entry sequence run one after the other, so the script without its last ops says it: the op is
+the last one of the shortest beginning that fails.
+"""
+
+from tuner.core.errors import CandidateError, Stage
+from tuner.core.op_place import SCRIPT, OpPlace
+from tuner.mlir.bindings import ir
+from tuner.mlir.interpreter import apply_script, entry_sequence, new_context, parse
+
+
+def failing_op(script: str, payload: str) -> OpPlace | None:
+    """Returns the op of the entry sequence that fails; None for a script that applies or does not parse."""
+    with new_context(), ir.Location.unknown():
+        try:
+            bound = parse(script, SCRIPT)
+            block = entry_sequence(bound).regions[0].blocks[0]
+        except CandidateError:
+            return None
+        ops = [op.operation for op in block.operations]
+        applied, failing = 0, len(ops) - 1  # counts of first ops; the last of all yields
+        if not _fails(script, payload, failing):
+            return None
+        while failing - applied > 1:
+            middle = (applied + failing) // 2
+            if _fails(script, payload, middle):
+                failing = middle
+            else:
+                applied = middle
+        at = ops[failing - 1].location
+        assert isinstance(at, ir.FileLineColLoc)  # parsed a moment ago
+        return OpPlace(SCRIPT, ops[failing - 1].name, at.start_line, at.start_col)
+
+
+def _fails(script: str, payload: str, count: int) -> bool:
+    """Tells whether the first ops of a script do not apply."""
+    module, bound = parse(payload, "payload"), parse(script, SCRIPT)
+    block = entry_sequence(bound).regions[0].blocks[0]
+    for op in reversed(list(block.operations)[count:]):  # what uses a value comes after it
+        op.operation.erase()
+    ir.Operation.create("transform.yield", ip=ir.InsertionPoint(block))
+    try:
+        apply_script(module, bound)
+    except CandidateError as error:
+        return error.stage is Stage.COMPILE
+    return False
