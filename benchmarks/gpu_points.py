@@ -45,6 +45,7 @@ USUAL: dict[str, dict[str, Knob]] = {  # where a point says nothing else
         "cluster": "1x1",
         "group": 8,
         "bands": "rows",
+        "tiles": 1,
     },
 }
 

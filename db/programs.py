@@ -48,7 +48,9 @@ def _resources_row(place: int, resources: Resources) -> ResourcesRow:
 def _launch_of(stored: dict[str, Any]) -> Launch:
     lists: dict[str, Any] = {name: tuple(stored[name]) for name in ("grid", "block", "arguments")}
     maps = tuple(_map_of(each) for each in stored.get("tensor_maps", ()))  # older rows have none
-    return Launch(**(stored | lists | {"tensor_maps": maps}))
+    tiles = stored.get("tile_grid")
+    known: dict[str, Any] = {"tensor_maps": maps, "tile_grid": None if tiles is None else tuple(tiles)}
+    return Launch(**(stored | lists | known))
 
 
 def _map_of(stored: dict[str, Any]) -> BufferMap:

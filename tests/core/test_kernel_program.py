@@ -38,6 +38,15 @@ def test_a_note_of_the_assembler_may_say_that_products_wait(code: str, is_serial
     assert Resources("k", 168, 0, 0, 0, 0, 0, 0.2, 1, notes).is_serialized is is_serialized
 
 
+@pytest.mark.parametrize(("grid", "tiles"), [((3, 1, 1), (4, 5)), ((4, 2, 1), (3, 6)), ((6, 1, 1), (8, 5))])
+def test_blocks_share_the_tiles_of_c(grid: tuple[int, int, int], tiles: tuple[int, int]) -> None:
+    launch = Launch("k", grid, (1, 1, 1), 0, (), tile_grid=tiles)
+    counts = [launch.tiles_of((x, y, 0)) for x in range(grid[0]) for y in range(grid[1])]
+    assert sum(counts) == tiles[0] * tiles[1]
+    assert max(counts) - min(counts) <= 1
+    assert Launch("k", grid, (1, 1, 1), 0, ()).tiles_of((2, 0, 0)) == 1
+
+
 def test_the_hash_of_a_program_sees_its_tensor_maps() -> None:
     def program(*maps: BufferMap) -> KernelProgram:
         return KernelProgram("sm_90a", "//", b"", (Launch("k", (1, 1, 1), (1, 1, 1), 0, ("m",), maps),), ())

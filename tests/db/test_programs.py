@@ -29,7 +29,7 @@ PROGRAM = KernelProgram(
     ptx=".version 8.0\n.target sm_90\n// größer\n",
     cubin=b"\x7fELF\0\xff",
     launches=(
-        Launch("matmul", (4, 2, 1), (128, 1, 1), 98304, ("a_map0", "b", "workspace"), (A_MAP,)),
+        Launch("matmul", (4, 2, 1), (128, 1, 1), 98304, ("a_map0", "b", "workspace"), (A_MAP,), (8, 2)),
         Launch("reduce", (8, 1, 1), (256, 1, 1), 0, ("workspace", "c")),
     ),
     buffers=(

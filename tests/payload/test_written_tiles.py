@@ -55,7 +55,7 @@ def test_one_element_more_or_less_is_a_failure(
     place = tuple(data.draw(st.integers(0, extent - 1)) for extent in shape)
     mask[place] = not mask[place]
     with pytest.raises(
-        CandidateError, match=r"were not written, first|were written, first|blocks wrote"
+        CandidateError, match=r"were not written, first|were written, first|tiles wrote"
     ) as caught:
         written_tiles(mask, len(blocks), grid)
     assert caught.value.stage is Stage.VERIFY
@@ -86,7 +86,7 @@ def test_messages_name_the_element() -> None:
         CandidateError, match=r"^1 elements outside of the tiles .* were written, first \[3, 50\]$"
     ):
         written_tiles(stray, 3, (4, 4))
-    with pytest.raises(CandidateError, match=r"^3 blocks wrote 0 tiles of "):
+    with pytest.raises(CandidateError, match=r"^blocks of 3 tiles wrote 0 of "):
         written_tiles(np.zeros((64, 64), bool), 3, (4, 4))
-    with pytest.raises(CandidateError, match=r"^4 blocks wrote 3 tiles of 16 x 16 elements of C$"):
+    with pytest.raises(CandidateError, match=r"^blocks of 4 tiles wrote 3 of 16 x 16 elements of C$"):
         written_tiles(mask, 4, (4, 4))

@@ -1,6 +1,7 @@
 """Compiled GPU code as values: the launches that do a problem, their buffers, and what ptxas says of them."""
 
 import hashlib
+import math
 from dataclasses import dataclass, field
 
 from tuner.core.device import TensorMapLayout
@@ -39,10 +40,19 @@ class Launch:
     dynamic_shared_bytes: int
     arguments: tuple[str, ...]  # names of buffers or tensor maps, in the order of the kernel's parameters
     tensor_maps: tuple[BufferMap, ...] = field(default=(), repr=False)
+    # tiles of C along x and y, where blocks make several; None: each makes one
+    tile_grid: tuple[int, int] | None = field(default=None, repr=False)
 
     def tensor_map(self, argument: str) -> BufferMap | None:
         """Returns the tensor map that an argument is, None for a pointer."""
         return next((each for each in self.tensor_maps if each.name == argument), None)
+
+    def tiles_of(self, block: tuple[int, int, int]) -> int:
+        """Returns how many tiles of C a block makes: its own, and the one of each further grid of blocks."""
+        if self.tile_grid is None:
+            return 1
+        columns, rows, _ = self.grid
+        return -(-(math.prod(self.tile_grid) // rows - block[0]) // columns)
 
 
 @dataclass(frozen=True)

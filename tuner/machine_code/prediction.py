@@ -43,7 +43,8 @@ def predict_cycles(
     for launch, accesses in zip(program.launches, program_accesses(program), strict=True):
         kernel = kernels[launch.kernel]
         work = _work(problem, program, launch, kernel)
-        counts = _counts(problem, program, work, kernel, accesses)
+        turns = float(launch.tiles_of((0, 0, 0)))
+        counts = _counts(problem, program, work, kernel, accesses, turns)
         cycles += counts.cycles(work, count)
         if counts.multiply_adds > most:
             most, parts = counts.multiply_adds, counts.parts(work, work.together(count))
@@ -51,26 +52,32 @@ def predict_cycles(
 
 
 def _work(problem: Problem, program: KernelProgram, launch: Launch, kernel: Kernel) -> BlockWork:
-    """Counts the bytes of a block as if its part of C were a square, which reads least."""
+    """Counts the bytes of a block as if each of its tiles of C were a square, which reads least."""
     _, n, k = problem.sizes
     elements = problem.rows * n
-    blocks = math.prod(launch.grid)
+    blocks, tiles = math.prod(launch.grid), launch.tiles_of((0, 0, 0))
     copies_only = WARPGROUP_LANES if any(each.mnemonic == HANDED_OVER for each in kernel.code) else 0
     resident = [each.blocks_per_multiprocessor for each in program.resources if each.kernel == launch.kernel]
     return BlockWork(
         blocks=blocks,
         warps=-(-(math.prod(launch.block) - copies_only) // WARP_THREADS),
         resident=max([1, *resident]),
-        fetched_bytes=2 * math.sqrt(elements / blocks) * k * problem.input_bytes,
+        fetched_bytes=2 * math.sqrt(tiles * elements / blocks) * k * problem.input_bytes,
         stored_bytes=elements / blocks * problem.output_bytes,
     )
 
 
 def _counts(
-    problem: Problem, program: KernelProgram, work: BlockWork, kernel: Kernel, accesses: Iterable[Access]
+    problem: Problem,
+    program: KernelProgram,
+    work: BlockWork,
+    kernel: Kernel,
+    accesses: Iterable[Access],
+    turns: float,
 ) -> KernelCounts:
+    """Counts the instructions of a kernel; ``turns`` are those of the loop around its main one."""
     chip, mnemonics = chip_of(program.chip), {each.mnemonic for each in kernel.code}
     owed = problem.flop / 2 / (work.blocks * work.warps * WARP_THREADS)
     rate = fma_per_cycle(problem, chip) * (WGMMA_RATE if mnemonics & set(GROUP_PRODUCTS) else 1.0)
     costs = memory_cycles(kernel, accesses, chip.capability)
-    return KernelCounts(kernel, executions(kernel, owed), costs, rate, chip.capability)
+    return KernelCounts(kernel, executions(kernel, owed, turns), costs, rate, chip.capability)

@@ -7,16 +7,17 @@ LEAST = 9  # the corners, for each numbering of blocks, and one in the middle
 BANDS = (4, 8)  # rows of blocks that run together, see tuner/mlir/ops/swizzle_blocks.py
 
 
-def sample(grid: Block, limit: int) -> tuple[Block, ...]:
+def sample(grid: Block, limit: int, least: int = LEAST) -> tuple[Block, ...]:
     """Returns the blocks of about ``limit`` columns, all along z at one (x, y); the whole of a small grid.
 
-    The blocks of a column share a tile of C, which is complete only with all of them.
+    The blocks of a column share a tile of C, which is complete only with all of them. There are at least
+    ``least`` columns.
     """
     x_count, y_count, z_count = grid
     if x_count * y_count <= limit:
         columns = list(itertools.product(range(x_count), range(y_count)))
     else:
-        columns = list(dict.fromkeys(_columns(x_count, y_count)))[: max(limit, LEAST)]
+        columns = list(dict.fromkeys(_columns(x_count, y_count)))[: max(limit, least)]
     return tuple((x, y, z) for x, y in columns for z in range(z_count))
 
 

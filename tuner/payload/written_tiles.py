@@ -18,17 +18,17 @@ class Tile:
     columns: slice
 
 
-def written_tiles(written: Mask, blocks: int, grid: tuple[int, int]) -> tuple[Tile, ...]:
-    """Returns the tiles that ``blocks`` blocks of a ``grid`` (x, y) wrote.
+def written_tiles(written: Mask, count: int, grid: tuple[int, int]) -> tuple[Tile, ...]:
+    """Returns the ``count`` tiles, of a ``grid`` (x, y) of them, that blocks wrote.
 
-    Equal tiles cover C, cut at its edges, one for each block of the grid. Raises CandidateError(VERIFY) where
-    the written elements are not ``blocks`` whole tiles: one is incomplete, or another block's was touched.
+    Equal tiles cover C, cut at its edges. Raises CandidateError(VERIFY) where the written elements are not
+    ``count`` whole tiles: one is incomplete, or another block's was touched.
     """
     complaint = None
     for x_count, y_count in (grid, grid[::-1]):  # columns run along x as a rule
         height, width = _extent(written, y_count), _extent(written.T, x_count)
         try:
-            return _whole_tiles(written, height, width, blocks)
+            return _whole_tiles(written, height, width, count)
         except CandidateError as error:
             complaint = complaint or error
     assert complaint is not None
@@ -61,7 +61,7 @@ def _extent(written: Mask, count: int) -> int:
     )
 
 
-def _whole_tiles(written: Mask, height: int, width: int, blocks: int) -> tuple[Tile, ...]:
+def _whole_tiles(written: Mask, height: int, width: int, count: int) -> tuple[Tile, ...]:
     tiles = []
     for top in range(0, written.shape[0], height):
         for left in range(0, written.shape[1], width):
@@ -70,9 +70,9 @@ def _whole_tiles(written: Mask, height: int, width: int, blocks: int) -> tuple[T
                 _require_whole(part, top, left)
                 rows, columns = part.shape
                 tiles.append(Tile(slice(top, top + rows), slice(left, left + columns)))
-    if len(tiles) != blocks:
+    if len(tiles) != count:
         raise CandidateError(
-            Stage.VERIFY, f"{blocks} blocks wrote {len(tiles)} tiles of {height} x {width} elements of C"
+            Stage.VERIFY, f"blocks of {count} tiles wrote {len(tiles)} of {height} x {width} elements of C"
         )
     return tuple(tiles)
 

@@ -53,6 +53,14 @@ def test_launches_come_in_host_order_with_buffers_in_parameter_order() -> None:
     assert program.buffers == (A, C, KernelBuffer("scratch0", 36, "scratch"))
 
 
+def test_a_kernel_may_say_of_how_many_tiles_its_blocks_make_several() -> None:
+    said = module(host("%p = memref.alloc() : memref<9xf32>", PACK, MATMUL)).replace(
+        "kernel { gpu.return }\n  }",
+        "kernel attributes {tuner.tile_grid = array<i32: 4, 2>} { gpu.return }\n  }",
+    )
+    assert [launch.tile_grid for launch in read(said).launches] == [None, (4, 2)]
+
+
 def test_an_allocation_may_have_a_name_and_ask_for_zeros() -> None:
     alloc = '%p = memref.alloc() {tuner.buffer = "packed_a", tuner.zeroed} : memref<9xf32>'
     program = read(module(host(alloc, PACK)))

@@ -81,9 +81,9 @@ def test_bands_of_anything_else_are_refused(apply: Apply) -> None:
         apply(LINE.format(2).replace("i64}", 'i64, bands = "blocks"}'), payload(2, 2))
 
 
-def clustered(columns: int, rows: int, cluster: tuple[int, int]) -> str:
-    size = f"{{nvvm.cluster_dim = array<i32: {cluster[0]}, {cluster[1]}, 1>}}"
-    return payload(columns, rows).replace("gpu.terminator\n    }", f"gpu.terminator\n    }} {size}")
+def clustered(group: int, cluster: tuple[int, int]) -> str:
+    size = f"i64, cluster_n = {cluster[0]} : i64, cluster_m = {cluster[1]} : i64}}"
+    return LINE.format(group).replace("i64}", size)
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def clustered(columns: int, rows: int, cluster: tuple[int, int]) -> str:
 def test_blocks_keep_their_place_in_their_cluster(
     columns: int, rows: int, group: int, cluster: tuple[int, int], apply: Apply
 ) -> None:
-    found = places(apply(LINE.format(group), clustered(columns, rows, cluster)), columns, rows)
+    found = places(apply(clustered(group, cluster), payload(columns, rows)), columns, rows)
     assert sorted(found) == [(row, column) for row in range(rows) for column in range(columns)]
     for number, (row, column) in enumerate(found):
         y, x = divmod(number, columns)
@@ -106,7 +106,7 @@ def test_blocks_keep_their_place_in_their_cluster(
 def test_clusters_that_are_not_whole_are_refused(apply: Apply) -> None:
     for columns, rows, group, cluster in ((2, 4, 3, (1, 2)), (3, 4, 2, (2, 1))):
         with pytest.raises(CandidateError, match=r"found clusters of \(.*allowed whole ones"):
-            apply(LINE.format(group), clustered(columns, rows, cluster))
+            apply(clustered(group, cluster), payload(columns, rows))
 
 
 @pytest.mark.parametrize(

@@ -15,11 +15,13 @@ COLUMNS = {
     "nt": "affine_map<(d0, d1, d2) -> (d1, d2)>",
 }
 PRODUCT = "linalg.matmul indexing_maps = [{maps}] ins(%x, %y : {a}, {b}) outs(%z : {c})"
+ANY = "%any = memref.dim %c, %c1 : memref<64x128xf32>\n    %c2 = arith.addi %any, %any : index"
 FILL = "linalg.fill ins(%zero : f32) outs(%z : {c})"
 
 
-def line(block_k: int = 64, stages: int = 2, consumers: int = 1) -> str:
+def line(block_k: int = 64, stages: int = 2, consumers: int = 1, tiles: int = 1) -> str:
     knobs = f"block_k = {block_k} : i64, stages = {stages} : i64, consumers = {consumers} : i64"
+    knobs += f", tiles = {tiles} : i64"
     return f'"tuner.wgmma_pipeline"(%func) {{{knobs}}} : (!transform.any_op) -> ()'
 
 
@@ -57,6 +59,12 @@ def test_a_block_becomes_a_producer_and_consumers(apply: Apply, golden: Callable
     golden("wgmma_pipeline_f16_nn.mlir", apply(line(), payload()))
 
 
+def test_a_block_makes_several_tiles_at_the_corners_of_blocks_that_there_are_no_more(
+    apply: Apply, golden: Callable[[str, str], None]
+) -> None:
+    golden("wgmma_pipeline_tiles.mlir", apply(line(tiles=2, block_k=32), payload("f32", "nt", k=32)))
+
+
 def test_tf32_is_rounded_by_the_copies(apply: Apply) -> None:
     text = apply(line(block_k=32), payload("f32", "nt", k=32))
     assert text.count("{tuner.tf32}") == 2
@@ -73,6 +81,18 @@ def test_tf32_is_rounded_by_the_copies(apply: Apply) -> None:
         (payload(k=100), {}, "A: found rows of 200 bytes, allowed multiples of 16"),
         (payload("f32", k=64), {"block_k": 32}, "B: found 4-byte elements with k not innermost"),
         (payload(), {"consumers": 3}, "consumers: found 3, allowed some that divide 64 rows"),
+        (payload(), {"tiles": 0}, "tiles: found 0, allowed 1 or more"),
+        (payload().replace("(%bx)", "(%tx)"), {"tiles": 2}, "found a corner computed by an argument of the"),
+        (
+            payload().replace("affine.apply affine_map<(d0) -> (d0 * 64)>(%bx)", "gpu.grid_dim x"),
+            {"tiles": 2},
+            "tiles: found a corner computed by gpu.grid_dim, allowed arithmetic of block ids",
+        ),
+        (
+            payload().replace("%gx = %c2", "%gx = %any").replace("%c2 = arith.constant 2 : index", ANY),
+            {"tiles": 2},
+            "tiles: found a grid of None, allowed constant sizes of whole clusters",
+        ),
         (payload(), {"stages": 1}, "stages: found 1, allowed 2 or more"),
         (payload(), {"block_k": 32}, "A: found 64 x 32, allowed whole lines of 128 bytes"),
         ("func.func @f() { return }", {}, "found no gpu.launch, allowed one with a linalg.matmul"),

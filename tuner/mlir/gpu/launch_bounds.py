@@ -3,7 +3,8 @@
 Takes a module before outlining, which drops attributes of launches. The number of blocks that are to fit on
 a multiprocessor limits the registers of a kernel (PTX: ``.minnctapersm``; ``-maxrregcount`` does nothing for
 kernels that say the size of their blocks, as these do). The size of clusters (``.reqnctapercluster``) goes
-with the kernel, so that whatever launches it launches clusters. Not handled: launches in ``gpu.module`` ops.
+with the kernel, so that whatever launches it launches clusters, and so does the grid of tiles. Not handled:
+launches in ``gpu.module`` ops.
 
     gpu.launch blocks(...) in (...) threads(...) in (...) {
     } {nvvm.cluster_dim = array<i32: 1, 2, 1>, nvvm.minctasm = 2 : i32}
@@ -13,11 +14,11 @@ with the kernel, so that whatever launches it launches clusters. Not handled: la
 
 from tuner.mlir.bindings import Attribute, Op, ir
 from tuner.mlir.pipeline import run_passes
-from tuner.mlir.rewrite.launch_operands import CLUSTER_SIZE, kernel_of, module_of
+from tuner.mlir.rewrite.launch_operands import CLUSTER_SIZE, TILE_GRID, kernel_of, module_of
 from tuner.mlir.rewrite.symbols import name_of
 from tuner.mlir.rewrite.walking import walk, walk_where
 
-BOUNDS = ("nvvm.minctasm", CLUSTER_SIZE)
+BOUNDS = ("nvvm.minctasm", CLUSTER_SIZE, TILE_GRID)
 LAUNCHES = frozenset({"gpu.launch", "gpu.launch_func"})
 
 

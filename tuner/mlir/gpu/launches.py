@@ -17,6 +17,7 @@ from tuner.mlir.rewrite.launch_operands import (
     ARGUMENTS,
     BLOCK,
     GRID,
+    TILE_GRID,
     constant,
     kernel_of,
     operands,
@@ -25,6 +26,7 @@ from tuner.mlir.rewrite.launch_operands import (
 from tuner.mlir.rewrite.padded_views import BOUNDS, argument_attributes
 from tuner.mlir.rewrite.symbols import name_of
 from tuner.mlir.rewrite.type_sizes import memref_bytes
+from tuner.mlir.rewrite.walking import walk
 
 NAME, ZEROED = "tuner.buffer", "tuner.zeroed"
 RENAMING = ("memref.cast", "builtin.unrealized_conversion_cast")
@@ -42,8 +44,9 @@ class LaunchSequence:
 class _Reader:
     """Collects launches and buffers, host function by host function."""
 
-    def __init__(self, buffers: tuple[KernelBuffer, ...]) -> None:
+    def __init__(self, buffers: tuple[KernelBuffer, ...], kernels: dict[str, Op]) -> None:
         self._given = buffers
+        self._kernels = kernels
         self.buffers = {buffer.name: buffer for buffer in buffers}
         self.launches: list[Launch] = []
         self._names: dict[Value, str] = {}
@@ -78,7 +81,15 @@ class _Reader:
         names = tuple(self._name_of(op, value) for value in operands(op, ARGUMENTS))
         grid, block = (sizes[0], sizes[1], sizes[2]), (sizes[3], sizes[4], sizes[5])
         maps = tuple(each for each in self._maps.values() if each.name in names)
-        return Launch(kernel_of(op), grid, block, shared_bytes(op), names, maps)
+        return Launch(kernel_of(op), grid, block, shared_bytes(op), names, maps, self._tile_grid(op))
+
+    def _tile_grid(self, op: Op) -> tuple[int, int] | None:
+        """Returns the tiles of the output where the kernel of a launch says that blocks make several."""
+        said = self._kernels[kernel_of(op)].attributes.get(TILE_GRID)
+        if said is None:
+            return None
+        columns, rows = ir.DenseI32ArrayAttr(said)
+        return columns, rows
 
     def _add_map(self, function: Op, op: Op) -> None:
         """Names a tensor map after its buffer."""
@@ -134,7 +145,7 @@ class _Reader:
 
 def read_launches(module: ir.Module, buffers: tuple[KernelBuffer, ...]) -> LaunchSequence:
     """Reads the launch sequence of a module. Raises CandidateError(COMPILE) for work that is in no kernel."""
-    reader = _Reader(buffers)
+    reader = _Reader(buffers, {name_of(each): each for each in walk(module, "gpu.func")})
     for op in module.body.operations:
         if op.operation.name == "func.func":
             if _is_run(op.operation):

@@ -5,7 +5,7 @@ block rows, within a band column by column (the "grouped ordering" of Triton's m
 threadblock swizzle). Blocks start in the order of their linear number, x fastest; by whole rows they would
 read all of B before any tile of A again. The last band is as high as what is left.
 With ``bands = "columns"`` bands are of block columns, within a band row by row. Clusters are numbered as
-wholes: a block keeps its place in its cluster.
+wholes: a block keeps its place in its cluster. Stands before ``tuner.wgmma_pipeline``.
 
     %x = gpu.block_id x
     memref.store %x, %c[%zero] : memref<2xindex>
@@ -19,7 +19,7 @@ wholes: a block keeps its place in its cluster.
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ops.dialect import InPlaceOp, attribute, text
 from tuner.mlir.rewrite.building import affine, index, symbol, value
-from tuner.mlir.rewrite.launch_operands import CLUSTER_SIZE
+from tuner.mlir.rewrite.launch_operands import constant_grid
 from tuner.mlir.rewrite.walking import walk
 
 BANDS = {"columns": 0, "rows": 1}  # what a band is of: the dimension of the grid that bands divide
@@ -28,9 +28,10 @@ BANDS = {"columns": 0, "rows": 1}  # what a band is of: the dimension of the gri
 class SwizzleBlocksOp(InPlaceOp, name="swizzle_blocks"):
     """Renumbers the blocks of every ``gpu.launch`` by bands of ``group`` (i64, 1 unless given) block rows.
 
-    ``bands`` ("rows" unless given) may be "columns": bands of so many block columns. The handle (a func.func)
-    stays valid. Silenceable failure: no launch, a launch of no constant grid, a ``group`` below 1 or of
-    no whole clusters, other ``bands``.
+    ``bands`` ("rows" unless given) may be "columns": bands of so many block columns. ``cluster_m`` and
+    ``cluster_n`` (i64, 1 unless given): blocks of a cluster along y and x. The handle (a func.func) stays
+    valid. Silenceable failure: no launch, a launch of no constant grid, a ``group`` below 1 or of no whole
+    clusters, other ``bands``.
     """
 
     def change(self, function: Op) -> str | None:
@@ -38,35 +39,19 @@ class SwizzleBlocksOp(InPlaceOp, name="swizzle_blocks"):
         group, bands = attribute(self, "group", 1), text(self, "bands", "rows")
         if bands not in BANDS:
             return f"bands: found {bands}, allowed {' or '.join(BANDS)}"
+        cluster = attribute(self, "cluster_n", 1), attribute(self, "cluster_m", 1)  # blocks along x and y
         launches = walk(function, "gpu.launch")
-        grids = [grid for grid in map(_grid, launches) if grid is not None]
+        grids = [grid for grid in map(constant_grid, launches) if grid is not None]
         if group < 1 or not launches or len(grids) < len(launches):
             found = f"{len(launches)} launches, {len(grids)} of a constant grid, group {group}"
             return f"found {found}, allowed constant grids and a group of 1 or more"
         for launch, grid in zip(launches, grids, strict=True):
-            cluster = _cluster(launch)
             if group % cluster[BANDS[bands]] or any(
                 count % size for count, size in zip(grid, cluster, strict=True)
             ):
                 return f"found clusters of {cluster} on a grid of {grid}, group {group}; allowed whole ones"
             _renumber(launch, grid, cluster, group, BANDS[bands])
         return None
-
-
-def _grid(launch: Op) -> tuple[int, int] | None:
-    """Returns the numbers of blocks along x and y; None where they are not constant."""
-    owners = [size.owner for size in list(launch.operands)[:2]]
-    if any(isinstance(owner, ir.Block) or owner.name != "arith.constant" for owner in owners):
-        return None
-    columns, rows = (int(ir.IntegerAttr(owner.attributes["value"]).value) for owner in owners)
-    return columns, rows
-
-
-def _cluster(launch: Op) -> tuple[int, int]:
-    """Returns the blocks of a cluster along x and y."""
-    sizes = launch.attributes.get(CLUSTER_SIZE)
-    columns, rows = (1, 1) if sizes is None else list(ir.DenseI32ArrayAttr(sizes))[:2]
-    return columns, rows
 
 
 def _renumber(launch: Op, grid: tuple[int, int], cluster: tuple[int, int], group: int, across: int) -> None:

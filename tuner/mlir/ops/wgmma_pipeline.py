@@ -28,10 +28,9 @@ in elements of 1 or 4 bytes, rows of no multiple of 16 bytes; they are silenceab
             nvvm.cp.async.bulk.tensor.shared.cluster.global %to, %map, %full, box[%column, %k] : ...
 """
 
-from dataclasses import dataclass
-
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ops.dialect import InPlaceOp, attribute
+from tuner.mlir.ops.wgmma.block_matmul import BlockMatmul, Knobs, read_matmul
 from tuner.mlir.ops.wgmma.consumer import Consumer
 from tuner.mlir.ops.wgmma.epilogue import create_stores
 from tuner.mlir.ops.wgmma.launch import (
@@ -45,18 +44,13 @@ from tuner.mlir.ops.wgmma.launch import (
     thread_number,
     warp_number,
 )
-from tuner.mlir.ops.wgmma.operand_tile import OperandTile
 from tuner.mlir.ops.wgmma.plan import WARPGROUP, PipelinePlan
 from tuner.mlir.ops.wgmma.producer import Source, create_producer
-from tuner.mlir.ops.wgmma.ring import Ring
+from tuner.mlir.ops.wgmma.ring import Place, Ring
+from tuner.mlir.ops.wgmma.tile_loop import BlockTiles, Corner
 from tuner.mlir.ops.wgmma.words import as_word, calculate, compare
-from tuner.mlir.rewrite.building import branch, create, index
-from tuner.mlir.rewrite.type_sizes import element_bytes
+from tuner.mlir.rewrite.building import branch, create
 from tuner.mlir.rewrite.walking import walk
-
-# Of elements, as wgmma spells them; sums are f32 but of integers
-KINDS = {"f16": "f16", "bf16": "bf16", "f32": "tf32", "f8E4M3FN": "e4m3", "f8E5M2": "e5m2", "i8": "s8"}
-ROW_BYTES = 16  # of which a row of a matrix is a multiple; cuTensorMapEncodeTiled, globalStrides
 
 
 class WgmmaPipelineOp(InPlaceOp, name="wgmma_pipeline"):
@@ -64,108 +58,40 @@ class WgmmaPipelineOp(InPlaceOp, name="wgmma_pipeline"):
 
     Attributes (i64): ``block_k`` (64), ``stages`` (4), ``consumers`` (2), ``cluster_m``, ``cluster_n`` (1),
     one of which may be 2: blocks along m share tiles of B, along n of A; the grid must be whole clusters.
+    ``tiles`` (1): with more, a block makes so many tiles of C, one after the other, and the grid is that much
+    smaller; the producer fetches the next tile while the consumers store one. The order of tiles is that
+    of the blocks that would have made them (``tuner.swizzle_blocks``, before this op).
     The handle (a func.func) stays valid; handles to the launch's linalg ops do not. Silenceable failure: no
-    such launch, tiles that TMA or wgmma do not take, too many sums for the registers of a thread.
+    such launch, tiles that TMA or wgmma do not take, too many sums for the registers of a thread, several
+    tiles per block on a grid that is not constant or at an origin that more than block ids decides.
     """
 
     def change(self, function: Op) -> str | None:
         """Changes one function."""
-        block_k, stages = attribute(self, "block_k", 64), attribute(self, "stages", 4)
-        found = [_read(launch) for launch in walk(function, "gpu.launch")]
+        knobs = Knobs(
+            block_k=attribute(self, "block_k", 64),
+            stages=attribute(self, "stages", 4),
+            consumers=attribute(self, "consumers", 2),
+            cluster=(attribute(self, "cluster_m", 1), attribute(self, "cluster_n", 1)),
+            tiles=attribute(self, "tiles", 1),
+        )
+        found = [read_matmul(launch) for launch in walk(function, "gpu.launch")]
         if not found:
             return "found no gpu.launch, allowed one with a linalg.matmul"
         for each in found:
             if isinstance(each, str):
                 return each
-            cluster = attribute(self, "cluster_m", 1), attribute(self, "cluster_n", 1)
-            plan = each.plan(block_k, stages, attribute(self, "consumers", 2), cluster)
-            reason = plan if isinstance(plan, str) else plan.why_not()
-            if reason is not None:
-                return reason
-            assert isinstance(plan, PipelinePlan)
-            _rewrite(each, plan)
+            plan = each.plan(knobs)
+            if isinstance(plan, str):
+                return plan
+            tiles = BlockTiles.of(each.launch, each.origin, plan)
+            if isinstance(tiles, str):
+                return tiles
+            _rewrite(each, plan, tiles)
         return None
 
 
-@dataclass(frozen=True)
-class _BlockMatmul:
-    """The matmul of one block: C's tile at ``origin`` = A's rows times B's columns."""
-
-    launch: Op
-    fill: Op
-    product: Op
-    matrices: tuple[Value, Value, Value]  # A, B, C: arguments of the function
-    origin: tuple[Value | int, Value | int]  # row and column of C
-    tile: tuple[int, int]  # rows and columns
-    k: int
-    k_is_last: tuple[bool, bool]  # whether k is innermost, of A and B
-
-    def plan(self, block_k: int, stages: int, consumers: int, cluster: tuple[int, int]) -> PipelinePlan | str:
-        """Returns the plan by the knobs, or why the matrices allow none."""
-        element, result = (ir.MemRefType(self.matrices[number].type).element_type for number in (0, 2))
-        if str(element) not in KINDS or str(result) != ("i32" if str(element) == "i8" else "f32"):
-            allowed = f"{', '.join(KINDS)} summed in f32, i8 in i32"
-            return f"matmul: found elements {element} summed in {result}, allowed {allowed}"
-        item_bytes = element_bytes(element)
-        for name, matrix in zip("AB", self.matrices, strict=False):
-            pitch = ir.MemRefType(matrix.type).get_strides_and_offset()[0][0] * item_bytes
-            if pitch % ROW_BYTES:
-                return f"{name}: found rows of {pitch} bytes, allowed multiples of {ROW_BYTES}"
-        if consumers < 1 or self.tile[0] % consumers:
-            return f"consumers: found {consumers}, allowed some that divide {self.tile[0]} rows"
-        a, b = (
-            OperandTile(rows, block_k, item_bytes, is_last, parts)
-            for rows, is_last, parts in zip(self.tile, self.k_is_last, cluster[::-1], strict=True)
-        )
-        return PipelinePlan(a, b, self.k, stages, consumers, KINDS[str(element)], cluster)
-
-
-def _read(launch: Op) -> _BlockMatmul | str:
-    """Finds the matmul of a launch, or tells why there is none."""
-    fills, products = walk(launch, "linalg.fill"), walk(launch, "linalg.matmul")
-    if len(fills) != 1 or len(products) != 1:
-        return (
-            f"launch: found {len(products)} linalg.matmul and {len(fills)} linalg.fill, allowed one of each"
-        )
-    views = list(products[0].operands)
-    bases = [_base(view) for view in views]
-    if any(not isinstance(base.owner, ir.Block) for base in bases):
-        return "matmul: found operands computed before, allowed subviews of arguments"
-    rows, columns = ir.MemRefType(views[2].type).shape
-    maps = [str(each) for each in ir.ArrayAttr(products[0].attributes["indexing_maps"])]
-    k_is_last = ["d2)>" in text.replace(" ", "") for text in maps[:2]]
-    sizes = ir.MemRefType(views[0].type).shape
-    return _BlockMatmul(
-        launch,
-        fills[0],
-        products[0],
-        (bases[0], bases[1], bases[2]),
-        _origin(views[2]),
-        (rows, columns),
-        sizes[1 if k_is_last[0] else 0],
-        (k_is_last[0], k_is_last[1]),
-    )
-
-
-def _base(view: Value) -> Value:
-    """Returns what a chain of subviews and casts begins with."""
-    while not isinstance(view.owner, ir.Block) and view.owner.name in ("memref.subview", "memref.cast"):
-        view = view.owner.operands[0]
-    return view
-
-
-def _origin(view: Value) -> tuple[Value | int, Value | int]:
-    """Returns the offsets of a subview of a whole matrix; zeros for the matrix itself."""
-    if isinstance(view.owner, ir.Block):
-        return 0, 0
-    dynamic = iter(list(view.owner.operands)[1:])
-    marker = ir.ShapedType.get_dynamic_stride_or_offset()
-    static = list(ir.DenseI64ArrayAttr(view.owner.attributes["static_offsets"]))
-    row, column = (next(dynamic) if offset == marker else offset for offset in static)
-    return row, column
-
-
-def _rewrite(found: _BlockMatmul, plan: PipelinePlan) -> None:
+def _rewrite(found: BlockMatmul, plan: PipelinePlan, tiles: BlockTiles) -> None:
     launch, product = found.launch, found.product
     with launch.location, ir.InsertionPoint(launch):
         is_tf32 = plan.kind == "tf32"
@@ -175,15 +101,15 @@ def _rewrite(found: _BlockMatmul, plan: PipelinePlan) -> None:
         ]
     set_threads(launch, plan.threads)
     set_cluster(launch, plan)
+    tiles.set_grid()
     with product.location, ir.InsertionPoint(product):
-        _create_block(found, plan, maps)
+        _create_block(found, plan, tiles, maps)
     product.erase()
     found.fill.erase()
 
 
-def _create_block(found: _BlockMatmul, plan: PipelinePlan, maps: list[Value]) -> None:
+def _create_block(found: BlockMatmul, plan: PipelinePlan, tiles: BlockTiles, maps: list[Value]) -> None:
     """Creates what a block does in place of the matmul."""
-    row, column = (index(each) if isinstance(each, int) else each for each in found.origin)
     thread = thread_number()
     warp = warp_number(thread)
     ring = Ring(plan, create_shared_memory(plan.shared_bytes))
@@ -195,15 +121,25 @@ def _create_block(found: _BlockMatmul, plan: PipelinePlan, maps: list[Value]) ->
 
     def produce() -> None:
         rank = block_rank() if plan.cluster_blocks > 1 else None
-        a = Source(plan.a, 0, maps[0], as_word(row), rank if plan.a.parts > 1 else None)
-        b = Source(plan.b, plan.a.bytes, maps[1], as_word(column), rank if plan.b.parts > 1 else None)
-        create_producer(ring, (a, b))
+
+        def fetch(corner: Corner, place: Place) -> Place:
+            row, column = map(as_word, corner())
+            a = Source(plan.a, 0, maps[0], row, rank if plan.a.parts > 1 else None)
+            b = Source(plan.b, plan.a.bytes, maps[1], column, rank if plan.b.parts > 1 else None)
+            return create_producer(ring, (a, b), place)
+
+        tiles.create_loop(ring.first_place(1), fetch)
 
     def consume() -> None:
         number = calculate("shrui", warp, 2)
         within = calculate("andi", thread, WARPGROUP - 1)
-        sums = Consumer(ring, number, within).create()
-        create_stores(plan, sums, found.matrices[2], (row, column), number, within)
+
+        def multiply(corner: Corner, place: Place) -> Place:
+            sums, after = Consumer(ring, number, within).create(place)
+            create_stores(plan, sums, found.matrices[2], corner(), number, within)
+            return after
+
+        tiles.create_loop(ring.first_place(0), multiply)
 
     branch(compare("eq", thread, 0), begin)
     synchronise(plan)

@@ -1,4 +1,4 @@
-"""Accessors of ``gpu.launch_func``, which the bindings have none for: operands by segment."""
+"""Accessors of ``gpu.launch_func``, which the bindings have none for: operands by segment; also a grid."""
 
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Op, Value, ir
@@ -9,7 +9,9 @@ from tuner.mlir.rewrite.walking import walk
 GRID, BLOCK, CLUSTER = slice(1, 4), slice(4, 7), slice(7, 10)
 SHARED_BYTES, ARGUMENTS = 10, 11
 SEGMENTS = "operandSegmentSizes"
-CLUSTER_SIZE = "nvvm.cluster_dim"  # attribute of a gpu.launch and of its kernel: blocks along x, y and z
+# Attributes of a gpu.launch and of its kernel.
+CLUSTER_SIZE = "nvvm.cluster_dim"  # blocks along x, y and z
+TILE_GRID = "tuner.tile_grid"  # tiles of the output along x and y, where a block makes several
 
 
 def launches_of(module: ir.Module, kernel: str) -> list[Op]:
@@ -75,3 +77,12 @@ def set_shared_bytes(launch: Op, size: int, more: Value | None = None) -> None:
     for before_it, after_it in zip(launch.results, new.results, strict=True):
         before_it.replace_all_uses_with(after_it)
     launch.erase()
+
+
+def constant_grid(launch: Op) -> tuple[int, int] | None:
+    """Returns the numbers of blocks of a ``gpu.launch`` along x and y; None where they are not constant."""
+    owners = [size.owner for size in list(launch.operands)[:2]]
+    if any(isinstance(owner, ir.Block) or owner.name != "arith.constant" for owner in owners):
+        return None
+    columns, rows = (int(ir.IntegerAttr(owner.attributes["value"]).value) for owner in owners)
+    return columns, rows

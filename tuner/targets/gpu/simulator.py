@@ -7,12 +7,12 @@ import numpy as np
 
 from tuner.core.chips import chip_of
 from tuner.core.errors import CandidateError, Stage
-from tuner.core.kernel_program import KernelProgram
+from tuner.core.kernel_program import KernelProgram, Launch
 from tuner.core.problem import SUM_DTYPES, Problem
 from tuner.core.record import Measurement, Verdict
 from tuner.core.target import AbstractTarget, Artifact, Effort, Script
 from tuner.payload.bf16 import is_nan
-from tuner.payload.block_sample import Block, sample
+from tuner.payload.block_sample import LEAST, Block, sample
 from tuner.payload.cpu import ENTRY
 from tuner.payload.reference import Array, Inputs, compare, compare_tile, draw, draw_base, unwritten_output
 from tuner.payload.written_tiles import Mask, Tile, corners, written_tiles
@@ -88,12 +88,14 @@ def _chosen_blocks(problem: Problem, program: KernelProgram) -> dict[int, tuple[
     flop_per_s = SCALAR_FLOP_PER_S if problem.dtype in SUM_DTYPES else TENSOR_FLOP_PER_S
     if problem.flop <= WHOLE_S * flop_per_s or len(main) != 1:
         return {}
-    x, y, z = program.launches[main[0]].grid
+    launch = program.launches[main[0]]
+    x, y, z = launch.grid
     slices = z // problem.batch
     matrices = sorted({0, problem.batch // 2, problem.batch - 1})
     flop = len(matrices) * problem.one.flop
     columns = int(SAMPLE_S * flop_per_s * x * y / flop)  # of a matrix, of so many blocks as there are slices
-    of_one = sample((x, y, slices), min(max(columns, 1), BLOCKS_LIMIT))
+    least = -(-LEAST // launch.tiles_of((0, 0, 0)))
+    of_one = sample((x, y, slices), min(max(columns, 1), BLOCKS_LIMIT), least)
     blocks = tuple((at_x, at_y, matrix * slices + part) for matrix in matrices for at_x, at_y, part in of_one)
     return {main[0]: blocks} if len(blocks) < x * y * z else {}
 
@@ -112,7 +114,7 @@ def _compare_tiles(
     ((number, chosen),) = blocks.items()
     is_zeroed = any(buffer.name == "c" and buffer.is_zeroed for buffer in program.buffers)
     written = (c != 0) if is_zeroed else ~is_nan(c)
-    tiles = _tiles_of_batch(inputs.problem, written, program.launches[number].grid, chosen)
+    tiles = _tiles_of_batch(inputs.problem, written, program.launches[number], chosen)
     verdicts = []
     for tile in tiles:
         verdict, worst = compare_tile(inputs, c, tile.rows, tile.columns)
@@ -125,16 +127,17 @@ def _compare_tiles(
 
 
 def _tiles_of_batch(
-    problem: Problem, written: Mask, grid: Block, chosen: tuple[Block, ...]
+    problem: Problem, written: Mask, launch: Launch, chosen: tuple[Block, ...]
 ) -> tuple[Tile, ...]:
     """Returns the tiles that the chosen blocks wrote, matrix by matrix. Raises CandidateError(VERIFY)."""
-    x, y, z = grid
+    x, y, z = launch.grid
     m, slices = problem.sizes[0], z // problem.batch
     tiles: list[Tile] = []
     for matrix, part in enumerate(written.reshape(problem.batch, m, -1)):
-        columns = {block[:2] for block in chosen if block[2] // slices == matrix}
-        if columns:
-            found = written_tiles(part, len(columns), (x, y))
+        first_parts = [block for block in chosen if block[2] == matrix * slices]
+        if first_parts:
+            count = sum(map(launch.tiles_of, first_parts))
+            found = written_tiles(part, count, launch.tile_grid or (x, y))
             first = matrix * m
             tiles += [Tile(slice(first + t.rows.start, first + t.rows.stop), t.columns) for t in found]
         elif part.any():

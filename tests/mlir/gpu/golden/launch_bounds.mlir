@@ -24,7 +24,7 @@ module attributes {gpu.container_module} {
     }
   }
   gpu.module @f_kernel_0 {
-    gpu.func @f_kernel() kernel attributes {known_block_size = array<i32: 1, 1, 1>, known_grid_size = array<i32: 1, 1, 1>, nvvm.cluster_dim = array<i32: 1, 2, 1>, nvvm.minctasm = 2 : i32} {
+    gpu.func @f_kernel() kernel attributes {known_block_size = array<i32: 1, 1, 1>, known_grid_size = array<i32: 1, 1, 1>, nvvm.cluster_dim = array<i32: 1, 2, 1>, nvvm.minctasm = 2 : i32, tuner.tile_grid = array<i32: 4, 2>} {
       %block_id_x = gpu.block_id x
       %block_id_y = gpu.block_id y
       %block_id_z = gpu.block_id z

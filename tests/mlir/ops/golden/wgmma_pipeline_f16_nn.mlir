@@ -19,7 +19,6 @@ module {
       %4 = affine.apply #map(%arg3)
       %subview = memref.subview %arg1[0, %4] [192, 64] [1, 1] : memref<192x128xf16> to memref<192x64xf16, strided<[128, 1], offset: ?>>
       %subview_4 = memref.subview %arg2[0, %4] [64, 64] [1, 1] : memref<64x128xf32> to memref<64x64xf32, strided<[128, 1], offset: ?>>
-      %c0 = arith.constant 0 : index
       %thread_id_x = gpu.thread_id x
       %5 = arith.index_cast %thread_id_x : index to i32
       %c5_i32 = arith.constant 5 : i32
@@ -82,9 +81,9 @@ module {
         %11 = arith.shrui %7, %c2_i32 : i32
         %c127_i32 = arith.constant 127 : i32
         %12 = arith.andi %5, %c127_i32 : i32
-        %13 = llvm.mlir.undef : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)>
         %c0_i32_6 = arith.constant 0 : i32
         %c0_i32_7 = arith.constant 0 : i32
+        %13 = llvm.mlir.undef : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)>
         %c8_i32 = arith.constant 8 : i32
         %14 = arith.muli %c0_i32_6, %c8_i32 : i32
         %15 = arith.addi %14, %8 : i32
@@ -222,6 +221,7 @@ module {
           scf.yield %157, %159, %arg16, %153 : i32, i32, i32, !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)>
         }
         nvvm.wgmma.wait.group.sync.aligned 0
+        %c0 = arith.constant 0 : index
         %c5_i32_17 = arith.constant 5 : i32
         %49 = arith.shrui %12, %c5_i32_17 : i32
         %c31_i32_18 = arith.constant 31 : i32
@@ -342,10 +342,11 @@ module {
         scf.if %11 {
           %12 = nvvm.elect.sync -> i1
           scf.if %12 {
-            %13 = arith.index_cast %c0 : index to i32
-            %14 = arith.index_cast %4 : index to i32
             %c0_i32_7 = arith.constant 0 : i32
             %c1_i32 = arith.constant 1 : i32
+            %c0 = arith.constant 0 : index
+            %13 = arith.index_cast %c0 : index to i32
+            %14 = arith.index_cast %4 : index to i32
             %c0_i32_8 = arith.constant 0 : i32
             %c3_i32 = arith.constant 3 : i32
             %c1_i32_9 = arith.constant 1 : i32

@@ -35,6 +35,7 @@ def test_consumers_of_a_cluster_release_every_stage() -> None:
     [
         (replace(plan(), cluster=(2, 2)), r"cluster: found (2, 2), allowed (1, 1), (2, 1), (1, 2)"),
         (plan(consumers=4, rows=256), "consumers: found 4, allowed 1, 2, 3"),
+        (replace(plan(), tiles=0), "tiles: found 0, allowed 1 or more"),
         (plan(stages=1), "stages: found 1, allowed 2 or more"),
         (plan(columns=320), "B: found 320 columns of C, allowed 256"),
         (plan(rows=128, consumers=1), "consumers: found 256 sums per thread, allowed 192 with 1"),

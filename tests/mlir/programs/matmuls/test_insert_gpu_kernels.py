@@ -80,6 +80,7 @@ WGMMA: dict[str, int | str] = {
     "consumers": 1,
     "cluster": "1x1",
     "bands": "rows",
+    "tiles": 1,
     "group": 1,
 }
 

@@ -3,7 +3,7 @@
 the first tile: wait until it is full; fence; products, of which the first sets the sums; commit
 each other tile: wait; fence; products; commit; wait until all but the newest group have ended; release the
 stage before, in all blocks of the cluster
-wait for the last group
+wait for the last group; release its stage where there is another tile of C
 """
 
 from dataclasses import dataclass
@@ -26,12 +26,14 @@ class Consumer:
     number: Value  # of the consumer, a word that is the same in all its threads
     thread: Value  # in the warpgroup, a word
 
-    def create(self) -> list[Value]:
-        """Creates the loop over tiles of k; returns the sums, a structure for each 64 rows."""
+    def create(self, first: Place) -> tuple[list[Value], Place]:
+        """Creates the loop over tiles of k, from a place on.
+
+        Returns the sums, a structure for each 64 rows, and the place after.
+        """
         ring, plan = self.ring, self.ring.plan
         kind = sums_type(plan)
         nothing = [value("llvm.mlir.undef", kind) for _ in range(plan.fragments)]
-        first = ring.first_place(0)
         sums = self._multiply(first, nothing, is_first=True)
 
         def step(_number: Value, carried: list[Value]) -> list[Value]:
@@ -43,9 +45,11 @@ class Consumer:
             return [*ring.next_place(place).values, place.stage, *new]
 
         carried = [*ring.next_place(first).values, first.stage, *sums]
-        sums = count(1, plan.k_tiles, carried, step)[PLACE_WORDS + 1 :]
+        stage, parity, last, *sums = count(1, plan.k_tiles, carried, step)
         _wait_groups(0)
-        return sums
+        if plan.tiles > 1:
+            self._release(last)
+        return sums, Place(stage, parity)
 
     def _multiply(self, place: Place, sums: list[Value], *, is_first: bool) -> list[Value]:
         """Creates the wait for a stage, its products and their commit."""

@@ -28,6 +28,7 @@ class PipelinePlan:
     consumers: int
     kind: str  # type of the elements, as wgmma spells it: "f16", "bf16", "tf32", "e4m3", "e5m2", "s8"
     cluster: tuple[int, int] = (1, 1)  # blocks along the rows and the columns of C that share tiles
+    tiles: int = 1  # of C that a block makes, one after the other
 
     @property
     def sum_kinds(self) -> tuple[str, str]:
@@ -94,6 +95,8 @@ class PipelinePlan:
             return f"cluster: found {self.cluster}, allowed {', '.join(map(str, CLUSTERS))}"
         if self.stages < 2:
             return f"stages: found {self.stages}, allowed 2 or more: one is filled while one is read"
+        if self.tiles < 1:
+            return f"tiles: found {self.tiles}, allowed 1 or more"
         if self.b.rows > N_LIMIT:
             return f"B: found {self.b.rows} columns of C, allowed {N_LIMIT}"
         if self.fragments * self.sums > SUMS_LIMIT[self.consumers]:

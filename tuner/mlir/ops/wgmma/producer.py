@@ -23,8 +23,8 @@ class Source:
     rank: Value | None = None  # of the block among those that share the tile, a word
 
 
-def create_producer(ring: Ring, sources: tuple[Source, ...]) -> None:
-    """Creates the loop over tiles of k, for one thread."""
+def create_producer(ring: Ring, sources: tuple[Source, ...], first: Place) -> Place:
+    """Creates the loop over tiles of k, for one thread that begins at a place; returns the place after."""
     plan = ring.plan
 
     def step(number: Value, carried: list[Value]) -> list[Value]:
@@ -38,7 +38,7 @@ def create_producer(ring: Ring, sources: tuple[Source, ...]) -> None:
                 _copy(ring, place, source, box, k, full)
         return ring.next_place(place).values
 
-    count(0, plan.k_tiles, ring.first_place(1).values, step)
+    return Place(*count(0, plan.k_tiles, first.values, step))
 
 
 def _copy(ring: Ring, place: Place, source: Source, box: Box, k: Value, full: Value) -> None:

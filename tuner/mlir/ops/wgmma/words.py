@@ -49,6 +49,11 @@ def as_index(number: Value) -> Value:
     return value("arith.index_cast", ir.IndexType.get(), number)
 
 
+def as_count(number: Value) -> Value:
+    """Creates the conversion to an index that is known not to be negative: it divides in fewer steps."""
+    return value("arith.index_castui", ir.IndexType.get(), number)
+
+
 def shared_pointer(address: Value) -> Value:
     """Creates the pointer to an address of shared memory."""
     return value("llvm.inttoptr", ir.Type.parse("!llvm.ptr<3>"), address)
@@ -60,10 +65,14 @@ def cluster_pointer(pointer: Value) -> Value:
 
 
 def count(
-    first: int, last: int, carried: Sequence[Value], build: Callable[[Value, list[Value]], Sequence[Value]]
+    first: int | Value,
+    last: int,
+    carried: Sequence[Value],
+    build: Callable[[Value, list[Value]], Sequence[Value]],
+    step: int = 1,
 ) -> list[Value]:
     """Creates a loop over words with carried values; returns these after it. ``build`` makes its body."""
-    bounds = [word(first), word(last), word(1)]
+    bounds = [word(first) if isinstance(first, int) else first, word(last), word(step)]
     kinds = [each.type for each in carried]
     loop = ir.Operation.create("scf.for", results=kinds, operands=[*bounds, *carried], regions=1)
     location = ir.Location.current

@@ -1,0 +1,105 @@
+"""The matmul of a block, as a script leaves it in a ``gpu.launch``: a fill and a product of subviews."""
+
+from dataclasses import dataclass
+
+from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.ops.wgmma.operand_tile import OperandTile
+from tuner.mlir.ops.wgmma.plan import PipelinePlan
+from tuner.mlir.rewrite.type_sizes import element_bytes
+from tuner.mlir.rewrite.walking import walk
+
+# Of elements, as wgmma spells them; sums are f32 but of integers
+KINDS = {"f16": "f16", "bf16": "bf16", "f32": "tf32", "f8E4M3FN": "e4m3", "f8E5M2": "e5m2", "i8": "s8"}
+ROW_BYTES = 16  # of which a row of a matrix is a multiple; cuTensorMapEncodeTiled, globalStrides
+
+
+@dataclass(frozen=True)
+class Knobs:
+    """What a script decides of a pipeline."""
+
+    block_k: int
+    stages: int
+    consumers: int
+    cluster: tuple[int, int]  # blocks along m and n
+    tiles: int  # of C that a block makes, one after the other
+
+
+@dataclass(frozen=True)
+class BlockMatmul:
+    """The matmul of one block: C's tile at ``origin`` = A's rows times B's columns."""
+
+    launch: Op
+    fill: Op
+    product: Op
+    matrices: tuple[Value, Value, Value]  # A, B, C: arguments of the function
+    origin: tuple[Value | int, Value | int]  # row and column of C
+    tile: tuple[int, int]  # rows and columns
+    k: int
+    k_is_last: tuple[bool, bool]  # whether k is innermost, of A and B
+
+    def plan(self, knobs: Knobs) -> PipelinePlan | str:
+        """Returns the plan by the knobs, or why the matrices allow none."""
+        element, result = (ir.MemRefType(self.matrices[number].type).element_type for number in (0, 2))
+        if str(element) not in KINDS or str(result) != ("i32" if str(element) == "i8" else "f32"):
+            allowed = f"{', '.join(KINDS)} summed in f32, i8 in i32"
+            return f"matmul: found elements {element} summed in {result}, allowed {allowed}"
+        item_bytes = element_bytes(element)
+        for name, matrix in zip("AB", self.matrices, strict=False):
+            pitch = ir.MemRefType(matrix.type).get_strides_and_offset()[0][0] * item_bytes
+            if pitch % ROW_BYTES:
+                return f"{name}: found rows of {pitch} bytes, allowed multiples of {ROW_BYTES}"
+        if knobs.consumers < 1 or self.tile[0] % knobs.consumers:
+            return f"consumers: found {knobs.consumers}, allowed some that divide {self.tile[0]} rows"
+        a, b = (
+            OperandTile(rows, knobs.block_k, item_bytes, is_last, parts)
+            for rows, is_last, parts in zip(self.tile, self.k_is_last, knobs.cluster[::-1], strict=True)
+        )
+        plan = PipelinePlan(
+            a, b, self.k, knobs.stages, knobs.consumers, KINDS[str(element)], knobs.cluster, knobs.tiles
+        )
+        return plan.why_not() or plan
+
+
+def read_matmul(launch: Op) -> BlockMatmul | str:
+    """Finds the matmul of a launch, or tells why there is none."""
+    fills, products = walk(launch, "linalg.fill"), walk(launch, "linalg.matmul")
+    if len(fills) != 1 or len(products) != 1:
+        return (
+            f"launch: found {len(products)} linalg.matmul and {len(fills)} linalg.fill, allowed one of each"
+        )
+    views = list(products[0].operands)
+    bases = [_base(view) for view in views]
+    if any(not isinstance(base.owner, ir.Block) for base in bases):
+        return "matmul: found operands computed before, allowed subviews of arguments"
+    rows, columns = ir.MemRefType(views[2].type).shape
+    maps = [str(each) for each in ir.ArrayAttr(products[0].attributes["indexing_maps"])]
+    k_is_last = ["d2)>" in text.replace(" ", "") for text in maps[:2]]
+    sizes = ir.MemRefType(views[0].type).shape
+    return BlockMatmul(
+        launch,
+        fills[0],
+        products[0],
+        (bases[0], bases[1], bases[2]),
+        _origin(views[2]),
+        (rows, columns),
+        sizes[1 if k_is_last[0] else 0],
+        (k_is_last[0], k_is_last[1]),
+    )
+
+
+def _base(view: Value) -> Value:
+    """Returns what a chain of subviews and casts begins with."""
+    while not isinstance(view.owner, ir.Block) and view.owner.name in ("memref.subview", "memref.cast"):
+        view = view.owner.operands[0]
+    return view
+
+
+def _origin(view: Value) -> tuple[Value | int, Value | int]:
+    """Returns the offsets of a subview of a whole matrix; zeros for the matrix itself."""
+    if isinstance(view.owner, ir.Block):
+        return 0, 0
+    dynamic = iter(list(view.owner.operands)[1:])
+    marker = ir.ShapedType.get_dynamic_stride_or_offset()
+    static = list(ir.DenseI64ArrayAttr(view.owner.attributes["static_offsets"]))
+    row, column = (next(dynamic) if offset == marker else offset for offset in static)
+    return row, column
