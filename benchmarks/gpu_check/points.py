@@ -61,7 +61,7 @@ def _cases_of(entry: StrategyEntry, chip: str, rounds: int) -> Iterator[Case]:
             epilogue = entry.epilogues[(number + place) % len(entry.epilogues)]
             outputs = output_words(dtype)
             output = narrow_output(dtype, outputs[(number + place) % len(outputs)])
-            for multiple in (1, 8):
+            for multiple in (1, 8, 16):
                 m, n, k = (-(-size // multiple) * multiple for size in sizes)
                 problem = Matmul(m, n, k, dtype, layout, epilogue, output)
                 if number == BATCH_ROUND:

@@ -10,7 +10,8 @@ from tuner.core.problem import Matmul, Problem
 from tuner.payload.reference import Inputs, draw, draw_base
 from tuner.runtime.simulated.device import SimulatedDevice
 
-WGMMA, WGMMA_LACKS = "matmul_gpu_wgmma", {("tf32", "nn"), ("tf32", "tn")}
+WGMMA = "matmul_gpu_wgmma"
+WGMMA_LACKS = {(dtype, layout) for dtype in ("tf32", "i8", "e4m3", "e5m2") for layout in ("nn", "tn")}
 NAIVE = Case("matmul_gpu_naive", Matmul(9, 33, 5))
 
 

@@ -31,7 +31,7 @@ SIMT: dict[str, Any] = {
 }
 WGMMA: dict[str, Any] = {
     **dict.fromkeys(("block_m", "block_n", "block_k"), 64),
-    **dict.fromkeys(("consumers", "group"), 1),
+    **dict.fromkeys(("consumers", "group", "tiles"), 1),
     "stages": 2,
     "cluster": "1x1",
     "bands": "rows",
@@ -62,7 +62,7 @@ POINTS = (
     GpuPoint(BatchMatmul(4, 5, 3, 7, "i8"), Candidate.of("matmul_gpu_naive", {"block_m": 2, "block_n": 32})),
     wgmma(BatchMatmul(3, 72, 68, 72, "bf16", "nt", "bias_relu", "bf16")),
     wgmma(BatchMatmul(2, 130, 72, 104, "f16"), cluster="2x1"),
-    wgmma(BatchMatmul(2, 136, 72, 136, "f16", "tn"), stages=3),
+    wgmma(BatchMatmul(2, 136, 72, 136, "f16", "tn"), stages=3, tiles=2),
 )
 
 
