@@ -26,7 +26,17 @@ def test_only_stages_that_both_have_are_compared() -> None:
     script, payload = found.stages
     assert (script.stage, script.added, script.removed) == ("script", 2, 1)
     assert (payload.stage, payload.lines) == ("payload", ())
+    assert found.first_stage == "script"
     assert found.instructions == ()
+
+
+def test_the_first_stage_is_the_first_whose_texts_differ() -> None:
+    ours, theirs = (
+        (("script", "a"), ("loops", "b"), ("code", "c")),
+        (("script", "a"), ("loops", "x"), ("code", "y")),
+    )
+    assert trial_difference(FAST, SLOW, ours, theirs).first_stage == "loops"
+    assert trial_difference(FAST, SLOW, ours, ours).first_stage is None
 
 
 def test_instructions_are_told_whose_counts_differ() -> None:

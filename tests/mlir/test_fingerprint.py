@@ -29,6 +29,7 @@ MAKES_NO_CODE = {
     *("core/errors.py", "core/machine.py", "core/record.py", "core/target.py"),  # outcomes and ports
     "core/pass_seconds.py",
     "mlir/fingerprint.py",
+    "mlir/lowering_stages.py",
     "mlir/wheels.py",  # whose versions the fingerprint names
     "targets/gpu/cuda_tools.py",  # finds ptxas, whose version the fingerprint names
     "targets/gpu/ptxas_defects.py",  # notes beside the code

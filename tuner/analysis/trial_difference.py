@@ -40,6 +40,11 @@ class TrialDifference:
         """Tells whether both solve the same problem."""
         return record_of(self.first).problem == record_of(self.second).problem
 
+    @property
+    def first_stage(self) -> str | None:
+        """Returns the first stage after which the texts differ; None where they do at none."""
+        return next((each.stage for each in self.stages if each.lines), None)
+
 
 def trial_difference(
     first: StoredTrial, second: StoredTrial, first_stages: Stages, second_stages: Stages

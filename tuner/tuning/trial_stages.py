@@ -1,4 +1,4 @@
-"""The texts that a stored trial goes through: its script, the payload after it, the code, its assembly."""
+"""The texts that a stored trial goes through: script, payload, IR of the lowering, code, assembly."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -7,6 +7,7 @@ from tuner.core.errors import CandidateError
 from tuner.core.runs import StoredTrial, record_of
 from tuner.core.target import Script
 from tuner.tuning.composition import Composition
+from tuner.tuning.target_kind import TargetKind
 
 if TYPE_CHECKING:
     from tuner.db.store import Store
@@ -25,11 +26,23 @@ def trial_stages(composition: Composition, store: "Store", trial: StoredTrial) -
         program = store.program(trial.id)
         if program is None and record.status == "failed":  # it may hang the compiler
             return
-        script = Script(trial.script_text, record.script_sha256)
-        code = kind.code(record.target, record.problem, script) if program is None else program.ptx
-        yield "code", code
-        assembly = kind.assembly(code, program)
+        stages, compiled = _lowered(kind, trial)
+        yield from stages
+        code = compiled if program is None else program.ptx
+        texts = (("code", code), ("assembly", code and kind.assembly(code, program)))
     except CandidateError:
         return
-    if assembly:
-        yield "assembly", assembly
+    yield from ((stage, text) for stage, text in texts if text)
+
+
+def _lowered(kind: TargetKind, trial: StoredTrial) -> tuple[list[tuple[str, str]], str]:
+    """Returns (stage, IR after it) and the code, as far as today's compiler comes; else ''."""
+    from tuner.mlir.lowering_stages import kept_stages
+
+    record = record_of(trial)
+    with kept_stages() as kept:
+        try:
+            script = Script(trial.script_text, record.script_sha256)
+            return kept, kind.code(record.target, record.problem, script)
+        except CandidateError:
+            return kept, ""

@@ -25,6 +25,7 @@ def test_two_trials_are_compared_by_what_differs(tuned: Tuner) -> None:
 def test_a_trial_does_not_differ_from_itself(tuned: Tuner) -> None:
     out = tuned("diff", "3", "3").out
     assert "knobs     the same" in out
+    assert "differ    at no stage" in out
     assert "script    the same" in out
     assert "takes +0.0% time" in out
 
@@ -32,6 +33,7 @@ def test_a_trial_does_not_differ_from_itself(tuned: Tuner) -> None:
 def test_texts_are_shown_of_the_stages_asked_for(tuned: Tuner) -> None:
     assert "+++ script of trial 2" in tuned("diff", "1", "2").out
     assert "+++" not in tuned("diff", "1", "2", "--show", "none").out
+    assert "+++" not in tuned("diff", "1", "2", "--show", "payload").out  # which is the same
 
 
 def test_a_run_stands_for_its_answer(tuned: Tuner) -> None:
@@ -62,6 +64,8 @@ def test_the_code_of_a_gpu_is_counted_by_its_instructions(tmp_path: Path) -> Non
     words = ("--target", "simulator", "--strategy", "matmul_gpu_simt", "--sampler", "random")
     assert tuner("tune", "matmul", "16x16x16", *words, "--trials", "2", "--workers", "1").code == 0
     document = tuner("diff", "1", "2", "--json").json
-    assert [stage["stage"] for stage in document["stages"]] == ["script", "payload", "code"]
+    stages = [stage["stage"] for stage in document["stages"]]
+    assert stages == ["script", "payload", "kernels", "nvvm", "code"]
+    assert document["first_stage"] == "script"
     assert any(name.startswith(("ld.shared", "fma", "st.shared")) for name in document["instructions"])
     assert document["slowdown"] is None

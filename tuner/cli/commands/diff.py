@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tuner.core.runs import StoredTrial
     from tuner.db.store import Store
 
-STAGES = ("script", "payload", "code", "assembly")
+STAGES = ("script", "payload", "loops", "kernels", "nvvm", "code", "assembly")
 
 
 @click.command()
@@ -29,8 +29,8 @@ STAGES = ("script", "payload", "code", "assembly")
     "--show",
     "shown",
     multiple=True,
-    type=click.Choice((*STAGES, "none")),
-    help="Compare the texts after these stages line by line; may be repeated. Default: script.",
+    type=click.Choice((*STAGES, "first", "none")),
+    help="Print what differs after these stages, line by line; may be repeated. Default: first.",
 )
 @database_option
 @json_option
@@ -46,14 +46,15 @@ def diff(
 ) -> None:
     """Compares two trials, or the answers of two runs: knobs, time, texts of each stage, instructions.
 
-    script: the bound transform script; payload: the IR after it; code: LLVM dialect on a CPU, PTX on a GPU.
+    script: the bound transform script; payload: the IR after it. On a CPU it becomes loops, then code:
+    LLVM dialect; on a GPU outlined kernels, nvvm: LLVM dialect for GPUs, then code: PTX.
     assembly: what becomes of it on the processor, by objdump or nvdisasm where they are installed.
-    Instructions are counted in the last text that both have.
+    first: the first of these that differs. Instructions are counted in the last text that both have.
 
     Example: tuner diff 41 42 --show payload, or tuner diff run:3 run:4
     """
     from tuner.analysis.trial_difference import trial_difference
-    from tuner.cli.output.trial_difference import difference_document, difference_lines
+    from tuner.cli.output.trial_difference import FIRST, difference_document, difference_lines
     from tuner.tuning.trial_stages import trial_stages
 
     composition = composition_of(context)
@@ -66,7 +67,7 @@ def diff(
     if as_json:
         print_json(difference_document(found))
     else:
-        print("\n".join(difference_lines(found, shown or STAGES[:1])))
+        print("\n".join(difference_lines(found, shown or (FIRST,))))
 
 
 def _trial(store: "Store", word: str) -> "StoredTrial":

@@ -4,23 +4,28 @@ from collections.abc import Iterator
 
 from tuner.analysis.answer import timed
 from tuner.analysis.trial_difference import StageDifference, TrialDifference
-from tuner.cli.output.formatting import interval_text, seconds_text, table_text
+from tuner.cli.output.formatting import count_text, interval_text, seconds_text, table_text
 from tuner.cli.output.json_documents import Document, history_document
 from tuner.cli.output.tables import resources_lines
 from tuner.core.runs import StoredTrial, record_of
 
 INSTRUCTIONS_SHOWN = 12
 NONE = "-"
+FIRST = "first"  # the first stage that differs
 
 
 def difference_lines(found: TrialDifference, shown: tuple[str, ...]) -> list[str]:
-    """Returns the comparison; ``shown`` are the stages whose texts are compared line by line."""
+    """Returns the comparison; ``shown`` are the stages whose texts are compared line by line.
+
+    FIRST stands for the first of those that differ.
+    """
     lines = _table_lines(found)
     lines += _time_lines(found)
-    lines += [_stage_line(stage) for stage in found.stages]
+    lines += _stage_lines(found)
     lines += _instruction_lines(found)
     for stage in found.stages:
-        if stage.stage in shown and stage.lines:
+        is_shown = stage.stage in shown or (FIRST in shown and stage.stage == found.first_stage)
+        if is_shown and stage.lines:
             lines += [f"--- {stage.stage} of trial {found.first.id}"]
             lines += [f"+++ {stage.stage} of trial {found.second.id}", *stage.lines]
     return lines
@@ -35,6 +40,7 @@ def difference_document(found: TrialDifference) -> Document:
         "knobs": {name: [ours, theirs] for name, ours, theirs in found.knobs},
         "slowdown": None if longer is None else longer.median,
         "slowdown_interval": None if longer is None else list(longer.interval),
+        "first_stage": found.first_stage,
         "stages": [
             {"stage": each.stage, "added": each.added, "removed": each.removed, "diff": list(each.lines)}
             for each in found.stages
@@ -81,10 +87,15 @@ def _time_lines(found: TrialDifference) -> list[str]:
     return [f"change    trial {found.second.id} takes {longer.median:+.1%} time ({interval}{rough})"]
 
 
+def _stage_lines(found: TrialDifference) -> list[str]:
+    words = "at no stage" if found.first_stage is None else f"first at stage {found.first_stage}"
+    return [f"differ    {words}", *map(_stage_line, found.stages)] if found.stages else []
+
+
 def _stage_line(stage: StageDifference) -> str:
     if not stage.lines:
         return f"{stage.stage:<9} the same"
-    return f"{stage.stage:<9} {stage.added} lines added, {stage.removed} removed"
+    return f"{stage.stage:<9} {count_text(stage.added, 'line')} added, {stage.removed} removed"
 
 
 def _instruction_lines(found: TrialDifference) -> list[str]:

@@ -15,7 +15,8 @@ bufferizes), GPU ops; they are errors.
 """
 
 from tuner.mlir.bindings import ir
-from tuner.mlir.cpu.pipeline import CPU_LLVM, NO_BUILTINS
+from tuner.mlir.cpu.pipeline import LOOPS_TO_LLVM, NO_BUILTINS, TO_LOOPS
+from tuner.mlir.lowering_stages import reached
 from tuner.mlir.pipeline import run_passes
 
 EXPORTED = "llvm.emit_c_interface"  # marks the entries: the JIT looks up their packed wrappers
@@ -26,7 +27,9 @@ def lower_to_llvm(module: ir.Module) -> str:
     for op in module.body.operations:
         if op.operation.name == "func.func":
             op.attributes[EXPORTED] = ir.UnitAttr.get()
-    run_passes(module, CPU_LLVM)
+    run_passes(module, TO_LOOPS)
+    reached("loops", module)
+    run_passes(module, LOOPS_TO_LLVM)
     return without_builtins(module)
 
 

@@ -1,15 +1,18 @@
-"""The textual pass pipeline from a transformed payload to LLVM dialect for the CPU."""
+"""The textual pass pipelines from a transformed payload to LLVM dialect for the CPU."""
 
 from tuner.core.machine import Compiler
 from tuner.mlir.fingerprint import CPU_SOURCES, sources_sha256
 from tuner.mlir.wheels import llvm_version, packages
 
-# Bare pointers: a kernel takes addresses, sizes and strides are static. Outer products become fma intrinsics.
-CPU_LLVM = (
+TO_LOOPS = (  # on memrefs and vectors
     "builtin.module(buffer-deallocation-pipeline,convert-bufferization-to-memref,"
     "func.func(convert-linalg-to-loops,lower-vector-multi-reduction{lowering-strategy=inner-reduction}),"
     "convert-vector-to-scf,fold-memref-alias-ops,expand-strided-metadata,"
-    "lower-affine,cse,convert-scf-to-cf,"
+    "lower-affine,cse)"
+)
+# Bare pointers: a kernel takes addresses, sizes and strides are static. Outer products become fma intrinsics.
+LOOPS_TO_LLVM = (
+    "builtin.module(convert-scf-to-cf,"
     "convert-vector-to-llvm{enable-x86 vector-contract-lowering=outerproduct},"
     "convert-ub-to-llvm,finalize-memref-to-llvm,convert-func-to-llvm{use-bare-ptr-memref-call-conv=true},"
     "convert-arith-to-llvm,convert-index-to-llvm,convert-cf-to-llvm,reconcile-unrealized-casts,cse)"

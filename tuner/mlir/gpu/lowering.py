@@ -35,6 +35,7 @@ from tuner.mlir.gpu.sink_undefined import sink_undefined_values
 from tuner.mlir.gpu.tensor_map_parameters import note_tensor_maps, pass_tensor_maps_by_value
 from tuner.mlir.gpu.tensor_maps import align_shared_globals, pass_tensor_maps_by_address
 from tuner.mlir.gpu.warp_ids import expand_warp_ids
+from tuner.mlir.lowering_stages import reached
 from tuner.mlir.pipeline import run_passes
 from tuner.mlir.rewrite.memory_spaces import name_memory_spaces
 from tuner.mlir.rewrite.symbols import name_of
@@ -89,6 +90,7 @@ def outline(module: ir.Module, chip: Chip, buffers: tuple[KernelBuffer, ...]) ->
     The module then still is GPU dialect, with ``dynamic_shared_memory_size`` on every launch.
     """
     alignment_bytes = outline_kernels(module, chip)
+    reached("kernels", module)
     return read_launches(module, buffers), alignment_bytes
 
 
@@ -149,6 +151,7 @@ def kernels_to_ptx(
     reject_what_was_not_lowered(module)
     reject_what_the_chip_lacks(module, chip)
     relax_reductions(module)
+    reached("nvvm", module)
     run_passes(module, TO_INLINE_PTX)
     make_shared_memory_external(module, alignment_bytes)
     run_passes(module, TO_PTX_WITH_LINES if has_lines else TO_PTX)
