@@ -124,6 +124,7 @@ def run_of(row: RunRow) -> Run:
         elsewhere=None if row.elsewhere is None else Elsewhere(**row.elsewhere),
         roofline=None if row.roofline is None else Roofline(**row.roofline),
         unreliable=row.unreliable,
+        uuid=row.uuid,
     )
 
 

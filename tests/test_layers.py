@@ -160,6 +160,7 @@ INSIDE: Mapping[str, Table] = {
         "__init__": (),
     },
     "cli": {
+        "fleet_options": (),
         "local_server": (),
         "options": (),
         "signals": (),
@@ -169,7 +170,7 @@ INSIDE: Mapping[str, Table] = {
         "report_pages": ("options", "output"),
         "run_session": ("output", "signals"),
         "commands": (
-            *("local_server", "main", "options", "output", "ptx_arguments"),
+            *("fleet_options", "local_server", "main", "options", "output", "ptx_arguments"),
             *("report_pages", "run_session", "signals"),
         ),
         "__init__": ("commands", "main"),

@@ -1,27 +1,62 @@
-"""Fixtures: a database of its own for each test, since the engine's wake-ups reach all that listen in one."""
+"""Fixtures: databases of their own, since the engine's wake-ups reach all that listen in one."""
 
 import itertools
+import uuid
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-import psycopg
 import pytest
 
 from tuner.fleet.install import install
+from tuner.fleet.server import session
 from tuner.fleet.settings import FleetSettings
 
+if TYPE_CHECKING:
+    from tuner.fleet.server import Connection
+
 NAMES = (f"fleet_{number}" for number in itertools.count())
+LEASE_S = 3.0
+
+
+def new_database(server: str) -> str:
+    """Returns the address of an empty database."""
+    name = next(NAMES)
+    with session(server) as connection:
+        connection.execute(f"CREATE DATABASE {name}".encode())
+    return server.replace("/postgres?", f"/{name}?")
 
 
 @pytest.fixture
 def empty_url(postgres_server: str) -> str:
     """Returns the address of an empty database."""
-    name = next(NAMES)
-    with psycopg.connect(postgres_server, autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")
-    return postgres_server.replace("/postgres?", f"/{name}?")
+    return new_database(postgres_server)
 
 
 @pytest.fixture
 def fleet_url(empty_url: str) -> str:
     """Returns the address of a fleet whose leases end soon."""
-    install(empty_url, FleetSettings(lease_s=3.0))
+    install(empty_url, FleetSettings(LEASE_S))
     return empty_url
+
+
+@pytest.fixture(scope="module")
+def shared_url(postgres_server: str) -> str:
+    """Returns the address of a fleet without nodes, that the tests of a file share."""
+    url = new_database(postgres_server)
+    install(url, FleetSettings(LEASE_S))
+    return url
+
+
+@pytest.fixture
+def connection(shared_url: str) -> "Iterator[Connection]":
+    """Gives a connection to the shared fleet, its queues empty."""
+    with session(shared_url) as opened:
+        opened.execute("DELETE FROM procrastinate_jobs")
+        opened.execute("DELETE FROM fleet_node")
+        yield opened
+
+
+@pytest.fixture
+def run() -> str:
+    """Returns the uuid of a run that no other test has."""
+    return str(uuid.uuid4())

@@ -188,7 +188,7 @@ def test_while_another_tuner_times_a_bench_waits_and_that_does_not_count(tmp_pat
     turn = TimingLock("cpu", "me", told.append, tmp_path)
     limits = Limits(judge_timeout_s=HURRIED.judge_timeout_s)
     specs = compile_spec(target), judge_spec(target)
-    bench = WorkerBench(order(), *specs, 1, limits, 0, turn)
+    bench = WorkerBench(order(), *specs, 1, limits, 0, turn.held)
     (record,) = run(bench, candidate(3))
     bench.close()
     holding.join()

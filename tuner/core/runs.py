@@ -92,6 +92,7 @@ class Run:
     elsewhere: Elsewhere | None = None  # None: measured by this tuner
     roofline: Roofline | None = None  # measured with the answer; None: interrupted, or it failed
     unreliable: str = ""  # why the answer's figures mean nothing; "" where they can be relied on
+    uuid: str = ""  # the same in every database that the run is merged into
 
     @property
     def idle_share(self) -> float | None:

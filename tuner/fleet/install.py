@@ -18,7 +18,7 @@ GRANTS = (
     ("SELECT", "fleet_setting"),
     ("SELECT, INSERT, UPDATE, DELETE", "fleet_node"),
     ("SELECT, INSERT", "fleet_outcome"),
-    ("SELECT, INSERT, DELETE", "fleet_blob"),
+    ("SELECT, INSERT", "fleet_blob"),
     ("SELECT, INSERT", "fleet_work"),
     *(("SELECT, INSERT, UPDATE, DELETE", table) for table in TABLES),
 )

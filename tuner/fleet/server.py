@@ -3,14 +3,14 @@
 import contextlib
 import importlib.util
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tuner.core.errors import TunerError, UsageError
 
 if TYPE_CHECKING:
     import psycopg
 
-    Connection = psycopg.Connection[tuple[object, ...]]
+    Connection = psycopg.Connection[tuple[Any, ...]]
 
 SCHEMES = ("postgresql", "postgres", "postgresql+psycopg")
 PACKAGES = ("procrastinate", "psycopg")
@@ -50,6 +50,13 @@ def connected(url: str) -> "Connection":
         )
     except psycopg.Error as error:
         raise UsageError(f"fleet: its database does not answer: {_first_line(error)}") from error
+
+
+@contextlib.contextmanager
+def session(url: str) -> "Iterator[Connection]":
+    """Gives a connection for a few questions; what the server refuses is one line."""
+    with contextlib.closing(connected(url)) as connection, told_plainly():
+        yield connection
 
 
 @contextlib.contextmanager

@@ -1,6 +1,7 @@
 """The replay target: answers from a recorded space, without compiling, running or timing."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
@@ -17,6 +18,13 @@ ROW = "// row "  # begins the script of a point, followed by its row in the reco
 MARK = "replay of "  # begins the name of a machine whose times are recorded ones
 BEFORE_LOADING = (Stage.BIND, Stage.COMPILE, Stage.RESOURCES)
 UNVERIFIED = Verdict(0.0, 0, ("the recording does not say how right the result was",))
+
+
+def recorded_target(file: str) -> "ReplayTarget":
+    """Returns the target of a recording, for a process of its own."""
+    from tuner.recorded.reading import read_recorded
+
+    return ReplayTarget(read_recorded(Path(file)))
 
 
 class ReplayTarget(AbstractTarget):

@@ -94,6 +94,7 @@ class TuningSession:
             settings.workers,
             settings.seed,
             lambda who: self._observe(WaitsForTurn(who)),
+            self._run.uuid,
         )
         records = tuple(None if trial.record is None else bound_record(trial) for trial in self._stored)
         return ReplayingBench(self._kind.bench(order, how), records, self._interruption)

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from tuner.core.device import AbstractDevice
     from tuner.mlir.programs.device_lowering import Assemble
     from tuner.workers.in_flight import BenchOrder
+    from tuner.workers.limits import Limits
+    from tuner.workers.protocol import Factory
+    from tuner.workers.services import Environment
 
 Bind = Callable[[Candidate], Script]  # raises CandidateError
 Seeds = Callable[[Mapping[Candidate, Resources]], tuple[int, ...]]  # what ptxas told of candidates -> rows
@@ -82,6 +85,18 @@ class BenchSettings:
     workers: int  # candidates compiled at once
     seed: int
     tell_of_waiting: Callable[[str], None] = no_words  # for another tuner that times: its words
+    run: str = ""  # uuid of the run that it is for; "" of what no database has
+
+
+@dataclass(frozen=True)
+class BenchChildren:
+    """Which child processes work for the candidates of one problem, here or on a node of a fleet."""
+
+    compiling: "Factory"  # of the target in a child that compiles
+    timing: "Factory"  # of the target, or its judge, in the child that owns the machine
+    limits: "Limits"
+    environment: "Environment" = ()  # of the child that judges
+    device: str = "cpu"  # that is timed, by one tuner at a time
 
 
 @dataclass(frozen=True)
@@ -117,6 +132,8 @@ class TargetKind:
     load: Callable[[Problem, StoredTrial, KernelProgram | None], Callable[..., object]]
     # (target, problem, script) -> PTX, or LLVM dialect of a CPU; raises CandidateError
     code: Callable[[TargetName, Problem, Script], str] = no_code
+    # (target, problem, threads) -> what its bench is made of; None: no child works for it
+    children: Callable[[TargetName, Problem, int], BenchChildren] | None = None
     # (code, compiled program if there is one) -> assembly of its machine; "" without a tool that tells it
     assembly: Callable[[str, KernelProgram | None], str] = no_assembly
     default_chip: str = ""  # of a kind whose targets are chips

@@ -13,6 +13,7 @@ import time
 import uuid
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Protocol
 
 from tuner.workers.protocol import Inbox, Message, ServiceSpec, encode
 from tuner.workers.started_processes import VARIABLE, end_all, state_of
@@ -147,7 +148,15 @@ class ChildProcess:
         return os.pread(fd, TAIL_BYTES, start).decode(errors="replace")
 
 
-def sleep_until_news(children: Iterable[ChildProcess], limit_s: float) -> None:
+class Waitable(Protocol):
+    """What can be waited for: a child, or a pipe that another thread writes to."""
+
+    def register(self, poll: "select.poll") -> None:
+        """Adds what is worth waking up for."""
+        ...
+
+
+def sleep_until_news(children: Iterable[Waitable], limit_s: float) -> None:
     """Returns when one of the children has said something or ended, or after ``limit_s``."""
     poll = select.poll()
     for child in children:

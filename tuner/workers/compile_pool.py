@@ -48,6 +48,15 @@ class CompilePool:
         """Returns the outcome (Artifact or Failure) once it is there, one time only."""
         return self._replies.pop(number, None)
 
+    def drop(self, number: int) -> None:
+        """Ends the work at a script that nobody waits for any longer."""
+        self._queue = deque(each for each in self._queue if each[0] != number)
+        for worker, busy_with in tuple(self._numbers.items()):
+            if busy_with == number:
+                del self._numbers[worker]
+                worker.kill()
+                worker.start()
+
     def advance(self) -> None:
         """Collects outcomes and gives queued scripts to idle children, without waiting."""
         if self._is_paused:

@@ -9,12 +9,13 @@ from tuner.core.problem import Problem
 from tuner.core.target import Effort
 from tuner.workers.child_process import ChildProcess
 from tuner.workers.protocol import Event, Reply, ServiceSpec
-from tuner.workers.timing_lock import TimingLock
 from tuner.workers.worker import Worker
+
+Turn = Callable[[], contextlib.AbstractContextManager[None]]
 
 
 def quiet_already() -> contextlib.AbstractContextManager[None]:
-    """Does nothing: nothing else runs here."""
+    """Waits for nothing: nothing else runs here."""
     return contextlib.nullcontext()
 
 
@@ -28,8 +29,8 @@ class JudgeSeat:
         memory_bytes: int,
         *,
         meanwhile: Callable[[], None],  # done again and again while the judge works: waits a little
-        quiet: Callable[[], contextlib.AbstractContextManager[None]] = quiet_already,  # while it times
-        turn: TimingLock | None = None,  # of timing beside other tuners
+        quiet: Turn = quiet_already,  # while it times
+        turn: Turn = quiet_already,  # of timing beside other tuners
     ) -> None:
         self._worker = Worker(spec, memory_bytes)
         self._meanwhile = meanwhile
@@ -75,10 +76,8 @@ class JudgeSeat:
 
     def _take_turn(self, until_told: contextlib.ExitStack) -> None:
         """Waits while another tuner times; that does not count as the judge's time."""
-        if self._turn is None:
-            return
         self._worker.pause()
         try:
-            until_told.enter_context(self._turn.held())
+            until_told.enter_context(self._turn())
         finally:
             self._worker.resume()

@@ -12,10 +12,9 @@ from tuner.workers.compile_pool import CompilePool
 from tuner.workers.group_timing import Group, time_finals
 from tuner.workers.in_flight import BenchOrder, Ticket
 from tuner.workers.judge import work_seed
-from tuner.workers.judge_seat import JudgeSeat
+from tuner.workers.judge_seat import JudgeSeat, Turn, quiet_already
 from tuner.workers.limits import Limits
 from tuner.workers.protocol import Reply, ServiceSpec
-from tuner.workers.timing_lock import TimingLock
 from tuner.workers.worker import TICK_S
 
 
@@ -41,7 +40,7 @@ class WorkerBench(AbstractBench):
         workers: int,
         limits: Limits,
         seed: int,
-        turn: TimingLock | None = None,  # of timing beside other tuners
+        turn: Turn = quiet_already,  # of timing beside other tuners
     ) -> None:
         self._order = order
         self._limits = limits

@@ -1,9 +1,23 @@
 """``tuner fleet``: machines that compile and measure for the runs of others."""
 
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 import click
 
 from tuner.cli.commands.fleet_script import script
-from tuner.cli.options import database_option, debug_option
+from tuner.cli.main import DONE, FAILED
+from tuner.cli.options import composition_of, database_option, debug_option
+from tuner.cli.output.formatting import count_text
+from tuner.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from tuner.core.target_name import TargetName
+    from tuner.tuning.composition import Composition
+    from tuner.tuning.target_kind import TargetKind
+
+MIB = 1 << 20
 
 
 @click.group()
@@ -28,10 +42,115 @@ def up(lease: float, role: str | None, database: str | None) -> None:
     """
     from tuner.fleet.install import install
     from tuner.fleet.settings import FleetSettings
-    from tuner.tuning.which_database import which_database
+    from tuner.tuning.which_database import database_words, which_database
 
     install(which_database(database), FleetSettings(lease), role)
+    words = database_words(database)
     print(f"the fleet is set up; a node that says nothing for {lease:g} s has lost its work")
+    print(f"  tuner fleet worker --compile 4{words}    # on machines that compile")
+    print(f"  tuner fleet worker --measure{words}    # on machines that measure")
+    print(f"  tuner tune matmul 512x512x512 --fleet{words}")
+
+
+@fleet.command()
+@click.option(
+    "--target",
+    default="auto",
+    show_default=True,
+    help="What it works for: auto, one of 'tuner targets', replay:FILE.",
+)
+@click.option("--compile", "seats", type=int, default=0, help="Candidates to compile at once. Default: none.")
+@click.option("--measure", "has_device", is_flag=True, help="Measures, on the one device here.")
+@click.option("--name", default="", help="Of this node. Default: host and process.")
+@click.option("--device", default="", help="That it alone measures on. Default: the host's.")
+@click.option(
+    "--keep-free",
+    "keep_free_mib",
+    type=int,
+    default=64,
+    show_default=True,
+    metavar="MIB",
+    help="Takes no work where temporary files have less room.",
+)
+@database_option
+@debug_option
+@click.pass_context
+def worker(
+    context: click.Context,
+    target: str,
+    seats: int,
+    has_device: bool,
+    name: str,
+    device: str,
+    keep_free_mib: int,
+    database: str | None,
+) -> None:
+    """Works for the runs of a fleet until it is drained or told to end (SIGTERM, Ctrl-C).
+
+    Example: tuner fleet worker --compile 4 --db postgresql://fleet_worker@db/tuner
+    """
+    from tuner.fleet.node import NodeRequest, run_node
+    from tuner.tuning.which_database import which_database
+
+    kind, wanted = _kind_of(target, composition_of(context))
+    request = NodeRequest(wanted, name, seats, has_device, device, keep_free_mib * MIB)
+    is_well = run_node(which_database(database), request, kind, lambda line: print(line, file=sys.stderr))
+    context.exit(DONE if is_well else FAILED)
+
+
+def _kind_of(word: str, composition: "Composition") -> "tuple[TargetKind, TargetName]":
+    """Returns the kind and the name of what a node works for. Raises UsageError for a wrong word."""
+    from tuner.core.target_name import REPLAY
+    from tuner.tuning.parts.recording import kind_of_file
+    from tuner.tuning.target_choice import resolve_target
+
+    name, _, detail = word.partition(":")
+    if name == REPLAY:
+        return kind_of_file(Path(detail))
+    wanted = resolve_target(word, composition)
+    return composition.kind(wanted), wanted
+
+
+@fleet.command()
+@click.argument("node")
+@database_option
+@debug_option
+def drain(node: str, database: str | None) -> None:
+    """Lets a node end after what it has; SIGTERM does the same.
+
+    Example: tuner fleet drain gpu-3
+    """
+    from tuner.fleet import tables
+    from tuner.fleet.server import session
+    from tuner.tuning.which_database import which_database
+
+    with session(which_database(database)) as connection:
+        if not tables.drain(connection, node):
+            names = ", ".join(each.node.name for each in tables.nodes(connection)) or "none"
+            raise UsageError(f"node: found {node!r}, allowed {names}")
+    print(f"{node} ends after what it has")
+
+
+@fleet.command()
+@click.argument("run", type=int)
+@database_option
+@debug_option
+def cancel(run: int, database: str | None) -> None:
+    """Takes the jobs of a run back; its results stay, and --resume goes on with it.
+
+    Example: tuner fleet cancel 7
+    """
+    from tuner.cli.options import open_store
+    from tuner.fleet import queues, tables
+    from tuner.fleet.server import session
+    from tuner.tuning.which_database import which_database
+
+    with open_store(database) as store:
+        uuid = store.run(run).uuid
+    with session(which_database(database)) as connection:
+        count = queues.take_back(connection, uuid)
+        tables.wake(connection, uuid)
+    print(f"took back {count_text(count, 'job')} of run {run}")
 
 
 fleet.add_command(script)

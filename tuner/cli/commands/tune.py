@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tuner.cli.commands.tune_program import is_payload, tune_payload
+from tuner.cli.fleet_options import fleet_options, popped_fleet
 from tuner.cli.main import DONE, FAILED, INTERRUPTED
 from tuner.cli.options import (
     composition_of,
@@ -28,6 +29,8 @@ from tuner.samplers import OPTUNA, SAMPLERS
 if TYPE_CHECKING:
     from tuner.core.pending_trial import PendingTrial
     from tuner.db.store import Store
+    from tuner.fleet.driver import FleetRequest
+    from tuner.tuning.composition import Composition
     from tuner.tuning.tuned_run import TunedRun
 
 LOOKED_AT = 8  # trials whose machine code is counted at the end of a run: half a second each
@@ -70,6 +73,7 @@ EXAMPLE = "tuner tune matmul 512x512x512"
     type=click.Path(path_type=Path),
     help="Begin with the best of a space that record-space wrote, too; may be repeated.",
 )
+@fleet_options
 @click.option("--entry", metavar="NAME", help="Function of a payload. Default: the only public one.")
 @click.option(
     "--arg",
@@ -107,6 +111,9 @@ def tune(
     from tuner.tuning.settings import run_settings
 
     composition = composition_of(context)
+    fleet = popped_fleet(words, database)
+    if fleet is not None:
+        composition = _on_fleet(composition, fleet, words["operation"])
     if retime and resume is None:
         raise UsageError("--retime: found no run, allowed with --resume RUN")
     if is_payload(words["operation"]) and resume is None:
@@ -123,6 +130,15 @@ def tune(
         code = INTERRUPTED if tuned.is_interrupted else DONE if tuned.has_worked else FAILED
         _print(tuned, store, as_json, database)
     context.exit(code)
+
+
+def _on_fleet(composition: "Composition", fleet: "FleetRequest", operation: str | None) -> "Composition":
+    """Returns the parts that nodes of a fleet work for. Raises UsageError for a program, which runs here."""
+    from tuner.fleet.kind import fleet_composition
+
+    if is_payload(operation):
+        raise UsageError(f"--fleet: found {operation!r}, allowed one operation: programs run on this machine")
+    return fleet_composition(composition, fleet)
 
 
 def _reject_words_of_programs(**words: object) -> None:

@@ -13,7 +13,7 @@ from tuner.core.target_name import TargetName
 from tuner.mlir.fingerprint import CPU_SOURCES
 from tuner.tuning.parts import strategy_space
 from tuner.tuning.parts.child_call import call_in_child, memory_beside
-from tuner.tuning.target_kind import BenchSettings, ProgramSupport, TargetKind, TargetStatus
+from tuner.tuning.target_kind import BenchChildren, BenchSettings, ProgramSupport, TargetKind, TargetStatus
 
 if TYPE_CHECKING:
     from tuner.core.bench import AbstractBench
@@ -46,18 +46,21 @@ def _compiler(_target: TargetName) -> Compiler:
 
 
 def _bench(order: "BenchOrder", how: BenchSettings) -> "AbstractBench":
-    from tuner.runtime.cpu.describe_host import processors
     from tuner.tuning.parts.child_bench import child_bench
+
+    return child_bench(order, how, _children(order.target, order.problem, how.threads))
+
+
+def _children(_target: TargetName, problem: Problem, threads: int) -> BenchChildren:
+    from tuner.runtime.cpu.describe_host import processors
     from tuner.workers.library_environment import library_environment
     from tuner.workers.limits import Limits
     from tuner.workers.protocol import Factory
 
-    return child_bench(
-        order,
-        how,
-        compiling=Factory(FACTORY, (how.threads,)),
-        timing=Factory(FACTORY, (how.threads, processors(how.threads))),
-        limits=Limits(memory_bytes=memory_beside(order.problem)),
+    return BenchChildren(
+        compiling=Factory(FACTORY, (threads,)),
+        timing=Factory(FACTORY, (threads, processors(threads))),
+        limits=Limits(memory_bytes=memory_beside(problem)),
         # one thread for the float64 reference: more would spin beside the kernels that are timed
         environment=library_environment(1),
     )
@@ -128,6 +131,7 @@ KIND = TargetKind(
     plan=strategy_space.plan,
     bind=strategy_space.bind,
     bench=_bench,
+    children=_children,
     baseline=_baseline,
     roofline=_roofline,
     source=_source,

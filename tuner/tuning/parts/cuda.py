@@ -23,7 +23,7 @@ from tuner.tuning.parts.gpu import (
     load_on_gpu,
     require_chip_types,
 )
-from tuner.tuning.target_kind import BenchSettings, ProgramSupport, TargetKind, TargetStatus
+from tuner.tuning.target_kind import BenchChildren, BenchSettings, ProgramSupport, TargetKind, TargetStatus
 
 if TYPE_CHECKING:
     from tuner.core.bench import AbstractBench
@@ -74,17 +74,20 @@ def _compiler(target: TargetName) -> Compiler:
 
 def _bench(order: "BenchOrder", how: BenchSettings) -> "AbstractBench":
     from tuner.tuning.parts.child_bench import child_bench
+
+    return child_bench(order, how, _children(order.target, order.problem, how.threads))
+
+
+def _children(target: TargetName, problem: Problem, _threads: int) -> BenchChildren:
     from tuner.tuning.parts.cpu import host_machine
     from tuner.workers.library_environment import gpu_library_environment, library_environment
     from tuner.workers.protocol import Factory
 
-    factory = Factory(FACTORY, (order.target.detail,))
-    return child_bench(
-        order,
-        how,
+    factory = Factory(FACTORY, (target.detail,))
+    return BenchChildren(
         compiling=factory,
         timing=factory,
-        limits=cuda_limits(memory_beside(order.problem)),
+        limits=cuda_limits(memory_beside(problem)),
         device=_bus(),
         # all cores for the float64 reference: kernels run elsewhere, in turns with cuBLAS
         environment=(*library_environment(host_machine().physical_cores), *gpu_library_environment()),
@@ -178,6 +181,7 @@ KIND = TargetKind(
     plan=strategy_space.plan,
     bind=strategy_space.bind,
     bench=_bench,
+    children=_children,
     baseline=_baseline,
     roofline=_roofline,
     source=gpu_source,

@@ -13,7 +13,7 @@ from tuner.core.runs import Baseline, RunSettings
 from tuner.core.target_name import REPLAY, TargetName
 from tuner.tuning.parts.cpu import host_machine
 from tuner.tuning.run_request import TIMED_SAMPLER, RunRequest
-from tuner.tuning.target_kind import Plan, TargetKind, TargetStatus
+from tuner.tuning.target_kind import BenchChildren, Plan, TargetKind, TargetStatus
 
 if TYPE_CHECKING:
     from tuner.core.bench import AbstractBench
@@ -65,8 +65,8 @@ def _asked_file(request: RunRequest) -> Path:
     return Path(recording)
 
 
-def recorded_kind(space: "RecordedSpace") -> TargetKind:
-    """Returns the kind of one recording: what it tells in place of a machine."""
+def recorded_kind(space: "RecordedSpace", file: Path) -> TargetKind:
+    """Returns the kind of one recording, read from a file: what it tells in place of a machine."""
     from tuner.targets.replay import ReplayTarget
 
     target = ReplayTarget(space)
@@ -77,6 +77,7 @@ def recorded_kind(space: "RecordedSpace") -> TargetKind:
         plan=lambda _settings, _machine: Plan(space.feasible),
         bind=lambda _settings, _machine: target.bind,
         bench=lambda order, how: _bench(target, order, how),
+        children=lambda _target, _problem, _threads: _children(file),
         baseline=lambda _problem, _threads, _seed: _baseline(space),
         roofline=_no_roofline,
     )
@@ -87,6 +88,15 @@ def _bench(target: "ReplayTarget", order: "BenchOrder", how: "BenchSettings") ->
     from tuner.workers.local_bench import LocalBench
 
     return LocalBench(order, target, how.seed)
+
+
+def _children(file: Path) -> BenchChildren:
+    """Returns children for a node of a fleet: there too a recording is worked at as a machine is."""
+    from tuner.workers.limits import Limits
+    from tuner.workers.protocol import Factory
+
+    factory = Factory("tuner.targets.replay:recorded_target", (str(file),))
+    return BenchChildren(factory, factory, Limits(), device=REPLAY)
 
 
 def _baseline(space: "RecordedSpace") -> Baseline:
@@ -101,7 +111,14 @@ def _no_roofline(_problem: Problem, _threads: int) -> Roofline:
 
 def _of_run(settings: RunSettings) -> TargetKind:
     """Returns the kind of the recording that a stored run answers from."""
-    return recorded_kind(_recorded(Path(json.loads(settings.space_yaml)["recording"])))
+    file = Path(json.loads(settings.space_yaml)["recording"])
+    return recorded_kind(_recorded(file), file)
+
+
+def kind_of_file(file: Path) -> tuple[TargetKind, TargetName]:
+    """Returns the kind and the name of a recording, for a node that works for runs on it."""
+    space = _recorded(file.absolute())
+    return recorded_kind(space, file.absolute()), TargetName(REPLAY, space.name)
 
 
 def _of_no_run(*_: object) -> Any:

@@ -21,7 +21,7 @@ from tuner.tuning.parts.gpu import (
     load_on_gpu,
     require_chip_types,
 )
-from tuner.tuning.target_kind import BenchSettings, ProgramSupport, TargetKind, TargetStatus
+from tuner.tuning.target_kind import BenchChildren, BenchSettings, ProgramSupport, TargetKind, TargetStatus
 
 if TYPE_CHECKING:
     from tuner.core.bench import AbstractBench
@@ -60,13 +60,17 @@ def _compiler(target: TargetName) -> Compiler:
 
 def _bench(order: "BenchOrder", how: BenchSettings) -> "AbstractBench":
     from tuner.tuning.parts.child_bench import child_bench
+
+    return child_bench(order, how, _children(order.target, order.problem, how.threads))
+
+
+def _children(target: TargetName, problem: Problem, _threads: int) -> BenchChildren:
     from tuner.workers.library_environment import library_environment
     from tuner.workers.protocol import Factory
 
-    factory = Factory(FACTORY, (order.target.detail,))
-    limits = simulator_limits(memory_beside(order.problem))
-    environment = library_environment(1)  # the other cores compile
-    return child_bench(order, how, compiling=factory, timing=factory, limits=limits, environment=environment)
+    factory = Factory(FACTORY, (target.detail,))
+    limits = simulator_limits(memory_beside(problem))
+    return BenchChildren(factory, factory, limits, library_environment(1))  # the other cores compile
 
 
 def _no_baseline(_problem: Problem, _threads: int, _seed: int) -> Baseline:
@@ -91,6 +95,7 @@ KIND = TargetKind(
     plan=strategy_space.plan,
     bind=strategy_space.bind,
     bench=_bench,
+    children=_children,
     baseline=_no_baseline,
     roofline=_no_roofline,
     source=gpu_source,

@@ -1,0 +1,28 @@
+"""One short run on real nodes: what it tries and finds is what one machine tries and finds."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.fleet.nodes import BOTH, calm_trials, nodes, replayed, trials_of, tuned_on_fleet
+from tuner.analysis.run_difference import differences
+from tuner.fleet.overlaps import overlaps, repeated
+from tuner.fleet.server import session
+
+pytestmark = pytest.mark.postgres
+
+
+def test_a_fleet_finds_what_one_machine_finds(fleet_url: str, tmp_path: Path) -> None:
+    settings = replayed(trials=12)
+    with nodes(fleet_url, both=BOTH):
+        tuned = tuned_on_fleet(fleet_url, settings)
+    assert tuned.run.status == "done"
+    assert tuned.run.baseline is not None
+    assert len(tuned.rounds) == 1
+    assert differences(calm_trials(settings, tmp_path), trials_of(fleet_url, tuned.run.id)) == ()
+    with session(fleet_url) as connection:
+        assert overlaps(connection, tuned.run.uuid) == ()
+        assert repeated(connection, tuned.run.uuid) == 0
+        assert connection.execute("SELECT count(*) FROM procrastinate_jobs").fetchone() == (0,)
+        timed = connection.execute("SELECT count(*) FROM fleet_work WHERE timed_from IS NOT NULL")
+        assert timed.fetchone() == (12 + 2 + 1 + 1,)  # trials, the baseline twice, roofline, finals

@@ -1,0 +1,80 @@
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.fleet.values import work
+from tuner.fleet import queues
+from tuner.fleet.work import JUDGE, FleetWork
+
+if TYPE_CHECKING:
+    from tuner.fleet.server import Connection
+
+pytestmark = pytest.mark.postgres
+BEAT_S = 10.0
+
+
+def served(url: str, count: int, *services: queues.Service, fails: int = 0) -> list[FleetWork]:
+    """Serves queues until so many jobs were begun, of which the first ones fail."""
+    done: list[FleetWork] = []
+
+    async def until_done() -> None:
+        ending = asyncio.Event()
+
+        async def do(asked: FleetWork) -> None:
+            done.append(asked)
+            if len(done) >= count:
+                ending.set()
+            if len(done) <= fails:
+                raise OSError("no room")
+
+        await asyncio.wait_for(queues.serve(url, services, do, BEAT_S, ending), 30)
+
+    asyncio.run(until_done())
+    return done
+
+
+def test_jobs_are_done_by_priority_and_then_in_order(
+    connection: "Connection", shared_url: str, run: str
+) -> None:
+    asked = [work(run, number) for number in range(4)]
+    for each, priority in zip(asked, (0, 0, 5, 0), strict=True):
+        queues.defer(connection, "compile:a", each, priority, alone=False)
+    assert queues.under_way(connection, run) == {(number, "compile") for number in range(4)}
+    done = served(shared_url, 4, queues.Service("compile:a", 1, is_woken=True))
+    assert done == [asked[2], asked[0], asked[1], asked[3]]
+    assert queues.under_way(connection, run) == set()
+
+
+def test_what_a_node_cannot_do_is_given_back_with_one_attempt_less(
+    connection: "Connection", shared_url: str, run: str
+) -> None:
+    queues.defer(connection, "compile:a", work(run), 0, alone=False)
+    served(shared_url, 1, queues.Service("compile:a", 1, is_woken=False), fails=1)
+    assert queues.under_way(connection, run) == {(0, "compile")}
+    assert connection.execute("SELECT attempts FROM procrastinate_jobs").fetchone() == (1,)
+
+
+def test_jobs_are_taken_back(connection: "Connection", run: str) -> None:
+    for number in range(3):
+        queues.defer(connection, "compile:a", work(run, number), 0, alone=False)
+    queues.defer(connection, "compile:a", work("another"), 0, alone=False)
+    queues.drop_waiting(connection, work(run, 1).key)
+    assert queues.under_way(connection, run) == {(0, "compile"), (2, "compile")}
+    assert queues.take_back(connection, run) == 2
+    assert queues.under_way(connection, run) == set()
+    assert queues.under_way(connection, "another") == {(0, "compile")}
+
+
+def test_what_waits_is_told_by_queue(connection: "Connection", run: str) -> None:
+    for number in range(2):
+        queues.defer(connection, "measure:a:b", work(run, number, JUDGE), 0, alone=True)
+    connection.execute("SELECT procrastinate_fetch_job_v2(NULL, NULL)")
+    assert queues.waiting(connection) == (("measure:a:b", 1, 1, work(run, 0, JUDGE)),)
+    connection.execute("SELECT procrastinate_fetch_job_v2(NULL, NULL)")  # another node asks: it gets none
+    assert queues.waiting(connection) == (("measure:a:b", 1, 1, work(run, 0, JUDGE)),)
+
+
+def test_a_server_that_is_away_is_an_os_error() -> None:
+    with pytest.raises(OSError, match=r"No such file or directory"):
+        served("postgresql://tuner@/absent?host=/nowhere", 1, queues.Service("a", 1, is_woken=False))

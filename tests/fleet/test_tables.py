@@ -1,0 +1,69 @@
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.fleet.values import FAILED, node, work
+from tuner.core.errors import Failure, Stage, TunerError
+from tuner.fleet import tables
+from tuner.fleet.artifacts import hash_of
+from tuner.fleet.work import Outcome
+
+if TYPE_CHECKING:
+    from tuner.fleet.server import Connection
+
+pytestmark = pytest.mark.postgres
+LATE = Outcome(Failure(Stage.RUN, "late"), 9.0)
+
+
+def test_the_first_outcome_stays_whoever_comes_later(connection: "Connection", run: str) -> None:
+    key = work(run, 4).key
+    assert not tables.is_told(connection, key)
+    tables.tell(connection, key, FAILED, "first")
+    tables.tell(connection, key, LATE, "late")
+    assert tables.is_told(connection, key)
+    assert tables.outcomes_of(connection, run) == {(4, "compile"): FAILED}
+
+
+def test_an_outcome_wakes_its_driver_and_no_other(connection: "Connection", run: str) -> None:
+    connection.execute(f'LISTEN "{tables.channel_of(run)}"'.encode())
+    tables.tell(connection, work("another").key, FAILED, "n")
+    tables.tell(connection, work(run).key, FAILED, "n")
+    (notice,) = connection.notifies(timeout=5, stop_after=1)
+    assert notice.channel == tables.channel_of(run)
+
+
+def test_questions_are_forgotten_and_trials_are_not(connection: "Connection", run: str) -> None:
+    for number in (-7, 0, 1):
+        tables.tell(connection, work(run, number).key, FAILED, "n")
+    tables.forget_questions(connection, run)
+    tables.forget(connection, work(run, 1).key)
+    assert set(tables.outcomes_of(connection, run)) == {(0, "compile")}
+
+
+def test_a_blob_is_stored_once_and_checked(connection: "Connection") -> None:
+    sha256 = hash_of(b"script")
+    assert tables.blob_of(connection, sha256) is None
+    tables.put_blob(connection, sha256, b"script")
+    tables.put_blob(connection, sha256, b"script")
+    assert tables.blob_of(connection, sha256) == b"script"
+    wrong = hash_of(b"other")
+    tables.put_blob(connection, wrong, b"script")
+    with pytest.raises(TunerError, match="found altered content"):
+        tables.blob_of(connection, wrong)
+
+
+def test_a_node_joins_beats_drains_and_leaves(connection: "Connection") -> None:
+    tables.join(connection, node("a"))
+    tables.join(connection, node("a", process=2, seats=0))
+    (seen,) = tables.nodes(connection)
+    assert seen.node == node("a", process=2, seats=0)
+    assert seen.silent_s < 60
+    assert not seen.drains
+    assert not tables.beat(connection, "a")
+    assert tables.drain(connection, "a")
+    assert not tables.drain(connection, "b")
+    assert tables.beat(connection, "a")
+    tables.leave(connection, "a", process=1)  # of a process that lost its name
+    assert len(tables.nodes(connection)) == 1
+    tables.leave(connection, "a", process=2)
+    assert tables.nodes(connection) == ()

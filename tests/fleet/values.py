@@ -1,0 +1,40 @@
+"""Values of a fleet: work, outcomes, a node."""
+
+from typing import Any
+
+from tests.fakes import PROBLEM, FakeTarget
+from tuner.core.errors import Failure, Stage
+from tuner.core.target_name import TargetName
+from tuner.fleet.tables import FleetNode
+from tuner.fleet.work import COMPILE, FleetWork, Outcome
+
+MAKER = "tuner 1, fake 1.0"
+FAILED = Outcome(Failure(Stage.COMPILE, "no"), 0.5)
+
+
+def work(run: str, number: int = 0, stage: str = COMPILE, **changes: Any) -> FleetWork:
+    """Returns a piece of work."""
+    plain: dict[str, Any] = {
+        "maker": MAKER,
+        "machine": "fake",
+        "problem": PROBLEM,
+        "target": TargetName("fake"),
+        "threads": 1,
+        "seed": 0,
+    }
+    return FleetWork(run, number, stage, **(plain | changes))
+
+
+def node(name: str, **changes: Any) -> FleetNode:
+    """Returns a node that does everything."""
+    plain: dict[str, Any] = {
+        "host": "here",
+        "process": 1,
+        "target": "fake",
+        "seats": 2,
+        "device": "here fake",
+        "machine": FakeTarget().machine(),
+        "maker": MAKER,
+        "tuner_version": "1",
+    }
+    return FleetNode(name, **(plain | changes))

@@ -1,0 +1,53 @@
+"""Flags of a run that nodes of a fleet work for."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+import click
+
+from tuner.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from tuner.fleet.driver import FleetRequest
+
+P = ParamSpec("P")
+R = TypeVar("R")
+FLAGS = {"fleet_machine": "--machine", "devices": "--devices", "priority": "--priority"}
+
+
+def fleet_options(function: Callable[P, R]) -> Callable[P, R]:
+    """Adds --fleet, --machine, --devices and --priority."""
+    for option in (
+        click.option("--priority", type=int, help="With --fleet: larger goes first. Default: 0."),
+        click.option("--devices", type=int, help="With --fleet: devices of the run. Default: 1."),
+        click.option("--machine", "fleet_machine", help="With --fleet: class of machine to measure on."),
+        click.option("--fleet", "has_fleet", is_flag=True, help="Nodes of tuner fleet compile and measure."),
+    ):
+        function = option(function)
+    return function
+
+
+def popped_fleet(words: dict[str, Any], database: str | None) -> "FleetRequest | None":
+    """Takes the words of a fleet out of the others; fills in how many proposals are in flight.
+
+    Raises UsageError for a database that is no server's, and for words that need --fleet.
+    """
+    given = {flag: words.pop(name) for name, flag in FLAGS.items()}
+    if not words.pop("has_fleet"):
+        for flag, found in given.items():
+            if found is not None:
+                raise UsageError(f"{flag}: found {found!r}, allowed with --fleet")
+        return None
+    from tuner.fleet.driver import FleetRequest
+    from tuner.fleet.kind import pending_limit
+    from tuner.fleet.server import require_packages, server_of
+    from tuner.tuning.which_database import which_database
+
+    url = which_database(database)
+    server_of(url)
+    require_packages()
+    devices = 1 if given["--devices"] is None else given["--devices"]
+    request = FleetRequest(url, devices, given["--priority"] or 0, given["--machine"] or "")
+    if words["workers"] is None:
+        words["workers"] = pending_limit(request.devices) - 1
+    return request

@@ -1,0 +1,163 @@
+"""The bench of a fleet: nodes compile and judge; what they tell comes in any order and is told in order."""
+
+from collections import deque
+from dataclasses import dataclass, replace
+
+from tuner.core.bench import AbstractBench, BoundRecord, FinalTimes
+from tuner.core.candidate import Candidate
+from tuner.core.errors import Failure
+from tuner.core.target import Artifact, Effort, Script
+from tuner.fleet.artifacts import hash_of, packed, unpacked
+from tuner.fleet.driver import Driver
+from tuner.fleet.work import COMPILE, FINALS, JUDGE, Compiled, FleetWork, Outcome
+from tuner.workers.group_timing import Group, time_finals
+from tuner.workers.in_flight import BenchOrder, Ticket
+from tuner.workers.judge import Judgement, work_seed
+
+
+@dataclass
+class _Flight:
+    number: int
+    ticket: Ticket
+    effort: Effort
+    code: str = ""  # hash of its artifact, once that is known
+    is_judged_early: bool = False
+
+
+class FleetBench(AbstractBench):
+    """Queues each script as it starts, and each artifact as soon as it is there, whatever its turn.
+
+    A trial becomes what it would become on one machine: it waits for its turn to ask what earlier trials of
+    equal code became. Work that an earlier process of the run has queued is not queued again.
+    """
+
+    def __init__(self, order: BenchOrder, driver: Driver, plain: FleetWork) -> None:
+        """Takes the work that differs from trial to trial by its number, stage, content and effort."""
+        self._order = order
+        self._driver = driver
+        self._plain = plain
+        self._asked = 0  # finals so far
+        self._flights: deque[_Flight] = deque()
+
+    def start(self, number: int, candidate: Candidate, effort: Effort) -> None:
+        """Binds the candidate and queues its script, unless that is known or under way."""
+        flight = _Flight(number, Ticket(self._order, candidate), effort)
+        is_repeated = any(other.ticket.script == flight.ticket.script for other in self._flights)
+        if flight.ticket.record is None and not is_repeated:
+            self._begin_compile(number, flight.ticket.script)
+        self._flights.append(flight)
+
+    def finish(self) -> BoundRecord:
+        """Waits for the oldest candidate; those behind it go on meanwhile."""
+        flight = self._flights[0]
+        ticket = flight.ticket
+        if (flight.number, COMPILE) not in self._driver.known:
+            ticket.recall_script()  # the one of equal script may be finished and stored by now
+        if ticket.record is None:
+            compiled, seconds = self._compiled(flight.number, ticket.script)
+            ticket.take_compiled(compiled, seconds)
+        if ticket.record is None:
+            judged = self._judged(flight)
+            assert isinstance(judged.value, Judgement | Failure)
+            ticket.take_judged(judged.value, judged.seconds)
+        elif flight.is_judged_early:  # its code became known since
+            self._driver.drop(flight.number, JUDGE)
+        self._flights.popleft()
+        return ticket.finished
+
+    def finals(self, finalists: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:
+        """Times the finalists interleaved on one device, once scripts that come without code are compiled."""
+        bare = {each.script.sha256: each.script for each in finalists if each.artifact is None}
+        made = self._recompiled(tuple(bare.values()))
+        artifacts = tuple(each.artifact or made[each.script.sha256] for each in finalists)
+        medians_s = [each.record.median_s for each in finalists if each.record.median_s is not None]
+        slowest_s = max(medians_s, default=None)
+
+        def together(group: Group) -> FinalTimes | Failure:
+            self._asked += 1
+            blobs = tuple(packed(artifact) for artifact in group.artifacts)
+            work = replace(
+                self._plain,
+                stage=FINALS,
+                seed=work_seed(self._plain.seed, -self._asked),
+                blobs=tuple(map(hash_of, blobs)),
+                effort=effort,
+                slowest_s=slowest_s,
+                has_baseline=group.has_baseline,
+            )
+            found = self._driver.outcome(work, blobs).value
+            assert isinstance(found, FinalTimes | Failure)
+            return found
+
+        return time_finals(artifacts, together)
+
+    def close(self) -> None:
+        """Leaves the fleet; what is queued goes on, for the process that resumes the run."""
+        self._driver.close()
+        self._flights.clear()
+
+    def _begin_compile(self, number: int, script: Script) -> None:
+        work = replace(self._plain, number=number, stage=COMPILE, blobs=(script.sha256,))
+        self._driver.begin(work, (script.text.encode(),))
+
+    def _begin_judge(self, flight: _Flight, compiled: Compiled) -> None:
+        work = replace(
+            self._plain,
+            number=flight.number,
+            stage=JUDGE,
+            seed=work_seed(self._plain.seed, flight.number),
+            blobs=(compiled.blob,),
+            effort=flight.effort,
+            slowest_s=flight.effort.stop_above_s,
+        )
+        self._driver.begin(work)
+
+    def _compiled(self, number: int, script: Script) -> tuple[Artifact | Failure, float]:
+        """Waits for the artifact of a script; asks for it again where its blob was deleted since."""
+        self._begin_compile(number, script)
+        while (found := self._driver.known.get((number, COMPILE))) is None:
+            self._wait()
+        if isinstance(found.value, Failure):
+            return found.value, found.seconds
+        assert isinstance(found.value, Compiled)
+        blob = self._driver.blob(found.value.blob)
+        if blob is not None:
+            return unpacked(blob), found.seconds
+        self._driver.forget(number, COMPILE)
+        return self._compiled(number, script)
+
+    def _judged(self, flight: _Flight) -> Outcome:
+        compiled = self._driver.known[(flight.number, COMPILE)].value
+        assert isinstance(compiled, Compiled)
+        self._begin_judge(flight, compiled)
+        while (found := self._driver.known.get((flight.number, JUDGE))) is None:
+            self._wait()
+        return found
+
+    def _recompiled(self, scripts: tuple[Script, ...]) -> dict[str, Artifact | None]:
+        """Compiles scripts that are no trial's; None for one that no longer compiles."""
+        works = [replace(self._plain, stage=COMPILE, blobs=(script.sha256,)) for script in scripts]
+        pairs = zip(works, scripts, strict=True)
+        asked = [self._driver.ask(work, (script.text.encode(),)) for work, script in pairs]
+        found = [self._driver.answer(work) for work in asked]
+        blobs = [
+            self._driver.blob(each.value.blob) if isinstance(each.value, Compiled) else None for each in found
+        ]
+        return {
+            script.sha256: None if blob is None else unpacked(blob)
+            for script, blob in zip(scripts, blobs, strict=True)
+        }
+
+    def _wait(self) -> None:
+        """Waits for news, and sends to their devices the artifacts that came meanwhile."""
+        self._driver.wait()
+        for flight in self._flights:
+            found = self._driver.known.get((flight.number, COMPILE))
+            if flight.code or found is None or not isinstance(found.value, Compiled):
+                continue
+            code = found.value.artifact_sha256
+            is_repeated = any(other.code == code for other in self._flights)
+            flight.code = code
+            if not is_repeated and not found.value.is_refused and self._order.recall("", code) is None:
+                flight.is_judged_early = True
+                self._begin_judge(flight, found.value)

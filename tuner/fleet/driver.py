@@ -1,0 +1,181 @@
+"""A driver's connection to its fleet: puts work into queues and waits for what becomes of it."""
+
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, Self, final
+
+from tuner.core.errors import TunerError, UsageError
+from tuner.fleet import queues, tables
+from tuner.fleet.artifacts import hash_of
+from tuner.fleet.server import connected, session, told_plainly
+from tuner.fleet.settings import read_settings
+from tuner.fleet.sweep import delete_old, sweep
+from tuner.fleet.work import COMPILE, FleetWork, Outcome, compile_queue, measure_queue
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+
+LISTEN_S: Final = 0.5  # until the tables are looked at, if nobody wakes
+URGENT: Final = 1000  # added to the priority of what a whole run waits for
+TAKEN_LIMIT_S: Final = 5.0  # that the server may need to see a killed driver's connection closed
+
+
+@dataclass(frozen=True)
+class FleetRequest:
+    """What ``--fleet`` asks for."""
+
+    url: str
+    devices: int = 1  # that a run measures on at once
+    priority: int = 0  # larger goes first
+    machine: str = ""  # class of machine to measure on; "": the only one there is
+
+    def __post_init__(self) -> None:
+        """Raises UsageError for a number of devices that is none."""
+        if self.devices < 1:
+            raise UsageError(f"devices: found {self.devices}, allowed 1 or more")
+
+
+@final
+class Driver:
+    """One run's view of the fleet: what is known of it, and what is under way. Used by one thread."""
+
+    def __init__(self, request: FleetRequest, run: str, devices: tuple[str, ...]) -> None:
+        """Reads all that is known of the run. Raises UsageError while another process drives it."""
+        self._run = run
+        self._devices = devices
+        self._priority = request.priority
+        self._connection = connected(request.url)
+        try:
+            self._lease_s = read_settings(self._connection).lease_s
+            self._require_alone()
+            with told_plainly():
+                self._connection.execute(f'LISTEN "{tables.channel_of(run)}"')
+                delete_old(self._connection)
+                self._forget_questions()
+                self._under_way = queues.under_way(self._connection, run)
+                self.known = tables.outcomes_of(self._connection, run)
+        except BaseException:
+            self._connection.close()
+            raise
+        self._swept_s = time.monotonic()
+        self._asked = time.time_ns()  # numbers of no trial; larger than those of the run's earlier processes
+
+    def __enter__(self) -> Self:
+        """Returns the driver."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: "TracebackType | None"
+    ) -> None:
+        """Closes the connection."""
+        self.close()
+
+    def begin(self, work: FleetWork, blobs: tuple[bytes, ...] = ()) -> None:
+        """Queues a piece of work unless it has an outcome or is under way; of a killed driver's, too."""
+        key = (work.number, work.stage)
+        if key in self.known or key in self._under_way:
+            return
+        is_compile = work.stage == COMPILE
+        queue = compile_queue(work.maker) if is_compile else self._measure_queue(work)
+        priority = self._priority + (0 if work.number >= 0 else URGENT)
+        with told_plainly(), self._connection.transaction():
+            for blob in blobs:
+                tables.put_blob(self._connection, hash_of(blob), blob)
+            queues.defer(self._connection, queue, work, priority, alone=not is_compile)
+        self._under_way.add(key)
+
+    def wait(self) -> None:
+        """Waits until something may be known, and reads it. Raises TunerError if the run was cancelled."""
+        with told_plainly():
+            for _ in self._connection.notifies(timeout=LISTEN_S, stop_after=1):
+                pass
+            if time.monotonic() - self._swept_s > self._lease_s / 4:
+                sweep(self._connection, self._lease_s)
+                self._swept_s = time.monotonic()
+            still = queues.under_way(self._connection, self._run)  # before outcomes: one of both is seen
+            self.known = tables.outcomes_of(self._connection, self._run)
+        lost = self._under_way - still - self.known.keys()
+        if lost:
+            raise TunerError("fleet: the jobs of the run were cancelled; go on with it by --resume")
+        self._under_way = still
+
+    def ask(self, work: FleetWork, blobs: tuple[bytes, ...] = ()) -> FleetWork:
+        """Begins a piece of work that is no trial's; returns it with its number, which no other has."""
+        self._asked += 1
+        numbered = replace(work, number=-self._asked)
+        self.begin(numbered, blobs)
+        return numbered
+
+    def answer(self, work: FleetWork) -> Outcome:
+        """Waits for a piece of work that is no trial's, and forgets it."""
+        key = (work.number, work.stage)
+        while key not in self.known:
+            self.wait()
+        found = self.known[key]
+        self.forget(*key)
+        return found
+
+    def outcome(self, work: FleetWork, blobs: tuple[bytes, ...] = ()) -> Outcome:
+        """Asks and waits for the answer."""
+        return self.answer(self.ask(work, blobs))
+
+    def blob(self, sha256: str) -> bytes | None:
+        """Returns a blob; None for one that was deleted since."""
+        with told_plainly():
+            return tables.blob_of(self._connection, sha256)
+
+    def drop(self, number: int, stage: str) -> None:
+        """Takes work back that turned out to be of no use."""
+        with told_plainly():
+            queues.drop_waiting(self._connection, (self._run, number, stage))
+        self._under_way.discard((number, stage))
+
+    def forget(self, number: int, stage: str) -> None:
+        """Forgets an outcome, so that the work can be begun again."""
+        with told_plainly():
+            tables.forget(self._connection, (self._run, number, stage))
+        self.known.pop((number, stage), None)
+        self._under_way.discard((number, stage))  # the node may be about to say that it has ended
+
+    def close(self) -> None:
+        """Closes the connection; what is queued goes on."""
+        self._connection.close()
+
+    def _measure_queue(self, work: FleetWork) -> str:
+        """Returns the queue of the device for a trial, in turns; what is no trial's has the first one."""
+        place = work.number % len(self._devices) if work.number >= 0 else 0
+        return measure_queue(work.machine, self._devices[place])
+
+    def _forget_questions(self) -> None:
+        """Takes back what an earlier process asked that is no trial's: nobody waits for the answers."""
+        for number, stage in queues.under_way(self._connection, self._run):
+            if number < 0:
+                queues.drop_waiting(self._connection, (self._run, number, stage))
+        tables.forget_questions(self._connection, self._run)
+
+    def _require_alone(self) -> None:
+        """Takes the lock of a run, that ends with the connection. Raises UsageError where another has it."""
+        give_up_s = time.monotonic() + TAKEN_LIMIT_S
+        while time.monotonic() < give_up_s:
+            row = self._connection.execute(
+                "SELECT pg_try_advisory_lock(hashtextextended(%s, 0))", (self._run,)
+            ).fetchone()
+            if row == (True,):
+                return
+            time.sleep(LISTEN_S)
+        raise UsageError("fleet: found another process that drives this run, allowed one")
+
+
+def known_nodes(request: FleetRequest) -> tuple[tuple[tables.SeenNode, ...], float]:
+    """Returns the nodes of a fleet and its lease. Raises UsageError where there is none."""
+    with session(request.url) as connection:
+        lease_s = read_settings(connection).lease_s
+        return tables.nodes(connection), lease_s
+
+
+def busy_devices(request: FleetRequest, machine: str, devices: tuple[str, ...]) -> dict[str, int]:
+    """Returns how many jobs each device of a class of machines has."""
+    with session(request.url) as connection:
+        jobs = {queue: todo + doing for queue, todo, doing, _ in queues.waiting(connection)}
+    return {device: jobs.get(measure_queue(machine, device), 0) for device in devices}

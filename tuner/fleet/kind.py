@@ -1,0 +1,154 @@
+"""A kind of target whose candidates a fleet compiles and judges: all else of a run stays as it is."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from tuner.core.errors import Failure, TunerError, UsageError
+from tuner.core.machine import Compiler, Machine, Roofline
+from tuner.core.problem import Problem
+from tuner.core.runs import Baseline
+from tuner.core.target_name import TargetName
+from tuner.fleet.driver import Driver, FleetRequest, busy_devices, known_nodes
+from tuner.fleet.tables import FleetNode
+from tuner.fleet.work import BASELINE, COMPILE, ROOFLINE, FleetWork, maker_of
+from tuner.tuning.composition import Composition
+from tuner.tuning.target_kind import BenchSettings, TargetKind, TargetStatus
+
+if TYPE_CHECKING:
+    from tuner.core.bench import AbstractBench
+    from tuner.workers.in_flight import BenchOrder
+
+PENDING_OF_ONE: Final = 3  # proposals in flight of a run on one device: docs/fleet.md
+PENDING_PER_DEVICE: Final = 2  # and as many more for each of several
+
+
+def pending_limit(devices: int) -> int:
+    """Returns how many proposals of a run are in flight: more of them know less, fewer let devices idle."""
+    return PENDING_OF_ONE if devices == 1 else PENDING_PER_DEVICE * (devices + 1)
+
+
+def fleet_composition(composition: Composition, fleet: FleetRequest) -> Composition:
+    """Returns the parts of a run that nodes of a fleet work for."""
+    kinds = {name: fleet_kind(kind, fleet) for name, kind in composition.kinds.items()}
+    # whether a problem fits is for the nodes to say: 0 bytes are an unknown size
+    return replace(composition, kinds=kinds, machine=lambda: replace(composition.machine(), memory_bytes=0))
+
+
+def fleet_kind(kind: TargetKind, fleet: FleetRequest) -> TargetKind:
+    """Returns a kind whose machine is a node's, and whose bench is the fleet."""
+    run = FleetRun(kind, fleet)
+    of_run = kind.of_run
+    return replace(
+        kind,
+        status=run.status,
+        machine=run.machine,
+        compiler=run.compiler,
+        bench=run.bench,
+        baseline=run.baseline,
+        roofline=run.roofline,
+        of_run=None if of_run is None else lambda settings: fleet_kind(of_run(settings), fleet),
+    )
+
+
+class FleetRun:
+    """What a run asks of a fleet. One process drives it, from one thread."""
+
+    def __init__(self, kind: TargetKind, fleet: FleetRequest) -> None:
+        self._kind = kind
+        self._fleet = fleet
+        self._driver: Driver | None = None
+        self._plain: FleetWork | None = None
+
+    def status(self) -> TargetStatus:
+        """Returns what nodes can do for the kind, whatever this machine can."""
+        own = self._kind.status()
+        nodes = [node for node in self._alive() if TargetName.parse(node.target).kind == self._kind.name]
+        chips = {node.machine.chip for node in nodes if node.device}
+        return replace(
+            own,
+            is_available=bool(chips),
+            is_timed=own.is_timed or not own.is_available,
+            chip=chips.pop() if len(chips) == 1 else "",
+            reason="on the fleet" if chips else "no node of the fleet measures for it",
+        )
+
+    def machine(self, target: TargetName) -> Machine:
+        """Returns the class of machine to measure on. Raises UsageError for none, and for a choice."""
+        found = {node.machine.name: node.machine for node in self._measuring(target)}
+        wanted = self._fleet.machine
+        if wanted:
+            found = {name: machine for name, machine in found.items() if name == wanted}
+        if not found:
+            words = f" on {wanted!r}" if wanted else ""
+            raise UsageError(
+                f"fleet: found no node that measures {target.text}{words}; "
+                f"start one there: tuner fleet worker --target {target.text} --measure"
+            )
+        if len(found) > 1:
+            raise UsageError(f"fleet: found machines {', '.join(sorted(found))}: name one with --machine")
+        return next(iter(found.values()))
+
+    def compiler(self, target: TargetName) -> Compiler:
+        """Returns this installation's compiler. Raises UsageError unless a node has the same."""
+        compiler = self._kind.compiler(target)
+        maker = maker_of(compiler)
+        makers = [node.maker for node in self._alive() if node.seats and node.target == target.text]
+        if maker not in makers:
+            found = "; ".join(sorted(set(makers))) or "none"
+            raise UsageError(f"fleet: no node compiles {target.text} as {maker}; found {found}")
+        return compiler
+
+    def bench(self, order: "BenchOrder", how: BenchSettings) -> "AbstractBench":
+        """Returns the bench of one run. Raises UsageError while another process drives it."""
+        from tuner.fleet.bench import FleetBench
+
+        machine = self.machine(order.target)
+        maker = maker_of(self._kind.compiler(order.target))
+        self._driver = Driver(self._fleet, how.run, self._devices(order.target, machine))
+        self._plain = FleetWork(
+            run=how.run,
+            number=0,
+            stage=COMPILE,
+            maker=maker,
+            machine=machine.name,
+            problem=order.problem,
+            target=order.target,
+            threads=how.threads,
+            seed=how.seed,
+        )
+        return FleetBench(order, self._driver, self._plain)
+
+    def baseline(self, _problem: Problem, _threads: int, _seed: int) -> Baseline:
+        """Times the baseline on the run's device. Raises TunerError where that fails."""
+        found = self._asked(BASELINE)
+        assert isinstance(found, Baseline)
+        return found
+
+    def roofline(self, _problem: Problem, _threads: int) -> Roofline:
+        """Measures what the run's machine can do at most. Raises TunerError where that fails."""
+        found = self._asked(ROOFLINE)
+        assert isinstance(found, Roofline)
+        return found
+
+    def _asked(self, stage: str) -> object:
+        assert self._driver is not None
+        assert self._plain is not None
+        found = self._driver.outcome(replace(self._plain, stage=stage)).value
+        if isinstance(found, Failure):
+            raise TunerError(found.reason)
+        return found
+
+    def _alive(self) -> tuple[FleetNode, ...]:
+        nodes, lease_s = known_nodes(self._fleet)
+        return tuple(each.node for each in nodes if each.silent_s < lease_s and not each.drains)
+
+    def _measuring(self, target: TargetName) -> tuple[FleetNode, ...]:
+        return tuple(node for node in self._alive() if node.device and node.target == target.text)
+
+    def _devices(self, target: TargetName, machine: Machine) -> tuple[str, ...]:
+        """Returns the devices of the run: those with the least work. Raises UsageError for too few."""
+        devices = {node.device for node in self._measuring(target) if node.machine.name == machine.name}
+        busy = busy_devices(self._fleet, machine.name, tuple(sorted(devices)))
+        if len(busy) < self._fleet.devices:
+            raise UsageError(f"devices: found {len(busy)} of {machine.name!r}, allowed up to so many")
+        return tuple(sorted(busy, key=lambda device: (busy[device], device))[: self._fleet.devices])

@@ -1,0 +1,277 @@
+"""A node: a process that takes work from the queues of a fleet, and tells what became of it."""
+
+import asyncio
+import contextlib
+import logging
+import os
+import shutil
+import socket
+import tempfile
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar, final
+
+from tuner.core.errors import Failure, TunerError, UsageError
+from tuner.core.target import Artifact
+from tuner.core.target_name import TargetName
+from tuner.fleet import queues, tables
+from tuner.fleet.artifacts import hash_of, packed
+from tuner.fleet.node_children import Done, NodeChildren, now
+from tuner.fleet.server import connected, session
+from tuner.fleet.settings import FleetSettings, read_settings
+from tuner.fleet.sweep import sweep
+from tuner.fleet.work import COMPILE, Compiled, FleetWork, Outcome, compile_queue, maker_of, measure_queue
+from tuner.tuning.target_kind import TargetKind
+from tuner.version import __version__
+
+if TYPE_CHECKING:
+    from tuner.fleet.server import Connection
+
+P = ParamSpec("P")
+Answer = TypeVar("Answer")
+MIB: Final = 1 << 20
+KEEP_FREE_BYTES: Final = 64 * MIB  # of the folder for temporary files: children write code there
+AGAIN_S: Final = 0.5  # until a server that went away is asked again
+PATIENCE_S: Final = 300.0  # with a server that went away, before what was done is lost
+ENDING_PATIENCE_S: Final = 5.0  # of a node that is to end
+
+
+@dataclass(frozen=True)
+class NodeRequest:
+    """What a node is started with."""
+
+    target: TargetName
+    name: str = ""  # "": host and process
+    seats: int = 0  # candidates compiled at once
+    has_device: bool = False  # measures
+    device: str = ""  # that it measures on; "": the host's
+    keep_free_bytes: int = KEEP_FREE_BYTES
+
+    def __post_init__(self) -> None:
+        """Raises UsageError for a node that would do nothing."""
+        if self.seats < 0:
+            raise UsageError(f"compile: found {self.seats}, allowed 1 or more candidates at once")
+        if not self.seats and not self.has_device:
+            raise UsageError("worker: found nothing to do, allowed --compile N, --measure or both")
+
+
+def node_of(request: NodeRequest, kind: TargetKind) -> tables.FleetNode:
+    """Returns what a node tells of itself. Raises UsageError for a target that has no child processes."""
+    if kind.children is None:
+        raise UsageError(f"target {request.target.text}: not allowed for a fleet: it has no child processes")
+    host = socket.gethostname()
+    return tables.FleetNode(
+        name=request.name or f"{host}-{os.getpid()}",
+        host=host,
+        process=os.getpid(),
+        target=request.target.text,
+        seats=request.seats,
+        device=(request.device or f"{host} {request.target.kind}") if request.has_device else "",
+        machine=kind.machine(request.target),
+        maker=maker_of(kind.compiler(request.target)),
+        tuner_version=__version__,
+    )
+
+
+def run_node(url: str, request: NodeRequest, kind: TargetKind, say: Callable[[str], None]) -> bool:
+    """Works until SIGTERM or a drain. Returns whether it ended well; says what happens, line by line."""
+    for name in ("procrastinate", "psycopg"):  # what goes wrong is said here, in lines
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+    node = node_of(request, kind)
+    with session(url) as connection:
+        settings = read_settings(connection)
+        tables.join(connection, node)
+    return asyncio.run(NodeProcess(url, node, kind, request, settings, say).run())
+
+
+@final
+class NodeProcess:
+    """The loop of a node. The engine is in the main thread, its children and the database in one each."""
+
+    def __init__(
+        self,
+        url: str,
+        node: tables.FleetNode,
+        kind: TargetKind,
+        request: NodeRequest,
+        settings: FleetSettings,
+        say: Callable[[str], None],
+    ) -> None:
+        self._url = url
+        self._node = node
+        self._request = request
+        self._settings = settings
+        self._say = say
+        self._children = NodeChildren(kind, request.seats)
+        self._asking = ThreadPoolExecutor(1, "database")
+        self._connection: Connection | None = None
+        self._ending = asyncio.Event()
+        self._trouble = ""  # why it can work no longer
+        self._told_of = ""  # foreign work, last
+
+    async def run(self) -> bool:
+        """Serves its queues; a server that goes away is waited for."""
+        import signal
+
+        for number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(number, self._ending.set)
+        node = self._node
+        self._say(f"{node.name}: works for {node.target} on {node.machine.name}, {node.maker}")
+        beating = asyncio.create_task(self._beat())
+        try:
+            while not self._ending.is_set():
+                await self._serve()
+        finally:
+            beating.cancel()
+            self._children.close()
+            with contextlib.suppress(TunerError):
+                await self._ask(tables.leave, node.name, node.process)
+            self._asking.shutdown()
+        self._say(f"{node.name}: ended{': ' * bool(self._trouble)}{self._trouble}")
+        return not self._trouble
+
+    async def _serve(self) -> None:
+        try:
+            await queues.serve(self._url, self._services(), self._do, self._settings.beat_s, self._ending)
+        except OSError as error:
+            self._say(f"{self._node.name}: waits for the database: {error}")
+            await asyncio.sleep(AGAIN_S)
+
+    def _services(self) -> tuple[queues.Service, ...]:
+        node = self._node
+        services = []
+        if node.seats:
+            services.append(queues.Service(compile_queue(node.maker), node.seats, is_woken=True))
+        if node.device:  # it listens to nothing: nothing is to wake it while it times
+            services.append(queues.Service(measure_queue(node.machine.name, node.device), 1, is_woken=False))
+        return tuple(services)
+
+    async def _do(self, work: FleetWork) -> None:
+        """Does a piece of work unless it has an outcome. An error gives it back for another node to do."""
+        if await self._ask(tables.is_told, work.key):
+            return
+        blobs = tuple([await self._ask(_required_blob, each) for each in work.blobs])
+        try:
+            self._require_fit(work)
+            await self._work(work, blobs)
+        except (TunerError, OSError) as error:
+            self._trouble = str(error)
+            self._ending.set()
+            raise
+
+    async def _work(self, work: FleetWork, blobs: tuple[bytes, ...]) -> None:
+        began = now()
+        order = self._children.submit(work, blobs)
+        try:
+            done = await asyncio.shield(asyncio.wrap_future(order.done))
+        except asyncio.CancelledError:  # the run was cancelled
+            self._children.drop(order)
+            raise
+        if isinstance(done.value, Failure):
+            self._require_room()  # else it may be ours, not the candidate's
+        device = "" if work.stage == COMPILE else self._node.device
+        execution = tables.Execution(self._node.name, device, tables.Interval(began, now()), done.timed)
+        await self._ask(_settled, work, done, execution)
+
+    def _require_fit(self, work: FleetWork) -> None:
+        """Raises TunerError for what its queue should have kept away, and where there is no room to work."""
+        node = self._node
+        fits = work.maker == node.maker and (work.stage == COMPILE or work.machine == node.machine.name)
+        if not fits or work.target.text != node.target:
+            raise TunerError(
+                f"work: found {work.target.text} by {work.maker} on {work.machine}, "
+                f"allowed {node.target} by {node.maker} on {node.machine.name}"
+            )
+        self._require_room()
+
+    def _require_room(self) -> None:
+        folder = tempfile.gettempdir()
+        free, least = shutil.disk_usage(folder).free, self._request.keep_free_bytes
+        if free < least:
+            raise TunerError(f"{folder}: found {free // MIB} MiB free, allowed {least // MIB} or more")
+
+    async def _beat(self) -> None:
+        """Tells that it is alive, and looks after what others have lost."""
+        while True:
+            await asyncio.sleep(self._settings.beat_s)
+            with contextlib.suppress(TunerError):
+                if await self._ask(_beaten, self._node.name, self._settings.lease_s):
+                    self._ending.set()
+                await self._tell_of_foreign_work()
+
+    async def _tell_of_foreign_work(self) -> None:
+        """Says once why this node gets none of the work that waits for its target."""
+        for _, todo, _, work in await self._ask(queues.waiting):
+            if work.target.text != self._node.target or work.maker == self._node.maker or not todo:
+                continue
+            line = f"{todo} jobs wait for {work.maker}; this node has {self._node.maker}"
+            if line != self._told_of:
+                self._say(f"{self._node.name}: {line}")
+            self._told_of = line
+
+    async def _ask(
+        self,
+        question: "Callable[Concatenate[Connection, P], Answer]",
+        *args: P.args,
+        **named: P.kwargs,
+    ) -> Answer:
+        """Asks the database in its own thread, one question at a time."""
+        work: Any = lambda: self._asked(lambda: question(self._connected(), *args, **named))  # noqa: E731
+        answer: Answer = await asyncio.get_running_loop().run_in_executor(self._asking, work)
+        return answer
+
+    def _asked(self, question: Callable[[], Answer]) -> Answer:
+        """Asks again and again while the server is away: what was done is not lost with it."""
+        import psycopg
+
+        since_s = time.monotonic()
+        while True:
+            try:
+                return question()
+            except (psycopg.OperationalError, UsageError) as error:
+                patience_s = ENDING_PATIENCE_S if self._ending.is_set() else PATIENCE_S
+                if time.monotonic() - since_s > patience_s:
+                    raise TunerError(f"fleet: its database went away: {error}") from error
+            self._disconnect()
+            time.sleep(AGAIN_S)
+
+    def _connected(self) -> "Connection":
+        if self._connection is None or self._connection.closed:
+            self._connection = connected(self._url)
+        return self._connection
+
+    def _disconnect(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+        self._connection = None
+
+
+def _required_blob(connection: "Connection", sha256: str) -> bytes:
+    blob = tables.blob_of(connection, sha256)
+    if blob is None:
+        raise TunerError(f"fleet: found no blob {sha256[:12]}, allowed one that the run has stored")
+    return blob
+
+
+def _settled(connection: "Connection", work: FleetWork, done: Done, execution: tables.Execution) -> None:
+    """Stores artifact, outcome and when it was done together, and wakes the driver."""
+    with connection.transaction():
+        value = done.value
+        told = _stored(connection, value) if isinstance(value, Artifact) else value
+        tables.note_work(connection, work, execution)
+        tables.tell(connection, work.key, Outcome(told, done.seconds), execution.node)
+
+
+def _stored(connection: "Connection", artifact: Artifact) -> Compiled:
+    """Stores an artifact; returns what tells of it."""
+    blob = packed(artifact)
+    tables.put_blob(connection, hash_of(blob), blob)
+    return Compiled(hash_of(blob), artifact.sha256, artifact.refusal is not None)
+
+
+def _beaten(connection: "Connection", name: str, lease_s: float) -> bool:
+    """Returns whether the node is to end."""
+    sweep(connection, lease_s)
+    return tables.beat(connection, name)

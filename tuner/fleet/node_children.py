@@ -1,0 +1,282 @@
+"""The child processes of a node: one thread owns them all, as the loop of a bench does, and takes orders."""
+
+import collections
+import contextlib
+import datetime
+import itertools
+import os
+import queue
+import select
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Final, final
+
+from tuner.core.bench import FinalTimes
+from tuner.core.errors import Failure, Stage, TunerError
+from tuner.core.machine import Roofline
+from tuner.core.problem import Problem
+from tuner.core.runs import Baseline
+from tuner.core.target import Artifact, Script
+from tuner.fleet.artifacts import unpacked
+from tuner.fleet.tables import Interval
+from tuner.fleet.work import BASELINE, COMPILE, JUDGE, ROOFLINE, FleetWork
+from tuner.tuning.target_kind import BenchChildren, TargetKind
+from tuner.workers.child_process import sleep_until_news
+from tuner.workers.compile_pool import CompilePool
+from tuner.workers.group_timing import Group
+from tuner.workers.judge import Judgement
+from tuner.workers.judge_seat import JudgeSeat
+from tuner.workers.services import compile_spec, judge_spec
+from tuner.workers.timing_lock import TimingLock, words_of
+from tuner.workers.worker import TICK_S
+
+JUDGES_KEPT: Final = 4  # each has the arrays of its problem
+
+Result = Artifact | Judgement | FinalTimes | Baseline | Roofline | Failure
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a node did, before it is told."""
+
+    value: Result
+    seconds: float
+    timed: Interval | None = None
+
+
+@dataclass(eq=False)
+class Order:
+    """A piece of work on its way through the children."""
+
+    work: FleetWork
+    blobs: tuple[bytes, ...]  # of the work's hashes
+    done: "Future[Done]" = field(default_factory=Future)
+    is_dropped: bool = False
+    timed: Interval | None = None
+
+
+class DroppedError(Exception):
+    """The work was taken back while a child was at it."""
+
+
+class Wake:
+    """A pipe that ends the sleep of the thread that owns the children."""
+
+    def __init__(self) -> None:
+        self._reading, self._writing = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+
+    def ring(self) -> None:
+        """Ends the sleep; called from any thread."""
+        with contextlib.suppress(BlockingIOError):  # it is full: the sleeper will wake
+            os.write(self._writing, b"!")
+
+    def register(self, poll: "select.poll") -> None:
+        """Adds the pipe to what is waited for, empty."""
+        with contextlib.suppress(BlockingIOError):
+            os.read(self._reading, 1 << 12)
+        poll.register(self._reading, select.POLLIN)
+
+    def close(self) -> None:
+        """Closes the pipe."""
+        os.close(self._reading)
+        os.close(self._writing)
+
+
+@final
+class NodeChildren:
+    """Compiles in several children and judges in one at a time, for one target; any thread gives orders."""
+
+    def __init__(self, kind: TargetKind, seats: int) -> None:
+        assert kind.children is not None
+        self._kind = kind
+        self._children: Callable[..., BenchChildren] = kind.children
+        self._seats = seats
+        self._orders: queue.SimpleQueue[Order] = queue.SimpleQueue()
+        self._to_measure: collections.deque[Order] = collections.deque()
+        self._compiling: dict[int, Order] = {}  # by place in the pool
+        self._pool: CompilePool | None = None
+        self._judges: collections.OrderedDict[tuple[Problem, int], JudgeSeat] = collections.OrderedDict()
+        self._measuring: Order | None = None
+        self._wake = Wake()
+        self._is_closing = False
+        self._thread = threading.Thread(target=self._live, name="children", daemon=True)
+        self._thread.start()
+
+    def submit(self, work: FleetWork, blobs: tuple[bytes, ...]) -> Order:
+        """Takes a piece of work; its ``done`` is set when it is over."""
+        order = Order(work, blobs)
+        self._orders.put(order)
+        self._wake.ring()
+        return order
+
+    def drop(self, order: Order) -> None:
+        """Ends a piece of work, whatever a child is doing."""
+        order.is_dropped = True
+        self._wake.ring()
+
+    def close(self) -> None:
+        """Ends the children."""
+        self._is_closing = True
+        self._wake.ring()
+        self._thread.join()
+        self._wake.close()
+
+    def _live(self) -> None:
+        try:
+            while not self._is_closing:
+                self._meanwhile()
+                if self._to_measure:
+                    self._measure(self._to_measure.popleft())
+        finally:
+            self._end_children()
+
+    def _end_children(self) -> None:
+        if self._pool is not None:
+            self._pool.close()
+        for judge in self._judges.values():
+            judge.kill()
+
+    def _meanwhile(self) -> None:
+        """Does what need not wait for a measurement. Raises DroppedError where that is wanted no longer."""
+        measuring = self._measuring
+        if measuring is not None and (measuring.is_dropped or self._is_closing):
+            raise DroppedError
+        self._take_orders()
+        try:
+            self._advance()
+        except TunerError as error:  # no child can start: not the candidates' doing
+            self._fail_compiles(error)
+        waiting = [] if self._pool is None else self._pool.children
+        if not self._to_measure or measuring is not None:
+            judge = [] if measuring is None else self._judge_of(measuring.work).children
+            sleep_until_news([*waiting, *judge, self._wake], TICK_S)
+
+    def _take_orders(self) -> None:
+        with contextlib.suppress(queue.Empty):
+            while True:
+                order = self._orders.get_nowait()
+                if order.work.stage != COMPILE:
+                    self._to_measure.append(order)
+                    continue
+                try:
+                    self._compile(order)
+                except (TunerError, OSError) as error:
+                    order.done.set_exception(error)
+
+    def _compile(self, order: Order) -> None:
+        (text,) = order.blobs
+        if self._pool is None:
+            children = self._children_of(order.work)
+            self._pool = CompilePool(compile_spec(children.compiling), max(1, self._seats), children.limits)
+        script = Script(text.decode(), order.work.blobs[0])
+        self._compiling[self._pool.add(order.work.problem, script)] = order
+
+    def _advance(self) -> None:
+        if self._pool is None:
+            return
+        self._pool.advance()
+        for place, order in tuple(self._compiling.items()):
+            reply = self._pool.take(place)
+            if order.is_dropped and reply is None:
+                self._pool.drop(place)
+            if reply is not None:
+                order.done.set_result(Done(reply.value, reply.seconds))
+            if order.is_dropped or reply is not None:
+                del self._compiling[place]
+
+    def _fail_compiles(self, error: TunerError) -> None:
+        for order in self._compiling.values():
+            order.done.set_exception(error)
+        self._compiling.clear()
+        if self._pool is not None:
+            self._pool.close()
+        self._pool = None
+
+    def _measure(self, order: Order) -> None:
+        if order.is_dropped:
+            return
+        self._measuring = order
+        try:
+            done = self._measured(order)
+        except DroppedError:
+            self._judges.pop((order.work.problem, order.work.threads)).kill()
+        except (TunerError, OSError) as error:
+            order.done.set_exception(error)
+        else:
+            order.done.set_result(done)
+        finally:
+            self._measuring = None
+
+    def _measured(self, order: Order) -> Done:
+        work = order.work
+        if work.stage in (BASELINE, ROOFLINE):
+            return self._alone(order)
+        children = self._children_of(work)
+        artifacts = tuple(unpacked(blob) for blob in order.blobs)
+        is_judge = work.stage == JUDGE
+        question = artifacts[0] if is_judge else Group(artifacts, work.has_baseline)
+        size = 1 if is_judge else len(artifacts) + work.has_baseline
+        within_s = children.limits.judge_within_s(work.problem, work.effort, work.slowest_s, size)
+        reply = self._judge_of(work).ask(work.stage, work.problem, question, work.effort, work.seed, within_s)
+        return Done(reply.value, reply.seconds, order.timed)
+
+    def _alone(self, order: Order) -> Done:
+        """Measures what has a child process of its own, nothing of ours running beside."""
+        work = order.work
+        with self._quiet(), self._interval(order):
+            value = self._value_of(work)
+        assert order.timed is not None
+        return Done(value, (order.timed.ended - order.timed.began).total_seconds(), order.timed)
+
+    def _value_of(self, work: FleetWork) -> Baseline | Roofline | Failure:
+        try:
+            if work.stage == BASELINE:
+                return self._kind.baseline(work.problem, work.threads, work.seed)
+            return self._kind.roofline(work.problem, work.threads)
+        except TunerError as error:  # a run goes on without it
+            return Failure(Stage.RUN, str(error))
+
+    def _judge_of(self, work: FleetWork) -> JudgeSeat:
+        """Returns the judge of a problem; the one that was idle longest ends where there are too many."""
+        key = (work.problem, work.threads)
+        if key not in self._judges:
+            children = self._children_of(work)
+            lock = TimingLock(children.device, words_of(work.problem))
+            self._judges[key] = JudgeSeat(
+                judge_spec(children.timing, children.environment),
+                children.limits.memory_bytes,
+                meanwhile=self._meanwhile,
+                quiet=self._quiet,
+                turn=lambda: self._turn(lock),
+            )
+        self._judges.move_to_end(key)
+        for idle in tuple(itertools.islice(self._judges, max(0, len(self._judges) - JUDGES_KEPT))):
+            self._judges.pop(idle).kill()
+        return self._judges[key]
+
+    def _children_of(self, work: FleetWork) -> BenchChildren:
+        return self._children(work.target, work.problem, work.threads)
+
+    def _quiet(self) -> contextlib.AbstractContextManager[None]:
+        return contextlib.nullcontext() if self._pool is None else self._pool.paused()
+
+    @contextlib.contextmanager
+    def _turn(self, lock: TimingLock) -> Iterator[None]:
+        assert self._measuring is not None
+        with lock.held(), self._interval(self._measuring):
+            yield
+
+    @contextlib.contextmanager
+    def _interval(self, order: Order) -> Iterator[None]:
+        began = now()
+        try:
+            yield
+        finally:
+            order.timed = Interval(began, now())
+
+
+def now() -> datetime.datetime:
+    """Returns the moment by this machine's clock."""
+    return datetime.datetime.now(datetime.UTC)

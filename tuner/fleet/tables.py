@@ -1,0 +1,178 @@
+"""What passes between drivers and nodes, as plain statements: a node that measures loads no SQLAlchemy."""
+
+import datetime
+import json
+import zlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tuner.core.dataclass_json import decode, encode
+from tuner.core.machine import Machine
+from tuner.fleet.artifacts import require_hash
+from tuner.fleet.work import FleetWork, Key, Outcome, outcome_from_json, to_json
+
+if TYPE_CHECKING:
+    from tuner.fleet.server import Connection
+
+
+@dataclass(frozen=True)
+class FleetNode:
+    """A process that works for runs of others."""
+
+    name: str
+    host: str
+    process: int
+    target: str
+    seats: int  # candidates compiled at once; 0: it compiles nothing
+    device: str  # that it alone measures on; "": it measures nothing
+    machine: Machine
+    maker: str  # maker_of its compiler
+    tuner_version: str
+
+
+@dataclass(frozen=True)
+class SeenNode:
+    """A node as others see it."""
+
+    node: FleetNode
+    silent_s: float  # since its last heartbeat
+    drains: bool
+
+
+@dataclass(frozen=True)
+class Interval:
+    """When something was done, by the clock of the node."""
+
+    began: datetime.datetime
+    ended: datetime.datetime
+
+
+@dataclass(frozen=True)
+class Execution:
+    """One attempt at a piece of work."""
+
+    node: str
+    device: str
+    whole: Interval
+    timed: Interval | None = None  # while nothing else ran on the device
+
+
+def put_blob(connection: "Connection", sha256: str, blob: bytes) -> None:
+    """Stores a blob unless it is there."""
+    connection.execute(
+        "INSERT INTO fleet_blob (sha256, body, stored) VALUES (%s, %s, now()) ON CONFLICT DO NOTHING",
+        (sha256, zlib.compress(blob)),
+    )
+
+
+def blob_of(connection: "Connection", sha256: str) -> bytes | None:
+    """Returns a blob; None for one that is not there. Raises TunerError for an altered one."""
+    row = connection.execute("SELECT body FROM fleet_blob WHERE sha256 = %s", (sha256,)).fetchone()
+    return None if row is None else require_hash(sha256, zlib.decompress(bytes(row[0])))
+
+
+def tell(connection: "Connection", key: Key, outcome: Outcome, node: str) -> None:
+    """Stores an outcome unless there is one, and wakes the driver."""
+    connection.execute(
+        "INSERT INTO fleet_outcome (run, number, stage, body, node, told) VALUES (%s, %s, %s, %s, %s, now()) "
+        "ON CONFLICT DO NOTHING",
+        (*key, json.dumps(to_json(outcome)), node),
+    )
+    wake(connection, key[0])
+
+
+def wake(connection: "Connection", run: str) -> None:
+    """Wakes the driver of a run."""
+    connection.execute("SELECT pg_notify(%s, '')", (channel_of(run),))
+
+
+def channel_of(run: str) -> str:
+    """Returns the channel that the driver of a run listens to."""
+    return f"fleet_{run}"
+
+
+def is_told(connection: "Connection", key: Key) -> bool:
+    """Says whether a piece of work has an outcome."""
+    found = connection.execute(
+        "SELECT 1 FROM fleet_outcome WHERE run = %s AND number = %s AND stage = %s", key
+    ).fetchone()
+    return found is not None
+
+
+def outcomes_of(connection: "Connection", run: str) -> dict[tuple[int, str], Outcome]:
+    """Returns all that is known of a run, by number and stage."""
+    rows = connection.execute("SELECT number, stage, body FROM fleet_outcome WHERE run = %s", (run,))
+    return {(number, stage): outcome_from_json(body) for number, stage, body in rows}
+
+
+def forget(connection: "Connection", key: Key) -> None:
+    """Deletes an outcome that was taken, or that is of no use."""
+    connection.execute("DELETE FROM fleet_outcome WHERE run = %s AND number = %s AND stage = %s", key)
+
+
+def forget_questions(connection: "Connection", run: str) -> None:
+    """Deletes the outcomes of a run that are no trial's."""
+    connection.execute("DELETE FROM fleet_outcome WHERE run = %s AND number < 0", (run,))
+
+
+def note_work(connection: "Connection", work: FleetWork, done: Execution) -> None:
+    """Stores when a piece of work was done, on which device."""
+    timed = done.timed
+    connection.execute(
+        "INSERT INTO fleet_work (run, number, stage, node, device, began, ended, timed_from, timed_until) "
+        "VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)",
+        (
+            *(*work.key, done.node, done.device, done.whole.began, done.whole.ended),
+            None if timed is None else timed.began,
+            None if timed is None else timed.ended,
+        ),
+    )
+
+
+def join(connection: "Connection", node: FleetNode) -> None:
+    """Stores a node that begins to work, in place of an earlier one of its name."""
+    connection.execute(
+        "INSERT INTO fleet_node (name, host, process, target, seats, device, machine, fingerprint, "
+        "tuner_version, started, seen, drains) VALUES (%(name)s, %(host)s, %(process)s, %(target)s, "
+        "%(seats)s, %(device)s, %(machine)s, %(maker)s, %(tuner_version)s, now(), now(), false) "
+        "ON CONFLICT (name) DO UPDATE SET host = excluded.host, process = excluded.process, "
+        "target = excluded.target, seats = excluded.seats, "
+        "device = excluded.device, machine = excluded.machine, fingerprint = excluded.fingerprint, "
+        "tuner_version = excluded.tuner_version, started = excluded.started, seen = excluded.seen, "
+        "drains = excluded.drains",
+        {**encode(node), "machine": json.dumps(encode(node.machine))},
+    )
+
+
+def beat(connection: "Connection", name: str) -> bool:
+    """Stores that a node is alive; returns whether it is to end after what it has."""
+    row = connection.execute(
+        "UPDATE fleet_node SET seen = now() WHERE name = %s RETURNING drains", (name,)
+    ).fetchone()
+    return row is None or bool(row[0])
+
+
+def leave(connection: "Connection", name: str, process: int) -> None:
+    """Forgets a node that has ended, unless another has taken its name."""
+    connection.execute("DELETE FROM fleet_node WHERE name = %s AND process = %s", (name, process))
+
+
+def drain(connection: "Connection", name: str) -> bool:
+    """Asks a node to end after what it has; returns whether there is such a node."""
+    return connection.execute("UPDATE fleet_node SET drains = true WHERE name = %s", (name,)).rowcount > 0
+
+
+def nodes(connection: "Connection") -> tuple[SeenNode, ...]:
+    """Returns all nodes, by name."""
+    rows = connection.execute(
+        "SELECT name, host, process, target, seats, device, machine, fingerprint, tuner_version, "
+        "extract(epoch FROM now() - seen)::float8, drains FROM fleet_node ORDER BY name"
+    )
+    return tuple(_seen(row) for row in rows)
+
+
+def _seen(row: tuple[Any, ...]) -> SeenNode:
+    name, host, process, target, seats, device, machine, maker, version, silent_s, drains = row
+    described = decode(Machine, machine, f"node {name}: machine")
+    node = FleetNode(name, host, process, target, seats, device, described, maker, version)
+    return SeenNode(node, silent_s, drains)
