@@ -14,6 +14,7 @@ from tuner.core.problem import Matmul, Problem
 from tuner.mlir import interpreter
 from tuner.mlir.bindings import Op, ir
 from tuner.mlir.gpu.lowering import lower_to_program
+from tuner.mlir.rewrite.building import value
 from tuner.mlir.rewrite.walking import walk
 from tuner.payload.gpu import gpu_payload_mlir, views_in
 
@@ -117,6 +118,18 @@ def commit_behind_the_wait(rotated: Rotated) -> None:
     rotated.one("nvgpu.device_async_create_group").move_before(rotated.body[-1])
 
 
+def count_a_stage_too_few(rotated: Rotated) -> None:
+    """Copies go back to the first stage before the last one was filled."""
+    compared = [op for op in rotated.body if op.name == "arith.cmpi"]
+    (at_end,) = (op for op in compared if isinstance(op.operands[1].type, ir.IntegerType))
+    stages = at_end.operands[1]
+    fewer = ir.IntegerAttr(stages.owner.attributes["value"]).value - 1
+    with ir.InsertionPoint(at_end), at_end.location:
+        at_end.operands[1] = value(
+            "arith.constant", stages.type, value=ir.IntegerAttr.get(stages.type, fewer)
+        )
+
+
 def broken(one: GpuPoint, change: Callable[[Rotated], None]) -> KernelProgram:
     """Compiles a point whose loop is changed behind the script."""
     text = one.script()
@@ -138,6 +151,7 @@ MUTATIONS = (
     use_fragments_one_step_late,
     read_before_the_wait,
     commit_behind_the_wait,
+    count_a_stage_too_few,
 )
 
 

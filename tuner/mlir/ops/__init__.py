@@ -3,6 +3,7 @@
 from tuner.mlir.ops.bf16_dot import Bf16DotOp
 from tuner.mlir.ops.bound_loads import BoundLoadsOp
 from tuner.mlir.ops.bypass_l1 import BypassL1Op
+from tuner.mlir.ops.count_stages import CountStagesOp
 from tuner.mlir.ops.dialect import ConsumingEffects, InPlaceEffects, InPlaceTransform, TunerDialect
 from tuner.mlir.ops.element_types import ElementTypesOp
 from tuner.mlir.ops.finish_stores import FinishStoresOp
@@ -29,6 +30,7 @@ OPS = (
     UnrollInnerLoopsOp,
     BoundLoadsOp,
     BypassL1Op,
+    CountStagesOp,
     ElementTypesOp,
     FinishStoresOp,
     FixTransposedAOp,

@@ -1,0 +1,77 @@
+"""``tuner.count_stages``: which stages are counted, and which stay remainders."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.mlir.ops.conftest import Apply
+
+pytestmark = pytest.mark.mlir
+
+LINE = '"tuner.count_stages"(%func) : (!transform.any_op) -> ()'
+
+
+def payload(stages: int = 3, low: str = "%c0", ahead: str = "%c32", filled: str = "%c1") -> str:
+    """Returns a loop that yields the stage two steps ahead; before its first iteration that was stage 1."""
+    return f"""
+module {{
+  func.func @f(%any: index, %zero: f32) -> (f32, index) {{
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c2 = arith.constant 2 : index
+    %c8 = arith.constant 8 : index
+    %c16 = arith.constant 16 : index
+    %c32 = arith.constant 32 : index
+    %c64 = arith.constant 64 : index
+    %sums:2 = scf.for %k = {low} to %c64 step %c16 iter_args(%sum = %zero, %filled = {filled})
+        -> (f32, index) {{
+      %later = arith.addi %k, {ahead} : index
+      %stage = affine.apply affine_map<(d0) -> ((d0 floordiv 16) mod {stages})>(%later)
+      %read = arith.index_castui %stage : index to i32
+      %more = arith.uitofp %read : i32 to f32
+      %next = arith.addf %sum, %more : f32
+      scf.yield %next, %stage : f32, index
+    }}
+    return %sums#0, %sums#1 : f32, index
+  }}
+}}
+"""
+
+
+def is_counted(text: str) -> bool:
+    assert ("mod " in text) != ("arith.select" in text)
+    return "arith.select" in text
+
+
+def test_a_stage_is_one_more_than_that_of_the_iteration_before(
+    apply: Apply, golden: Callable[[str, str], None]
+) -> None:
+    golden("count_stages.mlir", apply(LINE, payload()))
+
+
+@pytest.mark.parametrize("stages", [5, 6])
+def test_any_number_of_stages_is_counted_that_is_no_power_of_two(stages: int, apply: Apply) -> None:
+    text = apply(LINE, payload(stages))
+    assert is_counted(text)
+    assert f"arith.constant {stages} : i32" in text
+
+
+def test_the_first_iteration_may_be_any_that_is_known(apply: Apply) -> None:
+    assert is_counted(apply(LINE, payload(low="%c16", filled="%c2")))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"stages": 4},  # a mask already
+        {"low": "%any"},  # of split K
+        {"low": "%c8"},  # between two steps
+        {"ahead": "%any"},
+        {"filled": "%any"},
+        {"filled": "%c0"},  # not what the iteration before would have filled
+        {"ahead": "%c16"},
+    ],
+    ids=str,
+)
+def test_other_stages_stay_remainders(change: dict[str, object], apply: Apply) -> None:
+    assert not is_counted(apply(LINE, payload(**change)))  # type: ignore[arg-type] # of one name each

@@ -1,0 +1,115 @@
+"""``tuner.count_stages``: the number of a stage is counted up around the loop instead of divided out of it.
+
+Takes the loop that ``nvgpu.pipeline_shared_memory_copies`` made over ``memref.multibuffer``: it computes
+which stage the copies of an iteration fill as a quotient modulo the number of stages, and carries the number
+around for the iterations that read it. Gives the number that the iteration before filled, plus one, back to
+zero behind the last stage. A remainder by what is no power of two takes products of 64 bits: 8 to 27
+instructions more in each iteration. Not handled: loops whose first iteration is not known, as of split K.
+
+    %sums:2 = scf.for %k = %c0 to %c64 step %c16 iter_args(%sum = %zero, %filled = %c1) -> ... {
+      %later = arith.addi %k, %c32 : index
+      %stage = affine.apply affine_map<(d0) -> ((d0 floordiv 16) mod 3)>(%later)
+      ...
+      scf.yield %next, %stage : f32, index
+  becomes
+      %number = arith.index_castui %filled : index to i32
+      %above = arith.addi %number, %one : i32
+      %is_behind = arith.cmpi eq, %above, %three : i32
+      %wrapped = arith.select %is_behind, %none, %above : i32
+      %stage = arith.index_castui %wrapped : i32 to index
+"""
+
+from dataclasses import dataclass
+
+from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.ops.dialect import InPlaceOp
+from tuner.mlir.rewrite.building import value
+from tuner.mlir.rewrite.index_terms import split_constant
+from tuner.mlir.rewrite.walking import walk
+
+EQUAL = 0  # arith's predicate
+
+
+class CountStagesOp(InPlaceOp, name="count_stages"):
+    """Rewrites the stage of every loop of the function whose number of stages is no power of two.
+
+    The handle (a func.func) stays valid. Never fails.
+    """
+
+    def change(self, function: Op) -> str | None:
+        """Changes one function."""
+        for loop in walk(function, "scf.for"):
+            inside = loop.regions[0].blocks[0]
+            *_, end = inside.operations
+            carried = zip(inside.arguments[1:], loop.operands[3:], end.operands, strict=True)
+            for argument, first, stage in list(carried):
+                found = _stage_of(stage, inside.arguments[0])
+                if found is not None and found.is_counted(loop, first):
+                    _count(stage, argument, found.stages)
+        return None
+
+
+@dataclass(frozen=True)
+class _Stage:
+    """The number ((counter + ahead) floordiv step) mod stages."""
+
+    ahead: int
+    step: int
+    stages: int
+
+    def is_counted(self, loop: Op, first: Value) -> bool:
+        """Tells whether it is one more in each iteration, ``first`` what came before the first."""
+        if self.stages & (self.stages - 1) == 0:
+            return False  # a mask
+        low, _, stride = map(_constant, list(loop.operands)[:3])
+        if low is None or stride != self.step or (low + self.ahead) % self.step:
+            return False
+        return _constant(first) == ((low + self.ahead) // self.step - 1) % self.stages
+
+
+def _stage_of(stage: Value, counter: Value) -> _Stage | None:
+    """Reads the number of a stage off its ``affine.apply``; None for any other value."""
+    if (
+        isinstance(stage.owner, ir.Block)
+        or stage.owner.name != "affine.apply"
+        or len(stage.owner.operands) != 1
+    ):
+        return None
+    remainder = ir.AffineMapAttr(stage.owner.attributes["map"]).value.results[0]
+    ahead = _distance(stage.owner.operands[0], counter)
+    if ahead is None or not isinstance(remainder, ir.AffineModExpr):
+        return None
+    quotient = remainder.lhs
+    if not isinstance(quotient, ir.AffineFloorDivExpr) or isinstance(quotient.lhs, ir.AffineBinaryExpr):
+        return None
+    return _Stage(ahead, int(quotient.rhs.value), int(remainder.rhs.value))
+
+
+def _distance(later: Value, counter: Value) -> int | None:
+    if later == counter:
+        return 0
+    if isinstance(later.owner, ir.Block) or later.owner.name != "arith.addi":
+        return None
+    left, right = later.owner.operands
+    return _constant(right) if left == counter else None
+
+
+def _constant(number: Value) -> int | None:
+    base, constant = split_constant(number)
+    return constant if base is None else None
+
+
+def _count(stage: Value, before: Value, stages: int) -> None:
+    """Replaces a stage by the one behind that of the iteration before."""
+    apply = stage.owner
+    word = ir.IntegerType.get_signless(32)
+    with apply.location, ir.InsertionPoint(apply):
+        none, one, end = (
+            value("arith.constant", word, value=ir.IntegerAttr.get(word, number)) for number in (0, 1, stages)
+        )
+        above = value("arith.addi", word, value("arith.index_castui", word, before), one)
+        predicate = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), EQUAL)
+        is_behind = value("arith.cmpi", ir.IntegerType.get_signless(1), above, end, predicate=predicate)
+        wrapped = value("arith.select", word, is_behind, none, above)
+        stage.replace_all_uses_with(value("arith.index_castui", stage.type, wrapped))
+    apply.erase()
