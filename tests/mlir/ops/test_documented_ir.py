@@ -23,6 +23,7 @@ from tests.mlir.ops import (
     test_split_k,
     test_swizzle_blocks,
     test_unroll_inner_loops,
+    test_use_fp8,
     test_use_tf32,
     test_wgmma_pipeline,
 )
@@ -54,6 +55,7 @@ CASES = {
     "split_k": (test_split_k.LINE.format(4), test_split_k.payload()),
     "swizzle_blocks": (test_swizzle_blocks.LINE.format(2), test_swizzle_blocks.payload(4, 4)),
     "unroll_inner_loops": (test_unroll_inner_loops.LINE, test_unroll_inner_loops.PIPELINE),
+    "use_fp8": (test_use_fp8.LINE.format("e4m3"), test_use_fp8.payload()),
     "use_tf32": (
         test_use_tf32.LINE,
         test_use_tf32.payload("vector<4x1xf32>", "vector<2x1xf32>", "16, 8, 8"),
