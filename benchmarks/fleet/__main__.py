@@ -1,6 +1,10 @@
-"""A fleet of machines, simulated with up to 1,000 nodes.
+"""A fleet of machines: simulated with up to 1,000 nodes, and the queue on a real server here.
 
     python -m benchmarks.fleet --simulate --output benchmarks/results/fleet_simulated.json
+    python -m benchmarks.fleet --real --output benchmarks/results/fleet_real.json
+
+``--real`` starts PostgreSQL and nodes whose work is to sleep: jobs per second, gaps between measurements,
+what an idle node takes of a processor.
 
 ``--recording FILE`` (T4 or a Kernel Tuner cache) is the space on which it is told what staleness costs:
 trials until a kernel has 95 % of the optimum's speed, where proposals are made before outcomes are told.
@@ -11,12 +15,16 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from benchmarks.fleet.measured_queue import measured_rows
 from benchmarks.fleet.simulated_rows import simulated_rows
 from benchmarks.fleet.soonest import soonest_rows
 from benchmarks.fleet.staleness import staleness_rows
 from benchmarks.results_file import add_report_options, emit, report
 from benchmarks.search.replay_space import ReplaySpace
 from tuner.core.errors import UsageError
+from tuner.fleet.install import install
+from tuner.fleet.local_postgres import NoServerError, server
+from tuner.fleet.settings import FleetSettings
 from tuner.samplers import require_sampler
 
 SHIPPED = Path(__file__).parents[2] / "tuner" / "recorded" / "matmul_48x64x40.t4.json.gz"
@@ -25,7 +33,7 @@ SHIPPED = Path(__file__).parents[2] / "tuner" / "recorded" / "matmul_48x64x40.t4
 def main() -> None:
     """Runs the benchmark."""
     words = _arguments()
-    emit(_simulated(words), words.json, words.output)
+    emit(_real(words) if words.real else _simulated(words), words.json, words.output)
 
 
 def _simulated(words: argparse.Namespace) -> dict[str, Any]:
@@ -46,6 +54,17 @@ def _simulated(words: argparse.Namespace) -> dict[str, Any]:
     return report("fleet_simulated", settings, rows, summary) | {"staleness": staleness}
 
 
+def _real(words: argparse.Namespace) -> dict[str, Any]:
+    try:
+        with server() as url:
+            install(url, FleetSettings())
+            rows = [_told(row) for row in measured_rows(url, words.jobs, words.measurements, words.idle_s)]
+    except NoServerError as error:
+        sys.exit(f"fleet: {error}")
+    settings = {"jobs": words.jobs, "measurements": words.measurements, "idle_s": words.idle_s}
+    return report("fleet_real", settings, rows, {})
+
+
 def _told(row: dict[str, Any]) -> dict[str, Any]:
     """Prints a row as it comes."""
     print(", ".join(f"{name} {value}" for name, value in row.items()), file=sys.stderr, flush=True)
@@ -60,6 +79,10 @@ def _arguments() -> argparse.Namespace:
     what.add_argument(
         "--simulate", action="store_true", help="discrete events: idle share, database, staleness"
     )
+    what.add_argument("--real", action="store_true", help="PostgreSQL and sleeping nodes on this machine")
+    parser.add_argument("--jobs", type=int, default=2000)
+    parser.add_argument("--measurements", type=int, default=200)
+    parser.add_argument("--idle-s", type=float, default=5.0)
     parser.add_argument("--recording", type=Path, default=SHIPPED, metavar="FILE")
     parser.add_argument("--sampler", default="tpe")
     parser.add_argument("--evaluations", type=int, default=200)

@@ -257,7 +257,7 @@ def _required_blob(connection: "Connection", sha256: str) -> bytes:
 
 def _settled(connection: "Connection", work: FleetWork, done: Done, execution: tables.Execution) -> None:
     """Stores artifact, outcome and when it was done together, and wakes the driver."""
-    with connection.transaction():
+    with connection.pipeline(), connection.transaction():  # all of it is one way to the server
         value = done.value
         told = _stored(connection, value) if isinstance(value, Artifact) else value
         tables.note_work(connection, work, execution)

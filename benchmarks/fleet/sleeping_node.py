@@ -1,0 +1,77 @@
+"""A node whose work is to sleep: what is left is what the queue takes.
+
+    python -m benchmarks.fleet.sleeping_node URL QUEUE AT_ONCE CODE_BYTES woken|polling
+
+It takes jobs from the queue, asks whether each is known, sleeps, and stores code, interval and outcome in
+one transaction, as a node does: ``tuner.fleet.node``.
+"""
+
+import asyncio
+import random
+import signal
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from tuner.fleet import queues, tables
+from tuner.fleet.artifacts import hash_of
+from tuner.fleet.node_children import now
+from tuner.fleet.server import session
+from tuner.fleet.settings import read_settings
+from tuner.fleet.work import Compiled, FleetWork, Outcome
+
+if TYPE_CHECKING:
+    from tuner.fleet.server import Connection
+
+Answer = TypeVar("Answer")
+WORK_S: Final = 0.01
+PACKED_SHARE: Final = 0.1  # of code, which compresses well
+
+
+def main() -> None:
+    """Works until SIGTERM."""
+    url, queue, at_once, code_bytes, how = sys.argv[1:]
+    service = queues.Service(queue, int(at_once), is_woken=how == "woken")
+    asyncio.run(_serve(url, service, int(code_bytes)))
+
+
+async def _serve(url: str, service: queues.Service, code_bytes: int) -> None:
+    ending = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ending.set)
+    with session(url) as connection, ThreadPoolExecutor(1) as asking:
+        beat_s = read_settings(connection).beat_s
+
+        async def ask(question: "Callable[[Connection], Answer]") -> Answer:
+            return await asyncio.get_running_loop().run_in_executor(asking, question, connection)
+
+        async def do(work: FleetWork) -> None:
+            if await ask(lambda opened: tables.is_told(opened, work.key)):
+                return
+            began = now()
+            await asyncio.sleep(WORK_S)
+            interval = tables.Interval(began, now())
+            await ask(lambda opened: _settle(opened, work, interval, _code(work, code_bytes)))
+
+        await queues.serve(url, (service,), do, beat_s, ending)
+
+
+def _settle(connection: "Connection", work: FleetWork, interval: tables.Interval, code: bytes) -> None:
+    with connection.pipeline(), connection.transaction():
+        sha256 = hash_of(code)
+        if code:
+            tables.put_blob(connection, sha256, code)
+        tables.note_work(connection, work, tables.Execution("sleeping", work.machine, interval))
+        tables.tell(
+            connection, work.key, Outcome(Compiled(sha256, sha256, is_refused=False), WORK_S), "sleeping"
+        )
+
+
+def _code(work: FleetWork, code_bytes: int) -> bytes:
+    """Returns text of its own for each job."""
+    varied = random.Random(f"{work.run} {work.number}").randbytes(int(code_bytes * PACKED_SHARE)).hex()
+    return varied.ljust(code_bytes).encode()[:code_bytes]
+
+
+if __name__ == "__main__":
+    main()

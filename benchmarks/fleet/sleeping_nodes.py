@@ -1,0 +1,63 @@
+"""Nodes of ``benchmarks.fleet.sleeping_node`` as processes, and jobs for them."""
+
+import contextlib
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from tuner.core.problem import Matmul
+from tuner.core.target_name import TargetName
+from tuner.fleet import queues
+from tuner.fleet.server import session
+from tuner.fleet.work import JUDGE, FleetWork
+
+if TYPE_CHECKING:
+    from tuner.fleet.server import Connection
+
+QUEUE: Final = "sleeping"
+LOOK_S: Final = 0.02
+LIMIT_S: Final = 60
+
+
+@contextlib.contextmanager
+def sleeping_nodes(
+    url: str, count: int, at_once: int, code_bytes: int, how: str
+) -> Iterator[tuple[int, ...]]:
+    """Gives the ids of nodes that have begun to look for work; ends them."""
+    words = (url, QUEUE, str(at_once), str(code_bytes), how)
+    command = [sys.executable, "-m", "benchmarks.fleet.sleeping_node", *words]
+    with session(url) as connection:
+        connection.execute("DELETE FROM procrastinate_workers")
+        started = [subprocess.Popen(command) for _ in range(count)]
+        try:
+            wait_until(connection, "SELECT count(*) >= %s FROM procrastinate_workers", count)
+            yield tuple(process.pid for process in started)
+        finally:
+            for process in started:
+                process.terminate()
+            for process in started:
+                process.wait(LIMIT_S)
+
+
+def defer(connection: "Connection", run: str, number: int, *, alone: bool = False) -> None:
+    """Queues a job; of what is to be ``alone`` one is done at a time."""
+    work = FleetWork(
+        run, number, JUDGE, "maker", "machine", Matmul(64, 64, 64), TargetName("cpu"), threads=1, seed=0
+    )
+    queues.defer(connection, QUEUE, work, 0, alone=alone)
+
+
+def wait_for_outcomes(connection: "Connection", run: str, count: int) -> None:
+    """Returns when so many jobs of a run have one."""
+    wait_until(connection, "SELECT count(*) >= %s FROM fleet_outcome WHERE run = %s", count, run)
+
+
+def wait_until(connection: "Connection", question: str, *words: object) -> None:
+    """Returns when the answer is yes. Raises TimeoutError where it is not for long."""
+    give_up_s = time.monotonic() + LIMIT_S
+    while connection.execute(question.encode(), words).fetchone() != (True,):
+        if time.monotonic() > give_up_s:
+            raise TimeoutError(f"{question} {words}: found no, allowed yes within {LIMIT_S} s")
+        time.sleep(LOOK_S)

@@ -1,0 +1,23 @@
+import os
+import subprocess
+import sys
+import time
+
+from benchmarks.fleet.processor_use import children_of, parent_of, processor_s, wakes
+
+
+def test_a_child_is_found_with_what_it_takes() -> None:
+    command = [sys.executable, "-c", "sum(range(10**6)); print(flush=True); input()"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        assert child.pid in children_of(os.getpid())
+        assert parent_of(child.pid) == os.getpid()
+        assert processor_s(child.pid) > 0
+        child.kill()
+
+
+def test_sleeping_is_counted_as_waking() -> None:
+    before = wakes(os.getpid())
+    time.sleep(0.001)
+    assert wakes(os.getpid()) > before
