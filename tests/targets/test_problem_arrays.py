@@ -12,6 +12,7 @@ from tuner.targets.problem_arrays import ProblemArrays
 def multiply(problem: Problem, arrays: ProblemArrays) -> None:
     """Does what a kernel would."""
     a, b, c = arrays.operands
+    a, b = (each.astype(c.dtype) for each in (a, b))
     c[...] = (a.T if problem.layout == "tn" else a) @ (b.T if problem.layout == "nt" else b)
 
 
@@ -20,9 +21,10 @@ def at(address: int, array: Array) -> tuple[int, int]:
     return divmod(address - array.ctypes.data, array.itemsize)
 
 
+@pytest.mark.parametrize("dtype", ["f32", "i8"])
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_the_answer_is_that_of_the_last_mark(layout: str) -> None:
-    problem = Matmul(6, 5, 7, layout=layout)
+def test_the_answer_is_that_of_the_last_mark(layout: str, dtype: str) -> None:
+    problem = Matmul(6, 5, 7, dtype, layout)
     rng = np.random.default_rng(0)
     arrays = ProblemArrays(problem, rng)
     a, b, c = arrays.operands
@@ -34,9 +36,10 @@ def test_the_answer_is_that_of_the_last_mark(layout: str) -> None:
         assert byte == array.itemsize - 1
         assert at(element, c)[1] == c.itemsize - 2
         assert at(element, c)[0] in range(c.size)
-        array.flat[index] *= -1
+        top_byte = array.reshape(-1)[index : index + 1].view(np.uint8)[-1:]
+        top_byte ^= 0x80
         multiply(problem, arrays)
-        array.flat[index] *= -1
+        top_byte ^= 0x80
         assert arrays.judge().max_error <= 1.0
     multiply(problem, arrays)  # without the change
     with pytest.raises(CandidateError, match="elements are wrong"):

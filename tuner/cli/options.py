@@ -72,7 +72,7 @@ def problem_options(function: Callable[P, R]) -> Callable[P, R]:
             "--dtype",
             default="f32",
             show_default=True,
-            help="f32, f64, bf16; on GPUs also f16, tf32, i8, e4m3, e5m2.",
+            help="f32, f64, bf16, i8; on GPUs also f16, tf32, e4m3, e5m2.",
         ),
     ):
         function = option(function)

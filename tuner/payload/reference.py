@@ -43,6 +43,7 @@ F16_STEPS = np.float32(
 )  # of 1: inputs are multiples of 2**-20, their halves 16 steps above the smallest
 I8_LARGEST = 63  # of a base: twice as much is a number as well, of either sign
 I8_DEVIATION = 21.0  # of a base: three of these are the largest number
+I8_TOP_BIT = 128.0  # what the highest bit of an i8 takes away
 TF32_DROPPED_BITS = 13  # of the mantissa of an f32
 BLOCK_ELEMENTS = 2**17  # compared at once: a megabyte in float64 stays in the cache
 FACTORS = np.array([-2.0, -1.0, -0.5, 0.5, 1.0, 2.0])  # of rows and columns
@@ -94,7 +95,7 @@ class BaseDraw:
 
 @dataclass(frozen=True)
 class Flip:
-    """A number of an input whose sign is another than it was drawn with."""
+    """A number of an input whose highest bit, of floating-point numbers the sign, is not as it was drawn."""
 
     array: str  # "A" or "B"
     row: int
@@ -177,8 +178,9 @@ class Inputs:
         at_columns = np.flatnonzero((of_columns == flip.column) | is_a)
         row, column, inner = of_rows[at_rows], of_columns[at_columns], flip.column if is_a else flip.row
         of_a = _wide(a[row, inner]) * self.rows[row + flip.matrix * m]
-        terms = np.outer(of_a, _wide(b[inner, column]) * self.columns[flip.matrix, column])
-        expected[np.ix_(at_rows, at_columns)] -= 2 * terms
+        of_b = _wide(b[inner, column]) * self.columns[flip.matrix, column]
+        changes = (_flip_change(of_a, a.dtype), of_b) if is_a else (of_a, _flip_change(of_b, b.dtype))
+        expected[np.ix_(at_rows, at_columns)] += np.outer(*changes)
 
 
 def output_dtype(problem: Problem) -> np.dtype[Any]:
@@ -357,6 +359,13 @@ def _scaled(
     multiply(base.a, of_a[..., None, :] if problem.layout == "tn" else of_a[..., None], out=a)
     multiply(base.b, of_b[..., None] if problem.layout == "nt" else of_b[..., None, :], out=b)
     return a, b
+
+
+def _flip_change(numbers: Float64, dtype: np.dtype[Any]) -> Float64:
+    """Returns what is added to numbers of a type by turning their highest bit."""
+    if dtype.kind == "i":
+        return np.where(numbers < 0, I8_TOP_BIT, -I8_TOP_BIT)
+    return -2 * numbers
 
 
 def _wide(numbers: Array) -> Float64:

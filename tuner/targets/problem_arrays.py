@@ -108,7 +108,7 @@ class ProblemArrays:
         return np.stack((numbers, _ends(self._output.array, nans, 2)), axis=1)
 
     def turn_one(self, rng: np.random.Generator) -> tuple[int, int]:
-        """Expects the answer to inputs of which one number, at random, has the other sign; changes no array.
+        """Expects the answer to inputs of which one number, at random, is flipped; changes no array.
 
         Returns that number's place: which operand, 0 for A or 1 for B, and its index there.
         """

@@ -76,6 +76,15 @@ def test_an_instruction_set_counts_only_when_it_is_whole(
     )
 
 
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [("avx2 avx512_vnni", True), ("avx2 avx_vnni", True), ("avx2 avx512f", False), ("avx_vnni_int8", False)],
+)
+def test_dots_of_bytes_are_of_either_vnni(tree: Path, flags: str, expected: bool) -> None:
+    (tree / "cpuinfo").write_text(f"model name : any\nflags : {flags}\n")
+    assert describe_host.has_vnni() == expected
+
+
 def test_what_is_not_told_is_unknown(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As on a machine of another make, in a container without /sys."""
     monkeypatch.setattr(describe_host, "CPUINFO", tree / "none")

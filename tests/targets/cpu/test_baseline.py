@@ -75,6 +75,13 @@ def test_onednn_answers_right(sizes: tuple[int, int, int], layout: str) -> None:
     assert service.measure(QUICK).name.startswith("oneDNN (torch ")
 
 
+def test_the_baseline_of_bytes_is_a_product_of_f32_and_says_so() -> None:
+    service = BaselineService(Matmul(33, 77, 41, "i8", "nt"), 1, seed=0)  # refuses a wrong answer
+    assert service.name.startswith("openblas ")
+    assert service.measure(QUICK).name == service.name
+    assert service.name.endswith(", f32 for i8")
+
+
 @pytest.mark.skipif(find_spec("torch") is not None, reason="torch is installed")
 def test_bf16_without_torch_says_what_is_missing() -> None:
     with pytest.raises(TunerError, match=r"bf16 wants oneDNN through torch, which is not installed$"):

@@ -34,6 +34,12 @@ def describe_machine() -> Machine:
     )
 
 
+def has_vnni() -> bool:
+    """Tells whether the processor multiplies bytes in fours and adds them up: AVX512-VNNI or AVX-VNNI."""
+    cpuinfo = CPUINFO.read_text() if CPUINFO.exists() else ""
+    return not {"avx512_vnni", "avx_vnni"}.isdisjoint(_field(cpuinfo, "flags").split())
+
+
 def load_average() -> float:
     """Returns the load average of the last minute."""
     return os.getloadavg()[0]

@@ -11,7 +11,7 @@ import numpy as np
 
 from tuner.core.machine import Machine, Roofline
 from tuner.mlir.jit import JittedModule, PackedArguments
-from tuner.runtime.cpu.describe_host import processors
+from tuner.runtime.cpu.describe_host import has_vnni, processors
 from tuner.runtime.cpu.guarded_arrays import aligned_empty
 from tuner.runtime.cpu.thread_team import ThreadTeam
 from tuner.runtime.timing import sample
@@ -24,6 +24,7 @@ ITERATION_BYTES = 256  # that stream.mlir reads in an iteration
 # Of multiply_add.mlir in a sample, some 0.15 ms: long beside a call, too short to be disturbed often.
 ITERATIONS = 100_000
 SAMPLES = 500
+WORD_DOTS = {"avx512": "llvm.x86.avx512.pmaddw.d.512", "avx2": "llvm.x86.avx2.pmadd.wd"}  # by isa
 
 
 @final
@@ -67,12 +68,28 @@ def flop_per_s(team: ThreadTeam, dtype: str, machine: Machine, samples: int = SA
 
 
 def _multiply_add(dtype: str, machine: Machine) -> tuple[str, int]:
-    """Returns the loop of multiply-adds of a type, and the flop of one of its instructions."""
+    """Returns the loop of multiply-adds of a type, and the flop of one of its steps."""
+    if dtype == "i8":
+        return i8_loop(machine, is_in_fours=has_vnni())
     element, element_bytes = {"f64": ("f64", 8), "f32": ("f32", 4), "bf16": ("f32", 4)}[dtype]
     lanes = machine.vector_bytes // element_bytes
     if dtype == "bf16" and machine.has_bf16:
         return loop_text("multiply_add_bf16"), 4 * lanes  # two multiply-adds in each lane
     return f"!vector = vector<{lanes}x{element}>\n{loop_text('multiply_add')}", 2 * lanes
+
+
+def i8_loop(machine: Machine, *, is_in_fours: bool) -> tuple[str, int]:
+    """Returns the loop of bytes multiplied in fours by VNNI, or in twos as words; and the flop of a step."""
+    lanes = machine.vector_bytes // 4
+    if is_in_fours:
+        dots, factors, step = 4, "i8", "dot_4_bytes"
+        intrinsic = f"llvm.x86.avx512.vpdpbusd.{8 * machine.vector_bytes}"
+    else:
+        dots, factors, step = 2, "i16", "dot_2_words"
+        intrinsic = WORD_DOTS[machine.isa]
+    types = f"!vector = vector<{lanes}xi32>\n!factors = vector<{dots * lanes}x{factors}>\n"
+    text = types + loop_text(step).replace("INTRINSIC", intrinsic) + loop_text("multiply_add_i8")
+    return text, 2 * dots * lanes
 
 
 def _bytes_per_s(team: ThreadTeam, machine: Machine) -> float:

@@ -1,4 +1,4 @@
-"""Times the baseline: OpenBLAS as numpy ships it, or oneDNN through torch for bf16.
+"""Times the baseline: OpenBLAS as numpy ships it, of f32 for i8, or oneDNN through torch for bf16.
 
 Runs in a process of its own, whose environment sets the threads and nothing that would slow the library down.
 """
@@ -17,6 +17,7 @@ from tuner.runtime import timing
 from tuner.targets.cpu.onednn import OneDnnMatmul
 from tuner.targets.cpu.openblas import OpenBlasMatmul
 
+WIDENED = {"i8": "f32"}  # BLAS has no integers, and numpy's loop over them is far slower than its BLAS
 BF16_ROUNDING = 2.0**-8  # relative, of a result stored as bf16
 
 
@@ -26,7 +27,8 @@ class BaselineService:
     def __init__(self, problem: Problem, threads: int, seed: int) -> None:
         """Draws inputs and checks a result. Raises TunerError where a library is missing or wrong."""
         rng = np.random.default_rng(seed)
-        plain = replace(problem, epilogue="none")
+        plain = replace(problem, epilogue="none", dtype=WIDENED.get(problem.dtype, problem.dtype))
+        self._suffix = f", {plain.dtype} for {problem.dtype}" if problem.dtype in WIDENED else ""
         rounding = BF16_ROUNDING if problem.dtype == "bf16" else 0.0
         inputs = replace(draw(plain, draw_base(plain, rng), rng), result_rounding=rounding)
         self._rng = rng
@@ -35,12 +37,12 @@ class BaselineService:
         self._matmul.repeat(1)
         verdict, worst = compare(inputs, self._matmul.result)
         if not verdict.max_error <= 1.0:
-            raise TunerError(f"baseline {self._matmul.name}: {worst}")
+            raise TunerError(f"baseline {self.name}: {worst}")
 
     @property
     def name(self) -> str:
         """Returns the library's name, with the kernel that it chose."""
-        return self._matmul.name
+        return self._matmul.name + self._suffix
 
     def repeat(self, times: int) -> None:
         """Multiplies ``times`` times, without an epilogue."""

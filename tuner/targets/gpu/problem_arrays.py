@@ -15,7 +15,7 @@ from tuner.runtime.cpu.guarded_arrays import GUARD_BYTES
 from tuner.targets.gpu.failures import allocating
 from tuner.targets.problem_arrays import Compare, ProblemArrays
 
-SIGN = 0x80  # in the highest byte of a number
+TOP_BIT = 0x80  # of the highest byte of a number: its sign, see ``Flip``
 NAN, NUMBER = 0xFFFFFFFF, 0x3F3F3F3F  # in every floating-point type, of i32 numbers; each byte is the same
 
 
@@ -36,7 +36,7 @@ class GpuProblemArrays:
         self._host = ProblemArrays(problem, rng, compare)
         self._addresses: list[int] = []  # on the device, of each allocation of the host
         self._right: Array | None = None  # C with its guards as it was found right, for the current inputs
-        self._turned: tuple[int, int] | None = None  # operand and index of the number with the other sign
+        self._turned: tuple[int, int] | None = None  # operand and index of the number that is flipped
         self._written: Array | None = None  # that number
         needed = sum(array.nbytes for array in self._host.allocations)
         try:
@@ -71,12 +71,12 @@ class GpuProblemArrays:
         self._upload(len(self._addresses) - 1)
 
     def prepare_sample(self, rng: np.random.Generator, stream: int) -> None:
-        """Covers C with NaN or with numbers and gives one number of A or B the other sign, all by chance.
+        """Covers C with NaN or with numbers and flips the sign of a number of A or B, all by chance.
 
         Waits for nothing: the work that is timed is launched while the stream is busy.
         """
         self._turned = self._host.turn_one(rng)
-        self._write_turned(SIGN, stream)
+        self._write_turned(TOP_BIT, stream)
         value = (NAN, NUMBER)[int(rng.integers(2))]
         c = self._host.operands[-1]
         item_bytes = 4 if c.nbytes % 4 == 0 else 1
@@ -126,15 +126,12 @@ class GpuProblemArrays:
         self._device.synchronize_stream(0)
 
     def _write_turned(self, bit: int, stream: int) -> None:
-        """Writes the number that is turned as it is (0) or with the other sign (SIGN)."""
+        """Writes the number that is turned as it is (0) or flipped (TOP_BIT)."""
         assert self._turned is not None
         which, index = self._turned
         numbers = self._host.operands[which].reshape(-1)
         number = numbers[index : index + 1].copy()
-        if number.dtype.kind != "i":
-            number.view(np.uint8)[-1] ^= bit
-        elif bit:
-            number *= -1
+        number.view(np.uint8)[-1] ^= bit
         address = self._addresses[which] + index * number.itemsize
         self._device.copy(address, number.ctypes.data, number.nbytes, stream)
         self._written = number  # it must live until the stream has copied it

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 FACTORY = "tuner.targets.cpu.target:CpuTarget"
 BASELINE_TIMEOUT_S = 120.0
-DTYPES = ("f32", "f64", "bf16")
+DTYPES = ("f32", "f64", "bf16", "i8")
 GPUS_TAKE_IT = "on target cpu; cuda and simulator take it"
 
 
