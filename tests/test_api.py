@@ -137,10 +137,11 @@ def test_an_interrupted_run_is_gone_on_with(database: str, monkeypatch: pytest.M
     ("words", "message"),
     [
         ({"trials": 0}, "^trials: found 0, allowed 1 or more$"),
-        ({"budget_s": 0}, "^budget_s: found 0, allowed seconds, more than 0$"),
+        ({"budget": 0}, "^budget: found 0, allowed seconds, more than 0$"),
+        ({"budget": "soon"}, "^budget: found 'soon', allowed a time such as 60s, 5m or 1h$"),
         ({"target": "tpu"}, "^target: found 'tpu', allowed auto, fake"),
-        ({"strategies": "matmul_cpu_packed"}, "^strategies: found 'matmul_cpu_packed', allowed a tuple"),
-        ({"warm_files": "a.json"}, "^warm_files: found 'a.json', allowed a tuple of such$"),
+        ({"strategy": 7}, "^strategy: found 7, allowed a tuple of names or paths$"),
+        ({"warm_start": 7}, "^warm_start: found 7, allowed a tuple of names or paths$"),
         ({"problem": "64x64x64"}, "^problem: found '64x64x64', allowed such as tuner.Matmul"),
     ],
 )
@@ -231,22 +232,24 @@ def test_the_best_script_is_exported_and_written(database: str, tmp_path: Path) 
     assert run.best.script_text in script.decode()
     assert tuner.export(run.best, tmp_path / "own.mlir", db=database) == (tmp_path / "own.mlir").read_bytes()
     assert (tmp_path / "own.source.mlir").read_bytes() == tuner.export(
-        run.best.id, form="source", db=database
+        run.best.id, format="source", db=database
     )
 
 
 def test_forms_and_trials_that_are_none_are_refused(database: str) -> None:
     run = tuner.tune(PROBLEM, trials=5, db=database)
     assert run.best is not None
-    with pytest.raises(UsageError, match=r"form: found .json., allowed script, source, payload, ptx, cubin"):
-        tuner.export(PROBLEM, form="json", db=database)
+    with pytest.raises(
+        UsageError, match=r"format: found .json., allowed script, source, payload, ptx, cubin"
+    ):
+        tuner.export(PROBLEM, format="json", db=database)
     with pytest.raises(UsageError, match="has no GPU program"):
-        tuner.export(run.best, form="ptx", db=database)
+        tuner.export(run.best, format="ptx", db=database)
 
 
 def test_a_page_is_returned_and_written(database: str, tmp_path: Path) -> None:
     tuner.tune(PROBLEM, trials=5, db=database)
-    page = tuner.report(tmp_path / "report.html", db=database, run=1)
+    page = tuner.report(tmp_path / "report.html", db=database, run=1, compile_time=True)
     assert page.startswith("<!doctype html>")
     assert (tmp_path / "report.html").read_text() == page
     with pytest.raises(UsageError, match="limit: found 0, allowed 1 or more"):
@@ -258,8 +261,31 @@ def test_progress_is_told_on_stderr_where_somebody_asks(
 ) -> None:
     tuner.tune(PROBLEM, trials=5, db=database)
     assert capsys.readouterr().err == ""
-    with tuner.progress() as observe:
-        tuner.tune(PROBLEM, trials=5, db=database, observe=observe)
+    events: list[object] = []
+    tuner.tune(PROBLEM, trials=5, db=database, observe=events.append, progress=True)
     told = capsys.readouterr().err
     assert "run 2: matmul 8x8x8 f32 nn none, fake" in told
     assert "finals: " in told
+    assert {type(event).__name__ for event in events} >= {"RunStarted", "TrialDone", "FinalsStarted"}
+    tuner.resume(2, db=database, retime=True, progress=True)
+    assert "finals: " in capsys.readouterr().err
+
+
+def test_words_are_those_of_the_command_line(database: str) -> None:
+    by_names = tuner.tune(
+        PROBLEM, budget="1h", trials=3, strategy="matmul_cpu_packed", warm_start=False, db=database
+    )
+    assert by_names.run.settings.budget_s == 3600.0
+    assert by_names.run.settings.strategies == ("matmul_cpu_packed",)
+    both = tuner.tune(PROBLEM, trials=3, strategy=("matmul_cpu_packed",), budget=7200, db=database)
+    assert both.run.settings.budget_s == 7200
+    with pytest.raises(UsageError, match=r"absent\.json"):
+        tuner.tune(PROBLEM, trials=3, warm_start=Path("absent.json"), db=database)
+
+
+def test_the_best_of_another_machine_and_that_of_stock_mlir_opt_are_exported(database: str) -> None:
+    tuner.tune(PROBLEM, trials=20, sampler="exhaustive", db=database)
+    best = tuner.export(PROBLEM, db=database)
+    assert tuner.export(PROBLEM, db=database, machine=fakes.MACHINE.name, stock=True) == best
+    with pytest.raises(UsageError, match="nothing measured on 'another', only on fake"):
+        tuner.export(PROBLEM, db=database, machine="another")

@@ -43,7 +43,7 @@ ROOMS: Table = {
     "programs": BELOW_PROGRAMS,
     "bundle": BELOW_PROGRAMS,
     "fleet": BELOW_PROGRAMS,
-    "api": (*BELOW_PROGRAMS, "atomic_write"),
+    "api": (*BELOW_PROGRAMS, "atomic_write", "cli"),
     "cli": (*BELOW_PROGRAMS, "atomic_write", "machine_code", "ptx", "programs", "bundle", "fleet"),
     "__init__": ("version", "core", "api", "programs", "cli"),
     "__main__": ("cli", "bundle"),
@@ -209,7 +209,7 @@ NARROWER: Table = {
     "runtime/programs": ("core", "mlir/bindings", "mlir/lanes", "mlir/programs/on_host"),
     "scripts": ("core", "payload", "space", "space_file", "text_file", "mlir/schedule"),
 }
-FLOORS_LIMIT = 9  # rooms in the longest chain of imports
+FLOORS_LIMIT = 10  # rooms in the longest chain of imports
 
 
 # What a pure room may not import.

@@ -1,10 +1,12 @@
 """The Python API: ``tuner.tune``, ``resume``, ``history``, ``runs``, ``export``, ``load_best``."""
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tuner.core.errors import UsageError
+from tuner.core.moments import parse_seconds
 from tuner.core.problem import Problem
 from tuner.core.runs import record_of
 from tuner.tuning.history import asked_query, asked_runs, past_runs, past_trials
@@ -14,7 +16,7 @@ from tuner.tuning.which_database import database_words, which_database
 
 if TYPE_CHECKING:
     from tuner.core.runs import StoredTrial
-    from tuner.tuning.events import Observer
+    from tuner.tuning.events import Event, Observer
     from tuner.tuning.tuned_run import TunedRun
 
 
@@ -22,28 +24,29 @@ def tune(
     problem: Problem,
     target: str = "auto",
     trials: int | None = None,
-    budget_s: float | None = None,
+    budget: float | str | None = None,
     *,
     chip: str = "",
     threads: int = 1,
-    strategies: tuple[Path | str, ...] = (),
+    strategy: Path | str | tuple[Path | str, ...] = (),
     space: Path | str | None = None,
     sampler: str | None = None,
     seed: int = 0,
     workers: int | None = None,
     fresh: bool = False,
-    warm_start: bool = True,
-    warm_files: tuple[Path | str, ...] = (),
+    warm_start: bool | Path | str | tuple[Path | str, ...] = True,
     db: str | Path | None = None,
     observe: "Observer | None" = None,
+    progress: bool = False,
 ) -> "TunedRun":
     """Tunes a problem and returns the run with its ``best`` trial (None when no candidate worked).
 
-    Ends after ``trials`` or ``budget_s`` seconds, whichever is first; 100 trials when neither is given.
-    Begins with what was best for the nearest problems: in the database, unless ``fresh`` or not
-    ``warm_start``, and in ``warm_files``, which ``tuner record-space`` wrote.
+    All is named as on the command line. Ends after ``trials`` or a ``budget`` of seconds (or "5m"),
+    whichever is first; 100 trials when neither is given. ``strategy`` is one or several, names or files.
+    Begins with what was best for the nearest problems in the database, unless ``fresh`` or not
+    ``warm_start``, which may also be one or several files of ``tuner record-space`` to learn from.
     ``db`` is a file or URL; without it ``TUNER_DB`` of the environment, as on the command line.
-    ``observe`` gets every event; ``with tuner.progress() as observe`` gives one that tells them on stderr.
+    ``progress`` tells on stderr how far the run is; ``observe`` gets every event.
     Raises UsageError for wrong words, KeyboardInterrupt when interrupted: what was measured is stored.
     """
     from tuner.tuning.parts.real import real_composition
@@ -55,19 +58,19 @@ def tune(
         target=target,
         chip=chip,
         threads=threads,
-        strategies=strategies,
+        strategies=_several(strategy),
         space=space,
         sampler=sampler,
         seed=seed,
         trials=trials,
-        budget_s=budget_s,
+        budget_s=parse_seconds(budget) if isinstance(budget, str) else budget,
         workers=workers,
         fresh=fresh,
-        warm_start=warm_start,
-        warm_files=warm_files,
+        warm_start=warm_start is not False,
+        warm_files=() if isinstance(warm_start, bool) else _several(warm_start),
     )
     settings = run_settings(request, real_composition())  # before a database is opened, which makes one
-    return _session(lambda *parts: begin(settings, *parts), db, observe)
+    return _session(lambda *parts: begin(settings, *parts), db, observe, progress)
 
 
 def resume(
@@ -76,6 +79,7 @@ def resume(
     observe: "Observer | None" = None,
     *,
     retime: bool = False,
+    progress: bool = False,
 ) -> "TunedRun":
     """Goes on with an unfinished run by its stored settings. Returns and raises as ``tune`` does.
 
@@ -85,28 +89,52 @@ def resume(
         raise UsageError(f"run: found {run!r}, allowed the number of a run")
     from tuner.tuning.run import resume as go_on
 
-    return _session(lambda *parts: go_on(run, *parts, retime=retime), db, observe)
+    return _session(lambda *parts: go_on(run, *parts, retime=retime), db, observe, progress)
+
+
+def _several(words: Any) -> Any:
+    """Returns one name or file as the only one of several."""
+    return (words,) if isinstance(words, Path | str) else words
 
 
 def _session(
     work: Callable[..., "TunedRun"],
     db: str | Path | None,
     observe: "Observer | None",
+    progress: bool,
 ) -> "TunedRun":
     """Does the work of one session of a run on the database meant. Raises KeyboardInterrupt."""
     from tuner.db.store import Store
-    from tuner.tuning.events import ignore
     from tuner.tuning.interruption import Interruption
     from tuner.tuning.parts.real import real_composition
 
-    with Store.open(which_database(db)) as store:
-        tuned = work(real_composition(), store, Interruption(), observe or ignore)
+    with Store.open(which_database(db)) as store, _observer(observe, progress) as told:
+        tuned = work(real_composition(), store, Interruption(), told)
     if tuned.is_interrupted:
         raise KeyboardInterrupt(
             f"run {tuned.run.id} is stored; "
             f"go on with: tuner tune --resume {tuned.run.id}{database_words(db)}"
         )
     return tuned
+
+
+@contextlib.contextmanager
+def _observer(own: "Observer | None", progress: bool) -> "Iterator[Observer]":
+    """Gives the observer of a session: the caller's own, and one that tells on stderr where he asks."""
+    from tuner.cli.output.progress import progress as telling
+    from tuner.tuning.events import ignore
+
+    observe = own or ignore
+    if not progress:
+        yield observe
+        return
+    with telling() as tell:
+
+        def both(event: "Event") -> None:
+            observe(event)
+            tell(event)
+
+        yield both
 
 
 def history(db: str | Path | None = None, **conditions: Any) -> Trials:
@@ -135,35 +163,40 @@ def runs(db: str | Path | None = None, **conditions: Any) -> "tuple[TunedRun, ..
 def export(
     what: "Problem | StoredTrial | int",
     file: Path | str | None = None,
-    form: str = "script",
+    format: str = "script",  # noqa: A002 - as on the command line
     *,
     db: str | Path | None = None,
     threads: int | None = None,
     target: str = "auto",
+    machine: str | None = None,
+    stock: bool = False,
 ) -> bytes:
-    """Returns the best known schedule of a problem on this machine, or a trial's, as ``form``.
+    """Returns the best known schedule of a problem, or a trial's, as ``format``.
 
-    ``form``: "script" with its header, "source" and "payload" (the payload before and after it), "ptx",
-    "cubin", "t4". With ``file`` it is written there too, and a script's payload beside it, as on the command
-    line. Raises UsageError where there is none.
+    It is one of this machine, or of the ``machine`` named. ``format``: "script" with its header, "source" and
+    "payload" (the payload before and after it), "ptx", "cubin", "t4". ``stock``: the best that stock mlir-opt
+    runs. With ``file`` it is written there too, and a script's payload beside it, as on the command line.
+    Raises UsageError where there is none.
     """
     from tuner.atomic_write import write_atomically
     from tuner.core.runs import StoredTrial
     from tuner.db.store import Store
-    from tuner.tuning.best_known import best_here
+    from tuner.tuning.best_known import best_known
+    from tuner.tuning.best_stock import best_stock
     from tuner.tuning.exported import FORMS, exported, source_file, source_of
     from tuner.tuning.parts.real import real_composition
 
-    if form not in FORMS:
-        raise UsageError(f"form: found {form!r}, allowed {', '.join(FORMS)}")
+    if format not in FORMS:
+        raise UsageError(f"format: found {format!r}, allowed {', '.join(FORMS)}")
     composition, output = real_composition(), None if file is None else Path(file)
     with Store.open(which_database(db)) as store:
         if isinstance(what, Problem):
-            trial = best_here(store, composition, what, target, threads).best
+            trial = best_known(store, composition, what, target, threads, machine).best
         else:
             trial = store.trial(what.id if isinstance(what, StoredTrial) else what)
-        content = exported(composition, store, trial, form, output)
-        if output is not None and form == "script":
+        trial = best_stock(store, trial).trial if stock else trial
+        content = exported(composition, store, trial, format, output)
+        if output is not None and format == "script":
             write_atomically(source_file(output), source_of(composition, trial).encode())
     if output is not None:
         write_atomically(output, content)

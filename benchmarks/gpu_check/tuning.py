@@ -59,7 +59,7 @@ def tune_timed(bed: Bed, problem: Problem, end_s: float, runs: int) -> CheckOutc
 
     with tempfile.TemporaryDirectory() as folder:
         budget_s = share_s(end_s, time.monotonic(), runs)
-        tuned = tuner.tune(problem, bed.target.text, budget_s=budget_s, db=f"{folder}/check.db")
+        tuned = tuner.tune(problem, bed.target.text, budget=budget_s, db=f"{folder}/check.db")
     if tuned.best is None:
         return failed(f"no candidate worked: {counts_words(tuned)}")
     program = recompiled(bed.chip, problem, tuned.best.script_text)

@@ -1,21 +1,8 @@
 import pytest
 
-from tuner.cli.options import parse_candidate, parse_seconds, parse_share
+from tuner.cli.options import parse_candidate, parse_share
 from tuner.core.candidate import Candidate
 from tuner.core.errors import UsageError
-
-
-@pytest.mark.parametrize(
-    ("text", "seconds"), [("60s", 60), ("5m", 300), ("1.5h", 5400), ("7", 7), ("0.5s", 0.5)]
-)
-def test_budgets(text: str, seconds: float) -> None:
-    assert parse_seconds(text) == seconds
-
-
-@pytest.mark.parametrize("text", ["", "s", "0", "-5s", "5 s", "1d", "1e9", "nan", "9" * 400])
-def test_a_budget_that_is_none_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match=r"budget: found .*, allowed a time such as 60s, 5m or 1h"):
-        parse_seconds(text)
 
 
 @pytest.mark.parametrize(("text", "share"), [("5%", 0.05), ("0.05", 0.05), ("0%", 0.0), ("150%", 1.5)])

@@ -29,16 +29,19 @@ def test_files_are_stored_with_their_whole_path() -> None:
     assert request.warm_paths == (str(Path("a.t4.json").absolute()), str(Path("b.t4.json").absolute()))
 
 
-@pytest.mark.parametrize("name", ["strategies", "warm_files"])
-def test_one_word_is_no_tuple_of_words(name: str) -> None:
-    with pytest.raises(UsageError, match=f"{name}: found 'one', allowed a tuple of such"):
+LISTS = [("strategies", "strategy"), ("warm_files", "warm_start")]  # field, and as users say it
+
+
+@pytest.mark.parametrize(("name", "word"), LISTS)
+def test_one_word_is_no_tuple_of_words(name: str, word: str) -> None:
+    with pytest.raises(UsageError, match=f"{word}: found 'one', allowed a tuple of such"):
         RunRequest(PROBLEM, **{name: "one"})  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("name", ["strategies", "warm_files"])
+@pytest.mark.parametrize(("name", "word"), LISTS)
 @pytest.mark.parametrize("found", [3, None, (3,)])
-def test_a_list_is_of_names_or_paths(name: str, found: object) -> None:
-    message = f"^{name}: found {re.escape(repr(found))}, allowed a tuple of names or paths$"
+def test_a_list_is_of_names_or_paths(name: str, word: str, found: object) -> None:
+    message = f"^{word}: found {re.escape(repr(found))}, allowed a tuple of names or paths$"
     with pytest.raises(UsageError, match=message):
         RunRequest(PROBLEM, **{name: found})  # type: ignore[arg-type]
 
@@ -69,7 +72,7 @@ def test_counts_are_integers(name: str, found: object) -> None:
 
 @pytest.mark.parametrize("found", [0, -1.0, float("nan"), float("inf"), "5s"])
 def test_a_budget_is_a_time_that_ends(found: object) -> None:
-    with pytest.raises(UsageError, match=r"budget_s: found .*, allowed seconds, more than 0"):
+    with pytest.raises(UsageError, match=r"budget: found .*, allowed seconds, more than 0"):
         RunRequest(PROBLEM, budget_s=found)  # type: ignore[arg-type]
 
 

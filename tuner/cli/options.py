@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 R = TypeVar("R")
 PROBLEM_WORDS = ("operation", "shape", "dtype", "layout", "epilogue", "output_dtype")
-UNIT_S = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout.")
 
@@ -133,6 +132,7 @@ def problem_of(
 
 def run_request(problem: Problem, budget: str | None = None, **words: Any) -> "RunRequest":
     """Returns what the flags ask of a run; ``words`` are named as the request's fields. Raises UsageError."""
+    from tuner.core.moments import parse_seconds
     from tuner.tuning.run_request import RunRequest
 
     return RunRequest(problem, budget_s=None if budget is None else parse_seconds(budget), **words)
@@ -156,15 +156,6 @@ def parse_number(word: str) -> int:
     if not word.isascii() or not word.isdigit() or len(word) > 18:
         raise UsageError(f"ID: found {word!r}, allowed a number such as 42 (tuner history lists them)")
     return int(word)
-
-
-def parse_seconds(text: str) -> float:
-    """Reads ``60s``, ``5m``, ``1.5h`` or a number of seconds. Raises UsageError."""
-    match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)([smh]?)", text)
-    seconds = float(match[1]) * UNIT_S[match[2]] if match else 0.0
-    if not seconds > 0:
-        raise UsageError(f"budget: found {text!r}, allowed a time such as 60s, 5m or 1h")
-    return seconds
 
 
 def parse_share(text: str) -> float:

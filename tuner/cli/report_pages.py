@@ -1,5 +1,6 @@
 """Pages of a database, for the command line and for ``tuner.report``: gathered, and written."""
 
+import contextlib
 import datetime
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,6 +16,8 @@ from tuner.core.pass_seconds import PassSeconds
 from tuner.core.runs import StoredTrial, TrialQuery, record_of
 from tuner.db.store import Store
 from tuner.tuning.best_known import best_answer
+from tuner.tuning.compile_time import pass_seconds
+from tuner.tuning.composition import Composition
 from tuner.tuning.tuned_run import tuned_run
 from tuner.tuning.which_database import which_database
 from tuner.version import __version__
@@ -25,6 +28,17 @@ Passes = Callable[[StoredTrial], tuple[PassSeconds, ...]]  # of compiling a tria
 def no_passes(_trial: StoredTrial) -> tuple[PassSeconds, ...]:
     """Returns nothing: nobody asked."""
     return ()
+
+
+def timed_passes(composition: Composition, store: Store) -> Passes:
+    """Returns what times the passes of a trial; a replay's, or one that compiles no more, has none."""
+
+    def passes(trial: StoredTrial) -> tuple[PassSeconds, ...]:
+        with contextlib.suppress(UsageError):
+            return pass_seconds(composition, store, trial)
+        return ()
+
+    return passes
 
 
 def gathered(
@@ -45,13 +59,17 @@ def report(
     db: str | Path | None = None,
     run: int | None = None,
     limit: int = RUNS_SHOWN,
+    compile_time: bool = False,
 ) -> str:
     """Returns one HTML page that stands alone, of the latest runs or of one; ``file`` gets it too.
 
-    Raises UsageError.
+    All is named as on the command line. Raises UsageError.
     """
+    from tuner.tuning.parts.real import real_composition
+
     with Store.open(which_database(db)) as store:
-        page = page_html(gathered(store, run, limit))
+        passes = timed_passes(real_composition(), store) if compile_time else no_passes
+        page = page_html(gathered(store, run, limit, passes))
     if file is not None:
         write_atomically(Path(file), page.encode())
     return page

@@ -1,8 +1,11 @@
-"""Moments as people say them."""
+"""Moments and spans of time as people say them."""
 
 import datetime
+import re
 
 from tuner.core.errors import UsageError
+
+UNIT_S = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def parse_moment(text: str, name: str = "since") -> datetime.datetime:
@@ -21,3 +24,12 @@ def with_zone(moment: datetime.datetime) -> datetime.datetime:
 def utc_text(moment: datetime.datetime) -> str:
     """Returns a moment as ISO 8601 in UTC, whole seconds."""
     return moment.astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def parse_seconds(text: str) -> float:
+    """Reads ``60s``, ``5m``, ``1.5h`` or a number of seconds. Raises UsageError."""
+    match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)([smh]?)", text)
+    seconds = float(match[1]) * UNIT_S[match[2]] if match else 0.0
+    if not seconds > 0:
+        raise UsageError(f"budget: found {text!r}, allowed a time such as 60s, 5m or 1h")
+    return seconds

@@ -42,6 +42,26 @@ def require_type(expected: Expected, shape: tuple[int, ...], dtype: "np.dtype[An
         )
 
 
+def require_numpy(expected: Expected, found: object) -> None:
+    """Raises UsageError for what is no array of numpy."""
+    name, _, dtype = expected
+    if not isinstance(found, np.ndarray):
+        remedy = f"convert it: np.asarray({name}, {str(dtype)!r})"
+        raise UsageError(f"{name}: found {type(found).__name__}, allowed a numpy array; {remedy}")
+
+
+def require_row_major(expected: Expected, strides: tuple[int, ...], *, is_row_major: bool) -> None:
+    """Raises UsageError for an array whose elements lie in another order."""
+    name, shape, dtype = expected
+    if not is_row_major:
+        remedy = (
+            f"make it: np.empty({shape}, {str(dtype)!r})"
+            if name == "out"
+            else f"copy it: np.ascontiguousarray({name})"
+        )
+        raise UsageError(f"{name}: found strides {strides}, allowed a C-contiguous array; {remedy}")
+
+
 def _remedy(expected: Expected, shape: tuple[int, ...]) -> str:
     """Returns what to do about an array of another shape or type."""
     name, wanted_shape, wanted_dtype = expected

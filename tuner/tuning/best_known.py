@@ -67,6 +67,20 @@ def best_here(
     return _best_of(store, composition, problem, last, last.kind if word == AUTO else word, threads)
 
 
+def best_known(
+    store: "Store",
+    composition: Composition,
+    problem: Problem,
+    word: str = AUTO,  # for a target
+    threads: int | None = None,
+    machine: str | None = None,  # Machine.name; None: this one
+) -> Answer:
+    """Returns the answer for a target on this machine, as ``best_here``, or on another. Raises UsageError."""
+    if machine is None:
+        return best_here(store, composition, problem, word, threads)
+    return best_answer(store, problem, machine, None if word == AUTO else word, threads)
+
+
 def bests_here(store: "Store", composition: Composition, query: TrialQuery) -> tuple[StoredTrial, ...]:
     """Returns the best trial of each problem, target and number of threads that was timed on this machine."""
     found = []

@@ -14,7 +14,7 @@ TIMED_SAMPLER = "tpe"  # where none is named and there are times to learn from
 WORKERS_LIMIT = 4  # more than this wait for the one that times
 LEAST = {"threads": 1, "seed": 0, "trials": 1, "workers": 1}
 WORDS = ("target", "chip", "sampler")
-LISTS = ("strategies", "warm_files")
+LISTS = {"strategies": "strategy", "warm_files": "warm_start"}  # field -> as users say it
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,8 @@ class RunRequest:
         _require_budget(self.budget_s)
         for name in WORDS:
             _require_word(name, getattr(self, name))
-        for name in LISTS:
-            _require_list(name, getattr(self, name))
+        for name, word in LISTS.items():
+            _require_list(word, getattr(self, name))
 
     @property
     def trials_limit(self) -> int | None:
@@ -98,4 +98,4 @@ def _require_budget(budget_s: float | None) -> None:
     """Raises UsageError for a time that never ends, or is over before it begins."""
     if budget_s is None or (isinstance(budget_s, int | float) and 0 < budget_s < math.inf):
         return
-    raise UsageError(f"budget_s: found {budget_s!r}, allowed seconds, more than 0")
+    raise UsageError(f"budget: found {budget_s!r}, allowed seconds, more than 0")

@@ -71,7 +71,11 @@ SHARED = np.ones((4, 64), np.float32)
     [
         ((A,), None, r"^matmul 4x64x3 f32 nn none: found 1 arrays, allowed a, b$"),
         ((A, B, B), None, r": found 3 arrays, allowed a, b$"),
-        ((A.tolist(), B), None, r"^a: found list, allowed a numpy array$"),
+        (
+            (A.tolist(), B),
+            None,
+            r"^a: found list, allowed a numpy array; convert it: np\.asarray\(a, 'float32'\)$",
+        ),
         (
             (A.T, B),
             None,
@@ -81,7 +85,7 @@ SHARED = np.ones((4, 64), np.float32)
         (
             (A, np.ones((64, 3), np.float32).T),
             None,
-            r"^b: found strides \(4, 12\), allowed a C-contiguous array$",
+            r"^b: found strides \(4, 12\), .* array; copy it: np\.ascontiguousarray\(b\)$",
         ),
         ((A, B), np.empty((64, 4), np.float32), r"^out: found float32 of shape \(64, 4\), allowed"),
         ((A, B), READ_ONLY, r"^out: found a read-only array, allowed one that can be written$"),

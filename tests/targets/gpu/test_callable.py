@@ -102,8 +102,11 @@ def test_arrays_that_do_not_fit_are_refused(matmul: GpuCallable, device: Simulat
         (lambda: matmul(A), "found 1 arrays, allowed a, b"),
         (lambda: matmul(B, A), r"a: found float32 of shape \(8, 8\), allowed float32 of shape \(16, 8\)"),
         (lambda: matmul(A.astype(np.float64), B), "a: found float64"),
-        (lambda: matmul(np.asfortranarray(A), B), "a: found another order in memory"),
-        (lambda: matmul(A, B, out=a), "out: found OnDevice, allowed a numpy array like the inputs"),
+        (
+            lambda: matmul(np.asfortranarray(A), B),
+            "a: found strides .*, allowed a C-contiguous array; copy it",
+        ),
+        (lambda: matmul(A, B, out=a), "out: found OnDevice, allowed a numpy array; convert it"),
         (lambda: matmul(A, B, out=read_only), "out: found a read-only array"),
         (lambda: matmul(a, b), r"out: found none, allowed an array on the device of float32 \(16, 8\)"),
         (lambda: matmul(a, B, out=a), "b: found ndarray, allowed DLPack"),

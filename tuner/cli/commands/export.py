@@ -79,7 +79,7 @@ def export(
 
     Example: tuner export matmul 512x512x512 -o best.mlir
     """
-    from tuner.tuning.best_known import best_answer, best_here
+    from tuner.tuning.best_known import best_known
     from tuner.tuning.target_choice import AUTO
 
     composition = composition_of(context)
@@ -88,10 +88,7 @@ def export(
             stored = store.trial(trial)
         elif operation is not None and shape is not None:
             problem = problem_of(operation, shape, dtype, layout, epilogue, output_dtype)
-            if machine is None:
-                stored = best_here(store, composition, problem, target or AUTO, threads).best
-            else:
-                stored = best_answer(store, problem, machine, target, threads).best
+            stored = best_known(store, composition, problem, target or AUTO, threads, machine).best
         else:
             raise UsageError("export: found neither a shape nor --trial ID, allowed one of both")
         form = form or ("json" if as_json else "script")

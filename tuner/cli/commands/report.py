@@ -1,8 +1,6 @@
 """``tuner report``: what a database knows, as one page."""
 
-import contextlib
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -18,12 +16,6 @@ from tuner.cli.options import (
 )
 from tuner.cli.output.formatting import count_text
 from tuner.core.errors import UsageError
-
-if TYPE_CHECKING:
-    from tuner.cli.report_pages import Passes
-    from tuner.core.pass_seconds import PassSeconds
-    from tuner.core.runs import StoredTrial
-    from tuner.db.store import Store
 
 
 @click.command()
@@ -58,10 +50,11 @@ def report(
     if as_json and output is None:
         raise UsageError("report: --json tells of the file written, allowed with -o FILE only")
     from tuner.cli.output.report.page import page_html
-    from tuner.cli.report_pages import gathered, no_passes
+    from tuner.cli.report_pages import gathered, no_passes, timed_passes
 
     with open_store(database) as store:
-        found = gathered(store, run_id, limit, _passes(context, store) if with_passes else no_passes)
+        passes = timed_passes(composition_of(context), store) if with_passes else no_passes
+        found = gathered(store, run_id, limit, passes)
     page = page_html(found)
     if output is None:
         print(page, end="")
@@ -75,17 +68,3 @@ def report(
     else:
         shown_text = f"{count_text(len(found.runs), 'run')}, {count_text(len(found.best), 'problem')}"
         print(f"{output}: {shown_text}, {len(page.encode()) // 1024 + 1} KiB")
-
-
-def _passes(context: click.Context, store: "Store") -> "Passes":
-    """Returns what tells the passes of a trial; a replay's, or one that compiles no more, has none."""
-    from tuner.tuning.compile_time import pass_seconds
-
-    composition = composition_of(context)
-
-    def passes(trial: "StoredTrial") -> "tuple[PassSeconds, ...]":
-        with contextlib.suppress(UsageError):
-            return pass_seconds(composition, store, trial)
-        return ()
-
-    return passes

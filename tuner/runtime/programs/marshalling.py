@@ -52,7 +52,10 @@ def pass_value(
     array = host_array(name, value)
     _check_type(name, array.dtype, array.shape, expected)
     if not array.flags.c_contiguous:
-        raise UsageError(f"{name}: found strides {array.strides}, allowed a C-contiguous array")
+        raise UsageError(
+            f"{name}: found strides {array.strides}, allowed a C-contiguous array; copy it: "
+            "np.ascontiguousarray"
+        )
     return PassedArgument(_words(MemRef.of(array.ctypes.data, array.shape)), True, array, (value, array))
 
 
@@ -200,8 +203,10 @@ def _check_type(
     )
     if not is_shape or not is_same_bits(dtype, wanted):
         allowed = "x".join("?" if size is None else str(size) for size in expected.shape)
+        remedy = f"; convert it: .astype({str(wanted)!r})" if is_shape else ""
         raise UsageError(
-            f"{name}: found {dtype} of shape {'x'.join(map(str, shape))}, allowed {wanted} of shape {allowed}"
+            f"{name}: found {dtype} of shape {'x'.join(map(str, shape))}, "
+            f"allowed {wanted} of shape {allowed}{remedy}"
         )
 
 

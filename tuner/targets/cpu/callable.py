@@ -11,7 +11,15 @@ from tuner.core.target import Script
 from tuner.payload.reference import Array
 from tuner.runtime.cpu.guarded_arrays import aligned_empty, keep_freed_memory
 from tuner.runtime.cpu.thread_team import ThreadTeam
-from tuner.targets.call_arrays import Expected, expected_inputs, expected_output, require_inputs, require_type
+from tuner.targets.call_arrays import (
+    Expected,
+    expected_inputs,
+    expected_output,
+    require_inputs,
+    require_numpy,
+    require_row_major,
+    require_type,
+)
 from tuner.targets.cpu.target import CpuTarget, LoadedKernel
 
 
@@ -53,12 +61,9 @@ def load_callable(problem: Problem, script_text: str, threads: int) -> Callable[
 
 
 def _check(expected: Expected, array: Array) -> None:
-    name, _, _ = expected
-    if not isinstance(array, np.ndarray):
-        raise UsageError(f"{name}: found {type(array).__name__}, allowed a numpy array")
+    require_numpy(expected, array)
     require_type(expected, array.shape, array.dtype)
-    if not array.flags.c_contiguous:
-        raise UsageError(f"{name}: found strides {array.strides}, allowed a C-contiguous array")
+    require_row_major(expected, array.strides, is_row_major=array.flags.c_contiguous)
 
 
 def _check_writable(out: Array, inputs: dict[str, Array]) -> None:

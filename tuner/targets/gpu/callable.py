@@ -13,7 +13,15 @@ from tuner.core.problem import Problem
 from tuner.runtime.cuda.opening import open_device
 from tuner.runtime.programs.device_arrays import DeviceArray, device_array, overlap, wait_for_producers
 from tuner.runtime.programs.stream_handle import stream_handle
-from tuner.targets.call_arrays import Expected, expected_inputs, expected_output, require_inputs, require_type
+from tuner.targets.call_arrays import (
+    Expected,
+    expected_inputs,
+    expected_output,
+    require_inputs,
+    require_numpy,
+    require_row_major,
+    require_type,
+)
 from tuner.targets.gpu.loaded_kernels import LoadedKernels
 
 
@@ -53,7 +61,9 @@ class GpuCallable:
             for array, (name, _, _) in zip((*inputs, out), expected, strict=True)
         )
         for view, each in zip(views, expected, strict=True):
-            _check(each, view.shape, view.dtype, is_row_major=view.is_row_major)
+            require_type(each, view.shape, view.dtype)
+            if not view.is_row_major:
+                raise UsageError(f"{each[0]}: found another order in memory, allowed a row-major array")
         _check_written(views, expected)
         with self._lock:
             wait_for_producers(self._device, views, handle)
@@ -65,10 +75,9 @@ class GpuCallable:
         _, shape, dtype = expected[-1]
         result = np.empty(shape, dtype) if out is None else out
         for array, each in zip((*inputs, result), expected, strict=True):
-            if not isinstance(array, np.ndarray):
-                found = type(array).__name__
-                raise UsageError(f"{each[0]}: found {found}, allowed a numpy array like the inputs")
-            _check(each, array.shape, array.dtype, is_row_major=array.flags.c_contiguous)
+            require_numpy(each, array)
+            require_type(each, array.shape, array.dtype)
+            require_row_major(each, array.strides, is_row_major=array.flags.c_contiguous)
         if not result.flags.writeable:
             raise UsageError("out: found a read-only array, allowed one that can be written")
         with self._lock:
@@ -101,12 +110,6 @@ class GpuCallable:
 def load_program(problem: Problem, program: KernelProgram) -> Callable[..., Any]:
     """Returns a program as a callable on the GPU of this machine. Raises DeviceError without one."""
     return GpuCallable(problem, program, open_device())
-
-
-def _check(expected: Expected, shape: tuple[int, ...], dtype: "np.dtype[Any]", *, is_row_major: bool) -> None:
-    require_type(expected, shape, dtype)
-    if not is_row_major:
-        raise UsageError(f"{expected[0]}: found another order in memory, allowed a row-major array")
 
 
 def _check_written(views: tuple[DeviceArray, ...], expected: tuple[Expected, ...]) -> None:
