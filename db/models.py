@@ -290,6 +290,8 @@ class FleetNodeRow(Base):
     started: Mapped[datetime.datetime]
     seen: Mapped[datetime.datetime]  # its last heartbeat
     drains: Mapped[bool]  # it was asked to end after what it has
+    cpu_share: Mapped[float | None]  # of one processor, that its engine used since the heartbeat before
+    wakeups_per_s: Mapped[float | None]  # of its engine
 
 
 class FleetOutcomeRow(Base):

@@ -190,7 +190,7 @@ NARROWER: Table = {
     "bundle/results": ("core",),
     "bundle/static_ranking": ("core",),
     "bundle/measure": ("core", "payload", "runtime/cuda", "targets/gpu", "tuning", "version", "workers"),
-    "cli/output": ("core", "analysis", "machine_code", "scripts/portability", "programs", "tuning"),
+    "cli/output": ("core", "analysis", "fleet", "machine_code", "scripts/portability", "programs", "tuning"),
     "mlir/ops": (),
     "mlir/rewrite": ("core",),
     "mlir/effects": ("core",),

@@ -41,7 +41,7 @@ def test_jobs_are_done_by_priority_and_then_in_order(
     for each, priority in zip(asked, (0, 0, 5, 0), strict=True):
         queues.defer(connection, "compile:a", each, priority, alone=False)
     assert queues.under_way(connection, run) == {(number, "compile") for number in range(4)}
-    done = served(shared_url, 4, queues.Service("compile:a", 1, is_woken=True))
+    done = served(shared_url, 4, queues.Service("compile:a", 1))
     assert done == [asked[2], asked[0], asked[1], asked[3]]
     assert queues.under_way(connection, run) == set()
 
@@ -50,7 +50,7 @@ def test_what_a_node_cannot_do_is_given_back_with_one_attempt_less(
     connection: "Connection", shared_url: str, run: str
 ) -> None:
     queues.defer(connection, "compile:a", work(run), 0, alone=False)
-    served(shared_url, 1, queues.Service("compile:a", 1, is_woken=False), fails=1)
+    served(shared_url, 1, queues.Service("compile:a", 1), fails=1)
     assert queues.under_way(connection, run) == {(0, "compile")}
     assert connection.execute("SELECT attempts FROM procrastinate_jobs").fetchone() == (1,)
 
@@ -70,11 +70,23 @@ def test_what_waits_is_told_by_queue(connection: "Connection", run: str) -> None
     for number in range(2):
         queues.defer(connection, "measure:a:b", work(run, number, JUDGE), 0, alone=True)
     connection.execute("SELECT procrastinate_fetch_job_v2(NULL, NULL)")
-    assert queues.waiting(connection) == (("measure:a:b", 1, 1, work(run, 0, JUDGE)),)
-    connection.execute("SELECT procrastinate_fetch_job_v2(NULL, NULL)")  # another node asks: it gets none
-    assert queues.waiting(connection) == (("measure:a:b", 1, 1, work(run, 0, JUDGE)),)
+    for _ in range(2):
+        (found,) = queues.waiting(connection)
+        assert (found.queue, found.todo, found.doing_count) == ("measure:a:b", 1, 1)
+        assert (found.doing, found.runs) == (work(run, 0, JUDGE), (run,))
+        assert 0.0 <= found.doing_s < 60.0
+        connection.execute("SELECT procrastinate_fetch_job_v2(NULL, NULL)")  # another node asks: it gets none
+
+
+def test_the_run_whose_turn_it_is_is_told_first(connection: "Connection", run: str) -> None:
+    for who, priority in (("patient", 0), (run, 5), ("patient", 0)):
+        queues.defer(connection, "compile:a", work(who), priority, alone=False)
+    (found,) = queues.waiting(connection)
+    assert found.runs == (run, "patient")
+    assert found.example == work(run)
+    assert (found.doing, found.doing_s) == (None, 0.0)
 
 
 def test_a_server_that_is_away_is_an_os_error() -> None:
     with pytest.raises(OSError, match=r"No such file or directory"):
-        served("postgresql://tuner@/absent?host=/nowhere", 1, queues.Service("a", 1, is_woken=False))
+        served("postgresql://tuner@/absent?host=/nowhere", 1, queues.Service("a", 1))

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from tuner.fleet.server import Connection
 
 pytestmark = pytest.mark.postgres
+LOAD = tables.EngineLoad(0.01, 12.0)
 LATE = Outcome(Failure(Stage.RUN, "late"), 9.0)
 
 
@@ -59,10 +60,12 @@ def test_a_node_joins_beats_drains_and_leaves(connection: "Connection") -> None:
     assert seen.node == node("a", process=2, seats=0)
     assert seen.silent_s < 60
     assert not seen.drains
-    assert not tables.beat(connection, "a")
+    assert seen.load is None
+    assert not tables.beat(connection, "a", LOAD)
+    assert tables.nodes(connection)[0].load == LOAD
     assert tables.drain(connection, "a")
     assert not tables.drain(connection, "b")
-    assert tables.beat(connection, "a")
+    assert tables.beat(connection, "a", LOAD)
     tables.leave(connection, "a", process=1)  # of a process that lost its name
     assert len(tables.nodes(connection)) == 1
     tables.leave(connection, "a", process=2)

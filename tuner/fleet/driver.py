@@ -177,5 +177,5 @@ def known_nodes(request: FleetRequest) -> tuple[tuple[tables.SeenNode, ...], flo
 def busy_devices(request: FleetRequest, machine: str, devices: tuple[str, ...]) -> dict[str, int]:
     """Returns how many jobs each device of a class of machines has."""
     with session(request.url) as connection:
-        jobs = {queue: todo + doing for queue, todo, doing, _ in queues.waiting(connection)}
+        jobs = {each.queue: each.todo + each.doing_count for each in queues.waiting(connection)}
     return {device: jobs.get(measure_queue(machine, device), 0) for device in devices}

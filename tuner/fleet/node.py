@@ -7,19 +7,19 @@ import os
 import shutil
 import socket
 import tempfile
-import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar, final
+from typing import TYPE_CHECKING, Final, final
 
 from tuner.core.errors import Failure, TunerError, UsageError
 from tuner.core.target import Artifact
 from tuner.core.target_name import TargetName
 from tuner.fleet import queues, tables
 from tuner.fleet.artifacts import hash_of, packed
+from tuner.fleet.engine_meter import EngineMeter, keep_off_timed_processors
 from tuner.fleet.node_children import Done, NodeChildren, now
-from tuner.fleet.server import connected, session
+from tuner.fleet.patient_session import AGAIN_S, PatientSession
+from tuner.fleet.server import session
 from tuner.fleet.settings import FleetSettings, read_settings
 from tuner.fleet.sweep import sweep
 from tuner.fleet.work import COMPILE, Compiled, FleetWork, Outcome, compile_queue, maker_of, measure_queue
@@ -29,13 +29,8 @@ from tuner.version import __version__
 if TYPE_CHECKING:
     from tuner.fleet.server import Connection
 
-P = ParamSpec("P")
-Answer = TypeVar("Answer")
 MIB: Final = 1 << 20
 KEEP_FREE_BYTES: Final = 64 * MIB  # of the folder for temporary files: children write code there
-AGAIN_S: Final = 0.5  # until a server that went away is asked again
-PATIENCE_S: Final = 300.0  # with a server that went away, before what was done is lost
-ENDING_PATIENCE_S: Final = 5.0  # of a node that is to end
 
 
 @dataclass(frozen=True)
@@ -79,16 +74,16 @@ def run_node(url: str, request: NodeRequest, kind: TargetKind, say: Callable[[st
     """Works until SIGTERM or a drain. Returns whether it ended well; says what happens, line by line."""
     for name in ("procrastinate", "psycopg"):  # what goes wrong is said here, in lines
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
-    node = node_of(request, kind)
     with session(url) as connection:
         settings = read_settings(connection)
+        node = node_of(request, kind)
         tables.join(connection, node)
     return asyncio.run(NodeProcess(url, node, kind, request, settings, say).run())
 
 
 @final
 class NodeProcess:
-    """The loop of a node. The engine is in the main thread, its children and the database in one each."""
+    """The loop of a node. The engine is in the main thread, the children and the database in one each."""
 
     def __init__(
         self,
@@ -105,9 +100,8 @@ class NodeProcess:
         self._settings = settings
         self._say = say
         self._children = NodeChildren(kind, request.seats)
-        self._asking = ThreadPoolExecutor(1, "database")
-        self._connection: Connection | None = None
         self._ending = asyncio.Event()
+        self._database = PatientSession(url, self._ending)
         self._trouble = ""  # why it can work no longer
         self._told_of = ""  # foreign work, last
 
@@ -117,6 +111,7 @@ class NodeProcess:
 
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, self._ending.set)
+        keep_off_timed_processors()
         node = self._node
         self._say(f"{node.name}: works for {node.target} on {node.machine.name}, {node.maker}")
         beating = asyncio.create_task(self._beat())
@@ -127,8 +122,8 @@ class NodeProcess:
             beating.cancel()
             self._children.close()
             with contextlib.suppress(TunerError):
-                await self._ask(tables.leave, node.name, node.process)
-            self._asking.shutdown()
+                await self._database.ask(tables.leave, node.name, node.process)
+            self._database.close()
         self._say(f"{node.name}: ended{': ' * bool(self._trouble)}{self._trouble}")
         return not self._trouble
 
@@ -143,16 +138,16 @@ class NodeProcess:
         node = self._node
         services = []
         if node.seats:
-            services.append(queues.Service(compile_queue(node.maker), node.seats, is_woken=True))
-        if node.device:  # it listens to nothing: nothing is to wake it while it times
-            services.append(queues.Service(measure_queue(node.machine.name, node.device), 1, is_woken=False))
+            services.append(queues.Service(compile_queue(node.maker), node.seats))
+        if node.device:
+            services.append(queues.Service(measure_queue(node.machine.name, node.device), 1))
         return tuple(services)
 
     async def _do(self, work: FleetWork) -> None:
         """Does a piece of work unless it has an outcome. An error gives it back for another node to do."""
-        if await self._ask(tables.is_told, work.key):
+        if await self._database.ask(tables.is_told, work.key):
             return
-        blobs = tuple([await self._ask(_required_blob, each) for each in work.blobs])
+        blobs = tuple([await self._database.ask(_required_blob, each) for each in work.blobs])
         try:
             self._require_fit(work)
             await self._work(work, blobs)
@@ -173,7 +168,7 @@ class NodeProcess:
             self._require_room()  # else it may be ours, not the candidate's
         device = "" if work.stage == COMPILE else self._node.device
         execution = tables.Execution(self._node.name, device, tables.Interval(began, now()), done.timed)
-        await self._ask(_settled, work, done, execution)
+        await self._database.ask(_settled, work, done, execution)
 
     def _require_fit(self, work: FleetWork) -> None:
         """Raises TunerError for what its queue should have kept away, and where there is no room to work."""
@@ -193,59 +188,25 @@ class NodeProcess:
             raise TunerError(f"{folder}: found {free // MIB} MiB free, allowed {least // MIB} or more")
 
     async def _beat(self) -> None:
-        """Tells that it is alive, and looks after what others have lost."""
+        """Tells that it is alive and what it costs, and looks after what others have lost."""
+        meter = EngineMeter()
         while True:
             await asyncio.sleep(self._settings.beat_s)
             with contextlib.suppress(TunerError):
-                if await self._ask(_beaten, self._node.name, self._settings.lease_s):
+                if await self._database.ask(_beaten, self._node.name, self._settings.lease_s, meter.load()):
                     self._ending.set()
                 await self._tell_of_foreign_work()
 
     async def _tell_of_foreign_work(self) -> None:
         """Says once why this node gets none of the work that waits for its target."""
-        for _, todo, _, work in await self._ask(queues.waiting):
-            if work.target.text != self._node.target or work.maker == self._node.maker or not todo:
+        for waiting in await self._database.ask(queues.waiting):
+            work = waiting.example
+            if work.target.text != self._node.target or work.maker == self._node.maker or not waiting.todo:
                 continue
-            line = f"{todo} jobs wait for {work.maker}; this node has {self._node.maker}"
+            line = f"{waiting.todo} jobs wait for {work.maker}; this node has {self._node.maker}"
             if line != self._told_of:
                 self._say(f"{self._node.name}: {line}")
             self._told_of = line
-
-    async def _ask(
-        self,
-        question: "Callable[Concatenate[Connection, P], Answer]",
-        *args: P.args,
-        **named: P.kwargs,
-    ) -> Answer:
-        """Asks the database in its own thread, one question at a time."""
-        work: Any = lambda: self._asked(lambda: question(self._connected(), *args, **named))  # noqa: E731
-        answer: Answer = await asyncio.get_running_loop().run_in_executor(self._asking, work)
-        return answer
-
-    def _asked(self, question: Callable[[], Answer]) -> Answer:
-        """Asks again and again while the server is away: what was done is not lost with it."""
-        import psycopg
-
-        since_s = time.monotonic()
-        while True:
-            try:
-                return question()
-            except (psycopg.OperationalError, UsageError) as error:
-                patience_s = ENDING_PATIENCE_S if self._ending.is_set() else PATIENCE_S
-                if time.monotonic() - since_s > patience_s:
-                    raise TunerError(f"fleet: its database went away: {error}") from error
-            self._disconnect()
-            time.sleep(AGAIN_S)
-
-    def _connected(self) -> "Connection":
-        if self._connection is None or self._connection.closed:
-            self._connection = connected(self._url)
-        return self._connection
-
-    def _disconnect(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
-        self._connection = None
 
 
 def _required_blob(connection: "Connection", sha256: str) -> bytes:
@@ -271,7 +232,7 @@ def _stored(connection: "Connection", artifact: Artifact) -> Compiled:
     return Compiled(hash_of(blob), artifact.sha256, artifact.refusal is not None)
 
 
-def _beaten(connection: "Connection", name: str, lease_s: float) -> bool:
+def _beaten(connection: "Connection", name: str, lease_s: float, load: tables.EngineLoad) -> bool:
     """Returns whether the node is to end."""
     sweep(connection, lease_s)
-    return tables.beat(connection, name)
+    return tables.beat(connection, name, load)

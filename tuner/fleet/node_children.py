@@ -32,6 +32,7 @@ from tuner.workers.services import compile_spec, judge_spec
 from tuner.workers.timing_lock import TimingLock, words_of
 from tuner.workers.worker import TICK_S
 
+IDLE_TICK_S: Final = 10.0  # without work nothing is looked at: an order wakes at once
 JUDGES_KEPT: Final = 4  # each has the arrays of its problem
 
 Result = Artifact | Judgement | FinalTimes | Baseline | Roofline | Failure
@@ -151,7 +152,8 @@ class NodeChildren:
         waiting = [] if self._pool is None else self._pool.children
         if not self._to_measure or measuring is not None:
             judge = [] if measuring is None else self._judge_of(measuring.work).children
-            sleep_until_news([*waiting, *judge, self._wake], TICK_S)
+            is_busy = bool(self._compiling) or measuring is not None
+            sleep_until_news([*waiting, *judge, self._wake], TICK_S if is_busy else IDLE_TICK_S)
 
     def _take_orders(self) -> None:
         with contextlib.suppress(queue.Empty):

@@ -26,8 +26,8 @@ TASK: Final = "work"  # the engine's name of all that is done
 ATTEMPTS: Final = 3  # of a job that its node could not do, or vanished under
 RETRY_S: Final = 1  # until a job that a node gave back may be taken again
 OPEN_S: Final = 5.0  # that a connection of the engine may take
-POLL_S: Final = 0.2  # between two looks for work of a node that is not woken by the server
-CANCEL_POLL_S: Final = 0.5
+POLL_S: Final = 2.0  # between two looks for work, if the server's wake-up was lost
+CANCEL_POLL_S: Final = 2.0  # the same for jobs that are taken back
 KEPT_S: Final = 86400.0  # that the engine remembers a worker which says nothing: its jobs name it
 UNDER_WAY: Final = ("todo", "doing")
 
@@ -38,7 +38,6 @@ class Service:
 
     queue: str
     at_once: int  # jobs
-    is_woken: bool  # by the server, when a job comes; else it looks
 
 
 @dataclass(frozen=True)
@@ -48,6 +47,19 @@ class Job:
     id: int
     work: FleetWork
     attempts: int  # that came to nothing
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """What a queue has."""
+
+    queue: str
+    todo: int
+    doing_count: int
+    example: FleetWork  # whose turn it is, or one that is worked at
+    doing: FleetWork | None
+    runs: tuple[str, ...]  # uuids of those whose jobs wait, the one whose turn it is first
+    doing_s: float  # since the one that is worked at longest was begun
 
 
 def install_engine(connection: "Connection") -> None:
@@ -133,16 +145,31 @@ def delete_ended(connection: "Connection") -> None:
     connection.execute("DELETE FROM procrastinate_jobs WHERE status IN ('aborted', 'cancelled', 'succeeded')")
 
 
-def waiting(connection: "Connection") -> tuple[tuple[str, int, int, FleetWork], ...]:
-    """Returns each queue with its jobs that wait, those that are worked at, and one of them."""
+def waiting(connection: "Connection") -> tuple[Waiting, ...]:
+    """Returns what each queue has, by name."""
     rows = connection.execute(
         "SELECT queue_name, count(*) FILTER (WHERE status = 'todo'), "
-        "count(*) FILTER (WHERE status = 'doing'), (array_agg(args ORDER BY id))[1] "
-        "FROM procrastinate_jobs WHERE status::text = ANY(%s) "
-        "GROUP BY queue_name ORDER BY queue_name",
+        "count(*) FILTER (WHERE status = 'doing'), (array_agg(args ORDER BY priority DESC, id))[1], "
+        "(array_agg(args ORDER BY id) FILTER (WHERE status = 'doing'))[1], "
+        "array_agg(args->>'run' ORDER BY priority DESC, id) FILTER (WHERE status = 'todo'), "
+        "coalesce(max(extract(epoch FROM now() - begun))::float8, 0) FROM procrastinate_jobs AS jobs "
+        "LEFT JOIN LATERAL (SELECT max(at) AS begun FROM procrastinate_events WHERE job_id = jobs.id "
+        "AND type = 'started' AND jobs.status = 'doing') AS started ON true "
+        "WHERE status::text = ANY(%s) GROUP BY queue_name ORDER BY queue_name",
         (list(UNDER_WAY),),
     )
-    return tuple((queue, todo, doing, work_from_json(args)) for queue, todo, doing, args in rows)
+    return tuple(
+        Waiting(
+            queue=queue,
+            todo=todo,
+            doing_count=doing_count,
+            example=work_from_json(example),
+            doing=None if doing is None else work_from_json(doing),
+            runs=tuple(dict.fromkeys(runs or ())),
+            doing_s=doing_s,
+        )
+        for queue, todo, doing_count, example, doing, runs, doing_s in rows
+    )
 
 
 async def serve(
@@ -196,7 +223,7 @@ async def _served(app: "App", service: Service, beat_s: float) -> None:
         concurrency=service.at_once,
         fetch_job_polling_interval=POLL_S,
         abort_job_polling_interval=CANCEL_POLL_S,
-        listen_notify=service.is_woken,
+        listen_notify=True,
         delete_jobs="successful",
         update_heartbeat_interval=beat_s,
         stalled_worker_timeout=KEPT_S,

@@ -31,12 +31,22 @@ class FleetNode:
 
 
 @dataclass(frozen=True)
+class EngineLoad:
+    """What a node's own process costs its machine, its children not counted."""
+
+    cpu_share: float  # of one processor
+    wakeups_per_s: float
+
+
+@dataclass(frozen=True)
 class SeenNode:
     """A node as others see it."""
 
     node: FleetNode
+    age_s: float  # since it joined
     silent_s: float  # since its last heartbeat
     drains: bool
+    load: EngineLoad | None = None  # None: its second heartbeat has not come
 
 
 @dataclass(frozen=True)
@@ -129,6 +139,25 @@ def note_work(connection: "Connection", work: FleetWork, done: Execution) -> Non
     )
 
 
+def run_ids(connection: "Connection") -> tuple[tuple[str, int], ...]:
+    """Returns uuid and number of the runs that have jobs."""
+    rows = connection.execute(
+        "SELECT uuid, id FROM run WHERE uuid IN (SELECT args->>'run' FROM procrastinate_jobs) ORDER BY id"
+    )
+    return tuple((uuid, number) for uuid, number in rows)
+
+
+def busy_seconds(connection: "Connection", window_s: float) -> dict[str, float]:
+    """Returns how long each node had its device in the last seconds, for what has ended since."""
+    rows = connection.execute(
+        "SELECT node, sum(extract(epoch FROM ended - greatest(began, since)))::float8 FROM fleet_work, "
+        "LATERAL (SELECT now() - make_interval(secs => %s) AS since) AS recent "
+        "WHERE device <> '' AND ended > since GROUP BY node",
+        (window_s,),
+    )
+    return {str(node): float(busy_s) for node, busy_s in rows}
+
+
 def join(connection: "Connection", node: FleetNode) -> None:
     """Stores a node that begins to work, in place of an earlier one of its name."""
     connection.execute(
@@ -139,15 +168,17 @@ def join(connection: "Connection", node: FleetNode) -> None:
         "target = excluded.target, seats = excluded.seats, "
         "device = excluded.device, machine = excluded.machine, fingerprint = excluded.fingerprint, "
         "tuner_version = excluded.tuner_version, started = excluded.started, seen = excluded.seen, "
-        "drains = excluded.drains",
+        "drains = excluded.drains, cpu_share = NULL, wakeups_per_s = NULL",
         {**encode(node), "machine": json.dumps(encode(node.machine))},
     )
 
 
-def beat(connection: "Connection", name: str) -> bool:
-    """Stores that a node is alive; returns whether it is to end after what it has."""
+def beat(connection: "Connection", name: str, load: EngineLoad) -> bool:
+    """Stores that a node is alive, and what it costs; returns whether it is to end after what it has."""
     row = connection.execute(
-        "UPDATE fleet_node SET seen = now() WHERE name = %s RETURNING drains", (name,)
+        "UPDATE fleet_node SET seen = now(), cpu_share = %s, wakeups_per_s = %s WHERE name = %s "
+        "RETURNING drains",
+        (load.cpu_share, load.wakeups_per_s, name),
     ).fetchone()
     return row is None or bool(row[0])
 
@@ -166,13 +197,16 @@ def nodes(connection: "Connection") -> tuple[SeenNode, ...]:
     """Returns all nodes, by name."""
     rows = connection.execute(
         "SELECT name, host, process, target, seats, device, machine, fingerprint, tuner_version, "
-        "extract(epoch FROM now() - seen)::float8, drains FROM fleet_node ORDER BY name"
+        "extract(epoch FROM now() - started)::float8, extract(epoch FROM now() - seen)::float8, drains, "
+        "cpu_share, wakeups_per_s FROM fleet_node ORDER BY name"
     )
     return tuple(_seen(row) for row in rows)
 
 
 def _seen(row: tuple[Any, ...]) -> SeenNode:
-    name, host, process, target, seats, device, machine, maker, version, silent_s, drains = row
+    name, host, process, target, seats, device, machine, maker, version, *seen = row
+    age_s, silent_s, drains, cpu_share, wakeups_per_s = seen
     described = decode(Machine, machine, f"node {name}: machine")
     node = FleetNode(name, host, process, target, seats, device, described, maker, version)
-    return SeenNode(node, silent_s, drains)
+    load = None if cpu_share is None else EngineLoad(cpu_share, wakeups_per_s)
+    return SeenNode(node, age_s, silent_s, drains, load)

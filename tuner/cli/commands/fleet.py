@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tuner.cli.commands.fleet_script import script
+from tuner.cli.commands.fleet_status import status
 from tuner.cli.main import DONE, FAILED
 from tuner.cli.options import composition_of, database_option, debug_option
 from tuner.cli.output.formatting import count_text
@@ -153,4 +154,5 @@ def cancel(run: int, database: str | None) -> None:
     print(f"took back {count_text(count, 'job')} of run {run}")
 
 
-fleet.add_command(script)
+for command in (script, status):
+    fleet.add_command(command)

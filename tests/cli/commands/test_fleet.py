@@ -1,0 +1,82 @@
+"""The words of a fleet against a real server; nodes are rows."""
+
+import uuid
+
+import pytest
+
+from tests.cli.conftest import Tuner
+from tests.fleet.values import MAKER, node, work
+from tuner.fleet import queues, tables
+from tuner.fleet.server import session
+from tuner.fleet.work import compile_queue
+
+pytestmark = pytest.mark.postgres
+FLEET = ("fleet", "status", "--db")
+
+
+@pytest.fixture(scope="module")
+def url(postgres_server: str) -> str:
+    """Returns the address of a database for the fleet of this file."""
+    name = f"fleet_{uuid.uuid4().hex}"
+    with session(postgres_server) as connection:
+        connection.execute(f"CREATE DATABASE {name}".encode())
+    return postgres_server.replace("/postgres?", f"/{name}?")
+
+
+def test_a_fleet_is_set_up_and_tells_of_itself(tuner: Tuner, url: str) -> None:
+    refused = tuner(*FLEET, url)
+    assert refused.code == 2
+    assert "found none in this database; set it up once: tuner fleet up" in refused.err
+    done = tuner("fleet", "up", "--lease", "20", "--db", url)
+    assert done.code == 0
+    assert "a node that says nothing for 20 s has lost its work" in done.out
+    assert tuner(*FLEET, url).out == "no node: start one, tuner fleet worker\n\nno device\n\nno job\n"
+    with session(url) as connection:
+        tables.join(connection, node("a", maker="tuner 1, fake 2.0"))
+        queues.defer(connection, compile_queue(MAKER), work("0123456789"), 0, alone=False)
+    found = tuner(*FLEET, url).out
+    assert "a     works  fake    2 at once  here fake" in found
+    assert "compile  compiler A    0     1  run 01234567  no node compiles fake as tuner 1, fake 1.0" in found
+    assert "compiler A: tuner 1, fake 1.0\ncompiler B: tuner 1, fake 2.0\n" in found
+    document = tuner(*FLEET, url, "--json").json
+    assert document["nodes"][0]["state"] == "works"
+    assert document["queues"][0]["waits"] == 1
+    assert tuner("fleet", "drain", "a", "--db", url).out == "a ends after what it has\n"
+    assert "drains" in tuner(*FLEET, url).out
+    assert "node: found 'b', allowed a" in tuner("fleet", "drain", "b", "--db", url).err
+
+
+def test_a_wait_of_no_time_is_refused(tuner: Tuner, url: str) -> None:
+    assert "watch: found 0 s, allowed more than 0" in tuner(*FLEET, url, "--watch", "0").err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("fleet", "status"),
+        ("fleet", "up"),
+        ("fleet", "worker", "--measure"),
+        ("fleet", "drain", "a"),
+        ("tune", "matmul", "8x8x8", "--fleet"),
+    ],
+)
+def test_a_file_is_no_place_to_meet(tuner: Tuner, words: tuple[str, ...]) -> None:
+    done = tuner(*words)
+    assert (done.code, done.out) == (2, "")
+    assert "allowed postgresql://USER@HOST/DATABASE" in done.err
+    assert len(done.err.strip().splitlines()) == 1
+
+
+def test_words_of_a_fleet_need_it(tuner: Tuner) -> None:
+    done = tuner("tune", "matmul", "8x8x8", "--priority", "3")
+    assert "--priority: found 3, allowed with --fleet" in done.err
+
+
+def test_a_run_on_a_fleet_without_nodes_is_refused_before_it_is_stored(tuner: Tuner, url: str) -> None:
+    tuner("fleet", "up", "--db", url)
+    with session(url) as connection:
+        connection.execute("DELETE FROM fleet_node")
+    done = tuner("tune", "matmul", "8x8x8", "--target", "fake", "--fleet", "--db", url)
+    assert done.code == 2
+    assert "not available here: no node of the fleet measures for it" in done.err
+    assert tuner("runs", "--db", url).out.startswith("no run matches")

@@ -1,0 +1,33 @@
+import os
+import threading
+import time
+
+from tuner.fleet.engine_meter import EngineMeter, keep_off_timed_processors
+from tuner.runtime.cpu.describe_host import processors
+
+
+def test_work_of_this_process_is_told_and_what_was_before_is_not() -> None:
+    meter = EngineMeter()
+    until_s = time.thread_time() + 0.1
+    while time.thread_time() < until_s:
+        pass
+    assert meter.load().cpu_share > 0.0
+    until_s = time.monotonic() + 0.1
+    for _ in range(20):
+        time.sleep(0.005)
+    assert meter.load().wakeups_per_s > 10.0
+
+
+def test_a_thread_leaves_the_processor_that_is_timed_to_others() -> None:
+    found: list[set[int]] = []
+
+    def moved() -> None:
+        keep_off_timed_processors()
+        found.append(os.sched_getaffinity(0))
+
+    before = os.sched_getaffinity(0)
+    thread = threading.Thread(target=moved)
+    thread.start()
+    thread.join()
+    assert found == [before - set(processors(1)) or before]
+    assert os.sched_getaffinity(0) == before  # of the thread that started it

@@ -1,0 +1,136 @@
+"""Status read from the tables of a real server; nodes and jobs as they would have written them."""
+
+import datetime
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.fleet.values import MAKER, node, work
+from tuner.fleet import queues, tables
+from tuner.fleet.node_children import now
+from tuner.fleet.status import FleetStatus, fleet_status
+from tuner.fleet.tables import Execution, Interval
+from tuner.fleet.work import JUDGE, compile_queue, measure_queue
+
+if TYPE_CHECKING:
+    from tuner.fleet.server import Connection
+
+pytestmark = pytest.mark.postgres
+LEASE_S = 30.0
+DEVICE = "here fake"
+
+
+def joined(connection: "Connection", name: str, silent_s: float = 0.0, **changes: Any) -> None:
+    """Lets a node join that has said nothing for a while."""
+    tables.join(connection, node(name, **changes))
+    connection.execute(
+        "UPDATE fleet_node SET seen = now() - make_interval(secs => %s), "
+        "started = now() - make_interval(secs => 3600) WHERE name = %s",
+        (silent_s, name),
+    )
+
+
+def compile_job(connection: "Connection", run: str, number: int = 0, priority: int = 0) -> None:
+    queues.defer(connection, compile_queue(MAKER), work(run, number), priority, alone=False)
+
+
+def judge_job(connection: "Connection", run: str, number: int = 0) -> None:
+    queue = measure_queue("fake", DEVICE)
+    queues.defer(connection, queue, work(run, number, JUDGE), 0, alone=True)
+
+
+def taken(connection: "Connection") -> None:
+    """Lets a node take the next job."""
+    connection.execute("SELECT procrastinate_fetch_job_v2(NULL, NULL)")
+
+
+def why(status: FleetStatus) -> str:
+    """Returns why the jobs of the only queue wait."""
+    (queue,) = status.queues
+    return queue.why
+
+
+@pytest.fixture
+def machine() -> str:
+    return node("a").machine.name
+
+
+def test_a_fleet_without_work_waits_for_nothing(connection: "Connection") -> None:
+    joined(connection, "a", silent_s=3.0)
+    status = fleet_status(connection, LEASE_S)
+    (seen,) = status.nodes
+    assert (status.queues, status.state_of(seen)) == ((), "works")
+    (device,) = status.devices
+    assert (device.device, device.idle_share, device.doing) == (DEVICE, 1.0, None)
+
+
+def test_a_job_that_no_node_can_compile_says_which_nodes_there_are(
+    connection: "Connection", run: str
+) -> None:
+    joined(connection, "a", maker="tuner 1, fake 2.0")
+    joined(connection, "gone", silent_s=LEASE_S + 1)
+    joined(connection, "other", target="cpu", maker="tuner 1, other")
+    compile_job(connection, run)
+    expected = f"no node compiles fake as {MAKER}; found tuner 1, fake 2.0"
+    assert why(fleet_status(connection, LEASE_S)) == expected
+
+
+def test_a_job_of_a_device_without_node_says_so(connection: "Connection", run: str) -> None:
+    joined(connection, "a", device="there fake")
+    judge_job(connection, run)
+    machine = node("a").machine.name
+    expected = f"no node measures on its device of fake; found there fake of {machine}"
+    assert why(fleet_status(connection, LEASE_S)) == expected
+
+
+def test_a_job_behind_others_says_who_is_busy(connection: "Connection", run: str) -> None:
+    joined(connection, "a", seats=1)
+    for number in range(2):
+        compile_job(connection, run, number)
+    assert why(fleet_status(connection, LEASE_S)) == "a node is about to take it"
+    taken(connection)
+    (queue,) = fleet_status(connection, LEASE_S).queues
+    assert (queue.stage, queue.waits, queue.done_now, queue.runs) == ("compile", 1, 1, (run,))
+    assert queue.why == "a: busy with 1 of 1 at once"
+
+
+def test_a_silent_node_and_one_that_drains_are_named(connection: "Connection", run: str) -> None:
+    joined(connection, "a", silent_s=25.0)
+    compile_job(connection, run)
+    assert why(fleet_status(connection, LEASE_S)) == "a: silent; its work is given to another in 5 s"
+    joined(connection, "a")
+    tables.drain(connection, "a")
+    status = fleet_status(connection, LEASE_S)
+    assert why(status) == "a: asked to end after what it has"
+    assert status.state_of(status.nodes[0]) == "drains"
+    joined(connection, "a", silent_s=LEASE_S)
+    status = fleet_status(connection, LEASE_S)
+    assert status.state_of(status.nodes[0]) == "lost"
+
+
+def test_the_idle_share_counts_what_a_device_did_in_the_last_minute(
+    connection: "Connection", run: str, machine: str
+) -> None:
+    connection.execute("DELETE FROM fleet_work")
+    joined(connection, "a")
+    ended = now()
+    for began_s, ended_s in ((80, 70), (70, 45), (20, 5)):  # before, half within, within the window
+        whole = Interval(
+            ended - datetime.timedelta(seconds=began_s), ended - datetime.timedelta(seconds=ended_s)
+        )
+        tables.note_work(connection, work(run, stage=JUDGE), Execution("a", DEVICE, whole))
+    (device,) = fleet_status(connection, LEASE_S).devices
+    assert device.idle_share == pytest.approx(0.5, abs=0.1)
+    assert device.machine == machine
+
+
+def test_what_a_device_is_doing_is_told(connection: "Connection", run: str, machine: str) -> None:
+    joined(connection, "a")
+    queues.defer(
+        connection, measure_queue(machine, DEVICE), work(run, 7, JUDGE, machine=machine), 0, alone=True
+    )
+    taken(connection)
+    (device,) = fleet_status(connection, LEASE_S).devices
+    assert device.doing is not None
+    assert (device.doing.number, device.doing.run) == (7, run)
+    assert fleet_status(connection, LEASE_S).run_words(run) == f"run {run[:8]}"

@@ -1,0 +1,70 @@
+"""A node's questions to its database: one at a time, and again while the server is away."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar, final
+
+from tuner.core.errors import TunerError, UsageError
+from tuner.fleet.server import connected
+
+if TYPE_CHECKING:
+    from tuner.fleet.server import Connection
+
+P = ParamSpec("P")
+Answer = TypeVar("Answer")
+AGAIN_S: Final = 0.5  # until a server that went away is asked again
+PATIENCE_S: Final = 300.0  # with a server that went away, before what was done is lost
+ENDING_PATIENCE_S: Final = 5.0  # of a node that is to end
+
+
+@final
+class PatientSession:
+    """Asks in a thread of its own, so that heartbeats and work go on meanwhile."""
+
+    def __init__(self, url: str, ending: asyncio.Event) -> None:
+        self._url = url
+        self._ending = ending
+        self._thread = ThreadPoolExecutor(1, "database")
+        self._connection: Connection | None = None
+
+    async def ask(
+        self,
+        question: "Callable[Concatenate[Connection, P], Answer]",
+        *args: P.args,
+        **named: P.kwargs,
+    ) -> Answer:
+        """Returns the answer. Raises TunerError where the server stays away too long."""
+        work: Any = lambda: self._asked(lambda: question(self._connected(), *args, **named))  # noqa: E731
+        answer: Answer = await asyncio.get_running_loop().run_in_executor(self._thread, work)
+        return answer
+
+    def close(self) -> None:
+        """Closes the connection."""
+        self._thread.shutdown()
+        self._disconnect()
+
+    def _asked(self, question: Callable[[], Answer]) -> Answer:
+        import psycopg
+
+        since_s = time.monotonic()
+        while True:
+            try:
+                return question()
+            except (psycopg.OperationalError, UsageError) as error:
+                patience_s = ENDING_PATIENCE_S if self._ending.is_set() else PATIENCE_S
+                if time.monotonic() - since_s > patience_s:
+                    raise TunerError(f"fleet: its database went away: {error}") from error
+            self._disconnect()
+            time.sleep(AGAIN_S)
+
+    def _connected(self) -> "Connection":
+        if self._connection is None or self._connection.closed:
+            self._connection = connected(self._url)
+        return self._connection
+
+    def _disconnect(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+        self._connection = None

@@ -1,0 +1,140 @@
+"""What a fleet is doing now: nodes, devices, queues, and why a job waits."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from tuner.fleet import queues, tables
+from tuner.fleet.tables import SeenNode
+from tuner.fleet.work import COMPILE, FleetWork, compile_queue, measure_queue
+
+if TYPE_CHECKING:
+    from tuner.fleet.queues import Waiting
+    from tuner.fleet.server import Connection
+
+IDLE_WINDOW_S: Final = 60.0  # or since the node joined
+BEATS_MISSED: Final = 2  # from which on a node counts as silent
+
+
+@dataclass(frozen=True)
+class DeviceStatus:
+    """A device that measures for runs."""
+
+    device: str
+    machine: str
+    node: str
+    idle_share: float  # of the last minute, or since its node joined
+    doing: FleetWork | None
+
+
+@dataclass(frozen=True)
+class QueueStatus:
+    """Jobs that the same nodes can do."""
+
+    stage: str  # "compile" or "measure"
+    maker: str  # of the code
+    device: str  # "" of jobs that need none
+    waits: int
+    done_now: int
+    runs: tuple[str, ...]  # uuids of those whose jobs wait, the one whose turn it is first
+    why: str  # a job waits; "" where none does
+
+
+@dataclass(frozen=True)
+class FleetStatus:
+    """A fleet at one moment."""
+
+    lease_s: float
+    nodes: tuple[SeenNode, ...]
+    devices: tuple[DeviceStatus, ...]
+    queues: tuple[QueueStatus, ...]
+    run_ids: tuple[tuple[str, int], ...]  # of the runs that jobs are of: uuid, what people call it
+
+    def run_words(self, uuid: str) -> str:
+        """Returns what people call a run; of one whose rows are gone, how its uuid begins."""
+        return f"run {dict(self.run_ids).get(uuid, uuid[:8])}"
+
+    def state_of(self, seen: SeenNode) -> str:
+        """Returns in a word whether a node gets jobs."""
+        if seen.silent_s >= self.lease_s:
+            return "lost"
+        return "drains" if seen.drains else "works"
+
+
+def fleet_status(connection: "Connection", lease_s: float) -> FleetStatus:
+    """Reads what the fleet is doing."""
+    nodes = tables.nodes(connection)
+    waiting = {each.queue: each for each in queues.waiting(connection)}
+    busy_s = tables.busy_seconds(connection, IDLE_WINDOW_S)
+    devices = tuple(_device(seen, waiting, busy_s) for seen in nodes if seen.node.device)
+    listed = tuple(_queue(each, nodes, lease_s) for each in waiting.values())
+    return FleetStatus(lease_s, nodes, devices, listed, tables.run_ids(connection))
+
+
+def _device(seen: SeenNode, waiting: "dict[str, Waiting]", busy_s: dict[str, float]) -> DeviceStatus:
+    node = seen.node
+    queue = waiting.get(measure_queue(node.machine.name, node.device))
+    doing_s = 0.0 if queue is None else queue.doing_s
+    window_s = max(min(IDLE_WINDOW_S, seen.age_s), 1e-3)
+    idle_share = 1.0 - min(1.0, (busy_s.get(node.name, 0.0) + doing_s) / window_s)
+    return DeviceStatus(
+        node.device, node.machine.name, node.name, idle_share, None if queue is None else queue.doing
+    )
+
+
+def _queue(waiting: "Waiting", nodes: tuple[SeenNode, ...], lease_s: float) -> QueueStatus:
+    work = waiting.example
+    is_compile = work.stage == COMPILE
+    return QueueStatus(
+        stage=COMPILE if is_compile else "measure",
+        maker=work.maker,
+        device="" if is_compile else _device_of(waiting, nodes),
+        waits=waiting.todo,
+        done_now=waiting.doing_count,
+        runs=waiting.runs,
+        why=_why(waiting, nodes, lease_s) if waiting.todo else "",
+    )
+
+
+def _device_of(waiting: "Waiting", nodes: tuple[SeenNode, ...]) -> str:
+    serving = [seen.node.device for seen in nodes if waiting.queue in queues_of(seen)]
+    return serving[0] if serving else waiting.example.machine
+
+
+def queues_of(seen: SeenNode) -> tuple[str, ...]:
+    """Returns the queues that a node serves."""
+    node = seen.node
+    compiles = (compile_queue(node.maker),) if node.seats else ()
+    measures = (measure_queue(node.machine.name, node.device),) if node.device else ()
+    return (*compiles, *measures)
+
+
+def _why(waiting: "Waiting", nodes: tuple[SeenNode, ...], lease_s: float) -> str:
+    """Returns why a job of a queue is not being done."""
+    serving = [seen for seen in nodes if waiting.queue in queues_of(seen)]
+    alive = [seen for seen in serving if seen.silent_s < lease_s]
+    silent = [seen for seen in alive if seen.silent_s > BEATS_MISSED * lease_s / 3]
+    if not alive:
+        return _nobody(waiting.example, nodes, lease_s)
+    if all(seen.drains for seen in alive):
+        return f"{_names(alive)}: asked to end after what it has"
+    if silent and len(silent) == len(alive):
+        left_s = lease_s - min(seen.silent_s for seen in silent)
+        return f"{_names(silent)}: silent; its work is given to another in {left_s:.0f} s"
+    at_once = sum(seen.node.seats for seen in alive) if waiting.example.stage == COMPILE else 1
+    if waiting.doing_count >= at_once:
+        return f"{_names(alive)}: busy with {waiting.doing_count} of {at_once} at once"
+    return "a node is about to take it"
+
+
+def _nobody(work: FleetWork, nodes: tuple[SeenNode, ...], lease_s: float) -> str:
+    """Returns which nodes there are in place of those that are needed."""
+    alive = [seen.node for seen in nodes if seen.silent_s < lease_s and seen.node.target == work.target.text]
+    if work.stage == COMPILE:
+        found = sorted({node.maker for node in alive if node.seats})
+        return f"no node compiles {work.target.text} as {work.maker}; found {'; '.join(found) or 'none'}"
+    found = sorted({f"{node.device} of {node.machine.name}" for node in alive if node.device})
+    return f"no node measures on its device of {work.machine}; found {'; '.join(found) or 'none'}"
+
+
+def _names(nodes: list[SeenNode]) -> str:
+    return ", ".join(seen.node.name for seen in nodes)
