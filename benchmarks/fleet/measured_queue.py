@@ -27,13 +27,12 @@ PAUSE_S: Final = 0.5  # at most, between two jobs of an idle node: it may look a
 def measured_rows(url: str, jobs: int, measurements: int, idle_s: float) -> Iterator[dict[str, Any]]:
     """Yields a row for each thing that is measured."""
     for code_bytes in (0, CODE_BYTES):
-        with sleeping_nodes(url, NODES, AT_ONCE, code_bytes, "woken") as nodes:
+        with sleeping_nodes(url, NODES, AT_ONCE, code_bytes) as nodes:
             yield {"measured": "jobs", "code_bytes": code_bytes, **throughput(url, nodes, jobs)}
-    for how in ("woken", "polling"):
-        with sleeping_nodes(url, 1, 1, 0, how) as (node,):
-            yield {"measured": "gaps", "node": how, **gaps(url, measurements)}
-            yield {"measured": "hops", "node": how, **hops(url, measurements // 8)}
-            yield {"measured": "idle", "node": how, **idle(url, node, idle_s)}
+    with sleeping_nodes(url, 1, 1, 0) as (node,):
+        yield {"measured": "gaps", **gaps(url, measurements)}
+        yield {"measured": "hops", **hops(url, measurements // 8)}
+        yield {"measured": "idle", **idle(url, node, idle_s)}
 
 
 def throughput(url: str, nodes: tuple[int, ...], jobs: int) -> dict[str, Any]:

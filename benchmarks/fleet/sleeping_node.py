@@ -1,6 +1,6 @@
 """A node whose work is to sleep: what is left is what the queue takes.
 
-    python -m benchmarks.fleet.sleeping_node URL QUEUE AT_ONCE CODE_BYTES woken|polling
+    python -m benchmarks.fleet.sleeping_node URL QUEUE AT_ONCE CODE_BYTES
 
 It takes jobs from the queue, asks whether each is known, sleeps, and stores code, interval and outcome in
 one transaction, as a node does: ``tuner.fleet.node``.
@@ -31,8 +31,8 @@ PACKED_SHARE: Final = 0.1  # of code, which compresses well
 
 def main() -> None:
     """Works until SIGTERM."""
-    url, queue, at_once, code_bytes, how = sys.argv[1:]
-    service = queues.Service(queue, int(at_once), is_woken=how == "woken")
+    url, queue, at_once, code_bytes = sys.argv[1:]
+    service = queues.Service(queue, int(at_once))
     asyncio.run(_serve(url, service, int(code_bytes)))
 
 

@@ -22,11 +22,9 @@ LIMIT_S: Final = 60
 
 
 @contextlib.contextmanager
-def sleeping_nodes(
-    url: str, count: int, at_once: int, code_bytes: int, how: str
-) -> Iterator[tuple[int, ...]]:
+def sleeping_nodes(url: str, count: int, at_once: int, code_bytes: int) -> Iterator[tuple[int, ...]]:
     """Gives the ids of nodes that have begun to look for work; ends them."""
-    words = (url, QUEUE, str(at_once), str(code_bytes), how)
+    words = (url, QUEUE, str(at_once), str(code_bytes))
     command = [sys.executable, "-m", "benchmarks.fleet.sleeping_node", *words]
     with session(url) as connection:
         connection.execute("DELETE FROM procrastinate_workers")

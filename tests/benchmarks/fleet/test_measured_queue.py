@@ -18,7 +18,7 @@ def url(postgres_server: str) -> str:
 
 
 def test_a_sleeping_node_does_each_job_once_and_is_measured(url: str) -> None:
-    with sleeping_nodes(url, 1, 4, 1000, "woken") as nodes:
+    with sleeping_nodes(url, 1, 4, 1000) as nodes:
         found = throughput(url, nodes, 20)
         assert 0 < found["jobs_per_s"] <= found["deferred_per_s"]
         assert gaps(url, 5)["overlaps"] == 0
