@@ -46,6 +46,7 @@ USUAL: dict[str, dict[str, Knob]] = {  # where a point says nothing else
         "group": 8,
         "bands": "rows",
         "tiles": 1,
+        "stores": "direct",
     },
 }
 

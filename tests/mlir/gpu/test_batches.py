@@ -35,6 +35,7 @@ WGMMA: dict[str, Any] = {
     "stages": 2,
     "cluster": "1x1",
     "bands": "rows",
+    "stores": "direct",
 }
 
 

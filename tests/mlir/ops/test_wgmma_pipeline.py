@@ -1,6 +1,7 @@
 """``tuner.wgmma_pipeline``: what becomes of a launch with a matmul, and what it refuses."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -19,9 +20,21 @@ ANY = "%any = memref.dim %c, %c1 : memref<64x128xf32>\n    %c2 = arith.addi %any
 FILL = "linalg.fill ins(%zero : f32) outs(%z : {c})"
 
 
-def line(block_k: int = 64, stages: int = 2, consumers: int = 1, tiles: int = 1) -> str:
+WHOLE_C, PART_OF_C = "memref<64x128xf32>", "memref<64x64xf32, strided<[128, 1]"
+EPILOGUE = """
+  func.func private @f_epilogue(%sum: f32) -> {0} {{
+    %narrow = arith.truncf %sum : f32 to {0}
+    return %narrow : {0}
+  }}
+}}
+"""
+
+
+def line(
+    block_k: int = 64, stages: int = 2, consumers: int = 1, tiles: int = 1, stores: str = "direct"
+) -> str:
     knobs = f"block_k = {block_k} : i64, stages = {stages} : i64, consumers = {consumers} : i64"
-    knobs += f", tiles = {tiles} : i64"
+    knobs += f', tiles = {tiles} : i64, stores = "{stores}"'
     return f'"tuner.wgmma_pipeline"(%func) {{{knobs}}} : (!transform.any_op) -> ()'
 
 
@@ -65,6 +78,27 @@ def test_a_block_makes_several_tiles_at_the_corners_of_blocks_that_there_are_no_
     golden("wgmma_pipeline_tiles.mlir", apply(line(tiles=2, block_k=32), payload("f32", "nt", k=32)))
 
 
+def of_wide_rows(text: str) -> str:
+    """Returns a payload whose C lies in rows of 132 elements."""
+    text = text.replace(WHOLE_C, WHOLE_C.replace(">", ", strided<[132, 1]>>"))
+    return text.replace(PART_OF_C, PART_OF_C.replace("128", "132"))
+
+
+def with_epilogue(text: str, result: str) -> str:
+    """Returns a payload whose sums become results of another type."""
+    return text.rstrip().removesuffix("}") + EPILOGUE.format(result)
+
+
+def test_results_go_through_boxes_in_shared_memory_to_where_the_tma_stores_them(apply: Apply) -> None:
+    text = apply(line(stores="tma"), with_epilogue(payload(), "f16"))
+    assert "f_epilogue" not in text
+    assert "%arg2: memref<64x128xf16>" in text
+    assert "box[%c16, %c64_" in text
+    assert text.count("nvvm.stmatrix") == 4
+    assert text.count("cp.async.bulk.tensor.global.shared.cta") == 1
+    assert "vector.store" not in text
+
+
 def test_tf32_is_rounded_by_the_copies(apply: Apply) -> None:
     text = apply(line(block_k=32), payload("f32", "nt", k=32))
     assert text.count("{tuner.tf32}") == 2
@@ -93,12 +127,19 @@ def test_tf32_is_rounded_by_the_copies(apply: Apply) -> None:
             {"tiles": 2},
             "tiles: found a grid of None, allowed constant sizes of whole clusters",
         ),
+        (payload(), {"stores": "tma"}, "stores: found tma for sums, allowed an epilogue to f16 or bf16"),
+        (with_epilogue(payload(), "f8E5M2"), {"stores": "tma"}, "found tma for f8E5M2, allowed an epilog"),
+        (
+            with_epilogue(of_wide_rows(payload()), "f16"),
+            {"stores": "tma"},
+            "stores: found tma for rows of 264 bytes, allowed multiples of 16",
+        ),
         (payload(), {"stages": 1}, "stages: found 1, allowed 2 or more"),
         (payload(), {"block_k": 32}, "A: found 64 x 32, allowed whole lines of 128 bytes"),
         ("func.func @f() { return }", {}, "found no gpu.launch, allowed one with a linalg.matmul"),
     ],
 )
-def test_what_cannot_be_built_is_refused(text: str, knobs: dict[str, int], reason: str, apply: Apply) -> None:
+def test_what_cannot_be_built_is_refused(text: str, knobs: dict[str, Any], reason: str, apply: Apply) -> None:
     with pytest.raises(CandidateError, match=reason):
         apply(line(**knobs), text)
 

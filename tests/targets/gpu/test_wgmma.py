@@ -27,6 +27,7 @@ SMALL: dict[str, Any] = {
     "stages": 2,
     "cluster": "1x1",
     "bands": "rows",
+    "stores": "direct",
 }
 
 

@@ -4,8 +4,9 @@ Takes a function on buffers with one ``gpu.launch`` that holds a ``linalg.fill``
 subviews of arguments, a tile of C per block. Gives tensor maps on the host, and in the kernel a ring of
 stages in shared memory: one elected thread of the last warpgroup copies tiles of A and B ahead by TMA, which
 reads zeros beyond the true sizes; the other warpgroups multiply by wgmma, one group in flight, and store
-pairs of sums by ``vector.store`` for ``tuner.finish_stores``. Parts: ``wgmma/``. Not handled: k not innermost
-in elements of 1 or 4 bytes, rows of no multiple of 16 bytes; they are silenceable failures.
+pairs of sums by ``vector.store`` for ``tuner.finish_stores``, or results by TMA. Parts: ``wgmma/``. Not
+handled: k not innermost in elements of 1 or 4 bytes, rows of no multiple of 16 bytes; they are silenceable
+failures.
 
     gpu.launch blocks(...) in (...) threads(...) in (...) {
       %y = memref.subview %b[0, %j] [192, 64] [1, 1] : memref<192x128xf16> to ...
@@ -29,7 +30,7 @@ in elements of 1 or 4 bytes, rows of no multiple of 16 bytes; they are silenceab
 """
 
 from tuner.mlir.bindings import Op, Value, ir
-from tuner.mlir.ops.dialect import InPlaceOp, attribute
+from tuner.mlir.ops.dialect import InPlaceOp, attribute, text
 from tuner.mlir.ops.wgmma.block_matmul import BlockMatmul, Knobs, read_matmul
 from tuner.mlir.ops.wgmma.consumer import Consumer
 from tuner.mlir.ops.wgmma.epilogue import create_stores
@@ -47,9 +48,11 @@ from tuner.mlir.ops.wgmma.launch import (
 from tuner.mlir.ops.wgmma.plan import WARPGROUP, PipelinePlan
 from tuner.mlir.ops.wgmma.producer import Source, create_producer
 from tuner.mlir.ops.wgmma.ring import Place, Ring
+from tuner.mlir.ops.wgmma.staged_stores import StagedStores
 from tuner.mlir.ops.wgmma.tile_loop import BlockTiles, Corner
 from tuner.mlir.ops.wgmma.words import as_word, calculate, compare
 from tuner.mlir.rewrite.building import branch, create
+from tuner.mlir.rewrite.epilogues import find_epilogue
 from tuner.mlir.rewrite.walking import walk
 
 
@@ -60,7 +63,9 @@ class WgmmaPipelineOp(InPlaceOp, name="wgmma_pipeline"):
     one of which may be 2: blocks along m share tiles of B, along n of A; the grid must be whole clusters.
     ``tiles`` (1): with more, a block makes so many tiles of C, one after the other, and the grid is that much
     smaller; the producer fetches the next tile while the consumers store one. The order of tiles is that
-    of the blocks that would have made them (``tuner.swizzle_blocks``, before this op).
+    of the blocks that would have made them (``tuner.swizzle_blocks``, before this op). ``stores`` ("direct"):
+    with "tma" the epilogue that was set aside is applied here, C gets its type, and its results of 16 bits go
+    through shared memory; no ``tuner.finish_stores`` follows then.
     The handle (a func.func) stays valid; handles to the launch's linalg ops do not. Silenceable failure: no
     such launch, tiles that TMA or wgmma do not take, too many sums for the registers of a thread, several
     tiles per block on a grid that is not constant or at an origin that more than block ids decides.
@@ -74,10 +79,12 @@ class WgmmaPipelineOp(InPlaceOp, name="wgmma_pipeline"):
             consumers=attribute(self, "consumers", 2),
             cluster=(attribute(self, "cluster_m", 1), attribute(self, "cluster_n", 1)),
             tiles=attribute(self, "tiles", 1),
+            stores=text(self, "stores", "direct"),
         )
-        found = [read_matmul(launch) for launch in walk(function, "gpu.launch")]
+        found = [read_matmul(function, launch) for launch in walk(function, "gpu.launch")]
         if not found:
             return "found no gpu.launch, allowed one with a linalg.matmul"
+        epilogue = find_epilogue(function)
         for each in found:
             if isinstance(each, str):
                 return each
@@ -88,6 +95,8 @@ class WgmmaPipelineOp(InPlaceOp, name="wgmma_pipeline"):
             if isinstance(tiles, str):
                 return tiles
             _rewrite(each, plan, tiles)
+        if epilogue is not None and knobs.stores == "tma":
+            epilogue.erase()
         return None
 
 
@@ -96,16 +105,22 @@ def _rewrite(found: BlockMatmul, plan: PipelinePlan, tiles: BlockTiles) -> None:
     with launch.location, ir.InsertionPoint(launch):
         is_tf32 = plan.kind == "tf32"
         maps = [
-            create_tensor_map(matrix, tile, is_tf32=is_tf32)
+            create_tensor_map(matrix, tile.box, is_tf32=is_tf32)
             for matrix, tile in zip(found.matrices, (plan.a, plan.b), strict=False)
         ]
+        if plan.stores == "tma" and found.epilogue is not None:
+            found.take_results(found.epilogue)
+            maps.append(create_tensor_map(found.matrices[2], plan.box, is_tf32=False))
     set_threads(launch, plan.threads)
     set_cluster(launch, plan)
     tiles.set_grid()
     with product.location, ir.InsertionPoint(product):
         _create_block(found, plan, tiles, maps)
+    views = list(product.operands)
     product.erase()
     found.fill.erase()
+    for view in views:
+        _erase_unused(view)
 
 
 def _create_block(found: BlockMatmul, plan: PipelinePlan, tiles: BlockTiles, maps: list[Value]) -> None:
@@ -113,6 +128,7 @@ def _create_block(found: BlockMatmul, plan: PipelinePlan, tiles: BlockTiles, map
     thread = thread_number()
     warp = warp_number(thread)
     ring = Ring(plan, create_shared_memory(plan.shared_bytes))
+    staged = _staged_stores(found, plan, maps, ring)
 
     def begin() -> None:
         ring.create_mbarriers()
@@ -136,13 +152,35 @@ def _create_block(found: BlockMatmul, plan: PipelinePlan, tiles: BlockTiles, map
 
         def multiply(corner: Corner, place: Place) -> Place:
             sums, after = Consumer(ring, number, within).create(place)
-            create_stores(plan, sums, found.matrices[2], corner(), number, within)
+            if staged is None:
+                create_stores(plan, sums, found.matrices[2], corner(), number, within)
+            else:
+                staged.create(sums, corner(), warp, within)
             return after
 
         tiles.create_loop(ring.first_place(0), multiply)
+        if staged is not None:
+            staged.create_end()
 
     branch(compare("eq", thread, 0), begin)
     synchronise(plan)
     split_roles(plan, warp, produce, consume)
     if plan.cluster_blocks > 1:
         synchronise(plan)  # others arrive at this block's mbarriers, which must not go before
+
+
+def _erase_unused(view: Value) -> None:
+    """Erases what a view of an argument was made by: C may have another type by now."""
+    while not isinstance(view.owner, ir.Block) and not list(view.uses):
+        op = view.owner.operation
+        view = op.operands[0]
+        op.erase()
+
+
+def _staged_stores(
+    found: BlockMatmul, plan: PipelinePlan, maps: list[Value], ring: Ring
+) -> StagedStores | None:
+    """Returns what stores results through shared memory; None where sums go to C directly."""
+    if plan.stores != "tma" or found.epilogue is None:
+        return None
+    return StagedStores(plan, found.function, found.epilogue, found.matrices[2], maps[2], ring.start)

@@ -24,9 +24,9 @@ def bulk(operands: Operands) -> Step:
     if modifiers.take("commit_group"):
         return lambda resident: resident.bulk.commit(resident.active())
     if modifiers.take("wait_group"):
-        modifiers.take("read")
+        is_for_reads = modifiers.take("read") is not None
         newest = operands.constant(0)
-        return lambda resident: resident.bulk.wait(resident.active(), newest)
+        return lambda resident: resident.bulk.wait(resident.active(), newest, is_for_reads=is_for_reads)
     is_load = operands.instruction.opcode.find(COMPLETES) >= 0
     modifiers.need((COMPLETES,) if is_load else ("bulk_group",), "a completion mechanism")
     modifiers.need(LOAD_WORDS, "shared memory")

@@ -1,10 +1,12 @@
 """Bulk copies (TMA): loads complete at an mbarrier, stores in bulk async-groups.
 
 The bytes of a load are NaN from its issue until a thread waits at the mbarrier. A store reads at its issue;
-its source is compared when the store is waited for. PTX ISA, "Completion Mechanisms for Asynchronous Copy
-Operations".
+its source is compared when the store is waited for. It writes when it is waited for without ``.read``, which
+only frees the source, or when the launch ends. PTX ISA, "Completion Mechanisms for Asynchronous Copy
+Operations", "cp.async.bulk.wait_group".
 """
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -35,6 +37,7 @@ class BulkStore:
     content: Array
     clock: int
     write: Callable[[Array], None]
+    is_read: bool = False  # its source is free again
 
 
 @dataclass
@@ -117,15 +120,22 @@ class BulkCopies:
         for lane in lanes.tolist():
             self._store_groups.setdefault(lane, []).append(self._open_stores.pop(lane, []))
 
-    def wait(self, lanes: Indices, newest: int) -> None:
-        """Completes the stores of lanes but for those in their ``newest`` bulk async-groups."""
+    def wait(self, lanes: Indices, newest: int, *, is_for_reads: bool) -> None:
+        """Completes the stores of lanes, or only their reads, but for those in their ``newest`` groups."""
         for lane in lanes.tolist():
             groups = self._store_groups.get(lane, [])
-            while len(groups) > newest:
-                for store in groups.pop(0):
-                    self._finish(lane, store)
+            count = max(len(groups) - newest, 0)
+            for store in itertools.chain(*groups[:count]):
+                self._end_read(lane, store)
+                if not is_for_reads:
+                    store.write(store.content)
+            if not is_for_reads:
+                del groups[:count]
 
-    def _finish(self, lane: int, store: BulkStore) -> None:
+    def _end_read(self, lane: int, store: BulkStore) -> None:
+        if store.is_read:
+            return
+        store.is_read = True
         if (self.shared.bytes[store.offsets] != store.content).any():
             who = self.watch.geometry.who(lane)
             self.watch.log.report(
@@ -133,7 +143,6 @@ class BulkCopies:
                 self.watch.instruction,
                 lambda: f"the source of a bulk store of {who} changed",
             )
-        store.write(store.content)
         self.watch.clocks.learn_agent(np.array([lane]), self._column(lane), store.clock)
 
     def _column(self, lane: int) -> int:
@@ -147,9 +156,13 @@ class BulkCopies:
             raise self.watch.out_of_bounds(lane, f"{reason}, allowed up to {self.shared.limit_bytes}")
         return addresses + block * self.shared.stride_bytes
 
-    def report_unfinished(self) -> None:
-        """Reports bulk copies that no thread waited for."""
-        stores = any(self._open_stores.values()) or any(map(any, self._store_groups.values()))
+    def end(self) -> None:
+        """Completes stores at the end of their blocks; reports bulk copies that no thread waited for."""
+        left = [store for groups in self._store_groups.values() for store in itertools.chain(*groups)]
+        for store in left:
+            if store.is_read:
+                store.write(store.content)
+        stores = any(self._open_stores.values()) or not all(store.is_read for store in left)
         for is_left, what in ((self.has_loads, "load"), (stores, "store")):
             if is_left:
                 example = f"a bulk {what} is not waited for before the end"

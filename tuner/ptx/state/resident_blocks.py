@@ -87,7 +87,7 @@ class ResidentBlocks:
     def report_unfinished(self) -> None:
         """Reports asynchronous operations that no thread waited for."""
         self.copies.report_unfinished()
-        self.bulk.report_unfinished()
+        self.bulk.end()
         self.spaces.shared.cluster.report_ended()
         self.warpgroups.report_unfinished(self.watch)
 

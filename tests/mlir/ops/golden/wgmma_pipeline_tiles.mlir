@@ -1,6 +1,14 @@
 #map = affine_map<(d0) -> (d0 * 64)>
 #map1 = affine_map<()[s0, s1] -> (s0 mod 2)>
 #map2 = affine_map<()[s0, s1] -> (s0 floordiv 2)>
+#map3 = affine_map<()[s0] -> (s0)>
+#map4 = affine_map<()[s0] -> (s0 + 8)>
+#map5 = affine_map<()[s0] -> (s0 + 16)>
+#map6 = affine_map<()[s0] -> (s0 + 24)>
+#map7 = affine_map<()[s0] -> (s0 + 32)>
+#map8 = affine_map<()[s0] -> (s0 + 40)>
+#map9 = affine_map<()[s0] -> (s0 + 48)>
+#map10 = affine_map<()[s0] -> (s0 + 56)>
 module {
   func.func @f(%arg0: memref<64x32xf32>, %arg1: memref<128x32xf32>, %arg2: memref<64x128xf32>) {
     %cst = arith.constant 0.000000e+00 : f32
@@ -21,8 +29,6 @@ module {
     %c1_4 = arith.constant 1 : index
     gpu.launch blocks(%arg3, %arg4, %arg5) in (%arg9 = %c1_3, %arg10 = %c1_4, %arg11 = %c1) threads(%arg6, %arg7, %arg8) in (%arg12 = %c256, %arg13 = %c1, %arg14 = %c1) {
       %4 = affine.apply #map(%arg3)
-      %subview = memref.subview %arg1[%4, 0] [64, 32] [1, 1] : memref<128x32xf32> to memref<64x32xf32, strided<[32, 1], offset: ?>>
-      %subview_5 = memref.subview %arg2[0, %4] [64, 64] [1, 1] : memref<64x128xf32> to memref<64x64xf32, strided<[128, 1], offset: ?>>
       %thread_id_x = gpu.thread_id x
       %5 = arith.index_cast %thread_id_x : index to i32
       %c5_i32 = arith.constant 5 : i32
@@ -34,45 +40,45 @@ module {
       %alloc = memref.alloc() {alignment = 1024 : i64} : memref<32800xi8, #gpu.address_space<workgroup>>
       %intptr = memref.extract_aligned_pointer_as_index %alloc : memref<32800xi8, #gpu.address_space<workgroup>> -> index
       %8 = arith.index_cast %intptr : index to i32
-      %c0_i32_6 = arith.constant 0 : i32
-      %9 = arith.cmpi eq, %5, %c0_i32_6 : i32
+      %c0_i32_5 = arith.constant 0 : i32
+      %9 = arith.cmpi eq, %5, %c0_i32_5 : i32
       scf.if %9 {
-        %c0_i32_7 = arith.constant 0 : i32
+        %c0_i32_6 = arith.constant 0 : i32
         %c8_i32 = arith.constant 8 : i32
-        %11 = arith.muli %c0_i32_7, %c8_i32 : i32
+        %11 = arith.muli %c0_i32_6, %c8_i32 : i32
         %12 = arith.addi %11, %8 : i32
         %c32768_i32 = arith.constant 32768 : i32
         %13 = arith.addi %12, %c32768_i32 : i32
         %14 = llvm.inttoptr %13 : i32 to !llvm.ptr<3>
         %c1_i32 = arith.constant 1 : i32
         nvvm.mbarrier.init %14, %c1_i32 : !llvm.ptr<3>, i32
-        %c0_i32_8 = arith.constant 0 : i32
-        %c8_i32_9 = arith.constant 8 : i32
-        %15 = arith.muli %c0_i32_8, %c8_i32_9 : i32
+        %c0_i32_7 = arith.constant 0 : i32
+        %c8_i32_8 = arith.constant 8 : i32
+        %15 = arith.muli %c0_i32_7, %c8_i32_8 : i32
         %16 = arith.addi %15, %8 : i32
         %c32784_i32 = arith.constant 32784 : i32
         %17 = arith.addi %16, %c32784_i32 : i32
         %18 = llvm.inttoptr %17 : i32 to !llvm.ptr<3>
+        %c1_i32_9 = arith.constant 1 : i32
+        nvvm.mbarrier.init %18, %c1_i32_9 : !llvm.ptr<3>, i32
         %c1_i32_10 = arith.constant 1 : i32
-        nvvm.mbarrier.init %18, %c1_i32_10 : !llvm.ptr<3>, i32
-        %c1_i32_11 = arith.constant 1 : i32
-        %c8_i32_12 = arith.constant 8 : i32
-        %19 = arith.muli %c1_i32_11, %c8_i32_12 : i32
+        %c8_i32_11 = arith.constant 8 : i32
+        %19 = arith.muli %c1_i32_10, %c8_i32_11 : i32
         %20 = arith.addi %19, %8 : i32
-        %c32768_i32_13 = arith.constant 32768 : i32
-        %21 = arith.addi %20, %c32768_i32_13 : i32
+        %c32768_i32_12 = arith.constant 32768 : i32
+        %21 = arith.addi %20, %c32768_i32_12 : i32
         %22 = llvm.inttoptr %21 : i32 to !llvm.ptr<3>
+        %c1_i32_13 = arith.constant 1 : i32
+        nvvm.mbarrier.init %22, %c1_i32_13 : !llvm.ptr<3>, i32
         %c1_i32_14 = arith.constant 1 : i32
-        nvvm.mbarrier.init %22, %c1_i32_14 : !llvm.ptr<3>, i32
-        %c1_i32_15 = arith.constant 1 : i32
-        %c8_i32_16 = arith.constant 8 : i32
-        %23 = arith.muli %c1_i32_15, %c8_i32_16 : i32
+        %c8_i32_15 = arith.constant 8 : i32
+        %23 = arith.muli %c1_i32_14, %c8_i32_15 : i32
         %24 = arith.addi %23, %8 : i32
-        %c32784_i32_17 = arith.constant 32784 : i32
-        %25 = arith.addi %24, %c32784_i32_17 : i32
+        %c32784_i32_16 = arith.constant 32784 : i32
+        %25 = arith.addi %24, %c32784_i32_16 : i32
         %26 = llvm.inttoptr %25 : i32 to !llvm.ptr<3>
-        %c1_i32_18 = arith.constant 1 : i32
-        nvvm.mbarrier.init %26, %c1_i32_18 : !llvm.ptr<3>, i32
+        %c1_i32_17 = arith.constant 1 : i32
+        nvvm.mbarrier.init %26, %c1_i32_17 : !llvm.ptr<3>, i32
         nvvm.fence.mbarrier.init
         nvvm.prefetch tensormap, %1 : !llvm.ptr
         nvvm.prefetch tensormap, %3 : !llvm.ptr
@@ -85,15 +91,15 @@ module {
         %11 = arith.shrui %7, %c2_i32 : i32
         %c127_i32 = arith.constant 127 : i32
         %12 = arith.andi %5, %c127_i32 : i32
+        %c0_i32_6 = arith.constant 0 : i32
         %c0_i32_7 = arith.constant 0 : i32
-        %c0_i32_8 = arith.constant 0 : i32
         %block_id_x = gpu.block_id x
         %13 = arith.index_cast %block_id_x : index to i32
         %c1_i32 = arith.constant 1 : i32
         %14 = arith.divui %13, %c1_i32 : i32
-        %c2_i32_9 = arith.constant 2 : i32
-        %c1_i32_10 = arith.constant 1 : i32
-        %15:2 = scf.for %arg15 = %14 to %c2_i32_9 step %c1_i32_10 iter_args(%arg16 = %c0_i32_7, %arg17 = %c0_i32_8) -> (i32, i32)  : i32 {
+        %c2_i32_8 = arith.constant 2 : i32
+        %c1_i32_9 = arith.constant 1 : i32
+        %15:2 = scf.for %arg15 = %14 to %c2_i32_8 step %c1_i32_9 iter_args(%arg16 = %c0_i32_6, %arg17 = %c0_i32_7) -> (i32, i32)  : i32 {
           %16 = llvm.mlir.undef : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)>
           %c8_i32 = arith.constant 8 : i32
           %17 = arith.muli %arg16, %c8_i32 : i32
@@ -109,299 +115,287 @@ module {
           %22 = arith.muli %arg16, %c16384_i32 : i32
           %23 = arith.addi %22, %8 : i32
           %24 = arith.addi %23, %21 : i32
-          %c4_i32_11 = arith.constant 4 : i32
-          %25 = arith.shrui %24, %c4_i32_11 : i32
+          %c4_i32_10 = arith.constant 4 : i32
+          %25 = arith.shrui %24, %c4_i32_10 : i32
           %c16383_i32 = arith.constant 16383 : i32
           %26 = arith.andi %25, %c16383_i32 : i32
           %27 = arith.extui %26 : i32 to i64
           %c4611686293305360384_i64 = arith.constant 4611686293305360384 : i64
           %28 = arith.ori %27, %c4611686293305360384_i64 : i64
-          %c16384_i32_12 = arith.constant 16384 : i32
-          %29 = arith.muli %arg16, %c16384_i32_12 : i32
+          %c16384_i32_11 = arith.constant 16384 : i32
+          %29 = arith.muli %arg16, %c16384_i32_11 : i32
           %30 = arith.addi %29, %8 : i32
-          %c8192_i32_13 = arith.constant 8192 : i32
-          %31 = arith.addi %30, %c8192_i32_13 : i32
-          %c4_i32_14 = arith.constant 4 : i32
-          %32 = arith.shrui %31, %c4_i32_14 : i32
-          %c16383_i32_15 = arith.constant 16383 : i32
-          %33 = arith.andi %32, %c16383_i32_15 : i32
+          %c8192_i32_12 = arith.constant 8192 : i32
+          %31 = arith.addi %30, %c8192_i32_12 : i32
+          %c4_i32_13 = arith.constant 4 : i32
+          %32 = arith.shrui %31, %c4_i32_13 : i32
+          %c16383_i32_14 = arith.constant 16383 : i32
+          %33 = arith.andi %32, %c16383_i32_14 : i32
           %34 = arith.extui %33 : i32 to i64
-          %c4611686293305360384_i64_16 = arith.constant 4611686293305360384 : i64
-          %35 = arith.ori %34, %c4611686293305360384_i64_16 : i64
+          %c4611686293305360384_i64_15 = arith.constant 4611686293305360384 : i64
+          %35 = arith.ori %34, %c4611686293305360384_i64_15 : i64
           nvvm.wgmma.fence.aligned
           %36 = nvvm.wgmma.mma_async %28, %35, %16, <m = 64, n = 64, k = 8>, D[<f32>, <zero>], A[<tf32>, <one>, <row>], B[<tf32>, <one>, <col>] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> -> !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)>
           %c2_i64 = arith.constant 2 : i64
           %37 = arith.addi %28, %c2_i64 : i64
-          %c2_i64_17 = arith.constant 2 : i64
-          %38 = arith.addi %35, %c2_i64_17 : i64
+          %c2_i64_16 = arith.constant 2 : i64
+          %38 = arith.addi %35, %c2_i64_16 : i64
           %39 = nvvm.wgmma.mma_async %37, %38, %36, <m = 64, n = 64, k = 8>, D[<f32>, <one>], A[<tf32>, <one>, <row>], B[<tf32>, <one>, <col>] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> -> !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)>
           %c4_i64 = arith.constant 4 : i64
           %40 = arith.addi %28, %c4_i64 : i64
-          %c4_i64_18 = arith.constant 4 : i64
-          %41 = arith.addi %35, %c4_i64_18 : i64
+          %c4_i64_17 = arith.constant 4 : i64
+          %41 = arith.addi %35, %c4_i64_17 : i64
           %42 = nvvm.wgmma.mma_async %40, %41, %39, <m = 64, n = 64, k = 8>, D[<f32>, <one>], A[<tf32>, <one>, <row>], B[<tf32>, <one>, <col>] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> -> !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)>
           %c6_i64 = arith.constant 6 : i64
           %43 = arith.addi %28, %c6_i64 : i64
-          %c6_i64_19 = arith.constant 6 : i64
-          %44 = arith.addi %35, %c6_i64_19 : i64
+          %c6_i64_18 = arith.constant 6 : i64
+          %44 = arith.addi %35, %c6_i64_18 : i64
           %45 = nvvm.wgmma.mma_async %43, %44, %42, <m = 64, n = 64, k = 8>, D[<f32>, <one>], A[<tf32>, <one>, <row>], B[<tf32>, <one>, <col>] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> -> !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)>
           nvvm.wgmma.commit.group.sync.aligned
-          %c1_i32_20 = arith.constant 1 : i32
-          %46 = arith.addi %arg16, %c1_i32_20 : i32
-          %c2_i32_21 = arith.constant 2 : i32
-          %47 = arith.cmpi eq, %46, %c2_i32_21 : i32
-          %c0_i32_22 = arith.constant 0 : i32
-          %48 = arith.select %47, %c0_i32_22, %46 : i32
+          %c1_i32_19 = arith.constant 1 : i32
+          %46 = arith.addi %arg16, %c1_i32_19 : i32
+          %c2_i32_20 = arith.constant 2 : i32
+          %47 = arith.cmpi eq, %46, %c2_i32_20 : i32
+          %c0_i32_21 = arith.constant 0 : i32
+          %48 = arith.select %47, %c0_i32_21, %46 : i32
           %49 = arith.extui %47 : i1 to i32
           %50 = arith.xori %arg17, %49 : i32
+          %c1_i32_22 = arith.constant 1 : i32
           %c1_i32_23 = arith.constant 1 : i32
           %c1_i32_24 = arith.constant 1 : i32
-          %c1_i32_25 = arith.constant 1 : i32
-          %51:4 = scf.for %arg18 = %c1_i32_23 to %c1_i32_24 step %c1_i32_25 iter_args(%arg19 = %48, %arg20 = %50, %arg21 = %arg16, %arg22 = %45) -> (i32, i32, i32, !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)>)  : i32 {
-            %c8_i32_41 = arith.constant 8 : i32
-            %133 = arith.muli %arg19, %c8_i32_41 : i32
-            %134 = arith.addi %133, %8 : i32
-            %c32768_i32_42 = arith.constant 32768 : i32
-            %135 = arith.addi %134, %c32768_i32_42 : i32
-            %136 = llvm.inttoptr %135 : i32 to !llvm.ptr<3>
-            %c10000000_i32_43 = arith.constant 10000000 : i32
-            nvvm.mbarrier.try_wait.parity %136, %arg20, %c10000000_i32_43 : !llvm.ptr<3>, i32, i32
-            %c8192_i32_44 = arith.constant 8192 : i32
-            %137 = arith.muli %11, %c8192_i32_44 : i32
-            %c16384_i32_45 = arith.constant 16384 : i32
-            %138 = arith.muli %arg19, %c16384_i32_45 : i32
-            %139 = arith.addi %138, %8 : i32
-            %140 = arith.addi %139, %137 : i32
-            %c4_i32_46 = arith.constant 4 : i32
-            %141 = arith.shrui %140, %c4_i32_46 : i32
-            %c16383_i32_47 = arith.constant 16383 : i32
-            %142 = arith.andi %141, %c16383_i32_47 : i32
-            %143 = arith.extui %142 : i32 to i64
-            %c4611686293305360384_i64_48 = arith.constant 4611686293305360384 : i64
-            %144 = arith.ori %143, %c4611686293305360384_i64_48 : i64
-            %c16384_i32_49 = arith.constant 16384 : i32
-            %145 = arith.muli %arg19, %c16384_i32_49 : i32
-            %146 = arith.addi %145, %8 : i32
-            %c8192_i32_50 = arith.constant 8192 : i32
-            %147 = arith.addi %146, %c8192_i32_50 : i32
-            %c4_i32_51 = arith.constant 4 : i32
-            %148 = arith.shrui %147, %c4_i32_51 : i32
-            %c16383_i32_52 = arith.constant 16383 : i32
-            %149 = arith.andi %148, %c16383_i32_52 : i32
-            %150 = arith.extui %149 : i32 to i64
-            %c4611686293305360384_i64_53 = arith.constant 4611686293305360384 : i64
-            %151 = arith.ori %150, %c4611686293305360384_i64_53 : i64
+          %51:4 = scf.for %arg18 = %c1_i32_22 to %c1_i32_23 step %c1_i32_24 iter_args(%arg19 = %48, %arg20 = %50, %arg21 = %arg16, %arg22 = %45) -> (i32, i32, i32, !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)>)  : i32 {
+            %c8_i32_31 = arith.constant 8 : i32
+            %135 = arith.muli %arg19, %c8_i32_31 : i32
+            %136 = arith.addi %135, %8 : i32
+            %c32768_i32_32 = arith.constant 32768 : i32
+            %137 = arith.addi %136, %c32768_i32_32 : i32
+            %138 = llvm.inttoptr %137 : i32 to !llvm.ptr<3>
+            %c10000000_i32_33 = arith.constant 10000000 : i32
+            nvvm.mbarrier.try_wait.parity %138, %arg20, %c10000000_i32_33 : !llvm.ptr<3>, i32, i32
+            %c8192_i32_34 = arith.constant 8192 : i32
+            %139 = arith.muli %11, %c8192_i32_34 : i32
+            %c16384_i32_35 = arith.constant 16384 : i32
+            %140 = arith.muli %arg19, %c16384_i32_35 : i32
+            %141 = arith.addi %140, %8 : i32
+            %142 = arith.addi %141, %139 : i32
+            %c4_i32_36 = arith.constant 4 : i32
+            %143 = arith.shrui %142, %c4_i32_36 : i32
+            %c16383_i32_37 = arith.constant 16383 : i32
+            %144 = arith.andi %143, %c16383_i32_37 : i32
+            %145 = arith.extui %144 : i32 to i64
+            %c4611686293305360384_i64_38 = arith.constant 4611686293305360384 : i64
+            %146 = arith.ori %145, %c4611686293305360384_i64_38 : i64
+            %c16384_i32_39 = arith.constant 16384 : i32
+            %147 = arith.muli %arg19, %c16384_i32_39 : i32
+            %148 = arith.addi %147, %8 : i32
+            %c8192_i32_40 = arith.constant 8192 : i32
+            %149 = arith.addi %148, %c8192_i32_40 : i32
+            %c4_i32_41 = arith.constant 4 : i32
+            %150 = arith.shrui %149, %c4_i32_41 : i32
+            %c16383_i32_42 = arith.constant 16383 : i32
+            %151 = arith.andi %150, %c16383_i32_42 : i32
+            %152 = arith.extui %151 : i32 to i64
+            %c4611686293305360384_i64_43 = arith.constant 4611686293305360384 : i64
+            %153 = arith.ori %152, %c4611686293305360384_i64_43 : i64
             nvvm.wgmma.fence.aligned
-            %152 = nvvm.wgmma.mma_async %144, %151, %arg22, <m = 64, n = 64, k = 8>, D[<f32>, <one>], A[<tf32>, <one>, <row>], B[<tf32>, <one>, <col>] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> -> !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)>
-            %c2_i64_54 = arith.constant 2 : i64
-            %153 = arith.addi %144, %c2_i64_54 : i64
-            %c2_i64_55 = arith.constant 2 : i64
-            %154 = arith.addi %151, %c2_i64_55 : i64
-            %155 = nvvm.wgmma.mma_async %153, %154, %152, <m = 64, n = 64, k = 8>, D[<f32>, <one>], A[<tf32>, <one>, <row>], B[<tf32>, <one>, <col>] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> -> !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)>
-            %c4_i64_56 = arith.constant 4 : i64
-            %156 = arith.addi %144, %c4_i64_56 : i64
-            %c4_i64_57 = arith.constant 4 : i64
-            %157 = arith.addi %151, %c4_i64_57 : i64
-            %158 = nvvm.wgmma.mma_async %156, %157, %155, <m = 64, n = 64, k = 8>, D[<f32>, <one>], A[<tf32>, <one>, <row>], B[<tf32>, <one>, <col>] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> -> !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)>
-            %c6_i64_58 = arith.constant 6 : i64
-            %159 = arith.addi %144, %c6_i64_58 : i64
-            %c6_i64_59 = arith.constant 6 : i64
-            %160 = arith.addi %151, %c6_i64_59 : i64
-            %161 = nvvm.wgmma.mma_async %159, %160, %158, <m = 64, n = 64, k = 8>, D[<f32>, <one>], A[<tf32>, <one>, <row>], B[<tf32>, <one>, <col>] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> -> !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)>
+            %154 = nvvm.wgmma.mma_async %146, %153, %arg22, <m = 64, n = 64, k = 8>, D[<f32>, <one>], A[<tf32>, <one>, <row>], B[<tf32>, <one>, <col>] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> -> !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)>
+            %c2_i64_44 = arith.constant 2 : i64
+            %155 = arith.addi %146, %c2_i64_44 : i64
+            %c2_i64_45 = arith.constant 2 : i64
+            %156 = arith.addi %153, %c2_i64_45 : i64
+            %157 = nvvm.wgmma.mma_async %155, %156, %154, <m = 64, n = 64, k = 8>, D[<f32>, <one>], A[<tf32>, <one>, <row>], B[<tf32>, <one>, <col>] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> -> !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)>
+            %c4_i64_46 = arith.constant 4 : i64
+            %158 = arith.addi %146, %c4_i64_46 : i64
+            %c4_i64_47 = arith.constant 4 : i64
+            %159 = arith.addi %153, %c4_i64_47 : i64
+            %160 = nvvm.wgmma.mma_async %158, %159, %157, <m = 64, n = 64, k = 8>, D[<f32>, <one>], A[<tf32>, <one>, <row>], B[<tf32>, <one>, <col>] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> -> !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)>
+            %c6_i64_48 = arith.constant 6 : i64
+            %161 = arith.addi %146, %c6_i64_48 : i64
+            %c6_i64_49 = arith.constant 6 : i64
+            %162 = arith.addi %153, %c6_i64_49 : i64
+            %163 = nvvm.wgmma.mma_async %161, %162, %160, <m = 64, n = 64, k = 8>, D[<f32>, <one>], A[<tf32>, <one>, <row>], B[<tf32>, <one>, <col>] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> -> !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)>
             nvvm.wgmma.commit.group.sync.aligned
             nvvm.wgmma.wait.group.sync.aligned 1
-            %c1_i32_60 = arith.constant 1 : i32
-            %162 = arith.cmpi ult, %12, %c1_i32_60 : i32
-            scf.if %162 {
-              %c8_i32_64 = arith.constant 8 : i32
-              %168 = arith.muli %arg21, %c8_i32_64 : i32
-              %169 = arith.addi %168, %8 : i32
+            %c1_i32_50 = arith.constant 1 : i32
+            %164 = arith.cmpi ult, %12, %c1_i32_50 : i32
+            scf.if %164 {
+              %c8_i32_54 = arith.constant 8 : i32
+              %170 = arith.muli %arg21, %c8_i32_54 : i32
+              %171 = arith.addi %170, %8 : i32
               %c32784_i32 = arith.constant 32784 : i32
-              %170 = arith.addi %169, %c32784_i32 : i32
-              %171 = llvm.inttoptr %170 : i32 to !llvm.ptr<3>
-              %172 = nvvm.mbarrier.arrive %171 : !llvm.ptr<3> -> i64
+              %172 = arith.addi %171, %c32784_i32 : i32
+              %173 = llvm.inttoptr %172 : i32 to !llvm.ptr<3>
+              %174 = nvvm.mbarrier.arrive %173 : !llvm.ptr<3> -> i64
             }
-            %c1_i32_61 = arith.constant 1 : i32
-            %163 = arith.addi %arg19, %c1_i32_61 : i32
-            %c2_i32_62 = arith.constant 2 : i32
-            %164 = arith.cmpi eq, %163, %c2_i32_62 : i32
-            %c0_i32_63 = arith.constant 0 : i32
-            %165 = arith.select %164, %c0_i32_63, %163 : i32
-            %166 = arith.extui %164 : i1 to i32
-            %167 = arith.xori %arg20, %166 : i32
-            scf.yield %165, %167, %arg19, %161 : i32, i32, i32, !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)>
+            %c1_i32_51 = arith.constant 1 : i32
+            %165 = arith.addi %arg19, %c1_i32_51 : i32
+            %c2_i32_52 = arith.constant 2 : i32
+            %166 = arith.cmpi eq, %165, %c2_i32_52 : i32
+            %c0_i32_53 = arith.constant 0 : i32
+            %167 = arith.select %166, %c0_i32_53, %165 : i32
+            %168 = arith.extui %166 : i1 to i32
+            %169 = arith.xori %arg20, %168 : i32
+            scf.yield %167, %169, %arg19, %163 : i32, i32, i32, !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)>
           }
           nvvm.wgmma.wait.group.sync.aligned 0
-          %c1_i32_26 = arith.constant 1 : i32
-          %52 = arith.cmpi ult, %12, %c1_i32_26 : i32
+          %c1_i32_25 = arith.constant 1 : i32
+          %52 = arith.cmpi ult, %12, %c1_i32_25 : i32
           scf.if %52 {
-            %c8_i32_41 = arith.constant 8 : i32
-            %133 = arith.muli %51#2, %c8_i32_41 : i32
-            %134 = arith.addi %133, %8 : i32
+            %c8_i32_31 = arith.constant 8 : i32
+            %135 = arith.muli %51#2, %c8_i32_31 : i32
+            %136 = arith.addi %135, %8 : i32
             %c32784_i32 = arith.constant 32784 : i32
-            %135 = arith.addi %134, %c32784_i32 : i32
-            %136 = llvm.inttoptr %135 : i32 to !llvm.ptr<3>
-            %137 = nvvm.mbarrier.arrive %136 : !llvm.ptr<3> -> i64
+            %137 = arith.addi %136, %c32784_i32 : i32
+            %138 = llvm.inttoptr %137 : i32 to !llvm.ptr<3>
+            %139 = nvvm.mbarrier.arrive %138 : !llvm.ptr<3> -> i64
           }
           %53 = arith.index_castui %arg15 : i32 to index
-          %block_id_x_27 = gpu.block_id x
-          %54 = affine.apply #map1()[%53, %block_id_x_27]
+          %block_id_x_26 = gpu.block_id x
+          %54 = affine.apply #map1()[%53, %block_id_x_26]
           %block_id_y = gpu.block_id y
           %55 = affine.apply #map2()[%53, %block_id_y]
           %c0 = arith.constant 0 : index
           %56 = affine.apply #map(%54)
-          %c5_i32_28 = arith.constant 5 : i32
-          %57 = arith.shrui %12, %c5_i32_28 : i32
-          %c31_i32_29 = arith.constant 31 : i32
-          %58 = arith.andi %12, %c31_i32_29 : i32
+          %c5_i32_27 = arith.constant 5 : i32
+          %57 = arith.shrui %12, %c5_i32_27 : i32
+          %c31_i32_28 = arith.constant 31 : i32
+          %58 = arith.andi %12, %c31_i32_28 : i32
           %c64_i32 = arith.constant 64 : i32
           %59 = arith.muli %11, %c64_i32 : i32
           %c16_i32 = arith.constant 16 : i32
           %60 = arith.muli %57, %c16_i32 : i32
           %61 = arith.addi %59, %60 : i32
-          %c2_i32_30 = arith.constant 2 : i32
-          %62 = arith.shrui %58, %c2_i32_30 : i32
+          %c2_i32_29 = arith.constant 2 : i32
+          %62 = arith.shrui %58, %c2_i32_29 : i32
           %63 = arith.addi %61, %62 : i32
           %64 = arith.index_cast %63 : i32 to index
           %65 = arith.addi %c0, %64 : index
           %c3_i32 = arith.constant 3 : i32
           %66 = arith.andi %58, %c3_i32 : i32
-          %c2_i32_31 = arith.constant 2 : i32
-          %67 = arith.muli %66, %c2_i32_31 : i32
+          %c2_i32_30 = arith.constant 2 : i32
+          %67 = arith.muli %66, %c2_i32_30 : i32
           %68 = arith.index_cast %67 : i32 to index
           %69 = arith.addi %56, %68 : index
           %70 = llvm.extractvalue %51#3[0] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
           %71 = llvm.extractvalue %51#3[1] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
           %72 = vector.from_elements %70, %71 : vector<2xf32>
-          vector.store %72, %arg2[%65, %69] : memref<64x128xf32>, vector<2xf32>
-          %73 = llvm.extractvalue %51#3[4] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-          %74 = llvm.extractvalue %51#3[5] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-          %75 = vector.from_elements %73, %74 : vector<2xf32>
+          %73 = affine.apply #map3()[%69]
+          vector.store %72, %arg2[%65, %73] : memref<64x128xf32>, vector<2xf32>
+          %74 = llvm.extractvalue %51#3[4] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %75 = llvm.extractvalue %51#3[5] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %76 = vector.from_elements %74, %75 : vector<2xf32>
+          %77 = affine.apply #map4()[%69]
+          vector.store %76, %arg2[%65, %77] : memref<64x128xf32>, vector<2xf32>
+          %78 = llvm.extractvalue %51#3[8] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %79 = llvm.extractvalue %51#3[9] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %80 = vector.from_elements %78, %79 : vector<2xf32>
+          %81 = affine.apply #map5()[%69]
+          vector.store %80, %arg2[%65, %81] : memref<64x128xf32>, vector<2xf32>
+          %82 = llvm.extractvalue %51#3[12] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %83 = llvm.extractvalue %51#3[13] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %84 = vector.from_elements %82, %83 : vector<2xf32>
+          %85 = affine.apply #map6()[%69]
+          vector.store %84, %arg2[%65, %85] : memref<64x128xf32>, vector<2xf32>
+          %86 = llvm.extractvalue %51#3[16] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %87 = llvm.extractvalue %51#3[17] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %88 = vector.from_elements %86, %87 : vector<2xf32>
+          %89 = affine.apply #map7()[%69]
+          vector.store %88, %arg2[%65, %89] : memref<64x128xf32>, vector<2xf32>
+          %90 = llvm.extractvalue %51#3[20] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %91 = llvm.extractvalue %51#3[21] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %92 = vector.from_elements %90, %91 : vector<2xf32>
+          %93 = affine.apply #map8()[%69]
+          vector.store %92, %arg2[%65, %93] : memref<64x128xf32>, vector<2xf32>
+          %94 = llvm.extractvalue %51#3[24] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %95 = llvm.extractvalue %51#3[25] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %96 = vector.from_elements %94, %95 : vector<2xf32>
+          %97 = affine.apply #map9()[%69]
+          vector.store %96, %arg2[%65, %97] : memref<64x128xf32>, vector<2xf32>
+          %98 = llvm.extractvalue %51#3[28] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %99 = llvm.extractvalue %51#3[29] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %100 = vector.from_elements %98, %99 : vector<2xf32>
+          %101 = affine.apply #map10()[%69]
+          vector.store %100, %arg2[%65, %101] : memref<64x128xf32>, vector<2xf32>
           %c8 = arith.constant 8 : index
-          %76 = arith.addi %69, %c8 : index
-          vector.store %75, %arg2[%65, %76] : memref<64x128xf32>, vector<2xf32>
-          %77 = llvm.extractvalue %51#3[8] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-          %78 = llvm.extractvalue %51#3[9] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-          %79 = vector.from_elements %77, %78 : vector<2xf32>
-          %c16 = arith.constant 16 : index
-          %80 = arith.addi %69, %c16 : index
-          vector.store %79, %arg2[%65, %80] : memref<64x128xf32>, vector<2xf32>
-          %81 = llvm.extractvalue %51#3[12] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-          %82 = llvm.extractvalue %51#3[13] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-          %83 = vector.from_elements %81, %82 : vector<2xf32>
-          %c24 = arith.constant 24 : index
-          %84 = arith.addi %69, %c24 : index
-          vector.store %83, %arg2[%65, %84] : memref<64x128xf32>, vector<2xf32>
-          %85 = llvm.extractvalue %51#3[16] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-          %86 = llvm.extractvalue %51#3[17] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-          %87 = vector.from_elements %85, %86 : vector<2xf32>
-          %c32_32 = arith.constant 32 : index
-          %88 = arith.addi %69, %c32_32 : index
-          vector.store %87, %arg2[%65, %88] : memref<64x128xf32>, vector<2xf32>
-          %89 = llvm.extractvalue %51#3[20] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-          %90 = llvm.extractvalue %51#3[21] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-          %91 = vector.from_elements %89, %90 : vector<2xf32>
-          %c40 = arith.constant 40 : index
-          %92 = arith.addi %69, %c40 : index
-          vector.store %91, %arg2[%65, %92] : memref<64x128xf32>, vector<2xf32>
-          %93 = llvm.extractvalue %51#3[24] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-          %94 = llvm.extractvalue %51#3[25] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-          %95 = vector.from_elements %93, %94 : vector<2xf32>
-          %c48 = arith.constant 48 : index
-          %96 = arith.addi %69, %c48 : index
-          vector.store %95, %arg2[%65, %96] : memref<64x128xf32>, vector<2xf32>
-          %97 = llvm.extractvalue %51#3[28] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-          %98 = llvm.extractvalue %51#3[29] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-          %99 = vector.from_elements %97, %98 : vector<2xf32>
-          %c56 = arith.constant 56 : index
-          %100 = arith.addi %69, %c56 : index
-          vector.store %99, %arg2[%65, %100] : memref<64x128xf32>, vector<2xf32>
-          %c8_33 = arith.constant 8 : index
-          %101 = arith.addi %65, %c8_33 : index
-          %102 = llvm.extractvalue %51#3[2] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-          %103 = llvm.extractvalue %51#3[3] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-          %104 = vector.from_elements %102, %103 : vector<2xf32>
-          vector.store %104, %arg2[%101, %69] : memref<64x128xf32>, vector<2xf32>
-          %105 = llvm.extractvalue %51#3[6] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-          %106 = llvm.extractvalue %51#3[7] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-          %107 = vector.from_elements %105, %106 : vector<2xf32>
-          %c8_34 = arith.constant 8 : index
-          %108 = arith.addi %69, %c8_34 : index
-          vector.store %107, %arg2[%101, %108] : memref<64x128xf32>, vector<2xf32>
-          %109 = llvm.extractvalue %51#3[10] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-          %110 = llvm.extractvalue %51#3[11] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-          %111 = vector.from_elements %109, %110 : vector<2xf32>
-          %c16_35 = arith.constant 16 : index
-          %112 = arith.addi %69, %c16_35 : index
-          vector.store %111, %arg2[%101, %112] : memref<64x128xf32>, vector<2xf32>
-          %113 = llvm.extractvalue %51#3[14] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-          %114 = llvm.extractvalue %51#3[15] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-          %115 = vector.from_elements %113, %114 : vector<2xf32>
-          %c24_36 = arith.constant 24 : index
-          %116 = arith.addi %69, %c24_36 : index
-          vector.store %115, %arg2[%101, %116] : memref<64x128xf32>, vector<2xf32>
-          %117 = llvm.extractvalue %51#3[18] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-          %118 = llvm.extractvalue %51#3[19] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-          %119 = vector.from_elements %117, %118 : vector<2xf32>
-          %c32_37 = arith.constant 32 : index
-          %120 = arith.addi %69, %c32_37 : index
-          vector.store %119, %arg2[%101, %120] : memref<64x128xf32>, vector<2xf32>
-          %121 = llvm.extractvalue %51#3[22] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-          %122 = llvm.extractvalue %51#3[23] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-          %123 = vector.from_elements %121, %122 : vector<2xf32>
-          %c40_38 = arith.constant 40 : index
-          %124 = arith.addi %69, %c40_38 : index
-          vector.store %123, %arg2[%101, %124] : memref<64x128xf32>, vector<2xf32>
-          %125 = llvm.extractvalue %51#3[26] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-          %126 = llvm.extractvalue %51#3[27] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-          %127 = vector.from_elements %125, %126 : vector<2xf32>
-          %c48_39 = arith.constant 48 : index
-          %128 = arith.addi %69, %c48_39 : index
-          vector.store %127, %arg2[%101, %128] : memref<64x128xf32>, vector<2xf32>
-          %129 = llvm.extractvalue %51#3[30] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-          %130 = llvm.extractvalue %51#3[31] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
-          %131 = vector.from_elements %129, %130 : vector<2xf32>
-          %c56_40 = arith.constant 56 : index
-          %132 = arith.addi %69, %c56_40 : index
-          vector.store %131, %arg2[%101, %132] : memref<64x128xf32>, vector<2xf32>
+          %102 = arith.addi %65, %c8 : index
+          %103 = llvm.extractvalue %51#3[2] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %104 = llvm.extractvalue %51#3[3] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %105 = vector.from_elements %103, %104 : vector<2xf32>
+          %106 = affine.apply #map3()[%69]
+          vector.store %105, %arg2[%102, %106] : memref<64x128xf32>, vector<2xf32>
+          %107 = llvm.extractvalue %51#3[6] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %108 = llvm.extractvalue %51#3[7] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %109 = vector.from_elements %107, %108 : vector<2xf32>
+          %110 = affine.apply #map4()[%69]
+          vector.store %109, %arg2[%102, %110] : memref<64x128xf32>, vector<2xf32>
+          %111 = llvm.extractvalue %51#3[10] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %112 = llvm.extractvalue %51#3[11] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %113 = vector.from_elements %111, %112 : vector<2xf32>
+          %114 = affine.apply #map5()[%69]
+          vector.store %113, %arg2[%102, %114] : memref<64x128xf32>, vector<2xf32>
+          %115 = llvm.extractvalue %51#3[14] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %116 = llvm.extractvalue %51#3[15] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %117 = vector.from_elements %115, %116 : vector<2xf32>
+          %118 = affine.apply #map6()[%69]
+          vector.store %117, %arg2[%102, %118] : memref<64x128xf32>, vector<2xf32>
+          %119 = llvm.extractvalue %51#3[18] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %120 = llvm.extractvalue %51#3[19] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %121 = vector.from_elements %119, %120 : vector<2xf32>
+          %122 = affine.apply #map7()[%69]
+          vector.store %121, %arg2[%102, %122] : memref<64x128xf32>, vector<2xf32>
+          %123 = llvm.extractvalue %51#3[22] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %124 = llvm.extractvalue %51#3[23] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %125 = vector.from_elements %123, %124 : vector<2xf32>
+          %126 = affine.apply #map8()[%69]
+          vector.store %125, %arg2[%102, %126] : memref<64x128xf32>, vector<2xf32>
+          %127 = llvm.extractvalue %51#3[26] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %128 = llvm.extractvalue %51#3[27] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %129 = vector.from_elements %127, %128 : vector<2xf32>
+          %130 = affine.apply #map9()[%69]
+          vector.store %129, %arg2[%102, %130] : memref<64x128xf32>, vector<2xf32>
+          %131 = llvm.extractvalue %51#3[30] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %132 = llvm.extractvalue %51#3[31] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)> 
+          %133 = vector.from_elements %131, %132 : vector<2xf32>
+          %134 = affine.apply #map10()[%69]
+          vector.store %133, %arg2[%102, %134] : memref<64x128xf32>, vector<2xf32>
           scf.yield %51#0, %51#1 : i32, i32
         }
       } else {
-        %c4_i32_7 = arith.constant 4 : i32
-        %11 = arith.cmpi eq, %7, %c4_i32_7 : i32
+        %c4_i32_6 = arith.constant 4 : i32
+        %11 = arith.cmpi eq, %7, %c4_i32_6 : i32
         scf.if %11 {
           %12 = nvvm.elect.sync -> i1
           scf.if %12 {
-            %c0_i32_8 = arith.constant 0 : i32
+            %c0_i32_7 = arith.constant 0 : i32
             %c1_i32 = arith.constant 1 : i32
             %block_id_x = gpu.block_id x
             %13 = arith.index_cast %block_id_x : index to i32
-            %c1_i32_9 = arith.constant 1 : i32
-            %14 = arith.divui %13, %c1_i32_9 : i32
+            %c1_i32_8 = arith.constant 1 : i32
+            %14 = arith.divui %13, %c1_i32_8 : i32
             %c2_i32 = arith.constant 2 : i32
-            %c1_i32_10 = arith.constant 1 : i32
-            %15:2 = scf.for %arg15 = %14 to %c2_i32 step %c1_i32_10 iter_args(%arg16 = %c0_i32_8, %arg17 = %c1_i32) -> (i32, i32)  : i32 {
+            %c1_i32_9 = arith.constant 1 : i32
+            %15:2 = scf.for %arg15 = %14 to %c2_i32 step %c1_i32_9 iter_args(%arg16 = %c0_i32_7, %arg17 = %c1_i32) -> (i32, i32)  : i32 {
               %16 = arith.index_castui %arg15 : i32 to index
-              %block_id_x_11 = gpu.block_id x
-              %17 = affine.apply #map1()[%16, %block_id_x_11]
+              %block_id_x_10 = gpu.block_id x
+              %17 = affine.apply #map1()[%16, %block_id_x_10]
               %block_id_y = gpu.block_id y
               %18 = affine.apply #map2()[%16, %block_id_y]
               %c0 = arith.constant 0 : index
               %19 = affine.apply #map(%17)
               %20 = arith.index_cast %c0 : index to i32
               %21 = arith.index_cast %19 : index to i32
-              %c0_i32_12 = arith.constant 0 : i32
+              %c0_i32_11 = arith.constant 0 : i32
+              %c1_i32_12 = arith.constant 1 : i32
               %c1_i32_13 = arith.constant 1 : i32
-              %c1_i32_14 = arith.constant 1 : i32
-              %22:2 = scf.for %arg18 = %c0_i32_12 to %c1_i32_13 step %c1_i32_14 iter_args(%arg19 = %arg16, %arg20 = %arg17) -> (i32, i32)  : i32 {
+              %22:2 = scf.for %arg18 = %c0_i32_11 to %c1_i32_12 step %c1_i32_13 iter_args(%arg19 = %arg16, %arg20 = %arg17) -> (i32, i32)  : i32 {
                 %c8_i32 = arith.constant 8 : i32
                 %23 = arith.muli %arg19, %c8_i32 : i32
                 %24 = arith.addi %23, %8 : i32
                 %c32768_i32 = arith.constant 32768 : i32
                 %25 = arith.addi %24, %c32768_i32 : i32
                 %26 = llvm.inttoptr %25 : i32 to !llvm.ptr<3>
-                %c8_i32_15 = arith.constant 8 : i32
-                %27 = arith.muli %arg19, %c8_i32_15 : i32
+                %c8_i32_14 = arith.constant 8 : i32
+                %27 = arith.muli %arg19, %c8_i32_14 : i32
                 %28 = arith.addi %27, %8 : i32
                 %c32784_i32 = arith.constant 32784 : i32
                 %29 = arith.addi %28, %c32784_i32 : i32
@@ -412,26 +406,26 @@ module {
                 nvvm.mbarrier.arrive.expect_tx %26, %c16384_i32 : !llvm.ptr<3>, i32
                 %c32_i32 = arith.constant 32 : i32
                 %31 = arith.muli %arg18, %c32_i32 : i32
-                %c16384_i32_16 = arith.constant 16384 : i32
-                %32 = arith.muli %arg19, %c16384_i32_16 : i32
+                %c16384_i32_15 = arith.constant 16384 : i32
+                %32 = arith.muli %arg19, %c16384_i32_15 : i32
                 %33 = arith.addi %32, %8 : i32
                 %34 = llvm.inttoptr %33 : i32 to !llvm.ptr<3>
                 %35 = llvm.addrspacecast %34 : !llvm.ptr<3> to !llvm.ptr<7>
                 nvvm.cp.async.bulk.tensor.shared.cluster.global %35, %1, %26, box[%31, %20] : !llvm.ptr<7>, !llvm.ptr
-                %c16384_i32_17 = arith.constant 16384 : i32
-                %36 = arith.muli %arg19, %c16384_i32_17 : i32
+                %c16384_i32_16 = arith.constant 16384 : i32
+                %36 = arith.muli %arg19, %c16384_i32_16 : i32
                 %37 = arith.addi %36, %8 : i32
                 %c8192_i32 = arith.constant 8192 : i32
                 %38 = arith.addi %37, %c8192_i32 : i32
                 %39 = llvm.inttoptr %38 : i32 to !llvm.ptr<3>
                 %40 = llvm.addrspacecast %39 : !llvm.ptr<3> to !llvm.ptr<7>
                 nvvm.cp.async.bulk.tensor.shared.cluster.global %40, %3, %26, box[%31, %21] : !llvm.ptr<7>, !llvm.ptr
-                %c1_i32_18 = arith.constant 1 : i32
-                %41 = arith.addi %arg19, %c1_i32_18 : i32
-                %c2_i32_19 = arith.constant 2 : i32
-                %42 = arith.cmpi eq, %41, %c2_i32_19 : i32
-                %c0_i32_20 = arith.constant 0 : i32
-                %43 = arith.select %42, %c0_i32_20, %41 : i32
+                %c1_i32_17 = arith.constant 1 : i32
+                %41 = arith.addi %arg19, %c1_i32_17 : i32
+                %c2_i32_18 = arith.constant 2 : i32
+                %42 = arith.cmpi eq, %41, %c2_i32_18 : i32
+                %c0_i32_19 = arith.constant 0 : i32
+                %43 = arith.select %42, %c0_i32_19, %41 : i32
                 %44 = arith.extui %42 : i1 to i32
                 %45 = arith.xori %arg20, %44 : i32
                 scf.yield %43, %45 : i32, i32

@@ -18,6 +18,15 @@ def test_a_plan_counts_what_a_block_needs() -> None:
     assert found.why_not() is None
 
 
+def test_boxes_of_results_lie_between_the_stages_and_the_mbarriers() -> None:
+    found = replace(plan(), stores="tma")
+    assert (found.boxes_offset_bytes, found.box_bytes) == (4 * 49152, 16 * 128)
+    assert found.mbarriers_offset_bytes == 4 * 49152 + 2 * 8 * 2048  # two boxes for each of eight warps
+    assert found.shared_bytes == found.mbarriers_offset_bytes + 64
+    assert found.why_not() is None
+    assert plan().mbarriers_offset_bytes == 4 * 49152
+
+
 def test_registers_move_from_the_producer_only_where_equal_parts_are_too_few() -> None:
     assert plan().registers == (40, 232)
     assert plan(columns=128).registers is None
@@ -36,6 +45,11 @@ def test_consumers_of_a_cluster_release_every_stage() -> None:
         (replace(plan(), cluster=(2, 2)), r"cluster: found (2, 2), allowed (1, 1), (2, 1), (1, 2)"),
         (plan(consumers=4, rows=256), "consumers: found 4, allowed 1, 2, 3"),
         (replace(plan(), tiles=0), "tiles: found 0, allowed 1 or more"),
+        (replace(plan(), stores="tensor"), "stores: found 'tensor', allowed direct, tma"),
+        (
+            replace(plan(columns=96), stores="tma"),
+            "stores: found tma for 96 columns of C, allowed multiples of 64",
+        ),
         (plan(stages=1), "stages: found 1, allowed 2 or more"),
         (plan(columns=320), "B: found 320 columns of C, allowed 256"),
         (plan(rows=128, consumers=1), "consumers: found 256 sums per thread, allowed 192 with 1"),

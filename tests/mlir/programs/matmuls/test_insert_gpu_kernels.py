@@ -80,6 +80,7 @@ WGMMA: dict[str, int | str] = {
     "consumers": 1,
     "cluster": "1x1",
     "bands": "rows",
+    "stores": "direct",
     "tiles": 1,
     "group": 1,
 }
@@ -90,7 +91,7 @@ WGMMA: dict[str, int | str] = {
     [
         ("f16", {}, "streams"),
         ("bf16", {}, "tokens"),
-        ("f16", {"cluster": "2x1"}, "sync"),
+        ("f16", {"cluster": "2x1", "tiles": 2}, "sync"),
     ],
 )
 def test_kernels_that_take_tensor_maps_give_what_numpy_gives(

@@ -5,11 +5,14 @@ from dataclasses import dataclass
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ops.wgmma.operand_tile import OperandTile
 from tuner.mlir.ops.wgmma.plan import PipelinePlan
+from tuner.mlir.rewrite.epilogues import find_epilogue, output_type
+from tuner.mlir.rewrite.padded_views import retype_argument, sync_function_type
 from tuner.mlir.rewrite.type_sizes import element_bytes
 from tuner.mlir.rewrite.walking import walk
 
 # Of elements, as wgmma spells them; sums are f32 but of integers
 KINDS = {"f16": "f16", "bf16": "bf16", "f32": "tf32", "f8E4M3FN": "e4m3", "f8E5M2": "e5m2", "i8": "s8"}
+STAGED_RESULTS, STAGED_BYTES = ("f16", "bf16"), 2  # of C, through shared memory
 ROW_BYTES = 16  # of which a row of a matrix is a multiple; cuTensorMapEncodeTiled, globalStrides
 
 
@@ -22,12 +25,14 @@ class Knobs:
     consumers: int
     cluster: tuple[int, int]  # blocks along m and n
     tiles: int  # of C that a block makes, one after the other
+    stores: str  # "direct" or "tma"
 
 
 @dataclass(frozen=True)
 class BlockMatmul:
     """The matmul of one block: C's tile at ``origin`` = A's rows times B's columns."""
 
+    function: Op
     launch: Op
     fill: Op
     product: Op
@@ -54,14 +59,35 @@ class BlockMatmul:
             OperandTile(rows, knobs.block_k, item_bytes, is_last, parts)
             for rows, is_last, parts in zip(self.tile, self.k_is_last, knobs.cluster[::-1], strict=True)
         )
+        kind = KINDS[str(element)]
         plan = PipelinePlan(
-            a, b, self.k, knobs.stages, knobs.consumers, KINDS[str(element)], knobs.cluster, knobs.tiles
+            a, b, self.k, knobs.stages, knobs.consumers, kind, knobs.cluster, knobs.tiles, knobs.stores
         )
-        return plan.why_not() or plan
+        return plan.why_not() or (self._why_not_staged() if plan.stores == "tma" else None) or plan
+
+    def _why_not_staged(self) -> str | None:
+        """Returns why results cannot be stored by TMA."""
+        result = "sums" if self.epilogue is None else output_type(self.epilogue)
+        if str(result) not in STAGED_RESULTS:
+            return f"stores: found tma for {result}, allowed an epilogue to {' or '.join(STAGED_RESULTS)}"
+        pitch = ir.MemRefType(self.matrices[2].type).get_strides_and_offset()[0][0] * STAGED_BYTES
+        if pitch % ROW_BYTES:
+            return f"stores: found tma for rows of {pitch} bytes, allowed multiples of {ROW_BYTES}"
+        return None
+
+    @property
+    def epilogue(self) -> Op | None:
+        """Returns the epilogue that was set aside, if any."""
+        return find_epilogue(self.function)
+
+    def take_results(self, epilogue: Op) -> None:
+        """Gives C the type of what its epilogue makes of sums."""
+        retype_argument(self.matrices[2], output_type(epilogue))
+        sync_function_type(self.function)
 
 
-def read_matmul(launch: Op) -> BlockMatmul | str:
-    """Finds the matmul of a launch, or tells why there is none."""
+def read_matmul(function: Op, launch: Op) -> BlockMatmul | str:
+    """Finds the matmul of a launch in a function, or tells why there is none."""
     fills, products = walk(launch, "linalg.fill"), walk(launch, "linalg.matmul")
     if len(fills) != 1 or len(products) != 1:
         return (
@@ -76,6 +102,7 @@ def read_matmul(launch: Op) -> BlockMatmul | str:
     k_is_last = ["d2)>" in text.replace(" ", "") for text in maps[:2]]
     sizes = ir.MemRefType(views[0].type).shape
     return BlockMatmul(
+        function,
         launch,
         fills[0],
         products[0],

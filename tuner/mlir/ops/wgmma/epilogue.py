@@ -8,7 +8,7 @@ from tuner.mlir.bindings import Type, Value, ir
 from tuner.mlir.ops.wgmma.operand_tile import MMA_ROWS
 from tuner.mlir.ops.wgmma.plan import PipelinePlan
 from tuner.mlir.ops.wgmma.words import as_index, calculate
-from tuner.mlir.rewrite.building import create, plus, value
+from tuner.mlir.rewrite.building import affine, create, plus, symbol, value
 
 
 def create_stores(
@@ -24,14 +24,20 @@ def create_stores(
     above = calculate("addi", calculate("muli", consumer, plan.consumer_rows), calculate("muli", warp, 16))
     row = _sum(first[0], calculate("addi", above, calculate("shrui", lane, 2)))
     column = _sum(first[1], calculate("muli", calculate("andi", lane, 3), 2))
-    kind = ir.Type.parse(plan.sum_kinds[1])
     for fragment, structure in enumerate(sums):
         for half in range(2):
             at = plus(row, fragment * MMA_ROWS + 8 * half)
             for group in range(plan.b.rows // 8):
-                pair = [_element(structure, kind, 4 * group + 2 * half + each) for each in range(2)]
-                vector = value("vector.from_elements", ir.VectorType.get([2], kind), *pair)
-                create("vector.store", [], [vector, c, at, plus(column, 8 * group)])
+                vector = pair_of(plan, structure, group, half)
+                place = affine(symbol(0) + 8 * group, column)  # neighbours that tuner.finish_stores sees
+                create("vector.store", [], [vector, c, at, place])
+
+
+def pair_of(plan: PipelinePlan, sums: Value, group: int, half: int) -> Value:
+    """Creates a thread's two neighbours in 8 columns of a fragment, of its upper or lower half: a vector."""
+    kind = ir.Type.parse(plan.sum_kinds[1])
+    pair = [_element(sums, kind, 4 * group + 2 * half + each) for each in range(2)]
+    return value("vector.from_elements", ir.VectorType.get([2], kind), *pair)
 
 
 def _sum(index: Value, number: Value) -> Value:

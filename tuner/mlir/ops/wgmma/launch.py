@@ -3,7 +3,6 @@
 from collections.abc import Callable
 
 from tuner.mlir.bindings import Op, Value, ir
-from tuner.mlir.ops.wgmma.operand_tile import OperandTile
 from tuner.mlir.ops.wgmma.plan import WARPGROUP, PipelinePlan
 from tuner.mlir.ops.wgmma.words import as_word, calculate, compare, i32, word
 from tuner.mlir.rewrite.building import branch, create, index, value
@@ -17,12 +16,12 @@ MAP = (
 )
 
 
-def create_tensor_map(matrix: Value, tile: OperandTile, *, is_tf32: bool) -> Value:
-    """Creates, on the host, the tensor map of a matrix in boxes of a tile; returns the kernel's pointer."""
+def create_tensor_map(matrix: Value, box: tuple[int, int], *, is_tf32: bool) -> Value:
+    """Creates, on the host, the tensor map of a matrix in boxes; returns the kernel's pointer."""
     element = ir.MemRefType(matrix.type).element_type
     unranked = value("memref.cast", ir.UnrankedMemRefType.get(element, None), matrix)
-    kind = ir.Type.parse(MAP.format(*tile.box, element))
-    sizes = [index(size) for size in tile.box]
+    kind = ir.Type.parse(MAP.format(*box, element))
+    sizes = [index(size) for size in box]
     rounding = {"tuner.tf32": ir.UnitAttr.get()} if is_tf32 else {}
     made = value("nvgpu.tma.create.descriptor", kind, unranked, *sizes, **rounding)
     return value("builtin.unrealized_conversion_cast", ir.Type.parse("!llvm.ptr"), made)

@@ -14,6 +14,10 @@ REGISTERS_OF_BLOCK = 64 * 1024
 SUMS_LIMIT = {1: 192, 2: 192, 3: 80}
 REGISTERS_BESIDE_SUMS = 48  # fewer registers than sums and these: the producer gives some of its own
 CLUSTERS = ((1, 1), (2, 1), (1, 2))
+STORES = ("direct", "tma")
+BOX_ROWS, BOX_COLUMNS = 16, 64  # of 16-bit results that a warp stores at once: its rows, lines of 128 bytes
+BOXES = 2  # of a warp: one is filled while the other is stored
+WARPS_OF_CONSUMER = 4
 UNEQUAL_REGISTERS = (40, 232)  # of the producer and of each of two consumers; CUTLASS's numbers
 
 
@@ -29,6 +33,7 @@ class PipelinePlan:
     kind: str  # type of the elements, as wgmma spells it: "f16", "bf16", "tf32", "e4m3", "e5m2", "s8"
     cluster: tuple[int, int] = (1, 1)  # blocks along the rows and the columns of C that share tiles
     tiles: int = 1  # of C that a block makes, one after the other
+    stores: str = "direct"  # or "tma": results of 16 bits, through boxes in shared memory
 
     @property
     def sum_kinds(self) -> tuple[str, str]:
@@ -76,9 +81,30 @@ class PipelinePlan:
         return self.a.bytes + self.b.bytes
 
     @property
+    def box(self) -> tuple[int, int]:
+        """Returns the rows and columns of C that a warp stores at once by TMA."""
+        return BOX_ROWS, BOX_COLUMNS
+
+    @property
+    def box_bytes(self) -> int:
+        """Returns the bytes of such a box."""
+        return BOX_ROWS * BOX_COLUMNS * 2
+
+    @property
+    def boxes_offset_bytes(self) -> int:
+        """Returns where the boxes of results begin, behind the stages."""
+        return self.stages * self.stage_bytes
+
+    @property
+    def mbarriers_offset_bytes(self) -> int:
+        """Returns where the mbarriers begin, behind stages and boxes."""
+        boxes = BOXES * WARPS_OF_CONSUMER * self.consumers if self.stores == "tma" else 0
+        return self.boxes_offset_bytes + boxes * self.box_bytes
+
+    @property
     def shared_bytes(self) -> int:
-        """Returns the shared memory of a block: the stages, behind them two mbarriers for each."""
-        return self.stages * (self.stage_bytes + 2 * MBARRIER_BYTES)
+        """Returns the shared memory of a block: stages, boxes of results, two mbarriers for each stage."""
+        return self.mbarriers_offset_bytes + self.stages * 2 * MBARRIER_BYTES
 
     @property
     def registers(self) -> tuple[int, int] | None:
@@ -97,6 +123,10 @@ class PipelinePlan:
             return f"stages: found {self.stages}, allowed 2 or more: one is filled while one is read"
         if self.tiles < 1:
             return f"tiles: found {self.tiles}, allowed 1 or more"
+        if self.stores not in STORES:
+            return f"stores: found {self.stores!r}, allowed {', '.join(STORES)}"
+        if self.stores == "tma" and self.b.rows % BOX_COLUMNS:
+            return f"stores: found tma for {self.b.rows} columns of C, allowed multiples of {BOX_COLUMNS}"
         if self.b.rows > N_LIMIT:
             return f"B: found {self.b.rows} columns of C, allowed {N_LIMIT}"
         if self.fragments * self.sums > SUMS_LIMIT[self.consumers]:

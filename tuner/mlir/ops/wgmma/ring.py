@@ -65,7 +65,7 @@ class Ring:
         return self._mbarrier(stage, self.plan.stages)
 
     def _mbarrier(self, stage: Value, before: int) -> Value:
-        offset = self.plan.stages * self.plan.stage_bytes + before * MBARRIER_BYTES
+        offset = self.plan.mbarriers_offset_bytes + before * MBARRIER_BYTES
         scaled = calculate("muli", stage, MBARRIER_BYTES)
         return shared_pointer(calculate("addi", calculate("addi", scaled, self.start), offset))
 

@@ -1,0 +1,150 @@
+"""The end of a consumer by TMA: 16-bit results through shared memory, in boxes of whole lines.
+
+Each warp has its own boxes there, of 16 rows and 64 columns in the 128-byte swizzle. It fills one by
+``stmatrix`` while the TMA stores what is in the other, so no warp waits for another one:
+
+the TMA has read what was in the box; results; ``stmatrix``; fence for the TMA; one lane stores and commits
+
+The TMA leaves out what lies beyond C. A wait with ``.read`` frees a box; that all is in C only a wait without
+it tells, which ends the block. PTX ISA, "cp.async.bulk.wait_group".
+"""
+
+from dataclasses import dataclass
+from functools import partial
+
+from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.ops.wgmma.epilogue import pair_of
+from tuner.mlir.ops.wgmma.operand_tile import MMA_ROWS
+from tuner.mlir.ops.wgmma.plan import BOX_COLUMNS, BOXES, PipelinePlan
+from tuner.mlir.ops.wgmma.words import as_index, as_word, calculate, shared_pointer, word
+from tuner.mlir.rewrite.building import branch, create, index, plus, value
+from tuner.mlir.rewrite.epilogues import apply_epilogue
+from tuner.mlir.rewrite.padded_views import bounds_of
+
+ALL_LANES = -1
+GROUP_COLUMNS = 8  # of C, of one matrix of stmatrix
+PAIRS_AT_ONCE = 2  # of groups of columns, whose upper and lower halves are the four matrices of one stmatrix
+CHUNK_SHIFT = 4  # matrices have rows of 16 bytes
+STMATRIX = {
+    "layout": "#nvvm.mma_layout<row>",
+    "shape": "#nvvm.ld_st_matrix_shape<m = 8, n = 8>",
+    "eltType": "#nvvm.ld_st_matrix_elt_type<b16>",
+}
+
+
+@dataclass(frozen=True)
+class StagedStores:
+    """What the warps of a kernel share: where results go, and what makes them."""
+
+    plan: PipelinePlan
+    function: Op  # whose argument C is
+    epilogue: Op  # sums to results of 16 bits
+    c: Value
+    tensor_map: Value  # of C
+    shared: Value  # address of the block's shared memory, a word
+
+    def create(self, sums: list[Value], corner: tuple[Value, Value], warp: Value, thread: Value) -> None:
+        """Creates the stores of a warp's sums; ``corner`` is the tile's in C, ``warp`` its number."""
+        plan, lane = self.plan, calculate("andi", thread, 31)
+        boxes = calculate("addi", self.shared, plan.boxes_offset_bytes)
+        first_box = calculate("addi", boxes, calculate("muli", warp, BOXES * plan.box_bytes))
+        above = calculate(
+            "addi",
+            calculate("muli", calculate("shrui", warp, 2), plan.consumer_rows),
+            calculate("muli", calculate("andi", warp, 3), plan.box[0]),
+        )
+        top, left = calculate("addi", as_word(corner[0]), above), as_word(corner[1])
+        row = as_index(calculate("addi", top, calculate("shrui", lane, 2)))
+        column = value(
+            "arith.addi",
+            row.type,
+            corner[1],
+            as_index(calculate("muli", calculate("andi", lane, 3), 2)),
+        )
+        count = plan.b.rows // BOX_COLUMNS
+        for number in range(plan.fragments * count):
+            fragment, part = divmod(number, count)
+            self._free_box(number, plan.fragments * count)
+            at = (plus(row, fragment * MMA_ROWS), plus(column, part * BOX_COLUMNS))
+            box = calculate("addi", first_box, number % BOXES * plan.box_bytes)
+            self._fill(box, sums[fragment], part, at, lane)
+            place = calculate("addi", left, part * BOX_COLUMNS), calculate("addi", top, fragment * MMA_ROWS)
+            branch(_elected(), partial(self._store, box, place))
+
+    def create_end(self) -> None:
+        """Creates the wait until all is in C."""
+        branch(_elected(), lambda: _wait(0))
+
+    def _free_box(self, number: int, count: int) -> None:
+        """Creates the wait until the TMA has read what was in the box of a number, of so many per tile."""
+        if self.plan.tiles == 1 and number < BOXES:
+            return
+        is_newest = number == 0 and count % BOXES != 0  # what the tile before stored last
+        branch(_elected(), lambda: _wait(0 if is_newest else BOXES - 1, read=ir.UnitAttr.get()))
+        _synchronise_warp()
+
+    def _fill(self, box: Value, sums: Value, part: int, at: tuple[Value, Value], lane: Value) -> None:
+        """Creates the results of a part of a fragment, and what brings them into a box."""
+        groups = BOX_COLUMNS // GROUP_COLUMNS
+        words = [
+            self._results(sums, part * groups + group, half, (at[0], plus(at[1], group * GROUP_COLUMNS)))
+            for group in range(groups)
+            for half in range(2)
+        ]
+        line = calculate("muli", calculate("andi", lane, 15), BOX_COLUMNS * 2)
+        chunk = calculate("xori", calculate("shrui", lane, 4), calculate("andi", lane, 7))
+        own = calculate("addi", calculate("addi", box, line), calculate("shli", chunk, CHUNK_SHIFT))
+        attributes = {name: ir.Attribute.parse(text) for name, text in STMATRIX.items()}
+        for group in range(0, groups, PAIRS_AT_ONCE):
+            address = calculate("xori", own, group << CHUNK_SHIFT)
+            four = words[2 * group : 2 * (group + PAIRS_AT_ONCE)]
+            create("nvvm.stmatrix", [], [shared_pointer(address), *four], **attributes)
+        create(
+            "nvvm.fence.proxy",
+            kind=ir.Attribute.parse("#nvvm.proxy_kind<async.shared>"),
+            space=ir.Attribute.parse("#nvvm.shared_space<cta>"),
+        )
+        _synchronise_warp()
+
+    def _results(self, sums: Value, group: int, half: int, at: tuple[Value, Value]) -> Value:
+        """Creates two neighbours of 16 bits in one word."""
+        pair = pair_of(self.plan, sums, group, half)
+        indices = self._within([plus(at[0], 8 * half), at[1]])
+        results = apply_epilogue(self.epilogue, self.function, pair, indices)
+        kind = ir.IntegerType.get_signless(32)
+        packed = value("vector.bitcast", ir.VectorType.get([1], kind), results)
+        return value("vector.extract", kind, packed, static_position=ir.DenseI64ArrayAttr.get([0]))
+
+    def _within(self, indices: list[Value]) -> list[Value]:
+        """Creates indices to read at: those beyond C become the last within, and their results go nowhere."""
+        bounds = bounds_of(self.c)
+        return [
+            value("arith.minui", each.type, each, index(bounds[number] - 1 - number))
+            if number in bounds
+            else each
+            for number, each in enumerate(indices)
+        ]
+
+    def _store(self, box: Value, place: tuple[Value, Value]) -> None:
+        create(
+            "nvvm.cp.async.bulk.tensor.global.shared.cta",
+            [],
+            [self.tensor_map, shared_pointer(box), *place],
+            operandSegmentSizes=ir.DenseI32ArrayAttr.get([1, 1, 2, 0, 0]),
+        )
+        create("nvvm.cp.async.bulk.commit.group")
+
+
+def _elected() -> Value:
+    """Creates the choice of one lane, always the same."""
+    return value("nvvm.elect.sync", ir.IntegerType.get_signless(1))
+
+
+def _synchronise_warp() -> None:
+    create("nvvm.bar.warp.sync", [], [word(ALL_LANES)])
+
+
+def _wait(newest: int, **attributes: ir.Attribute) -> None:
+    """Creates the wait for all but the newest groups of stores."""
+    kind = ir.IntegerType.get_signless(32)
+    create("nvvm.cp.async.bulk.wait_group", group=ir.IntegerAttr.get(kind, newest), **attributes)
