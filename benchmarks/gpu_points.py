@@ -47,6 +47,7 @@ USUAL: dict[str, dict[str, Knob]] = {  # where a point says nothing else
         "bands": "rows",
         "tiles": 1,
         "stores": "direct",
+        "splits": 1,
     },
 }
 

@@ -31,7 +31,7 @@ SIMT: dict[str, Any] = {
 }
 WGMMA: dict[str, Any] = {
     **dict.fromkeys(("block_m", "block_n", "block_k"), 64),
-    **dict.fromkeys(("consumers", "group", "tiles"), 1),
+    **dict.fromkeys(("consumers", "group", "tiles", "splits"), 1),
     "stages": 2,
     "cluster": "1x1",
     "bands": "rows",

@@ -35,10 +35,12 @@ from tuner.mlir.ops.wgmma.block_matmul import BlockMatmul, Knobs, read_matmul
 from tuner.mlir.ops.wgmma.consumer import Consumer
 from tuner.mlir.ops.wgmma.epilogue import create_stores
 from tuner.mlir.ops.wgmma.launch import (
+    block_id,
     block_rank,
     create_shared_memory,
     create_tensor_map,
     set_cluster,
+    set_splits,
     set_threads,
     split_roles,
     synchronise,
@@ -65,7 +67,8 @@ class WgmmaPipelineOp(InPlaceOp, name="wgmma_pipeline"):
     smaller; the producer fetches the next tile while the consumers store one. The order of tiles is that
     of the blocks that would have made them (``tuner.swizzle_blocks``, before this op). ``stores`` ("direct"):
     with "tma" the epilogue that was set aside is applied here, C gets its type, and its results of 16 bits go
-    through shared memory; no ``tuner.finish_stores`` follows then.
+    through shared memory; no ``tuner.finish_stores`` follows then. ``splits`` (1): with more, so many blocks
+    along z each sum a part of k, whole tiles of it, for ``tuner.finish_stores`` in a mode that adds them up.
     The handle (a func.func) stays valid; handles to the launch's linalg ops do not. Silenceable failure: no
     such launch, tiles that TMA or wgmma do not take, too many sums for the registers of a thread, several
     tiles per block on a grid that is not constant or at an origin that more than block ids decides.
@@ -80,6 +83,7 @@ class WgmmaPipelineOp(InPlaceOp, name="wgmma_pipeline"):
             cluster=(attribute(self, "cluster_m", 1), attribute(self, "cluster_n", 1)),
             tiles=attribute(self, "tiles", 1),
             stores=text(self, "stores", "direct"),
+            splits=attribute(self, "splits", 1),
         )
         found = [read_matmul(function, launch) for launch in walk(function, "gpu.launch")]
         if not found:
@@ -113,6 +117,7 @@ def _rewrite(found: BlockMatmul, plan: PipelinePlan, tiles: BlockTiles) -> None:
             maps.append(create_tensor_map(found.matrices[2], plan.box, is_tf32=False))
     set_threads(launch, plan.threads)
     set_cluster(launch, plan)
+    set_splits(launch, plan)
     tiles.set_grid()
     with product.location, ir.InsertionPoint(product):
         _create_block(found, plan, tiles, maps)
@@ -137,12 +142,14 @@ def _create_block(found: BlockMatmul, plan: PipelinePlan, tiles: BlockTiles, map
 
     def produce() -> None:
         rank = block_rank() if plan.cluster_blocks > 1 else None
+        part = as_word(block_id("z")) if plan.splits > 1 else None
+        first_k = part if part is None else calculate("muli", part, plan.k_tiles * plan.a.depth)
 
         def fetch(corner: Corner, place: Place) -> Place:
             row, column = map(as_word, corner())
             a = Source(plan.a, 0, maps[0], row, rank if plan.a.parts > 1 else None)
             b = Source(plan.b, plan.a.bytes, maps[1], column, rank if plan.b.parts > 1 else None)
-            return create_producer(ring, (a, b), place)
+            return create_producer(ring, (a, b), place, first_k)
 
         tiles.create_loop(ring.first_place(1), fetch)
 

@@ -18,6 +18,12 @@ def test_a_plan_counts_what_a_block_needs() -> None:
     assert found.why_not() is None
 
 
+def test_blocks_have_equal_parts_of_the_sum() -> None:
+    found = replace(plan(), k=1024, splits=4)
+    assert found.k_tiles == 4
+    assert found.why_not() is None
+
+
 def test_boxes_of_results_lie_between_the_stages_and_the_mbarriers() -> None:
     found = replace(plan(), stores="tma")
     assert (found.boxes_offset_bytes, found.box_bytes) == (4 * 49152, 16 * 128)
@@ -45,6 +51,9 @@ def test_consumers_of_a_cluster_release_every_stage() -> None:
         (replace(plan(), cluster=(2, 2)), r"cluster: found (2, 2), allowed (1, 1), (2, 1), (1, 2)"),
         (plan(consumers=4, rows=256), "consumers: found 4, allowed 1, 2, 3"),
         (replace(plan(), tiles=0), "tiles: found 0, allowed 1 or more"),
+        (replace(plan(), splits=0), "splits: found 0 of 1000 elements, allowed equal parts of whole tiles"),
+        (replace(plan(), splits=2), "splits: found 2 of 1000 elements, allowed equal parts of whole tiles"),
+        (replace(plan(), k=1024, splits=2, stores="tma"), "splits: found results stored by tma, allowed"),
         (replace(plan(), stores="tensor"), "stores: found 'tensor', allowed direct, tma"),
         (
             replace(plan(columns=96), stores="tma"),

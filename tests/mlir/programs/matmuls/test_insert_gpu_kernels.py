@@ -81,6 +81,7 @@ WGMMA: dict[str, int | str] = {
     "cluster": "1x1",
     "bands": "rows",
     "stores": "direct",
+    "splits": 1,
     "tiles": 1,
     "group": 1,
 }

@@ -26,6 +26,7 @@ class Knobs:
     cluster: tuple[int, int]  # blocks along m and n
     tiles: int  # of C that a block makes, one after the other
     stores: str  # "direct" or "tma"
+    splits: int  # parts of k
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,16 @@ class BlockMatmul:
         )
         kind = KINDS[str(element)]
         plan = PipelinePlan(
-            a, b, self.k, knobs.stages, knobs.consumers, kind, knobs.cluster, knobs.tiles, knobs.stores
+            a,
+            b,
+            self.k,
+            knobs.stages,
+            knobs.consumers,
+            kind,
+            knobs.cluster,
+            knobs.tiles,
+            knobs.stores,
+            knobs.splits,
         )
         return plan.why_not() or (self._why_not_staged() if plan.stores == "tma" else None) or plan
 

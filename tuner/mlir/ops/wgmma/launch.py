@@ -8,7 +8,7 @@ from tuner.mlir.ops.wgmma.words import as_word, calculate, compare, i32, word
 from tuner.mlir.rewrite.building import branch, create, index, value
 from tuner.mlir.rewrite.launch_operands import CLUSTER_SIZE
 
-BLOCK_X = 3  # operand of gpu.launch: threads along x, behind the three sizes of the grid
+GRID_Z, BLOCK_X = 2, 3  # operands of gpu.launch: blocks along z, threads along x
 ALL_LANES, LAST_LANE = -1, 31
 MAP = (
     "!nvgpu.tensormap.descriptor<tensor = memref<{0}x{1}x{2}, 3>, swizzle = swizzle_128b, "
@@ -38,6 +38,18 @@ def set_cluster(launch: Op, plan: PipelinePlan) -> None:
     if plan.cluster_blocks > 1:
         rows, columns = plan.cluster
         launch.attributes[CLUSTER_SIZE] = ir.DenseI32ArrayAttr.get([columns, rows, 1])
+
+
+def set_splits(launch: Op, plan: PipelinePlan) -> None:
+    """Sets the blocks of a launch along z, which do a part of the sum each."""
+    if plan.splits > 1:
+        with launch.location, ir.InsertionPoint(launch):
+            launch.operands[GRID_Z] = index(plan.splits)
+
+
+def block_id(dimension: str) -> Value:
+    """Creates the number of the block in the grid, along one dimension, an index."""
+    return value("gpu.block_id", ir.IndexType.get(), dimension=ir.Attribute.parse(f"#gpu<dim {dimension}>"))
 
 
 def block_rank() -> Value:

@@ -34,6 +34,7 @@ class PipelinePlan:
     cluster: tuple[int, int] = (1, 1)  # blocks along the rows and the columns of C that share tiles
     tiles: int = 1  # of C that a block makes, one after the other
     stores: str = "direct"  # or "tma": results of 16 bits, through boxes in shared memory
+    splits: int = 1  # parts of the sum, each by blocks of its own
 
     @property
     def sum_kinds(self) -> tuple[str, str]:
@@ -57,8 +58,8 @@ class PipelinePlan:
 
     @property
     def k_tiles(self) -> int:
-        """Returns how many tiles the sum has; the last may lie beyond the matrix partly."""
-        return -(-self.k // self.a.depth)
+        """Returns how many tiles a block's part of the sum has; the last may lie beyond the matrix partly."""
+        return -(-self.k // (self.a.depth * self.splits))
 
     @property
     def consumer_rows(self) -> int:
@@ -123,14 +124,23 @@ class PipelinePlan:
             return f"stages: found {self.stages}, allowed 2 or more: one is filled while one is read"
         if self.tiles < 1:
             return f"tiles: found {self.tiles}, allowed 1 or more"
-        if self.stores not in STORES:
-            return f"stores: found {self.stores!r}, allowed {', '.join(STORES)}"
-        if self.stores == "tma" and self.b.rows % BOX_COLUMNS:
-            return f"stores: found tma for {self.b.rows} columns of C, allowed multiples of {BOX_COLUMNS}"
         if self.b.rows > N_LIMIT:
             return f"B: found {self.b.rows} columns of C, allowed {N_LIMIT}"
         if self.fragments * self.sums > SUMS_LIMIT[self.consumers]:
             found = f"found {self.fragments * self.sums} sums per thread"
             return f"consumers: {found}, allowed {SUMS_LIMIT[self.consumers]} with {self.consumers}"
         rows = self.consumers * MMA_ROWS
-        return self.a.why_not("A", rows) or self.b.why_not("B", N_MULTIPLE)
+        return self._why_not_ended() or self.a.why_not("A", rows) or self.b.why_not("B", N_MULTIPLE)
+
+    def _why_not_ended(self) -> str | None:
+        """Returns why sums cannot be split into parts, or results not be stored."""
+        if self.splits < 1 or (self.splits > 1 and self.k % (self.a.depth * self.splits)):
+            found = f"found {self.splits} of {self.k} elements"
+            return f"splits: {found}, allowed equal parts of whole tiles of {self.a.depth}"
+        if self.splits > 1 and self.stores == "tma":
+            return "splits: found results stored by tma, allowed direct: parts of sums are added up later"
+        if self.stores not in STORES:
+            return f"stores: found {self.stores!r}, allowed {', '.join(STORES)}"
+        if self.stores == "tma" and self.b.rows % BOX_COLUMNS:
+            return f"stores: found tma for {self.b.rows} columns of C, allowed multiples of {BOX_COLUMNS}"
+        return None

@@ -23,8 +23,13 @@ class Source:
     rank: Value | None = None  # of the block among those that share the tile, a word
 
 
-def create_producer(ring: Ring, sources: tuple[Source, ...], first: Place) -> Place:
-    """Creates the loop over tiles of k, for one thread that begins at a place; returns the place after."""
+def create_producer(
+    ring: Ring, sources: tuple[Source, ...], first: Place, first_k: Value | None = None
+) -> Place:
+    """Creates the loop over tiles of k, for one thread that begins at a place; returns the place after.
+
+    ``first_k`` (a word) is where the block's part of k begins; None where it has all.
+    """
     plan = ring.plan
 
     def step(number: Value, carried: list[Value]) -> list[Value]:
@@ -33,6 +38,8 @@ def create_producer(ring: Ring, sources: tuple[Source, ...], first: Place) -> Pl
         ring.wait(ring.empty(place.stage), place)
         ring.expect(full)
         k = calculate("muli", number, plan.a.depth)
+        if first_k is not None:
+            k = calculate("addi", k, first_k)
         for source in sources:
             for box in source.tile.boxes:
                 _copy(ring, place, source, box, k, full)

@@ -10,10 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.ops.wgmma.launch import block_id
 from tuner.mlir.ops.wgmma.plan import PipelinePlan
 from tuner.mlir.ops.wgmma.ring import Place
 from tuner.mlir.ops.wgmma.words import as_count, as_word, calculate, count
-from tuner.mlir.rewrite.building import affine, index, symbol, value
+from tuner.mlir.rewrite.building import affine, index, symbol
 from tuner.mlir.rewrite.launch_operands import TILE_GRID, constant_grid
 
 Corner = Callable[[], tuple[Value, Value]]  # creates the row and column of a tile of C, indices
@@ -77,7 +78,7 @@ class BlockTiles:
         def step(number: Value, carried: list[Value]) -> list[Value]:
             return build(lambda: self._corner(self._block_ids(number)), Place(*carried)).values
 
-        own = calculate("divui", as_word(_block_id("x")), self.cluster[0])
+        own = calculate("divui", as_word(block_id("x")), self.cluster[0])
         count(own, self.clusters, first.values, step, self.launched)
 
     def _block_ids(self, cluster: Value) -> dict[str, Value]:
@@ -86,7 +87,7 @@ class BlockTiles:
         places = ir.AffineExpr.get_mod(symbol(0), columns), ir.AffineExpr.get_floor_div(symbol(0), columns)
         return {
             dimension: affine(
-                place * size + ir.AffineExpr.get_mod(symbol(1), size), number, _block_id(dimension)
+                place * size + ir.AffineExpr.get_mod(symbol(1), size), number, block_id(dimension)
             )
             for dimension, place, size in zip("xy", places, self.cluster, strict=True)
         }
@@ -99,10 +100,6 @@ class BlockTiles:
             index(each) if isinstance(each, int) else _anew(each, known, block_ids) for each in self.corner
         )
         return row, column
-
-
-def _block_id(dimension: str) -> Value:
-    return value("gpu.block_id", ir.IndexType.get(), dimension=ir.Attribute.parse(f"#gpu<dim {dimension}>"))
 
 
 def _foreign(number: Value | int, launch: Op) -> str | None:
