@@ -1,8 +1,8 @@
 """What a warm start and seeds save: ``python -m benchmarks.search.warm_start FILE... [--json]``.
 
-Each shape is searched by the real loop on a replay of its recording, once beginning with the best of all
-other recordings, once with nothing known; and by the sampler alone beginning with the seed rows of the
-machine that recorded it. A search ends with the first trial that is as fast as a share of the optimum.
+Each shape is searched by the real loop on a replay of its recording, four times: begun with the best of all
+other recordings, with the seed rows of the machine that recorded it, with both, and with nothing. A search
+ends with the first trial that is as fast as a share of the optimum. What random search needs is counted.
 """
 
 import argparse
@@ -16,20 +16,21 @@ from typing import Any
 import numpy as np
 
 from benchmarks.results_file import add_report_options, emit, report
-from tuner.core.runs import RunSettings
+from tuner.core.runs import SEED, FirstPoint, RunSettings
 from tuner.core.target_name import REPLAY, TargetName
 from tuner.cost_model.seed_rows import seed_rows
 from tuner.db.store import Store
 from tuner.recorded.reading import read_recorded
 from tuner.recorded.space import RecordedSpace
-from tuner.samplers import make_sampler
 from tuner.tuning.events import Event, TrialDone
+from tuner.tuning.first_points import by_turns, planned
 from tuner.tuning.interruption import Interruption
 from tuner.tuning.parts.real import real_composition
 from tuner.tuning.parts.recording import replay_settings
 from tuner.tuning.run import begin
 from tuner.tuning.run_request import TIMED_SAMPLER, RunRequest
 
+STARTS = ("warm", "seeded", "both", "cold")
 GOOD = 0.95  # of the optimum's speed, unless asked for
 WITHIN = 10  # trials that a warm start is to need at most
 
@@ -39,10 +40,7 @@ def main() -> None:
     words = _arguments()
     rows = [_row(file, words) for file in words.files]
     for row in rows:
-        told = ", ".join(
-            f"{name} {row[name]['median']:g} (at most {row[name]['worst']})"
-            for name in ("warm", "seeded", "cold")
-        )
+        told = ", ".join(f"{name} {row[name]['median']:g} (at most {row[name]['worst']})" for name in STARTS)
         print(f"{row['file']}: trials to {words.share:.0%} of the optimum: {told}", file=sys.stderr)
     settings = {
         "files": [file.name for file in words.files],
@@ -51,26 +49,53 @@ def main() -> None:
         "trials": words.trials,
         "share_of_optimum": words.share,
     }
-    summary = {"all_within_10": all(row["warm"]["worst"] <= WITHIN for row in rows)}
+    summary = {
+        "all_within_10": all(row["warm"]["worst"] <= WITHIN for row in rows),
+        "geometric_mean": {name: _geometric_mean(rows, name) for name in STARTS},
+    }
     emit(report("warm_start", settings, rows, summary), words.json, words.output)
 
 
 def _row(file: Path, words: argparse.Namespace) -> dict[str, Any]:
     others = tuple(other for other in words.files if other != file)
     space = read_recorded(file)
-    plain = _settings(file, space, words)
-    warm = replace(plain, warm_files=tuple(str(other.absolute()) for other in others))
-    good_share = float(np.mean(_is_good(space.times_s, space, words.share)))
+    settings = _settings(file, space, words)
+    good = int(np.sum(_is_good(space.times_s, space, words.share)))
     return {
         "file": file.name,
         "problem": None if space.problem is None else space.problem.key,
         "rows": space.rows,
-        "good_rows": good_share,  # share of the points that are good enough: what chance would find
+        "good_rows": good / space.rows,  # share of the points that are good enough
+        "random_mean": (space.rows + 1) / (good + 1),  # draws without replacement until one is good
         "from": [other.name for other in others],
-        "warm": _summary([_trials(warm, space, seed, words.share) for seed in range(words.seeds)]),
-        "seeded": _summary([_seeded_trials(space, seed, words) for seed in range(words.seeds)]),
-        "cold": _summary([_trials(plain, space, seed, words.share) for seed in range(words.seeds)]),
+        **{
+            name: _summary(
+                [_trials(settings, first, space, seed, words.share) for seed in range(words.seeds)]
+            )
+            for name, first in _starts(space, settings, others).items()
+        },
     }
+
+
+def _starts(
+    space: RecordedSpace, settings: RunSettings, others: tuple[Path, ...]
+) -> dict[str, tuple[FirstPoint, ...]]:
+    """Returns what a search begins with, by the names of ``STARTS``."""
+    warm = _warm_points(space, settings, others)
+    seeds = seed_rows(space.feasible, settings.problem, space.machine, space.threads)
+    seeded = tuple(FirstPoint(space.feasible.candidate(row), SEED) for row in seeds)
+    return dict(zip(STARTS, (warm, seeded, by_turns(warm, seeded), ()), strict=True))
+
+
+def _warm_points(
+    space: RecordedSpace, settings: RunSettings, others: tuple[Path, ...]
+) -> tuple[FirstPoint, ...]:
+    """Returns what a run proposes first that learns from the other recordings alone."""
+    warm = replace(settings, warm_files=tuple(str(other.absolute()) for other in others))
+    kind = real_composition().kind_of_run(warm)
+    with tempfile.TemporaryDirectory() as folder, Store.open(f"{folder}/results.db") as store:
+        first = planned(warm, space.machine, kind, store)[0].first
+    return first or ()
 
 
 def _settings(file: Path, space: RecordedSpace, words: argparse.Namespace) -> RunSettings:
@@ -83,22 +108,9 @@ def _settings(file: Path, space: RecordedSpace, words: argparse.Namespace) -> Ru
     return replay_settings(request, workers=1)
 
 
-def _seeded_trials(space: RecordedSpace, seed: int, words: argparse.Namespace) -> int:
-    """Returns the same for a search that begins with seed rows."""
-    assert space.problem is not None  # _settings refused it
-    seeds = seed_rows(space.feasible, space.problem, space.machine, space.threads)
-    method = make_sampler(words.sampler, space.feasible, seed, seeds)
-    for number in range(min(words.trials, space.rows)):
-        row = method.ask(number)
-        assert row is not None  # rows are left
-        time_s = float(space.times_s[row])
-        if _is_good(np.array(time_s), space, words.share):
-            return number + 1
-        method.tell(row, None if np.isnan(time_s) else time_s)
-    return int(words.trials) + 1
-
-
-def _trials(settings: RunSettings, space: RecordedSpace, seed: int, share: float) -> int:
+def _trials(
+    settings: RunSettings, first: tuple[FirstPoint, ...], space: RecordedSpace, seed: int, share: float
+) -> int:
     """Returns the number of the first good trial, counted from 1; one more than the budget for none."""
     interruption, found = Interruption(), []
 
@@ -108,7 +120,9 @@ def _trials(settings: RunSettings, space: RecordedSpace, seed: int, share: float
             interruption.ask()
 
     with tempfile.TemporaryDirectory() as folder, Store.open(f"{folder}/results.db") as store:
-        begin(replace(settings, seed=seed), real_composition(), store, interruption, stop_when_good)
+        begin(
+            replace(settings, seed=seed, first=first), real_composition(), store, interruption, stop_when_good
+        )
     assert settings.trials is not None
     return min(found, default=settings.trials + 1)
 
@@ -126,6 +140,10 @@ def _summary(trials: list[int]) -> dict[str, Any]:
         "within_10": sum(each <= WITHIN for each in trials),
         "trials": trials,
     }
+
+
+def _geometric_mean(rows: list[dict[str, Any]], name: str) -> float:
+    return statistics.geometric_mean(row[name]["mean"] for row in rows)
 
 
 def _arguments() -> argparse.Namespace:

@@ -77,14 +77,14 @@ def test_without_a_warm_start_the_sampler_begins(searched: Store) -> None:
     assert candidates(searched, tuned.run.id) != candidates(searched, tune(searched, warm(trials=8)).run.id)
 
 
-def test_known_points_come_first_then_the_file_then_seeds_none_of_them_twice(searched: Store) -> None:
+def test_known_points_take_turns_with_the_file_and_then_seeds_none_of_them_twice(searched: Store) -> None:
     parts = fakes.composition(plan=planned(first=(14, 1), seeds=(1, 0)))
     tuned = tune(searched, warm(trials=11), parts)
     first = first_of(searched, tuned)
-    assert [point.origin for point in first] == [WARM_START] * 8 + [SPACE_FILE, SEED]
-    assert [point.candidate.choices for point in first[8:]] == [
-        (("comment", "b"), ("x", 0)),
-        (("comment", "a"), ("x", 0)),
+    assert [point.origin for point in first] == [WARM_START, SPACE_FILE, WARM_START, SEED] + [WARM_START] * 6
+    assert [dict(point.candidate.choices) for point in first[1:4:2]] == [
+        {"comment": "b", "x": 0},
+        {"comment": "a", "x": 0},
     ]
     assert candidates(searched, tuned.run.id)[:10] == [point.candidate for point in first]
 

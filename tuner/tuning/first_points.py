@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from tuner.analysis.task_distance import TuningTask
@@ -43,13 +44,24 @@ def rows_of_first(settings: RunSettings, plan: Plan) -> tuple[int, ...]:
 def _first_points(
     wishes: tuple[FirstPoint, ...], plan: Plan, seeds: tuple[int, ...]
 ) -> tuple[FirstPoint, ...]:
-    """Returns the wishes made feasible, the file's points, the seeds; a point that comes twice once."""
+    """Returns the wishes made feasible, by turns with the file's points and then the seeds."""
     listed = (FirstPoint(plan.feasible.candidate(row), SPACE_FILE) for row in plan.first)
     seeded = (FirstPoint(plan.feasible.candidate(row), SEED) for row in seeds)
-    points: dict[Candidate, FirstPoint] = {}
-    for point in (*_made_feasible(wishes, plan.feasible), *listed, *seeded):
-        points.setdefault(point.candidate, point)
-    return tuple(points.values())
+    return by_turns(tuple(_made_feasible(wishes, plan.feasible)), (*listed, *seeded))
+
+
+def by_turns(known: tuple[FirstPoint, ...], others: tuple[FirstPoint, ...]) -> tuple[FirstPoint, ...]:
+    """Returns the first of each, the second of each, and so on; a point that comes twice once."""
+    known = _distinct(known)
+    others = _distinct((*known, *others))[len(known) :]
+    return tuple(point for turn in zip_longest(known, others) for point in turn if point is not None)
+
+
+def _distinct(points: tuple[FirstPoint, ...]) -> tuple[FirstPoint, ...]:
+    found: dict[Candidate, FirstPoint] = {}
+    for point in points:
+        found.setdefault(point.candidate, point)
+    return tuple(found.values())
 
 
 def _made_feasible(wishes: tuple[FirstPoint, ...], feasible: FeasibleSet) -> Iterator[FirstPoint]:

@@ -74,5 +74,6 @@ def test_first_points_are_told_by_where_they_come_from() -> None:
     listed, seed = FirstPoint(candidate, SPACE_FILE), FirstPoint(candidate, SEED)
     assert first_words(()) == ""
     assert first_words((listed, seed, seed)) == "1 of the space file, then 2 seed configurations"
-    told = "warm start from 8x8x8 (run 1), 8x8x16 (run 1): 3 points, then 1 of the space file"
-    assert first_words((*warm, listed)) == told
+    told = "warm start from 8x8x8 (run 1), 8x8x16 (run 1): 3 points"
+    assert first_words(tuple(warm)) == told
+    assert first_words((*warm, listed)) == f"{told}, by turns with 1 of the space file"

@@ -84,13 +84,14 @@ WORDS = {SPACE_FILE: "{} of the space file", SEED: "{} seed configurations"}
 
 
 def first_words(points: tuple[FirstPoint, ...]) -> str:
-    """Returns where the first points come from: 'warm start from 512x512x512 (run 3), then 7 of ...'."""
+    """Returns where the first points come from: 'warm start from 8x8x8 (run 3): 2 points, by turns ...'."""
     counts = Counter(point.origin for point in points)
-    words = [text.format(counts[origin]) for origin, text in WORDS.items() if counts[origin]]
+    others = ", then ".join(text.format(counts[origin]) for origin, text in WORDS.items() if counts[origin])
     sources = tuple(dict.fromkeys(point.source for point in points if point.origin == WARM_START))
-    if sources:
-        words.insert(0, f"warm start from {', '.join(sources)}: {count_text(counts[WARM_START], 'point')}")
-    return ", then ".join(words)
+    if not sources:
+        return others
+    warm = f"warm start from {', '.join(sources)}: {count_text(counts[WARM_START], 'point')}"
+    return f"{warm}, by turns with {others}" if others else warm
 
 
 def wrapped(lines: Iterable[str]) -> list[str]:

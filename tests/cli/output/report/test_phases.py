@@ -2,7 +2,7 @@ from dataclasses import replace
 
 from tests.trials import measurement, run, trial
 from tuner.cli.output.report.phases import Phase, phases_of
-from tuner.core.runs import SEED, SPACE_FILE, FirstPoint, StoredTrial, record_of
+from tuner.core.runs import SEED, WARM_START, FirstPoint, StoredTrial, record_of
 
 TRIALS = tuple(trial(n, measurement(1e-3)) for n in range(6))
 
@@ -11,12 +11,11 @@ def first(of: StoredTrial, origin: str) -> FirstPoint:
     return FirstPoint(record_of(of).candidate, origin)
 
 
-def test_first_points_come_by_origin_and_then_the_sampler() -> None:
-    points = (first(TRIALS[0], SPACE_FILE), first(TRIALS[1], SEED), first(TRIALS[2], SEED))
+def test_first_points_are_named_by_their_origins_and_then_comes_the_sampler() -> None:
+    points = (first(TRIALS[0], WARM_START), first(TRIALS[1], SEED), first(TRIALS[2], WARM_START))
     begun = replace(run(), settings=replace(run().settings, first=points))
     assert phases_of(begun, TRIALS) == (
-        Phase("space file", 0, 0),
-        Phase("seed", 1, 2),
+        Phase("warm start, seed", 0, 2),
         Phase("random", 3, 5),
     )
 

@@ -1,4 +1,4 @@
-"""The phases of a search: first points by where they come from, then what the sampler chose."""
+"""The phases of a search: the first points, then what the sampler chose."""
 
 from dataclasses import dataclass
 from itertools import groupby
@@ -10,7 +10,7 @@ from tuner.core.runs import Run, StoredTrial
 class Phase:
     """Trials that were proposed for one reason, one after the other."""
 
-    name: str  # an origin of first points, or the sampler
+    name: str  # where first points come from, or the sampler
     first: int  # numbers of trials
     last: int
 
@@ -26,9 +26,10 @@ def phases_of(run: Run, trials: tuple[StoredTrial, ...]) -> tuple[Phase, ...]:
 
 
 def _reason(run: Run, trial: StoredTrial) -> str:
-    """Returns why a trial was proposed: a first point is proposed before any other."""
+    """Returns why a trial was proposed: first points come before any other, those of two origins by turns."""
     points = run.settings.first or ()
     if trial.number < len(points) and trial.record is not None:
         origins = {point.candidate: point.origin for point in points}
-        return origins.get(trial.record.candidate, run.settings.sampler)
+        if trial.record.candidate in origins:
+            return ", ".join(dict.fromkeys(origins.values()))
     return run.settings.sampler
