@@ -48,7 +48,9 @@ def server() -> Iterator[str]:
 def _programs() -> Path:
     found = sorted(PACKAGED.glob("*/bin/initdb"), key=lambda path: int(re.sub(r"\D", "", path.parts[4]) or 0))
     if not found:
-        raise NoServerError(f"no PostgreSQL server: found no initdb under {PACKAGED}")
+        raise NoServerError(
+            f"no PostgreSQL server: found no initdb under {PACKAGED}; install the package postgresql"
+        )
     if os.geteuid() == 0 and (shutil.which("runuser") is None or not _has_user()):
         raise NoServerError(
             "no PostgreSQL server: it refuses to run as root; needs runuser and the user postgres"

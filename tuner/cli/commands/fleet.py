@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tuner.cli.commands.fleet_demo import demo
 from tuner.cli.commands.fleet_script import script
 from tuner.cli.commands.fleet_status import status
 from tuner.cli.main import DONE, FAILED
@@ -154,5 +155,5 @@ def cancel(run: int, database: str | None) -> None:
     print(f"took back {count_text(count, 'job')} of run {run}")
 
 
-for command in (script, status):
+for command in (demo, script, status):
     fleet.add_command(command)

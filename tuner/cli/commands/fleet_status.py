@@ -23,11 +23,12 @@ def status(every_s: float | None, database: str | None, as_json: bool) -> None:
     Example: tuner fleet status --watch 2
     """
     from tuner.cli.output.fleet_tables import status_document, status_text
+    from tuner.tuning.which_database import which_database
 
     if every_s is not None and not every_s > 0:
         raise UsageError(f"watch: found {every_s:g} s, allowed more than 0")
     while True:
-        found = _status(database)
+        found = found_status(which_database(database))
         if as_json:
             print_json(status_document(found))
         else:
@@ -38,11 +39,11 @@ def status(every_s: float | None, database: str | None, as_json: bool) -> None:
         click.clear()
 
 
-def _status(database: str | None) -> "FleetStatus":
+def found_status(url: str) -> "FleetStatus":
+    """Reads the status of the fleet that meets in a database."""
     from tuner.fleet.server import session
     from tuner.fleet.settings import read_settings
     from tuner.fleet.status import fleet_status
-    from tuner.tuning.which_database import which_database
 
-    with session(which_database(database)) as connection:
+    with session(url) as connection:
         return fleet_status(connection, read_settings(connection).lease_s)

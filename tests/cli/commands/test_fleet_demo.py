@@ -1,0 +1,43 @@
+"""The demo from a real server to its end, on a recording: seconds rather than minutes."""
+
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Tuner
+from tuner.fleet import local_postgres
+
+pytestmark = pytest.mark.postgres
+EVERYBODY = 0o755  # may enter: the server has a user of its own
+RECORDING = Path(local_postgres.__file__).parents[1] / "recorded" / "matmul_48x64x40.t4.json.gz"
+
+
+def test_the_demo_tunes_shows_the_fleet_and_leaves_nothing(
+    tuner: Tuner, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ("matmul", "48x64x40", "--target", f"replay:{RECORDING}", "--trials", "4")
+    with tempfile.TemporaryDirectory() as folder:  # short, unlike pytest's: a socket's path is limited
+        Path(folder).chmod(EVERYBODY)
+        with monkeypatch.context() as changed:
+            changed.setattr("tempfile.tempdir", folder)
+            done = tuner("fleet", "demo", *words)
+        assert list(Path(folder).iterdir()) == []
+    assert done.code == 0, done.err
+    assert "4 trials: 4 measured, 0 failed" in capfd.readouterr().out  # of the driver
+    assert "nodes and server have ended; their folders are gone" in done.err
+
+
+def test_a_machine_without_postgresql_says_what_is_missing(
+    tuner: Tuner, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(local_postgres, "PACKAGED", tmp_path)
+    done = tuner("fleet", "demo")
+    assert done.code == 1
+    assert (
+        f"no PostgreSQL server: found no initdb under {tmp_path}; install the package postgresql" in done.err
+    )
+
+
+def test_a_demo_without_trials_is_refused(tuner: Tuner) -> None:
+    assert "trials: found 0, allowed 1 or more" in tuner("fleet", "demo", "--trials", "0").err

@@ -1,0 +1,88 @@
+"""``tuner fleet demo``: a fleet on this machine, one run on it, and nothing left behind."""
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from tuner.cli.commands.fleet_status import found_status
+from tuner.cli.options import debug_option
+from tuner.core.errors import TunerError, UsageError
+
+if TYPE_CHECKING:
+    from tuner.fleet.status import FleetStatus
+
+LOOK_S: Final = 0.2
+END_LIMIT_S: Final = 30.0  # that a run may need to end when it is told to
+
+
+@click.command()
+@click.argument("operation", default="matmul")
+@click.argument("shape", metavar="[Bx]MxNxK", default="256x256x256")
+@click.option("--trials", type=int, default=24, show_default=True, help="Of the run.")
+@click.option("--target", default="cpu", show_default=True, help="cpu, cuda:sm_90, replay:FILE, ...")
+@click.option("-o", "--file", "output", type=click.Path(path_type=Path), help="Write the best script here.")
+@debug_option
+def demo(operation: str, shape: str, trials: int, target: str, output: Path | None) -> None:
+    """Tries a fleet on this machine: starts PostgreSQL, two nodes that compile and one that measures, tunes.
+
+    Nothing of it is left but FILE. It needs the distribution's PostgreSQL (Debian: postgresql) and the
+    extra fleet.
+
+    Example: tuner fleet demo matmul 256x256x256 -o best.mlir
+    """
+    from tuner.fleet.local_fleet import local_fleet
+
+    if trials < 1:
+        raise UsageError(f"trials: found {trials}, allowed 1 or more")
+    began_s = time.monotonic()
+    with local_fleet(target, lambda line: print(line, file=sys.stderr)) as url:
+        asked = (operation, shape, "--target", target, "--trials", str(trials), "--fleet", "--db", url)
+        _tune(url, asked)
+        if output is not None:
+            _tuner("export", operation, shape, "--target", target, "-o", str(output), "--db", url)
+    print(f"all of it took {time.monotonic() - began_s:.0f} s", file=sys.stderr)
+
+
+def _tune(url: str, words: tuple[str, ...]) -> None:
+    """Lets another process drive the run, and shows the fleet once while it is at work."""
+    from tuner.cli.output.fleet_tables import status_text
+
+    process = _started("tune", *words)
+    try:
+        is_shown = False
+        while process.poll() is None:
+            status = None if is_shown else found_status(url)
+            if status is not None and _is_at_trials(status):
+                print(f"\ntuner fleet status:\n{status_text(status)}\n", flush=True)
+                is_shown = True
+            time.sleep(LOOK_S)
+    finally:
+        _require_end(process)
+
+
+def _is_at_trials(status: "FleetStatus") -> bool:
+    """Says whether a trial is measured now: what comes first is the baseline."""
+    return any(device.doing is not None and device.doing.number >= 0 for device in status.devices)
+
+
+def _tuner(*words: str) -> None:
+    _require_end(_started(*words))
+
+
+def _started(*words: str) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen([sys.executable, "-m", "tuner", *words], stdin=subprocess.DEVNULL)
+
+
+def _require_end(process: "subprocess.Popen[bytes]") -> None:
+    """Waits for a command. Raises TunerError where it failed; it has said why."""
+    try:
+        code = process.wait(None if sys.exc_info()[0] is None else END_LIMIT_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        code = process.wait()
+    if code != 0:
+        raise TunerError(f"demo: a command ended with exit code {code}")

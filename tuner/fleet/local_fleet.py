@@ -1,0 +1,55 @@
+"""A whole fleet on this machine for as long as somebody wants it: server, nodes, nothing left behind."""
+
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from tuner.core.errors import TunerError
+from tuner.fleet.install import install
+from tuner.fleet.local_nodes import LocalNodes
+from tuner.fleet.local_postgres import server
+from tuner.fleet.server import require_packages
+from tuner.fleet.settings import FleetSettings
+
+LEASE_S: Final = 10.0
+END_LIMIT_S: Final = 30.0  # that a node may need for what it has
+NODES: Final = (
+    ("compile-1", ("--compile", "1")),
+    ("compile-2", ("--compile", "1")),
+    ("measure", ("--measure",)),
+)
+
+
+@contextmanager
+def local_fleet(target: str, say: Callable[[str], None]) -> Iterator[str]:
+    """Gives the address of a fleet of two nodes that compile and one that measures.
+
+    Raises TunerError where a part is missing here, or where a process outlives its fleet.
+    """
+    require_packages()
+    with server() as url, tempfile.TemporaryDirectory() as folder:
+        say("a PostgreSQL server is up, in a folder of its own")
+        install(url, FleetSettings(LEASE_S))
+        with LocalNodes(url, target, Path(folder)) as nodes:
+            names = [name for name, _ in NODES]
+            for name, words in NODES:
+                nodes.start(name, *words)
+            nodes.wait_until_ready(*names)
+            say(f"nodes are at work: {', '.join(names)}")
+            yield url
+            _end(nodes, names)
+    left = nodes.orphans()
+    if left:
+        raise TunerError(
+            f"fleet: found processes {', '.join(map(str, left))} of it, allowed none when it ends"
+        )
+    say("nodes and server have ended; their folders are gone")
+
+
+def _end(nodes: LocalNodes, names: list[str]) -> None:
+    for name in names:
+        nodes.tell_to_end(name)
+    for name in names:
+        nodes.wait(name, END_LIMIT_S)

@@ -1,0 +1,132 @@
+"""Nodes and drivers of a fleet as processes of this machine: started, stopped, killed, none left behind."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self, final
+
+from tuner.core.errors import TunerError
+from tuner.fleet import tables
+from tuner.fleet.server import session
+
+READY_LIMIT_S: Final = 60.0  # until a node is at work
+ORPHAN_LIMIT_S: Final = 5.0  # that the end of a killed process's children may take
+LOOK_S: Final = 0.05
+MARK: Final = "TUNER_LOCAL_FLEET"  # a variable that all of them inherit
+PROCESSES: Final = Path("/proc")
+
+
+@final
+class LocalNodes:
+    """Processes by their names; what they say goes into a file each."""
+
+    def __init__(self, url: str, target: str, folder: Path) -> None:
+        self._url = url
+        self._target = target
+        self._folder = folder
+        self._mark = uuid.uuid4().hex
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+
+    def __enter__(self) -> Self:
+        """Returns the nodes."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Kills all of them."""
+        for name in self._processes:
+            self.kill(name)
+
+    def start(self, name: str, *words: str, target: str = "") -> None:
+        """Starts a node: ``--compile 2``, ``--measure``. It is at work some seconds later."""
+        of_all = ("--target", target or self._target, "--name", name, "--db", self._url)
+        self.start_command(name, ("fleet", "worker", *of_all, *words))
+
+    def start_command(self, name: str, words: tuple[str, ...]) -> None:
+        """Starts any command of tuner, such as a driver."""
+        with self._log(name).open("ab") as log:
+            self._processes[name] = subprocess.Popen(
+                [sys.executable, "-m", "tuner", *words],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env={**os.environ, MARK: self._mark},
+            )
+
+    def wait_until_ready(self, *names: str) -> None:
+        """Returns when nodes are at work. Raises TunerError for one that ends, or that needs too long."""
+        give_up_s = time.monotonic() + READY_LIMIT_S
+        with session(self._url) as connection:
+            while missing := set(names) - {seen.node.name for seen in tables.nodes(connection)}:
+                ended = [name for name in missing if self.has_ended(name)]
+                if ended or time.monotonic() > give_up_s:
+                    raise TunerError(
+                        f"fleet: node {min(ended or missing)}: {self.last_line(min(ended or missing))}"
+                    )
+                time.sleep(LOOK_S)
+
+    def has_ended(self, name: str) -> bool:
+        """Says whether a process is over."""
+        return self._processes[name].poll() is not None
+
+    def wait(self, name: str, limit_s: float) -> int:
+        """Returns the exit status of a process that ends. Raises TunerError for one that goes on."""
+        try:
+            return self._processes[name].wait(limit_s)
+        except subprocess.TimeoutExpired as error:
+            raise TunerError(f"{name}: found it at work, allowed its end within {limit_s:g} s") from error
+
+    def stop(self, name: str) -> None:
+        """Lets a process stand still, what it has started go on."""
+        self._processes[name].send_signal(signal.SIGSTOP)
+
+    def go_on(self, name: str) -> None:
+        """Lets a process that stands still go on."""
+        self._processes[name].send_signal(signal.SIGCONT)
+
+    def tell_to_end(self, name: str) -> None:
+        """Lets a node end after what it has."""
+        self._processes[name].send_signal(signal.SIGTERM)
+
+    def kill(self, name: str) -> None:
+        """Kills a process by SIGKILL."""
+        self._processes[name].kill()
+        self._processes[name].wait()
+
+    def said(self, name: str) -> str:
+        """Returns what a process has said."""
+        return self._log(name).read_text(errors="replace")
+
+    def last_line(self, name: str) -> str:
+        """Returns the last line that a process has said."""
+        return (self.said(name).strip().splitlines() or ["it said nothing"])[-1]
+
+    def orphans(self) -> tuple[int, ...]:
+        """Returns what is left, once all are killed, of what they had started."""
+        mark = f"{MARK}={self._mark}".encode()
+        give_up_s = time.monotonic() + ORPHAN_LIMIT_S
+        while (found := tuple(filter(lambda number: _has_variable(number, mark), _numbers()))) and (
+            time.monotonic() < give_up_s
+        ):
+            time.sleep(LOOK_S)
+        return found
+
+    def _log(self, name: str) -> Path:
+        return self._folder / f"{name}.log"
+
+
+def _numbers() -> set[int]:
+    return {int(entry.name) for entry in PROCESSES.iterdir() if entry.name.isdigit()}
+
+
+def _has_variable(process: int, line: bytes) -> bool:
+    with contextlib.suppress(OSError):  # it has ended, or is another user's
+        return line in (PROCESSES / str(process) / "environ").read_bytes().split(b"\0")
+    return False
