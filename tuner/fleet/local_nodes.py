@@ -9,11 +9,15 @@ import time
 import uuid
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self, final
+from typing import TYPE_CHECKING, Final, Self, final
 
 from tuner.core.errors import TunerError
 from tuner.fleet import tables
 from tuner.fleet.server import session
+from tuner.fleet.settings import read_settings
+
+if TYPE_CHECKING:
+    from tuner.fleet.server import Connection
 
 READY_LIMIT_S: Final = 60.0  # until a node is at work
 ORPHAN_LIMIT_S: Final = 5.0  # that the end of a killed process's children may take
@@ -64,7 +68,8 @@ class LocalNodes:
         """Returns when nodes are at work. Raises TunerError for one that ends, or that needs too long."""
         give_up_s = time.monotonic() + READY_LIMIT_S
         with session(self._url) as connection:
-            while missing := set(names) - {seen.node.name for seen in tables.nodes(connection)}:
+            lease_s = read_settings(connection).lease_s
+            while missing := set(names) - _at_work(connection, lease_s):
                 ended = [name for name in missing if self.has_ended(name)]
                 if ended or time.monotonic() > give_up_s:
                     raise TunerError(
@@ -120,6 +125,10 @@ class LocalNodes:
 
     def _log(self, name: str) -> Path:
         return self._folder / f"{name}.log"
+
+
+def _at_work(connection: "Connection", lease_s: float) -> set[str]:
+    return {seen.node.name for seen in tables.nodes(connection) if seen.silent_s < lease_s}
 
 
 def _numbers() -> set[int]:

@@ -1,17 +1,21 @@
 """A PostgreSQL server of the distribution's package, started in a folder of its own."""
 
+import contextlib
 import importlib.util
 import os
 import pwd
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from tuner.core.errors import TunerError
+from tuner.workers.started_processes import DEAD, started_by, state_of
 
 PACKAGED = Path("/usr/lib/postgresql")
 START_LIMIT_S = 60
@@ -35,14 +39,35 @@ def server() -> Iterator[str]:
         _run(
             programs / "initdb", "-D", f"{folder}/d", "-A", "trust", "-U", "tuner", "-E", "UTF8", "--no-sync"
         )
-        options = f"-F -c listen_addresses= -c unix_socket_directories={folder}"
-        _run(programs / "pg_ctl", "start", "-w", "-D", f"{folder}/d", "-l", f"{folder}/log", "-o", options)
+        _start(folder)
         try:
             yield f"postgresql://tuner@/postgres?host={folder}"
         finally:
             _run(programs / "pg_ctl", "stop", "-m", "immediate", "-D", f"{folder}/d")
     finally:
         shutil.rmtree(folder)
+
+
+def restart_after_crash(url: str) -> None:
+    """Kills a server's processes by SIGKILL and starts it again. Raises NoServerError if it stays away."""
+    folder = Path(url.rpartition("?host=")[2])
+    lock = folder / "d" / "postmaster.pid"
+    first = int(lock.read_text().splitlines()[0])
+    processes = (first, *started_by(first, ""))
+    for process in processes:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
+    while any(state_of(process) not in DEAD for process in processes):
+        time.sleep(0.01)
+    for left in (lock, *folder.glob(".s.PGSQL.*")):  # where nobody reaps the dead, they seem to run on
+        left.unlink()
+    _start(folder)
+
+
+def _start(folder: Path) -> None:
+    options = f"-F -c listen_addresses= -c unix_socket_directories={folder}"
+    program = _programs() / "pg_ctl"
+    _run(program, "start", "-w", "-D", f"{folder}/d", "-l", f"{folder}/log", "-o", options)
 
 
 def _programs() -> Path:

@@ -112,6 +112,7 @@ class NodeProcess:
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, self._ending.set)
         keep_off_timed_processors()
+        asyncio.get_running_loop().set_exception_handler(self._tell_of_unheard)
         node = self._node
         self._say(f"{node.name}: works for {node.target} on {node.machine.name}, {node.maker}")
         beating = asyncio.create_task(self._beat())
@@ -126,6 +127,13 @@ class NodeProcess:
             self._database.close()
         self._say(f"{node.name}: ended{': ' * bool(self._trouble)}{self._trouble}")
         return not self._trouble
+
+    def _tell_of_unheard(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """Says what the engine found and nobody waits for, such as a job that was given to another node."""
+        error = context.get("exception")
+        cause = error if error is None or error.__cause__ is None else error.__cause__
+        line = str(cause or context["message"]).strip().partition("\n")[0]
+        self._say(f"{self._node.name}: {line}")
 
     async def _serve(self) -> None:
         try:

@@ -18,6 +18,7 @@ from tuner.core.runs import RunSettings, StoredTrial, TrialQuery
 from tuner.tuning.composition import Composition
 from tuner.tuning.interruption import Interruption
 from tuner.tuning.run import begin
+from tuner.tuning.tune_words import tune_words
 
 if TYPE_CHECKING:
     from tuner.db.store import Store
@@ -105,7 +106,7 @@ def _child(
     settings: RunSettings, file: Path, database: Path, run: int | None
 ) -> "Iterator[subprocess.Popen[str]]":
     """Starts what a user would type: ``tuner tune ...``, or ``tuner tune --resume``; ends it in any case."""
-    words = ["--resume", str(run)] if run is not None else _words(settings, file)
+    words = ("--resume", str(run)) if run is not None else tune_words(settings, file)
     with subprocess.Popen(
         [sys.executable, "-m", "tuner", "tune", *words, "--db", str(database), "--json"],
         stdin=subprocess.DEVNULL,
@@ -117,22 +118,6 @@ def _child(
             yield child
         finally:
             child.kill()  # Ctrl-C may have come
-
-
-def _words(settings: RunSettings, file: Path) -> list[str]:
-    problem = settings.problem
-    options = {
-        "--dtype": problem.dtype,
-        "--layout": problem.layout,
-        "--epilogue": problem.epilogue,
-        "--output": problem.result_dtype,
-        "--target": f"replay:{file}",
-        "--sampler": settings.sampler,
-        "--trials": str(settings.trials),
-        "--seed": str(settings.seed),
-        "--workers": str(settings.workers),
-    }
-    return [problem.operation, problem.shape, *(word for pair in options.items() for word in pair)]
 
 
 def _run_of(store: "Store") -> int | None:

@@ -1,0 +1,183 @@
+"""A run on a fleet of real processes here, in which one part after another fails."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self, final
+
+from tuner.core.errors import TunerError
+from tuner.core.runs import Run, RunSettings
+from tuner.fleet import queues
+from tuner.fleet.local_nodes import LOOK_S, LocalNodes
+from tuner.fleet.local_postgres import restart_after_crash
+from tuner.fleet.server import connected
+from tuner.fleet.settings import read_settings
+from tuner.fleet.work import COMPILE, JUDGE
+from tuner.tuning.tune_words import tune_words
+
+MEASURES: Final = ("--measure", "--device", "of this drill")
+STILL_S: Final = 0.03  # a job that is worked at so long after its node stopped stays so
+LIMIT_S: Final = 120.0  # of all that is waited for
+
+
+class QuickerError(Exception):
+    """The run ended before what was to happen to it."""
+
+
+@final
+class Drill:
+    """A driver, one node that compiles and one that measures; each can fail while it is at work."""
+
+    def __init__(self, url: str, nodes: LocalNodes, *first: str) -> None:
+        """Starts the nodes; the compiling one is told the first words as well."""
+        self._url = url
+        self._nodes = nodes
+        self._count = 0
+        self._connection = connected(url)
+        self._lease_s = read_settings(self._connection).lease_s
+        self._compiling = self._started("--compile", "1", *first)
+        self._measuring = self._started(*MEASURES)
+        self._driver = ""
+        nodes.wait_until_ready(self._compiling, self._measuring)
+
+    def __enter__(self) -> Self:
+        """Returns the drill."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Leaves the database; the processes are the nodes'."""
+        self._connection.close()
+
+    def begin(self, settings: RunSettings, file: Path) -> Run:
+        """Starts a driver; returns its run, once that is stored."""
+        from tuner.db.store import Store
+
+        with Store.open(self._url) as store:
+            before = store.runs(1)
+            self._drive(*tune_words(settings, file))
+            while (found := store.runs(1)) == before:
+                self._require_driver()
+                time.sleep(LOOK_S)
+        self._run = found[0]
+        return self._run
+
+    def finish(self) -> None:
+        """Returns when the run is over. Raises TunerError where its driver fails."""
+        if self._nodes.wait(self._driver, LIMIT_S) != 0:
+            raise TunerError(f"{self._driver}: {self._nodes.last_line(self._driver)}")
+
+    def wait_for_judged(self, more: int) -> None:
+        """Returns when so many more trials are judged. Raises QuickerError where the run ends before."""
+        wanted = self._judged() + more
+        self._wait_until(lambda: self._judged() >= wanted, f"{more} more trials judged")
+
+    def wait_for_full_disk(self) -> None:
+        """Returns when the compiling node has ended for want of room; another one joins late."""
+        if self._nodes.wait(self._compiling, LIMIT_S) == 0:
+            raise TunerError(f"{self._compiling}: found that it ended well, allowed for want of room")
+        self._compiling = self._started("--compile", "1")
+
+    def kill_compiling_node(self) -> None:
+        """Kills it at work; another one joins late."""
+        self._stop_at_work(self._compiling, is_compiling=True)
+        self._nodes.kill(self._compiling)
+        self._compiling = self._started("--compile", "1")
+
+    def kill_measuring_node(self) -> None:
+        """Kills it at work; another one takes its device over."""
+        self._stop_at_work(self._measuring, is_compiling=False)
+        self._nodes.kill(self._measuring)
+        self._measuring = self._started(*MEASURES)
+
+    def stop_measuring_node(self) -> None:
+        """Stops it at work for longer than its lease, while another one takes its device over."""
+        stopped = self._measuring
+        self._stop_at_work(stopped, is_compiling=False)
+        stopped_s = time.monotonic()
+        self._measuring = self._started(*MEASURES)
+        self._nodes.wait_until_ready(self._measuring)
+        time.sleep(max(0.0, stopped_s + 1.5 * self._lease_s - time.monotonic()))
+        self._nodes.go_on(stopped)
+        self._nodes.tell_to_end(stopped)
+
+    def kill_driver(self) -> None:
+        """Kills the driver and goes on with the run."""
+        self._require_driver()
+        self._nodes.kill(self._driver)
+        self._resume()
+
+    def kill_database(self) -> None:
+        """Kills the server and starts it again; goes on with the run, whose driver gives up."""
+        self._require_driver()
+        restart_after_crash(self._url)
+        self._connection.close()
+        self._connection = connected(self._url)
+        self._nodes.wait(self._driver, LIMIT_S)
+        self._resume()
+
+    def _resume(self) -> None:
+        """Goes on with the run; without nodes it would be refused."""
+        self._nodes.wait_until_ready(self._compiling, self._measuring)
+        self._drive("--resume", str(self._run.id))
+
+    def _drive(self, *words: str) -> None:
+        self._count += 1
+        self._driver = f"driver{self._count}"
+        self._nodes.start_command(self._driver, ("tune", *words, "--fleet", "--db", self._url, "--json"))
+
+    def _started(self, *words: str) -> str:
+        self._count += 1
+        name = f"node{self._count}"
+        self._nodes.start(name, *words)
+        return name
+
+    def _stop_at_work(self, name: str, *, is_compiling: bool) -> None:
+        """Stops the only node of its kind while it has a job of the run."""
+        self._wait_until(lambda: self._is_stopped_at_work(name, is_compiling), f"{name} at work")
+
+    def _is_stopped_at_work(self, name: str, is_compiling: bool) -> bool:
+        if not self._is_at_work(is_compiling):
+            return False
+        self._nodes.stop(name)
+        time.sleep(STILL_S)
+        if self._is_at_work(is_compiling):
+            return True
+        self._nodes.go_on(name)
+        return False
+
+    def _is_at_work(self, is_compiling: bool) -> bool:
+        jobs = queues.lost_jobs(self._connection, lease_s=0.0)  # whoever has them
+        mine = [job.work for job in jobs if job.work.run == self._run.uuid]
+        return any((work.stage == COMPILE) == is_compiling for work in mine)
+
+    def _judged(self) -> int:
+        row = self._connection.execute(
+            "SELECT count(*) FROM fleet_outcome WHERE run = %s AND stage = %s", (self._run.uuid, JUDGE)
+        ).fetchone()
+        assert row is not None
+        return int(row[0])
+
+    def _wait_until(self, is_so: Callable[[], bool], what: str) -> None:
+        give_up_s = time.monotonic() + LIMIT_S
+        while not is_so():
+            self._require_driver()
+            if time.monotonic() > give_up_s:
+                raise TunerError(f"fleet: found no {what}, allowed within {LIMIT_S:g} s")
+            time.sleep(LOOK_S / 10)
+
+    def _require_driver(self) -> None:
+        if self._nodes.has_ended(self._driver):
+            self.finish()
+            raise QuickerError
+
+
+FAULTS: Final[dict[str, Callable[[Drill], None]]] = {
+    "compiling node killed": Drill.kill_compiling_node,
+    "measuring node killed": Drill.kill_measuring_node,
+    "driver killed": Drill.kill_driver,
+    "measuring node stopped": Drill.stop_measuring_node,
+    "database killed": Drill.kill_database,
+}
