@@ -43,6 +43,15 @@ def test_what_a_silent_node_held_is_given_back(connection: "Connection", run: st
     assert tables.outcomes_of(connection, run) == {}
 
 
+def test_nodes_hear_of_what_is_given_back_as_of_a_new_job(connection: "Connection", run: str) -> None:
+    connection.execute('LISTEN "procrastinate_queue_v1#compile:a"')
+    taken_by_a_node(connection, run, silent_s=31.0)
+    (new,) = connection.notifies(timeout=5, stop_after=1)
+    sweep(connection, lease_s=30.0)
+    (again,) = connection.notifies(timeout=5, stop_after=1)
+    assert again.payload == new.payload
+
+
 def test_what_took_three_machines_with_it_is_a_failure(connection: "Connection", run: str) -> None:
     taken_by_a_node(connection, run, silent_s=31.0, attempts=2)
     assert sweep(connection, lease_s=30.0) == 1

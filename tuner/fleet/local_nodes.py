@@ -1,7 +1,6 @@
 """Nodes and drivers of a fleet as processes of this machine: started, stopped, killed, none left behind."""
 
 import contextlib
-import os
 import signal
 import subprocess
 import sys
@@ -57,11 +56,10 @@ class LocalNodes:
         """Starts any command of tuner, such as a driver."""
         with self._log(name).open("ab") as log:
             self._processes[name] = subprocess.Popen(
-                [sys.executable, "-m", "tuner", *words],
+                ["env", f"{MARK}={self._mark}", sys.executable, "-m", "tuner", *words],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                env={**os.environ, MARK: self._mark},
             )
 
     def wait_until_ready(self, *names: str) -> None:
@@ -113,13 +111,10 @@ class LocalNodes:
         """Returns the last line that a process has said."""
         return (self.said(name).strip().splitlines() or ["it said nothing"])[-1]
 
-    def orphans(self) -> tuple[int, ...]:
+    def orphans(self, within_s: float = ORPHAN_LIMIT_S) -> tuple[int, ...]:
         """Returns what is left, once all are killed, of what they had started."""
-        mark = f"{MARK}={self._mark}".encode()
-        give_up_s = time.monotonic() + ORPHAN_LIMIT_S
-        while (found := tuple(filter(lambda number: _has_variable(number, mark), _numbers()))) and (
-            time.monotonic() < give_up_s
-        ):
+        give_up_s = time.monotonic() + within_s
+        while (found := _having(f"{MARK}={self._mark}".encode())) and time.monotonic() < give_up_s:
             time.sleep(LOOK_S)
         return found
 
@@ -131,11 +126,12 @@ def _at_work(connection: "Connection", lease_s: float) -> set[str]:
     return {seen.node.name for seen in tables.nodes(connection) if seen.silent_s < lease_s}
 
 
-def _numbers() -> set[int]:
-    return {int(entry.name) for entry in PROCESSES.iterdir() if entry.name.isdigit()}
+def _having(variable: bytes) -> tuple[int, ...]:
+    numbers = (int(entry.name) for entry in PROCESSES.iterdir() if entry.name.isdigit())
+    return tuple(number for number in numbers if variable in _variables_of(number))
 
 
-def _has_variable(process: int, line: bytes) -> bool:
+def _variables_of(process: int) -> list[bytes]:
     with contextlib.suppress(OSError):  # it has ended, or is another user's
-        return line in (PROCESSES / str(process) / "environ").read_bytes().split(b"\0")
-    return False
+        return (PROCESSES / str(process) / "environ").read_bytes().split(b"\0")
+    return []

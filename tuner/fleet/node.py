@@ -9,7 +9,7 @@ import socket
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, Any, Final, final
 
 from tuner.core.errors import Failure, TunerError, UsageError
 from tuner.core.target import Artifact

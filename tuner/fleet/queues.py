@@ -131,8 +131,13 @@ def given_up_jobs(connection: "Connection") -> tuple[Job, ...]:
 
 
 def give_back(connection: "Connection", job: Job) -> None:
-    """Lets another node do a job."""
+    """Lets another node do a job, and wakes those that can: the engine wakes them for new jobs only."""
     connection.execute("SELECT procrastinate_retry_job_v2(%s, now(), NULL, NULL, NULL)", (job.id,))
+    connection.execute(
+        "SELECT pg_notify('procrastinate_queue_v1#' || queue_name, json_build_object('type', 'job_inserted', "
+        "'job_id', id)::text) FROM procrastinate_jobs WHERE id = %s",
+        (job.id,),
+    )
 
 
 def delete(connection: "Connection", job: Job) -> None:
