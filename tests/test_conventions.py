@@ -12,7 +12,6 @@ from tests.source_files import MODULES, ROOT, found_in, imports, tree_of
 PRINTERS = {"bundle.measure.command"}  # beside the command line: it runs where click is not installed
 # Who may read the environment, beside the command line.
 ENVIRONMENT_READERS = {
-    "fleet.local_nodes",  # its nodes get this process's environment, and a mark
     "workers.child_process",  # a child gets its parent's environment, changed
     "tuning.which_database",  # TUNER_DB means the same on the command line and in the Python API
 }
