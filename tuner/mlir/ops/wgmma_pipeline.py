@@ -88,7 +88,7 @@ class WgmmaPipelineOp(InPlaceOp, name="wgmma_pipeline"):
         found = [read_matmul(function, launch) for launch in walk(function, "gpu.launch")]
         if not found:
             return "found no gpu.launch, allowed one with a linalg.matmul"
-        epilogue = find_epilogue(function)
+        epilogue = find_epilogue(function) if knobs.stores == "tma" else None
         for each in found:
             if isinstance(each, str):
                 return each
@@ -99,7 +99,7 @@ class WgmmaPipelineOp(InPlaceOp, name="wgmma_pipeline"):
             if isinstance(tiles, str):
                 return tiles
             _rewrite(each, plan, tiles)
-        if epilogue is not None and knobs.stores == "tma":
+        if epilogue is not None:
             epilogue.erase()
         return None
 
