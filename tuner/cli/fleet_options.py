@@ -12,15 +12,20 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
-FLAGS = {"fleet_machine": "--machine", "devices": "--devices", "priority": "--priority"}
+FLAGS = {"fleet_machine": "--machine", "on": "--on", "devices": "--devices", "priority": "--priority"}
 
 
 def fleet_options(function: Callable[P, R]) -> Callable[P, R]:
-    """Adds --fleet, --machine, --devices and --priority."""
+    """Adds --fleet, --machine, --on, --devices and --priority."""
     for option in (
         click.option("--priority", type=int, help="With --fleet: larger goes first. Default: 0."),
         click.option("--devices", type=int, help="With --fleet: devices of the run. Default: 1."),
         click.option("--machine", "fleet_machine", help="With --fleet: class of machine to measure on."),
+        click.option(
+            "--on",
+            metavar="A,B",
+            help="With --fleet: classes of machines; all measure what the first one's run proposes.",
+        ),
         click.option("--fleet", "has_fleet", is_flag=True, help="Nodes of tuner fleet compile and measure."),
     ):
         function = option(function)
@@ -47,7 +52,21 @@ def popped_fleet(words: dict[str, Any], database: str | None) -> "FleetRequest |
     server_of(url)
     require_packages()
     devices = 1 if given["--devices"] is None else given["--devices"]
-    request = FleetRequest(url, devices, given["--priority"] or 0, given["--machine"] or "")
+    on = _classes(given["--on"])
+    if on and given["--machine"] is not None:
+        raise UsageError(f"--machine: found {given['--machine']!r}, allowed without --on, which names them")
+    machine = on[0] if on else given["--machine"] or ""
+    request = FleetRequest(url, devices, given["--priority"] or 0, on, machine)
     if words["workers"] is None:
         words["workers"] = pending_limit(request.devices) - 1
     return request
+
+
+def _classes(words: str | None) -> tuple[str, ...]:
+    """Returns the classes of machines in a list. Raises UsageError for fewer than two."""
+    if words is None:
+        return ()
+    found = tuple(dict.fromkeys(word.strip() for word in words.split(",") if word.strip()))
+    if len(found) < 2:
+        raise UsageError(f"--on: found {words!r}, allowed two or more classes of machines: h200,a100")
+    return found

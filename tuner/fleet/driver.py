@@ -28,7 +28,8 @@ class FleetRequest:
     url: str
     devices: int = 1  # that a run measures on at once
     priority: int = 0  # larger goes first
-    machine: str = ""  # class of machine to measure on; "": the only one there is
+    on: tuple[str, ...] = ()  # classes of machines that run after run measures on; (): one
+    machine: str = ""  # class of machine to measure on, or words of its name; "": the only one there is
 
     def __post_init__(self) -> None:
         """Raises UsageError for a number of devices that is none."""
@@ -98,7 +99,7 @@ class Driver:
         lost = self._under_way - still - self.known.keys()
         if lost:
             raise TunerError("fleet: the jobs of the run were cancelled; go on with it by --resume")
-        self._under_way = still
+        self._under_way &= still  # a job whose outcome was taken may be there a little longer
 
     def ask(self, work: FleetWork, blobs: tuple[bytes, ...] = ()) -> FleetWork:
         """Begins a piece of work that is no trial's; returns it with its number, which no other has."""
@@ -136,7 +137,7 @@ class Driver:
         with told_plainly():
             tables.forget(self._connection, (self._run, number, stage))
         self.known.pop((number, stage), None)
-        self._under_way.discard((number, stage))  # the node may be about to say that it has ended
+        self._under_way.discard((number, stage))
 
     def close(self) -> None:
         """Closes the connection; what is queued goes on."""

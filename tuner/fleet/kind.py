@@ -1,7 +1,8 @@
 """A kind of target whose candidates a fleet compiles and judges: all else of a run stays as it is."""
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from tuner.core.errors import Failure, TunerError, UsageError
 from tuner.core.machine import Compiler, Machine, Roofline
@@ -12,12 +13,14 @@ from tuner.fleet.driver import Driver, FleetRequest, busy_devices, known_nodes
 from tuner.fleet.tables import FleetNode
 from tuner.fleet.work import BASELINE, COMPILE, ROOFLINE, FleetWork, maker_of
 from tuner.tuning.composition import Composition
+from tuner.tuning.target_choice import AUTO
 from tuner.tuning.target_kind import BenchSettings, TargetKind, TargetStatus
 
 if TYPE_CHECKING:
     from tuner.core.bench import AbstractBench
     from tuner.workers.in_flight import BenchOrder
 
+Named = TypeVar("Named")
 PENDING_OF_ONE: Final = 3  # proposals in flight of a run on one device: docs/fleet.md
 PENDING_PER_DEVICE: Final = 2  # and as many more for each of several
 
@@ -50,6 +53,34 @@ def fleet_kind(kind: TargetKind, fleet: FleetRequest) -> TargetKind:
     )
 
 
+def alive_nodes(fleet: FleetRequest) -> tuple[FleetNode, ...]:
+    """Returns the nodes that take jobs."""
+    nodes, lease_s = known_nodes(fleet)
+    return tuple(each.node for each in nodes if each.silent_s < lease_s and not each.drains)
+
+
+def named(machines: Mapping[str, Named], words: str) -> dict[str, Named]:
+    """Returns what stands under a name, else under the names that have the words in them; "" is in all."""
+    if words in machines:
+        return {words: machines[words]}
+    return {name: each for name, each in machines.items() if words.lower() in name.lower()}
+
+
+def target_on(fleet: FleetRequest, word: str, kind: str) -> TargetName:
+    """Returns what a class of machine measures for, of one kind of target; "auto" is any kind.
+
+    Raises UsageError where no class, or more than one, is meant.
+    """
+    measuring = [node for node in alive_nodes(fleet) if node.device]
+    targets = [(node.machine.name, TargetName.parse(node.target)) for node in measuring]
+    classes = {f"{name} ({target.text})": target for name, target in targets if kind in (AUTO, target.kind)}
+    found = named(classes, word)
+    if len(found) != 1:
+        listed = ", ".join(sorted(found or classes)) or "none"
+        raise UsageError(f"--on: found {word!r}, allowed words that name one of {listed}")
+    return next(iter(found.values()))
+
+
 class FleetRun:
     """What a run asks of a fleet. One process drives it, from one thread."""
 
@@ -74,10 +105,8 @@ class FleetRun:
 
     def machine(self, target: TargetName) -> Machine:
         """Returns the class of machine to measure on. Raises UsageError for none, and for a choice."""
-        found = {node.machine.name: node.machine for node in self._measuring(target)}
         wanted = self._fleet.machine
-        if wanted:
-            found = {name: machine for name, machine in found.items() if name == wanted}
+        found = named({node.machine.name: node.machine for node in self._measuring(target)}, wanted)
         if not found:
             words = f" on {wanted!r}" if wanted else ""
             raise UsageError(
@@ -139,8 +168,7 @@ class FleetRun:
         return found
 
     def _alive(self) -> tuple[FleetNode, ...]:
-        nodes, lease_s = known_nodes(self._fleet)
-        return tuple(each.node for each in nodes if each.silent_s < lease_s and not each.drains)
+        return alive_nodes(self._fleet)
 
     def _measuring(self, target: TargetName) -> tuple[FleetNode, ...]:
         return tuple(node for node in self._alive() if node.device and node.target == target.text)

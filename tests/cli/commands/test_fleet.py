@@ -11,6 +11,7 @@ from tuner.fleet.server import session
 from tuner.fleet.work import compile_queue
 
 pytestmark = pytest.mark.postgres
+URL = "postgresql://tuner@db.example.org/tuner"
 FLEET = ("fleet", "status", "--db")
 
 
@@ -67,9 +68,23 @@ def test_a_file_is_no_place_to_meet(tuner: Tuner, words: tuple[str, ...]) -> Non
     assert len(done.err.strip().splitlines()) == 1
 
 
-def test_words_of_a_fleet_need_it(tuner: Tuner) -> None:
-    done = tuner("tune", "matmul", "8x8x8", "--priority", "3")
-    assert "--priority: found 3, allowed with --fleet" in done.err
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (("--priority", "3"), "--priority: found 3, allowed with --fleet"),
+        (("--fleet", "--on", "h200", "--db", URL), "--on: found 'h200', allowed two or more classes"),
+        (
+            ("--fleet", "--on", "a,b", "--machine", "a", "--db", URL),
+            "--machine: found 'a', allowed without --on",
+        ),
+    ],
+)
+def test_words_of_a_fleet_that_do_not_go_together(
+    tuner: Tuner, words: tuple[str, ...], complaint: str
+) -> None:
+    done = tuner("tune", "matmul", "8x8x8", *words)
+    assert done.code == 2
+    assert complaint in done.err
 
 
 def test_a_run_on_a_fleet_without_nodes_is_refused_before_it_is_stored(tuner: Tuner, url: str) -> None:

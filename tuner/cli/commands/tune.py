@@ -1,5 +1,6 @@
 """``tuner tune``: searches for the best schedule of a problem."""
 
+import shlex
 import sys
 from collections import Counter
 from pathlib import Path
@@ -7,6 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tuner.cli.commands.tune_on import (
+    compromise_lines,
+    fleet_of_run,
+    followers,
+    several_document,
+    target_words,
+)
 from tuner.cli.commands.tune_program import is_payload, tune_payload
 from tuner.cli.fleet_options import fleet_options, popped_fleet
 from tuner.cli.main import DONE, FAILED, INTERRUPTED
@@ -112,8 +120,10 @@ def tune(
 
     composition = composition_of(context)
     fleet = popped_fleet(words, database)
+    alone = composition
     if fleet is not None:
-        composition = _on_fleet(composition, fleet, words["operation"])
+        fleet = fleet_of_run(fleet, resume, database)
+        composition = _on_fleet(composition, fleet, words)
     if retime and resume is None:
         raise UsageError("--retime: found no run, allowed with --resume RUN")
     if is_payload(words["operation"]) and resume is None:
@@ -127,18 +137,40 @@ def tune(
         settings = None
     with open_store(database) as store:
         tuned = run_session(composition, store, settings, resume, retime)
-        code = INTERRUPTED if tuned.is_interrupted else DONE if tuned.has_worked else FAILED
-        _print(tuned, store, as_json, database)
-    context.exit(code)
+        all_tuned = (tuned, *(() if fleet is None else followers(alone, fleet, tuned, store)))
+        go_on = _go_on_words(tuned.run.id, fleet, database)
+        if fleet is not None and fleet.on and as_json:
+            print_json(several_document(all_tuned, store))
+        else:
+            for each in all_tuned:
+                _print(each, store, as_json, database, go_on)
+            if len(all_tuned) > 1:
+                print("\n".join(compromise_lines(all_tuned, store)))
+    codes = [
+        INTERRUPTED if each.is_interrupted else DONE if each.has_worked else FAILED for each in all_tuned
+    ]
+    context.exit(max(codes))
 
 
-def _on_fleet(composition: "Composition", fleet: "FleetRequest", operation: str | None) -> "Composition":
+def _on_fleet(composition: "Composition", fleet: "FleetRequest", words: dict[str, Any]) -> "Composition":
     """Returns the parts that nodes of a fleet work for. Raises UsageError for a program, which runs here."""
     from tuner.fleet.kind import fleet_composition
 
+    operation = words["operation"]
     if is_payload(operation):
         raise UsageError(f"--fleet: found {operation!r}, allowed one operation: programs run on this machine")
+    if operation is not None and fleet.on:
+        words["target"] = target_words(fleet, words["target"])
     return fleet_composition(composition, fleet)
+
+
+def _go_on_words(run: int, fleet: "FleetRequest | None", database: str | None) -> str:
+    """Returns the command that goes on with an interrupted run."""
+    from tuner.tuning.which_database import database_words
+
+    on_fleet = " --fleet" if fleet is not None else ""
+    on = f" --on {shlex.quote(','.join(fleet.on))}" if fleet is not None and fleet.on else ""
+    return f"tuner tune --resume {run}{on_fleet}{on}{database_words(database)}"
 
 
 def _reject_words_of_programs(**words: object) -> None:
@@ -149,7 +181,7 @@ def _reject_words_of_programs(**words: object) -> None:
             )
 
 
-def _print(tuned: "TunedRun", store: "Store", as_json: bool, database: str | None) -> None:
+def _print(tuned: "TunedRun", store: "Store", as_json: bool, database: str | None, go_on: str) -> None:
     from tuner.cli.output.formatting import wrapped
     from tuner.cli.output.json_documents import tune_document
     from tuner.cli.output.result import failure_lines, result_lines, verified_lines
@@ -164,7 +196,7 @@ def _print(tuned: "TunedRun", store: "Store", as_json: bool, database: str | Non
         print("\n".join(wrapped(verified_lines(tuned, _promising(store, tuned.run.id), words))))
     if tuned.is_interrupted:
         print("interrupted; everything measured is stored. Go on with:", file=sys.stderr)
-        print(f"  tuner tune --resume {tuned.run.id}{words}", file=sys.stderr)
+        print(f"  {go_on}", file=sys.stderr)
     elif not tuned.has_worked:
         reasons = _reasons(store, tuned.run.id)
         print("\n".join(failure_lines(tuned, reasons, words)), file=sys.stderr)

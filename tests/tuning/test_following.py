@@ -1,0 +1,84 @@
+"""A run that follows: the same candidates in the same order, in a history of its own."""
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from tests.tuning import fakes
+from tuner.core.candidate import Candidate
+from tuner.core.errors import UsageError
+from tuner.core.machine import Machine
+from tuner.core.runs import Run, RunSettings, TrialQuery
+from tuner.core.target_name import TargetName
+from tuner.db.store import Store
+from tuner.space.feasible_set import FeasibleSet
+from tuner.space.search_space import Knob, SearchSpace
+from tuner.tuning.composition import Composition
+from tuner.tuning.following import following
+from tuner.tuning.interruption import Interruption
+from tuner.tuning.run import begin
+from tuner.tuning.target_kind import Plan
+
+FAKE = TargetName("fake")
+OTHER = dataclasses.replace(fakes.MACHINE, name="other")
+
+
+def elsewhere(*xs: int) -> Composition:
+    """Returns the parts of a run on another machine, where only some values of x are feasible."""
+    knobs = (Knob("x", xs or tuple(range(10))), Knob("comment", ("a", "b")))
+
+    def plan(_settings: RunSettings, _machine: Machine) -> Plan:
+        return Plan(FeasibleSet.of((SearchSpace("fake", knobs),)))
+
+    return fakes.composition(machine=lambda _target: OTHER, plan=plan)
+
+
+def candidates(store: Store, run: int) -> list[Candidate]:
+    trials = store.trials(TrialQuery(run=run, sort="number"))
+    return [trial.record.candidate for trial in trials if trial.record is not None]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store.open(str(tmp_path / "results.db"))
+
+
+@pytest.fixture
+def leader(store: Store) -> Run:
+    return begin(fakes.settings(8), fakes.composition(), store, Interruption()).run
+
+
+def test_it_proposes_what_the_leader_has_proposed(store: Store, leader: Run) -> None:
+    settings, begun = following(leader, FAKE, elsewhere(), store)
+    assert settings is not None
+    assert begun is None
+    tuned = begin(settings, elsewhere(), store, Interruption())
+    assert tuned.run.machine.name == "other"
+    assert tuned.run.status == "done"
+    assert candidates(store, tuned.run.id) == candidates(store, leader.id)
+    assert len(candidates(store, leader.id)) == 8
+
+
+def test_one_that_has_begun_is_gone_on_with(store: Store, leader: Run) -> None:
+    settings, _ = following(leader, FAKE, elsewhere(), store)
+    assert settings is not None
+    run = begin(settings, elsewhere(), store, Interruption()).run
+    assert following(leader, FAKE, elsewhere(), store) == (None, run.id)
+    again = begin(fakes.settings(3, seed=1), fakes.composition(), store, Interruption()).run
+    assert following(again, FAKE, elsewhere(), store)[1] is None
+
+
+def test_candidates_that_are_not_feasible_there_are_left_out(store: Store, leader: Run) -> None:
+    known = [dict(candidate.choices)["x"] for candidate in candidates(store, leader.id)]
+    kept = tuple(sorted({int(x) for x in known[:2]}))
+    settings, _ = following(leader, FAKE, elsewhere(*kept), store)
+    assert settings is not None
+    tuned = begin(settings, elsewhere(*kept), store, Interruption())
+    expected = [each for each in candidates(store, leader.id) if dict(each.choices)["x"] in kept]
+    assert candidates(store, tuned.run.id) == expected
+
+
+def test_a_machine_for_which_no_candidate_is_feasible_is_refused(store: Store, leader: Run) -> None:
+    with pytest.raises(UsageError, match="found no candidate that is feasible on 'other', allowed 1 or more"):
+        following(leader, FAKE, elsewhere(77), store)

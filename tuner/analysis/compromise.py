@@ -1,0 +1,44 @@
+"""The candidate for several machines: on none of them much slower than the best there."""
+
+from dataclasses import dataclass
+
+from tuner.analysis.answer import finalists_of, timed
+from tuner.core.candidate import Candidate
+from tuner.core.runs import StoredTrial
+
+
+@dataclass(frozen=True)
+class Compromise:
+    """A candidate that was timed on every machine."""
+
+    trials: tuple[StoredTrial, ...]  # of the same candidate, one per machine
+    slowdowns: tuple[float, ...]  # beside the fastest there: 0.1 is 10 % slower
+
+    @property
+    def worst(self) -> float:
+        """Returns the slowdown on the machine that it suits least."""
+        return max(self.slowdowns)
+
+
+def best_compromise(machines: tuple[tuple[StoredTrial, ...], ...]) -> Compromise | None:
+    """Returns the candidate whose worst slowdown is the least, of the trials of one run per machine.
+
+    None where no candidate has a time on each machine. Times of finalists count before first ones.
+    """
+    by_candidate = [_by_candidate(trials) for trials in machines]
+    fastest_s = [
+        min((timed(trial).median_s for trial in finalists_of(trials)), default=0.0) for trials in machines
+    ]
+    shared = [candidate for candidate in by_candidate[0] if all(candidate in each for each in by_candidate)]
+    choices = []
+    for candidate in shared:
+        trials = tuple(each[candidate] for each in by_candidate)
+        pairs = zip(trials, fastest_s, strict=True)
+        slowdowns = tuple(max(0.0, timed(trial).median_s / best_s - 1) for trial, best_s in pairs)
+        choices.append(Compromise(trials, slowdowns))
+    return min(choices, key=lambda choice: choice.worst, default=None)
+
+
+def _by_candidate(trials: tuple[StoredTrial, ...]) -> dict[Candidate, StoredTrial]:
+    found = (trial for trial in trials if trial.best_s is not None and trial.record and not trial.stale)
+    return {trial.record.candidate: trial for trial in found if trial.record is not None}

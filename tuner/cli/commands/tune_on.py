@@ -1,0 +1,101 @@
+"""``tuner tune --on A,B``: each class of machine measures what the first one's run has proposed."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from tuner.cli.options import open_store
+from tuner.cli.run_session import run_session
+from tuner.core.target_name import REPLAY
+
+if TYPE_CHECKING:
+    from tuner.analysis.compromise import Compromise
+    from tuner.db.store import Store
+    from tuner.fleet.driver import FleetRequest
+    from tuner.tuning.composition import Composition
+    from tuner.tuning.tuned_run import TunedRun
+
+
+def fleet_of_run(fleet: "FleetRequest", resumed: int | None, database: str | None) -> "FleetRequest":
+    """Returns what is asked of the fleet; a run that goes on does so on its own class of machine."""
+    if resumed is None or fleet.machine:
+        return fleet
+    with open_store(database) as store:
+        return replace(fleet, machine=store.run(resumed).machine.name)
+
+
+def target_words(fleet: "FleetRequest", target: str) -> str:
+    """Returns what the first class of machine measures for; a recording is named by its file.
+
+    Raises UsageError where one of the classes is unknown.
+    """
+    from tuner.fleet.kind import target_on
+
+    kind = target.partition(":")[0]
+    first, *_ = [target_on(fleet, word, kind).text for word in fleet.on]
+    return target if kind == REPLAY else first
+
+
+def followers(
+    composition: "Composition", fleet: "FleetRequest", leader: "TunedRun", store: "Store"
+) -> "Iterator[TunedRun]":
+    """Yields the runs of the other classes of machines, one after another, until one is interrupted."""
+    from tuner.fleet.kind import fleet_composition, target_on
+    from tuner.tuning.following import following
+
+    tuned = leader
+    for word in fleet.on[1:]:
+        if tuned.is_interrupted or not tuned.has_worked:
+            return
+        target = target_on(fleet, word, leader.run.settings.target.kind)
+        there = fleet_composition(composition, replace(fleet, machine=word, on=()))
+        settings, begun = following(leader.run, target, there, store)
+        tuned = run_session(there, store, settings, begun)
+        yield tuned
+
+
+def compromise_lines(all_tuned: "tuple[TunedRun, ...]", store: "Store") -> list[str]:
+    """Returns what suits all of the machines best, beside the best of each."""
+    from tuner.cli.output.formatting import knobs_line, seconds_text
+    from tuner.core.runs import record_of
+
+    found = _compromise(all_tuned, store)
+    if found is None:
+        return ["compromise: no candidate has a time on each machine"]
+    first = record_of(found.trials[0]).candidate
+    lines = [
+        f"compromise {first.strategy}, at most {found.worst:.1%} slower than the best",
+        knobs_line(first.choices),
+    ]
+    for tuned, trial, slowdown in zip(all_tuned, found.trials, found.slowdowns, strict=True):
+        time = seconds_text(trial.best_s or 0.0)
+        lines.append(f"          {time} on {tuned.run.machine.name}: {slowdown:.1%} slower, trial {trial.id}")
+    return lines
+
+
+def several_document(all_tuned: "tuple[TunedRun, ...]", store: "Store") -> dict[str, Any]:
+    """Returns the runs and the compromise as values."""
+    from tuner.cli.output.json_documents import tune_document
+    from tuner.core.runs import record_of
+
+    found = _compromise(all_tuned, store)
+    runs = [tune_document(each.run, each.counts, each.answer, each.seconds) for each in all_tuned]
+    if found is None:
+        return {"runs": runs, "compromise": None}
+    candidate = record_of(found.trials[0]).candidate
+    return {
+        "runs": runs,
+        "compromise": {
+            "strategy": candidate.strategy,
+            "knobs": dict(candidate.choices),
+            "trials": [trial.id for trial in found.trials],
+            "slowdowns": list(found.slowdowns),
+        },
+    }
+
+
+def _compromise(all_tuned: "tuple[TunedRun, ...]", store: "Store") -> "Compromise | None":
+    from tuner.analysis.compromise import best_compromise
+    from tuner.core.runs import TrialQuery
+
+    return best_compromise(tuple(store.trials(TrialQuery(run=each.run.id)) for each in all_tuned))

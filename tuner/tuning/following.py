@@ -1,0 +1,54 @@
+"""A run that proposes what another run has proposed, for another class of machine."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from tuner.core.errors import UsageError
+from tuner.core.runs import WARM_START, FirstPoint, Run, RunQuery, RunSettings, TrialQuery, record_of
+from tuner.core.target_name import TargetName
+from tuner.tuning.composition import Composition
+from tuner.tuning.first_points import rows_of_first
+
+if TYPE_CHECKING:
+    from tuner.core.machine import Machine
+    from tuner.db.store import Store
+
+SOURCE: Final = "run {}"  # of each first point
+
+
+def following(
+    leader: Run, target: TargetName, composition: Composition, store: "Store"
+) -> tuple[RunSettings | None, int | None]:
+    """Returns the settings of a run that follows, or the number of the run that does so already.
+
+    Candidates that are not feasible on its machine are left out. Raises UsageError where that are all.
+    """
+    settings = replace(leader.settings, target=target)
+    kind = composition.kind_of_run(settings)
+    machine = kind.machine(target)
+    begun = _begun(leader, machine, store)
+    if begun is not None:
+        return None, begun
+    settings = replace(settings, first=_proposed(leader, store), warm_start=False, budget_s=None)
+    rows = rows_of_first(settings, kind.plan(settings, machine))
+    if not rows:
+        raise UsageError(
+            f"run {leader.id}: found no candidate that is feasible on {machine.name!r}, allowed 1 or more"
+        )
+    return replace(settings, trials=len(rows)), None
+
+
+def _begun(leader: Run, machine: "Machine", store: "Store") -> int | None:
+    """Returns the number of the run of a machine that follows a leader; None where none has begun."""
+    source = SOURCE.format(leader.id)
+    runs = store.runs_asked(RunQuery(machine=machine.name, since=leader.created))
+    following = [run for run in runs if run.settings.first and run.settings.first[0].source == source]
+    return following[0].id if following else None
+
+
+def _proposed(leader: Run, store: "Store") -> tuple[FirstPoint, ...]:
+    trials = store.trials(TrialQuery(run=leader.id, sort="number"))
+    source = SOURCE.format(leader.id)
+    return tuple(
+        FirstPoint(record_of(trial).candidate, WARM_START, source) for trial in trials if trial.record
+    )
