@@ -55,5 +55,5 @@ def test_without_times_the_sampler_is_one_that_needs_none() -> None:
 
 def test_what_processors_do_not_take_is_refused_before_anything_is_tried() -> None:
     parts = fakes.composition((TargetStatus("cpu", True, "here"),))
-    with pytest.raises(UsageError, match="dtype: found 'f16', allowed f32, f64, bf16 on target cpu"):
+    with pytest.raises(UsageError, match="dtype: found 'f16', allowed f32, f64, bf16, i8 on target cpu"):
         run_settings(RunRequest(tuner.Matmul(8, 8, 8, "f16")), parts)

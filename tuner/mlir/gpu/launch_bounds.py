@@ -7,9 +7,9 @@ with the kernel, so that whatever launches it launches clusters, and so does the
 launches in ``gpu.module`` ops.
 
     gpu.launch blocks(...) in (...) threads(...) in (...) {
-    } {nvvm.cluster_dim = array<i32: 1, 2, 1>, nvvm.minctasm = 2 : i32}
+    } {nvvm.cluster_dim = array<i32: 1, 2, 1>, nvvm.minctasm = 2 : i32, ...}
   becomes
-    gpu.func @f_kernel() kernel attributes {..., nvvm.cluster_dim = ..., nvvm.minctasm = 2 : i32} {
+    gpu.func @f_kernel() kernel attributes {..., nvvm.cluster_dim = ..., nvvm.minctasm = 2 : i32, ...} {
 """
 
 from tuner.mlir.bindings import Attribute, Op, ir
