@@ -49,6 +49,7 @@ def test_a_fleet_is_set_up_and_tells_of_itself(tuner: Tuner, url: str) -> None:
 
 def test_a_wait_of_no_time_is_refused(tuner: Tuner, url: str) -> None:
     assert "watch: found 0 s, allowed more than 0" in tuner(*FLEET, url, "--watch", "0").err
+    assert "rounds: found 0, allowed 1 or more" in tuner(*FLEET, url, "--check", "--rounds", "0").err
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tuner.cli.main import DONE, FAILED
 from tuner.cli.options import database_option, debug_option, json_option, print_json
 from tuner.core.errors import UsageError
 
@@ -14,11 +15,24 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.option("--watch", "every_s", type=float, metavar="SECONDS", help="Print it again and again.")
+@click.option("--check", "has_check", is_flag=True, help="Measure how much a node of this host disturbs it.")
+@click.option("--rounds", type=int, default=20, show_default=True, help="With --check: of 3 s for each node.")
 @database_option
 @json_option
 @debug_option
-def status(every_s: float | None, database: str | None, as_json: bool) -> None:
+@click.pass_context
+def status(
+    context: click.Context,
+    every_s: float | None,
+    has_check: bool,
+    rounds: int,
+    database: str | None,
+    as_json: bool,
+) -> None:
     """Tells of nodes, devices and queues now, and why a job waits.
+
+    With --check it times the same work beside a node's process and while that is stopped, and exits with 1
+    where the node disturbs.
 
     Example: tuner fleet status --watch 2
     """
@@ -27,6 +41,8 @@ def status(every_s: float | None, database: str | None, as_json: bool) -> None:
 
     if every_s is not None and not every_s > 0:
         raise UsageError(f"watch: found {every_s:g} s, allowed more than 0")
+    if has_check:
+        context.exit(_check(which_database(database), rounds, as_json))
     while True:
         found = found_status(which_database(database))
         if as_json:
@@ -37,6 +53,29 @@ def status(every_s: float | None, database: str | None, as_json: bool) -> None:
             return
         time.sleep(every_s)
         click.clear()
+
+
+def _check(url: str, rounds: int, as_json: bool) -> int:
+    """Checks the nodes of this host; returns the exit code."""
+    import socket
+
+    import numpy as np
+
+    from tuner.cli.output.fleet_tables import check_line
+    from tuner.core.dataclass_json import encode
+    from tuner.fleet.noise_check import check_noise, nodes_to_check
+
+    if rounds < 1:
+        raise UsageError(f"rounds: found {rounds}, allowed 1 or more")
+    now = found_status(url)
+    rng = np.random.default_rng(0)
+    nodes = nodes_to_check(now, socket.gethostname())
+    checks = [check_noise(node, rounds, now.lease_s, rng) for node in nodes]
+    if as_json:
+        print_json([encode(check) for check in checks])
+    else:
+        print("\n".join(map(check_line, checks)))
+    return FAILED if any(check.is_loud for check in checks) else DONE
 
 
 def found_status(url: str) -> "FleetStatus":

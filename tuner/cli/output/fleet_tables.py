@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from string import ascii_uppercase
 from typing import Any
 
-from tuner.cli.output.formatting import table_text
+from tuner.cli.output.formatting import count_text, table_text
 from tuner.core.dataclass_json import encode
+from tuner.fleet.noise_check import ALLOWED, NoiseCheck
 from tuner.fleet.status import DeviceStatus, FleetStatus, QueueStatus
 from tuner.fleet.tables import SeenNode
 from tuner.fleet.work import COMPILE, FleetWork
@@ -35,6 +36,17 @@ def _letters(place: int) -> str:
     """Returns A, B, ..., Z, AA, AB, ..."""
     first = "" if place < len(ascii_uppercase) else _letters(place // len(ascii_uppercase) - 1)
     return first + ascii_uppercase[place % len(ascii_uppercase)]
+
+
+def check_line(check: NoiseCheck) -> str:
+    """Returns what a check has shown."""
+    low, high = check.longer.interval
+    finding = "does not disturb" if check.is_quiet else "disturbs" if check.is_loud else "unclear"
+    return (
+        f"{check.node}: {finding}: times beside it {check.longer.median:+.2%} (99 % interval {low:+.2%} .. "
+        f"{high:+.2%}), allowed {ALLOWED:.1%}; without it twice: {check.longer.noise:.2%} apart; "
+        f"{count_text(check.rounds, 'round')}"
+    )
 
 
 def status_document(status: FleetStatus) -> dict[str, Any]:

@@ -1,0 +1,74 @@
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from tests.fleet.values import node, work
+from tuner.analysis.paired_slowdown import PairedSlowdown
+from tuner.core.errors import UsageError
+from tuner.fleet.noise_check import NoiseCheck, check_noise, nodes_to_check
+from tuner.fleet.status import DeviceStatus, FleetStatus
+from tuner.fleet.tables import FleetNode, SeenNode
+from tuner.workers.started_processes import state_of
+
+
+@pytest.fixture
+def process() -> Iterator[int]:
+    """Gives a process that has a node's words and sleeps."""
+    sleeping = [sys.executable, "-c", "print(flush=True); input()", "fleet", "worker"]
+    with subprocess.Popen(sleeping, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as started:
+        assert started.stdout is not None
+        started.stdout.readline()  # it has its own words, no longer ours
+        yield started.pid
+        started.kill()
+
+
+def status(*nodes: FleetNode, busy: bool = False, silent_s: float = 1.0) -> FleetStatus:
+    seen = tuple(SeenNode(each, 60.0, silent_s, drains=False) for each in nodes)
+    doing = work("run") if busy else None
+    devices = tuple(DeviceStatus(each.device, "fake", each.name, 1.0, doing) for each in nodes)
+    return FleetStatus(30.0, seen, devices, (), ())
+
+
+@pytest.mark.parametrize(
+    ("interval", "noise", "is_quiet", "is_loud"),
+    [
+        ((-0.001, 0.002), 0.001, True, False),
+        ((-0.001, 0.01), 0.001, False, False),
+        ((0.01, 0.02), 0.001, False, True),
+        ((0.01, 0.02), 0.03, False, False),  # two timings without it differ by more
+    ],
+)
+def test_quiet_and_loud_are_what_was_shown(
+    interval: tuple[float, float], noise: float, is_quiet: bool, is_loud: bool
+) -> None:
+    check = NoiseCheck("a", 20, PairedSlowdown(sum(interval) / 2, interval, noise))
+    assert (check.is_quiet, check.is_loud) == (is_quiet, is_loud)
+
+
+def test_a_node_is_checked_and_goes_on(process: int) -> None:
+    asked = node("a", process=process)
+    assert nodes_to_check(status(asked), "here") == (asked,)
+    before = os.sched_getaffinity(0)
+    check = check_noise(asked, 3, 30.0, np.random.default_rng(0), slice_s=0.01)
+    assert (check.node, check.rounds) == ("a", 3)
+    assert check.longer.interval[0] <= check.longer.interval[1]
+    assert state_of(process) != "T"  # it is not left stopped
+    assert os.sched_getaffinity(0) == before
+
+
+def test_what_cannot_be_checked_is_refused(process: int) -> None:
+    asked = node("a", process=process)
+    with pytest.raises(
+        UsageError, match="found no node that measures on there, allowed on their hosts: here"
+    ):
+        nodes_to_check(status(asked), "there")
+    with pytest.raises(UsageError, match="found no node that measures on here, allowed on their hosts: none"):
+        nodes_to_check(status(asked, silent_s=31.0), "here")
+    with pytest.raises(UsageError, match="check: found work on here fake, allowed none"):
+        nodes_to_check(status(asked, busy=True), "here")
+    with pytest.raises(UsageError, match=rf"check: found no process {os.getpid()} of node a here"):
+        nodes_to_check(status(node("a", process=os.getpid())), "here")

@@ -1,0 +1,132 @@
+"""How much a node disturbs what is timed on its machine: the same work beside it, and while it is stopped."""
+
+import contextlib
+import os
+import signal
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from tuner.analysis.paired_slowdown import PairedSlowdown, TurnSession, paired_slowdown
+from tuner.core.errors import UsageError
+from tuner.fleet.tables import FleetNode
+from tuner.runtime.cpu.describe_host import processors
+from tuner.workers.timing_lock import TimingLock
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from tuner.fleet.status import FleetStatus
+
+ALLOWED: Final = 0.003  # by which times beside a node may be longer
+SLICE_S: Final = 1.0  # of work without a pause
+SLICES_OF_LEASE: Final = 4  # a node stands still for two at most: it is not to be lost by that
+ELEMENTS: Final = 1 << 15  # of f32: three arrays stay in a second cache
+PROCESSES: Final = Path("/proc")
+TURNS: Final = ("stopped", "stopped again", "beside")
+
+
+@dataclass(frozen=True)
+class NoiseCheck:
+    """What was found for one node."""
+
+    node: str
+    rounds: int
+    longer: PairedSlowdown  # beside the node than while it is stopped
+
+    @property
+    def is_quiet(self) -> bool:
+        """Says whether it was shown that the node does not disturb."""
+        return self.longer.interval[1] <= ALLOWED
+
+    @property
+    def is_loud(self) -> bool:
+        """Says whether it was shown that the node disturbs; else this machine is too restless to tell."""
+        return self.longer.interval[0] > max(ALLOWED, self.longer.noise)
+
+
+def nodes_to_check(status: "FleetStatus", host: str) -> tuple[FleetNode, ...]:
+    """Returns the nodes of a host that measure. Raises UsageError for none, and while one has work."""
+    seen = [each for each in status.nodes if each.node.device and each.silent_s < status.lease_s]
+    here = tuple(each.node for each in seen if each.node.host == host)
+    if not here:
+        hosts = ", ".join(sorted({each.node.host for each in seen})) or "none"
+        raise UsageError(f"check: found no node that measures on {host}, allowed on their hosts: {hosts}")
+    names = {node.name for node in here}
+    busy = [each.device for each in status.devices if each.node in names and each.doing is not None]
+    if busy:
+        raise UsageError(f"check: found work on {', '.join(busy)}, allowed none")
+    for node in here:
+        if not _is_node(node.process):
+            raise UsageError(f"check: found no process {node.process} of node {node.name} here")
+    return here
+
+
+def check_noise(
+    node: FleetNode, rounds: int, lease_s: float, rng: "np.random.Generator", slice_s: float = SLICE_S
+) -> NoiseCheck:
+    """Times the same work in turns: while the node's process is stopped, twice, and beside it."""
+    slice_s = min(slice_s, lease_s / SLICES_OF_LEASE)
+    work = _work(rng)
+    found: dict[str, list[float]] = {turn: [] for turn in TURNS}
+    with TimingLock("cpu", f"process {os.getpid()}, check of {node.name}").held(), _alone_on_processor():
+        for _ in range(rounds):
+            for place in rng.permutation(len(TURNS)):
+                turn = TURNS[place]
+                with _stopped(node.process) if turn != "beside" else contextlib.nullcontext():
+                    found[turn].append(_call_s(work, slice_s))
+    then, again, now = (tuple(found[turn]) for turn in TURNS)
+    return NoiseCheck(node.name, rounds, paired_slowdown((TurnSession(then, again, now),)))
+
+
+def _work(rng: "np.random.Generator") -> Callable[[], object]:
+    import numpy as np
+
+    left, right = (rng.random(ELEMENTS, dtype=np.float32) for _ in range(2))
+    product = np.empty_like(left)
+    return lambda: np.multiply(left, right, out=product)
+
+
+def _call_s(work: Callable[[], object], slice_s: float) -> float:
+    """Returns the mean time of a call within a slice of work: what is interrupted counts."""
+    times_s = []
+    until_s = time.perf_counter() + slice_s
+    before_s = time.perf_counter()
+    while before_s < until_s:
+        work()
+        after_s = time.perf_counter()
+        times_s.append(after_s - before_s)
+        before_s = after_s
+    return statistics.fmean(times_s)
+
+
+@contextlib.contextmanager
+def _alone_on_processor() -> Iterator[None]:
+    """Runs on the processor that one thread is timed on."""
+    allowed = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, processors(1))
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, allowed)
+
+
+@contextlib.contextmanager
+def _stopped(process: int) -> Iterator[None]:
+    os.kill(process, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(process, signal.SIGCONT)
+
+
+def _is_node(process: int) -> bool:
+    """Says whether a process of this machine is a node, and ours to stop."""
+    with contextlib.suppress(OSError):
+        words = (PROCESSES / str(process) / "cmdline").read_bytes().split(b"\0")
+        os.kill(process, 0)
+        return b"fleet" in words and b"worker" in words
+    return False
