@@ -1,6 +1,7 @@
 """How long a GPU candidate takes from knobs to cubin, on one core and on two, and to simulate.
 
     python -m benchmarks.gpu_compile --json
+    python -m benchmarks.gpu_compile --chip sm_90a --json      # points of wgmma
 
 Stages: bind (template to script), transform (script on payload), lower (to PTX), assemble (ptxas). Throughput
 is that of whole worker processes, which compile the points in turn. The simulated block is 128 x 128, k = 64.
@@ -17,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.gpu_points import POINTS, TENSOR_CORES, Builder, Built, point
+from benchmarks.gpu_points import TENSOR_CORES, Builder, Built, Point, point, points_of
 from benchmarks.results_file import add_report_options, emit, report
 from tuner.core.problem import Matmul
 from tuner.ptx.launch import run_program
@@ -31,7 +32,7 @@ def main() -> None:
     words = _arguments()
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))} if words.pin else os.sched_getaffinity(0))
     builder = Builder(words.chip)
-    rows = [_row(index, builder, words.repeats) for index in range(len(POINTS))]
+    rows = [_row(each, builder, words.repeats) for each in points_of(words.chip)]
     summary: dict[str, Any] = {
         "median_compile_s": statistics.median(row["compile_s"] for row in rows),
         "median_processor_s": statistics.median(row["processor_s"] for row in rows),
@@ -49,14 +50,14 @@ def main() -> None:
     emit(report("gpu_compile", settings, rows, summary), words.json, words.output)
 
 
-def _row(index: int, builder: Builder, repeats: int) -> dict[str, Any]:
-    builder.build(POINTS[index])  # the first of a kind also loads dialects and compiles the template
+def _row(wanted: Point, builder: Builder, repeats: int) -> dict[str, Any]:
+    builder.build(wanted)  # the first of a kind also loads dialects and compiles the template
     start_s = _processor_s()
-    built = [builder.build(POINTS[index]) for _ in range(repeats)]
+    built = [builder.build(wanted) for _ in range(repeats)]
     processor_s = (_processor_s() - start_s) / repeats
     stages = {stage: _median_s(built, stage) for stage, _ in built[0].stage_s}
     median_s = statistics.median(each.compile_s for each in built)
-    return {"point": POINTS[index].text, "compile_s": median_s, "processor_s": processor_s, "stages": stages}
+    return {"point": wanted.text, "compile_s": median_s, "processor_s": processor_s, "stages": stages}
 
 
 def _processor_s() -> float:
@@ -93,17 +94,17 @@ def _throughput(chip: str, workers: int, repeats: int) -> float:
     seconds = time.perf_counter() - start
     for job in jobs:
         job.join()
-    return workers * repeats * len(POINTS) / seconds
+    return workers * repeats * len(points_of(chip)) / seconds
 
 
 def _work(chip: str, repeats: int, barrier: Any) -> None:
     try:
         builder = Builder(chip)
-        builder.build(POINTS[0])
+        builder.build(points_of(chip)[0])
         barrier.wait()
         for _ in range(repeats):
-            for point in POINTS:
-                builder.build(point)
+            for wanted in points_of(chip):
+                builder.build(wanted)
         barrier.wait()
     except BaseException:
         barrier.abort()  # or the others would wait for this one

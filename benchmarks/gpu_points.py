@@ -92,6 +92,26 @@ POINTS = (
     point(CUDA_CORES, Matmul(2048, 2048, 2048, "f64"), F64, block_m=64, block_n=64, vector_a=2, vector_b=2),
 )
 
+# HGMMA is wgmma, QGMMA of 8-bit floats; UTMALDG and UTMASTG are copies by TMA.
+WGMMA, FP8 = ("HGMMA.64x256x16.F32", "UTMALDG.2D"), ("QGMMA.64x256x32.F32.E4M3.E4M3", "UTMALDG.2D")
+HOPPER_POINTS = (
+    point(HOPPER, Matmul(*SQUARE, "f16"), WGMMA),
+    point(HOPPER, Matmul(*SQUARE, "f16", "nt"), WGMMA),
+    point(HOPPER, Matmul(*SQUARE, "bf16", "tn"), ("HGMMA.64x256x16.F32.BF16", "UTMALDG.2D")),
+    point(HOPPER, Matmul(*SQUARE, "tf32", "nt"), ("HGMMA.64x256x8.F32.TF32", "UTMALDG.2D"), block_k=32),
+    point(HOPPER, Matmul(*SQUARE, "e4m3", "nt"), FP8, block_k=128),
+    point(HOPPER, Matmul(*SQUARE, "f16"), ("UTMALDG.2D.MULTICAST",), cluster="2x1"),
+    point(HOPPER, Matmul(*SQUARE, "f16"), WGMMA, tiles=4),
+    point(HOPPER, Matmul(*SQUARE, "f16", "nn", "bias_relu", "f16"), ("STSM", "UTMASTG.2D"), stores="tma"),
+    point(HOPPER, Matmul(*SQUARE, "f16", "nn", "bias_relu", "f16"), ("SHFL", "STG"), stores="exchange"),
+    point(HOPPER, Matmul(512, 512, 16384, "f16"), WGMMA, splits=4, group=1),
+)
+
+
+def points_of(chip: str) -> tuple[Point, ...]:
+    """Returns the points of a chip: those of wgmma where it has that."""
+    return HOPPER_POINTS if chip_of(chip).is_specific else POINTS
+
 
 @dataclass(frozen=True)
 class Built:

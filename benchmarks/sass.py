@@ -2,6 +2,7 @@
 
     pip install mlir-tuner[bench,cuda]
     python -m benchmarks.sass --chip sm_90 --json
+    python -m benchmarks.sass --chip sm_90a --json      # points of wgmma
 
 Fails (exit code 1) when a point lacks an instruction that it is made for, or spills a register.
 """
@@ -14,15 +15,34 @@ import tempfile
 from collections import Counter
 from typing import Any
 
-from benchmarks.gpu_points import POINTS, Builder, Point
+from benchmarks.gpu_points import Builder, Point, points_of
 from benchmarks.results_file import add_report_options, emit, report
 from tuner.core.errors import CandidateError
 from tuner.core.kernel_program import KernelProgram
 from tuner.targets.gpu.cuda_tools import Tool, locate
 
-INSTRUCTION = re.compile(r"^\s+/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9_.]*)", re.MULTILINE)
+INSTRUCTION = re.compile(r"^\s+/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9_.x]*)", re.MULTILINE)
 TIMEOUT_S = 60.0
-SHOWN = ("HMMA", "DMMA", "FFMA", "DFMA", "LDSM", "LDGSTS", "LDS", "LDG", "STG", "RED", "BAR", "LDL", "STL")
+SHOWN = (
+    "HGMMA",
+    "QGMMA",
+    "UTMALDG",
+    "UTMASTG",
+    "STSM",
+    "HMMA",
+    "DMMA",
+    "FFMA",
+    "DFMA",
+    "LDSM",
+    "LDGSTS",
+    "LDS",
+    "LDG",
+    "STG",
+    "RED",
+    "BAR",
+    "LDL",
+    "STL",
+)
 
 
 def main() -> None:
@@ -33,7 +53,7 @@ def main() -> None:
         sys.exit("nvdisasm: found none, allowed one on PATH or from nvidia-cuda-nvdisasm")
     builder = Builder(words.chip)
     rows = []
-    for point in POINTS:
+    for point in points_of(words.chip):
         rows.append(_checked(point, builder, tool))
         words_of = "ok  " if rows[-1]["is_right"] else "FAIL"
         print(f"{words_of} {point.text}: {rows[-1]['found']}", file=sys.stderr)
