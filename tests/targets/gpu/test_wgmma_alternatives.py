@@ -15,7 +15,7 @@ pytestmark = pytest.mark.mlir
 POINTS = (
     (point(Matmul(40, 72, 60, "f16", "nn", "bias_relu", "f16")), 1),  # rows of A: 120 bytes
     (point(Matmul(40, 70, 61, "bf16", "tn", output="bf16")), None),  # of neither are whole words
-    (point(Matmul(66, 40, 30, "tf32", "nt"), block_k=32), 2),
+    (point(Matmul(40, 40, 30, "tf32", "nt"), block_k=32), 2),
     (point(Matmul(40, 70, 90, "i8", "nt"), block_k=128), None),
 )
 

@@ -14,7 +14,7 @@ from tuner.targets.gpu.ptxas import find_ptxas
 pytestmark = pytest.mark.mlir
 
 POINTS = (
-    (point(Matmul(131, 72, 72, "f16", "nn", "bias_relu", "f16"), stores="tma", tiles=3), 1),
+    (point(Matmul(70, 72, 72, "f16", "nn", "bias_relu", "f16"), stores="tma", tiles=3), 1),
     (
         point(
             Matmul(136, 200, 40, "bf16", "nt", "bias_relu", "bf16"),
@@ -86,7 +86,7 @@ def healthy() -> KernelProgram:
     return BROKEN.program()
 
 
-@pytest.mark.parametrize("seed", [None, 1, 2])
+@pytest.mark.parametrize("seed", [None, 1])
 def test_the_kernel_that_is_broken_below_is_right(seed: int | None, healthy: KernelProgram) -> None:
     is_right, why = outcome(BROKEN, healthy, seed)
     assert is_right, why

@@ -17,7 +17,7 @@ from tuner.targets.gpu.ptxas import find_ptxas
 pytestmark = pytest.mark.mlir
 
 POINTS = (
-    (point(Matmul(131, 72, 200, "f16", "nn", "bias_relu", "f16"), tiles=3, stages=3), 1),
+    (point(Matmul(131, 72, 136, "f16", "nn", "bias_relu", "f16"), tiles=3, stages=3), 1),
     (point(Matmul(72, 136, 40, "tf32", "nt"), tiles=2, block_k=32, cluster="1x2"), 2),
     (point(Matmul(328, 72, 72, "bf16", "tn"), tiles=3, group=4, cluster="2x1"), None),
     (point(Matmul(136, 328, 8, "f16"), tiles=4, group=4, bands="columns"), None),
@@ -59,8 +59,8 @@ def test_sampled_blocks_are_judged_by_all_of_their_tiles(monkeypatch: pytest.Mon
     assert verdict.elements == (4 + 4 + 3) * 64 * 64
 
 
-# Five tiles of k through three stages: each tile of C begins at another place of the ring.
-BROKEN = point(Matmul(192, 128, 264, "f16"), stages=3, tiles=3)
+# Four tiles of k through three stages: each tile of C begins at another place of the ring.
+BROKEN = point(Matmul(192, 128, 200, "f16"), stages=3, tiles=3)
 RELEASE = r"mbarrier\.arrive\.shared\.b64[^;]*;"
 # What each loop over tiles of C begins with, and its stage and parity.
 FETCHING = r"(?s)(elect\.sync.*?\n\$\w+:)(.*?shl\.b32\s+%r\d+, (%r\d+), 3;.*?P1, \[%r\d+\], (%r\d+), )"
@@ -89,7 +89,7 @@ def healthy() -> KernelProgram:
     return BROKEN.program()
 
 
-@pytest.mark.parametrize("seed", [None, 1, 2])
+@pytest.mark.parametrize("seed", [None, 1])
 def test_the_kernel_that_is_broken_below_is_right(seed: int | None, healthy: KernelProgram) -> None:
     assert len(re.findall(NEXT, healthy.ptx)) == len(re.findall(ANY_LEFT, healthy.ptx)) == 2
     is_right, why = outcome(BROKEN, healthy, seed)
