@@ -17,6 +17,7 @@ from tuner.fleet.work import COMPILE, JUDGE
 from tuner.tuning.tune_words import tune_words
 
 MEASURES: Final = ("--measure", "--device", "of this drill")
+NO_ROOM: Final = ("--keep-free", str(1 << 40))  # MiB: more than any disk has
 STILL_S: Final = 0.03  # a job that is worked at so long after its node stopped stays so
 LIMIT_S: Final = 120.0  # of all that is waited for
 
@@ -29,14 +30,14 @@ class QuickerError(Exception):
 class Drill:
     """A driver, one node that compiles and one that measures; each can fail while it is at work."""
 
-    def __init__(self, url: str, nodes: LocalNodes, *first: str) -> None:
-        """Starts the nodes; the compiling one is told the first words as well."""
+    def __init__(self, url: str, nodes: LocalNodes) -> None:
+        """Starts the nodes."""
         self._url = url
         self._nodes = nodes
         self._count = 0
         self._connection = connected(url)
         self._lease_s = read_settings(self._connection).lease_s
-        self._compiling = self._started("--compile", "1", *first)
+        self._compiling = self._started("--compile", "1")
         self._measuring = self._started(*MEASURES)
         self._driver = ""
         nodes.wait_until_ready(self._compiling, self._measuring)
@@ -74,10 +75,12 @@ class Drill:
         wanted = self._judged() + more
         self._wait_until(lambda: self._judged() >= wanted, f"{more} more trials judged")
 
-    def wait_for_full_disk(self) -> None:
-        """Returns when the compiling node has ended for want of room; another one joins late."""
-        if self._nodes.wait(self._compiling, LIMIT_S) == 0:
-            raise TunerError(f"{self._compiling}: found that it ended well, allowed for want of room")
+    def fill_disk(self) -> None:
+        """Leaves the work to a node without room, which gives it back and ends; another one joins late."""
+        drained, full = self._compiling, self._started("--compile", "1", *NO_ROOM)
+        self._nodes.wait_until_ready(full)
+        self._nodes.tell_to_end(drained)
+        self._wait_until(lambda: self._nodes.has_ended(full), f"end of {full} for want of room")
         self._compiling = self._started("--compile", "1")
 
     def kill_compiling_node(self) -> None:
@@ -175,6 +178,7 @@ class Drill:
 
 
 FAULTS: Final[dict[str, Callable[[Drill], None]]] = {
+    "compiling node's disk full": Drill.fill_disk,
     "compiling node killed": Drill.kill_compiling_node,
     "measuring node killed": Drill.kill_measuring_node,
     "driver killed": Drill.kill_driver,

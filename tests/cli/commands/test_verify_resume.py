@@ -1,5 +1,6 @@
 """Real processes, really killed."""
 
+import contextlib
 import json
 import os
 import subprocess
@@ -10,11 +11,15 @@ import pytest
 
 from tests.cli.conftest import Tuner
 from tests.fakes import children_of
+from tests.fleet.conftest import new_database
 from tests.recorded import values
 from tests.trials import measurement, trial
 from tuner.analysis.run_difference import differences
 from tuner.core.errors import TunerError
 from tuner.db.store import Store
+from tuner.fleet import local_postgres
+from tuner.fleet import resume_check as fleet_check
+from tuner.fleet.resume_check import FleetCheck
 from tuner.targets.replay import ReplayTarget
 from tuner.tuning import resume_check
 from tuner.tuning.resume_check import ResumeCheck
@@ -79,6 +84,24 @@ def test_wrong_words_are_refused_in_one_line(tuner: Tuner, words: tuple[str, ...
     assert (done.code, done.out) == (2, "")
     assert message in done.err
     assert len(done.err.splitlines()) == 1
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize(("repeated", "code"), [(2, 0), (3, 1)])
+def test_what_became_of_runs_on_a_fleet_is_told(
+    tuner: Tuner, postgres_server: str, monkeypatch: pytest.MonkeyPatch, repeated: int, code: int
+) -> None:
+    check = FleetCheck("tpe", ("driver killed", "database killed"), 2, (), repeated, 0, 0, 0, "")
+    url = new_database(postgres_server)
+    monkeypatch.setattr(local_postgres, "server", lambda: contextlib.nullcontext(url))
+    monkeypatch.setattr(fleet_check, "check_fleet", lambda *_words: check)
+    words = ("verify-resume", "--fleet", "--runs", "1", "--sampler", "tpe", "--trials", "2")
+    done = tuner(*words)
+    assert done.code == code, done.err
+    assert "1/1 tpe: driver killed, database killed, 2 trials, 0 differences" in done.err
+    assert "runs         1 with 2 faults" in done.out
+    assert f"done again   {repeated} pieces" in done.out
+    assert tuner(*words, "--json").json["repeated"] == repeated
 
 
 def test_a_child_that_fails_is_told_with_its_last_words() -> None:

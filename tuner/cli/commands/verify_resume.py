@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tuner.cli.commands.verify_resume_fleet import verify_on_fleet
 from tuner.cli.main import DONE, FAILED
 from tuner.cli.options import composition_of, debug_option, json_option, print_json
 from tuner.cli.output.formatting import count_text
@@ -31,6 +32,12 @@ SHOWN = 10  # differences
 @click.option("--runs", type=int, default=6, show_default=True, help="Runs that are killed and resumed.")
 @click.option("--trials", type=int, default=40, show_default=True, help="Of each run.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the search and of the kills.")
+@click.option(
+    "--fleet",
+    "on_fleet",
+    is_flag=True,
+    help="On a fleet started here, on PostgreSQL: nodes, driver and database fail.",
+)
 @json_option
 @debug_option
 @click.pass_context
@@ -41,12 +48,14 @@ def verify_resume(
     runs: int,
     trials: int,
     seed: int,
+    on_fleet: bool,
     as_json: bool,
 ) -> None:
     """Proves that a run killed by kill -9 resumes to the trials of an unbroken one.
 
     Each run is a real 'tuner tune' on a recorded space, in a database of its own, killed up to three times,
-    then resumed to its end. Exits with 1 on any difference.
+    then resumed to its end. With --fleet each part of a fleet fails once while the run lasts: what compiles,
+    what measures, the driver, the database. Exits with 1 on any difference.
 
     Example: tuner verify-resume --runs 10
     """
@@ -56,6 +65,9 @@ def verify_resume(
     file = (recording or _shipped()).absolute()
     started_s = time.monotonic()
     settings = _settings(file, sampler, trials, seed)
+    if on_fleet:
+        exact = verify_on_fleet(composition_of(context), file, settings, runs, seed, as_json)
+        context.exit(DONE if exact else FAILED)
     checks = []
     for number, check in enumerate(_checks(composition_of(context), file, settings, runs, seed), start=1):
         checks.append(check)

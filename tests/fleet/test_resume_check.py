@@ -1,0 +1,50 @@
+"""Every part of a fleet fails in the middle of a run, which ends as one that nothing happened to."""
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.fleet.conftest import LEASE_S
+from tests.fleet.nodes import RECORDING, calm_trials, replayed
+from tuner.fleet.drill import FAULTS
+from tuner.fleet.install import install
+from tuner.fleet.local_postgres import NoServerError, server
+from tuner.fleet.resume_check import FleetCheck, check_fleet
+from tuner.fleet.settings import FleetSettings
+
+TRIALS = 48  # more than all faults last
+
+
+@pytest.fixture
+def url() -> Iterator[str]:
+    """Gives a fleet on a server of its own, which is killed."""
+    with contextlib.ExitStack() as stack:
+        try:
+            url = stack.enter_context(server())
+        except NoServerError as error:
+            pytest.skip(str(error))
+        install(url, FleetSettings(LEASE_S))
+        yield url
+
+
+@pytest.mark.postgres
+def test_a_run_survives_every_fault(url: str, tmp_path: Path) -> None:
+    settings = replayed(trials=TRIALS)
+    calm = calm_trials(settings, tmp_path)
+    check = check_fleet(url, settings, RECORDING, calm, np.random.default_rng(0))
+    assert set(check.faults) == set(FAULTS)
+    assert check.trials == TRIALS
+    assert check.is_exact, check
+    assert "jobs wait for tuner" in check.stranger
+
+
+def test_a_check_is_exact_if_no_more_was_repeated_than_failed() -> None:
+    def found(repeated: int = 0, overlaps: int = 0, orphans: int = 0, strange: int = 0) -> FleetCheck:
+        return FleetCheck("tpe", ("driver killed",), 9, (), repeated, overlaps, orphans, strange, "")
+
+    assert found(repeated=1).is_exact
+    for wrong in (found(repeated=2), found(overlaps=1), found(orphans=1), found(strange=1)):
+        assert not wrong.is_exact
