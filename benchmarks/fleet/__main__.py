@@ -2,9 +2,11 @@
 
     python -m benchmarks.fleet --simulate --output benchmarks/results/fleet_simulated.json
     python -m benchmarks.fleet --real --output benchmarks/results/fleet_real.json
+    python -m benchmarks.fleet --idle --output benchmarks/results/fleet_idle.json
 
 ``--real`` starts PostgreSQL and nodes whose work is to sleep: jobs per second, gaps between measurements,
-what an idle node takes of a processor.
+what an idle node takes of a processor. ``--idle`` tunes matmuls on a fleet here, two nodes that compile and
+one that measures, and tells how long the device waited for work.
 
 ``--recording FILE`` (T4 or a Kernel Tuner cache) is the space on which it is told what staleness costs:
 trials until a kernel has 95 % of the optimum's speed, where proposals are made before outcomes are told.
@@ -15,6 +17,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from benchmarks.fleet.device_idle import idle_rows
 from benchmarks.fleet.measured_queue import measured_rows
 from benchmarks.fleet.simulated_rows import simulated_rows
 from benchmarks.fleet.soonest import soonest_rows
@@ -33,7 +36,8 @@ SHIPPED = Path(__file__).parents[2] / "tuner" / "recorded" / "matmul_48x64x40.t4
 def main() -> None:
     """Runs the benchmark."""
     words = _arguments()
-    emit(_real(words) if words.real else _simulated(words), words.json, words.output)
+    kind = _real if words.real else _idle if words.idle else _simulated
+    emit(kind(words), words.json, words.output)
 
 
 def _simulated(words: argparse.Namespace) -> dict[str, Any]:
@@ -65,6 +69,14 @@ def _real(words: argparse.Namespace) -> dict[str, Any]:
     return report("fleet_real", settings, rows, {})
 
 
+def _idle(words: argparse.Namespace) -> dict[str, Any]:
+    try:
+        rows = [_told(row) for row in idle_rows("cpu", words.shapes, words.trials)]
+    except NoServerError as error:
+        sys.exit(f"fleet: {error}")
+    return report("fleet_idle", {"target": "cpu", "compiling": 2, "measuring": 1}, rows, {})
+
+
 def _told(row: dict[str, Any]) -> dict[str, Any]:
     """Prints a row as it comes."""
     print(", ".join(f"{name} {value}" for name, value in row.items()), file=sys.stderr, flush=True)
@@ -80,6 +92,9 @@ def _arguments() -> argparse.Namespace:
         "--simulate", action="store_true", help="discrete events: idle share, database, staleness"
     )
     what.add_argument("--real", action="store_true", help="PostgreSQL and sleeping nodes on this machine")
+    what.add_argument("--idle", action="store_true", help="how long a device here waits during searches")
+    parser.add_argument("--shapes", nargs="+", default=("256x256x256", "512x512x512"), metavar="MxNxK")
+    parser.add_argument("--trials", type=int, default=40)
     parser.add_argument("--jobs", type=int, default=2000)
     parser.add_argument("--measurements", type=int, default=200)
     parser.add_argument("--idle-s", type=float, default=5.0)

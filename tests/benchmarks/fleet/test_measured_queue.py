@@ -2,19 +2,9 @@ import pytest
 
 from benchmarks.fleet.measured_queue import gaps, hops, idle, throughput
 from benchmarks.fleet.sleeping_nodes import sleeping_nodes, wait_until
-from tests.fleet.conftest import new_database
-from tuner.fleet.install import install
 from tuner.fleet.server import session
-from tuner.fleet.settings import FleetSettings
 
 pytestmark = pytest.mark.postgres
-
-
-@pytest.fixture
-def url(postgres_server: str) -> str:
-    url = new_database(postgres_server)
-    install(url, FleetSettings())
-    return url
 
 
 def test_a_sleeping_node_does_each_job_once_and_is_measured(url: str) -> None:
