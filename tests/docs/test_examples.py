@@ -1,13 +1,14 @@
-"""Every command of README, pages and ``--help`` is understood; those that tune, ask and export are run.
+"""Every command of README, pages, Makefile and ``--help`` is understood; those that tune, ask and export run.
 
 They run in the order of their page, on fakes in place of compiler and clock, beside a database of seven runs.
-What needs a page's files, another machine or MLIR runs in tests of its own.
+What needs a page's files, another machine or MLIR runs in the tests that RUN_ELSEWHERE names.
 """
 
 import contextlib
 import re
 import shlex
 import shutil
+import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,21 +20,25 @@ from tests.cli.conftest import Tuner
 from tests.docs.guide import ROOT, blocks_of
 from tests.tuning import fakes
 from tuner.cli import main
+from tuner.tuning.parts.real import real_composition
+from tuner.tuning.target_kind import TargetStatus
 
-PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
+PAGES = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md")))
+SIMULATOR = TargetStatus("simulator", True, "for tests")
 COMMAND = re.compile(r"(?:python -m )?tuner (.*)")
 NEXT_EXAMPLE = re.compile(r", (?:or|then in CI:) tuner ")
+PROGRAM = "examples/two_matmuls.mlir"
 RUNS = 7  # in the database: README names run 7 and trial 42
-NEEDS_MORE = {
-    "fleet",
-    "bundle",
-    "measure",
-    "run",
-    "lower",
-    "ptx",
-    "dashboard",
-    "verify-resume",
-    "record-space",
+RUN_ELSEWHERE = {  # command -> the test that runs it
+    "fleet": "tests/cli/commands/test_fleet_script.py",
+    "bundle": "tests/cli/commands/test_bundle.py",
+    "measure": "tests/cli/commands/test_bundle.py",
+    "run": "tests/docs/test_program_examples.py",
+    "lower": "tests/docs/test_program_examples.py",
+    "ptx": "tests/docs/test_ptx_example.py",
+    "dashboard": "tests/cli/commands/test_dashboard.py",
+    "verify-resume": "tests/cli/commands/test_verify_resume.py",
+    "record-space": "tests/cli/commands/test_record_space.py",
 }
 
 
@@ -53,20 +58,32 @@ def examples_of_pages() -> Iterator[Example]:
     for page in PAGES:
         for block in blocks_of(page.read_text()):
             for line in block.text.replace("\\\n", " ").splitlines() if block.language == "sh" else ():
-                if found := COMMAND.match(line):
-                    words = shlex.split(found[1].split(" | ")[0], comments=True)
-                    yield Example(page.name, tuple(words))
+                for command in line.split(" | "):
+                    if found := COMMAND.match(command):
+                        yield Example(page.name, tuple(shlex.split(found[1], comments=True)))
 
 
-def examples_of_help() -> Iterator[Example]:
+def examples_of_help(group: click.Group = main, names: tuple[str, ...] = ()) -> Iterator[Example]:
     """Yields the commands behind 'Example:' of each command's help."""
-    for name, command in main.commands.items():
+    for name, command in group.commands.items():
+        place = " ".join((*names, name, "--help"))
         (text,) = re.findall(r"Example: tuner (.*)", " ".join((command.help or "").split()))
         for example in NEXT_EXAMPLE.split(text):
-            yield Example(f"{name} --help", tuple(shlex.split(example)))
+            yield Example(place, tuple(shlex.split(example)))
+        if isinstance(command, click.Group):
+            yield from examples_of_help(command, (*names, name))
 
 
-EXAMPLES = (*examples_of_pages(), *examples_of_help())
+def examples_of_make() -> Iterator[Example]:
+    """Yields the commands that ``make demo`` types."""
+    typed = subprocess.run(["make", "-n", "demo"], cwd=ROOT, capture_output=True, text=True, check=True)
+    for line in typed.stdout.splitlines():
+        program, _, words = line.partition(" ")
+        if program.endswith("/tuner"):
+            yield Example("make demo", tuple(shlex.split(words)))
+
+
+EXAMPLES = (*examples_of_pages(), *examples_of_help(), *examples_of_make())
 
 
 def understood(example: Example) -> None:
@@ -81,7 +98,11 @@ def understood(example: Example) -> None:
 
 def is_run(example: Example) -> bool:
     """Tells whether fakes can do it: a candidate of a shipped strategy is none of theirs."""
-    return example.words[0] not in NEEDS_MORE and example.words[:2] != ("explain", "matmul")
+    return not (
+        example.words[0] in RUN_ELSEWHERE
+        or example.words[:2] == ("explain", "matmul")
+        or PROGRAM in example.words  # tests/cli/commands/test_tune_program.py tunes another
+    )
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=str)
@@ -105,16 +126,37 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tuner.database
 
 
-@pytest.mark.parametrize("place", ["README.md", "own-schedules.md", "gate.md", "help"])
+@pytest.mark.parametrize(
+    "place", ["README.md", "own-schedules.md", "gate.md", "0035-batches.md", "make demo", "help"]
+)
 def test_the_examples_of_a_page_run_one_after_another(
     place: str, results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "examples").symlink_to(ROOT / "examples")
-    shutil.copy(results, tmp_path / "results.db")
-    tuner = Tuner(tmp_path / "results.db", fakes.composition())
+    for name in ("results.db", "laptop.db"):  # the other one is merged
+        shutil.copy(results, tmp_path / name)
+    tuner = Tuner(tmp_path / "results.db", fakes.composition((*fakes.STATUSES, SIMULATOR)))
     run = [example for example in EXAMPLES if example.place.endswith(place) and is_run(example)]
     assert run
     for example in run:
         done = tuner(*example.words)
         assert done.code == 0, f"{example}\n{done.err}"
+
+
+def test_a_combination_of_a_shipped_strategy_is_explained(tmp_path: Path) -> None:
+    (example,) = (each for each in EXAMPLES if each.words[:2] == ("explain", "matmul"))
+    done = Tuner(tmp_path / "results.db", real_composition())(*example.words)
+    assert (done.code, "feasible" in done.out) == (0, True)
+
+
+def test_what_is_run_elsewhere_has_tests_there() -> None:
+    for command, test in RUN_ELSEWHERE.items():
+        assert f'"{command}"' in (ROOT / test).read_text(), command
+
+
+def test_make_has_what_pages_name() -> None:
+    named = {found for page in PAGES for found in re.findall(r"[`\n]make ([\w-]+)", page.read_text())}
+    assert named >= {"demo", "test", "check", "bench", "gpu-check"}
+    done = subprocess.run(["make", "-n", *named], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,56 @@
+"""The commands about whole programs run as the pages print them, in this process in place of a child."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Done, Tuner
+from tests.docs.guide import ROOT
+from tests.docs.test_examples import EXAMPLES
+from tuner.tuning.parts.real import real_composition
+from tuner.workers.protocol import ServiceSpec
+
+pytestmark = pytest.mark.mlir
+
+PIPED = ("run", "-", "--target", "simulator")  # behind "tuner lower ... |"
+RUN = tuple(dict.fromkeys(each.words for each in EXAMPLES if each.words[0] == "run" and each.words != PIPED))
+LOWERED = tuple(dict.fromkeys(each.words for each in EXAMPLES if each.words[0] == "lower"))
+
+
+def called(spec: ServiceSpec, method: str, arguments: tuple[Any, ...], _timeout_s: float) -> Any:
+    """Calls a service here: what it imports is shared by all tests."""
+    return getattr(spec.factory.build(lambda _said: None), method)(*arguments)
+
+
+@pytest.fixture
+def tuner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tuner:
+    """Runs commands where the examples are, and the payload of the help is one of them."""
+    monkeypatch.setattr("tuner.programs.service.call_in_child", called)
+    monkeypatch.chdir(tmp_path)
+    for folder in ("examples", "tests"):
+        (tmp_path / folder).symlink_to(ROOT / folder)
+    shutil.copy(ROOT / "examples" / "async_matmul.mlir", tmp_path / "payload.mlir")
+    return Tuner(tmp_path / "results.db", real_composition())
+
+
+def done_without_error(tuner: Tuner, words: tuple[str, ...], stdin: str = "") -> Done:
+    done = tuner(*words, stdin=stdin)
+    assert done.code == 0, done.err
+    return done
+
+
+@pytest.mark.parametrize("words", RUN, ids=" ".join)
+def test_a_program_is_run_on_the_simulator_without_defects(tuner: Tuner, words: tuple[str, ...]) -> None:
+    out = done_without_error(tuner, words).out
+    assert out.endswith("checked 0 defects; no times: the simulator has no clock\n")
+    assert ("call    " in out, "equal   " in out) == ("--trace" in words, "--compare" in words)
+
+
+@pytest.mark.parametrize("words", LOWERED, ids=" ".join)
+def test_a_program_is_lowered_to_a_step(tuner: Tuner, words: tuple[str, ...]) -> None:
+    text = done_without_error(tuner, words).out
+    assert text.startswith("module")
+    if "gpux" in words:
+        assert "checked 0 defects" in done_without_error(tuner, PIPED, text).out

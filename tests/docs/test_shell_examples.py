@@ -1,0 +1,62 @@
+"""Shell lines of the pages that are no commands of ours run as printed: mlir-opt, files cut and joined."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Tuner
+from tests.docs.guide import ROOT, blocks_of
+from tests.targets.cpu.test_stock_mlir_opt import ANYWHERE, MLIR_OPT, stock_point
+from tuner.payload.cpu import panels_in, payload_mlir
+from tuner.tuning.parts.real import real_composition
+
+LARGE_BYTES = 41 << 20  # the page cuts files above 40 MiB
+
+
+def lines_of(page: str, first: str) -> list[str]:
+    """Returns the lines of the one shell block of a page that begins so."""
+    blocks = (block.text for block in blocks_of((ROOT / page).read_text()) if block.language == "sh")
+    (text,) = (text for text in blocks if text.startswith(first))
+    return text.splitlines()
+
+
+def run(script: str, folder: Path) -> str:
+    done = subprocess.run(["bash", "-ec", script], cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{script}\n{done.stderr}"
+    return done.stdout
+
+
+@pytest.mark.mlir
+@pytest.mark.skipif(MLIR_OPT is None, reason="mlir-opt-22 is not installed (Debian: mlir-22-tools)")
+def test_stock_mlir_opt_and_apply_run_an_exported_script(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, by_mlir_opt, by_apply, *_ = lines_of("README.md", "tuner export matmul 512x512x512 -o best.mlir ")
+    point, script = stock_point(ANYWHERE, next(each for each in ANYWHERE.kinds(1) if each.dtype == "f32"))
+    (tmp_path / "best.mlir").write_text(script.text)
+    payload = payload_mlir(point.problem, panels_in(script.text, point.problem))
+    (tmp_path / "best.source.mlir").write_text(payload)
+    assert "linalg.matmul" not in run(by_mlir_opt, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    words = by_apply.split("#")[0].split()[1:]
+    applied = Tuner(tmp_path / "results.db", real_composition())(*words)
+    assert applied.code == 0, applied.err
+    assert "linalg.matmul" not in applied.out
+
+
+def test_large_files_are_cut_and_joined(tmp_path: Path) -> None:
+    wheels = tmp_path / "wheels"
+    wheels.mkdir()
+    with (wheels / "large.whl").open("wb") as large:
+        large.truncate(LARGE_BYTES)
+    (wheels / "small.whl").write_bytes(b"small")
+    here, there = "\n".join(lines_of("docs/gpu-check.md", "cd wheels && sha256sum")).split("# there\n")
+    run(here, tmp_path)
+    assert sorted(path.name for path in wheels.glob("*.whl*")) == [
+        "large.whl.aa",
+        "large.whl.ab",
+        "small.whl",
+    ]
+    run(there, tmp_path)
+    assert (wheels / "large.whl").stat().st_size == LARGE_BYTES
