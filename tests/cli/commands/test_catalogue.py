@@ -65,7 +65,7 @@ def test_a_strategy_that_cannot_do_the_dtype_says_why(tuner: Tuner, space: str) 
 def test_strategies_are_listed_with_their_knobs(tuner: Tuner, space: str) -> None:
     done = tuner("strategies", "--space", space)
     assert "matmul_cpu_packed: Packs both operands." in done.out
-    assert "knobs  tile_m, tile_n" in done.out
+    assert "knobs   tile_m, tile_n" in done.out
     (document,) = tuner("strategies", "--space", space, "--json").json
     assert document["knobs"] == ["tile_m", "tile_n"]
     assert document["dtypes"] == ["f32"]

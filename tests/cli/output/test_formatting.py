@@ -8,6 +8,7 @@ from tuner.cli.output.formatting import (
     seconds_text,
     speed_text,
     table_text,
+    varying_columns,
     wrapped,
 )
 
@@ -63,6 +64,13 @@ def test_columns_are_aligned_and_numbers_stand_right() -> None:
         " 1  one",
         "10  t",
     ]
+
+
+def test_columns_that_say_the_same_everywhere_become_a_line() -> None:
+    header, rows, shared = varying_columns(("id", "op"), [("1", "a"), ("2", "a")], ("id", "op"))
+    assert (header, rows, shared) == (("id",), [("1",), ("2",)], ["all of op a"])
+    assert varying_columns(("id", "op"), [("1", "a"), ("2", "a")], ("id",))[2] == []
+    assert varying_columns(("id", "op"), [("1", "a")], ("id", "op")) == (("id", "op"), [("1", "a")], [])
 
 
 def test_a_table_of_nothing_is_its_header() -> None:

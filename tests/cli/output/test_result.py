@@ -47,9 +47,10 @@ def test_a_round_that_cannot_separate_trials_calls_none_tied() -> None:
     noisy, clear = answer_of(trials, 0.7), answer_of(trials, 0.01)
     assert noisy is not None
     assert clear is not None
-    (line,) = tied_lines(noisy, run())
+    line, again = tied_lines(noisy, run())
     assert line.startswith("unclear   this round of timing cannot separate it from 101 (+60.0%)")
-    assert line.endswith("--retime")
+    assert again == f"          on a quiet machine: tuner tune --resume {run().id} --retime"
+    assert tied_lines(noisy, run(unreliable="load")) == [line]  # its badge has the command
     assert tied_lines(clear, run()) == []
 
 

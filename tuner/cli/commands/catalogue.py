@@ -63,13 +63,13 @@ def strategies(space: Path | None, as_json: bool) -> None:
             ]
         )
         return
+    from tuner.cli.output.formatting import wrapped
+
     for entry in entries:
-        print(f"{entry.name}: {entry.description}" if entry.description else entry.name)
-        print(
-            f"  for    {', '.join(entry.operations)}: {', '.join(entry.dtypes)}; {', '.join(entry.layouts)}"
-        )
-        print(f"  needs  {' or '.join(entry.isas)}")
-        print(f"  knobs  {', '.join(knob.name for knob in entry.knobs)}")
+        title = f"{entry.name}: {entry.description}" if entry.description else entry.name
+        uses = f"{', '.join(entry.operations)}: {', '.join(entry.dtypes)}; {', '.join(entry.layouts)}"
+        needs, knobs = " or ".join(entry.isas), ", ".join(knob.name for knob in entry.knobs)
+        print("\n".join(wrapped((title, f"  for     {uses}", f"  needs   {needs}", f"  knobs   {knobs}"))))
 
 
 @click.command()
@@ -194,8 +194,11 @@ def targets(context: click.Context, as_json: bool) -> None:
             ]
         )
         return
+    from tuner.cli.output.formatting import wrapped
+
     for status in known:
-        print(f"{status.name}: {'available' if status.is_available else 'not available'}: {status.reason}")
+        words = f"{'available' if status.is_available else 'not available'}: {status.reason}"
+        print("\n".join(wrapped([f"{status.name}: {words}"])))
 
 
 def plan_of(composition: "Composition", request: "RunRequest") -> "Plan":

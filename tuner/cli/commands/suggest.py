@@ -57,7 +57,9 @@ def _document(strategy: str, suggestion: "Suggestion", here: str) -> dict[str, A
 def _lines(found: "dict[str, tuple[Suggestion, ...]]", here: str, min_support: int) -> list[str]:
     if not found:
         support = count_text(min_support, "failure")
-        return [f"# no constraint explains {support} of {here} and no success, beyond what chance would"]
+        return [
+            f"# no constraint explains {support} or more of {here} and no success, beyond what chance would"
+        ]
     lines = ["strategies:"]
     for strategy, suggestions in found.items():
         lines += [f"  {strategy}:", "    constraints:"]

@@ -68,6 +68,26 @@ def table_text(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     return "\n".join(_line(row, widths, is_right) for row in cells)
 
 
+def varying_columns(
+    header: tuple[str, ...], rows: Sequence[tuple[str, ...]], names: Sequence[str]
+) -> tuple[tuple[str, ...], list[tuple[str, ...]], list[str]]:
+    """Returns header and rows without those named columns that say the same everywhere, and a line of these.
+
+    One row says nothing of others: it stays whole.
+    """
+    is_shared = [
+        name in names and len(rows) > 1 and len(set(column)) == 1
+        for name, column in zip(header, zip(*rows, strict=True), strict=True)
+    ]
+    kept = [number for number, shared in enumerate(is_shared) if not shared]
+    words = [f"{header[number]} {rows[0][number]}" for number, shared in enumerate(is_shared) if shared]
+    return (
+        tuple(header[number] for number in kept),
+        [tuple(row[number] for number in kept) for row in rows],
+        [f"all of {', '.join(words)}"] if words else [],
+    )
+
+
 def _line(row: tuple[str, ...], widths: list[int], is_right: list[bool]) -> str:
     padded = (
         cell.rjust(width) if right else cell.ljust(width)

@@ -60,8 +60,10 @@ def tied_lines(answer: Answer, run: Run, database_words: str = "") -> list[str]:
     words = [f"{trial.id} ({timed(trial).median_s / best_s - 1:+.1%})" for trial in others[:TIED_SHOWN]]
     more = f" and {len(others) - TIED_SHOWN} more" if len(others) > TIED_SHOWN else ""
     if run.unreliable or not answer.can_separate:
-        again = f"; on a quiet machine: {retime_words(run)}{database_words}"
-        return [f"unclear   this round of timing cannot separate it from {', '.join(words)}{more}{again}"]
+        return [
+            f"unclear   this round of timing cannot separate it from {', '.join(words)}{more}",
+            *([] if run.unreliable else [_again_line(run, database_words)]),  # its badge has said it
+        ]
     why = "not shown to differ by more than noise; the simplest script is taken"
     return [f"tied      with {', '.join(words)}{more}: {why}"]
 
@@ -95,13 +97,12 @@ def unreliable_lines(run: Run, database_words: str = "") -> list[str]:
     """Returns why the figures cannot be relied on, and what to type; nothing where they can."""
     if not run.unreliable:
         return []
-    again = f"{retime_words(run)}{database_words}"
-    return [f"badge     unreliable: {run.unreliable}", f"          on a quiet machine: {again}"]
+    return [f"badge     unreliable: {run.unreliable}", _again_line(run, database_words)]
 
 
-def retime_words(run: Run) -> str:
+def _again_line(run: Run, database_words: str) -> str:
     """Returns the command that adds a round of timing to a run."""
-    return f"tuner tune --resume {run.id} --retime"
+    return f"          on a quiet machine: tuner tune --resume {run.id} --retime{database_words}"
 
 
 def verified_lines(

@@ -2,20 +2,22 @@
 
 from typing import TYPE_CHECKING
 
-from tuner.cli.output.formatting import problem_words, seconds_text, table_text
+from tuner.cli.output.formatting import problem_words, seconds_text, table_text, varying_columns, wrapped
 from tuner.cli.output.json_documents import gflop_per_s
 
 if TYPE_CHECKING:
     from tuner.tuning.tuned_run import TunedRun
 
 HEADER = ("run", "begun", "problem", "target", "status", "trials", "failed", "best", "GFLOP/s")
+MAY_BE_SHARED = ("problem", "target")  # columns of HEADER
 
 
 def runs_table(runs: "tuple[TunedRun, ...]", database_words: str = "") -> str:
-    """Returns one line per run."""
+    """Returns one line per run with what varies, and what all share below."""
     if not runs:
         return f"no run matches; begin with: tuner tune matmul 512x512x512{database_words}"
-    return table_text(HEADER, [_row(tuned) for tuned in runs])
+    header, rows, shared = varying_columns(HEADER, [_row(tuned) for tuned in runs], MAY_BE_SHARED)
+    return "\n".join((table_text(header, rows), *wrapped(shared)))
 
 
 def _row(tuned: "TunedRun") -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from tuner.cli.output.formatting import (
     seconds_text,
     speed_text,
     table_text,
+    varying_columns,
     wrapped,
 )
 from tuner.cli.output.gpu_conditions import gpu_lines
@@ -39,15 +40,18 @@ Choices = tuple[tuple[str, Value], ...]
 HISTORY_HEADER = (
     *("trial", "run", "problem", "target", "threads", "status", "time", "GFLOP/s", "strategy and knobs"),
 )
+MAY_BE_SHARED = ("run", "problem", "target", "threads")  # columns of HISTORY_HEADER
 REASON_LIMIT = 60  # characters of a failure in a table
 
 
 def history_table(trials: tuple[StoredTrial, ...]) -> str:
-    """Returns one line per trial with the knobs that vary; below, those that its strategy has everywhere."""
+    """Returns one line per trial with what varies; below, what all share, or all of a strategy."""
     same = _same_knobs(trials)
-    table = table_text(HISTORY_HEADER, [_history_row(trial, same) for trial in trials])
-    below = (f"{strategy} everywhere: {knobs_text(knobs)}" for strategy, knobs in same.items() if knobs)
-    return "\n".join((table, *wrapped(below)))
+    header, rows, shared = varying_columns(
+        HISTORY_HEADER, [_history_row(trial, same) for trial in trials], MAY_BE_SHARED
+    )
+    below = [f"{strategy} everywhere: {knobs_text(knobs)}" for strategy, knobs in same.items() if knobs]
+    return "\n".join((table_text(header, rows), *wrapped([*shared, *below])))
 
 
 def nothing_found(stored: int) -> str:
