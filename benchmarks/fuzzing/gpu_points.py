@@ -17,6 +17,7 @@ CHIPS = ("sm_80", "sm_90", "sm_90a")
 LARGEST = 120  # of a random problem's sides
 LARGEST_BLOCK = 128 * 256  # sums of a block: larger ones take seconds to simulate
 MULTIPLES = (1, 8, 16)  # that all three sides are rounded up to
+DEEP, DEEP_SHARE = 4, 0.15  # k is so many times as long in a share of the problems: parts of it
 BATCH_SHARE = 0.25  # of the problems are batches
 BATCH_LIMIT = 4  # matrices, not included
 SHAPES_TRIED = 200  # until the strategy has anything for one
@@ -56,6 +57,8 @@ def draw(kind: GpuKernelKind, rng: np.random.Generator) -> GpuPoint:
     for _ in range(SHAPES_TRIED):
         multiple = int(rng.choice(MULTIPLES))
         m, n, k = (-(-int(size) // multiple) * multiple for size in rng.integers(1, LARGEST, 3))
+        if rng.random() < DEEP_SHARE:
+            k *= DEEP
         problem = kind.problem((m, n, k))
         if rng.random() < BATCH_SHARE:
             problem = replace(problem, operation=BATCH_MATMUL, batch=int(rng.integers(1, BATCH_LIMIT)))

@@ -1,54 +1,30 @@
 """Hopper's strategy: right and without races on the PTX simulator, its machine code, what breaks it."""
 
 import re
-from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
 
 from benchmarks.gpu_check.gpu_point import GpuPoint, feasible_set
 from tests.ptx.mutations import Edit, change, drop
-from tuner.core.candidate import Candidate
+from tests.targets.gpu.wgmma_points import (
+    CHIP,
+    LARGE,
+    STRATEGY,
+    WAIT,
+    by_name,
+    check,
+    is_noticed,
+    only,
+    outcome,
+    point,
+)
 from tuner.core.errors import CandidateError, UsageError
 from tuner.core.kernel_program import KernelProgram
-from tuner.core.problem import Matmul, Problem
-from tuner.payload.reference import compare, draw, draw_base, unwritten_output
-from tuner.ptx.defects import SimulationError
-from tuner.ptx.launch import run_program
+from tuner.core.problem import Matmul
 from tuner.targets.gpu.ptxas import find_ptxas
 
 pytestmark = pytest.mark.mlir
-
-STRATEGY, CHIP = "matmul_gpu_wgmma", "sm_90a"
-SMALL: dict[str, Any] = {
-    **dict.fromkeys(("block_m", "block_n", "block_k"), 64),
-    **dict.fromkeys(("consumers", "group", "tiles", "splits"), 1),
-    "stages": 2,
-    "cluster": "1x1",
-    "bands": "rows",
-    "stores": "direct",
-}
-
-
-def point(problem: Problem, **knobs: Any) -> GpuPoint:
-    return GpuPoint(problem, Candidate.of(STRATEGY, SMALL | knobs), CHIP)
-
-
-def outcome(one: GpuPoint, program: KernelProgram, seed: int | None = None) -> tuple[bool, str]:
-    """Returns whether all of C is right and nothing races, and what is wrong otherwise."""
-    rng = np.random.default_rng(0)
-    inputs = draw(one.problem, draw_base(one.problem, rng), rng)
-    c = unwritten_output(one.problem)
-    arrays = dict(zip(("a", "b", "bias"), inputs.arrays, strict=False)) | {"c": c}
-    try:
-        simulations = run_program(program, arrays, schedule_seed=seed)
-    except SimulationError as error:
-        return False, error.reason
-    hazards = [str(hazard) for simulation in simulations for hazard in simulation.hazards]
-    verdict, worst = compare(inputs, c)
-    return verdict.max_error <= 1.0 and not hazards, "; ".join([worst, *hazards])
-
 
 POINTS = (
     (point(Matmul(128, 128, 256, "f16"), block_m=128, block_n=128, consumers=2, stages=3), None),
@@ -65,13 +41,9 @@ POINTS = (
 )
 
 
-@pytest.mark.parametrize(
-    ("one", "seed"), POINTS, ids=lambda each: each.problem.key if isinstance(each, GpuPoint) else str(each)
-)
+@pytest.mark.parametrize(("one", "seed"), POINTS, ids=by_name)
 def test_a_point_is_right_and_free_of_races(one: GpuPoint, seed: int | None) -> None:
-    assert feasible_set(one.problem, STRATEGY, CHIP).row_of(one.candidate) is not None
-    is_right, why = outcome(one, one.program(), seed)
-    assert is_right, why
+    check(one, seed)
 
 
 def test_a_random_point_is_right_and_free_of_races() -> None:
@@ -83,9 +55,6 @@ def test_a_random_point_is_right_and_free_of_races() -> None:
         drawn = GpuPoint(problem, allowed.candidate(int(rng.integers(allowed.rows))), CHIP)
         is_right, why = outcome(drawn, drawn.program(), int(rng.integers(100)))
         assert is_right, f"{problem.key} {drawn.candidate.text}: {why}"
-
-
-LARGE = point(Matmul(4096, 4096, 4096, "f16"), block_m=128, block_n=256, stages=4, consumers=2, group=8)
 
 
 def test_the_large_tile_is_four_wgmma_per_step_fed_by_one_thread() -> None:
@@ -140,17 +109,6 @@ def test_other_chips_and_layouts_that_wgmma_refuses_have_no_point() -> None:
 BROKEN = point(Matmul(128, 64, 1544, "f16"), block_m=128, stages=3, consumers=2)
 DESCRIPTOR = 4611686293305360384  # of A: swizzle 128 bytes, stride 1024
 ARRIVAL = r"mbarrier.arrive.expect_tx.shared.b64\1, 0;"
-WAIT = r"mbarrier\.try_wait\.parity\.shared\.b64 P1, [^;]*;"
-
-
-def only(number: int, pattern: str, text: str) -> Edit:
-    """Returns the edit of one match, counted from 0, or from the end with a negative number."""
-
-    def edit(ptx: str) -> str:
-        match = list(re.finditer(pattern, ptx))[number]
-        return ptx[: match.start()] + match.expand(text) + ptx[match.end() :]
-
-    return edit
 
 
 MUTATIONS: tuple[tuple[str, Edit], ...] = (
@@ -210,7 +168,4 @@ def test_the_kernel_that_is_broken_below_is_right(healthy: KernelProgram) -> Non
 
 @pytest.mark.parametrize(("name", "edit"), MUTATIONS, ids=[name for name, _ in MUTATIONS])
 def test_a_broken_kernel_is_noticed(name: str, edit: Edit, healthy: KernelProgram) -> None:
-    ptx = edit(healthy.ptx)
-    assert ptx != healthy.ptx
-    is_right, _ = outcome(BROKEN, replace(healthy, ptx=ptx))
-    assert not is_right
+    assert is_noticed(BROKEN, healthy, edit)

@@ -4,7 +4,7 @@ import pytest
 
 from benchmarks.gpu_check.gpu_point import GpuPoint, feasible_set
 from benchmarks.gpu_check.points import gpu_strategies, is_allowed
-from tests.targets.gpu.test_wgmma import CHIP, STRATEGY, outcome, point
+from tests.targets.gpu.wgmma_points import CHIP, STRATEGY, by_name, outcome, point
 from tuner.core.chips import chip_of
 from tuner.core.machine import gpu_machine
 from tuner.core.problem import Matmul
@@ -20,9 +20,7 @@ POINTS = (
 )
 
 
-@pytest.mark.parametrize(
-    ("one", "seed"), POINTS, ids=lambda each: each.problem.key if isinstance(each, GpuPoint) else str(each)
-)
+@pytest.mark.parametrize(("one", "seed"), POINTS, ids=by_name)
 def test_other_rows_are_multiplied_by_mma_sync(one: GpuPoint, seed: int | None) -> None:
     assert feasible_set(one.problem, STRATEGY, CHIP).row_of(one.candidate) is not None
     program = one.program()

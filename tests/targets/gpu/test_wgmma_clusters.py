@@ -1,15 +1,22 @@
 """Hopper's strategy in clusters: shared tiles by multicast, releases across blocks, what breaks them."""
 
-from dataclasses import replace
-
 import pytest
 
-from benchmarks.gpu_check.gpu_point import GpuPoint, feasible_set
+from benchmarks.gpu_check.gpu_point import GpuPoint
 from tests.ptx.mutations import Edit, change, drop
-from tests.targets.gpu.test_wgmma import CHIP, LARGE, STRATEGY, WAIT, only, outcome, point
+from tests.targets.gpu.wgmma_points import (
+    LARGE,
+    WAIT,
+    by_name,
+    check,
+    is_noticed,
+    only,
+    outcome,
+    point,
+    require_large_tile_kept,
+)
 from tuner.core.kernel_program import KernelProgram
 from tuner.core.problem import Matmul
-from tuner.targets.gpu.ptxas import find_ptxas
 
 pytestmark = pytest.mark.mlir
 
@@ -27,13 +34,9 @@ POINTS = (
 )
 
 
-@pytest.mark.parametrize(
-    ("one", "seed"), POINTS, ids=lambda each: each.problem.key if isinstance(each, GpuPoint) else str(each)
-)
+@pytest.mark.parametrize(("one", "seed"), POINTS, ids=by_name)
 def test_a_point_in_clusters_is_right_and_free_of_races(one: GpuPoint, seed: int | None) -> None:
-    assert feasible_set(one.problem, STRATEGY, CHIP).row_of(one.candidate) is not None
-    is_right, why = outcome(one, one.program(), seed)
-    assert is_right, why
+    check(one, seed)
 
 
 def clustered(cluster: str) -> KernelProgram:
@@ -53,10 +56,7 @@ def test_the_large_tile_copies_halves_of_what_blocks_share(
     assert program.ptx.count(".multicast::cluster") == multicasts
     (launch,) = program.launches
     assert [each.layout.box for each in launch.tensor_maps] == boxes
-    ptxas = find_ptxas()
-    if ptxas is not None:
-        (resources,) = ptxas.assemble(program).resources
-        assert (resources.spilled_bytes, resources.registers, resources.is_serialized) == (0, 168, False)
+    require_large_tile_kept(program)
 
 
 # Of so many steps that LLVM keeps the loops.
@@ -105,7 +105,4 @@ def test_the_kernel_that_is_broken_below_is_right(seed: int | None, healthy: Ker
 
 @pytest.mark.parametrize(("name", "edit"), MUTATIONS, ids=[name for name, _ in MUTATIONS])
 def test_a_broken_kernel_is_noticed(name: str, edit: Edit, healthy: KernelProgram) -> None:
-    ptx = edit(healthy.ptx)
-    assert ptx != healthy.ptx
-    is_right, _ = outcome(BROKEN, replace(healthy, ptx=ptx))
-    assert not is_right
+    assert is_noticed(BROKEN, healthy, edit)

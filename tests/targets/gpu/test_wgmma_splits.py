@@ -1,17 +1,22 @@
 """Hopper's strategy with parts of K by blocks of their own: right, the same in any order, what breaks it."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
-from benchmarks.gpu_check.gpu_point import GpuPoint, feasible_set
+from benchmarks.gpu_check.gpu_point import GpuPoint
 from tests.ptx.mutations import Edit, change, drop
-from tests.targets.gpu.test_wgmma import CHIP, LARGE, STRATEGY, only, outcome, point
+from tests.targets.gpu.wgmma_points import (
+    LARGE,
+    by_name,
+    check,
+    is_noticed,
+    only,
+    point,
+    require_large_tile_kept,
+)
 from tuner.core.kernel_program import KernelProgram
 from tuner.core.problem import BatchMatmul, Matmul
 from tuner.ptx.launch import run_program
-from tuner.targets.gpu.ptxas import find_ptxas
 
 pytestmark = pytest.mark.mlir
 
@@ -22,13 +27,9 @@ POINTS = (  # K of no whole tiles: zeros follow
 )
 
 
-@pytest.mark.parametrize(
-    ("one", "seed"), POINTS, ids=lambda each: each.problem.key if isinstance(each, GpuPoint) else str(each)
-)
+@pytest.mark.parametrize(("one", "seed"), POINTS, ids=by_name)
 def test_a_point_is_right_and_free_of_races(one: GpuPoint, seed: int | None) -> None:
-    assert feasible_set(one.problem, STRATEGY, CHIP).row_of(one.candidate) is not None
-    is_right, why = outcome(one, one.program(), seed)
-    assert is_right, why
+    check(one, seed)
 
 
 def test_the_large_tile_keeps_its_registers() -> None:
@@ -38,10 +39,7 @@ def test_the_large_tile_keeps_its_registers() -> None:
         ("matmul_kernel", (2, 4, 4)),
         ("reduce_kernel", (8, 64, 1)),
     ]
-    ptxas = find_ptxas()
-    if ptxas is not None:
-        (found,) = [each for each in ptxas.assemble(program).resources if each.kernel == "matmul_kernel"]
-        assert (found.spilled_bytes, found.registers, found.is_serialized) == (0, 168, False)
+    require_large_tile_kept(program)
 
 
 BROKEN = point(Matmul(64, 64, 256, "f16"), splits=2)
@@ -78,7 +76,4 @@ MUTATIONS: tuple[tuple[str, Edit], ...] = (
 
 @pytest.mark.parametrize(("name", "edit"), MUTATIONS, ids=[name for name, _ in MUTATIONS])
 def test_a_broken_kernel_is_noticed(name: str, edit: Edit, healthy: KernelProgram) -> None:
-    ptx = edit(healthy.ptx)
-    assert ptx != healthy.ptx
-    is_right, _ = outcome(BROKEN, replace(healthy, ptx=ptx))
-    assert not is_right
+    assert is_noticed(BROKEN, healthy, edit)

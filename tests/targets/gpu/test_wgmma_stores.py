@@ -4,12 +4,20 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks.gpu_check.gpu_point import GpuPoint, feasible_set
+from benchmarks.gpu_check.gpu_point import GpuPoint
 from tests.ptx.mutations import Edit, change, drop
-from tests.targets.gpu.test_wgmma import CHIP, LARGE, STRATEGY, only, outcome, point
+from tests.targets.gpu.wgmma_points import (
+    LARGE,
+    by_name,
+    check,
+    is_noticed,
+    only,
+    outcome,
+    point,
+    require_large_tile_kept,
+)
 from tuner.core.kernel_program import KernelProgram
 from tuner.core.problem import BatchMatmul, Matmul
-from tuner.targets.gpu.ptxas import find_ptxas
 
 pytestmark = pytest.mark.mlir
 
@@ -32,13 +40,9 @@ POINTS = (
 )
 
 
-@pytest.mark.parametrize(
-    ("one", "seed"), POINTS, ids=lambda each: each.problem.key if isinstance(each, GpuPoint) else str(each)
-)
+@pytest.mark.parametrize(("one", "seed"), POINTS, ids=by_name)
 def test_a_point_is_right_and_free_of_races(one: GpuPoint, seed: int | None) -> None:
-    assert feasible_set(one.problem, STRATEGY, CHIP).row_of(one.candidate) is not None
-    is_right, why = outcome(one, one.program(), seed)
-    assert is_right, why
+    check(one, seed)
 
 
 @pytest.mark.parametrize(
@@ -50,10 +54,7 @@ def test_the_large_tile_keeps_its_registers(stores: str, instruction: str, count
     program = point(problem, **{**dict(LARGE.candidate.choices), "stores": stores}).program()
     assert program.ptx.count(instruction) == count
     assert ("c_map0" in program.launches[0].arguments) == (stores == "tma")
-    ptxas = find_ptxas()
-    if ptxas is not None:
-        (resources,) = ptxas.assemble(program).resources
-        assert (resources.spilled_bytes, resources.registers, resources.is_serialized) == (0, 168, False)
+    require_large_tile_kept(program)
 
 
 # Each warp stores four boxes, the later two where the first ones were.
@@ -100,7 +101,4 @@ def test_boxes_are_filled_without_bank_conflicts(healthy: KernelProgram) -> None
 
 @pytest.mark.parametrize(("name", "edit"), MUTATIONS, ids=[name for name, _ in MUTATIONS])
 def test_a_broken_kernel_is_noticed(name: str, edit: Edit, healthy: KernelProgram) -> None:
-    ptx = edit(healthy.ptx)
-    assert ptx != healthy.ptx
-    is_right, _ = outcome(BROKEN, replace(healthy, ptx=ptx))
-    assert not is_right
+    assert is_noticed(BROKEN, healthy, edit)

@@ -1,18 +1,26 @@
 """Hopper's strategy with several tiles of C per block: the ring goes on from tile to tile, what breaks it."""
 
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from benchmarks.gpu_check.gpu_point import GpuPoint, feasible_set
+from benchmarks.gpu_check.gpu_point import GpuPoint
 from tests.ptx.mutations import Edit, change
-from tests.targets.gpu.test_wgmma import CHIP, LARGE, STRATEGY, only, outcome, point
+from tests.targets.gpu.wgmma_points import (
+    CHIP,
+    LARGE,
+    by_name,
+    check,
+    is_noticed,
+    only,
+    outcome,
+    point,
+    require_large_tile_kept,
+)
 from tuner.core.kernel_program import KernelProgram
 from tuner.core.problem import Matmul
 from tuner.targets.gpu import simulator
-from tuner.targets.gpu.ptxas import find_ptxas
 
 pytestmark = pytest.mark.mlir
 
@@ -24,15 +32,11 @@ POINTS = (
 )
 
 
-@pytest.mark.parametrize(
-    ("one", "seed"), POINTS, ids=lambda each: each.problem.key if isinstance(each, GpuPoint) else str(each)
-)
+@pytest.mark.parametrize(("one", "seed"), POINTS, ids=by_name)
 def test_a_point_of_several_tiles_per_block_is_right_and_free_of_races(
     one: GpuPoint, seed: int | None
 ) -> None:
-    assert feasible_set(one.problem, STRATEGY, CHIP).row_of(one.candidate) is not None
-    is_right, why = outcome(one, one.program(), seed)
-    assert is_right, why
+    check(one, seed)
 
 
 @pytest.mark.parametrize(("cluster", "grid"), [("1x1", (128, 1, 1)), ("2x1", (64, 2, 1))])
@@ -44,10 +48,7 @@ def test_the_large_tile_keeps_its_loop_and_its_registers(cluster: str, grid: tup
     assert (launch.grid, launch.tile_grid) == (grid, (16, 32))
     assert program.ptx.count("wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16") == 8  # first tile, loop
     assert "call" not in program.ptx
-    ptxas = find_ptxas()
-    if ptxas is not None:
-        (resources,) = ptxas.assemble(program).resources
-        assert (resources.spilled_bytes, resources.registers, resources.is_serialized) == (0, 168, False)
+    require_large_tile_kept(program)
 
 
 def test_sampled_blocks_are_judged_by_all_of_their_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,7 +99,4 @@ def test_the_kernel_that_is_broken_below_is_right(seed: int | None, healthy: Ker
 
 @pytest.mark.parametrize(("name", "edit"), MUTATIONS, ids=[name for name, _ in MUTATIONS])
 def test_a_broken_kernel_is_noticed(name: str, edit: Edit, healthy: KernelProgram) -> None:
-    ptx = edit(healthy.ptx)
-    assert ptx != healthy.ptx
-    is_right, _ = outcome(BROKEN, replace(healthy, ptx=ptx))
-    assert not is_right
+    assert is_noticed(BROKEN, healthy, edit)
