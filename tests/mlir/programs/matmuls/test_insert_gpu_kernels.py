@@ -45,10 +45,15 @@ def script(problem: Problem, **knobs: Any) -> Script:
 
 def payload(problem: Problem, is_filled: bool) -> str:
     m, n, k = problem.sizes
-    a, b, c = f"memref<{m}x{k}x{problem.dtype}>", f"memref<{k}x{n}x{problem.dtype}>", f"memref<{m}x{n}xf32>"
-    fill = f"linalg.fill ins(%zero : f32) outs(%c : {c})" if is_filled else ""
+    result = problem.output or "f32"
+    a, b, c = (
+        f"memref<{m}x{k}x{problem.dtype}>",
+        f"memref<{k}x{n}x{problem.dtype}>",
+        f"memref<{m}x{n}x{result}>",
+    )
+    fill = f"linalg.fill ins(%zero : {result}) outs(%c : {c})" if is_filled else ""
     return f"""func.func @f(%a: {a}, %b: {b}, %c: {c}) {{
-      %zero = arith.constant 0.0 : f32
+      %zero = arith.constant 0.0 : {result}
       {fill}
       linalg.matmul ins(%a, %b : {a}, {b}) outs(%c : {c})
       return
@@ -63,10 +68,11 @@ def check(code: Any, device: SimulatedDevice, problem: Problem, *, is_filled: bo
     dtype = NUMPY_DTYPES[problem.dtype]
     for _ in range(2):
         a, b = (rng.standard_normal(shape).astype(dtype) for shape in ((m, k), (k, n)))
-        c = rng.standard_normal((m, n)).astype(np.float32)
+        c = rng.standard_normal((m, n)).astype(NUMPY_DTYPES[problem.output or "f32"])
         expected = a.astype(np.float64) @ b.astype(np.float64) + (0 if is_filled else c)
         program(a, b, c)
-        np.testing.assert_allclose(c, expected, rtol=0, atol=1e-4)
+        half_unit = 0.016 if problem.output else 1e-4  # of 16 bits, up to 32
+        np.testing.assert_allclose(c.astype(np.float64), expected, rtol=0, atol=half_unit)
     program.close()
     assert device.reports == ()
     assert device.counts.allocations == device.counts.frees
@@ -88,17 +94,18 @@ WGMMA: dict[str, int | str] = {
 
 
 @pytest.mark.parametrize(
-    ("dtype", "knobs", "form"),
+    ("dtype", "output", "knobs", "form"),
     [
-        ("f16", {}, "streams"),
-        ("bf16", {}, "tokens"),
-        ("f16", {"cluster": "2x1", "tiles": 2}, "sync"),
+        ("f16", "", {}, "streams"),
+        ("bf16", "", {}, "tokens"),
+        ("f16", "", {"cluster": "2x1", "tiles": 2}, "sync"),
+        ("f16", "f16", {"stores": "tma"}, "streams"),
     ],
 )
 def test_kernels_that_take_tensor_maps_give_what_numpy_gives(
-    dtype: str, knobs: dict[str, Any], form: Form
+    dtype: str, output: str, knobs: dict[str, Any], form: Form
 ) -> None:
-    problem = Matmul(136, 72, 80, dtype)  # no whole tiles
+    problem = Matmul(136, 72, 80, dtype, output=output)  # no whole tiles
     point = GpuPoint(problem, Candidate.of("matmul_gpu_wgmma", WGMMA | knobs), "sm_90a")
     compiler = ProgramCompiler.of(TargetName.parse("simulator:sm_90a"))
     bound = {problem: Script.of(point.script())}
