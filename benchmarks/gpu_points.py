@@ -34,6 +34,7 @@ USUAL: dict[str, dict[str, Knob]] = {  # where a point says nothing else
         "block_k": 16,
         "group": 1,
         "pad_bytes": 0,
+        "prefetch": 0,
         "min_blocks": 0,
     },
     HOPPER: {

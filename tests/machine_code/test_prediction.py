@@ -1,9 +1,11 @@
 """Real cubins of our strategies: they need ptxas and nvdisasm."""
 
+from typing import Any
+
 import pytest
 
 from benchmarks.gpu_points import CUDA_CORES, TENSOR_CORES, Builder, Point, point
-from tuner.core.problem import Matmul
+from tuner.core.problem import Matmul, Problem
 from tuner.machine_code.prediction import PredictedCycles
 from tuner.targets.gpu.cuda_tools import locate
 from tuner.targets.gpu.predicted import predicted
@@ -43,3 +45,17 @@ def test_bank_conflicts_are_seen_in_the_lanes_addresses(builder: Builder) -> Non
     assert padded.parts is not None
     assert dense.parts is not None
     assert 2 * padded.parts.memory < dense.parts.memory
+
+
+@pytest.mark.parametrize(
+    ("strategy", "problem", "knobs"),
+    [(TENSOR_CORES, HALF, {}), (CUDA_CORES, Matmul(1024, 1024, 1024), {"unroll_k": 2})],
+    ids=str,
+)
+def test_a_warp_that_reads_ahead_waits_less(
+    builder: Builder, strategy: str, problem: Problem, knobs: dict[str, Any]
+) -> None:
+    ahead, behind = (cycles(builder, point(strategy, problem, **knobs, prefetch=each)) for each in (1, 0))
+    assert ahead.parts is not None
+    assert behind.parts is not None
+    assert ahead.parts.own_way < behind.parts.own_way

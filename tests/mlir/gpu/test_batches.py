@@ -26,7 +26,7 @@ SIMT: dict[str, Any] = {
     **dict.fromkeys(("block_m", "block_n"), 64),
     **dict.fromkeys(("thread_m", "thread_n", "split_m", "split_n", "unroll_k", "depth"), 2),
     **dict.fromkeys(("vector_a", "vector_b", "group"), 1),
-    **dict.fromkeys(("pad_bytes", "min_blocks"), 0),
+    **dict.fromkeys(("pad_bytes", "min_blocks", "prefetch"), 0),
     "block_k": 16,
 }
 WGMMA: dict[str, Any] = {

@@ -21,6 +21,7 @@ from tuner.payload.gpu import gpu_payload_mlir, views_in
 pytestmark = pytest.mark.mlir
 
 SCHEDULES = (None, 1, 2)
+READS = ("nvgpu.ldmatrix", "vector.load")
 BLOCK_OF_96: dict[str, Any] = {"block_m": 96, "block_n": 96, "warps_m": 3}
 TINY: dict[str, Any] = {"block_m": 32, "block_n": 32, "warps_m": 2, "warps_n": 1}
 POINTS = (
@@ -102,13 +103,12 @@ def use_fragments_one_step_late(rotated: Rotated) -> None:
 
 
 def _reads(rotated: Rotated) -> list[Any]:
-    names = ("nvgpu.ldmatrix", "vector.extract_strided_slice")
-    return [op.results[0] for op in rotated.behind_the_barrier if op.name in names]
+    return [op.results[0] for op in rotated.behind_the_barrier if op.name in READS]
 
 
 def read_before_the_wait(rotated: Rotated) -> None:
     """The wait and the barrier come behind the reads of the next tile."""
-    reads = [op for op in rotated.behind_the_barrier if op.name == "nvgpu.ldmatrix"]
+    reads = [op for op in rotated.behind_the_barrier if op.name in READS]
     rotated.one("gpu.barrier").move_after(reads[-1])
     rotated.one("nvgpu.device_async_wait").move_after(reads[-1])
 

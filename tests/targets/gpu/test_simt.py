@@ -34,6 +34,7 @@ LARGE: dict[str, Any] = {
     "block_k": 16,
     "pad_bytes": 0,
     "min_blocks": 0,
+    "prefetch": 0,
     "group": 1,
 }
 SMALL = LARGE | {"block_m": 32, "block_n": 64, "block_k": 8, "split_m": 1}

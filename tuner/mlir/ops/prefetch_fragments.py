@@ -1,12 +1,12 @@
 """``tuner.prefetch_fragments``: the fragments of a step of K are read before the products of the last one.
 
 Takes the loop that ``nvgpu.pipeline_shared_memory_copies`` made: it waits for a tile, then reads fragments of
-it and multiplies them. Gives a rotated loop (software pipelining of the reads): the first fragments of a tile
-are carried into the iteration that multiplies them, and the wait, the barrier and the first reads of the next
-tile come before the last products of this one. So no product waits for shared memory. All reads of a tile
-still come before the barrier behind which others overwrite it: no buffer more is needed. The last iteration
-reads a tile that nobody multiplies. Copies start with the reads of the second step, or of the third where
-steps have few products.
+it and multiplies them, on tensor cores or by ``vector.fma``. Gives a rotated loop (software pipelining of the
+reads): the first fragments of a tile are carried into the iteration that multiplies them, and the wait, the
+barrier and the first reads of the next tile come before the last products of this one. So no product waits
+for shared memory. All reads of a tile still come before the barrier behind which others overwrite it: no
+buffer more is needed. The last iteration reads a tile that nobody multiplies. Copies start with the reads of
+the second step, or of the third where steps have few products.
 
     %sums:3 = scf.for %k = %c0 to %c64 step %c16 iter_args(%sum = %zero, %token = %first, ...) -> ... {
       nvgpu.device_async_wait %token {numGroups = 0 : i32}
@@ -30,21 +30,24 @@ steps have few products.
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import groupby
 
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ops.dialect import InPlaceOp, attribute
 from tuner.mlir.rewrite.building import create, value
 
-PRODUCT, WAIT, BARRIER = "nvgpu.mma.sync", "nvgpu.device_async_wait", "gpu.barrier"
+PRODUCTS = ("nvgpu.mma.sync", "vector.fma")
+WAIT, BARRIER = "nvgpu.device_async_wait", "gpu.barrier"
+LOADS = ("memref.load", "vector.load")
 # What takes a turn between products where reads are spread; the address of each comes with it.
-MEMORY = ("nvgpu.ldmatrix", "memref.load", "vector.load", "nvgpu.device_async_copy")
+MEMORY = ("nvgpu.ldmatrix", *LOADS, "nvgpu.device_async_copy")
 MANY_PRODUCTS = 32  # of a step: those of a warp's tile of 64x64 hide the copies of all block tiles
 
 Build = Callable[[], None]
 
 
 class PrefetchFragmentsOp(InPlaceOp, name="prefetch_fragments"):
-    """Rotates every loop of the handle that waits for copies and multiplies by ``nvgpu.mma.sync``.
+    """Rotates every loop of the handle that waits for copies and multiplies what it reads of them.
 
     Attribute ``spread`` (i64, 0 unless given): 1 puts reads and copies evenly between the products, else they
     come before them; spread reads take fewer registers. Run behind all that changes the addresses of shared
@@ -68,7 +71,7 @@ class _Body:
     ops: tuple[Op, ...]  # without the yield
     wait: Op
     barrier: Op
-    steps: tuple[tuple[Op, ...], ...]  # the products of each step of K
+    steps: tuple[tuple[Op, ...], ...]  # products in a row that are as far in their chains of sums
 
     @property
     def arguments(self) -> list[Value]:
@@ -81,9 +84,9 @@ class _Body:
         return list(list(self.loop.regions[0].blocks[0].operations)[-1].operands)
 
     @property
-    def first_fragments(self) -> list[Value]:
-        """Returns A and B of the first step, each once."""
-        return list(dict.fromkeys(_fragments(self.steps[0])))
+    def first_reads(self) -> list[Op]:
+        """Returns the reads of A and B of the first step."""
+        return _Iteration(self, {}).reads(_fragments(self.steps[0]))
 
     def is_known(self, op: Op) -> bool:
         """Tells whether an op may be left out until its result is needed, or is one of those that are not."""
@@ -105,17 +108,11 @@ def _body_of(loop: Op) -> _Body | None:
 
 
 def _steps(ops: Iterable[Op]) -> tuple[tuple[Op, ...], ...]:
-    """Returns the products by the number of products before them in their chain of sums."""
-    steps: list[list[Op]] = []
-    step_of: dict[Value, int] = {}
-    for op in ops:
-        if op.name == PRODUCT:
-            step = step_of.get(op.operands[2], -1) + 1
-            step_of[op.results[0]] = step
-            if step == len(steps):
-                steps.append([])
-            steps[step].append(op)
-    return tuple(map(tuple, steps))
+    products = [op for op in ops if op.name in PRODUCTS]
+    number: dict[Value, int] = {}
+    for product in products:
+        number[product.results[0]] = number.get(product.operands[2], -1) + 1
+    return tuple(tuple(step) for _, step in groupby(products, lambda product: number[product.results[0]]))
 
 
 def _fragments(products: Iterable[Op]) -> list[Value]:
@@ -191,12 +188,13 @@ def _read_first(body: _Body, iteration: _Iteration) -> list[Value]:
     """Waits for a tile and reads the fragments of its first step."""
     iteration.build(body.wait)
     iteration.build(body.barrier)
-    return [iteration.value(fragment) for fragment in body.first_fragments]
+    return [iteration.value(read.results[0]) for read in body.first_reads]
 
 
 def _fill(body: _Body, arguments: list[Value], stride: Value, is_spread: bool) -> None:
     """Builds the body of the new loop."""
-    now = _Iteration(body, dict(zip((*body.arguments, *body.first_fragments), arguments, strict=True)))
+    first_reads = [read.results[0] for read in body.first_reads]
+    now = _Iteration(body, dict(zip((*body.arguments, *first_reads), arguments, strict=True)))
     *early, last = body.steps
     copying = _copying_step(early)
     for number, products in enumerate(early):
@@ -208,10 +206,20 @@ def _fill(body: _Body, arguments: list[Value], stride: Value, is_spread: bool) -
     after = _next(body, now, arguments[0], stride)
     after.build(body.wait)
     after.build(body.barrier)
-    ahead = after.reads(body.first_fragments)
-    _build(last, [_builder(after, op) for op in ahead], now, is_spread)
-    carried = [after.value(fragment) for fragment in body.first_fragments]
-    create("scf.yield", [], [*map(now.value, body.yielded), *carried])
+    _build(last, [_builder(after, op) for op in body.first_reads], now, is_spread)
+    if any(read.name in LOADS for read in body.first_reads):
+        _keep_before_the_end()
+    create("scf.yield", [], [*map(now.value, body.yielded), *map(after.value, first_reads)])
+
+
+def _keep_before_the_end() -> None:
+    """Creates no instruction, but what LLVM takes for a store: it moves carried loads to the loop's start."""
+    create(
+        "llvm.inline_asm",
+        asm_string=ir.StringAttr.get(""),
+        constraints=ir.StringAttr.get("~{memory}"),
+        has_side_effects=ir.UnitAttr.get(),
+    )
 
 
 def _copying_step(early: list[tuple[Op, ...]]) -> int:
@@ -224,12 +232,11 @@ def _copying_step(early: list[tuple[Op, ...]]) -> int:
 
 
 def _next(body: _Body, now: _Iteration, counter: Value, stride: Value) -> _Iteration:
-    """Returns the iteration behind this one; sums, which no read needs, are unknown to it."""
-    sums = {product.operands[2] for product in body.steps[0]}
+    """Returns the iteration behind this one; sums, the vectors, which no read needs, are unknown to it."""
     later = value("arith.addi", counter.type, counter, stride)
     known = {body.arguments[0]: later}
     for argument, yielded in zip(body.arguments[1:], body.yielded, strict=True):
-        if argument not in sums:
+        if not isinstance(argument.type, ir.VectorType):
             known[argument] = now.value(yielded)
     return _Iteration(body, known)
 
