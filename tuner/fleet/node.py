@@ -103,7 +103,7 @@ class NodeProcess:
         self._ending = asyncio.Event()
         self._database = PatientSession(url, self._ending)
         self._trouble = ""  # why it can work no longer
-        self._told_of = ""  # foreign work, last
+        self._told_of = {node.maker}  # compilers whose jobs were told of as not for this node
 
     async def run(self) -> bool:
         """Serves its queues; a server that goes away is waited for."""
@@ -199,22 +199,22 @@ class NodeProcess:
         """Tells that it is alive and what it costs, and looks after what others have lost."""
         meter = EngineMeter()
         while True:
+            with contextlib.suppress(TunerError):
+                await self._tell_of_foreign_work()
             await asyncio.sleep(self._settings.beat_s)
             with contextlib.suppress(TunerError):
                 if await self._database.ask(_beaten, self._node.name, self._settings.lease_s, meter.load()):
                     self._ending.set()
-                await self._tell_of_foreign_work()
 
     async def _tell_of_foreign_work(self) -> None:
-        """Says once why this node gets none of the work that waits for its target."""
-        for waiting in await self._database.ask(queues.waiting):
-            work = waiting.example
-            if work.target.text != self._node.target or work.maker == self._node.maker or not waiting.todo:
-                continue
-            line = f"{waiting.todo} jobs wait for {work.maker}; this node has {self._node.maker}"
-            if line != self._told_of:
-                self._say(f"{self._node.name}: {line}")
-            self._told_of = line
+        """Says, once for each other compiler, why this node gets none of the jobs for its target."""
+        node = self._node
+        for queue in await self._database.ask(queues.waiting):
+            work = queue.example
+            if work.target.text == node.target and work.maker not in self._told_of:
+                self._told_of.add(work.maker)
+                count = queue.todo + queue.doing_count
+                self._say(f"{node.name}: {count} jobs wait for {work.maker}; this node has {node.maker}")
 
 
 def _required_blob(connection: "Connection", sha256: str) -> bytes:

@@ -4,9 +4,7 @@ import collections
 import contextlib
 import datetime
 import itertools
-import os
 import queue
-import select
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
@@ -21,6 +19,7 @@ from tuner.core.runs import Baseline
 from tuner.core.target import Artifact, Script
 from tuner.fleet.artifacts import unpacked
 from tuner.fleet.tables import Interval
+from tuner.fleet.wake_pipe import WakePipe
 from tuner.fleet.work import BASELINE, COMPILE, JUDGE, ROOFLINE, FleetWork
 from tuner.tuning.target_kind import BenchChildren, TargetKind
 from tuner.workers.child_process import sleep_until_news
@@ -62,29 +61,6 @@ class DroppedError(Exception):
     """The work was taken back while a child was at it."""
 
 
-class Wake:
-    """A pipe that ends the sleep of the thread that owns the children."""
-
-    def __init__(self) -> None:
-        self._reading, self._writing = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-
-    def ring(self) -> None:
-        """Ends the sleep; called from any thread."""
-        with contextlib.suppress(BlockingIOError):  # it is full: the sleeper will wake
-            os.write(self._writing, b"!")
-
-    def register(self, poll: "select.poll") -> None:
-        """Adds the pipe to what is waited for, empty."""
-        with contextlib.suppress(BlockingIOError):
-            os.read(self._reading, 1 << 12)
-        poll.register(self._reading, select.POLLIN)
-
-    def close(self) -> None:
-        """Closes the pipe."""
-        os.close(self._reading)
-        os.close(self._writing)
-
-
 @final
 class NodeChildren:
     """Compiles in several children and judges in one at a time, for one target; any thread gives orders."""
@@ -100,7 +76,7 @@ class NodeChildren:
         self._pool: CompilePool | None = None
         self._judges: collections.OrderedDict[tuple[Problem, int], JudgeSeat] = collections.OrderedDict()
         self._measuring: Order | None = None
-        self._wake = Wake()
+        self._wake = WakePipe()
         self._is_closing = False
         self._thread = threading.Thread(target=self._live, name="children", daemon=True)
         self._thread.start()
@@ -141,9 +117,12 @@ class NodeChildren:
 
     def _meanwhile(self) -> None:
         """Does what need not wait for a measurement. Raises DroppedError where that is wanted no longer."""
+        self._wake.clear()
         measuring = self._measuring
         if measuring is not None and (measuring.is_dropped or self._is_closing):
             raise DroppedError
+        if self._is_closing:
+            return
         self._take_orders()
         try:
             self._advance()
