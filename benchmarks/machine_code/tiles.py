@@ -69,9 +69,16 @@ TILES = (
     ComparedTile(
         "f32 nn 128x128x16 bounded", point(CUDA_CORES, Matmul(*LARGE), min_blocks=2), is_variant=True
     ),
+    ComparedTile(
+        "f32 nn 128x128x16 ahead",
+        point(CUDA_CORES, Matmul(*LARGE), unroll_k=2, depth=4, prefetch=1, min_blocks=2),
+        is_variant=True,
+    ),
     ComparedTile("f32 nn 128x128x32", point(CUDA_CORES, Matmul(*LARGE), block_k=32)),
     ComparedTile(
-        "f32 nn 128x128x8", point(CUDA_CORES, Matmul(*LARGE), block_k=8, depth=4), _cutlass(1043, 649)
+        "f32 nn 128x128x8",
+        point(CUDA_CORES, Matmul(*LARGE), block_k=8, unroll_k=1, depth=4, prefetch=1),
+        _cutlass(1043, 649),
     ),
     ComparedTile("f16 nn 128x256x64 wgmma", point(HOPPER, _F16), chips=(HOPPER_CHIP,)),
 )

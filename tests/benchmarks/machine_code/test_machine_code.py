@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.gpu_points import TENSOR_CORES, Builder
+from benchmarks.gpu_points import Builder
 from benchmarks.machine_code.__main__ import loop_row
 from benchmarks.machine_code.tiles import (
     CHIPS,
@@ -29,16 +29,14 @@ pytestmark = [
 ABOVE_CUTLASS = 1.02  # of its cycles
 SLACK = 1.01  # of counts, between versions of ptxas
 SMALL = "f16 nn 64x64x64"
+OF_CUDA_CORES = tuple(f"f32 nn 128x128x{kind}" for kind in ("16 bounded", "16 ahead", "8"))
 HOPPER_TILE = "f16 nn 128x256x64 wgmma"
 CONSUMER_INSTRUCTIONS = 60  # of a step; CUTLASS 48
 COMPARED = tuple(
-    (each.name, chip)
-    for each in TILES
-    for chip, _ in each.cutlass_cycles
-    if each.ours.candidate.strategy == TENSOR_CORES and not each.is_variant
+    (each.name, chip) for each in TILES for chip, _ in each.cutlass_cycles if not each.is_variant
 )
 GUARDED = (
-    *((name, chip) for name in (*HELD, SMALL, "f32 nn 128x128x16 bounded") for chip in CHIPS),
+    *((name, chip) for name in (*HELD, SMALL, *OF_CUDA_CORES) for chip in CHIPS),
     (HOPPER_TILE, HOPPER_CHIP),
 )
 
@@ -71,8 +69,10 @@ def test_a_loop_takes_hardly_more_cycles_than_that_of_cutlass(name: str, chip: s
     assert found["stall_cycles"] <= ABOVE_CUTLASS * cutlass
 
 
-def test_two_blocks_of_the_cuda_core_tile_fit_on_a_multiprocessor() -> None:
-    found = row("f32 nn 128x128x16 bounded", "sm_90")
+@pytest.mark.parametrize("chip", CHIPS)
+@pytest.mark.parametrize("name", OF_CUDA_CORES)
+def test_two_blocks_of_the_cuda_core_tiles_fit_on_a_multiprocessor(name: str, chip: str) -> None:
+    found = row(name, chip)
     assert found["registers"] <= 128
     assert found["blocks_per_multiprocessor"] == 2
     assert found["spilled_bytes"] == 0
