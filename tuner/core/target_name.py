@@ -27,6 +27,15 @@ class TargetName:
         """Tells whether its times are told again from a recording, not measured."""
         return self.kind == REPLAY
 
+    @property
+    def is_on_gpu(self) -> bool:
+        """Tells whether it runs on a GPU of the machine."""
+        return self.kind == CUDA
+
+    def is_of(self, kind: str) -> bool:
+        """Tells whether it is of a kind, given by its name."""
+        return self.kind == kind
+
     def is_like(self, other: "TargetName") -> bool:
         """Tells whether both are of one kind that measures."""
         return self.kind == other.kind and not self.is_replay

@@ -93,7 +93,7 @@ class FleetRun:
     def status(self) -> TargetStatus:
         """Returns what nodes can do for the kind, whatever this machine can."""
         own = self._kind.status()
-        nodes = [node for node in self._alive() if TargetName.parse(node.target).kind == self._kind.name]
+        nodes = [node for node in self._alive() if TargetName.parse(node.target).is_of(self._kind.name)]
         chips = {node.machine.chip for node in nodes if node.device}
         return replace(
             own,

@@ -102,13 +102,13 @@ def worker(
 
 def _kind_of(word: str, composition: "Composition") -> "tuple[TargetKind, TargetName]":
     """Returns the kind and the name of what a node works for. Raises UsageError for a wrong word."""
-    from tuner.core.target_name import REPLAY
+    from tuner.core.target_name import TargetName
     from tuner.tuning.parts.recording import kind_of_file
     from tuner.tuning.target_choice import resolve_target
 
-    name, _, detail = word.partition(":")
-    if name == REPLAY:
-        return kind_of_file(Path(detail))
+    asked = TargetName.parse(word)
+    if asked.is_replay:
+        return kind_of_file(Path(asked.detail))
     wanted = resolve_target(word, composition)
     return composition.kind(wanted), wanted
 

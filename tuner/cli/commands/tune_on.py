@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tuner.cli.options import open_store
 from tuner.cli.run_session import run_session
-from tuner.core.target_name import REPLAY
+from tuner.core.target_name import TargetName
 
 if TYPE_CHECKING:
     from tuner.analysis.compromise import Compromise
@@ -31,9 +31,9 @@ def target_words(fleet: "FleetRequest", target: str) -> str:
     """
     from tuner.fleet.kind import target_on
 
-    kind = target.partition(":")[0]
-    first, *_ = [target_on(fleet, word, kind).text for word in fleet.on]
-    return target if kind == REPLAY else first
+    asked = TargetName.parse(target)
+    first, *_ = [target_on(fleet, word, asked.kind).text for word in fleet.on]
+    return target if asked.is_replay else first
 
 
 def followers(

@@ -73,5 +73,5 @@ def _environment(command: NodeCommand) -> tuple[tuple[str, str], ...]:
 def _resources(command: NodeCommand, cores: int) -> dict[str, dict[str, str]]:
     """Returns equal requests and limits: whole processors, where the kubelet's policy is static."""
     gpu = {"nvidia.com/gpu": "1"} if command.needs_gpu else {}
-    amounts = {"cpu": str(at_least_one("cores", cores)), **gpu}
+    amounts = dict(gpu, cpu=str(at_least_one("cores", cores)))
     return {"requests": amounts, "limits": dict(amounts)}

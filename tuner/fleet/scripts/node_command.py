@@ -6,7 +6,7 @@ from typing import Final
 from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from tuner.core.errors import UsageError
-from tuner.core.target_name import CUDA, TargetName
+from tuner.core.target_name import TargetName
 from tuner.fleet.server import server_of
 from tuner.tuning.which_database import VARIABLE
 
@@ -70,7 +70,7 @@ class NodeCommand:
     @property
     def needs_gpu(self) -> bool:
         """Tells whether it measures on a GPU."""
-        return self.has_device and TargetName.parse(self.target).kind == CUDA
+        return self.has_device and TargetName.parse(self.target).is_on_gpu
 
     @property
     def has_address_of_this_machine(self) -> bool:
