@@ -105,7 +105,7 @@ def test_a_gpu_is_tuned_for_by_default_and_one_that_does_nothing_is_found_out(tm
             ("--dtype", "f16", "--target", "simulator", "--chip", "sm_70"),
             "chip: found 'sm_70', allowed sm_80,",
         ),
-        (("--dtype", "f16"), "dtype: found 'f16', allowed f32, f64, bf16 on target cpu"),
+        (("--dtype", "f16"), "dtype: found 'f16', allowed f32, f64, bf16, i8 on target cpu"),
         (
             ("--dtype", "f16", "--target", "simulator", "--strategy", "matmul_gpu_simt"),
             "matmul_gpu_simt: dtype: found f16, allowed f32, f64",
