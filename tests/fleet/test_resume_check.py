@@ -15,7 +15,7 @@ from tuner.fleet.local_postgres import NoServerError, server
 from tuner.fleet.resume_check import FleetCheck, check_fleet
 from tuner.fleet.settings import FleetSettings
 
-TRIALS = 48  # more than all faults last
+TRIALS = 56  # more than all faults last
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def url() -> Iterator[str]:
 
 @pytest.mark.postgres
 def test_a_run_survives_every_fault(url: str, tmp_path: Path) -> None:
-    settings = replayed(trials=TRIALS)
+    settings = replayed(trials=TRIALS, sampler="random")
     calm = calm_trials(settings, tmp_path)
     check = check_fleet(url, settings, RECORDING, calm, np.random.default_rng(0))
     assert set(check.faults) == set(FAULTS)

@@ -77,9 +77,8 @@ class Drill:
 
     def fill_disk(self) -> None:
         """Leaves the work to a node without room, which gives it back and ends; another one joins late."""
-        drained, full = self._compiling, self._started("--compile", "1", *NO_ROOM)
-        self._nodes.wait_until_ready(full)
-        self._nodes.tell_to_end(drained)
+        self._nodes.tell_to_end(self._compiling)
+        full = self._started("--compile", "1", *NO_ROOM)
         self._wait_until(lambda: self._nodes.has_ended(full), f"end of {full} for want of room")
         self._compiling = self._started("--compile", "1")
 
