@@ -39,6 +39,8 @@ def server() -> Iterator[str]:
         _run(
             programs / "initdb", "-D", f"{folder}/d", "-A", "trust", "-U", "tuner", "-E", "UTF8", "--no-sync"
         )
+        with (folder / "d" / "postgresql.conf").open("a") as settings:
+            settings.write(f"listen_addresses = ''\nunix_socket_directories = '{folder}'\n")
         _start(folder)
         try:
             yield f"postgresql://tuner@/postgres?host={folder}"
@@ -65,9 +67,8 @@ def restart_after_crash(url: str) -> None:
 
 
 def _start(folder: Path) -> None:
-    options = f"-F -c listen_addresses= -c unix_socket_directories={folder}"
     program = _programs() / "pg_ctl"
-    _run(program, "start", "-w", "-D", f"{folder}/d", "-l", f"{folder}/log", "-o", options)
+    _run(program, "start", "-w", "-D", f"{folder}/d", "-l", f"{folder}/log", "-o", "-F")
 
 
 def _programs() -> Path:
