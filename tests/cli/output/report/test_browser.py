@@ -44,8 +44,8 @@ HIDDEN = """
 CUT = """
 [...document.querySelectorAll(".wide svg text")].filter((one) => {
   const box = one.getBoundingClientRect(), drawing = one.closest("svg").getBoundingClientRect();
-  return box.right > drawing.right + 1 || box.left < drawing.left - 1
-    || box.top < drawing.top - 1 || box.bottom > drawing.bottom + 1;
+  return box.width > 0 && (box.right > drawing.right + 1 || box.left < drawing.left - 1
+    || box.top < drawing.top - 1 || box.bottom > drawing.bottom + 1);
 }).map((one) => one.textContent)
 """
 

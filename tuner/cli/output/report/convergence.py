@@ -102,7 +102,9 @@ def convergence(drawn: Convergence, run: Run) -> Markup:
         role="img",
         class_="plot",
     )
-    return element("figure", drawing, element("figcaption", _legend(drawn, run)))
+    return element(
+        "figure", element("div", drawing, class_="wide"), element("figcaption", _legend(drawn, run))
+    )
 
 
 def _dots(drawn: Convergence) -> tuple[Speed, ...]:

@@ -39,7 +39,11 @@ def roofline(run: Run, roof: Roofline, median_s: float) -> Markup:
         role="img",
         class_="plot",
     )
-    return element("figure", drawing, element("figcaption", _caption(run, problem, roof, median_s)))
+    return element(
+        "figure",
+        element("div", drawing, class_="wide"),
+        element("figcaption", _caption(run, problem, roof, median_s)),
+    )
 
 
 class _Plot:
