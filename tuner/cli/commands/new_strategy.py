@@ -43,4 +43,4 @@ def new_strategy(name: str, folder: Path, as_json: bool) -> None:
         return
     space = folder / f"{name}.yaml"
     print(f"next  tuner tune matmul 64x64x64 --space {space} --strategy {name} --trials 4")
-    print(f"      python -m pytest {folder / f'test_{name}.py'}")
+    print(f"      python -m pytest {folder / f'test_{name}.py'}    # needs: pip install pytest")
