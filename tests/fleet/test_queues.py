@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.fleet.values import work
+from tuner.core.target_name import TargetName
 from tuner.fleet import queues
 from tuner.fleet.work import JUDGE, FleetWork
 
@@ -76,6 +77,14 @@ def test_what_waits_is_told_by_queue(connection: "Connection", run: str) -> None
         assert (found.doing, found.runs) == (work(run, 0, JUDGE), (run,))
         assert 0.0 <= found.doing_s < 60.0
         connection.execute("SELECT procrastinate_fetch_job_v2(NULL, NULL)")  # another node asks: it gets none
+
+
+def test_compilers_are_told_by_target(connection: "Connection", run: str) -> None:
+    for number, maker in enumerate(("new", "old", "old")):
+        queues.defer(connection, "compile:a", work(run, number, maker=maker), 0, alone=False)
+    queues.defer(connection, "compile:b", work(run, 3, target=TargetName("cpu")), 0, alone=False)
+    assert queues.makers(connection, TargetName("fake")) == (("new", 1), ("old", 2))
+    assert queues.makers(connection, TargetName("cuda", "sm_90")) == ()
 
 
 def test_the_run_whose_turn_it_is_is_told_first(connection: "Connection", run: str) -> None:

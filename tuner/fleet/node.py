@@ -209,12 +209,10 @@ class NodeProcess:
     async def _tell_of_foreign_work(self) -> None:
         """Says, once for each other compiler, why this node gets none of the jobs for its target."""
         node = self._node
-        for queue in await self._database.ask(queues.waiting):
-            work = queue.example
-            if work.target.text == node.target and work.maker not in self._told_of:
-                self._told_of.add(work.maker)
-                count = queue.todo + queue.doing_count
-                self._say(f"{node.name}: {count} jobs wait for {work.maker}; this node has {node.maker}")
+        for maker, count in await self._database.ask(queues.makers, TargetName.parse(node.target)):
+            if maker not in self._told_of:
+                self._told_of.add(maker)
+                self._say(f"{node.name}: {count} jobs wait for {maker}; this node has {node.maker}")
 
 
 def _required_blob(connection: "Connection", sha256: str) -> bytes:

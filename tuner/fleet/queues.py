@@ -11,6 +11,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from tuner.core.dataclass_json import encode
+from tuner.core.target_name import TargetName
 from tuner.fleet.server import server_of, told_plainly
 from tuner.fleet.work import FleetWork, Key, to_json, work_from_json
 
@@ -175,6 +177,16 @@ def waiting(connection: "Connection") -> tuple[Waiting, ...]:
         )
         for queue, todo, doing_count, example, doing, runs, doing_s in rows
     )
+
+
+def makers(connection: "Connection", target: TargetName) -> tuple[tuple[str, int], ...]:
+    """Returns what is to make the code of the jobs for a target, and how many jobs those are."""
+    rows = connection.execute(
+        "SELECT args->>'maker', count(*) FROM procrastinate_jobs WHERE status::text = ANY(%s) "
+        "AND args->'target' = %s::jsonb GROUP BY 1 ORDER BY 1",
+        (list(UNDER_WAY), json.dumps(encode(target))),
+    )
+    return tuple((maker, count) for maker, count in rows)
 
 
 async def serve(
