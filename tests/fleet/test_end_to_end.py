@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.fleet.nodes import BOTH, calm_trials, nodes, replayed, trials_of, tuned_on_fleet
+from tests.fleet.recorded_runs import TARGET, calm_trials, replayed, trials_of, tuned_on_fleet
 from tuner.analysis.run_difference import differences
+from tuner.fleet.local_nodes import LocalNodes
 from tuner.fleet.overlaps import overlaps, repeated
 from tuner.fleet.server import session
 
@@ -14,7 +15,9 @@ pytestmark = pytest.mark.postgres
 
 def test_a_fleet_finds_what_one_machine_finds(fleet_url: str, tmp_path: Path) -> None:
     settings = replayed(trials=12)
-    with nodes(fleet_url, both=BOTH):
+    with LocalNodes(fleet_url, TARGET, tmp_path) as nodes:
+        nodes.start("both", "--compile", "1", "--measure")
+        nodes.wait_until_ready("both")
         tuned = tuned_on_fleet(fleet_url, settings)
     assert tuned.run.status == "done"
     assert tuned.run.baseline is not None

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fleet.nodes import RECORDING
+from tests.fleet.recorded_runs import TARGET
 from tuner.core.errors import TunerError
 from tuner.fleet.local_nodes import LocalNodes
 
@@ -10,7 +10,7 @@ pytestmark = pytest.mark.postgres
 
 
 def test_a_node_that_cannot_work_is_told_of_and_none_is_left(shared_url: str, tmp_path: Path) -> None:
-    with LocalNodes(shared_url, f"replay:{RECORDING}", tmp_path) as nodes:
+    with LocalNodes(shared_url, TARGET, tmp_path) as nodes:
         nodes.start("idler")
         with pytest.raises(TunerError, match=r"node idler: tuner: worker: found nothing to do"):
             nodes.wait_until_ready("idler")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.fleet.conftest import LEASE_S
-from tests.fleet.nodes import RECORDING, calm_trials, replayed
+from tests.fleet.recorded_runs import RECORDING, calm_trials, replayed
 from tuner.fleet.drill import FAULTS
 from tuner.fleet.install import install
 from tuner.fleet.local_postgres import NoServerError, server
