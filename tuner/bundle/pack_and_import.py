@@ -5,6 +5,7 @@ import itertools
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,15 +15,13 @@ from tuner.bundle.results import read_results
 from tuner.core.errors import TunerError
 from tuner.core.pending_trial import PendingTrial
 from tuner.core.runs import Imported, TrialQuery
+from tuner.tuning.tune_command import tune_command
 from tuner.version import __version__
 
 if TYPE_CHECKING:
     from tuner.db.store import Store
 
-NOTHING = (
-    "found no compiled trial without a time, allowed after such as: "
-    "tuner tune matmul 4096x4096x4096 --dtype f16 --target simulator"
-)
+EXAMPLE = TrialQuery(operation="matmul", shape="4096x4096x4096", dtype="f16")  # where nothing was asked for
 
 
 def choose_pending(
@@ -36,7 +35,9 @@ def choose_pending(
     by_problem = itertools.groupby(predicted_first(found), key=lambda trial: trial.problem)
     chosen = tuple(trial for _, group in by_problem for trial in itertools.islice(group, limit))
     if not chosen:
-        raise TunerError(f"pending: {NOTHING}")
+        target = f"simulator:{chip}" if chip else "simulator"
+        advice = tune_command(replace(EXAMPLE if query.shape is None else query, target=target))
+        raise TunerError(f"pending: found no compiled trial without a time, allowed after such as: {advice}")
     return chosen
 
 

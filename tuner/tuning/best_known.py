@@ -11,6 +11,7 @@ from tuner.core.runs import StoredTrial, TrialQuery, record_of
 from tuner.core.target_name import TargetName
 from tuner.tuning.composition import Composition
 from tuner.tuning.target_choice import AUTO, resolve_target, timed_here
+from tuner.tuning.tune_command import tune_command
 
 if TYPE_CHECKING:
     from tuner.db.store import Store
@@ -123,4 +124,4 @@ def _nothing_known(store: "Store", problem: Problem, query: TrialQuery) -> str:
     if elsewhere:
         found = ", ".join(sorted(elsewhere))
         return f"{what}: nothing measured on {query.machine!r}, only on {found} (--machine)"
-    return f"{what}: nothing measured yet; begin with: tuner tune {query.operation} {query.shape}"
+    return f"{what}: nothing measured yet; begin with: {tune_command(query)}"

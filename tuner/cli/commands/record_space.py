@@ -179,5 +179,8 @@ def _print(tuned: "TunedRun", output: Path, as_json: bool) -> None:
         return
     print(f"recorded  {counts_words(tuned.counts)} in {tuned.seconds:.0f} s")
     print(f"file      {output}, {output.stat().st_size} bytes")
-    print(f"next      tuner tune {run.settings.problem.operation} {run.settings.problem.shape}", end="")
-    print(f" --target replay:{shlex.quote(str(output))}")
+    from tuner.core.runs import TrialQuery
+    from tuner.tuning.tune_command import tune_command
+
+    asked = TrialQuery.of(run.settings.problem, target=f"replay:{output}")
+    print(f"next      {tune_command(asked)}")
