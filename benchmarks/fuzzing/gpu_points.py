@@ -22,6 +22,7 @@ BATCH_SHARE = 0.25  # of the problems are batches
 BATCH_LIMIT = 4  # matrices, not included
 SHAPES_TRIED = 200  # until the strategy has anything for one
 ROWS_TRIED = 200  # until a block is small enough
+Knobs = tuple[tuple[str, str], ...]  # (name, text)
 
 
 @dataclass(frozen=True)
@@ -51,8 +52,13 @@ def kinds(strategy: str) -> tuple[GpuKernelKind, ...]:
     )
 
 
-def draw(kind: GpuKernelKind, rng: np.random.Generator) -> GpuPoint:
-    """Returns a random feasible point. Raises LookupError for a kind that no random size allows."""
+def draw(
+    kind: GpuKernelKind, rng: np.random.Generator, knobs: Knobs = (), *, is_preferred: bool = False
+) -> GpuPoint:
+    """Returns a random feasible point with these values of knobs, perhaps one that breaks no preference.
+
+    Raises LookupError for a kind that no random size allows.
+    """
     entry = _entry(kind.strategy)
     for _ in range(SHAPES_TRIED):
         multiple = int(rng.choice(MULTIPLES))
@@ -68,7 +74,9 @@ def draw(kind: GpuKernelKind, rng: np.random.Generator) -> GpuPoint:
             allowed = feasible_set(problem, kind.strategy, kind.chip)
         except UsageError:
             continue
-        candidate = _small_enough(allowed, rng)
+        if is_preferred:
+            allowed = allowed.part(allowed.is_preferred)
+        candidate = _small_enough(allowed, rng, dict(knobs))
         if candidate is not None:
             return GpuPoint(problem, candidate, kind.chip)
     raise LookupError(f"{kind}: nothing allowed on any of {SHAPES_TRIED} shapes")
@@ -88,10 +96,11 @@ def _kinds_of(entry: StrategyEntry, chip: str) -> Iterator[GpuKernelKind]:
                     yield GpuKernelKind(entry.name, chip, dtype, layout, epilogue, narrow)
 
 
-def _small_enough(allowed: FeasibleSet, rng: np.random.Generator) -> Candidate | None:
-    for _ in range(ROWS_TRIED):
+def _small_enough(allowed: FeasibleSet, rng: np.random.Generator, wanted: dict[str, str]) -> Candidate | None:
+    for _ in range(ROWS_TRIED if allowed.rows else 0):
         candidate = allowed.candidate(int(rng.integers(allowed.rows)))
         knobs = dict(candidate.choices)
-        if int(knobs.get("block_m", 1)) * int(knobs.get("block_n", 1)) <= LARGEST_BLOCK:
+        is_small = int(knobs.get("block_m", 1)) * int(knobs.get("block_n", 1)) <= LARGEST_BLOCK
+        if is_small and wanted.items() <= knobs.items():
             return candidate
     return None

@@ -1,11 +1,15 @@
 """Random points of GPU strategies are feasible, alike for a seed, and what is wrong with one is noticed."""
 
+import json
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from benchmarks.fuzz_gpu import schedules, turns
+from benchmarks.fuzz_gpu import main, schedules, turns
+from benchmarks.fuzzing import gpu_points
 from benchmarks.fuzzing.gpu_outcome import check, simulate
 from benchmarks.fuzzing.gpu_points import GpuKernelKind, draw, kinds
 from benchmarks.gpu_check.gpu_point import GpuPoint, feasible_set
@@ -34,6 +38,54 @@ def test_points_are_feasible_and_alike_for_a_seed() -> None:
         assert point == draw(kind, np.random.default_rng(5))
 
 
+def test_points_have_the_knobs_that_are_asked_for() -> None:
+    for seed in range(2):
+        point = draw(kinds("matmul_gpu_mma_sync")[0], np.random.default_rng(seed), (("shared", "swizzle"),))
+        assert dict(point.candidate.choices)["shared"] == "swizzle"
+
+
+def test_points_that_break_a_preference_are_left_out_where_that_is_asked() -> None:
+    point = draw(kinds("matmul_gpu_simt")[0], np.random.default_rng(0), is_preferred=True)
+    allowed = feasible_set(point.problem, point.candidate.strategy, point.chip)
+    row = allowed.row_of(point.candidate)
+    assert row is not None
+    assert allowed.is_preferred[row]
+
+
+def test_a_fuzz_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rows of two short commands are those of one."""
+    whole, parts = tmp_path / "whole.json", tmp_path / "parts.json"
+    monkeypatch.setattr(gpu_points, "LARGEST", 5)
+    for points, output in ((2, whole), (1, parts), (2, parts)):
+        words = [
+            "fuzz_gpu",
+            "--strategy",
+            "matmul_gpu_naive",
+            "--points",
+            str(points),
+            "--output",
+            str(output),
+        ]
+        monkeypatch.setattr(sys, "argv", words)
+        assert main() == 0
+    assert json.loads(parts.read_text())["rows"] == json.loads(whole.read_text())["rows"]
+    monkeypatch.setattr(sys, "argv", [*words, "--seed", "1"])
+    with pytest.raises(
+        SystemExit, match=r"^--output: found a fuzz of .*'seed': 0.*, allowed one of .*'seed': 1"
+    ):
+        main()
+    monkeypatch.setattr(
+        sys, "argv", ["fuzz_gpu", str(whole), str(parts), "--output", str(tmp_path / "all.json")]
+    )
+    assert main() == 0
+    together = json.loads((tmp_path / "all.json").read_text())
+    assert together["summary"]["points"] == len(together["rows"]) == 4
+    assert [each["seed"] for each in together["settings"]["fuzzes"]] == [0, 0]
+    monkeypatch.setattr(sys, "argv", ["fuzz_gpu", "--knob", "shared"])
+    with pytest.raises(SystemExit, match="2"):
+        main()
+
+
 def test_a_kind_that_nothing_is_allowed_for_is_an_error() -> None:
     nothing = GpuKernelKind(WGMMA, "sm_80", "f16", "nn", "none", "")
     with pytest.raises(LookupError, match="nothing allowed on any of 200 shapes"):
@@ -42,10 +94,12 @@ def test_a_kind_that_nothing_is_allowed_for_is_an_error() -> None:
 
 def test_strategies_get_their_shares() -> None:
     naive = "matmul_gpu_naive"
-    assert list(turns([naive, WGMMA], 5)) == [naive, WGMMA, WGMMA, naive, WGMMA]
+    assert list(turns((naive, WGMMA), 5)) == [naive, WGMMA, WGMMA, naive, WGMMA]
     rng = np.random.default_rng(0)
-    assert schedules(naive, rng)[0] is None
-    assert (len(schedules(naive, rng)), len(schedules(WGMMA, rng))) == (2, 4)
+    of_naive = [schedules(naive, rng) for _ in range(40)]
+    assert {each[0] for each in of_naive} == {None}
+    assert [len(each) for each in of_naive].count(2) in range(1, 20)
+    assert len(schedules(WGMMA, rng)) == 4
 
 
 def smallest() -> GpuPoint:

@@ -40,7 +40,7 @@ LARGE: dict[str, Any] = {
 SMALL = LARGE | {"block_m": 32, "block_n": 64, "block_k": 8, "split_m": 1}
 OF_F64 = {"thread_m": 2, "thread_n": 2, "unroll_k": 2}  # vectors of 16 bytes
 OF_NT = {"thread_n": 1, "split_n": 8, "pad_bytes": 16}  # neighbours read neighbouring rows of B
-KINDS = list(itertools.product(("f32", "f64"), LAYOUTS))
+KINDS = list(itertools.product(("f32", "f64", "i8"), LAYOUTS))
 SEED_CASE = Matmul(5376, 2048, 5376)
 
 
@@ -66,6 +66,9 @@ POINTS: tuple[tuple[Problem, str, dict[str, Any]], ...] = (
     (Matmul(64, 66, 34, "f64", "nt"), "sm_90", {**OF_F64, **OF_NT, "split_n": 4, "split_m": 2}),
     (Matmul(31, 65, 40, "f64", "tn"), "sm_90", {**OF_F64, "depth": 3, "split_m": 2}),
     (Matmul(1, 1, 1), "sm_90", {"depth": 1, "block_n": 32, "split_n": 1}),
+    (Matmul(64, 64, 40, "i8", epilogue="bias_relu"), "sm_80", {"depth": 3}),
+    (Matmul(64, 128, 48, "i8", "nt"), "sm_90", OF_NT),
+    (Matmul(67, 70, 44, "i8", "tn"), "sm_90", {"depth": 0}),
 )
 
 
@@ -98,15 +101,19 @@ def shared_bytes(one: GpuPoint) -> int:
     a = (k, m) if one.problem.layout == "tn" else (m, k)
     b = (n, k) if one.problem.layout == "nt" else (k, n)
     less, more = sorted(
-        (knobs["depth"] + 1) * _tile_bytes(rows, columns * one.problem.input_bytes, knobs["pad_bytes"])
-        for rows, columns in (a, b)
+        (knobs["depth"] + 1) * _tile_bytes(*shape, one.problem.input_bytes, knobs["pad_bytes"])
+        for shape in (a, b)
     )
     return int(-(-more // 128) * 128 + less)
 
 
-def _tile_bytes(rows: int, row_bytes: int, gap_bytes: int) -> int:
-    """Returns the bytes of a tile with a gap behind as many rows as are a multiple of 128 bytes."""
-    together = 128 // math.gcd(128, row_bytes)
+def _tile_bytes(rows: int, columns: int, element_bytes: int, gap_bytes: int) -> int:
+    """Returns the bytes of a tile with a gap behind as many rows as are a multiple of 128 bytes.
+
+    Of single bytes at least two rows lie together.
+    """
+    row_bytes = columns * element_bytes
+    together = max(128 // math.gcd(128, row_bytes), 2 if element_bytes == 1 else 1)
     return rows // together * (together * row_bytes + gap_bytes)
 
 
