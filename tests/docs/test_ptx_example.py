@@ -14,7 +14,8 @@ AXPY = """
 .address_size 64
 .visible .entry axpy(.param .u64 x, .param .u64 y)
 {
-  .reg .b32 %r<6>;
+  .reg .b32 %r<4>;
+  .reg .f32 %f<4>;
   .reg .b64 %rd<6>;
   ld.param.b64 %rd1, [x];
   ld.param.b64 %rd2, [y];
@@ -24,8 +25,10 @@ AXPY = """
   mul.wide.u32 %rd3, %r3, 4;
   add.s64 %rd4, %rd1, %rd3;
   add.s64 %rd5, %rd2, %rd3;
-  ld.global.b32 %r4, [%rd4];
-  st.global.b32 [%rd5], %r4;
+  ld.global.f32 %f1, [%rd4];
+  ld.global.f32 %f2, [%rd5];
+  fma.rn.f32 %f3, %f1, 0f40000000, %f2;
+  st.global.f32 [%rd5], %f3;
   ret;
 }
 """
