@@ -8,7 +8,7 @@ from tuner.core.candidate import Value
 from tuner.core.chips import CHIPS
 from tuner.core.kernel_program import Resources
 from tuner.core.machine import Machine, gpu_machine
-from tuner.core.problem import Matmul, Problem
+from tuner.core.problem import LAYOUTS, Matmul, Problem
 from tuner.cost_model.row_cost import (
     AbstractModel,
     CpuModel,
@@ -112,6 +112,21 @@ def test_larger_tiles_of_a_thread_read_less_and_cost_less() -> None:
     found, feasible = model(THREADS, GPU, Matmul(4096, 4096, 4096))
     small, large = found.costs(feasible.index[0], {})
     assert large < small
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_narrow_elements_on_cuda_cores_have_a_cost(layout: str) -> None:
+    """An element is less than a word, of which addresses in shared memory are counted."""
+    knobs: dict[str, tuple[Value, ...]] = THREADS | {
+        "vector_a": (1, 4),
+        "vector_b": (4,),
+        "pad_bytes": (0, 16),
+    }
+    cuda_cores, feasible = model(knobs, GPU, Matmul(512, 512, 512, "i8", layout))
+    assert isinstance(cuda_cores, CudaCoreModel)
+    costs = cuda_cores.costs(feasible.index[0], {})
+    assert np.isfinite(costs).all()
+    assert (costs > 0).all()
 
 
 def test_the_shape_of_a_row_is_told_by_its_tiles() -> None:

@@ -161,7 +161,7 @@ class CudaCoreModel(AbstractModel):
     def _path(self, columns: KnobColumns, wide: Counts, threads: Counts) -> "SharedPath":
         """Counts reads of both tiles, by the lanes' addresses, and the copies that fill them."""
         capability = chip_of(self.machine.chip).capability
-        words = self.problem.input_bytes / 4  # of an element
+        words = max(1.0, self.problem.input_bytes / 4)  # of an element; narrower ones count as whole words
         unroll, block_k = columns.numbers("unroll_k", 1.0), columns.numbers("block_k")
         pad = columns.numbers("pad_bytes") / 4
         issued = columns.numbers("split_m") * columns.numbers("thread_m")
