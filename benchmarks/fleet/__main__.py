@@ -3,10 +3,12 @@
     python -m benchmarks.fleet --simulate --output benchmarks/results/fleet_simulated.json
     python -m benchmarks.fleet --real --output benchmarks/results/fleet_real.json
     python -m benchmarks.fleet --idle --output benchmarks/results/fleet_idle.json
+    python -m benchmarks.fleet --noise --output benchmarks/results/fleet_noise.json
 
 ``--real`` starts PostgreSQL and nodes whose work is to sleep: jobs per second, gaps between measurements,
 what an idle node takes of a processor. ``--idle`` tunes matmuls on a fleet here, two nodes that compile and
-one that measures, and tells how long the device waited for work.
+one that measures, and tells how long the device waited for work. ``--noise`` times the same work beside a
+node and while that node is stopped, on a machine that is quiet otherwise.
 
 ``--recording FILE`` (T4 or a Kernel Tuner cache) is the space on which it is told what staleness costs:
 trials until a kernel has 95 % of the optimum's speed, where proposals are made before outcomes are told.
@@ -19,6 +21,7 @@ from typing import Any
 
 from benchmarks.fleet.device_idle import idle_rows
 from benchmarks.fleet.measured_queue import measured_rows
+from benchmarks.fleet.node_noise import noise_rows
 from benchmarks.fleet.simulated_rows import simulated_rows
 from benchmarks.fleet.soonest import soonest_rows
 from benchmarks.fleet.staleness import staleness_rows
@@ -36,7 +39,7 @@ SHIPPED = Path(__file__).parents[2] / "tuner" / "recorded" / "matmul_48x64x40.t4
 def main() -> None:
     """Runs the benchmark."""
     words = _arguments()
-    kind = _real if words.real else _idle if words.idle else _simulated
+    kind = _real if words.real else _idle if words.idle else _noise if words.noise else _simulated
     emit(kind(words), words.json, words.output)
 
 
@@ -77,6 +80,14 @@ def _idle(words: argparse.Namespace) -> dict[str, Any]:
     return report("fleet_idle", {"target": "cpu", "compiling": 2, "measuring": 1}, rows, {})
 
 
+def _noise(words: argparse.Namespace) -> dict[str, Any]:
+    try:
+        rows = [_told(row) for row in noise_rows("cpu", words.rounds)]
+    except NoServerError as error:
+        sys.exit(f"fleet: {error}")
+    return report("fleet_noise", {"target": "cpu"}, rows, {})
+
+
 def _told(row: dict[str, Any]) -> dict[str, Any]:
     """Prints a row as it comes."""
     print(", ".join(f"{name} {value}" for name, value in row.items()), file=sys.stderr, flush=True)
@@ -93,10 +104,12 @@ def _arguments() -> argparse.Namespace:
     )
     what.add_argument("--real", action="store_true", help="PostgreSQL and sleeping nodes on this machine")
     what.add_argument("--idle", action="store_true", help="how long a device here waits during searches")
+    what.add_argument("--noise", action="store_true", help="what a node here costs the work beside it")
     parser.add_argument("--shapes", nargs="+", default=("256x256x256", "512x512x512"), metavar="MxNxK")
     parser.add_argument("--trials", type=int, default=40)
     parser.add_argument("--jobs", type=int, default=2000)
     parser.add_argument("--measurements", type=int, default=200)
+    parser.add_argument("--rounds", type=int, default=40, help="of three seconds, with --noise")
     parser.add_argument("--idle-s", type=float, default=5.0)
     parser.add_argument("--recording", type=Path, default=SHIPPED, metavar="FILE")
     parser.add_argument("--sampler", default="tpe")
