@@ -28,7 +28,7 @@ from tuner.tuning.parts.recording import replay_settings
 from tuner.tuning.run import begin, resume
 from tuner.tuning.run_request import RunRequest
 
-RUNS = 200
+RUNS = 120
 TRIALS = 12
 FINALISTS = 3  # enough to be killed between two of them
 MOMENTS = ("bind", "compile", "load", "verify", "measure", "measure_together")

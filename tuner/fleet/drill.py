@@ -12,7 +12,6 @@ from tuner.fleet import queues
 from tuner.fleet.local_nodes import LOOK_S, LocalNodes
 from tuner.fleet.local_postgres import restart_after_crash
 from tuner.fleet.server import connected
-from tuner.fleet.settings import read_settings
 from tuner.fleet.work import COMPILE, JUDGE
 from tuner.tuning.tune_words import tune_words
 
@@ -36,7 +35,6 @@ class Drill:
         self._nodes = nodes
         self._count = 0
         self._connection = connected(url)
-        self._lease_s = read_settings(self._connection).lease_s
         self._compiling = self._started("--compile", "1")
         self._measuring = self._started(*MEASURES)
         self._driver = ""
@@ -95,13 +93,15 @@ class Drill:
         self._measuring = self._started(*MEASURES)
 
     def stop_measuring_node(self) -> None:
-        """Stops it at work for longer than its lease, while another one takes its device over."""
+        """Stops it at work until its lease is over, while another one takes its device over."""
         stopped = self._measuring
         self._stop_at_work(stopped, is_compiling=False)
-        stopped_s = time.monotonic()
+        lost = self._at_work(is_compiling=False)
         self._measuring = self._started(*MEASURES)
         self._nodes.wait_until_ready(self._measuring)
-        time.sleep(max(0.0, stopped_s + 1.5 * self._lease_s - time.monotonic()))
+        self._wait_until(
+            lambda: self._at_work(is_compiling=False) != lost, f"lease of {stopped} that is over"
+        )
         self._nodes.go_on(stopped)
         self._nodes.tell_to_end(stopped)
 
@@ -141,19 +141,20 @@ class Drill:
         self._wait_until(lambda: self._is_stopped_at_work(name, is_compiling), f"{name} at work")
 
     def _is_stopped_at_work(self, name: str, is_compiling: bool) -> bool:
-        if not self._is_at_work(is_compiling):
+        if not self._at_work(is_compiling):
             return False
         self._nodes.stop(name)
         time.sleep(STILL_S)
-        if self._is_at_work(is_compiling):
+        if self._at_work(is_compiling):
             return True
         self._nodes.go_on(name)
         return False
 
-    def _is_at_work(self, is_compiling: bool) -> bool:
+    def _at_work(self, is_compiling: bool) -> set[tuple[int, int]]:
+        """Returns the jobs of the run that nodes of a kind are at, and how often each was tried before."""
         jobs = queues.lost_jobs(self._connection, lease_s=0.0)  # whoever has them
-        mine = [job.work for job in jobs if job.work.run == self._run.uuid]
-        return any((work.stage == COMPILE) == is_compiling for work in mine)
+        mine = [job for job in jobs if job.work.run == self._run.uuid]
+        return {(job.id, job.attempts) for job in mine if (job.work.stage == COMPILE) == is_compiling}
 
     def _judged(self) -> int:
         row = self._connection.execute(

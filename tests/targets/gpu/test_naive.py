@@ -12,15 +12,17 @@ pytestmark = pytest.mark.mlir
 
 STRATEGY = "matmul_gpu_naive"
 KINDS = list(itertools.product(("f32", "f64", "i8"), LAYOUTS, EPILOGUES))
-SHAPES = ((37, 70, 19), (1, 1, 1), (1, 97, 3))
+THIN = ((1, 1, 1), (1, 97, 3))
+POINTS = [((37, 70, 19), *kind) for kind in KINDS] + [
+    (sizes, *kind) for sizes in THIN for kind in KINDS if kind[1:] == ("nn", "bias_relu")
+]
 
 
 def point(problem: Problem, block_m: int = 1, block_n: int = 32) -> GpuPoint:
     return GpuPoint(problem, Candidate.of(STRATEGY, {"block_m": block_m, "block_n": block_n}))
 
 
-@pytest.mark.parametrize(("dtype", "layout", "epilogue"), KINDS)
-@pytest.mark.parametrize("sizes", SHAPES)
+@pytest.mark.parametrize(("sizes", "dtype", "layout", "epilogue"), POINTS)
 def test_every_kind_is_right_and_free_of_races_on_any_shape(
     sizes: tuple[int, int, int], dtype: str, layout: str, epilogue: str
 ) -> None:

@@ -248,7 +248,7 @@ def test_unpadded_rows_of_a_transposed_b_collide() -> None:
 @pytest.mark.parametrize(
     "sizes", [(1, 1, 1), (1, 97, 64), (97, 1, 3), (33, 70, 2), (4096, 1, 4096), (193, 257, 91)]
 )
-@pytest.mark.parametrize(("dtype", "layout"), KINDS)
+@pytest.mark.parametrize(("dtype", "layout"), [("f32", "nt"), ("f64", "tn"), ("i8", "nn")])
 def test_every_shape_has_some_point(sizes: tuple[int, int, int], dtype: str, layout: str) -> None:
     assert feasible_set(Matmul(*sizes, dtype, layout), STRATEGY).rows > 0
 
