@@ -1,4 +1,3 @@
-import psycopg
 import pytest
 
 from tuner.core.errors import UsageError
@@ -6,6 +5,7 @@ from tuner.fleet.install import install
 from tuner.fleet.server import connected
 from tuner.fleet.settings import FleetSettings, read_settings
 
+psycopg = pytest.importorskip("psycopg")
 pytestmark = pytest.mark.postgres
 
 

@@ -1,7 +1,8 @@
 """A strategy: a transform script with its knobs left open, and the binding of a candidate to it."""
 
+import functools
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
@@ -57,7 +58,6 @@ class Binder:
     problem: Problem
     variables: tuple[tuple[str, Value], ...]  # sizes and device limits, as constraints see them
     threads: int
-    _templates: dict[str, jinja2.Template] = field(default_factory=dict, repr=False, compare=False)
 
     def bind(self, candidate: Candidate) -> Script:
         """Returns plain MLIR text. Raises CandidateError(BIND) for a template that fails or is not here."""
@@ -69,18 +69,6 @@ class Binder:
         else:
             text = self._schedules[strategy.name].select(candidate)
         return Script.of(text)
-
-    def _template_of(self, strategy: Strategy) -> jinja2.Template:
-        """Compiles a template once: that takes ten times as long as rendering it."""
-        if strategy.name not in self._templates:
-            environment = self._environments[strategy.path.parent]
-            self._templates[strategy.name] = environment.from_string(strategy.text)
-        return self._templates[strategy.name]
-
-    @cached_property
-    def _environments(self) -> dict[Path, jinja2.Environment]:
-        """Returns an environment per folder: its strategies share what they import, compiled once as well."""
-        return {folder: _environment(folder) for folder in {each.path.parent for each in self.strategies}}
 
     @cached_property
     def _schedules(self) -> "dict[str, Schedule]":
@@ -105,7 +93,7 @@ class Binder:
     def _render(self, strategy: Strategy, candidate: Candidate) -> str:
         panels = self._panels(candidate)
         try:
-            body = _join(self._template_of(strategy).generate(**self.names_for(candidate)))
+            body = _join(_template(strategy.path.parent, strategy.text).generate(**self.names_for(candidate)))
         except Exception as error:  # a template is a program: it may raise anything
             raise CandidateError(Stage.BIND, f"{strategy.path.name}: {_one_line(error)}") from error
         header = panels_comment(panels) + "\n" if len(panels) > 1 else ""
@@ -140,8 +128,18 @@ def _element_words(problem: Problem, variables: dict[str, Value]) -> dict[str, V
     }
 
 
+@functools.lru_cache(maxsize=64)
+def _template(folder: Path, text: str) -> jinja2.Template:
+    """Compiles a template once: that takes ten times as long as rendering it."""
+    return _environment(folder).from_string(text)
+
+
+@functools.lru_cache(maxsize=8)
 def _environment(folder: Path) -> jinja2.Environment:
-    """Returns a sandbox: a hostile template reaches neither internals of Python nor files elsewhere."""
+    """Returns the sandbox of a folder, whose strategies share what they import, compiled once as well.
+
+    A hostile template reaches neither internals of Python nor files elsewhere.
+    """
     loader = jinja2.FileSystemLoader([folder, strategy_folder()])
     return jinja2.sandbox.SandboxedEnvironment(
         loader=loader,

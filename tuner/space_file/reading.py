@@ -1,5 +1,6 @@
 """A search space file: read, kept with its text, and turned into search spaces for a problem."""
 
+import functools
 import importlib.resources
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -51,6 +52,7 @@ def load_space_file(path: Path) -> SpaceFile:
     return parse_space(_whole(text, path.name), path.name, path.parent)
 
 
+@functools.lru_cache(maxsize=8)
 def parse_space(text: str, name: str, folder: Path | None = None) -> SpaceFile:
     """Reads the text of a search space file. Raises UsageError with file, key path, found and allowed."""
     return SpaceFile(name, text, schema.entries(strict_yaml.load(text, name), name), folder)
@@ -58,6 +60,8 @@ def parse_space(text: str, name: str, folder: Path | None = None) -> SpaceFile:
 
 def _whole(text: str, name: str) -> str:
     """Returns a file's text with the shipped one in it where it extends that."""
+    if extending.KEY not in text:  # spares most files a second reading
+        return text
     own: Any = strict_yaml.load(text, name)
     if not extending.is_extending(own, name):
         return text

@@ -42,7 +42,8 @@ def test_aligned_memory_is_of_the_heap_as_well() -> None:
 
 
 def test_memory_that_is_not_there_is_told(capfd: pytest.CaptureFixture[str]) -> None:
-    malloc, _ = functions(HostHeap(None))
+    heap = HostHeap(None)  # its functions live as long as it does
+    malloc, _ = functions(heap)
     assert malloc(2**62) is None
     assert capfd.readouterr().err == f"found no {2**62} bytes of host memory\n"
 
@@ -55,7 +56,8 @@ def test_memory_of_others_is_left_alone() -> None:
 
 def test_on_a_checking_device_new_memory_is_nan_and_an_early_free_is_a_race() -> None:
     device = SimulatedDevice()
-    malloc, free = functions(HostHeap(device.watch))
+    heap = HostHeap(device.watch)
+    malloc, free = functions(heap)
     address, stream = malloc(16), device.create_stream()
     assert np.isnan(np.array((ctypes.c_float * 4).from_address(address))).all()
     there = device.allocate(16, stream)
