@@ -1,4 +1,4 @@
-"""What all tests share: no deadline for property tests, skips without a C compiler, golden files, a store."""
+"""What all tests share: examples of property tests, skips without a C compiler, golden files, a store."""
 
 import contextlib
 import signal
@@ -12,7 +12,7 @@ from benchmarks.gpu_check.stub_driver import NoCompilerError
 from tuner.db.store import Store
 from tuner.fleet.local_postgres import NoServerError, server
 
-hypothesis.settings.register_profile("shared_machine", deadline=None)
+hypothesis.settings.register_profile("shared_machine", deadline=None, max_examples=40)  # drawn anew each time
 hypothesis.settings.load_profile("shared_machine")
 
 # A shell that starts the tests in the background has interrupts ignored, and so would every child.
