@@ -64,11 +64,8 @@ class Problem:
                 raise UsageError(f"size {name}: found {size!r}, allowed 1..{SIZE_LIMIT}")
         allowed_batch = BATCH_LIMIT if self.operation == BATCH_MATMUL else 1
         if not isinstance(self.batch, int) or not 1 <= self.batch <= allowed_batch:
-            raise UsageError(
-                f"batch: found {self.batch!r}, allowed 1..{allowed_batch} for {self.operation}"
-                if allowed_batch > 1
-                else f"batch: found {self.batch!r}, allowed 1 for {self.operation}"
-            )
+            allowed = "1" if allowed_batch == 1 else f"1..{allowed_batch}"
+            raise UsageError(f"batch: found {self.batch!r}, allowed {allowed} for {self.operation}")
         if self.dtype == "i8" and self.sizes[2] > I8_DEPTH_LIMIT:
             raise UsageError(
                 f"size k: found {self.sizes[2]}, allowed 1..{I8_DEPTH_LIMIT} for i8, whose sums are i32"

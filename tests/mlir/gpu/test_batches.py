@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from benchmarks.gpu_check.gpu_point import GpuPoint, feasible_set
+from tests.targets.gpu.wgmma_points import point as wgmma
 from tuner.core.candidate import Candidate
 from tuner.core.kernel_program import KernelProgram
 from tuner.core.problem import BatchMatmul, Problem
@@ -29,22 +30,10 @@ SIMT: dict[str, Any] = {
     **dict.fromkeys(("pad_bytes", "min_blocks", "prefetch"), 0),
     "block_k": 16,
 }
-WGMMA: dict[str, Any] = {
-    **dict.fromkeys(("block_m", "block_n", "block_k"), 64),
-    **dict.fromkeys(("consumers", "group", "tiles", "splits"), 1),
-    "stages": 2,
-    "cluster": "1x1",
-    "bands": "rows",
-    "stores": "direct",
-}
 
 
 def tensor_cores(problem: Problem, **knobs: Any) -> GpuPoint:
     return GpuPoint(problem, Candidate.of("matmul_gpu_mma_sync", TENSOR | knobs))
-
-
-def wgmma(problem: Problem, **knobs: Any) -> GpuPoint:
-    return GpuPoint(problem, Candidate.of("matmul_gpu_wgmma", WGMMA | knobs), "sm_90a")
 
 
 POINTS = (

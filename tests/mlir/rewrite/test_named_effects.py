@@ -33,7 +33,7 @@ def script_of(words: str) -> ir.Module:
     ("words", "name"),
     [
         ('"snapshot-op-locations" with options = {filename = "x"}', "snapshot-op-locations"),
-        ('"gpu-module-to-binary" with options = {toolkit = "/tmp/x"}', "gpu-module-to-binary"),
+        ('"gpu-module-to-binary" with options = {toolkit = "x"}', "gpu-module-to-binary"),
         ('"gpu-lower-to-nvvm-pipeline"', "gpu-lower-to-nvvm-pipeline"),
         ('"print-ir"', "print-ir"),
         ('"print-op-stats"', "print-op-stats"),

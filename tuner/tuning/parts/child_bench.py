@@ -1,26 +1,38 @@
 """The bench of targets whose candidates are compiled and judged in child processes."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
+
+from tuner.core.problem import Problem
+from tuner.core.target_name import TargetName
+from tuner.tuning.target_kind import BenchChildren, BenchSettings
 
 if TYPE_CHECKING:
     from tuner.core.bench import AbstractBench
-    from tuner.tuning.target_kind import BenchChildren, BenchSettings
     from tuner.workers.in_flight import BenchOrder
 
+Children = Callable[[TargetName, Problem, int], BenchChildren]  # the last: threads
+Bench = Callable[["BenchOrder", BenchSettings], "AbstractBench"]
 
-def child_bench(order: "BenchOrder", how: "BenchSettings", children: "BenchChildren") -> "AbstractBench":
-    """Returns a bench whose children are started at once."""
-    from tuner.workers.services import compile_spec, judge_spec
-    from tuner.workers.timing_lock import TimingLock, words_of
-    from tuner.workers.worker_bench import WorkerBench
 
-    turn = TimingLock(children.device, words_of(order.problem), how.tell_of_waiting)
-    return WorkerBench(
-        order,
-        compile_spec(children.compiling),
-        judge_spec(children.timing, children.environment),
-        how.workers,
-        children.limits,
-        how.seed,
-        turn.held,
-    )
+def child_bench(children: Children) -> Bench:
+    """Returns what makes the bench of a kind with such children; they are started at once."""
+
+    def bench(order: "BenchOrder", how: BenchSettings) -> "AbstractBench":
+        from tuner.workers.services import compile_spec, judge_spec
+        from tuner.workers.timing_lock import TimingLock, words_of
+        from tuner.workers.worker_bench import WorkerBench
+
+        made = children(order.target, order.problem, how.threads)
+        turn = TimingLock(made.device, words_of(order.problem), how.tell_of_waiting)
+        return WorkerBench(
+            order,
+            compile_spec(made.compiling),
+            judge_spec(made.timing, made.environment),
+            how.workers,
+            made.limits,
+            how.seed,
+            turn.held,
+        )
+
+    return bench

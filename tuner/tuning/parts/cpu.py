@@ -1,7 +1,6 @@
 """The kind of target that this machine's processor is."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from tuner.core.errors import UsageError
 from tuner.core.kernel_program import KernelProgram
@@ -12,12 +11,9 @@ from tuner.core.target import Script
 from tuner.core.target_name import TargetName
 from tuner.mlir.fingerprint import CPU_SOURCES
 from tuner.tuning.parts import strategy_space
+from tuner.tuning.parts.child_bench import child_bench
 from tuner.tuning.parts.child_call import call_in_child, memory_beside
-from tuner.tuning.target_kind import BenchChildren, BenchSettings, ProgramSupport, TargetKind, TargetStatus
-
-if TYPE_CHECKING:
-    from tuner.core.bench import AbstractBench
-    from tuner.workers.in_flight import BenchOrder
+from tuner.tuning.target_kind import BenchChildren, ProgramSupport, TargetKind, TargetStatus
 
 FACTORY = "tuner.targets.cpu.target:CpuTarget"
 BASELINE_TIMEOUT_S = 120.0
@@ -43,12 +39,6 @@ def _compiler(_target: TargetName) -> Compiler:
     from tuner.mlir.cpu.pipeline import cpu_compiler  # CpuTarget would import the compiler itself
 
     return cpu_compiler()
-
-
-def _bench(order: "BenchOrder", how: BenchSettings) -> "AbstractBench":
-    from tuner.tuning.parts.child_bench import child_bench
-
-    return child_bench(order, how, _children(order.target, order.problem, how.threads))
 
 
 def _children(_target: TargetName, problem: Problem, threads: int) -> BenchChildren:
@@ -130,7 +120,7 @@ KIND = TargetKind(
     compiler=_compiler,
     plan=strategy_space.plan,
     bind=strategy_space.bind,
-    bench=_bench,
+    bench=child_bench(_children),
     children=_children,
     baseline=_baseline,
     roofline=_roofline,

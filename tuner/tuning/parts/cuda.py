@@ -12,6 +12,7 @@ from tuner.core.target import Effort
 from tuner.core.target_name import CUDA, TargetName
 from tuner.mlir.fingerprint import GPU_SOURCES
 from tuner.tuning.parts import strategy_space
+from tuner.tuning.parts.child_bench import child_bench
 from tuner.tuning.parts.child_call import call_in_child, memory_beside
 from tuner.tuning.parts.gpu import (
     COMPILE_TIMEOUT_S,
@@ -23,13 +24,11 @@ from tuner.tuning.parts.gpu import (
     load_on_gpu,
     require_chip_types,
 )
-from tuner.tuning.target_kind import BenchChildren, BenchSettings, ProgramSupport, TargetKind, TargetStatus
+from tuner.tuning.target_kind import BenchChildren, ProgramSupport, TargetKind, TargetStatus
 
 if TYPE_CHECKING:
-    from tuner.core.bench import AbstractBench
     from tuner.core.device import AbstractDevice
     from tuner.mlir.programs.device_lowering import Assemble
-    from tuner.workers.in_flight import BenchOrder
     from tuner.workers.limits import Limits
 
 FACTORY = "tuner.targets.gpu.cuda:CudaTarget"
@@ -70,12 +69,6 @@ def _compiler(target: TargetName) -> Compiler:
     from tuner.targets.gpu.ptxas import find_ptxas
 
     return gpu_compiler(chip_of(target.detail), find_ptxas(), GPU_SOURCES)
-
-
-def _bench(order: "BenchOrder", how: BenchSettings) -> "AbstractBench":
-    from tuner.tuning.parts.child_bench import child_bench
-
-    return child_bench(order, how, _children(order.target, order.problem, how.threads))
 
 
 def _children(target: TargetName, problem: Problem, _threads: int) -> BenchChildren:
@@ -180,7 +173,7 @@ KIND = TargetKind(
     compiler=_compiler,
     plan=strategy_space.plan,
     bind=strategy_space.bind,
-    bench=_bench,
+    bench=child_bench(_children),
     children=_children,
     baseline=_baseline,
     roofline=_roofline,
