@@ -222,7 +222,7 @@ OWNERS = {
     "sqlalchemy": "db",
     "alembic": "db",
     "psycopg": "fleet",
-    "procrastinate": "fleet.queues",
+    "procrastinate": "fleet",
 }
 
 

@@ -6,6 +6,7 @@ import pytest
 from tests.fleet.values import work
 from tuner.core.target_name import TargetName
 from tuner.fleet import queues
+from tuner.fleet.server import session
 from tuner.fleet.work import JUDGE, FleetWork
 
 if TYPE_CHECKING:
@@ -13,6 +14,15 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.postgres
 BEAT_S = 10.0
+DIES_AT_FIRST_END = """
+CREATE SEQUENCE ends;
+CREATE FUNCTION die_once() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF nextval('ends') = 1 THEN PERFORM pg_terminate_backend(pg_backend_pid()); END IF;
+  RETURN old;
+END $$;
+CREATE TRIGGER die_once BEFORE DELETE ON procrastinate_jobs FOR EACH ROW EXECUTE FUNCTION die_once();
+"""
 
 
 def served(url: str, count: int, *services: queues.Service, fails: int = 0) -> list[FleetWork]:
@@ -94,6 +104,22 @@ def test_the_run_whose_turn_it_is_is_told_first(connection: "Connection", run: s
     assert found.runs == (run, "patient")
     assert found.example == work(run)
     assert (found.doing, found.doing_s) == (None, 0.0)
+
+
+def test_an_end_of_a_job_that_the_server_lost_is_told_again(shared_url: str, run: str) -> None:
+    """The server dies while the engine says that a job is done; the node goes on without a break."""
+    with session(shared_url) as connection:
+        for number in range(2):
+            queues.defer(connection, "measure:a:b", work(run, number, JUDGE), 0, alone=True)
+        connection.execute(DIES_AT_FIRST_END)
+    try:
+        asked = served(shared_url, 2, queues.Service("measure:a:b", 1))
+    finally:
+        with session(shared_url) as connection:
+            connection.execute("DROP FUNCTION die_once CASCADE; DROP SEQUENCE ends")
+    assert [each.number for each in asked] == [0, 1]
+    with session(shared_url) as connection:
+        assert queues.under_way(connection, run) == set()
 
 
 def test_a_server_that_is_away_is_an_os_error() -> None:

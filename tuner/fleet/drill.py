@@ -168,7 +168,9 @@ class Drill:
         while not is_so():
             self._require_driver()
             if time.monotonic() > give_up_s:
-                raise TunerError(f"fleet: found no {what}, allowed within {LIMIT_S:g} s")
+                raise TunerError(
+                    f"fleet: found no {what}, allowed within {LIMIT_S:g} s; {self._nodes.last_lines()}"
+                )
             time.sleep(LOOK_S / 10)
 
     def _require_driver(self) -> None:

@@ -78,6 +78,7 @@ class NodeChildren:
         self._measuring: Order | None = None
         self._wake = WakePipe()
         self._is_closing = False
+        self._broken = ""  # why the thread ended before it was told to
         self._thread = threading.Thread(target=self._live, name="children", daemon=True)
         self._thread.start()
 
@@ -86,6 +87,8 @@ class NodeChildren:
         order = Order(work, blobs)
         self._orders.put(order)
         self._wake.ring()
+        if self._broken:  # set before the thread looked for orders the last time
+            self._refuse_orders()
         return order
 
     def drop(self, order: Order) -> None:
@@ -106,8 +109,21 @@ class NodeChildren:
                 self._meanwhile()
                 if self._to_measure:
                     self._measure(self._to_measure.popleft())
+        except Exception as error:  # noqa: BLE001 - as in a child: all who wait must hear of it
+            self._broken = f"children: found {type(error).__name__}: {error}, allowed none"
+            self._to_measure.extend(self._compiling.values())
+            self._refuse_orders()
         finally:
             self._end_children()
+
+    def _refuse_orders(self) -> None:
+        """Tells all who wait that nobody will work."""
+        with contextlib.suppress(queue.Empty):
+            while True:
+                self._to_measure.append(self._orders.get_nowait())
+        while self._to_measure:
+            order = self._to_measure.popleft()
+            order.done.set_exception(TunerError(self._broken))
 
     def _end_children(self) -> None:
         if self._pool is not None:
@@ -143,7 +159,7 @@ class NodeChildren:
                     continue
                 try:
                     self._compile(order)
-                except (TunerError, OSError) as error:
+                except Exception as error:  # noqa: BLE001 - whatever it is, who waits must hear of it
                     order.done.set_exception(error)
 
     def _compile(self, order: Order) -> None:
@@ -183,7 +199,7 @@ class NodeChildren:
             done = self._measured(order)
         except DroppedError:
             self._judges.pop((order.work.problem, order.work.threads)).kill()
-        except (TunerError, OSError) as error:
+        except Exception as error:  # noqa: BLE001 - whatever it is, who waits must hear of it
             order.done.set_exception(error)
         else:
             order.done.set_result(done)

@@ -1,7 +1,8 @@
-"""The queue engine: Procrastinate, whose jobs are rows of the history's database. No other file knows it.
+"""The queue engine: Procrastinate, whose jobs are rows of the history's database.
 
-A queue is served by nodes that are equal for its jobs. A job carries a piece of work as JSON. What is done
-within a transaction of ours goes through the engine's own functions of the database, by their versions.
+No other file knows it but its connector. A queue is served by nodes that are equal for its jobs. A job
+carries a piece of work as JSON. What is done within a transaction of ours goes through the engine's own
+functions of the database, by their versions.
 """
 
 import asyncio
@@ -13,12 +14,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tuner.core.dataclass_json import encode
 from tuner.core.target_name import TargetName
-from tuner.fleet.server import server_of, told_plainly
+from tuner.fleet.server import told_plainly
 from tuner.fleet.work import FleetWork, Key, to_json, work_from_json
 
 if TYPE_CHECKING:
     from procrastinate import App
-    from psycopg import AsyncConnection
 
     from tuner.fleet.server import Connection
 
@@ -27,7 +27,6 @@ INSTALL_LOCK: Final = 0x666C656574  # advisory lock: "fleet"
 TASK: Final = "work"  # the engine's name of all that is done
 ATTEMPTS: Final = 3  # of a job that its node could not do, or vanished under
 RETRY_S: Final = 1  # until a job that a node gave back may be taken again
-OPEN_S: Final = 5.0  # that a connection of the engine may take
 POLL_S: Final = 2.0  # between two looks for work, if the server's wake-up was lost
 CANCEL_POLL_S: Final = 2.0  # the same for jobs that are taken back
 KEPT_S: Final = 86400.0  # that the engine remembers a worker which says nothing: its jobs name it
@@ -200,38 +199,20 @@ async def serve(
     import procrastinate
     import psycopg
 
-    connector = procrastinate.PsycopgConnector(
-        conninfo=server_of(url),
-        min_size=1,
-        max_size=1 + len(services),
-        timeout=OPEN_S,
-        configure=_commit_each,
-    )
-    app = procrastinate.App(connector=connector)
+    from tuner.fleet.engine_connector import EngineConnector, require_server
+
+    app = procrastinate.App(connector=EngineConnector(url, 1 + len(services), ending))
 
     @app.task(name=TASK, retry=procrastinate.RetryStrategy(max_attempts=ATTEMPTS, wait=RETRY_S))
     async def task(**arguments: Any) -> None:
         await do(work_from_json(arguments))
 
     try:
-        await _require_server(url)
+        await require_server(url)
         async with app.open_async():
             await _until(ending, [_served(app, service, beat_s) for service in services])
     except* (procrastinate.exceptions.ConnectorException, psycopg.Error) as group:
         raise ConnectionError(str(group.exceptions[0]).partition("\n")[0]) from group
-
-
-async def _commit_each(connection: "AsyncConnection[Any]") -> None:
-    """Lets a statement be a transaction: the engine has no longer ones, and asks the server half as often."""
-    await connection.set_autocommit(True)
-
-
-async def _require_server(url: str) -> None:
-    """Raises what psycopg raises where no server answers: the engine's pool would wait for one."""
-    import psycopg
-
-    connection = await psycopg.AsyncConnection.connect(server_of(url), connect_timeout=round(OPEN_S))
-    await connection.close()
 
 
 async def _served(app: "App", service: Service, beat_s: float) -> None:
