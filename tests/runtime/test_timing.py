@@ -86,7 +86,8 @@ def test_the_budget_decides_how_many_samples_are_taken(call_s: float, samples: i
 @pytest.mark.parametrize(
     ("call_s", "samples", "is_complete"),
     [
-        (2.1e-3, 1, False),  # twice the limit: one sample is enough
+        (0.021, 1, False),  # twice the limit: one long sample is enough
+        (2.1e-3, 2, False),
         (1.9e-3, 3, False),
         (1.01e-3, 3, False),
         (0.99e-3, 27, True),  # the budget, for three calls a sample
@@ -104,6 +105,19 @@ def test_one_good_sample_saves_an_action_from_being_hopeless() -> None:
     action = Action(clock, 1.4e-3, drift_s=-0.1e-3)  # below the limit at the fifth sample at the latest
     effort = replace(EFFORT, stop_above_s=1.15e-3, max_samples=6)
     assert timing.measure(action, effort, rng(), clock).is_complete
+
+
+@pytest.mark.parametrize(("call_s", "is_complete"), [(3e-4, True), (9e-4, False)])
+def test_a_turn_of_another_process_does_not_make_an_action_hopeless(call_s: float, is_complete: bool) -> None:
+    inner = timing.calibrate(lambda calls: call_s, EFFORT)
+    turns_s = iter([0.0, 0.0, 0.0, 4e-3])  # two calls warm up, a sample calibrates, the next is the first
+
+    def take(calls: int) -> float:
+        return call_s + next(turns_s, 0.0) / calls
+
+    result = timing.measure_by(take, replace(EFFORT, stop_above_s=4e-4), rng())
+    assert result.samples_s[0] == call_s + 4e-3 / inner
+    assert result.is_complete is is_complete
 
 
 def test_interleaved_actions_take_turns_and_keep_their_own_times() -> None:

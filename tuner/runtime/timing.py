@@ -12,6 +12,7 @@ from tuner.core.target import Effort
 
 SAMPLE_S = 1e-3  # least duration of a sample, beside which the clock and the call do not count
 EARLY_SAMPLES = 3  # after which a hopeless action is no longer timed
+TURN_S = 0.02  # duration of a sample beside which another process' turn (Linux: some 4 ms) does not count
 RESAMPLES = 500  # of the bootstrap
 COLD_S = 0.02  # duration of a call beside which filling the caches does not count
 LIMIT_S = 1.0  # of one action's calls in finals, or FEW_SAMPLES and OTHER_CALLS if that is longer
@@ -69,7 +70,7 @@ def measure_by(take: Stopwatch, effort: Effort, rng: np.random.Generator) -> Mea
     while len(samples) < effort.max_samples:
         samples.append(take(inner))
         spent += _sample_s(samples[-1], inner)
-        if _is_hopeless(samples, effort):
+        if _is_hopeless(samples, inner, effort):
             return summarize(samples, inner, rng, is_complete=False)
         if spent >= effort.budget_s and len(samples) >= effort.min_samples:
             break
@@ -139,8 +140,11 @@ def _sample_s(call_s: float, inner: int) -> float:
     return call_s * (inner + (call_s < COLD_S))
 
 
-def _is_hopeless(samples: list[float], effort: Effort) -> bool:
-    """Tells whether to stop: after one sample twice above the limit, or three above it."""
+def _is_hopeless(samples: list[float], inner: int, effort: Effort) -> bool:
+    """Tells whether to stop: three samples are above the limit, or two, or a long one, twice above it."""
     if effort.stop_above_s is None:
         return False
-    return min(samples) > (2 * effort.stop_above_s if len(samples) < EARLY_SAMPLES else effort.stop_above_s)
+    if len(samples) >= EARLY_SAMPLES:
+        return min(samples) > effort.stop_above_s
+    is_told = len(samples) > 1 or samples[0] * inner >= TURN_S
+    return is_told and min(samples) > 2 * effort.stop_above_s
