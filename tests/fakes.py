@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -313,6 +314,12 @@ def _polite_exit(knobs: dict[str, Value]) -> None:
     sys.exit("enough")
 
 
+def _write(knobs: dict[str, Value]) -> None:
+    """Writes a MiB to the disk, as a compiler may that has files."""
+    with tempfile.TemporaryFile() as file:
+        file.write(b"x" * (1 << 20))
+
+
 def _babble(knobs: dict[str, Value]) -> None:
     print("garbage on stdout")  # noqa: T201 - where a protocol on stdout would break
     os.write(1, b"\x00\xff" * 100_000)
@@ -357,6 +364,7 @@ _scars: list[int] = []
 DEEDS: dict[str, Callable[[dict[str, Value]], None]] = {
     "segfault": _segfault,
     "abort": _abort,
+    "write": _write,
     "loop": _loop,
     "sleep": _sleep,
     "hog": _hog,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.fakes import BrokenTarget
-from tuner.core.errors import CandidateError, Failure, Stage, TunerError
+from tuner.core.errors import CandidateError, Failure, MachineError, Stage, TunerError
 from tuner.workers.protocol import Event, Factory, Reply, ServiceSpec
 from tuner.workers.worker import Worker
 
@@ -43,6 +43,9 @@ class Echo:
     def shout(self, mebibytes: int) -> None:
         for _ in range(mebibytes):
             os.write(2, b"y" * (1 << 20))
+
+    def fill_disk(self) -> None:
+        Path("/dev/full").write_text("one byte too many")
 
     def die(self, number: int) -> None:
         os.kill(os.getpid(), number)
@@ -143,6 +146,12 @@ def test_one_child_serves_many_calls(worker: Worker) -> None:
 
 def test_a_candidates_error_crosses_as_its_failure(worker: Worker) -> None:
     assert call(worker, "refuse").value == Failure(Stage.RESOURCES, "too many registers")
+
+
+def test_a_full_disk_is_the_machines_and_no_failure(worker: Worker) -> None:
+    with pytest.raises(MachineError, match=r"^echo worker: OSError: \[Errno 28\] No space left on device"):
+        call(worker, "fill_disk")
+    assert call(worker, "echo", 1).value == 1
 
 
 def test_a_result_that_does_not_pickle_is_a_failure_and_the_child_lives(worker: Worker) -> None:

@@ -1,7 +1,8 @@
-"""The two kinds of error, the user's and a candidate's, and the value a candidate's becomes.
+"""The kinds of error, the user's, the machine's and a candidate's, and the value a candidate's becomes.
 
 TunerError
 ├─ UsageError        words, files or flags of the user are wrong; the message says what, found, allowed
+├─ MachineError      this machine cannot work on: its disk is full; says nothing of a candidate
 └─ CandidateError    this candidate failed at a stage; becomes a Failure, never ends a run
 """
 
@@ -44,6 +45,10 @@ class TunerError(Exception):
 
 class UsageError(TunerError):
     """The user's words or files are wrong. One line: what, found, allowed. Exit code 2."""
+
+
+class MachineError(TunerError):
+    """This machine cannot work on, whatever the candidate: its disk is full."""
 
 
 class CandidateError(TunerError):

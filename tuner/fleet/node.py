@@ -71,7 +71,12 @@ def node_of(request: NodeRequest, kind: TargetKind) -> tables.FleetNode:
 
 
 def run_node(url: str, request: NodeRequest, kind: TargetKind, say: Callable[[str], None]) -> bool:
-    """Works until SIGTERM or a drain. Returns whether it ended well; says what happens, line by line."""
+    """Works until SIGTERM or a drain. Returns whether it ended well; says what happens, line by line.
+
+    Raises TunerError where it has no room to begin: one that is started again and again would take jobs
+    in vain, which are given up after some of that.
+    """
+    require_room(request.keep_free_bytes)
     for name in ("procrastinate", "psycopg"):  # what goes wrong is said here, in lines
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     with session(url) as connection:
@@ -173,7 +178,7 @@ class NodeProcess:
             self._children.drop(order)
             raise
         if isinstance(done.value, Failure):
-            self._require_room()  # else it may be ours, not the candidate's
+            require_room(self._request.keep_free_bytes)  # else it may be ours, not the candidate's
         device = "" if work.stage == COMPILE else self._node.device
         execution = tables.Execution(self._node.name, device, tables.Interval(began, now()), done.timed)
         await self._database.ask(_settled, work, done, execution)
@@ -187,13 +192,7 @@ class NodeProcess:
                 f"work: found {work.target.text} by {work.maker} on {work.machine}, "
                 f"allowed {node.target} by {node.maker} on {node.machine.name}"
             )
-        self._require_room()
-
-    def _require_room(self) -> None:
-        folder = tempfile.gettempdir()
-        free, least = shutil.disk_usage(folder).free, self._request.keep_free_bytes
-        if free < least:
-            raise TunerError(f"{folder}: found {free // MIB} MiB free, allowed {least // MIB} or more")
+        require_room(self._request.keep_free_bytes)
 
     async def _beat(self) -> None:
         """Tells that it is alive and what it costs, and looks after what others have lost."""
@@ -213,6 +212,16 @@ class NodeProcess:
             if maker not in self._told_of:
                 self._told_of.add(maker)
                 self._say(f"{node.name}: {count} jobs wait for {maker}; this node has {node.maker}")
+
+
+def require_room(least_bytes: int) -> None:
+    """Raises TunerError where temporary files have less room."""
+    folder = tempfile.gettempdir()
+    free_bytes = shutil.disk_usage(folder).free
+    if free_bytes < least_bytes:
+        raise TunerError(
+            f"{folder}: found {free_bytes // MIB} MiB free, allowed {least_bytes // MIB} or more"
+        )
 
 
 def _required_blob(connection: "Connection", sha256: str) -> bytes:

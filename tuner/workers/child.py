@@ -5,13 +5,14 @@ Only what the service's factory imports is imported here: a child that needs no 
 
 import contextlib
 import ctypes
+import errno
 import os
 import pathlib
 import signal
 import sys
 import traceback
 
-from tuner.core.errors import CandidateError, Failure, Stage, TunerError
+from tuner.core.errors import CandidateError, Failure, MachineError, Stage, TunerError
 from tuner.workers.protocol import (
     CallRequest,
     Event,
@@ -29,6 +30,7 @@ from tuner.workers.started_processes import end_all, has_children
 PR_SET_PDEATHSIG = 1  # prctl(2)
 PR_SET_CHILD_SUBREAPER = 36
 CHUNK_BYTES = 1 << 16  # of a read; a pipe holds as many
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
 
 class Channel:
@@ -110,7 +112,8 @@ def _defect(error: BaseException) -> ServiceDefect:
     line = traceback.format_exception_only(error)[0].splitlines()[0]  # survives a __str__ that raises
     if isinstance(error, TunerError):  # raised on purpose: its message is for people, its class is not
         line = str(error)
-    return ServiceDefect(line, "".join(traceback.format_exception(error)))
+    is_machines = isinstance(error, MachineError) or (isinstance(error, OSError) and error.errno in NO_ROOM)
+    return ServiceDefect(line, "".join(traceback.format_exception(error)), is_machines)
 
 
 def _die_with(parent_pid: int) -> None:

@@ -82,6 +82,7 @@ class ServiceDefect:
 
     line: str  # for people
     trace: str
+    is_machines: bool = False  # a full disk: no candidate's doing
 
 
 Message = ServiceSpec | CallRequest | Ready | Reply | Event | GoAhead | ServiceDefect

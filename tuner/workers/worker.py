@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from tuner.core.errors import Failure, Stage, TunerError
+from tuner.core.errors import Failure, MachineError, Stage, TunerError
 from tuner.workers.child_process import ChildProcess, sleep_until_news
 from tuner.workers.protocol import (
     CallRequest,
@@ -98,7 +98,10 @@ class Worker:
             self._child.send(GoAhead())
 
     def poll(self) -> Reply | Event | None:
-        """Returns what has happened, without waiting. Raises TunerError when a child cannot start."""
+        """Returns what has happened, without waiting.
+
+        Raises TunerError when a child cannot start, MachineError where its disk is full.
+        """
         if self._child is None or self._paused_s is not None:
             return None
         has_ended = self._child.has_ended  # before reading, so that its last words are read
@@ -151,6 +154,9 @@ class Worker:
                 self._is_ready = self._was_ready = True
                 self._began_s = self._clock()  # of a call that waited for it
                 return self.poll()
+            case ServiceDefect(line, is_machines=True) if self._is_ready:
+                self.kill()
+                raise MachineError(f"{self._spec.name} worker: {line}")
             case ServiceDefect(line, trace) if self._call is not None and self._is_ready:
                 log.debug("%s worker: %s", self._spec.name, trace)
                 return self._done(Reply(Failure(self._call.stage, line)))

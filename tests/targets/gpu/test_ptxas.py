@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tuner.core.chips import CHIPS, chip_of
-from tuner.core.errors import CandidateError, Stage, UsageError
+from tuner.core.errors import CandidateError, MachineError, Stage, UsageError
 from tuner.core.kernel_program import KernelProgram, Launch
 from tuner.targets.gpu.cuda_tools import Tool
 from tuner.targets.gpu.ptxas import Ptxas, ask_ptxas, find_ptxas
@@ -79,6 +79,16 @@ def test_every_chip_of_the_table_is_a_name_that_ptxas_knows(ptxas: Ptxas) -> Non
     if int(ptxas.version.partition(".")[0]) < 13:
         pytest.skip("ptxas before CUDA 13 knows fewer chips")
     assert set(CHIPS) <= ptxas.chips
+
+
+def test_a_cubin_that_the_disk_has_no_room_for_is_no_machine_code(ptxas: Ptxas, tmp_path: Path) -> None:
+    whole = len(ptxas.assemble(PROGRAM).cubin)
+    cutting = 'for last; do :; done; truncate -s %d "$last"'  # the cubin is the last word
+    for length in (0, 40, whole - 1):  # ptxas itself ends so on a full disk: with 0, and no word of it
+        script = f'{ptxas.tool.path} "$@" && {cutting % length}'
+        torn = Ptxas(tool(tmp_path, script), ptxas.version, ptxas.chips)
+        with pytest.raises(MachineError, match=rf": found {length} bytes of a cubin, allowed all: no room"):
+            torn.assemble(PROGRAM)
 
 
 def tool(folder: Path, script: str) -> Tool:

@@ -3,13 +3,14 @@
 import functools
 import math
 import re
+import struct
 import subprocess
 import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tuner.core.chips import Chip, chip_of
-from tuner.core.errors import CandidateError, Stage, UsageError
+from tuner.core.errors import CandidateError, MachineError, Stage, UsageError
 from tuner.core.kernel_program import KernelProgram, Resources
 from tuner.cost_model.launch_limits import block_shared_bytes
 from tuner.cost_model.occupancy import BlockNeeds, blocks_per_multiprocessor, occupancy
@@ -18,6 +19,7 @@ from tuner.targets.gpu.ptxas_defects import defect_line, defects_of
 from tuner.targets.gpu.ptxas_report import KernelReport, first_fault, read_report
 
 TIMEOUT_S = 60.0  # of an assembly; the largest matmul kernels take about one second
+ELF_HEADER = struct.Struct("<32xQQIHHHHHH")  # elf(5), from e_phoff
 QUESTION_TIMEOUT_S = 20.0  # --help and --version, on a machine that is busy
 
 
@@ -39,7 +41,8 @@ class Ptxas:
     def assemble(self, program: KernelProgram, timeout_s: float = TIMEOUT_S) -> KernelProgram:
         """Returns the program with its cubin and the resources of its kernels.
 
-        Raises CandidateError(COMPILE) with the first complaint, UsageError for a chip it does not know.
+        Raises CandidateError(COMPILE) with the first complaint, UsageError for a chip it does not know,
+        MachineError where there is no room for the cubin.
         """
         chip = chip_of(program.chip)
         self.require(chip)
@@ -57,6 +60,7 @@ class Ptxas:
         with tempfile.TemporaryDirectory() as folder:
             source, result = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
             source.write_text(ptx)
+            result.touch()  # raises where there is no room: ptxas would call it the candidate's error
             arguments = ["-v", "-O3", f"-arch={chip.name}", str(source), "-o", str(result)]
             try:
                 done = _call(self.tool.path, arguments, timeout_s)
@@ -64,9 +68,9 @@ class Ptxas:
                 raise CandidateError(Stage.COMPILE, f"ptxas: no result within {timeout_s:g} s") from error
             if done.returncode < 0:
                 raise CandidateError(Stage.COMPILE, f"ptxas: ended by signal {-done.returncode}")
-            if done.returncode > 0 or not result.exists():
+            if done.returncode > 0:
                 raise CandidateError(Stage.COMPILE, f"ptxas: {first_fault(done.stderr + done.stdout)}")
-            return result.read_bytes(), read_report(done.stderr + done.stdout)
+            return _whole(result), read_report(done.stderr + done.stdout)
 
 
 @functools.cache
@@ -99,6 +103,24 @@ def ask_ptxas(tool: Tool) -> Ptxas:
     if number is None or not chips:
         raise UsageError(f"ptxas: found {tool.path} without a version or chips, allowed NVIDIA's ptxas")
     return Ptxas(tool, number[1], chips)
+
+
+def _whole(file: Path) -> bytes:
+    """Returns a cubin. Raises MachineError for a part: on a full disk ptxas ends as if all were well."""
+    cubin = file.read_bytes()
+    if len(cubin) < ELF_HEADER.size or len(cubin) < _end_of_headers(cubin):
+        raise MachineError(
+            f"{file.parent}: found {len(cubin)} bytes of a cubin, allowed all: no room is left"
+        )
+    return cubin
+
+
+def _end_of_headers(cubin: bytes) -> int:
+    """Returns where the tables of an ELF file end, the last of which is the end of the file."""
+    segments, sections, _, _, segment_bytes, segment_count, section_bytes, section_count, _ = (
+        ELF_HEADER.unpack_from(cubin)
+    )
+    return int(max(segments + segment_bytes * segment_count, sections + section_bytes * section_count))
 
 
 def _call(path: Path, arguments: list[str], timeout_s: float) -> subprocess.CompletedProcess[str]:

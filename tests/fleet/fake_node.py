@@ -1,0 +1,25 @@
+"""A node that compiles fakes while its disk takes them: ``python -m tests.fleet.fake_node URL``."""
+
+import sys
+from dataclasses import replace
+
+from tests.tuning.fakes import FAKE
+from tuner.core.problem import Problem
+from tuner.core.target_name import TargetName
+from tuner.fleet.node import NodeRequest, run_node
+from tuner.tuning.target_kind import BenchChildren
+from tuner.workers.limits import Limits
+from tuner.workers.protocol import Factory
+
+REQUEST = NodeRequest(TargetName(FAKE.name), seats=1, keep_free_bytes=0)
+
+
+def children(_target: TargetName, _problem: Problem, _threads: int) -> BenchChildren:
+    """Returns what a node's children are made of."""
+    factory = Factory("tests.fakes:FakeTarget")
+    return BenchChildren(factory, factory, Limits(), device=FAKE.name)
+
+
+if __name__ == "__main__":
+    is_well = run_node(sys.argv[1], REQUEST, replace(FAKE, children=children), lambda line: print(line))  # noqa: T201
+    sys.exit(0 if is_well else 1)
