@@ -163,6 +163,7 @@ INSIDE: Mapping[str, Table] = {
         "fleet_options": (),
         "local_server": (),
         "options": (),
+        "screen": (),
         "signals": (),
         "ptx_arguments": (),
         "output": (),
@@ -171,7 +172,7 @@ INSIDE: Mapping[str, Table] = {
         "run_session": ("output", "signals"),
         "commands": (
             *("fleet_options", "local_server", "main", "options", "output", "ptx_arguments"),
-            *("report_pages", "run_session", "signals"),
+            *("report_pages", "run_session", "screen", "signals"),
         ),
         "__init__": ("commands", "main"),
     },

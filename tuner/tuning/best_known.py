@@ -9,9 +9,9 @@ from tuner.core.errors import UsageError
 from tuner.core.problem import Problem
 from tuner.core.runs import StoredTrial, TrialQuery, record_of
 from tuner.core.target_name import TargetName
+from tuner.tuning.advice import tune_command
 from tuner.tuning.composition import Composition
 from tuner.tuning.target_choice import AUTO, resolve_target, timed_here
-from tuner.tuning.tune_command import tune_command
 
 if TYPE_CHECKING:
     from tuner.db.store import Store

@@ -8,8 +8,10 @@ def test_the_ablation_of_a_run_in_tables(tuned: Tuner) -> None:
     assert done.code == 0
     lines = done.out.splitlines()
     assert lines[0].startswith("ablation  run 1: 20 measured trials of fake")
-    assert lines[5].split("  ")[0] == "knob"
-    assert sorted(line.split()[0] for line in lines[6:8]) == ["comment", "x"]
+    headers = [number for number, line in enumerate(lines) if line.startswith("knob ")]
+    assert [lines[number].split()[1] for number in headers] == ["held", "without"]
+    for number in headers:
+        assert sorted(line.split()[0] for line in lines[number + 1 : number + 3]) == ["comment", "x"]
     assert lines[-1].split()[:3] == ["fake", "20", "0"]
 
 

@@ -9,6 +9,7 @@ from tests.fleet.values import MAKER, node, work
 from tuner.fleet import queues, tables
 from tuner.fleet.server import session
 from tuner.fleet.work import compile_queue
+from tuner.tuning.which_database import database_words
 
 pytestmark = pytest.mark.postgres
 URL = "postgresql://tuner@db.example.org/tuner"
@@ -31,7 +32,9 @@ def test_a_fleet_is_set_up_and_tells_of_itself(tuner: Tuner, url: str) -> None:
     done = tuner("fleet", "up", "--lease", "20", "--db", url)
     assert done.code == 0
     assert "a node that says nothing for 20 s has lost its work" in done.out
-    assert tuner(*FLEET, url).out == "no node: start one, tuner fleet worker\n\nno device\n\nno job\n"
+    start = "no node; start one with: tuner fleet worker --compile 4 --measure"
+    words = database_words(url)
+    assert tuner(*FLEET, url).out == f"{start}{words}\n\nno device\n\nno job\n"
     with session(url) as connection:
         tables.join(connection, node("a", maker="tuner 1, fake 2.0"))
         queues.defer(connection, compile_queue(MAKER), work("0123456789"), 0, alone=False)

@@ -7,8 +7,6 @@ from tuner.cli.output.formatting import (
     one_line,
     seconds_text,
     speed_text,
-    table_text,
-    varying_columns,
     wrapped,
 )
 
@@ -58,25 +56,6 @@ def test_a_message_is_one_line_that_moves_no_terminal(text: str, line: str) -> N
     assert one_line(text) == line
 
 
-def test_columns_are_aligned_and_numbers_stand_right() -> None:
-    assert table_text(("id", "name"), [("1", "one"), ("10", "t")]).splitlines() == [
-        "id  name",
-        " 1  one",
-        "10  t",
-    ]
-
-
-def test_columns_that_say_the_same_everywhere_become_a_line() -> None:
-    header, rows, shared = varying_columns(("id", "op"), [("1", "a"), ("2", "a")], ("id", "op"))
-    assert (header, rows, shared) == (("id",), [("1",), ("2",)], ["all of op a"])
-    assert varying_columns(("id", "op"), [("1", "a"), ("2", "a")], ("id",))[2] == []
-    assert varying_columns(("id", "op"), [("1", "a")], ("id", "op")) == (("id", "op"), [("1", "a")], [])
-
-
-def test_a_table_of_nothing_is_its_header() -> None:
-    assert table_text(("id", "name"), []) == "id  name"
-
-
 def test_lines_of_a_summary_end_at_80_columns_below_their_text() -> None:
     told = (
         "tied      with 25 (-0.0%), 4 (-0.0%), 16 (+0.0%): not shown to differ by more than noise; and so on"
@@ -88,3 +67,9 @@ def test_lines_of_a_summary_end_at_80_columns_below_their_text() -> None:
     assert second == " " * 10 + told[len(first) + 1 :]
     assert kept == command
     assert wrapped([f"code      sha256 {'0' * 80}"])[-1] == " " * 10 + "0" * 80
+
+
+def test_a_line_is_as_narrow_as_the_terminal_and_whole_in_a_pipe() -> None:
+    line = "word " * 30
+    assert max(map(len, wrapped([line], 40))) <= 40
+    assert wrapped([line], None) == [line]

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from tuner.analysis.ablation import TooFew, ablate
 from tuner.cli.options import print_json
 from tuner.cli.output.ablation import ablation_document, ablation_lines
+from tuner.cli.screen import screen_columns
 from tuner.core.errors import TunerError
 from tuner.core.runs import TrialQuery
 
@@ -21,4 +22,4 @@ def show_ablation(store: "Store", run_id: int, as_json: bool) -> None:
     if as_json:
         print_json(ablation_document(run, ablation))
     else:
-        print("\n".join(ablation_lines(run, ablation)))
+        print("\n".join(ablation_lines(run, ablation, screen_columns())))

@@ -15,7 +15,8 @@ from tuner.cli.options import (
     print_json,
     seed_option,
 )
-from tuner.cli.output.formatting import count_text, one_line, seconds_text
+from tuner.cli.output.formatting import count_text, one_line, seconds_text, wrapped
+from tuner.cli.screen import screen_columns
 
 if TYPE_CHECKING:
     from tuner.tuning.audit import Audited
@@ -60,7 +61,7 @@ def audit(
         for audited in audited_bests(composition_of(context), store, query, limit, seed):
             results.append(audited)
             if not as_json:
-                click.echo(_line(audited))
+                click.echo("\n".join(wrapped([_line(audited)], screen_columns())))
     flagged = sum(not audited.status.holds for audited in results)
     if as_json:
         print_json({"audited": [_document(each) for each in results], "flagged": flagged})

@@ -18,6 +18,7 @@ from tuner.cli.options import (
     run_request,
     target_options,
 )
+from tuner.cli.screen import screen_columns
 from tuner.core.errors import UsageError
 from tuner.core.target_name import TargetName
 
@@ -135,7 +136,10 @@ def space(
     if as_json:
         print_json(_space_document(feasible))
     else:
-        print("\n".join((f"{problem.key}: {_feasible_words(feasible)}", *_space_lines(feasible))))
+        from tuner.cli.output.formatting import wrapped
+
+        lines = (f"{problem.key}: {_feasible_words(feasible)}", *_space_lines(feasible))
+        print("\n".join(wrapped(lines, screen_columns())))
 
 
 def _space_document(feasible: "FeasibleSet") -> dict[str, object]:

@@ -13,6 +13,7 @@ from tuner.cli.options import (
     parse_number,
     print_json,
 )
+from tuner.cli.screen import screen_columns
 from tuner.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def diff(
     if as_json:
         print_json(difference_document(found))
     else:
-        print("\n".join(difference_lines(found, shown or (FIRST,))))
+        print("\n".join(difference_lines(found, shown or (FIRST,), screen_columns())))
 
 
 def _trial(store: "Store", word: str) -> "StoredTrial":

@@ -10,6 +10,7 @@ import click
 
 from tuner.cli.commands.fleet_status import found_status
 from tuner.cli.options import debug_option
+from tuner.cli.screen import screen_columns
 from tuner.core.errors import TunerError, UsageError
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def _tune(url: str, words: tuple[str, ...]) -> None:
         while process.poll() is None:
             status = None if is_shown else found_status(url)
             if status is not None and _is_at_trials(status):
-                print(f"\ntuner fleet status:\n{status_text(status)}\n", flush=True)
+                print(f"\ntuner fleet status:\n{status_text(status, screen_columns())}\n", flush=True)
                 is_shown = True
             time.sleep(LOOK_S)
     finally:

@@ -7,6 +7,7 @@ import click
 
 from tuner.cli.main import DONE, FAILED
 from tuner.cli.options import database_option, debug_option, json_option, print_json
+from tuner.cli.screen import screen_columns
 from tuner.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def status(
     Example: tuner fleet status --watch 2
     """
     from tuner.cli.output.fleet_tables import status_document, status_text
-    from tuner.tuning.which_database import which_database
+    from tuner.tuning.which_database import database_words, which_database
 
     if every_s is not None and not every_s > 0:
         raise UsageError(f"watch: found {every_s:g} s, allowed more than 0")
@@ -48,7 +49,7 @@ def status(
         if as_json:
             print_json(status_document(found))
         else:
-            print(status_text(found))
+            print(status_text(found, screen_columns(), database_words(database)))
         if every_s is None:
             return
         time.sleep(every_s)
@@ -62,6 +63,7 @@ def _check(url: str, rounds: int, as_json: bool) -> int:
     import numpy as np
 
     from tuner.cli.output.fleet_tables import check_line
+    from tuner.cli.output.formatting import wrapped
     from tuner.core.dataclass_json import encode
     from tuner.fleet.noise_check import check_noise, nodes_to_check
 
@@ -74,7 +76,7 @@ def _check(url: str, rounds: int, as_json: bool) -> int:
     if as_json:
         print_json([encode(check) for check in checks])
     else:
-        print("\n".join(map(check_line, checks)))
+        print("\n".join(wrapped(map(check_line, checks))))
     return FAILED if any(check.is_loud for check in checks) else DONE
 
 

@@ -20,6 +20,7 @@ from tuner.cli.options import (
     seed_option,
 )
 from tuner.cli.output.formatting import count_text
+from tuner.cli.screen import screen_columns
 from tuner.core.errors import UsageError
 from tuner.version import __version__
 
@@ -70,8 +71,8 @@ def gate(
 ) -> None:
     """Compiles recorded kernels again and times them in turns with their code of then.
 
-    Prints Markdown. Exits with 1 where code is shown to be slower than noise explains, is wrong, or cannot be
-    compared; too noisy to tell passes, and is said.
+    Prints Markdown, on a terminal a table. Exits with 1 where code is shown to be slower than noise explains,
+    is wrong, or cannot be compared; too noisy to tell passes, and is said.
 
     Example: tuner gate --baseline gate.json --record best, then in CI: tuner gate --baseline gate.json
     """
@@ -80,7 +81,7 @@ def gate(
         _record(composition, baseline, recorded, database, as_json)
         return
     from tuner.analysis.paired_slowdown import SlowdownLimits
-    from tuner.cli.output.gate_summary import gate_document, gate_line, gate_markdown
+    from tuner.cli.output.gate_summary import gate_document, gate_line, gate_markdown, gate_table
     from tuner.tuning.gate import gated
     from tuner.tuning.gate_file import read_gate_file
 
@@ -95,7 +96,8 @@ def gate(
     if as_json:
         print_json(gate_document(found))
     else:
-        print(gate_markdown(found))
+        columns = screen_columns()
+        print(gate_markdown(found) if columns is None else "\n".join(gate_table(found, columns)))
     context.exit(DONE if all(result.status.passes for result in found) else FAILED)
 
 

@@ -17,6 +17,7 @@ from tuner.cli.options import (
     run_request,
     target_options,
 )
+from tuner.cli.screen import screen_columns
 from tuner.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -76,7 +77,9 @@ def history(
         stored = 0 if trials else store.info().trials
         runs = tuple(store.run(run) for run in {trial.run: None for trial in trials} if form == "t4")
     from tuner.cli.output.json_documents import history_csv, history_document
-    from tuner.cli.output.tables import history_table, nothing_found
+    from tuner.cli.output.tables import history_table
+    from tuner.tuning.advice import nothing_matches
+    from tuner.tuning.which_database import database_words
 
     match "json" if as_json and form != "t4" else form:  # T4 is one JSON document, too
         case "json":
@@ -87,8 +90,10 @@ def history(
             from tuner.recorded.t4_writing import Recording, t4_bytes
 
             print(t4_bytes(Recording(runs, trials)).decode(), end="")
+        case _ if not trials:
+            print(f"{nothing_matches(query, 'trial', stored)}{database_words(database)}")
         case _:
-            print(history_table(trials) if trials else nothing_found(stored))
+            print("\n".join(history_table(trials, screen_columns())))
 
 
 @click.command()
@@ -162,7 +167,7 @@ def _show_passes(composition: "Composition", database: str | None, trial: int, a
     if as_json:
         print_json({"trial": trial, "passes": [vars(each) for each in found]})
     else:
-        print("\n".join(pass_lines(found)))
+        print("\n".join(pass_lines(found, screen_columns())))
 
 
 def _predicted_lines(store: "Store", trial: "StoredTrial") -> list[str]:
@@ -234,12 +239,12 @@ def _explain_candidate(
         document = {"candidate": candidate.text, "feasible": violated is None, "constraint": constraint}
         print_json({**document, "preference": preference})
     elif violated is not None:
-        print(f"{candidate.text} is not feasible for {problem.key}: {violated.where}: {violated.text}")
+        _tell(f"{candidate.text} is not feasible for {problem.key}: {violated.where}: {violated.text}")
     elif demoted_by is not None:
-        print(f"{candidate.text} is feasible for {problem.key}, and comes last: ", end="")
-        print(f"{demoted_by.where}: {demoted_by.text}")
+        why = f"{demoted_by.where}: {demoted_by.text}"
+        _tell(f"{candidate.text} is feasible for {problem.key}, and comes last: {why}")
     else:
-        print(f"{candidate.text} is feasible for {problem.key}")
+        _tell(f"{candidate.text} is feasible for {problem.key}")
 
 
 def _explain_part(
@@ -255,8 +260,14 @@ def _explain_part(
         print_json({"candidate": candidate.text, "missing": list(missing), "feasible_combinations": count})
         return
     of = " of a sample" if feasible.is_sample else ""
-    print(f"{candidate.text} is in {count} feasible combinations{of} for {problem.key}")
-    print(f"it leaves out {', '.join(missing)}: with these, explain tells what rejects it")
+    _tell(f"{candidate.text} is in {count} feasible combinations{of} for {problem.key}")
+    _tell(f"it leaves out {', '.join(missing)}: with these, explain tells what rejects it")
+
+
+def _tell(line: str) -> None:
+    from tuner.cli.output.formatting import wrapped
+
+    print("\n".join(wrapped([line], screen_columns())))
 
 
 def _explain_trial(composition: "Composition", word: str, database: str | None, as_json: bool) -> None:

@@ -180,7 +180,7 @@ def _print(tuned: "TunedRun", output: Path, as_json: bool) -> None:
     print(f"recorded  {counts_words(tuned.counts)} in {tuned.seconds:.0f} s")
     print(f"file      {output}, {output.stat().st_size} bytes")
     from tuner.core.runs import TrialQuery
-    from tuner.tuning.tune_command import tune_command
+    from tuner.tuning.advice import tune_command
 
     asked = TrialQuery.of(run.settings.problem, target=f"replay:{output}")
     print(f"next      {tune_command(asked)}")

@@ -5,6 +5,7 @@ from typing import Any
 import click
 
 from tuner.cli.options import database_option, debug_option, json_option, open_store, print_json
+from tuner.cli.screen import screen_columns
 
 RUNS_LISTED = 20
 
@@ -34,13 +35,17 @@ def runs(database: str | None, as_json: bool, **conditions: Any) -> None:
     """
     from tuner.cli.output.json_documents import listed_run_document
     from tuner.cli.output.run_table import runs_table
+    from tuner.tuning.advice import nothing_matches
     from tuner.tuning.history import asked_runs, past_runs
     from tuner.tuning.which_database import database_words
 
     query = asked_runs(**conditions)
     with open_store(database) as store:
         found = past_runs(store, query)
+        stored = 0 if found else store.info().runs
     if as_json:
         print_json([listed_run_document(tuned) for tuned in found])
+    elif not found:
+        print(f"{nothing_matches(query, 'run', stored)}{database_words(database)}")
     else:
-        print(runs_table(found, database_words(database)))
+        print("\n".join(runs_table(found, screen_columns())))

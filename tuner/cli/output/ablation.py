@@ -1,18 +1,22 @@
 """``tuner show RUN --ablation``: what each knob and each strategy gave a run."""
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tuner.analysis.ablation import Ablation, Gain, KnobAblation, StrategyAblation
-from tuner.cli.output.formatting import seconds_text, table_text
+from tuner.cli.output.fitted_table import table_lines
+from tuner.cli.output.formatting import seconds_text, wrapped
 from tuner.core.runs import Run
 
-if TYPE_CHECKING:
-    pass
-
 GAIN_HEADER = ("trials", "gain", "95 % interval", "p-value")
-KNOB_HEADER = ("knob", "held at", *GAIN_HEADER, "without", *GAIN_HEADER, "importance")
+HELD_HEADER = ("knob", "held at", *GAIN_HEADER, "importance")
+WITHOUT_HEADER = ("knob", "without", *GAIN_HEADER)
 STRATEGY_HEADER = ("strategy", "trials", "failed", "best", "timed", *GAIN_HEADER[1:])
+GAIN_LINE = (
+    "gain      how much slower the best trial is that holds a knob where the search began; in the second "
+    "table, that of all without the knob's best value; '-': fewer than 3 such trials"
+)
+SPARED = ("timed", "failed")  # of strategies, for want of width
 
 
 def ablation_document(run: Run, ablation: Ablation) -> dict[str, Any]:
@@ -20,24 +24,31 @@ def ablation_document(run: Run, ablation: Ablation) -> dict[str, Any]:
     return {"run": run.id, "noise": run.noise, **asdict(ablation)}
 
 
-def ablation_lines(run: Run, ablation: Ablation) -> list[str]:
-    """Returns two tables for people."""
+def ablation_lines(run: Run, ablation: Ablation, columns: int | None = None) -> list[str]:
+    """Returns two tables of knobs and one of strategies, for people."""
     noise = "" if run.noise is None else f"; noise floor {run.noise:.1%}"
-    return [
+    explained = (
         f"ablation  run {run.id}: {ablation.measured} measured trials of {ablation.strategy}{noise}",
-        "gain      how much slower the best trial is that holds a knob where the search began,",
-        "          then that of all without the knob's best value; '-': fewer than 3 such trials",
+        GAIN_LINE,
         "p-value   that of a knob without any effect; importance: PED-ANOVA",
+    )
+    return [
+        *wrapped(explained, columns),
         "",
-        table_text(KNOB_HEADER, [_knob_row(each) for each in ablation.knobs]),
+        *table_lines(HELD_HEADER, [_held_row(each) for each in ablation.knobs], columns),
         "",
-        table_text(STRATEGY_HEADER, [_strategy_row(each) for each in ablation.strategies]),
+        *table_lines(WITHOUT_HEADER, [_without_row(each) for each in ablation.knobs], columns),
+        "",
+        *table_lines(STRATEGY_HEADER, [_strategy_row(each) for each in ablation.strategies], columns, SPARED),
     ]
 
 
-def _knob_row(each: KnobAblation) -> tuple[str, ...]:
-    held = (each.knob, str(each.held), *gain_texts(each.gain))
-    return (*held, str(each.best), *gain_texts(each.without_best), f"{each.importance:.0%}")
+def _held_row(each: KnobAblation) -> tuple[str, ...]:
+    return (each.knob, str(each.held), *gain_texts(each.gain), f"{each.importance:.0%}")
+
+
+def _without_row(each: KnobAblation) -> tuple[str, ...]:
+    return (each.knob, str(each.best), *gain_texts(each.without_best))
 
 
 def _strategy_row(each: StrategyAblation) -> tuple[str, ...]:

@@ -1,10 +1,10 @@
 """A fleet as tables for people, and as a document."""
 
-from collections.abc import Sequence
 from string import ascii_uppercase
 from typing import Any
 
-from tuner.cli.output.formatting import count_text, table_text
+from tuner.cli.output.fitted_table import table_lines
+from tuner.cli.output.formatting import count_text, wrapped
 from tuner.core.dataclass_json import encode
 from tuner.fleet.noise_check import ALLOWED, NoiseCheck
 from tuner.fleet.status import DeviceStatus, FleetStatus, QueueStatus
@@ -14,22 +14,24 @@ from tuner.fleet.work import COMPILE, FleetWork
 NODES = ("node", "state", "target", "compiles", "measures on", "seen", "engine", "compiler")
 DEVICES = ("device", "class of machine", "idle", "now")
 QUEUES = ("stage", "of", "now", "wait", "runs", "why they wait")
+SPARED = ("engine", "seen", "target")  # of nodes, for want of width
 
 
-def status_text(status: FleetStatus) -> str:
+def status_text(status: FleetStatus, columns: int | None = None, database_words: str = "") -> str:
     """Returns the tables of nodes, devices and queues; compilers have letters, told below."""
     makers = sorted({seen.node.maker for seen in status.nodes} | {each.maker for each in status.queues})
     letters = {maker: _letters(place) for place, maker in enumerate(makers)}
     nodes = [(*_node(each, status), letters[each.node.maker]) for each in status.nodes]
     devices = [_device(each, status) for each in status.devices]
     waiting = [_queue(each, status, letters) for each in status.queues]
+    no_node = f"no node; start one with: tuner fleet worker --compile 4 --measure{database_words}"
     parts = (
-        _table("no node: start one, tuner fleet worker", NODES, nodes),
-        _table("no device", DEVICES, devices),
-        _table("no job", QUEUES, waiting),
-        *(["\n".join(f"compiler {letter}: {maker}" for maker, letter in letters.items())] * bool(letters)),
+        table_lines(NODES, nodes, columns, SPARED) if nodes else [no_node],
+        table_lines(DEVICES, devices, columns) if devices else ["no device"],
+        table_lines(QUEUES, waiting, columns) if waiting else ["no job"],
+        wrapped(f"compiler {letter}: {maker}" for maker, letter in letters.items()),
     )
-    return "\n\n".join(parts)
+    return "\n\n".join("\n".join(lines) for lines in parts if lines)
 
 
 def _letters(place: int) -> str:
@@ -55,10 +57,6 @@ def status_document(status: FleetStatus) -> dict[str, Any]:
     for fields, seen in zip(document["nodes"], status.nodes, strict=True):
         fields["state"] = status.state_of(seen)
     return document
-
-
-def _table(without: str, header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
-    return table_text(header, rows) if rows else without
 
 
 def _node(seen: SeenNode, status: FleetStatus) -> tuple[str, ...]:

@@ -60,46 +60,6 @@ def count_text(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
-def table_text(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
-    """Returns columns wide enough for their text, the last one unpadded; numbers to the right."""
-    cells = [header, *rows]
-    widths = [max(len(row[column]) for row in cells) for column in range(len(header))]
-    is_right = [bool(rows) and all(_is_number(row[column]) for row in rows) for column in range(len(header))]
-    return "\n".join(_line(row, widths, is_right) for row in cells)
-
-
-def varying_columns(
-    header: tuple[str, ...], rows: Sequence[tuple[str, ...]], names: Sequence[str]
-) -> tuple[tuple[str, ...], list[tuple[str, ...]], list[str]]:
-    """Returns header and rows without those named columns that say the same everywhere, and a line of these.
-
-    One row says nothing of others: it stays whole.
-    """
-    is_shared = [
-        name in names and len(rows) > 1 and len(set(column)) == 1
-        for name, column in zip(header, zip(*rows, strict=True), strict=True)
-    ]
-    kept = [number for number, shared in enumerate(is_shared) if not shared]
-    words = [f"{header[number]} {rows[0][number]}" for number, shared in enumerate(is_shared) if shared]
-    return (
-        tuple(header[number] for number in kept),
-        [tuple(row[number] for number in kept) for row in rows],
-        [f"all of {', '.join(words)}"] if words else [],
-    )
-
-
-def _line(row: tuple[str, ...], widths: list[int], is_right: list[bool]) -> str:
-    padded = (
-        cell.rjust(width) if right else cell.ljust(width)
-        for cell, width, right in zip(row, widths, is_right, strict=True)
-    )
-    return "  ".join(padded).rstrip()
-
-
-def _is_number(cell: str) -> bool:
-    return cell.replace(".", "").isdigit() or cell == "-"
-
-
 WORDS = {SPACE_FILE: "{} of the space file", SEED: "{} seed configurations"}
 
 
@@ -114,8 +74,13 @@ def first_words(points: tuple[FirstPoint, ...]) -> str:
     return f"{warm}, by turns with {others}" if others else warm
 
 
-def wrapped(lines: Iterable[str]) -> list[str]:
-    """Breaks lines of a summary at SUMMARY_COLUMNS, below their text; what people type stays on one line."""
+def wrapped(lines: Iterable[str], columns: int | None = SUMMARY_COLUMNS) -> list[str]:
+    """Breaks lines of a summary at so many columns, None is any number, below their text.
+
+    What people type stays on one line.
+    """
+    if columns is None:
+        return [*lines]
     found: list[str] = []
     for line in lines:
         if COMMAND in line:
@@ -124,7 +89,7 @@ def wrapped(lines: Iterable[str]) -> list[str]:
             indent = " " * SUMMARY_INDENT
             found += textwrap.wrap(
                 line,
-                SUMMARY_COLUMNS,
+                columns,
                 subsequent_indent=indent,
                 break_long_words=False,
                 break_on_hyphens=False,

@@ -2,26 +2,30 @@
 
 from typing import TYPE_CHECKING, Any
 
+from tuner.cli.output.fitted_table import table_lines
 from tuner.cli.output.formatting import count_text, one_line, seconds_text
 
 if TYPE_CHECKING:
     from tuner.tuning.gate import GateResult
 
-HEADER = (
-    "| problem | result | slowdown | 99 % interval | noise | then | now |",
-    "|---|---|---|---|---|---|---|",
-)
+HEADER = ("problem", "result", "slowdown", "99 % interval", "noise", "then", "now")
+SPARED = ("noise", "99 % interval")  # for want of width
 
 
 def gate_markdown(results: "tuple[GateResult, ...]") -> str:
     """Returns a headline, a table with a row per entry, and why some were not timed."""
-    stopped = sum(not result.status.passes for result in results)
-    head = f"{stopped} of {count_text(len(results), 'kernel')} stopped the gate" if stopped else "passed"
-    rows = [_row(result) for result in results]
+    rows = [_markdown_row(result) for result in results]
     reasons = [
         f"- {result.entry.key}: {_escaped(result.reason)}" for result in results if result.slowdown is None
     ]
-    return "\n".join((f"### tuner gate: {head}", "", *HEADER, *rows, *([""] if reasons else []), *reasons))
+    table = (_piped(HEADER), f"|{'---|' * len(HEADER)}", *rows)
+    return "\n".join((f"### tuner gate: {_head(results)}", "", *table, *([""] if reasons else []), *reasons))
+
+
+def gate_table(results: "tuple[GateResult, ...]", columns: int) -> list[str]:
+    """Returns the same for a terminal; why some were not timed is told while the gate runs."""
+    rows = [(result.entry.key, result.status.value, *_times(result)) for result in results]
+    return [*table_lines(HEADER, rows, columns, SPARED), f"gate: {_head(results)}"]
 
 
 def gate_document(results: "tuple[GateResult, ...]") -> dict[str, Any]:
@@ -36,17 +40,27 @@ def gate_line(result: "GateResult") -> str:
     return f"{result.entry.key}: {result.status.value},{slowdown} {result.reason}"
 
 
-def _row(result: "GateResult") -> str:
+def _head(results: "tuple[GateResult, ...]") -> str:
+    stopped = sum(not result.status.passes for result in results)
+    return f"{stopped} of {count_text(len(results), 'kernel')} stopped the gate" if stopped else "passed"
+
+
+def _markdown_row(result: "GateResult") -> str:
     status = result.status.value if result.status.passes else f"**{result.status.value}**"
-    cells = [result.entry.key, status]
+    return _piped((result.entry.key, status, *_times(result)))
+
+
+def _piped(cells: tuple[str, ...]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _times(result: "GateResult") -> tuple[str, ...]:
     slowdown = result.slowdown
     if slowdown is None or result.then_s is None or result.now_s is None:
-        cells += ["-"] * 5
-    else:
-        low, high = slowdown.interval
-        cells += [f"{slowdown.median:+.1%}", f"{low:+.1%} .. {high:+.1%}", f"{slowdown.noise:.1%}"]
-        cells += [seconds_text(result.then_s), seconds_text(result.now_s)]
-    return f"| {' | '.join(cells)} |"
+        return ("-",) * 5
+    low, high = slowdown.interval
+    noise = (f"{slowdown.median:+.1%}", f"{low:+.1%} .. {high:+.1%}", f"{slowdown.noise:.1%}")
+    return (*noise, seconds_text(result.then_s), seconds_text(result.now_s))
 
 
 def _escaped(text: str) -> str:

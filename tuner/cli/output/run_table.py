@@ -2,7 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from tuner.cli.output.formatting import problem_words, seconds_text, table_text, varying_columns, wrapped
+from tuner.cli.output.fitted_table import table_lines, varying_columns
+from tuner.cli.output.formatting import problem_words, seconds_text, wrapped
 from tuner.cli.output.json_documents import gflop_per_s
 
 if TYPE_CHECKING:
@@ -10,14 +11,13 @@ if TYPE_CHECKING:
 
 HEADER = ("run", "begun", "problem", "target", "status", "trials", "failed", "best", "GFLOP/s")
 MAY_BE_SHARED = ("problem", "target")  # columns of HEADER
+SPARED = ("failed", "GFLOP/s", "begun", "trials")  # for want of width
 
 
-def runs_table(runs: "tuple[TunedRun, ...]", database_words: str = "") -> str:
+def runs_table(runs: "tuple[TunedRun, ...]", columns: int | None = None) -> list[str]:
     """Returns one line per run with what varies, and what all share below."""
-    if not runs:
-        return f"no run matches; begin with: tuner tune matmul 512x512x512{database_words}"
     header, rows, shared = varying_columns(HEADER, [_row(tuned) for tuned in runs], MAY_BE_SHARED)
-    return "\n".join((table_text(header, rows), *wrapped(shared)))
+    return [*table_lines(header, rows, columns, SPARED), *wrapped(shared, columns)]
 
 
 def _row(tuned: "TunedRun") -> tuple[str, ...]:

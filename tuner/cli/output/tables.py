@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from tuner.cli.output.fitted_table import table_lines, varying_columns
 from tuner.cli.output.formatting import (
     count_text,
     first_words,
@@ -13,8 +14,6 @@ from tuner.cli.output.formatting import (
     problem_words,
     seconds_text,
     speed_text,
-    table_text,
-    varying_columns,
     wrapped,
 )
 from tuner.cli.output.gpu_conditions import gpu_lines
@@ -41,24 +40,18 @@ HISTORY_HEADER = (
     *("trial", "run", "problem", "target", "threads", "status", "time", "GFLOP/s", "strategy and knobs"),
 )
 MAY_BE_SHARED = ("run", "problem", "target", "threads")  # columns of HISTORY_HEADER
+SPARED = ("GFLOP/s", "threads", "run", "target")  # for want of width
 REASON_LIMIT = 60  # characters of a failure in a table
 
 
-def history_table(trials: tuple[StoredTrial, ...]) -> str:
+def history_table(trials: tuple[StoredTrial, ...], columns: int | None = None) -> list[str]:
     """Returns one line per trial with what varies; below, what all share, or all of a strategy."""
     same = _same_knobs(trials)
     header, rows, shared = varying_columns(
         HISTORY_HEADER, [_history_row(trial, same) for trial in trials], MAY_BE_SHARED
     )
     below = [f"{strategy} everywhere: {knobs_text(knobs)}" for strategy, knobs in same.items() if knobs]
-    return "\n".join((table_text(header, rows), *wrapped([*shared, *below])))
-
-
-def nothing_found(stored: int) -> str:
-    """Returns what to type where no trial matches, of so many that are stored."""
-    if not stored:
-        return "no trial matches; begin with: tuner tune matmul 512x512x512"
-    return f"no trial matches; {count_text(stored, 'trial')} without conditions: tuner history"
+    return [*table_lines(header, rows, columns, SPARED), *wrapped([*shared, *below], columns)]
 
 
 def _same_knobs(trials: tuple[StoredTrial, ...]) -> dict[str, Choices]:
@@ -119,11 +112,12 @@ def predicted_lines(found: "PredictedCycles") -> list[str]:
     return lines
 
 
-def pass_lines(passes: "Sequence[PassSeconds]") -> list[str]:
+def pass_lines(passes: "Sequence[PassSeconds]", columns: int | None = None) -> list[str]:
     """Returns how long each pass took, the longest first."""
     total_s = sum(each.seconds for each in passes)
     rows = [(each.name, f"{each.seconds * 1e3:.1f}", str(each.runs)) for each in passes]
-    return table_text(("pass", "ms", "runs"), [*rows, ("all", f"{total_s * 1e3:.1f}", "")]).splitlines()
+    rows.append(("all", f"{total_s * 1e3:.1f}", "-"))
+    return table_lines(("pass", "ms", "runs"), rows, columns)
 
 
 def run_lines(tuned: "TunedRun", database_words: str = "") -> list[str]:

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 from tuner.analysis.answer import timed
 from tuner.analysis.trial_difference import StageDifference, TrialDifference
-from tuner.cli.output.formatting import count_text, interval_text, seconds_text, table_text
+from tuner.cli.output.fitted_table import table_lines
+from tuner.cli.output.formatting import count_text, interval_text, seconds_text
 from tuner.cli.output.json_documents import Document, history_document
 from tuner.cli.output.tables import resources_lines
 from tuner.core.runs import StoredTrial, record_of
@@ -14,15 +15,15 @@ NONE = "-"
 FIRST = "first"  # the first stage that differs
 
 
-def difference_lines(found: TrialDifference, shown: tuple[str, ...]) -> list[str]:
+def difference_lines(found: TrialDifference, shown: tuple[str, ...], columns: int | None = None) -> list[str]:
     """Returns the comparison; ``shown`` are the stages whose texts are compared line by line.
 
     FIRST stands for the first of those that differ.
     """
-    lines = _table_lines(found)
+    lines = _table_lines(found, columns)
     lines += _time_lines(found)
     lines += _stage_lines(found)
-    lines += _instruction_lines(found)
+    lines += _instruction_lines(found, columns)
     for stage in found.stages:
         is_shown = stage.stage in shown or (FIRST in shown and stage.stage == found.first_stage)
         if is_shown and stage.lines:
@@ -49,14 +50,14 @@ def difference_document(found: TrialDifference) -> Document:
     }
 
 
-def _table_lines(found: TrialDifference) -> list[str]:
+def _table_lines(found: TrialDifference, columns: int | None) -> list[str]:
     """Returns a table of what differs: a line per property, the knobs that are equal left out."""
     pairs = [(name, *map(_value, values)) for name, *values in found.knobs]
     facts = zip(_facts(found.first), _facts(found.second), strict=True)
     rows = [(name, ours, theirs) for (name, ours), (_, theirs) in facts if ours != theirs] + pairs
     header = ("", f"trial {found.first.id}", f"trial {found.second.id}")
     same = [] if found.knobs else ["knobs     the same"]
-    return [*table_text(header, rows).splitlines(), *same]
+    return [*table_lines(header, rows, columns), *same]
 
 
 def _facts(trial: StoredTrial) -> Iterator[tuple[str, str]]:
@@ -98,11 +99,11 @@ def _stage_line(stage: StageDifference) -> str:
     return f"{stage.stage:<9} {count_text(stage.added, 'line')} added, {stage.removed} removed"
 
 
-def _instruction_lines(found: TrialDifference) -> list[str]:
+def _instruction_lines(found: TrialDifference, columns: int | None) -> list[str]:
     shown = found.instructions[:INSTRUCTIONS_SHOWN]
     rows = [(name, str(ours), str(theirs), f"{theirs - ours:+d}") for name, ours, theirs in shown]
     if not rows:
         return []
     header = ("instruction", f"trial {found.first.id}", f"trial {found.second.id}", "change")
     more = len(found.instructions) - len(shown)
-    return [*table_text(header, rows).splitlines(), *([f"and {more} more"] if more else [])]
+    return [*table_lines(header, rows, columns), *([f"and {more} more"] if more else [])]

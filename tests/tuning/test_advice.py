@@ -4,7 +4,7 @@ import pytest
 
 from tuner.core.problem import Problem
 from tuner.core.runs import TrialQuery
-from tuner.tuning.tune_command import tune_command
+from tuner.tuning.advice import tune_command
 
 PROBLEM = Problem("batch_matmul", (4, 8, 16), "f16", "nt", "bias_relu", "f16", 2)
 
