@@ -34,29 +34,28 @@ def affinity() -> Iterator[None]:
     os.sched_setaffinity(0, allowed)
 
 
-@pytest.mark.parametrize("sizes", SIZES)
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("dtype", ["f32", "f64"])
-def test_openblas_answers_right(sizes: tuple[int, int, int], layout: str, dtype: str) -> None:
-    problem = Problem("matmul", sizes, dtype, layout)
+def require_right(problem: Problem) -> OpenBlasMatmul:
+    """Returns the baseline, whose answer is right when it is called twice."""
     rng = np.random.default_rng(0)
     inputs = draw(problem, draw_base(problem, rng), rng)
     matmul = OpenBlasMatmul(problem, inputs, 1)
     matmul.result.fill(np.nan)
     matmul.repeat(2)
     assert compare(inputs, matmul.result)[0].max_error <= 1.0
+    return matmul
+
+
+@pytest.mark.parametrize("sizes", SIZES)
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dtype", ["f32", "f64"])
+def test_openblas_answers_right(sizes: tuple[int, int, int], layout: str, dtype: str) -> None:
+    require_right(Problem("matmul", sizes, dtype, layout))
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("m", [1, 5])
 def test_openblas_answers_each_pair_of_a_batch_right(m: int, layout: str) -> None:
-    problem = BatchMatmul(3, m, 7, 4, layout=layout)
-    rng = np.random.default_rng(0)
-    inputs = draw(problem, draw_base(problem, rng), rng)
-    matmul = OpenBlasMatmul(problem, inputs, 1)
-    matmul.result.fill(np.nan)
-    matmul.repeat(2)
-    assert compare(inputs, matmul.result)[0].max_error <= 1.0
+    matmul = require_right(BatchMatmul(3, m, 7, 4, layout=layout))
     assert matmul.name.endswith(", a call for each matrix")
 
 
