@@ -18,11 +18,11 @@ LIMIT_S: Final = 600
 
 def idle_rows(target: str, shapes: tuple[str, ...], trials: int) -> Iterator[dict[str, Any]]:
     """Yields for each matmul which share of the search its device had no work, and which it timed."""
-    with local_fleet(target, lambda line: print(line, file=sys.stderr)) as url:
+    with local_fleet(target, lambda line: print(line, file=sys.stderr)) as nodes:
         for shape in shapes:
             load = os.getloadavg()[0]
-            _tune(url, shape, target, trials)
-            with session(url) as connection:
+            _tune(nodes.url, shape, target, trials)
+            with session(nodes.url) as connection:
                 found = device_of_last_run(connection)
             yield {"measured": "device", "shape": shape, "trials": trials, **found, "load": load}
 

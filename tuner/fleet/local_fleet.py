@@ -1,15 +1,13 @@
 """A whole fleet on this machine for as long as somebody wants it: server, nodes, nothing left behind."""
 
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Final
 
 from tuner.core.errors import TunerError
 from tuner.fleet.install import install
 from tuner.fleet.local_nodes import LocalNodes
-from tuner.fleet.local_postgres import server
+from tuner.fleet.local_postgres import folder_of, server
 from tuner.fleet.server import require_packages
 from tuner.fleet.settings import FleetSettings
 
@@ -23,22 +21,22 @@ NODES: Final = (
 
 
 @contextmanager
-def local_fleet(target: str, say: Callable[[str], None]) -> Iterator[str]:
-    """Gives the address of a fleet of two nodes that compile and one that measures.
+def local_fleet(target: str, say: Callable[[str], None]) -> Iterator[LocalNodes]:
+    """Gives the nodes of a fleet, two that compile and one that measures.
 
     Raises TunerError where a part is missing here, or where a process outlives its fleet.
     """
     require_packages()
-    with server() as url, tempfile.TemporaryDirectory() as folder:
+    with server() as url:
         say("a PostgreSQL server is up, in a folder of its own")
         install(url, FleetSettings(LEASE_S))
-        with LocalNodes(url, target, Path(folder)) as nodes:
+        with LocalNodes(url, target, folder_of(url)) as nodes:
             names = [name for name, _ in NODES]
             for name, words in NODES:
                 nodes.start(name, *words)
             nodes.wait_until_ready(*names)
             say(f"nodes are at work: {', '.join(names)}")
-            yield url
+            yield nodes
             _end(nodes, names)
     left = nodes.orphans()
     if left:

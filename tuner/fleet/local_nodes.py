@@ -1,6 +1,5 @@
 """Nodes and drivers of a fleet as processes of this machine: started, stopped, killed, none left behind."""
 
-import contextlib
 import signal
 import subprocess
 import sys
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Final, Self, final
 
 from tuner.core.errors import TunerError
 from tuner.fleet import tables
+from tuner.fleet.leftovers import MARK, cleared, marked
 from tuner.fleet.server import session
 from tuner.fleet.settings import read_settings
 
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 READY_LIMIT_S: Final = 60.0  # until a node is at work
 ORPHAN_LIMIT_S: Final = 5.0  # that the end of a killed process's children may take
 LOOK_S: Final = 0.05
-MARK: Final = "TUNER_LOCAL_FLEET"  # a variable that all of them inherit
-PROCESSES: Final = Path("/proc")
 
 
 @final
@@ -30,14 +28,16 @@ class LocalNodes:
     """Processes by their names; what they say goes into a file each."""
 
     def __init__(self, url: str, target: str, folder: Path) -> None:
-        self._url = url
+        self.url = url
         self._target = target
         self._folder = folder
         self._mark = uuid.uuid4().hex
+        self._leftovers = cleared(self._mark)
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
 
     def __enter__(self) -> Self:
-        """Returns the nodes."""
+        """Returns the nodes; they end with this process, whatever ends it."""
+        self._leftovers.__enter__()
         return self
 
     def __exit__(
@@ -46,26 +46,29 @@ class LocalNodes:
         """Kills all of them."""
         for name in self._processes:
             self.kill(name)
+        self._leftovers.__exit__(kind, error, trace)
 
     def start(self, name: str, *words: str, target: str = "") -> None:
         """Starts a node: ``--compile 2``, ``--measure``. It is at work some seconds later."""
-        of_all = ("--target", target or self._target, "--name", name, "--db", self._url)
+        of_all = ("--target", target or self._target, "--name", name, "--db", self.url)
         self.start_command(name, ("fleet", "worker", *of_all, *words))
 
     def start_command(self, name: str, words: tuple[str, ...]) -> None:
         """Starts any command of tuner, such as a driver."""
         with self._log(name).open("ab") as log:
             self._processes[name] = subprocess.Popen(
-                ["env", f"{MARK}={self._mark}", sys.executable, "-m", "tuner", *words],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
+                self.command(*words), stdin=subprocess.DEVNULL, stdout=log, stderr=log
             )
+
+    def command(self, *words: str) -> list[str]:
+        """Returns a command of tuner that counts as one of theirs, for others to start."""
+        variables = (f"{MARK}={self._mark}", f"TMPDIR={self._folder}")  # what is killed leaves files
+        return ["env", *variables, sys.executable, "-m", "tuner", *words]
 
     def wait_until_ready(self, *names: str) -> None:
         """Returns when nodes are at work. Raises TunerError for one that ends, or that needs too long."""
         give_up_s = time.monotonic() + READY_LIMIT_S
-        with session(self._url) as connection:
+        with session(self.url) as connection:
             lease_s = read_settings(connection).lease_s
             while missing := set(names) - _at_work(connection, lease_s):
                 ended = [name for name in missing if self.has_ended(name)]
@@ -118,7 +121,7 @@ class LocalNodes:
     def orphans(self, within_s: float = ORPHAN_LIMIT_S) -> tuple[int, ...]:
         """Returns what is left, once all are killed, of what they had started."""
         give_up_s = time.monotonic() + within_s
-        while (found := _having(f"{MARK}={self._mark}".encode())) and time.monotonic() < give_up_s:
+        while (found := marked(self._mark)) and time.monotonic() < give_up_s:
             time.sleep(LOOK_S)
         return found
 
@@ -128,14 +131,3 @@ class LocalNodes:
 
 def _at_work(connection: "Connection", lease_s: float) -> set[str]:
     return {seen.node.name for seen in tables.nodes(connection) if seen.silent_s < lease_s}
-
-
-def _having(variable: bytes) -> tuple[int, ...]:
-    numbers = (int(entry.name) for entry in PROCESSES.iterdir() if entry.name.isdigit())
-    return tuple(number for number in numbers if variable in _variables_of(number))
-
-
-def _variables_of(process: int) -> list[bytes]:
-    with contextlib.suppress(OSError):  # it has ended, or is another user's
-        return (PROCESSES / str(process) / "environ").read_bytes().split(b"\0")
-    return []

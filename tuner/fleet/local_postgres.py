@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tuner.core.errors import TunerError
+from tuner.fleet.leftovers import MARK, cleared
 from tuner.workers.started_processes import DEAD, started_by, state_of
 
 PACKAGED = Path("/usr/lib/postgresql")
@@ -33,26 +34,26 @@ def server() -> Iterator[str]:
     programs = _programs()
     # a socket's path may have 107 bytes: the folders of pytest are too deep
     folder = Path(tempfile.mkdtemp(prefix="pg-"))
-    try:
-        if os.geteuid() == 0:
-            shutil.chown(folder, "postgres", "postgres")
-        _run(
-            programs / "initdb", "-D", f"{folder}/d", "-A", "trust", "-U", "tuner", "-E", "UTF8", "--no-sync"
-        )
-        with (folder / "d" / "postgresql.conf").open("a") as settings:
-            settings.write(f"listen_addresses = ''\nunix_socket_directories = '{folder}'\n")
-        _start(folder)
+    with cleared(folder.name, folder):
         try:
-            yield f"postgresql://tuner@/postgres?host={folder}"
+            _make(programs / "initdb", folder)
+            _start(folder)
+            try:
+                yield f"postgresql://tuner@/postgres?host={folder}"
+            finally:
+                _run(folder, programs / "pg_ctl", "stop", "-m", "immediate")
         finally:
-            _run(programs / "pg_ctl", "stop", "-m", "immediate", "-D", f"{folder}/d")
-    finally:
-        shutil.rmtree(folder)
+            shutil.rmtree(folder)
+
+
+def folder_of(url: str) -> Path:
+    """Returns the folder of a server that was started here."""
+    return Path(url.rpartition("?host=")[2])
 
 
 def restart_after_crash(url: str) -> None:
     """Kills a server's processes by SIGKILL and starts it again. Raises NoServerError if it stays away."""
-    folder = Path(url.rpartition("?host=")[2])
+    folder = folder_of(url)
     lock = folder / "d" / "postmaster.pid"
     first = int(lock.read_text().splitlines()[0])
     processes = (first, *started_by(first, ""))
@@ -66,9 +67,16 @@ def restart_after_crash(url: str) -> None:
     _start(folder)
 
 
+def _make(initdb: Path, folder: Path) -> None:
+    if os.geteuid() == 0:
+        shutil.chown(folder, "postgres", "postgres")
+    _run(folder, initdb, "-A", "trust", "-U", "tuner", "-E", "UTF8", "--no-sync")
+    with (folder / "d" / "postgresql.conf").open("a") as settings:
+        settings.write(f"listen_addresses = ''\nunix_socket_directories = '{folder}'\n")
+
+
 def _start(folder: Path) -> None:
-    program = _programs() / "pg_ctl"
-    _run(program, "start", "-w", "-D", f"{folder}/d", "-l", f"{folder}/log", "-o", "-F")
+    _run(folder, _programs() / "pg_ctl", "start", "-w", "-l", f"{folder}/log", "-o", "-F")
 
 
 def _programs() -> Path:
@@ -88,10 +96,10 @@ def _has_user() -> bool:
     return any(user.pw_name == "postgres" for user in pwd.getpwall())
 
 
-def _run(*words: str | Path) -> None:
+def _run(folder: Path, *words: str | Path) -> None:
     as_postgres = ("runuser", "-u", "postgres", "--") if os.geteuid() == 0 else ()
     done = subprocess.run(
-        [*as_postgres, *words],
+        [*as_postgres, "env", f"{MARK}={folder.name}", *words, "-D", f"{folder}/d"],
         cwd="/",
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,  # the server keeps a pipe open

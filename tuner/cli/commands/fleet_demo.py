@@ -14,6 +14,7 @@ from tuner.cli.screen import screen_columns
 from tuner.core.errors import TunerError, UsageError
 
 if TYPE_CHECKING:
+    from tuner.fleet.local_nodes import LocalNodes
     from tuner.fleet.status import FleetStatus
 
 LOOK_S: Final = 0.2
@@ -40,23 +41,23 @@ def demo(operation: str, shape: str, trials: int, target: str, output: Path | No
     if trials < 1:
         raise UsageError(f"trials: found {trials}, allowed 1 or more")
     began_s = time.monotonic()
-    with local_fleet(target, lambda line: print(line, file=sys.stderr)) as url:
-        asked = (operation, shape, "--target", target, "--trials", str(trials), "--fleet", "--db", url)
-        _tune(url, asked)
+    with local_fleet(target, lambda line: print(line, file=sys.stderr)) as nodes:
+        what = (operation, shape, "--target", target, "--db", nodes.url)
+        _tune(nodes, ("tune", *what, "--trials", str(trials), "--fleet"))
         if output is not None:
-            _tuner("export", operation, shape, "--target", target, "-o", str(output), "--db", url)
+            _require_end(_started(nodes, ("export", *what, "-o", str(output))))
     print(f"all of it took {time.monotonic() - began_s:.0f} s", file=sys.stderr)
 
 
-def _tune(url: str, words: tuple[str, ...]) -> None:
+def _tune(nodes: "LocalNodes", words: tuple[str, ...]) -> None:
     """Lets another process drive the run, and shows the fleet once while it is at work."""
     from tuner.cli.output.fleet_tables import status_text
 
-    process = _started("tune", *words)
+    process = _started(nodes, words)
     try:
         is_shown = False
         while process.poll() is None:
-            status = None if is_shown else found_status(url)
+            status = None if is_shown else found_status(nodes.url)
             if status is not None and _is_at_trials(status):
                 print(f"\ntuner fleet status:\n{status_text(status, screen_columns())}\n", flush=True)
                 is_shown = True
@@ -70,12 +71,8 @@ def _is_at_trials(status: "FleetStatus") -> bool:
     return any(device.doing is not None and device.doing.number >= 0 for device in status.devices)
 
 
-def _tuner(*words: str) -> None:
-    _require_end(_started(*words))
-
-
-def _started(*words: str) -> "subprocess.Popen[bytes]":
-    return subprocess.Popen([sys.executable, "-m", "tuner", *words], stdin=subprocess.DEVNULL)
+def _started(nodes: "LocalNodes", words: tuple[str, ...]) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(nodes.command(*words), stdin=subprocess.DEVNULL)
 
 
 def _require_end(process: "subprocess.Popen[bytes]") -> None:
