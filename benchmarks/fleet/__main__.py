@@ -30,6 +30,7 @@ from benchmarks.search.replay_space import ReplaySpace
 from tuner.core.errors import UsageError
 from tuner.fleet.install import install
 from tuner.fleet.local_postgres import NoServerError, server
+from tuner.fleet.noise_check import SLICE_S
 from tuner.fleet.settings import FleetSettings
 from tuner.samplers import require_sampler
 
@@ -82,10 +83,11 @@ def _idle(words: argparse.Namespace) -> dict[str, Any]:
 
 def _noise(words: argparse.Namespace) -> dict[str, Any]:
     try:
-        rows = [_told(row) for row in noise_rows("cpu", words.rounds)]
+        rows = [_told(row) for row in noise_rows("cpu", words.rounds, words.slice_s)]
     except NoServerError as error:
         sys.exit(f"fleet: {error}")
-    return report("fleet_noise", {"target": "cpu"}, rows, {})
+    settings = {"target": "cpu", "rounds": words.rounds, "slice_s": words.slice_s}
+    return report("fleet_noise", settings, rows, {})
 
 
 def _told(row: dict[str, Any]) -> dict[str, Any]:
@@ -109,7 +111,8 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--trials", type=int, default=40)
     parser.add_argument("--jobs", type=int, default=2000)
     parser.add_argument("--measurements", type=int, default=200)
-    parser.add_argument("--rounds", type=int, default=40, help="of three seconds, with --noise")
+    parser.add_argument("--rounds", type=int, default=40, help="of three slices, with --noise")
+    parser.add_argument("--slice-s", type=float, default=SLICE_S, help="of work, with --noise")
     parser.add_argument("--idle-s", type=float, default=5.0)
     parser.add_argument("--recording", type=Path, default=SHIPPED, metavar="FILE")
     parser.add_argument("--sampler", default="tpe")

@@ -13,13 +13,13 @@ from tuner.fleet.local_fleet import local_fleet
 from tuner.fleet.noise_check import ALLOWED, NoiseCheck, check_noise, nodes_to_check
 
 
-def noise_rows(target: str, rounds: int) -> Iterator[dict[str, Any]]:
+def noise_rows(target: str, rounds: int, slice_s: float) -> Iterator[dict[str, Any]]:
     """Yields what ``tuner fleet status --check`` finds for the node of a fleet here that measures."""
     with local_fleet(target, lambda line: print(line, file=sys.stderr)) as nodes:
         status = found_status(nodes.url)
         for node in nodes_to_check(status, socket.gethostname()):
             load = os.getloadavg()[0]
-            found = check_noise(node, rounds, status.lease_s, np.random.default_rng(0))
+            found = check_noise(node, rounds, status.lease_s, np.random.default_rng(0), slice_s)
             yield row_of(found) | {"load": load}
 
 
