@@ -1,9 +1,12 @@
 import pytest
 
+from tests.fleet.values import work
 from tuner.core.errors import UsageError
+from tuner.fleet import queues
 from tuner.fleet.install import install
 from tuner.fleet.server import connected
 from tuner.fleet.settings import FleetSettings, read_settings
+from tuner.fleet.work import COMPILE
 
 psycopg = pytest.importorskip("psycopg")
 pytestmark = pytest.mark.postgres
@@ -35,6 +38,21 @@ def test_a_node_s_role_works_for_runs_and_reads_no_history(empty_url: str) -> No
                 connection.execute(f"SELECT * FROM {table}")
         with pytest.raises(psycopg.errors.InsufficientPrivilege, match="permission denied"):
             connection.execute("UPDATE fleet_outcome SET node = 'me'")
+
+
+def test_a_node_s_role_ends_jobs(empty_url: str, run: str) -> None:
+    install(empty_url, FleetSettings(), "fleet_test")
+    with connected(empty_url) as connection:
+        for number in range(2):
+            queues.defer(connection, "of a test", work(run, number), 0, alone=False)
+    with connected(empty_url.replace("tuner@", "fleet_test@")) as connection:
+        connection.execute(
+            "SELECT procrastinate_finish_job_v1(min(id), 'succeeded', true) FROM procrastinate_jobs"
+        )
+        assert queues.under_way(connection, run) == {(1, COMPILE)}
+        (job,) = connection.execute("SELECT id, attempts FROM procrastinate_jobs").fetchall()
+        queues.delete(connection, queues.Job(job[0], work(run, 1), job[1]))
+        assert queues.under_way(connection, run) == set()
 
 
 def test_a_role_is_a_plain_name(empty_url: str) -> None:

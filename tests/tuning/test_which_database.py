@@ -40,7 +40,12 @@ def test_without_either_it_is_in_the_users_data_directory(
         (None, ""),
         ("a b.db", " --db 'a b.db'"),
         (Path("a.db"), " --db a.db"),
+        ("me@home.db", " --db me@home.db"),
+        ("postgresql://me@host/results", " --db postgresql://me@host/results"),
         ("postgresql://me:secret@host/results", " --db URL"),
+        ("postgresql://me:sec@ret@host/results", " --db URL"),
+        ("postgresql://me@host/results?password=secret", " --db URL"),
+        ("postgresql:///results?host=host&user=me&password=secret", " --db URL"),
     ],
 )
 def test_the_next_command_names_it_without_a_password(named: str | Path | None, words: str) -> None:

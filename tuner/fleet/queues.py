@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tuner.fleet.server import Connection
 
 TABLES: Final = ("procrastinate_jobs", "procrastinate_workers", "procrastinate_events")
+UNLINKED: Final = "procrastinate_periodic_defers"  # a trigger updates its rows where a job is deleted
 INSTALL_LOCK: Final = 0x666C656574  # advisory lock: "fleet"
 TASK: Final = "work"  # the engine's name of all that is done
 ATTEMPTS: Final = 3  # of a job that its node could not do, or vanished under
