@@ -12,7 +12,7 @@ from tuner.core.runs import record_of
 from tuner.tuning.history import asked_query, asked_runs, past_runs, past_trials
 from tuner.tuning.run_request import RunRequest
 from tuner.tuning.trials import Trials
-from tuner.tuning.which_database import database_words, which_database
+from tuner.tuning.which_database import database_words, naming_database, which_database
 
 if TYPE_CHECKING:
     from tuner.core.runs import StoredTrial
@@ -108,7 +108,7 @@ def _session(
     from tuner.tuning.interruption import Interruption
     from tuner.tuning.parts.real import real_composition
 
-    with Store.open(which_database(db)) as store, _observer(observe, progress) as told:
+    with naming_database(db), Store.open(which_database(db)) as store, _observer(observe, progress) as told:
         tuned = work(real_composition(), store, Interruption(), told)
     if tuned.is_interrupted:
         raise KeyboardInterrupt(
@@ -147,7 +147,7 @@ def history(db: str | Path | None = None, **conditions: Any) -> Trials:
     from tuner.db.store import Store
 
     query = asked_query(**conditions)
-    with Store.open(which_database(db)) as store:
+    with naming_database(db), Store.open(which_database(db)) as store:
         return past_trials(store, query)
 
 
@@ -156,7 +156,7 @@ def runs(db: str | Path | None = None, **conditions: Any) -> "tuple[TunedRun, ..
     from tuner.db.store import Store
 
     query = asked_runs(**conditions)
-    with Store.open(which_database(db)) as store:
+    with naming_database(db), Store.open(which_database(db)) as store:
         return past_runs(store, query)
 
 
@@ -189,7 +189,7 @@ def export(
     if format not in FORMS:
         raise UsageError(f"format: found {format!r}, allowed {', '.join(FORMS)}")
     composition, output = real_composition(), None if file is None else Path(file)
-    with Store.open(which_database(db)) as store:
+    with naming_database(db), Store.open(which_database(db)) as store:
         if isinstance(what, Problem):
             trial = best_known(store, composition, what, target, threads, machine).best
         else:
@@ -217,6 +217,6 @@ def load_best(
     from tuner.tuning.parts.real import real_composition
 
     composition = real_composition()
-    with Store.open(which_database(db)) as store:
+    with naming_database(db), Store.open(which_database(db)) as store:
         best = best_here(store, composition, problem, target, threads).best
         return composition.kind(record_of(best).target).load(problem, best, store.program(best.id))

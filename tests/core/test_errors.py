@@ -1,5 +1,7 @@
 """Errors of the user, and of a candidate."""
 
+import pickle
+
 import pytest
 
 from tuner.core.errors import CandidateError, Failure, Stage, TunerError, UsageError, failing_at
@@ -17,3 +19,11 @@ def test_any_other_error_is_left_as_it_is(error: TunerError) -> None:
     with pytest.raises(TunerError) as caught, failing_at(Stage.RUN):
         raise error
     assert caught.value is error
+
+
+def test_what_to_type_ends_the_line_in_another_process_too() -> None:
+    error = UsageError("best: nothing measured; begin with: ", "tuner tune matmul 8x8x8")
+    error.command += " --db x.db"
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)
+    assert str(error) == "best: nothing measured; begin with: tuner tune matmul 8x8x8 --db x.db"
+    assert str(UsageError("shape: found 8")) == "shape: found 8"

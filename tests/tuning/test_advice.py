@@ -1,10 +1,14 @@
 """Advice names the command's own problem, target and threads."""
 
+from dataclasses import replace
+
 import pytest
 
+from tests.trials import measurement, trial
+from tuner.core.errors import UsageError
 from tuner.core.problem import Problem
-from tuner.core.runs import TrialQuery
-from tuner.tuning.advice import tune_command
+from tuner.core.runs import RunQuery, TrialQuery
+from tuner.tuning.advice import nothing_matches, require_outcome, tune_command
 
 PROBLEM = Problem("batch_matmul", (4, 8, 16), "f16", "nt", "bias_relu", "f16", 2)
 
@@ -27,3 +31,22 @@ BATCHES = (
 )
 def test_what_is_usual_is_left_out(query: TrialQuery, words: str) -> None:
     assert tune_command(query) == words
+
+
+def test_an_example_of_a_batch_has_four_sizes_and_the_strategy_is_named() -> None:
+    query = TrialQuery(operation="batch_matmul", strategy="my tiles")
+    assert tune_command(query) == "tuner tune batch_matmul 8x512x512x512 --strategy 'my tiles'"
+
+
+def test_nothing_found_is_tuned_or_asked_for_without_conditions() -> None:
+    query = RunQuery(shape="8x8x8", dtype="f64")
+    begin = "no run matches; begin with: tuner tune matmul 8x8x8 --dtype f64"
+    assert nothing_matches(query, "run", 0) == begin
+    assert nothing_matches(query, "run", 1) == "no run matches; 1 run without conditions: tuner runs"
+    assert nothing_matches(TrialQuery(), "trial", 2).endswith("2 trials without conditions: tuner history")
+
+
+def test_a_proposal_without_outcome_says_how_to_go_on() -> None:
+    require_outcome(trial(1, measurement(1e-3)))
+    with pytest.raises(UsageError, match=r"^trial 101: was proposed, .* go on with: tuner tune --resume 3$"):
+        require_outcome(replace(trial(1, measurement(1e-3)), record=None))

@@ -37,7 +37,7 @@ def choose_pending(
     if not chosen:
         target = f"simulator:{chip}" if chip else "simulator"
         advice = tune_command(replace(EXAMPLE if query.shape is None else query, target=target))
-        raise TunerError(f"pending: found no compiled trial without a time, allowed after such as: {advice}")
+        raise TunerError("pending: found no compiled trial without a time, allowed after such as: ", advice)
     return chosen
 
 

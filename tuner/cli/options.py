@@ -1,14 +1,17 @@
 """Flags that several commands share, and the words in them read into values."""
 
+import functools
 import json
 import re
-from collections.abc import Callable
+import shlex
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from tuner.core.errors import UsageError
-from tuner.core.problem import Problem, narrow_output, parse_sizes
+from tuner.core.problem import BATCH_MATMUL, MATMUL, Problem, narrow_output, parse_sizes
 
 if TYPE_CHECKING:
     from tuner.core.candidate import Candidate
@@ -43,7 +46,15 @@ def seed_option(help_: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
 
 def database_option(function: Callable[P, R]) -> Callable[P, R]:
-    """Adds --db URL."""
+    """Adds --db URL, which is added to the advice of the command's errors as well."""
+
+    @functools.wraps(function)
+    def command(*arguments: P.args, **words: P.kwargs) -> R:
+        from tuner.tuning.which_database import naming_database
+
+        with naming_database(words["database"]):  # type: ignore[arg-type]  # as the option says
+            return function(*arguments, **words)
+
     option = click.option(
         "--db",
         "database",
@@ -51,7 +62,7 @@ def database_option(function: Callable[P, R]) -> Callable[P, R]:
         help="Results database: a file, sqlite:///FILE or postgresql://... "
         "Default: TUNER_DB of the environment, else SQLite in the user's data directory.",
     )
-    return option(function)
+    return option(command)
 
 
 def problem_options(function: Callable[P, R]) -> Callable[P, R]:
@@ -112,13 +123,28 @@ def target_options(function: Callable[P, R]) -> Callable[P, R]:
     return function
 
 
-def popped_problem(words: dict[str, Any], example: str) -> Problem:
-    """Takes the words of a problem out of the others. Raises UsageError; the example is for its message."""
+def popped_problem(context: click.Context, words: dict[str, Any], sizes: str) -> Problem:
+    """Takes the words of a problem out of the others. Raises UsageError, which names sizes for example."""
     given = {name: words.pop(name) for name in PROBLEM_WORDS}
     if given["operation"] is None or given["shape"] is None:
-        command = example.split()[1]
-        raise UsageError(f"{command}: found no operation and shape, allowed such as: {example}")
+        name, batch = context.info_name, given["operation"] == BATCH_MATMUL
+        example = f"tuner {name} {BATCH_MATMUL if batch else MATMUL} {'8x' * batch}{sizes}"
+        line = f"{name}: found no operation and shape, allowed such as: "
+        raise UsageError(line, f"{example}{typed_options(context)}")
     return problem_of(**given)
+
+
+def typed_options(context: click.Context, but: Collection[str] = ()) -> str:
+    """Returns the options of this command line as they were typed, for advice, to which --db is added."""
+    typed = []
+    for option in context.command.params:
+        name = option.name or ""
+        is_typed = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        if isinstance(option, click.Option) and is_typed and name not in ("database", "debug", *but):
+            value = context.params[name]
+            values = value if option.multiple else [value]
+            typed += [[option.opts[0], *([] if option.is_flag else [str(each)])] for each in values]
+    return "".join(f" {shlex.join(words)}" for words in typed)
 
 
 def problem_of(
@@ -151,10 +177,12 @@ def parse_candidate(text: str) -> "Candidate":
     return Candidate.of(match[1], numbers)
 
 
-def parse_number(word: str) -> int:
+def parse_number(word: str, noun: str = "trial") -> int:
     """Reads the number of a trial or a run. Raises UsageError."""
     if not word.isascii() or not word.isdigit() or len(word) > 18:
-        raise UsageError(f"ID: found {word!r}, allowed a number such as 42 (tuner history lists them)")
+        from tuner.tuning.advice import ASKING
+
+        raise UsageError(f"ID: found {word!r}, allowed a number such as 42, listed by: ", ASKING[noun])
     return int(word)
 
 

@@ -19,7 +19,7 @@ from tuner.tuning.best_known import best_answer
 from tuner.tuning.compile_time import pass_seconds
 from tuner.tuning.composition import Composition
 from tuner.tuning.tuned_run import tuned_run
-from tuner.tuning.which_database import which_database
+from tuner.tuning.which_database import database_words, naming_database, which_database
 from tuner.version import __version__
 
 Passes = Callable[[StoredTrial], tuple[PassSeconds, ...]]  # of compiling a trial again
@@ -67,9 +67,10 @@ def report(
     """
     from tuner.tuning.parts.real import real_composition
 
-    with Store.open(which_database(db)) as store:
+    with naming_database(db), Store.open(which_database(db)) as store:
         passes = timed_passes(real_composition(), store) if compile_time else no_passes
-        page = page_html(gathered(store, run, limit, passes))
+        found = gathered(store, run, limit, passes)
+    page = page_html(replace(found, database_words=database_words(db)))
     if file is not None:
         write_atomically(Path(file), page.encode())
     return page

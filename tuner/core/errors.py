@@ -40,7 +40,18 @@ class Failure:
 
 
 class TunerError(Exception):
-    """Root of everything this package raises on purpose."""
+    """Root of everything this package raises on purpose.
+
+    ``command`` is what to type, the end of the line: who knows the database adds the flag that names it.
+    """
+
+    def __init__(self, line: str = "", command: str = "") -> None:
+        super().__init__(line, *([command] if command else []))
+        self.command = command
+
+    def __str__(self) -> str:
+        """Returns the whole line."""
+        return f"{self.args[0]}{self.command}"
 
 
 class UsageError(TunerError):

@@ -1,5 +1,6 @@
 """A kind of target whose candidates a fleet compiles and judges: all else of a run stays as it is."""
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -110,8 +111,8 @@ class FleetRun:
         if not found:
             words = f" on {wanted!r}" if wanted else ""
             raise UsageError(
-                f"fleet: found no node that measures {target.text}{words}; "
-                f"start one there: tuner fleet worker --target {target.text} --measure"
+                f"fleet: found no node that measures {target.text}{words}; start one there: ",
+                f"tuner fleet worker --target {shlex.quote(target.text)} --measure",
             )
         if len(found) > 1:
             raise UsageError(f"fleet: found machines {', '.join(sorted(found))}: name one with --machine")
@@ -124,7 +125,10 @@ class FleetRun:
         makers = [node.maker for node in self._alive() if node.seats and node.target == target.text]
         if maker not in makers:
             found = "; ".join(sorted(set(makers))) or "none"
-            raise UsageError(f"fleet: no node compiles {target.text} as {maker}; found {found}")
+            raise UsageError(
+                f"fleet: no node compiles {target.text} as {maker}; found {found}; start such a one: ",
+                f"tuner fleet worker --target {shlex.quote(target.text)} --compile 4",
+            )
         return compiler
 
     def bench(self, order: "BenchOrder", how: BenchSettings) -> "AbstractBench":

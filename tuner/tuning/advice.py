@@ -2,8 +2,9 @@
 
 import shlex
 
+from tuner.core.errors import UsageError
 from tuner.core.problem import BATCH_MATMUL
-from tuner.core.runs import RunQuery, TrialQuery
+from tuner.core.runs import RunQuery, StoredTrial, TrialQuery
 
 ASKING = {"trial": "tuner history", "run": "tuner runs"}  # what lists them
 PLAIN = {
@@ -35,3 +36,10 @@ def nothing_matches(query: TrialQuery | RunQuery, noun: str, stored: int) -> str
         return f"no {noun} matches; begin with: {tune_command(query)}"
     count = f"{stored} {noun}" + "s" * (stored > 1)
     return f"no {noun} matches; {count} without conditions: {ASKING[noun]}"
+
+
+def require_outcome(trial: StoredTrial) -> None:
+    """Raises UsageError, with the command that goes on, for a trial that was only proposed."""
+    if trial.record is None:
+        line = f"trial {trial.id}: was proposed, its outcome never arrived; go on with: "
+        raise UsageError(line, f"tuner tune --resume {trial.run}")

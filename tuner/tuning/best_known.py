@@ -31,7 +31,7 @@ def best_answer(
     query = TrialQuery.of(problem, target=target, machine=machine, threads=threads, status="measured")
     answer = fastest_answer(store, tuple(filter(is_measured_there, store.trials(query))))
     if answer is None:
-        raise UsageError(_nothing_known(store, problem, query))
+        raise _nothing_known(store, problem, query)
     return answer
 
 
@@ -111,7 +111,7 @@ def is_measured_there(trial: StoredTrial) -> bool:
     return trial.record is not None and not trial.record.target.is_replay
 
 
-def _nothing_known(store: "Store", problem: Problem, query: TrialQuery) -> str:
+def _nothing_known(store: "Store", problem: Problem, query: TrialQuery) -> UsageError:
     words = [query.operation, query.shape, query.dtype, query.layout, query.epilogue, query.target]
     what = " ".join(word for word in words if word is not None)
     if query.threads is not None:
@@ -123,5 +123,5 @@ def _nothing_known(store: "Store", problem: Problem, query: TrialQuery) -> str:
     }
     if elsewhere:
         found = ", ".join(sorted(elsewhere))
-        return f"{what}: nothing measured on {query.machine!r}, only on {found} (--machine)"
-    return f"{what}: nothing measured yet; begin with: {tune_command(query)}"
+        return UsageError(f"{what}: nothing measured on {query.machine!r}, only on {found} (--machine)")
+    return UsageError(f"{what}: nothing measured yet; begin with: ", tune_command(query))

@@ -1,10 +1,12 @@
 """Which results database is meant, on the command line and in the Python API alike."""
 
+import contextlib
 import os
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
 
-from tuner.core.errors import UsageError
+from tuner.core.errors import TunerError, UsageError
 
 VARIABLE = "TUNER_DB"  # of the environment
 
@@ -30,6 +32,17 @@ def _has_password(url: str) -> bool:
     """Says whether a URL may hold a password, as user:password@ or as an option."""
     user, at, _ = url.partition("://")[2].rpartition("@")
     return (bool(at) and ":" in user) or "password" in url.partition("?")[2]
+
+
+@contextlib.contextmanager
+def naming_database(named: str | Path | None) -> Iterator[None]:
+    """Adds that flag to the command that an error within advises."""
+    try:
+        yield
+    except TunerError as error:
+        if error.command:
+            error.command += database_words(named)
+        raise
 
 
 def _own_file() -> Path:

@@ -3,6 +3,7 @@
 import argparse
 import datetime
 import json
+import shlex
 import sys
 import time
 import traceback
@@ -140,7 +141,7 @@ def _tell_end(
     print(f"{counts.measured} measured, {counts.failed} failed, {counts.left} left for want of time", end="")
     print(f", {counts.other_chips} for other chips" if counts.other_chips else "")
     if not request.is_local:
-        print(f"next, where the bundle was made: tuner bundle import {path}")
+        print(f"next, where the bundle was made: tuner bundle import {shlex.quote(str(path))}")
 
 
 def _tell(line: str) -> None:

@@ -1,5 +1,6 @@
 """``tuner bundle``: candidates to a machine with a GPU, and what it found out back."""
 
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -83,7 +84,8 @@ def export_(
         f"wrote {output}: {count_text(len(trials), 'candidate')} of {problems} for {chips}, "
         f"{len(content) / 1024:.0f} KiB"
     )
-    print(f"next, where the GPU is: python -m tuner measure --pending --bundle {output}", file=sys.stderr)
+    words = f"--bundle {shlex.quote(str(output))}"
+    print(f"next, where the GPU is: python -m tuner measure --pending {words}", file=sys.stderr)
 
 
 @bundle.command("import")

@@ -73,15 +73,16 @@ def diff(
 
 def _trial(store: "Store", word: str) -> "StoredTrial":
     """Returns the trial named, or the answer of the run named. Raises UsageError where there is none."""
+    from tuner.tuning.advice import require_outcome
     from tuner.tuning.tuned_run import tuned_run
 
     if not word.startswith("run:"):
         trial = store.trial(parse_number(word))
-        if trial.record is None:
-            raise UsageError(f"trial {trial.id}: was proposed, its outcome never arrived")
+        require_outcome(trial)
         return trial
-    number = parse_number(word.removeprefix("run:"))
+    number = parse_number(word.removeprefix("run:"), "run")
     best = tuned_run(store, number).best
     if best is None:
-        raise UsageError(f"run {number}: has no answer, allowed a trial's ID (tuner history --run {number})")
+        line = f"run {number}: has no answer, allowed a trial's ID, listed by: "
+        raise UsageError(line, f"tuner history --run {number}")
     return best

@@ -129,6 +129,7 @@ def _entries(composition: "Composition", store: "Store", words: tuple[str, ...])
 
 def _trials(composition: "Composition", store: "Store", words: tuple[str, ...]) -> "list[StoredTrial]":
     from tuner.core.runs import TrialQuery
+    from tuner.tuning.advice import tune_command
     from tuner.tuning.best_known import bests_here
 
     trials: list[StoredTrial] = []
@@ -139,7 +140,8 @@ def _trials(composition: "Composition", store: "Store", words: tuple[str, ...]) 
             else (store.trial(parse_number(word)),)
         )
         if not found:
-            raise UsageError("record: found nothing timed on this machine; begin with: tuner tune")
+            line = "record: found nothing timed on this machine; begin with: "
+            raise UsageError(line, tune_command(TrialQuery()))
         trials += found
     return list({trial.id: trial for trial in trials}.values())
 

@@ -137,11 +137,12 @@ def show(
     from tuner.cli.output.formatting import wrapped
     from tuner.cli.output.json_documents import run_document, trial_document
     from tuner.cli.output.tables import run_lines, trial_lines
+    from tuner.tuning.advice import require_outcome
 
     with open_store(database) as store:
         if trial is not None:
             stored = store.trial(trial)
-            _require_outcome(stored.record is not None, trial, stored.run)
+            require_outcome(stored)
             if as_json:
                 print_json(trial_document(stored))
             else:
@@ -272,17 +273,18 @@ def _tell(line: str) -> None:
 
 def _explain_trial(composition: "Composition", word: str, database: str | None, as_json: bool) -> None:
     from tuner.cli.output.explanation import explain_document, explain_lines
+    from tuner.tuning.advice import require_outcome
     from tuner.tuning.failed_ops import failed_ops
+    from tuner.tuning.which_database import database_words
 
-    number = parse_number(word)
     with open_store(database) as store:
-        trial = store.trial(number)
-    _require_outcome(trial.record is not None, number, trial.run)
+        trial = store.trial(parse_number(word))
+    require_outcome(trial)
     failed = failed_ops(composition, trial)
     if as_json:
         print_json(explain_document(trial, failed))
     else:
-        print("\n".join(explain_lines(trial, failed)))
+        print("\n".join(explain_lines(trial, failed, database_words(database))))
 
 
 def _trial_or_run(name: str | None, run: int | None) -> tuple[int | None, int | None]:
@@ -291,12 +293,5 @@ def _trial_or_run(name: str | None, run: int | None) -> tuple[int | None, int | 
     if name is None:
         return None, run
     if name.startswith("run:"):
-        return None, parse_number(name.removeprefix("run:"))
+        return None, parse_number(name.removeprefix("run:"), "run")
     return parse_number(name), None
-
-
-def _require_outcome(has_outcome: bool, trial: int, run: int) -> None:
-    if not has_outcome:
-        raise UsageError(
-            f"trial {trial}: was proposed, its outcome never arrived; go on with: tuner tune --resume {run}"
-        )

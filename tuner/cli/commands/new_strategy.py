@@ -1,5 +1,6 @@
 """``tuner new-strategy``: files of a strategy of one's own, to begin with."""
 
+import shlex
 import sys
 from pathlib import Path
 
@@ -41,6 +42,6 @@ def new_strategy(name: str, folder: Path, as_json: bool) -> None:
     if as_json:
         print_json({"strategy": name, "files": [str(path) for path in files]})
         return
-    space = folder / f"{name}.yaml"
+    space, test = (shlex.quote(str(folder / file)) for file in (f"{name}.yaml", f"test_{name}.py"))
     print(f"next  tuner tune matmul 64x64x64 --space {space} --strategy {name} --trials 4")
-    print(f"      python -m pytest {folder / f'test_{name}.py'}    # needs: pip install pytest")
+    print(f"      python -m pytest {test}    # needs: pip install pytest")

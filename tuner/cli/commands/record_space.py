@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tuner.tuning.composition import Composition
     from tuner.tuning.tuned_run import TunedRun
 
-EXAMPLE = "tuner record-space matmul 64x64x64 -o space.t4.json.gz"
+EXAMPLE_SIZES = "64x64x64"
 ALL, DRAWN = "exhaustive", "random"  # samplers: of every point, and of --limit
 
 
@@ -83,7 +83,7 @@ def record_space(
     composition = composition_of(context)
     _require_folder(output)
     if resume is None:
-        settings = _settings(composition, **words)
+        settings = _settings(context, **words)
     else:
         require_no_words(context, words)
         settings = None
@@ -95,7 +95,7 @@ def record_space(
             _tell_how_to_go_on(tuned.run.id, output, database)
             context.exit(INTERRUPTED)
         _write(composition, store, tuned, output)
-        _print(tuned, output, as_json)
+        _print(tuned, output, database, as_json)
     context.exit(DONE if tuned.has_worked else FAILED)
 
 
@@ -107,11 +107,12 @@ def _tell_how_to_go_on(run: int, output: Path, database: str | None) -> None:
     print(f"  tuner record-space --resume {words}", file=sys.stderr)
 
 
-def _settings(composition: "Composition", limit: int | None, **words: Any) -> "RunSettings":
+def _settings(context: click.Context, limit: int | None, **words: Any) -> "RunSettings":
     """Returns settings of a run over all preferred points, or an even draw from them."""
     from tuner.tuning.settings import run_settings
 
-    problem = popped_problem(words, EXAMPLE)
+    composition = composition_of(context)
+    problem = popped_problem(context, words, EXAMPLE_SIZES)
     if limit is not None and limit < 1:
         raise UsageError(f"limit: found {limit}, allowed 1 or more")
     if TargetName.parse(words["target"]).is_replay:
@@ -159,7 +160,7 @@ def _write(composition: "Composition", store: "Store", tuned: "TunedRun", output
     write_atomically(output, t4_bytes(Recording((run,), trials, spaces), output.suffix == ".gz"))
 
 
-def _print(tuned: "TunedRun", output: Path, as_json: bool) -> None:
+def _print(tuned: "TunedRun", output: Path, database: str | None, as_json: bool) -> None:
     from tuner.cli.output.json_documents import counts_document, problem_document
     from tuner.cli.output.result import counts_words
 
@@ -181,6 +182,7 @@ def _print(tuned: "TunedRun", output: Path, as_json: bool) -> None:
     print(f"file      {output}, {output.stat().st_size} bytes")
     from tuner.core.runs import TrialQuery
     from tuner.tuning.advice import tune_command
+    from tuner.tuning.which_database import database_words
 
     asked = TrialQuery.of(run.settings.problem, target=f"replay:{output}")
-    print(f"next      {tune_command(asked)}")
+    print(f"next      {tune_command(asked)}{database_words(database)}")

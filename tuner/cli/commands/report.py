@@ -1,5 +1,6 @@
 """``tuner report``: what a database knows, as one page."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -51,11 +52,12 @@ def report(
         raise UsageError("report: --json tells of the file written, allowed with -o FILE only")
     from tuner.cli.output.report.page import page_html
     from tuner.cli.report_pages import gathered, no_passes, timed_passes
+    from tuner.tuning.which_database import database_words
 
     with open_store(database) as store:
         passes = timed_passes(composition_of(context), store) if with_passes else no_passes
         found = gathered(store, run_id, limit, passes)
-    page = page_html(found)
+    page = page_html(replace(found, database_words=database_words(database)))
     if output is None:
         print(page, end="")
         return

@@ -15,7 +15,7 @@ from tuner.cli.commands.tune_on import (
     several_document,
     target_words,
 )
-from tuner.cli.commands.tune_program import is_payload, tune_payload
+from tuner.cli.commands.tune_program import OF_ONE_PROBLEM, is_payload, tune_payload
 from tuner.cli.fleet_options import fleet_options, popped_fleet
 from tuner.cli.main import DONE, FAILED, INTERRUPTED
 from tuner.cli.options import (
@@ -29,6 +29,7 @@ from tuner.cli.options import (
     problem_options,
     run_request,
     target_options,
+    typed_options,
 )
 from tuner.cli.run_session import require_no_words, run_session
 from tuner.core.errors import Failure, UsageError
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 
 LOOKED_AT = 8  # trials whose machine code is counted at the end of a run: half a second each
 REASONS_SHOWN = 3
-EXAMPLE = "tuner tune matmul 512x512x512"
+EXAMPLE_SIZES = "512x512x512"
 
 
 @click.command()
@@ -128,9 +129,9 @@ def tune(
         raise UsageError("--retime: found no run, allowed with --resume RUN")
     if is_payload(words["operation"]) and resume is None:
         context.exit(tune_payload(context, composition, database, as_json, **words))
-    _reject_words_of_programs(entry=words.pop("entry"), arg=words.pop("arguments"))
+    _reject_words_of_programs(context, entry=words.pop("entry"), arg=words.pop("arguments"))
     if resume is None:
-        problem = popped_problem(words, EXAMPLE)
+        problem = popped_problem(context, words, EXAMPLE_SIZES)
         settings = run_settings(run_request(problem, **words), composition)
     else:
         require_no_words(context, words)
@@ -173,12 +174,12 @@ def _go_on_words(run: int, fleet: "FleetRequest | None", database: str | None) -
     return f"tuner tune --resume {run}{on_fleet}{on}{database_words(database)}"
 
 
-def _reject_words_of_programs(**words: object) -> None:
+def _reject_words_of_programs(context: click.Context, **words: object) -> None:
     for name, found in words.items():
         if found:
-            raise UsageError(
-                f"--{name}: found {found!r}, allowed with a payload, such as: tuner tune payload.mlir"
-            )
+            line = f"--{name}: found {found!r}, allowed with a payload, such as: "
+            options = typed_options(context, (*OF_ONE_PROBLEM, "threads"))
+            raise UsageError(line, f"tuner tune payload.mlir{options}")
 
 
 def _print(tuned: "TunedRun", store: "Store", as_json: bool, database: str | None, go_on: str) -> None:

@@ -26,8 +26,6 @@ from tuner.targets.gpu.problem_arrays import GpuProblemArrays
 from tuner.targets.gpu.watched_runs import WatchedRuns
 from tuner.targets.problem_arrays import Compare
 
-COMPILED_ONLY = "compiled only: {}; verify with --target simulator, time elsewhere with tuner bundle export"
-
 
 @final
 class GpuJudge(AbstractJudge, AbstractBaselineSource):
@@ -151,7 +149,8 @@ class GpuJudge(AbstractJudge, AbstractBaselineSource):
             try:
                 self._gpu = self._open(self.usable())
             except DeviceError as error:
-                raise CandidateError(Stage.LOAD, COMPILED_ONLY.format(error)) from error
+                there = f"verify with --target simulator:{self._chip.name}, time with tuner bundle export"
+                raise CandidateError(Stage.LOAD, f"compiled only: {error}; {there}") from error
         return self._gpu
 
     def _timer_of(self, gpu: LocalGpu) -> GpuTimer:

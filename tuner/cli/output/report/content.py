@@ -40,6 +40,7 @@ class Report:
     runs_left_out: int
     version: str  # of the tuner that writes it
     moment: datetime.datetime
+    database_words: str = ""  # the flag that the commands on the page need as well
 
 
 def shown_trials(reported: ReportedRun, runs: int) -> tuple[StoredTrial, ...]:

@@ -11,7 +11,7 @@ from tuner.cli.output.report.element import Markup, element
 from tuner.cli.output.report.section import index_line, section
 from tuner.core.moments import utc_text
 
-NOTHING = "Nothing was tuned yet: tuner tune matmul 512x512x512 --budget 60s"
+NOTHING = "Nothing was tuned yet: tuner tune matmul 512x512x512"
 NOTHING_TIMED = "Nothing was timed."
 
 
@@ -55,6 +55,8 @@ def _header(report: Report) -> Markup:
         f"Made {utc_text(report.moment)} by tuner {report.version}. "
         "Times are medians of measured calls; intervals are 95 % of the median."
     )
+    if report.database_words:
+        told += f" Commands need{report.database_words} after them."
     return element("header", element("h1", "tuner report"), element("p", told, class_="faint"))
 
 
@@ -70,7 +72,7 @@ def _cards(report: Report) -> Markup:
     cards += [verified_card(each) for each in untimed]
     if cards:
         return element("div", *cards, class_="deck")
-    return element("p", NOTHING_TIMED if report.runs else NOTHING)
+    return element("p", NOTHING_TIMED if report.runs else f"{NOTHING}{report.database_words}")
 
 
 def _asset(name: str) -> Markup:
