@@ -107,7 +107,10 @@ def fuzz(asked: Asked, count: int, first: int = 0) -> Iterator[GpuOutcome]:
     for number, name in enumerate(turns(asked.strategies, count)):
         kind, rng = next(drawn[name]), np.random.default_rng((asked.seed, number))
         if number >= first:
-            point = draw(kind, rng, asked.knobs, is_preferred=asked.is_preferred)
+            try:
+                point = draw(kind, rng, asked.knobs, is_preferred=asked.is_preferred)
+            except LookupError as error:
+                sys.exit(f"--knob: {error.args[0]}")
             yield check(point, schedules(name, rng), int(rng.integers(2**32)))
 
 

@@ -110,7 +110,7 @@ class FakeTarget(AbstractTarget):
     name = "fake"
 
     def machine(self) -> Machine:
-        return Machine("fake", "none", "avx2", False, 1, 1, 0, 0, 0, 1 << 30)
+        return Machine("fake", "none", "avx2", False, 1, 2, 0, 0, 0, 1 << 30)
 
     def compiler(self) -> Compiler:
         return Compiler("fake 1.0", (), "0" * 64)

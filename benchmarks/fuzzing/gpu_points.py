@@ -79,7 +79,8 @@ def draw(
         candidate = _small_enough(allowed, rng, dict(knobs))
         if candidate is not None:
             return GpuPoint(problem, candidate, kind.chip)
-    raise LookupError(f"{kind}: nothing allowed on any of {SHAPES_TRIED} shapes")
+    found = " ".join(f"{name}={text}" for name, text in knobs) or "no knobs"
+    raise LookupError(f"found {found}, allowed what {kind} has on any of {SHAPES_TRIED} random shapes")
 
 
 def _entry(strategy: str) -> StrategyEntry:
@@ -99,7 +100,7 @@ def _kinds_of(entry: StrategyEntry, chip: str) -> Iterator[GpuKernelKind]:
 def _small_enough(allowed: FeasibleSet, rng: np.random.Generator, wanted: dict[str, str]) -> Candidate | None:
     for _ in range(ROWS_TRIED if allowed.rows else 0):
         candidate = allowed.candidate(int(rng.integers(allowed.rows)))
-        knobs = dict(candidate.choices)
+        knobs = {name: str(value) for name, value in candidate.choices}
         is_small = int(knobs.get("block_m", 1)) * int(knobs.get("block_n", 1)) <= LARGEST_BLOCK
         if is_small and wanted.items() <= knobs.items():
             return candidate

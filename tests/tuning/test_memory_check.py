@@ -9,7 +9,7 @@ from tuner.core.errors import UsageError
 from tuner.core.problem import Matmul
 from tuner.db.store import Store
 from tuner.tuning.interruption import Interruption
-from tuner.tuning.memory_check import GIB, require_memory, require_workers
+from tuner.tuning.memory_check import GIB, require_memory, require_threads, require_workers
 from tuner.tuning.run import begin
 
 
@@ -40,4 +40,22 @@ def test_a_run_with_a_million_processes_does_not_begin(tmp_path: Path) -> None:
     with Store.open(str(tmp_path / "results.db")) as store:
         with pytest.raises(UsageError, match="workers: found 1000000, allowed 1 to"):
             begin(fakes.settings(workers=10**6), fakes.composition(), store, Interruption())
+        assert store.runs() == ()
+
+
+def test_more_threads_than_processors_are_refused() -> None:
+    machine = dataclasses.replace(MACHINE, name="eight", logical_cores=8, chip="")
+    require_threads(8, machine)
+    require_threads(9, dataclasses.replace(machine, logical_cores=0))
+    require_threads(9, dataclasses.replace(machine, chip="sm_90"))
+    with pytest.raises(UsageError, match="threads: found 9, allowed up to 8, the processors of eight"):
+        require_threads(9, machine)
+
+
+def test_a_run_with_a_million_threads_does_not_begin(tmp_path: Path) -> None:
+    with Store.open(str(tmp_path / "results.db")) as store:
+        with pytest.raises(
+            UsageError, match="threads: found 1000000, allowed up to 2, the processors of fake"
+        ):
+            begin(fakes.settings(threads=10**6), fakes.composition(), store, Interruption())
         assert store.runs() == ()

@@ -1,4 +1,4 @@
-"""Checks that a problem fits this machine before anything is allocated."""
+"""Checks that a run fits the machine before anything is allocated or started."""
 
 from tuner.core.errors import UsageError
 from tuner.core.machine import Machine
@@ -27,3 +27,10 @@ def require_workers(workers: int, machine: Machine) -> None:
         raise UsageError(
             f"workers: found {workers}, allowed 1 to {most}: each is a process that needs memory"
         )
+
+
+def require_threads(threads: int, machine: Machine) -> None:
+    """Raises UsageError for more threads of a kernel than processors: those that spin keep others waiting."""
+    most = 0 if machine.chip else machine.logical_cores  # 0: of a GPU, or of a machine that nobody asked
+    if threads > most > 0:
+        raise UsageError(f"threads: found {threads}, allowed up to {most}, the processors of {machine.name}")

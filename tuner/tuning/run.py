@@ -11,7 +11,7 @@ from tuner.tuning.composition import Composition
 from tuner.tuning.events import Observer, RunStarted, ignore
 from tuner.tuning.first_points import planned, rows_of_first
 from tuner.tuning.interruption import Interruption
-from tuner.tuning.memory_check import require_memory, require_workers
+from tuner.tuning.memory_check import require_memory, require_threads, require_workers
 from tuner.tuning.session import TuningSession
 from tuner.tuning.target_kind import Bind, Plan
 from tuner.tuning.tuned_run import TunedRun, tuned_run
@@ -34,6 +34,8 @@ def begin(
         require_workers(settings.workers, composition.machine())
         require_memory(settings.problem, composition.machine())
     machine = kind.machine(settings.target)
+    if not settings.target.is_replay:
+        require_threads(settings.threads, machine)
     settings, plan = planned(settings, machine, kind, store)
     sampler = make_sampler(settings.sampler, plan.feasible, settings.seed, rows_of_first(settings, plan))
     compiler = kind.compiler(settings.target)

@@ -42,6 +42,8 @@ def test_points_have_the_knobs_that_are_asked_for() -> None:
     for seed in range(2):
         point = draw(kinds("matmul_gpu_mma_sync")[0], np.random.default_rng(seed), (("shared", "swizzle"),))
         assert dict(point.candidate.choices)["shared"] == "swizzle"
+    point = draw(kinds(WGMMA)[0], np.random.default_rng(0), (("tiles", "2"),))  # a number, asked for as text
+    assert dict(point.candidate.choices)["tiles"] == 2
 
 
 def test_points_that_break_a_preference_are_left_out_where_that_is_asked() -> None:
@@ -81,6 +83,10 @@ def test_a_fuzz_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyP
     together = json.loads((tmp_path / "all.json").read_text())
     assert together["summary"]["points"] == len(together["rows"]) == 4
     assert [each["seed"] for each in together["settings"]["fuzzes"]] == [0, 0]
+    monkeypatch.setattr(gpu_points, "SHAPES_TRIED", 2)
+    monkeypatch.setattr(sys, "argv", ["fuzz_gpu", "--strategy", WGMMA, "--knob", "tiles=5"])
+    with pytest.raises(SystemExit, match=r"^--knob: found tiles=5, allowed what GpuKernelKind.* has on any"):
+        main()
     monkeypatch.setattr(sys, "argv", ["fuzz_gpu", "--knob", "shared"])
     with pytest.raises(SystemExit, match="2"):
         main()
@@ -88,7 +94,9 @@ def test_a_fuzz_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_a_kind_that_nothing_is_allowed_for_is_an_error() -> None:
     nothing = GpuKernelKind(WGMMA, "sm_80", "f16", "nn", "none", "")
-    with pytest.raises(LookupError, match="nothing allowed on any of 200 shapes"):
+    with pytest.raises(
+        LookupError, match=r"found no knobs, allowed what GpuKernelKind.* has on any of 200 random shapes"
+    ):
         draw(nothing, np.random.default_rng(0))
 
 
