@@ -1,6 +1,5 @@
 """What all tests share: examples of property tests, skips without a C compiler, golden files, a store."""
 
-import contextlib
 import signal
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
@@ -9,8 +8,8 @@ import hypothesis
 import pytest
 
 from benchmarks.gpu_check.stub_driver import NoCompilerError
+from tests.postgres_server import server_or_skip
 from tuner.db.store import Store
-from tuner.fleet.local_postgres import NoServerError, server
 
 hypothesis.settings.register_profile("shared_machine", deadline=None, max_examples=40)  # drawn anew each time
 hypothesis.settings.load_profile("shared_machine")
@@ -64,9 +63,5 @@ def store(tmp_path: Path) -> Iterator[Store]:
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[str]:
     """Gives the URL of a server that ends with the tests."""
-    with contextlib.ExitStack() as stack:
-        try:
-            url = stack.enter_context(server())
-        except NoServerError as error:
-            pytest.skip(str(error))
+    with server_or_skip() as url:
         yield url

@@ -1,20 +1,21 @@
 """The page about fleets says how a server is set up that takes nobody without a certificate."""
 
-import contextlib
 import os
 import shutil
 import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlencode
 
 import psycopg
 import pytest
 
 from tests.docs.guide import ROOT, blocks_of
+from tests.postgres_server import server_or_skip
 from tuner.fleet.install import install
-from tuner.fleet.local_postgres import NoServerError, restart_after_crash, server
-from tuner.fleet.server import session
+from tuner.fleet.local_postgres import restart_after_crash
+from tuner.fleet.server import connected, session
 from tuner.fleet.settings import FleetSettings
 
 TEXTS = [block.text for block in blocks_of((ROOT / "docs" / "fleet.md").read_text())]
@@ -38,11 +39,7 @@ def certificates(tmp_path: Path) -> Path:
 @pytest.fixture
 def port(certificates: Path) -> Iterator[int]:
     """Gives the port of a server with the page's settings."""
-    with contextlib.ExitStack() as stack:
-        try:
-            url = stack.enter_context(server())
-        except NoServerError as error:
-            pytest.skip(str(error))
+    with server_or_skip() as url:
         with session(url) as connection:
             connection.execute("CREATE DATABASE tuner")
         install(url.replace("/postgres?", "/tuner?"), FleetSettings(), "fleet_worker")
@@ -78,6 +75,11 @@ def test_a_node_gets_in_by_its_certificate_and_as_nobody_else(port: int, certifi
     with psycopg.connect("", **of_fleet, **own) as connection:  # type: ignore[arg-type]
         encrypted = connection.execute("SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()")
         assert encrypted.fetchone() == (True,)
+    with connected(
+        f"postgresql://fleet_worker@localhost:{port}/tuner?{urlencode(own)}"
+    ) as connection:  # hears of one that vanishes
+        seconds = connection.execute("SHOW tcp_keepalives_idle")
+        assert seconds.fetchone() == ("10",)
     refusals = (
         ({"sslmode": "disable"}, "no pg_hba.conf entry"),
         ({"sslmode": "require"}, "requires a valid client certificate"),

@@ -1,5 +1,6 @@
 """A node that compiles fakes while its disk takes them: ``python -m tests.fleet.fake_node URL``."""
 
+import subprocess
 import sys
 from dataclasses import replace
 
@@ -18,6 +19,12 @@ def children(_target: TargetName, _problem: Problem, _threads: int) -> BenchChil
     """Returns what a node's children are made of."""
     factory = Factory("tests.fakes:FakeTarget")
     return BenchChildren(factory, factory, Limits(), device=FAKE.name)
+
+
+def started_node(url: str, *before: str) -> "subprocess.Popen[str]":
+    """Starts such a node, behind the words of another command; it says all on its standard output."""
+    words = (*before, sys.executable, "-u", "-m", "tests.fleet.fake_node", url)
+    return subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
 
 
 if __name__ == "__main__":

@@ -4,19 +4,15 @@ import json
 import os
 import shutil
 import subprocess
-import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.fleet.fake_node import REQUEST
+from tests.fleet.fake_node import REQUEST, started_node
 from tests.fleet.values import work
 from tests.tuning.fakes import FAKE
-from tuner.core.errors import TunerError
 from tuner.fleet import queues, tables
 from tuner.fleet.artifacts import hash_of
-from tuner.fleet.node import run_node
 from tuner.fleet.server import session
 from tuner.fleet.work import Compiled, compile_queue, maker_of
 
@@ -40,12 +36,6 @@ def small_disk(tmp_path: Path) -> tuple[str, ...]:
     return words
 
 
-def node(url: str, *before: str) -> "subprocess.Popen[str]":
-    return subprocess.Popen(
-        [*before, sys.executable, "-m", "tests.fleet.fake_node", url], stdout=subprocess.PIPE, text=True
-    )
-
-
 def test_a_node_whose_disk_fills_up_gives_the_job_back_and_ends(
     fleet_url: str, run: str, small_disk: tuple[str, ...]
 ) -> None:
@@ -53,20 +43,14 @@ def test_a_node_whose_disk_fills_up_gives_the_job_back_and_ends(
     with session(fleet_url) as connection:
         tables.put_blob(connection, hash_of(SCRIPT), SCRIPT)
         queues.defer(connection, compile_queue(MAKER), asked, 0, alone=False)
-        with node(fleet_url, *small_disk) as full:
+        with started_node(fleet_url, *small_disk) as full:
             said, _ = full.communicate(timeout=LIMIT_S)
         assert full.returncode == 1
         assert "ended: compile worker: OSError: [Errno 28] No space left on device" in said.splitlines()[-1]
         assert queues.under_way(connection, run) == {(0, "compile")}
         assert not tables.is_told(connection, asked.key)
         connection.execute(f'LISTEN "{tables.channel_of(run)}"')
-        with node(fleet_url) as roomy:
+        with started_node(fleet_url) as roomy:
             assert list(connection.notifies(timeout=LIMIT_S, stop_after=1))
             roomy.terminate()
         assert isinstance(tables.outcomes_of(connection, run)[0, "compile"].value, Compiled)
-
-
-def test_a_node_without_room_does_not_begin() -> None:
-    asking = replace(REQUEST, keep_free_bytes=1 << 60)
-    with pytest.raises(TunerError, match=r": found \d+ MiB free, allowed 1099511627776 or more$"):
-        run_node("postgresql://nobody@nowhere/none", asking, FAKE, print)

@@ -8,7 +8,7 @@ import pytest
 
 from tests.fleet.values import node, work
 from tuner.analysis.paired_slowdown import PairedSlowdown
-from tuner.core.errors import UsageError
+from tuner.core.errors import TunerError, UsageError
 from tuner.fleet.noise_check import NoiseCheck, check_noise, nodes_to_check
 from tuner.fleet.status import DeviceStatus, FleetStatus
 from tuner.fleet.tables import FleetNode, SeenNode
@@ -72,3 +72,10 @@ def test_what_cannot_be_checked_is_refused(process: int) -> None:
         nodes_to_check(status(asked, busy=True), "here")
     with pytest.raises(UsageError, match=rf"check: found no process {os.getpid()} of node a here"):
         nodes_to_check(status(node("a", process=os.getpid())), "here")
+
+
+def test_a_node_that_ends_meanwhile_is_told_of() -> None:
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    with pytest.raises(TunerError, match=rf"^check: found no process {gone.pid} any longer"):
+        check_noise(node("a", process=gone.pid), 1, 30.0, np.random.default_rng(0), slice_s=0.001)

@@ -1,6 +1,5 @@
 """Every part of a fleet fails in the middle of a run, which ends as one that nothing happened to."""
 
-import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,9 +8,9 @@ import pytest
 
 from tests.fleet.conftest import LEASE_S
 from tests.fleet.recorded_runs import RECORDING, calm_trials, replayed
+from tests.postgres_server import server_or_skip
 from tuner.fleet.drill import FAULTS
 from tuner.fleet.install import install
-from tuner.fleet.local_postgres import NoServerError, server
 from tuner.fleet.resume_check import FleetCheck, check_fleet
 from tuner.fleet.settings import FleetSettings
 
@@ -21,11 +20,7 @@ TRIALS = 56  # more than all faults last
 @pytest.fixture
 def url() -> Iterator[str]:
     """Gives a fleet on a server of its own, which is killed."""
-    with contextlib.ExitStack() as stack:
-        try:
-            url = stack.enter_context(server())
-        except NoServerError as error:
-            pytest.skip(str(error))
+    with server_or_skip() as url:
         install(url, FleetSettings(LEASE_S))
         yield url
 

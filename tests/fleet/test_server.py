@@ -3,7 +3,7 @@ import importlib.util
 import pytest
 
 from tuner.core.errors import TunerError, UsageError
-from tuner.fleet.server import connected, server_of, told_plainly
+from tuner.fleet.server import KEEP_ALIVE, connected, server_of, told_plainly
 
 
 @pytest.mark.parametrize(
@@ -39,3 +39,10 @@ def test_what_the_server_refuses_is_one_line(postgres_server: str) -> None:
         told_plainly(),
     ):
         connection.execute("SELEC 1")
+
+
+@pytest.mark.postgres
+def test_a_connection_hears_of_a_machine_that_vanished(postgres_server: str) -> None:
+    with connected(postgres_server) as connection:
+        told = connection.info.get_parameters()
+        assert {name: int(told[name]) for name in KEEP_ALIVE} == KEEP_ALIVE

@@ -41,6 +41,13 @@ def test_questions_are_forgotten_and_trials_are_not(connection: "Connection", ru
     assert set(tables.outcomes_of(connection, run)) == {(0, "compile")}
 
 
+def test_outcomes_of_some_numbers_are_read_alone(connection: "Connection", run: str) -> None:
+    for number in range(4):
+        tables.tell(connection, work(run, number).key, FAILED, "n")
+    assert set(tables.outcomes_of(connection, run, [3, 1, 9])) == {(1, "compile"), (3, "compile")}
+    assert tables.outcomes_of(connection, run, []) == {}
+
+
 def test_a_blob_is_stored_once_and_checked(connection: "Connection") -> None:
     sha256 = hash_of(b"script")
     assert tables.blob_of(connection, sha256) is None

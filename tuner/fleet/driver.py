@@ -95,7 +95,8 @@ class Driver:
                 sweep(self._connection, self._lease_s)
                 self._swept_s = time.monotonic()
             still = queues.under_way(self._connection, self._run)  # before outcomes: one of both is seen
-            self.known = tables.outcomes_of(self._connection, self._run)
+            numbers = [number for number, _ in self._under_way]
+            self.known |= tables.outcomes_of(self._connection, self._run, numbers)
         lost = self._under_way - still - self.known.keys()
         if lost:
             raise TunerError("fleet: the jobs of the run were cancelled; go on with it by --resume")

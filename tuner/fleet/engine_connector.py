@@ -8,7 +8,7 @@ import psycopg
 from procrastinate import PsycopgConnector
 from procrastinate.exceptions import ConnectorException
 
-from tuner.fleet.server import server_of
+from tuner.fleet.server import KEEP_ALIVE, server_of
 
 if TYPE_CHECKING:
     from typing import LiteralString
@@ -31,6 +31,7 @@ class EngineConnector(PsycopgConnector):
         """Takes the most connections, and what says that the node is to end."""
         super().__init__(
             conninfo=server_of(url),
+            kwargs=dict(KEEP_ALIVE),
             min_size=1,
             max_size=connections,
             timeout=OPEN_S,

@@ -57,7 +57,7 @@ def fleet_kind(kind: TargetKind, fleet: FleetRequest) -> TargetKind:
 def alive_nodes(fleet: FleetRequest) -> tuple[FleetNode, ...]:
     """Returns the nodes that take jobs."""
     nodes, lease_s = known_nodes(fleet)
-    return tuple(each.node for each in nodes if each.silent_s < lease_s and not each.drains)
+    return tuple(each.node for each in nodes if not each.is_lost(lease_s) and not each.drains)
 
 
 def named(machines: Mapping[str, Named], words: str) -> dict[str, Named]:

@@ -130,4 +130,4 @@ class LocalNodes:
 
 
 def _at_work(connection: "Connection", lease_s: float) -> set[str]:
-    return {seen.node.name for seen in tables.nodes(connection) if seen.silent_s < lease_s}
+    return {seen.node.name for seen in tables.nodes(connection) if not seen.is_lost(lease_s)}

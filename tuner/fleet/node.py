@@ -7,7 +7,8 @@ import os
 import shutil
 import socket
 import tempfile
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, final
 
@@ -19,7 +20,7 @@ from tuner.fleet.artifacts import hash_of, packed
 from tuner.fleet.engine_meter import EngineMeter, keep_off_timed_processors
 from tuner.fleet.node_children import Done, NodeChildren, now
 from tuner.fleet.patient_session import AGAIN_S, PatientSession
-from tuner.fleet.server import session
+from tuner.fleet.server import session, told_plainly
 from tuner.fleet.settings import FleetSettings, read_settings
 from tuner.fleet.sweep import sweep
 from tuner.fleet.work import COMPILE, Compiled, FleetWork, Outcome, compile_queue, maker_of, measure_queue
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from tuner.fleet.server import Connection
 
 MIB: Final = 1 << 20
+TELL_EVERY_S: Final = 60.0  # of a database that is away
 KEEP_FREE_BYTES: Final = 64 * MIB  # of the folder for temporary files: children write code there
 
 
@@ -108,6 +110,7 @@ class NodeProcess:
         self._ending = asyncio.Event()
         self._database = PatientSession(url, self._ending)
         self._trouble = ""  # why it can work no longer
+        self._told_s = -TELL_EVERY_S  # when it said last that it waits
         self._told_of = {node.maker}  # compilers whose jobs were told of as not for this node
 
     async def run(self) -> bool:
@@ -144,7 +147,9 @@ class NodeProcess:
         try:
             await queues.serve(self._url, self._services(), self._do, self._settings.beat_s, self._ending)
         except OSError as error:
-            self._say(f"{self._node.name}: waits for the database: {error}")
+            if time.monotonic() - self._told_s > TELL_EVERY_S:
+                self._told_s = time.monotonic()
+                self._say(f"{self._node.name}: waits for the database: {error}")
             await asyncio.sleep(AGAIN_S)
 
     def _services(self) -> tuple[queues.Service, ...]:
@@ -198,12 +203,21 @@ class NodeProcess:
         """Tells that it is alive and what it costs, and looks after what others have lost."""
         meter = EngineMeter()
         while True:
-            with contextlib.suppress(TunerError):
+            with self._telling_of_trouble():
                 await self._tell_of_foreign_work()
             await asyncio.sleep(self._settings.beat_s)
-            with contextlib.suppress(TunerError):
+            with self._telling_of_trouble():
                 if await self._database.ask(_beaten, self._node.name, self._settings.lease_s, meter.load()):
                     self._ending.set()
+
+    @contextlib.contextmanager
+    def _telling_of_trouble(self) -> Iterator[None]:
+        """Says why a heartbeat came to nothing; the next one may come to more."""
+        try:
+            with told_plainly():
+                yield
+        except TunerError as error:
+            self._say(f"{self._node.name}: heartbeat: {error}")
 
     async def _tell_of_foreign_work(self) -> None:
         """Says, once for each other compiler, why this node gets none of the jobs for its target."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tuner.analysis.paired_slowdown import PairedSlowdown, TurnSession, paired_slowdown
-from tuner.core.errors import UsageError
+from tuner.core.errors import TunerError, UsageError
 from tuner.fleet.tables import FleetNode
 from tuner.runtime.cpu.describe_host import processors
 from tuner.workers.timing_lock import TimingLock
@@ -50,7 +50,7 @@ class NoiseCheck:
 
 def nodes_to_check(status: "FleetStatus", host: str) -> tuple[FleetNode, ...]:
     """Returns the nodes of a host that measure. Raises UsageError for none, and while one has work."""
-    seen = [each for each in status.nodes if each.node.device and each.silent_s < status.lease_s]
+    seen = [each for each in status.nodes if each.node.device and not each.is_lost(status.lease_s)]
     here = tuple(each.node for each in seen if each.node.host == host)
     if not here:
         hosts = ", ".join(sorted({each.node.host for each in seen})) or "none"
@@ -68,7 +68,10 @@ def nodes_to_check(status: "FleetStatus", host: str) -> tuple[FleetNode, ...]:
 def check_noise(
     node: FleetNode, rounds: int, lease_s: float, rng: "np.random.Generator", slice_s: float = SLICE_S
 ) -> NoiseCheck:
-    """Times the same work in turns: while the node's process is stopped, twice, and beside it."""
+    """Times the same work in turns: while the node's process is stopped, twice, and beside it.
+
+    Raises TunerError for a node that ends meanwhile.
+    """
     slice_s = min(slice_s, lease_s / SLICES_OF_LEASE)
     work = _work(rng)
     found: dict[str, list[float]] = {turn: [] for turn in TURNS}
@@ -116,11 +119,20 @@ def _alone_on_processor() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _stopped(process: int) -> Iterator[None]:
-    os.kill(process, signal.SIGSTOP)
+    _send(process, signal.SIGSTOP)
     try:
         yield
     finally:
-        os.kill(process, signal.SIGCONT)
+        _send(process, signal.SIGCONT)
+
+
+def _send(process: int, number: signal.Signals) -> None:
+    try:
+        os.kill(process, number)
+    except ProcessLookupError as error:
+        raise TunerError(
+            f"check: found no process {process} any longer, allowed a node that stays"
+        ) from error
 
 
 def _is_node(process: int) -> bool:

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar, final
 
-from tuner.core.errors import TunerError, UsageError
-from tuner.fleet.server import connected
+from tuner.core.errors import TunerError
+from tuner.fleet.server import NoAnswerError, connected
 
 if TYPE_CHECKING:
     from tuner.fleet.server import Connection
@@ -52,7 +52,7 @@ class PatientSession:
         while True:
             try:
                 return question()
-            except (psycopg.OperationalError, UsageError) as error:
+            except (psycopg.OperationalError, NoAnswerError) as error:
                 patience_s = ENDING_PATIENCE_S if self._ending.is_set() else PATIENCE_S
                 if time.monotonic() - since_s > patience_s:
                     raise TunerError(f"fleet: its database went away: {error}") from error

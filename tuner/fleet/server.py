@@ -3,7 +3,7 @@
 import contextlib
 import importlib.util
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from tuner.core.errors import TunerError, UsageError
 
@@ -15,6 +15,21 @@ if TYPE_CHECKING:
 SCHEMES = ("postgresql", "postgres", "postgresql+psycopg")
 PACKAGES = ("procrastinate", "psycopg")
 CONNECT_LIMIT_S = 10
+# A machine that vanishes says no word: who waits for it hears that within half a minute, on either side.
+KEEP_ALIVE: Final[dict[str, Any]] = {
+    "keepalives_idle": 10,  # s
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 30_000,  # ms
+}
+KEEP_ALIVE_THERE: Final = (
+    "SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3; "
+    "SET tcp_user_timeout = 30000"  # in one message
+)
+
+
+class NoAnswerError(UsageError):
+    """No server answers at an address, now."""
 
 
 def require_packages() -> None:
@@ -40,16 +55,22 @@ def server_of(url: str) -> str:
 
 
 def connected(url: str) -> "Connection":
-    """Returns a connection that commits each statement. Raises UsageError where no server answers."""
+    """Returns a connection that commits each statement. Raises NoAnswerError where no server answers."""
     require_packages()
     import psycopg
 
     try:
-        return psycopg.connect(
-            server_of(url), autocommit=True, connect_timeout=CONNECT_LIMIT_S, application_name="tuner fleet"
+        connection: Connection = psycopg.connect(
+            server_of(url),
+            autocommit=True,
+            connect_timeout=CONNECT_LIMIT_S,
+            application_name="tuner fleet",
+            **KEEP_ALIVE,
         )
+        connection.execute(KEEP_ALIVE_THERE)  # a lock of a run, or of a sweep, ends with its machine
     except psycopg.Error as error:
-        raise UsageError(f"fleet: its database does not answer: {_first_line(error)}") from error
+        raise NoAnswerError(f"fleet: its database does not answer: {_first_line(error)}") from error
+    return connection
 
 
 @contextlib.contextmanager

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from tuner.fleet import queues, tables
+from tuner.fleet.settings import FleetSettings
 from tuner.fleet.tables import SeenNode
 from tuner.fleet.work import COMPILE, FleetWork, compile_queue, measure_queue
 
@@ -55,7 +56,7 @@ class FleetStatus:
 
     def state_of(self, seen: SeenNode) -> str:
         """Returns in a word whether a node gets jobs."""
-        if seen.silent_s >= self.lease_s:
+        if seen.is_lost(self.lease_s):
             return "lost"
         return "drains" if seen.drains else "works"
 
@@ -111,8 +112,8 @@ def queues_of(seen: SeenNode) -> tuple[str, ...]:
 def _why(waiting: "Waiting", nodes: tuple[SeenNode, ...], lease_s: float) -> str:
     """Returns why a job of a queue is not being done."""
     serving = [seen for seen in nodes if waiting.queue in queues_of(seen)]
-    alive = [seen for seen in serving if seen.silent_s < lease_s]
-    silent = [seen for seen in alive if seen.silent_s > BEATS_MISSED * lease_s / 3]
+    alive = [seen for seen in serving if not seen.is_lost(lease_s)]
+    silent = [seen for seen in alive if seen.silent_s > BEATS_MISSED * FleetSettings(lease_s).beat_s]
     if not alive:
         return _nobody(waiting.example, nodes, lease_s)
     if all(seen.drains for seen in alive):
@@ -128,7 +129,8 @@ def _why(waiting: "Waiting", nodes: tuple[SeenNode, ...], lease_s: float) -> str
 
 def _nobody(work: FleetWork, nodes: tuple[SeenNode, ...], lease_s: float) -> str:
     """Returns which nodes there are in place of those that are needed."""
-    alive = [seen.node for seen in nodes if seen.silent_s < lease_s and seen.node.target == work.target.text]
+    here = [seen.node for seen in nodes if not seen.is_lost(lease_s)]
+    alive = [node for node in here if node.target == work.target.text]
     if work.stage == COMPILE:
         found = sorted({node.maker for node in alive if node.seats})
         return f"no node compiles {work.target.text} as {work.maker}; found {'; '.join(found) or 'none'}"

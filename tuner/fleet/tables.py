@@ -48,6 +48,10 @@ class SeenNode:
     drains: bool
     load: EngineLoad | None = None  # None: its second heartbeat has not come
 
+    def is_lost(self, lease_s: float) -> bool:
+        """Tells whether it has said nothing for so long that its work is given to others."""
+        return self.silent_s >= lease_s
+
 
 @dataclass(frozen=True)
 class Interval:
@@ -109,9 +113,15 @@ def is_told(connection: "Connection", key: Key) -> bool:
     return found is not None
 
 
-def outcomes_of(connection: "Connection", run: str) -> dict[tuple[int, str], Outcome]:
-    """Returns all that is known of a run, by number and stage."""
-    rows = connection.execute("SELECT number, stage, body FROM fleet_outcome WHERE run = %s", (run,))
+def outcomes_of(
+    connection: "Connection", run: str, numbers: list[int] | None = None
+) -> dict[tuple[int, str], Outcome]:
+    """Returns what is known of some numbers of a run, None is all, by number and stage."""
+    rows = connection.execute(
+        "SELECT number, stage, body FROM fleet_outcome "
+        "WHERE run = %s AND (%s::bigint[] IS NULL OR number = ANY(%s))",
+        (run, numbers, numbers),
+    )
     return {(number, stage): outcome_from_json(body) for number, stage, body in rows}
 
 

@@ -12,6 +12,7 @@ from tuner.cli.commands.verify_resume_fleet import verify_on_fleet
 from tuner.cli.main import DONE, FAILED
 from tuner.cli.options import composition_of, debug_option, json_option, print_json
 from tuner.cli.output.formatting import count_text
+from tuner.cli.output.run_difference import run_difference_document, run_difference_lines
 from tuner.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 SHIPPED = "matmul_48x64x40.t4.json.gz"
 WORKERS = 2  # several proposals are in flight when the kill comes
-SHOWN = 10  # differences
 
 
 @click.command("verify-resume")
@@ -126,19 +126,16 @@ def _print(file: Path, checks: "list[ResumeCheck]", seconds: float, as_json: boo
         "kills": sum(check.kills for check in checks),
         "trials": sum(check.trials for check in checks),
         "samplers": sorted({check.sampler for check in checks}),
-        "differences": len(found),
         "seconds": seconds,
     }
     if as_json:
-        print_json({**document, "found": [difference.text for difference in found]})
+        print_json({**document, **run_difference_document(found)})
         return
     print(f"recording    {file}")
     kills = count_text(sum(check.kills for check in checks), "time")
     print(f"runs         {len(checks)}, killed {kills} by SIGKILL in {seconds:.0f} s")
     print(f"trials       {document['trials']}, each compared with that of a run nobody killed")
-    print(f"differences  {len(found)}")
-    for difference in found[:SHOWN]:
-        print(f"  {difference.text}")
+    print("\n".join(run_difference_lines(found)))
 
 
 def _line(check: "ResumeCheck") -> str:

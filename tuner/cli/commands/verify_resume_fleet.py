@@ -10,13 +10,12 @@ import click
 
 from tuner.cli.options import print_json
 from tuner.cli.output.formatting import count_text
+from tuner.cli.output.run_difference import run_difference_document, run_difference_lines
 
 if TYPE_CHECKING:
     from tuner.core.runs import RunSettings
     from tuner.fleet.resume_check import FleetCheck
     from tuner.tuning.composition import Composition
-
-SHOWN = 10  # differences
 
 
 def verify_on_fleet(
@@ -62,7 +61,6 @@ def _print(file: Path, checks: "list[FleetCheck]", seconds: float, as_json: bool
         "faults": sum(len(check.faults) for check in checks),
         "trials": sum(check.trials for check in checks),
         "samplers": sorted({check.sampler for check in checks}),
-        "differences": len(found),
         "repeated": sum(check.repeated for check in checks),
         "overlaps": sum(check.overlaps for check in checks),
         "orphans": sum(check.orphans for check in checks),
@@ -70,7 +68,7 @@ def _print(file: Path, checks: "list[FleetCheck]", seconds: float, as_json: bool
         "seconds": seconds,
     }
     if as_json:
-        print_json({**document, "found": [difference.text for difference in found]})
+        print_json({**document, **run_difference_document(found)})
         return
     print(f"recording    {file}")
     faults = count_text(sum(len(check.faults) for check in checks), "fault")
@@ -80,9 +78,7 @@ def _print(file: Path, checks: "list[FleetCheck]", seconds: float, as_json: bool
     print(f"overlaps     {document['overlaps']} of timings on one device")
     print(f"orphans      {document['orphans']}")
     print(f"strange      {document['strange']} done by a node of another compiler")
-    print(f"differences  {len(found)}")
-    for difference in found[:SHOWN]:
-        print(f"  {difference.text}")
+    print("\n".join(run_difference_lines(found)))
 
 
 def _line(check: "FleetCheck") -> str:
