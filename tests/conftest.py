@@ -1,5 +1,6 @@
-"""What all tests share: examples of property tests, skips without a C compiler, golden files, a store."""
+"""What all tests share: how long they live, examples of property tests, skips, golden files, a store."""
 
+import gc
 import signal
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
@@ -16,6 +17,16 @@ hypothesis.settings.load_profile("shared_machine")
 
 # A shell that starts the tests in the background has interrupts ignored, and so would every child.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+# Ten thousand collected tests live to the end: looking through them again and again takes seconds.
+gc.disable()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
