@@ -141,7 +141,7 @@ INSIDE: Mapping[str, Table] = {
         "numbers": ("dtypes",),
         "parse": ("defects", "dtypes", "instruction"),
         "races": ("defects", "dtypes", "geometry", "instruction"),
-        "simulation": ("defects", "races"),
+        "simulation": ("defects", "memory", "races"),
         "memory": ("defects", "dtypes", "geometry", "numbers", "races"),
         "matrices": ("defects", "dtypes", "geometry", "memory", "numbers", "races"),
         "state": (

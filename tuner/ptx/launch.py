@@ -15,7 +15,6 @@ from tuner.ptx.geometry import Geometry, Index3, whole_clusters
 from tuner.ptx.instruction import PtxKernel, PtxModule
 from tuner.ptx.memory.global_memory import GlobalMemory
 from tuner.ptx.memory.map_layouts import tensor_of
-from tuner.ptx.memory.touched import Touched
 from tuner.ptx.parse.layout import Layout, layout_of
 from tuner.ptx.parse.parser import parse
 from tuner.ptx.races.access_sample import Access, AccessSample
@@ -80,7 +79,7 @@ def simulate_module(
     entry = kernel_of(module, kernel)
     check_launch(entry, grid, block, arguments)
     prepared = prepare(module, entry)
-    return prepared.run(grid, block, arguments, dynamic_shared_bytes, blocks, schedule_seed, variables)[0]
+    return prepared.run(grid, block, arguments, dynamic_shared_bytes, blocks, schedule_seed, variables)
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,8 +99,8 @@ class PreparedKernel:
         blocks: tuple[Index3, ...] | None = None,
         schedule_seed: int | None = None,
         variables: ModuleVariables | None = None,
-    ) -> tuple[Simulation, tuple[Touched, ...]]:
-        """Executes a launch that ``check_launch`` allows; returns also the bytes it touched of each array."""
+    ) -> Simulation:
+        """Executes a launch that ``check_launch`` allows."""
         entry, cluster = self.layout.kernel, cluster_of(self.layout.kernel)
         numbers = whole_clusters(block_numbers(grid, blocks), grid, cluster)
         launch = self._launch(arguments, dynamic_shared_bytes, variables)
@@ -115,8 +114,8 @@ class PreparedKernel:
                 Engine(entry, self.program, resident, counts, rng, random_unit_lanes(entry)).run()
         conflicts, hazards = launch.conflicts.conflicts(), launch.log.hazards()
         printed = "".join(launch.printed)
-        simulation = Simulation(entry.name, len(numbers), counts.instructions, conflicts, hazards, printed)
-        return simulation, launch.placement.touched()
+        touched = launch.placement.touched()
+        return Simulation(entry.name, len(numbers), counts.instructions, conflicts, hazards, printed, touched)
 
     def accesses(
         self,

@@ -1,8 +1,9 @@
 """The result of a simulated launch."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tuner.ptx.defects import BENIGN, Hazard
+from tuner.ptx.memory.touched import Touched
 from tuner.ptx.races.bank_conflicts import BankConflict
 
 
@@ -16,6 +17,7 @@ class Simulation:
     conflicts: tuple[BankConflict, ...]  # of every instruction that touches shared memory
     hazards: tuple[Hazard, ...]
     printed: str = ""  # by vprintf
+    touched: tuple[Touched, ...] = field(default=(), repr=False, compare=False)  # of each array
 
     @property
     def races(self) -> tuple[Hazard, ...]:

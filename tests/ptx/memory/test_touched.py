@@ -28,8 +28,8 @@ def gather(
     x: Pointer, y: Pointer, load: str = "global"
 ) -> dict[int, tuple[list[list[int]], list[list[int]]]]:
     module = parse(GATHER.replace("LOAD", load))
-    _, touched = prepare(module, module.kernels[0]).run((1, 1, 1), (4, 1, 1), (x, y))
-    return {one.address: (one.reads.tolist(), one.writes.tolist()) for one in touched}
+    simulation = prepare(module, module.kernels[0]).run((1, 1, 1), (4, 1, 1), (x, y))
+    return {one.address: (one.reads.tolist(), one.writes.tolist()) for one in simulation.touched}
 
 
 @pytest.mark.parametrize("load", ["global", "volatile.global"])

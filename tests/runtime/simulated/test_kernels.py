@@ -57,10 +57,11 @@ def test_a_launch_runs_on_the_memory_it_points_into_with_the_values_of_the_call(
     given = Parameters(ctypes.c_uint64(region.address), factor, ctypes.c_uint64(region.address + 256))
     launch = found.prepare(given.launch(function))
     factor.value = 5  # too late
-    simulation, touched = launch.run(memory.near, None)
+    simulation = launch.run(memory.near, None)
     assert region.bytes[256:].view(np.float32).tolist() == [3 * number for number in range(64)]
     assert simulation.races == ()
-    ((address, reads, writes),) = [(one.address, one.reads.tolist(), one.writes.tolist()) for one in touched]
+    (touched,) = simulation.touched
+    address, reads, writes = touched.address, touched.reads.tolist(), touched.writes.tolist()
     assert (address, reads, writes) == (region.address, [[0, 256]], [[256, 512]])
 
 

@@ -25,6 +25,13 @@ class Touched:
         )
         return cls(address, reads, writes)
 
+    def written(self, items: int, item_bytes: int) -> Bools:
+        """Returns which of the items that the buffer holds were written."""
+        flags = np.zeros(items, bool)
+        for first, end in self.writes:
+            flags[first // item_bytes : -(-end // item_bytes)] = True
+        return flags
+
 
 def runs(flags: Bools) -> Indices:
     """Returns the runs of set flags: [run, (first, end)]."""

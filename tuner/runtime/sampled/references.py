@@ -208,11 +208,11 @@ def product(problem: Problem, a: Array, b: Array) -> Array:
 
 def written_elements(region: MemoryRegion, touched: Sequence[Touched], item_bytes: int) -> Array:
     """Returns which elements of a region were written."""
-    written = np.zeros(region.bytes.size // item_bytes, bool)
+    items = region.bytes.size // item_bytes
+    written = np.zeros(items, bool)
     for one in touched:
         if one.address == region.address:
-            for first, end in one.writes:
-                written[first // item_bytes : -(-end // item_bytes)] = True
+            written |= one.written(items, item_bytes)
     return written
 
 

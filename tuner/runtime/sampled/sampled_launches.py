@@ -3,12 +3,13 @@
 import math
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tuner.core.device_program import DeviceProgram
 from tuner.mlir.lanes.kernels import read_kernels
 from tuner.payload.block_sample import sample
 from tuner.ptx.geometry import Index3
+from tuner.ptx.simulation import Simulation
 from tuner.runtime.sampled.launch_copies import LaunchCopies
 from tuner.runtime.sampled.references import (
     AbstractReference,
@@ -16,7 +17,7 @@ from tuner.runtime.sampled.references import (
     InterpretedReference,
     MatmulReference,
 )
-from tuner.runtime.simulated.kernels import LaunchOutcome, Near, PreparedLaunch
+from tuner.runtime.simulated.kernels import Near, PreparedLaunch
 
 REFERENCES_LIMIT_S = 20.0  # for all references of a run, but for the sampled blocks
 
@@ -53,7 +54,7 @@ class SampledLaunches:
         self._left_s = references_limit_s
         self._references = references_of(program)
 
-    def run(self, launch: PreparedLaunch, near: Near, seed: int | None) -> LaunchOutcome:
+    def run(self, launch: PreparedLaunch, near: Near, seed: int | None) -> Simulation:
         """Runs a launch. Raises DeviceError of the simulator, CandidateError of the reference."""
         count, reference = math.prod(launch.grid), self._references.get(launch.name)
         blocks = self._blocks(launch)
@@ -61,15 +62,20 @@ class SampledLaunches:
             self._note(LaunchSample(launch.name, count, count))
             return launch.run(near, seed)
         copies = LaunchCopies(launch, near)
-        simulation, touched = copies.launch.run(copies.near, seed, blocks)
+        simulation = copies.launch.run(copies.near, seed, blocks)
         start_s = time.monotonic()
         outcome = reference.finish(
-            launch, near, blocks, copies, touched, lambda: time.monotonic() - start_s > self._left_s
+            launch,
+            near,
+            blocks,
+            copies,
+            simulation.touched,
+            lambda: time.monotonic() - start_s > self._left_s,
         )
         self._left_s -= time.monotonic() - start_s
         share = (count, len(blocks), reference.name, outcome.blocks)
         self._note(LaunchSample(launch.name, *share, outcome.compared))
-        return simulation, copies.in_place(touched)
+        return replace(simulation, touched=copies.in_place(simulation.touched))
 
     def _blocks(self, launch: PreparedLaunch) -> tuple[Index3, ...]:
         """Returns about as many blocks as the limit; sampled along z as well where that has many."""

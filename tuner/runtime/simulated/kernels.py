@@ -12,7 +12,6 @@ from tuner.ptx.defects import SimulationError, UnsupportedInstruction
 from tuner.ptx.geometry import Index3
 from tuner.ptx.instruction import Parameter, PtxKernel, PtxModule
 from tuner.ptx.launch import PreparedKernel, kernel_of, prepare
-from tuner.ptx.memory.touched import Touched
 from tuner.ptx.parse.parser import parse
 from tuner.ptx.simulation import Simulation
 from tuner.ptx.state.arguments import Argument, ModuleVariables, Pointer, check_sizes, first_content
@@ -23,7 +22,6 @@ from tuner.runtime.simulated.tensor_maps import MAP_BYTES, EncodedMap, is_map
 POINTER_BYTES = 8
 LOWEST_ADDRESS = 1 << 44  # that is taken for one in a message: x86-64 puts programs and heaps above it
 Near = Callable[[int], MemoryRegion | None]
-LaunchOutcome = tuple[Simulation, tuple[Touched, ...]]
 
 
 @dataclass(eq=False)
@@ -55,7 +53,7 @@ class PreparedLaunch:
         """Returns the name of the kernel."""
         return self.kernel.entry.name
 
-    def run(self, near: Near, seed: int | None, blocks: tuple[Index3, ...] | None = None) -> LaunchOutcome:
+    def run(self, near: Near, seed: int | None, blocks: tuple[Index3, ...] | None = None) -> Simulation:
         """Runs the kernel on the memory that its parameters point into; ``blocks`` None are all of them.
 
         Raises DeviceError for a fault.
@@ -83,7 +81,7 @@ class PreparedLaunch:
         return f"; host memory that is not registered is in parameter {named}" if numbers else ""
 
 
-RunLaunch = Callable[[PreparedLaunch, Near, int | None], LaunchOutcome]  # the seed is of a random schedule
+RunLaunch = Callable[[PreparedLaunch, Near, int | None], Simulation]  # the seed is of a random schedule
 
 
 @dataclass(eq=False)

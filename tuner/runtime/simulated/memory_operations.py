@@ -104,7 +104,8 @@ class MemoryOperations:
         what = f"kernel {launch.name}"
 
         def run(moment: Moment) -> None:
-            simulation, touched = self.run_launch(launch, self._memory.near, seed)
+            simulation = self.run_launch(launch, self._memory.near, seed)
+            touched = simulation.touched
             reads_of = tuple(one.address for one in touched if len(one.reads))
             self._note_written(what, reads_of, tuple(one.address for one in touched if len(one.writes)))
             if simulation.printed:

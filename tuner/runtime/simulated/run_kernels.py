@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from tuner.core.errors import CandidateError, Stage, failing_at
@@ -36,6 +37,15 @@ def run(
     for simulation in simulations:
         _require_no_race(simulation)
     return simulations
+
+
+def written(simulation: Simulation, array: Array) -> npt.NDArray[np.bool_]:
+    """Returns which elements of an array a launch wrote."""
+    flags = np.zeros(array.size, bool)
+    for each in simulation.touched:
+        if each.address == array.ctypes.data:
+            flags |= each.written(array.size, array.itemsize)
+    return flags.reshape(array.shape)
 
 
 def notes_of(program: KernelProgram, simulations: tuple[Simulation, ...]) -> tuple[str, ...]:

@@ -26,6 +26,8 @@ SCALAR_FLOP_PER_S = 5e6
 WHOLE_S = 4.0  # a problem of so much work runs whole
 SAMPLE_S = 2.0  # work of the sampled blocks together, unless even the fewest need more
 BLOCKS_LIMIT = 17
+WORKSPACE = "workspace"  # buffer of partial sums, see tuner.payload.gpu
+UNWRITTEN_SUM = 2**30  # of integers, beyond those of random inputs
 ONLY_PTX = "verified is the PTX; the machine code that ptxas made of it did not run"
 NO_RESOURCES = "no ptxas found: compiled to PTX only; registers, spills and occupancy are not known"
 
@@ -60,8 +62,14 @@ class SimulatorTarget(AbstractTarget):
         c = unwritten_output(problem)
         arrays = dict(zip(("a", "b", "bias"), inputs.arrays, strict=False)) | {"c": c}
         blocks = _chosen_blocks(problem, loaded)
-        simulations = simulator.run(loaded, arrays, blocks)
-        verdict = _compare_all(inputs, c) if not blocks else _compare_tiles(inputs, c, loaded, blocks)
+        simulations = simulator.run(loaded, arrays | _unwritten_parts(problem, loaded), blocks)
+        if not blocks:
+            verdict = _compare_all(inputs, c)
+        else:
+            ((number, chosen),) = blocks.items()
+            written = _written(loaded, c, simulator.written(simulations[number], c))
+            tiles = _tiles_of_batch(problem, written, loaded.launches[number], chosen)
+            verdict = _compare_tiles(inputs, c, tiles)
         assembled = (ONLY_PTX,) if loaded.cubin else (NO_RESOURCES,)
         notes = (*simulator.notes_of(loaded, simulations), *verdict.notes, *assembled)
         return replace(verdict, notes=notes)
@@ -107,14 +115,33 @@ def _compare_all(inputs: Inputs, c: Array) -> Verdict:
     return verdict
 
 
-def _compare_tiles(
-    inputs: Inputs, c: Array, program: KernelProgram, blocks: dict[int, tuple[Block, ...]]
-) -> Verdict:
-    """Compares the tiles of the sampled blocks; the rest of C must be unchanged, NaN or zero."""
-    ((number, chosen),) = blocks.items()
-    is_zeroed = any(buffer.name == "c" and buffer.is_zeroed for buffer in program.buffers)
-    written = (c != 0) if is_zeroed else ~is_nan(c)
-    tiles = _tiles_of_batch(inputs.problem, written, program.launches[number], chosen)
+def _unwritten_parts(problem: Problem, program: KernelProgram) -> dict[str, Array]:
+    """Returns a workspace of integers, which know no NaN: sums of its parts are larger than any of a draw."""
+    if problem.accumulator != "i32":
+        return {}
+    slices = next(launch.grid[2] for launch in program.launches if launch.kernel.startswith(ENTRY))
+    part = UNWRITTEN_SUM * problem.batch // slices
+    return {
+        buffer.name: np.full(buffer.bytes // 4, part, np.int32)
+        for buffer in program.buffers
+        if buffer.name == WORKSPACE
+    }
+
+
+def _written(program: KernelProgram, c: Array, stored: Mask) -> Mask:
+    """Returns which elements of C are of the simulated blocks of the launch that multiplies.
+
+    ``stored`` are those that this launch wrote, which says it of a C that begins as zeros: sums may be zeros.
+    Of others all that are numbers: a launch behind it adds up parts, unwritten ones too, and writes all of C.
+    """
+    if any(buffer.name == "c" and buffer.is_zeroed for buffer in program.buffers):
+        return stored
+    written = ~is_nan(c)
+    return written & (c < UNWRITTEN_SUM // 2) if c.dtype.kind == "i" else written
+
+
+def _compare_tiles(inputs: Inputs, c: Array, tiles: tuple[Tile, ...]) -> Verdict:
+    """Compares the tiles of the sampled blocks."""
     verdicts = []
     for tile in tiles:
         verdict, worst = compare_tile(inputs, c, tile.rows, tile.columns)
