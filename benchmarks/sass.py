@@ -1,6 +1,6 @@
 """What machine code the GPU strategies end in: the instructions that must be there, and no spills.
 
-    pip install mlir-tuner[bench,cuda]
+    pip install -e '.[bench,cuda]'
     python -m benchmarks.sass --chip sm_90 --json
     python -m benchmarks.sass --chip sm_90a --json      # points of wgmma
 

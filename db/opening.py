@@ -63,7 +63,7 @@ def _server_engine(address: ServerAddress) -> Engine:
         return sa.create_engine(address.url, connect_args=limits, pool_pre_ping=True)
     except ImportError as error:
         raise UsageError(
-            f"database {address.shown}: PostgreSQL needs psycopg 3, found none; install the extra: postgres"
+            f"database {address.shown}: PostgreSQL needs psycopg 3, found none; pip install 'psycopg[binary]'"
         ) from error
 
 

@@ -32,7 +32,7 @@ def main() -> None:
     words = _arguments()
     tool = locate("nvdisasm")
     if tool is None:
-        sys.exit("nvdisasm: not found; pip install mlir-tuner[bench]")
+        sys.exit("nvdisasm: not found; pip install -e '.[bench]'")
     chip = TURING if words.chip == TURING.name else chip_of(words.chip)
     times_s = _recorded(words.file)
     chosen = random.Random(words.seed).sample(sorted(times_s), min(words.points, len(times_s)))

@@ -119,7 +119,7 @@ def overlap(bed: Bed) -> CheckOutcome:
 def ask_random(bed: Bed) -> CheckOutcome:
     """Runs programs drawn at random, where what draws them is installed."""
     if importlib.util.find_spec("hypothesis") is None:
-        return skipped("no random programs (pip install mlir-tuner[dev])")
+        return skipped("no random programs (pip install -e '.[dev]')")
     from benchmarks.gpu_check.random_programs import random_programs
 
     return random_programs(bed)

@@ -1,6 +1,6 @@
 """Dissects the main loops of our GPU kernels, and of Triton's for the same tiles where that is installed.
 
-    pip install mlir-tuner[bench,cuda]
+    pip install -e '.[bench,cuda]'
     python -m benchmarks.machine_code --json
 
 A loop's stalls are the cycles in which one warp alone could issue it if nothing made it wait; its ideal is

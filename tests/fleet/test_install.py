@@ -3,7 +3,7 @@ import pytest
 from tests.fleet.values import work
 from tuner.core.errors import UsageError
 from tuner.fleet import queues
-from tuner.fleet.install import install
+from tuner.fleet.install import _grant, install
 from tuner.fleet.server import connected
 from tuner.fleet.settings import FleetSettings, read_settings
 from tuner.fleet.work import COMPILE
@@ -53,6 +53,17 @@ def test_a_node_s_role_ends_jobs(empty_url: str, run: str) -> None:
         (job,) = connection.execute("SELECT id, attempts FROM procrastinate_jobs").fetchall()
         queues.delete(connection, queues.Job(job[0], work(run, 1), job[1]))
         assert queues.under_way(connection, run) == set()
+
+
+def test_a_role_that_only_the_administrator_may_make_is_told(empty_url: str) -> None:
+    install(empty_url, FleetSettings(), "fleet_test")
+    with (
+        connected(empty_url.replace("tuner@", "fleet_test@")) as connection,
+        pytest.raises(
+            UsageError, match=r"found no other on the server, .* administrator types: createuser other$"
+        ),
+    ):
+        _grant(connection, "other")
 
 
 def test_a_role_is_a_plain_name(empty_url: str) -> None:

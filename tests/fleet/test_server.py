@@ -3,7 +3,7 @@ import importlib.util
 import pytest
 
 from tuner.core.errors import TunerError, UsageError
-from tuner.fleet.server import KEEP_ALIVE, connected, server_of, told_plainly
+from tuner.fleet.server import KEEP_ALIVE, as_role, connected, server_of, told_plainly
 
 
 @pytest.mark.parametrize(
@@ -21,10 +21,23 @@ def test_another_database_is_refused_and_no_password_repeated(url: str, found: s
         server_of(url)
 
 
+@pytest.mark.parametrize(
+    ("url", "role", "found"),
+    [
+        ("postgresql://me:secret@db/t", "node", "postgresql://node@db/t"),
+        ("postgresql://db:5432/t?sslmode=require", "node", "postgresql://node@db:5432/t?sslmode=require"),
+        ("postgresql://me@/t?host=/run/pg", "node", "postgresql://node@/t?host=/run/pg"),
+        ("postgresql://me@db/t", None, "postgresql://me@db/t"),
+    ],
+)
+def test_a_role_has_the_same_address(url: str, role: str | None, found: str) -> None:
+    assert as_role(url, role) == found
+
+
 def test_a_missing_extra_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(
-        UsageError, match=r"found no procrastinate and no psycopg; .* pip install mlir-tuner\[fleet\]"
+        UsageError, match=r"found no procrastinate and no psycopg; in a clone: pip install -e '\.\[fleet\]'$"
     ):
         connected("postgresql://db/t")
 

@@ -13,8 +13,8 @@ from tuner.targets.gpu.ptxas import find_ptxas
 
 pytestmark = [
     pytest.mark.mlir,
-    pytest.mark.skipif(locate("nvdisasm") is None, reason="needs nvdisasm (pip install mlir-tuner[bench])"),
-    pytest.mark.skipif(find_ptxas() is None, reason="needs ptxas (pip install mlir-tuner[cuda])"),
+    pytest.mark.skipif(locate("nvdisasm") is None, reason="needs nvdisasm (pip install -e '.[bench]')"),
+    pytest.mark.skipif(find_ptxas() is None, reason="needs ptxas (pip install -e '.[cuda]')"),
 ]
 HALF, TRANSPOSED = Matmul(1024, 1024, 1024, "f16"), Matmul(1024, 1024, 1024, "f32", "nt")
 

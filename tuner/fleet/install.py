@@ -40,6 +40,20 @@ def install(url: str, settings: FleetSettings, role: str | None = None) -> None:
             _grant(connection, role)
 
 
+def _create(connection: "Connection", role: str) -> None:
+    """Makes a role that may connect. Raises UsageError where that is left to the server's administrator."""
+    from psycopg import errors, sql
+
+    try:
+        connection.execute(sql.SQL("CREATE ROLE {} LOGIN").format(sql.Identifier(role)))
+    except errors.InsufficientPrivilege as error:
+        mine = connection.info.user
+        raise UsageError(
+            f"role: found no {role} on the server, where {mine} may not make one; "
+            f"its administrator types: createuser {role}"
+        ) from error
+
+
 def _grant(connection: "Connection", role: str) -> None:
     """Lets a role do what a node does; makes the role where there is none, without a password."""
     from psycopg import sql
@@ -47,7 +61,7 @@ def _grant(connection: "Connection", role: str) -> None:
     name = sql.Identifier(role)
     with told_plainly(), connection.transaction():
         if connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (role,)).fetchone() is None:
-            connection.execute(sql.SQL("CREATE ROLE {} LOGIN").format(name))
+            _create(connection, role)
         for rights, table in GRANTS:
             statement = sql.SQL("GRANT {} ON {} TO {}").format(
                 sql.SQL(rights),

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 Named = TypeVar("Named")
 PENDING_OF_ONE: Final = 3  # proposals in flight of a run on one device: docs/fleet.md
+NO_NODE: Final = "no node of the fleet measures for it; start one: tuner fleet worker --measure"
 PENDING_PER_DEVICE: Final = 2  # and as many more for each of several
 
 
@@ -101,7 +102,7 @@ class FleetRun:
             is_available=bool(chips),
             is_timed=own.is_timed or not own.is_available,
             chip=chips.pop() if len(chips) == 1 else "",
-            reason="on the fleet" if chips else "no node of the fleet measures for it",
+            reason="on the fleet" if chips else NO_NODE,
         )
 
     def machine(self, target: TargetName) -> Machine:

@@ -30,7 +30,7 @@ class NoServerError(TunerError):
 def server() -> Iterator[str]:
     """Gives the URL of a running server's database. Raises NoServerError where none can be."""
     if importlib.util.find_spec("psycopg") is None:
-        raise NoServerError("PostgreSQL needs psycopg, the extra: postgres")
+        raise NoServerError("PostgreSQL needs psycopg, found none: pip install 'psycopg[binary]'")
     programs = _programs()
     # a socket's path may have 107 bytes: the folders of pytest are too deep
     folder = Path(tempfile.mkdtemp(prefix="pg-"))

@@ -225,7 +225,8 @@ class NodeProcess:
         for maker, count in await self._database.ask(queues.makers, TargetName.parse(node.target)):
             if maker not in self._told_of:
                 self._told_of.add(maker)
-                self._say(f"{node.name}: {count} jobs wait for {maker}; this node has {node.maker}")
+                theirs, own = _differing(maker, node.maker)
+                self._say(f"{node.name}: {count} jobs wait for {theirs}; this node has {own}")
 
 
 def require_room(least_bytes: int) -> None:
@@ -236,6 +237,14 @@ def require_room(least_bytes: int) -> None:
         raise TunerError(
             f"{folder}: found {free_bytes // MIB} MiB free, allowed {least_bytes // MIB} or more"
         )
+
+
+def _differing(maker: str, other: str) -> tuple[str, str]:
+    """Returns of each of two compilers the words that the other one has not; all words where none is left."""
+    words, others = maker.split(), other.split()
+    left = " ".join(word for word in words if word not in others)
+    right = " ".join(word for word in others if word not in words)
+    return left or maker, right or other
 
 
 def _required_blob(connection: "Connection", sha256: str) -> bytes:

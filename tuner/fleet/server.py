@@ -38,7 +38,7 @@ def require_packages() -> None:
     if missing:
         raise UsageError(
             f"fleet: needs {' and '.join(PACKAGES)}, found no {' and no '.join(missing)}; "
-            "install the extra: pip install mlir-tuner[fleet]"
+            "in a clone: pip install -e '.[fleet]'"
         )
 
 
@@ -52,6 +52,13 @@ def server_of(url: str) -> str:
         f"fleet: found {found} as its database, allowed postgresql://USER@HOST/DATABASE: "
         "drivers and nodes meet on a server (--db, or TUNER_DB of the environment)"
     )
+
+
+def as_role(url: str, role: str | None) -> str:
+    """Returns the address for another role of the server, without a password; as it is for none."""
+    scheme, _, rest = url.partition("://")
+    place, slash, database = rest.partition("/")
+    return f"{scheme}://{role}@{place.rpartition('@')[2]}{slash}{database}" if role else url
 
 
 def connected(url: str) -> "Connection":

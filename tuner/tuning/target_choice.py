@@ -53,7 +53,10 @@ def timed_here(composition: Composition, chip: str = "") -> Iterator[TargetName]
 def _first_timed(composition: Composition, chip: str) -> TargetName:
     for target in timed_here(composition, chip):
         return target
-    reasons = "; ".join(f"{status.name}: {status.reason}" for status in composition.targets())
+    names: dict[str, list[str]] = {}
+    for status in composition.targets():
+        names.setdefault(status.reason, []).append(status.name)
+    reasons = "; ".join(f"{', '.join(each)}: {reason}" for reason, each in names.items())
     raise UsageError(f"target: found none that works here: {reasons}")
 
 

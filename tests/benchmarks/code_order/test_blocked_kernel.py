@@ -30,7 +30,7 @@ def test_narrow_accesses_are_predicted_to_cost_more() -> None:
     except importlib.metadata.PackageNotFoundError:
         tool = None
     if tool is None:
-        pytest.skip("needs nvdisasm and NVRTC (pip install mlir-tuner[bench])")
+        pytest.skip("needs nvdisasm and NVRTC (pip install -e '.[bench]')")
     chip = chip_of("sm_86")
     wide, narrow = (predict(POINT | {"VWM": width, "VWN": width}, chip, 82, nvrtc, tool) for width in (4, 1))
     assert 1.5 * wide < narrow

@@ -22,8 +22,8 @@ from tuner.targets.gpu.ptxas import find_ptxas
 
 pytestmark = [
     pytest.mark.mlir,
-    pytest.mark.skipif(locate("nvdisasm") is None, reason="needs nvdisasm (pip install mlir-tuner[bench])"),
-    pytest.mark.skipif(find_ptxas() is None, reason="needs ptxas (pip install mlir-tuner[cuda])"),
+    pytest.mark.skipif(locate("nvdisasm") is None, reason="needs nvdisasm (pip install -e '.[bench]')"),
+    pytest.mark.skipif(find_ptxas() is None, reason="needs ptxas (pip install -e '.[cuda]')"),
 ]
 
 ABOVE_CUTLASS = 1.02  # of its cycles

@@ -56,7 +56,7 @@ def test_a_gpu_that_nvml_does_not_know_is_told(nvml: ctypes.CDLL) -> None:
 
 def test_without_the_package_it_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pynvml", None)
-    with pytest.raises(SensorsError, match=r"no clocks or temperatures: pip install mlir-tuner\[cuda\]"):
+    with pytest.raises(SensorsError, match=r"no clocks or temperatures: pip install nvidia-ml-py"):
         GpuSensors(BUS)
 
 

@@ -53,8 +53,7 @@ def _installed() -> "Callable[[object], Application]":
     try:
         from optuna_dashboard import wsgi
     except ImportError as error:
-        advice = "pip install 'mlir-tuner[dashboard]'"
-        raise UsageError(f"dashboard: optuna-dashboard is not installed; {advice}") from error
+        raise UsageError("dashboard: found no optuna-dashboard: pip install optuna-dashboard") from error
     return wsgi  # type: ignore[no-any-return]
 
 

@@ -43,15 +43,17 @@ def up(lease: float, role: str | None, database: str | None) -> None:
     Example: tuner fleet up --db postgresql://tuner@db/tuner --role fleet_worker
     """
     from tuner.fleet.install import install
+    from tuner.fleet.server import as_role
     from tuner.fleet.settings import FleetSettings
     from tuner.tuning.which_database import database_words, which_database
 
     install(which_database(database), FleetSettings(lease), role)
-    words = database_words(database)
+    words = database_words(database and as_role(database, role))
     print(f"the fleet is set up; a node that says nothing for {lease:g} s has lost its work")
-    print(f"  tuner fleet worker --compile 4{words}    # on machines that compile")
-    print(f"  tuner fleet worker --measure{words}    # on machines that measure")
-    print(f"  tuner tune matmul 512x512x512 --fleet{words}")
+    print("where it compiles, where it measures, and where you are:")
+    print(f"  tuner fleet worker --compile 4{words}")
+    print(f"  tuner fleet worker --measure{words}")
+    print(f"  tuner tune matmul 512x512x512 --fleet{database_words(database)}")
 
 
 @fleet.command()

@@ -2,9 +2,10 @@
 
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import IO, TYPE_CHECKING, Final
 
 import click
 
@@ -53,7 +54,10 @@ def _tune(nodes: "LocalNodes", words: tuple[str, ...]) -> None:
     """Lets another process drive the run, and shows the fleet once while it is at work."""
     from tuner.cli.output.fleet_tables import status_text
 
-    process = _started(nodes, words)
+    process = _started(nodes, words, stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    reader = threading.Thread(target=_print_answer, args=(process.stdout, nodes.url))
+    reader.start()
     try:
         is_shown = False
         while process.poll() is None:
@@ -64,6 +68,16 @@ def _tune(nodes: "LocalNodes", words: tuple[str, ...]) -> None:
             time.sleep(LOOK_S)
     finally:
         _require_end(process)
+        reader.join()
+
+
+def _print_answer(lines: IO[bytes], url: str) -> None:
+    """Prints what a command says but for what to type next: its database ends with the fleet."""
+    with lines:
+        for line in lines:
+            text = line.decode()
+            if url not in text:
+                print(text, end="", flush=True)
 
 
 def _is_at_trials(status: "FleetStatus") -> bool:
@@ -71,8 +85,10 @@ def _is_at_trials(status: "FleetStatus") -> bool:
     return any(device.doing is not None and device.doing.number >= 0 for device in status.devices)
 
 
-def _started(nodes: "LocalNodes", words: tuple[str, ...]) -> "subprocess.Popen[bytes]":
-    return subprocess.Popen(nodes.command(*words), stdin=subprocess.DEVNULL)
+def _started(
+    nodes: "LocalNodes", words: tuple[str, ...], stdout: int | None = None
+) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(nodes.command(*words), stdin=subprocess.DEVNULL, stdout=stdout)
 
 
 def _require_end(process: "subprocess.Popen[bytes]") -> None:

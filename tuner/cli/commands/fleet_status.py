@@ -63,7 +63,7 @@ def _check(url: str, rounds: int, as_json: bool) -> int:
     import numpy as np
 
     from tuner.cli.output.fleet_tables import check_line
-    from tuner.cli.output.formatting import wrapped
+    from tuner.cli.output.formatting import count_text, wrapped
     from tuner.core.dataclass_json import encode
     from tuner.fleet.noise_check import check_noise, nodes_to_check
 
@@ -72,6 +72,7 @@ def _check(url: str, rounds: int, as_json: bool) -> int:
     now = found_status(url)
     rng = np.random.default_rng(0)
     nodes = nodes_to_check(now, socket.gethostname())
+    click.echo(f"{count_text(len(nodes), 'node')}, {count_text(rounds, 'round')} of 3 s each", err=True)
     checks = [check_noise(node, rounds, now.lease_s, rng) for node in nodes]
     if as_json:
         print_json([encode(check) for check in checks])

@@ -11,7 +11,7 @@ import click
 from tuner.cli.commands.verify_resume_fleet import verify_on_fleet
 from tuner.cli.main import DONE, FAILED
 from tuner.cli.options import composition_of, debug_option, json_option, print_json
-from tuner.cli.output.formatting import count_text
+from tuner.cli.output.formatting import count_text, wrapped
 from tuner.cli.output.run_difference import run_difference_document, run_difference_lines
 from tuner.core.errors import UsageError
 
@@ -69,9 +69,10 @@ def verify_resume(
         exact = verify_on_fleet(composition_of(context), file, settings, runs, seed, as_json)
         context.exit(DONE if exact else FAILED)
     checks = []
+    click.echo(f"0/{runs} begins with runs that nothing happens to", err=True)
     for number, check in enumerate(_checks(composition_of(context), file, settings, runs, seed), start=1):
         checks.append(check)
-        click.echo(f"{number}/{runs} {_line(check)}", err=True)
+        click.echo("\n".join(wrapped([f"{number}/{runs} {_line(check)}"])), err=True)
     _print(file, checks, time.monotonic() - started_s, as_json)
     context.exit(FAILED if any(check.differences for check in checks) else DONE)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tuner.cli.options import print_json
-from tuner.cli.output.formatting import count_text
+from tuner.cli.output.formatting import count_text, wrapped
 from tuner.cli.output.run_difference import run_difference_document, run_difference_lines
 
 if TYPE_CHECKING:
@@ -24,9 +24,10 @@ def verify_on_fleet(
     """Checks runs and prints what was found; returns whether all were exact."""
     started_s = time.monotonic()
     checks = []
+    click.echo(f"0/{runs} begins with runs that nothing happens to", err=True)
     for number, check in enumerate(_checks(composition, file, settings, runs, seed), start=1):
         checks.append(check)
-        click.echo(f"{number}/{runs} {_line(check)}", err=True)
+        click.echo("\n".join(wrapped([f"{number}/{runs} {_line(check)}"])), err=True)
     _print(file, checks, time.monotonic() - started_s, as_json)
     return all(check.is_exact for check in checks)
 

@@ -34,7 +34,7 @@ class GpuSensors:
         try:
             self._nvml: Any = importlib.import_module(MODULE)
         except ImportError as error:
-            raise SensorsError("no clocks or temperatures: pip install mlir-tuner[cuda]") from error
+            raise SensorsError("no clocks or temperatures: pip install nvidia-ml-py") from error
         try:
             self._nvml.nvmlInit()
             self._gpu = self._nvml.nvmlDeviceGetHandleByPciBusId(bus.encode())

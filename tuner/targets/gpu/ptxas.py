@@ -86,7 +86,7 @@ def require_ptxas() -> Ptxas:
     if found is None:
         wheels = " or ".join(DISTRIBUTIONS["ptxas"])
         raise UsageError(
-            f"ptxas: found none, allowed one on PATH or from {wheels} (pip install mlir-tuner[cuda])"
+            f"ptxas: found none, allowed one on PATH or from {wheels} (pip install nvidia-cuda-nvcc)"
         )
     return found
 

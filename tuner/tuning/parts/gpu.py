@@ -66,6 +66,6 @@ def assembler_words() -> str:
     except UsageError as error:
         return str(error)
     if ptxas is None:
-        return "no ptxas, so PTX only and no resources (pip install mlir-tuner[cuda])"
+        return "no ptxas, so PTX only and no resources (pip install nvidia-cuda-nvcc)"
     known = "".join(f"; {defect_line(defect)}" for defect in defects_of(ptxas.version))
     return f"ptxas {ptxas.version} of {ptxas.tool.origin}: {ptxas.tool.path}{known}"
