@@ -6,6 +6,7 @@ Decision 0001 says why there are two; the eudsl wheel, which has all of it, woul
 from typing import Any, TypeAlias
 
 from numba_cuda_mlir._mlir import ir, passmanager
+from numba_cuda_mlir._mlir import rewrite as pattern_rewrites
 from numba_cuda_mlir._mlir.dialects import ext, gpu, transform
 from numba_cuda_mlir._mlir.dialects.transform import interpreter
 
@@ -22,6 +23,7 @@ __all__ = [
     "ir",
     "jit_bindings",
     "passmanager",
+    "pattern_rewrites",
     "transform",
 ]
 

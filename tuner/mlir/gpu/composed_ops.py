@@ -28,7 +28,7 @@ EXPAND = """module attributes {transform.with_named_sequence} {
 
 def expand_composed_ops(module: ir.Module) -> None:
     """Rewrites kernels in place."""
-    if not any(walk(module, name) for name in COMPOSED):
+    if not walk(module, *COMPOSED):
         return
     script = ir.Module.parse(EXPAND)
     interpreter.apply_named_sequence(module, script.body.operations[0], script)

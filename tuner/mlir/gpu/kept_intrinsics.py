@@ -23,14 +23,11 @@ SEGMENTS = "operandSegmentSizes"
 
 def keep_intrinsics(module: ir.Module) -> int:
     """Replaces every rejected intrinsic of a kernel by a call of it; returns how many."""
-    found = 0
-    for holder in walk(module, "gpu.module"):
-        for kind, name in {**{PREFIX + name: name for name in REJECTED}, **OF_ARITH}.items():
-            ops = walk(holder, kind)
-            found += len(ops)
-            for op in ops:
-                _replace(op, name)
-    return found
+    kept = {**{PREFIX + name: name for name in REJECTED}, **OF_ARITH}
+    ops = [op for holder in walk(module, "gpu.module") for op in walk(holder, *kept)]
+    for op in ops:
+        _replace(op, kept[op.name])
+    return len(ops)
 
 
 def _replace(op: Op, name: str) -> None:

@@ -16,15 +16,15 @@ from tuner.mlir.bindings import Attribute, Op, ir
 from tuner.mlir.pipeline import run_passes
 from tuner.mlir.rewrite.launch_operands import CLUSTER_SIZE, TILE_GRID, kernel_of, module_of
 from tuner.mlir.rewrite.symbols import name_of
-from tuner.mlir.rewrite.walking import walk, walk_where
+from tuner.mlir.rewrite.walking import walk
 
 BOUNDS = ("nvvm.minctasm", CLUSTER_SIZE, TILE_GRID)
-LAUNCHES = frozenset({"gpu.launch", "gpu.launch_func"})
+LAUNCHES = ("gpu.launch", "gpu.launch_func")
 
 
 def outline_with_bounds(module: ir.Module, pipeline: str) -> None:
     """Outlines kernels by a pipeline and gives them what their launches say; launches stay in their order."""
-    launches = walk_where(module, _is_launch)
+    launches = walk(module, *LAUNCHES)
     bounds = [
         {name: op.attributes[name] for name in BOUNDS if op.attributes.get(name) is not None}
         for op in launches
@@ -32,13 +32,9 @@ def outline_with_bounds(module: ir.Module, pipeline: str) -> None:
     run_passes(module, pipeline)
     if not any(bounds):
         return
-    for launch, said in zip(walk_where(module, _is_launch), bounds, strict=True):
+    for launch, said in zip(walk(module, *LAUNCHES), bounds, strict=True):
         if said:
             _set(module, launch, said)
-
-
-def _is_launch(op: Op) -> bool:
-    return op.name in LAUNCHES
 
 
 def _set(module: ir.Module, launch: Op, bounds: dict[str, Attribute]) -> None:

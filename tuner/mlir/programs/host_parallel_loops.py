@@ -28,7 +28,7 @@ def make_host_loops(function: Op) -> int:
 
 
 def _launches(loop: Op) -> bool:
-    return any(walk(loop, name) for name in LAUNCHES)
+    return bool(walk(loop, *LAUNCHES))
 
 
 def _make_for(loop: Op) -> None:

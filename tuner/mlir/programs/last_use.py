@@ -28,7 +28,7 @@ from tuner.mlir.programs.aliases import Aliases, aliases_of
 from tuner.mlir.programs.enclosing_ops import around, holder_of
 from tuner.mlir.rewrite.building import create, index, value
 from tuner.mlir.rewrite.located_error import unsupported
-from tuner.mlir.rewrite.walking import walk_where
+from tuner.mlir.rewrite.walking import walk
 
 # Allocation -> what frees it.
 FREES = {"memref.alloc": "memref.dealloc", "gpu.alloc": "gpu.dealloc", "gpux.alloc": "gpux.dealloc"}
@@ -51,7 +51,7 @@ def free_after_last_use(function: Op) -> None:
 
 def _allocations(function: Op) -> list[Op]:
     """Returns the allocations outside of kernels."""
-    found = walk_where(function, lambda op: op.name in ALLOCATES)
+    found = walk(function, *ALLOCATES)
     return [op for op in found if not any(each.name == "gpu.launch" for each in around(op))]
 
 

@@ -2,20 +2,26 @@
 
 from collections.abc import Callable
 
-from tuner.mlir.bindings import Op, WalkResult, ir
+from tuner.mlir.bindings import Op, WalkResult, ir, pattern_rewrites
 
 
-def walk(root: Op | ir.Module, name: str) -> list[Op]:
-    """Returns the ops of that name in ``root``, itself included, in post-order: inner ops first."""
+def walk(root: Op | ir.Module, *names: str) -> list[Op]:
+    """Returns the ops of these names in ``root``, itself included, in post-order: inner ops first.
+
+    Ops in blocks that nothing branches to are left out. MLIR's driver of patterns looks for the names: one
+    that notes what it is shown and rewrites nothing takes a fiftieth of the time of a callback for each op.
+    """
     found: list[Op] = []
 
-    def visit(op: Op) -> WalkResult:  # walk_where takes a tenth longer
-        if op.name == name:
-            found.append(op)
-        return WalkResult.ADVANCE
+    def note(op: Op, _: object) -> bool:
+        found.append(op.operation)
+        return True  # nothing was rewritten
 
-    root.operation.walk(visit)
-    return found
+    patterns = pattern_rewrites.RewritePatternSet(root.operation.context)
+    for name in names:
+        patterns.add(name, note)
+    pattern_rewrites.walk_and_apply_patterns(root.operation, patterns.freeze())
+    return [*found, root.operation] if root.operation.name in names else found
 
 
 def walk_where(root: Op | ir.Module, is_wanted: Callable[[Op], bool]) -> list[Op]:

@@ -16,7 +16,7 @@ as groups, and values of it that control flow hands on.
 from tuner.mlir.bindings import Op, Value
 from tuner.mlir.effects.region_dataflow import last_of
 from tuner.mlir.rewrite.located_error import unsupported
-from tuner.mlir.rewrite.walking import walk_where
+from tuner.mlir.rewrite.walking import walk, walk_where
 
 EXECUTE, AWAIT = "async.execute", "async.await"
 ALLOWED = f"{EXECUTE}, {AWAIT} and async.yield, in one block"
@@ -24,7 +24,7 @@ ALLOWED = f"{EXECUTE}, {AWAIT} and async.yield, in one block"
 
 def inline_async_regions(function: Op) -> None:
     """Rewrites in place. Raises CandidateError(COMPILE)."""
-    found = walk_where(function, lambda op: op.name in (EXECUTE, AWAIT))  # inner ones first
+    found = walk(function, EXECUTE, AWAIT)  # inner ones first
     made: dict[Value, Value] = {}  # value of the async dialect -> what it stands for
     for op in found:
         if op.name == EXECUTE:

@@ -1,0 +1,70 @@
+"""Walks that collect ops."""
+
+import pytest
+
+from tuner.mlir import interpreter
+from tuner.mlir.bindings import ir
+from tuner.mlir.rewrite.walking import walk, walk_where
+
+pytestmark = pytest.mark.mlir
+
+MODULE = """module {
+  func.func private @outside()
+  module {}
+  func.func @f(%is: i1, %n: index) {
+    %zero = arith.constant 0 : index
+    scf.for %i = %zero to %n step %n {
+      scf.if %is {
+        func.call @outside() : () -> ()
+      } else {
+        scf.for %j = %zero to %n step %n { }
+      }
+    }
+    cf.cond_br %is, ^last, ^next
+  ^next:
+    func.call @outside() : () -> ()
+    cf.br ^last
+  ^never:
+    func.call @outside() : () -> ()
+    cf.br ^last
+  ^last:
+    return
+  }
+}"""
+ASKED = ("scf.for", "scf.if", "func.func", "builtin.module", "math.exp")
+
+
+def test_ops_of_several_names_come_in_post_order_with_the_root() -> None:
+    with interpreter.new_context(), ir.Location.unknown():
+        module = interpreter.parse(MODULE, "payload")
+        found = walk(module, *ASKED)
+        assert [op.name for op in found] == [
+            *("func.func", "builtin.module", "scf.for", "scf.if", "scf.for", "func.func", "builtin.module")
+        ]
+        assert found == walk_where(module, lambda op: op.name in ASKED)
+        assert found[-1] == module.operation
+
+
+def test_a_walk_of_an_op_sees_what_is_in_it_and_no_other() -> None:
+    with interpreter.new_context(), ir.Location.unknown():
+        module = interpreter.parse(MODULE, "payload")
+        inner, outer = walk(module, "scf.for")
+        assert walk(outer, "scf.for") == [inner, outer]
+        assert walk(inner, "scf.for", "func.call") == [inner]
+
+
+def test_blocks_that_nothing_branches_to_are_left_out() -> None:
+    with interpreter.new_context(), ir.Location.unknown():
+        module = interpreter.parse(MODULE, "payload")
+        found, everywhere = walk(module, "func.call"), walk_where(module, lambda op: op.name == "func.call")
+        assert found == everywhere[:2]
+        assert len(everywhere) == 3
+
+
+def test_what_was_found_can_be_changed_and_erased() -> None:
+    with interpreter.new_context(), ir.Location.unknown():
+        module = interpreter.parse(MODULE, "payload")
+        for call in walk(module, "func.call"):
+            call.erase()
+        assert walk(module, "func.call") == []
+        assert module.operation.verify()
