@@ -1,14 +1,24 @@
 """Transform ops that upstream lacks, defined in Python, one per file. Scripts call them in generic syntax."""
 
+import sys
+
+from tuner.mlir.bindings import ext
 from tuner.mlir.ops.bf16_dot import Bf16DotOp
 from tuner.mlir.ops.bound_loads import BoundLoadsOp
 from tuner.mlir.ops.bypass_l1 import BypassL1Op
 from tuner.mlir.ops.count_stages import CountStagesOp
-from tuner.mlir.ops.dialect import ConsumingEffects, InPlaceEffects, InPlaceTransform, TunerDialect
+from tuner.mlir.ops.dialect import (
+    DIALECT,
+    ConsumingEffects,
+    InPlaceEffects,
+    InPlaceTransform,
+    TunerDialect,
+)
 from tuner.mlir.ops.element_types import ElementTypesOp
 from tuner.mlir.ops.finish_stores import FinishStoresOp
 from tuner.mlir.ops.fix_transposed_a import FixTransposedAOp
 from tuner.mlir.ops.flat_copies import FlatCopiesOp
+from tuner.mlir.ops.forward_stores import ForwardStoresOp
 from tuner.mlir.ops.insert_barriers import InsertBarriersOp
 from tuner.mlir.ops.merge_ldmatrix import MergeLdmatrixOp
 from tuner.mlir.ops.prefetch_fragments import PrefetchFragmentsOp
@@ -35,6 +45,7 @@ OPS = (
     FinishStoresOp,
     FixTransposedAOp,
     FlatCopiesOp,
+    ForwardStoresOp,
     InsertBarriersOp,
     MergeLdmatrixOp,
     SetAsideEpilogueOp,
@@ -51,6 +62,9 @@ CONSUMING = (PrefetchFragmentsOp,)  # replace what their handle stands for
 def load_own_ops() -> None:
     """Registers this project's transform ops in the current context."""
     TunerDialect.load(reload=hasattr(TunerDialect, "_mlir_module"))
+    # At each use the bindings look for a module of the dialect, unless they once have found it.
+    folder = ext.__name__.rpartition(".")[0]
+    sys.modules.setdefault(f"{folder}.{DIALECT}", sys.modules[TunerDialect.__module__])
     for op in OPS:
         InPlaceTransform.attach(op.OPERATION_NAME)
         effects = ConsumingEffects if op in CONSUMING else InPlaceEffects
