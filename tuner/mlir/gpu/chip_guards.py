@@ -26,9 +26,7 @@ class Requirement:
     words: str = ""  # of inline PTX, in its text
 
     def is_of(self, op: Op) -> bool:
-        """Tells whether the op needs the instruction."""
-        if not op.name.startswith(self.prefix):
-            return False
+        """Tells whether an op of the prefix needs the instruction."""
         return not self.words or self.words in ir.StringAttr(op.attributes["asm_string"]).value
 
     def allows(self, chip: Chip) -> bool:
@@ -60,11 +58,12 @@ REQUIREMENTS = (
 def reject_what_the_chip_lacks(module: ir.Module, chip: Chip) -> None:
     """Raises CandidateError(COMPILE) for the first operation that the chip has no instruction for."""
     unmet = [requirement for requirement in REQUIREMENTS if not requirement.allows(chip)]
-    for op in _device_operations(module):
+    for name, ops in _device_operations(module).items():
         for requirement in unmet:
-            if requirement.is_of(op):
+            lacking = list(filter(requirement.is_of, ops)) if name.startswith(requirement.prefix) else []
+            if lacking:
                 fitting = [other for other, limits in CHIPS.items() if requirement.allows(limits)]
-                raise unsupported(op, f"chip {chip.name}", ", ".join(fitting) or "none that is known")
+                raise unsupported(lacking[0], f"chip {chip.name}", ", ".join(fitting) or "none that is known")
 
 
 def reject_what_was_not_lowered(module: ir.Module) -> None:
@@ -74,26 +73,27 @@ def reject_what_was_not_lowered(module: ir.Module) -> None:
     such as libdevice for ``math.exp``, would be found by ptxas or at launch.
     """
     operations = _device_operations(module)
-    missing = {name_of(op): op for op in operations if op.name == "llvm.func" and _is_missing(op)}
+    missing = {name_of(op): op for op in operations.get("llvm.func", ()) if _is_missing(op)}
     if missing:
-        calls = [op for op in operations if op.name == "llvm.call" and callee_of(op) in missing]
+        calls = [op for op in operations.get("llvm.call", ()) if callee_of(op) in missing]
         name = callee_of(calls[0]) if calls else next(iter(missing))
         raise unsupported([*calls, missing[name]][0], f"a call of {name}", "what PTX itself has")
-    left = [op for op in operations if not op.name.startswith(LOWERED)]
-    named = [op for op in left if op.name != CAST] or left
+    left = [name for name in operations if not name.startswith(LOWERED)]
+    named = [name for name in left if name != CAST] or left
     if named:
-        raise unsupported(named[0], "no lowering", "what lowers to NVVM")
+        raise unsupported(operations[named[0]][0], "no lowering", "what lowers to NVVM")
 
 
 def _is_missing(function: Op) -> bool:
     return len(function.regions[0].blocks) == 0 and name_of(function) not in BUILT_IN
 
 
-def _device_operations(module: ir.Module) -> list[Op]:
-    found: list[Op] = []
+def _device_operations(module: ir.Module) -> dict[str, list[Op]]:
+    """Returns name -> the ops of it, outer ones first; names in the order of their first op."""
+    found: dict[str, list[Op]] = {}
 
     def visit(op: Op) -> WalkResult:
-        found.append(op)
+        found.setdefault(op.name, []).append(op)
         return WalkResult.ADVANCE
 
     for holder in walk(module, "gpu.module"):

@@ -30,6 +30,7 @@ the second step, or of the third where steps have few products.
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import groupby
 
 from tuner.mlir.bindings import Op, Value, ir
@@ -73,17 +74,17 @@ class _Body:
     barrier: Op
     steps: tuple[tuple[Op, ...], ...]  # products in a row that are as far in their chains of sums
 
-    @property
+    @cached_property
     def arguments(self) -> list[Value]:
         """Returns the counter, then the values carried."""
         return list(self.loop.regions[0].blocks[0].arguments)
 
-    @property
+    @cached_property
     def yielded(self) -> list[Value]:
         """Returns what the next iteration is given for the values carried."""
         return list(list(self.loop.regions[0].blocks[0].operations)[-1].operands)
 
-    @property
+    @cached_property
     def first_reads(self) -> list[Op]:
         """Returns the reads of A and B of the first step."""
         return _Iteration(self, {}).reads(_fragments(self.steps[0]))
@@ -148,18 +149,21 @@ class _Iteration:
 
     def reads(self, fragments: Iterable[Value]) -> list[Op]:
         """Returns the accesses of memory that fragments depend on and that were not yet cloned."""
-        found: dict[Op, None] = {}
+        needed: dict[Op, None] = {}
         for fragment in fragments:
-            self._collect(fragment, found)
-        return list(found)
+            self._collect(fragment, needed)
+        return [op for op in needed if op.name in MEMORY]
 
-    def _collect(self, old: Value, found: dict[Op, None]) -> None:
-        if old in self._values or isinstance(old.owner, ir.Block) or old.owner.operation not in self._here:
+    def _collect(self, old: Value, needed: dict[Op, None]) -> None:
+        """Adds what makes a value, each op behind those that it needs."""
+        if old in self._values or isinstance(old.owner, ir.Block):
             return
-        for operand in old.owner.operands:
-            self._collect(operand, found)
-        if old.owner.operation.name in MEMORY:
-            found[old.owner.operation] = None
+        op = old.owner.operation
+        if op not in self._here or op in needed:
+            return
+        for operand in op.operands:
+            self._collect(operand, needed)
+        needed[op] = None
 
 
 def _rotate(body: _Body, is_spread: bool) -> None:
