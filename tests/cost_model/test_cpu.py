@@ -27,6 +27,11 @@ def cost(problem: Problem = PROBLEM, **changes: float) -> float:
     return float(cycles(tiles(problem, **changes), problem, AVX512)[0])
 
 
+def in_place(problem: Problem, **changes: float) -> float:
+    """Returns what a schedule costs that packs nothing."""
+    return float(cycles(replace(tiles(problem, **changes), is_packed=False), problem, AVX512)[0])
+
+
 def test_no_schedule_beats_the_multipliers() -> None:
     assert cost() >= 480 * 512 * 512 / 16 / 2
 
@@ -68,6 +73,37 @@ def test_pairs_of_f32_that_are_parted_cost_more() -> None:
 def test_a_panel_that_leaves_the_first_cache_costs_more() -> None:
     deep = Matmul(480, 512, 8192)
     assert cost(deep, block_k=128) < cost(deep)
+
+
+def test_rows_of_b_a_power_of_two_apart_push_each_other_out_of_the_second_cache() -> None:
+    usual, unlucky = Matmul(480, 1008, 1024), Matmul(480, 1024, 1024)
+    assert in_place(unlucky) / in_place(usual) > 1.01 * 1024 / 1008
+    assert in_place(unlucky, block_k=64) < in_place(unlucky)  # few rows at a time stay
+    transposed = in_place(replace(unlucky, layout="nt"), tile_n=16)  # whose columns are rows of 4 KiB
+    assert transposed < in_place(unlucky, tile_n=16)
+
+
+def test_a_block_a_little_above_the_cache_costs_a_little_more() -> None:
+    problem = Matmul(480, 528, 512)
+    plain = replace(tiles(problem, tile_n=16), is_packed=False)
+    twice_bytes = 2 * 512 * 528 * 4  # half of a cache is for what stays
+    fitting, above, far_above = (
+        float(cycles(plain, problem, replace(AVX512, l2_bytes=int(share * twice_bytes)))[0])
+        for share in (1, 0.95, 0.1)
+    )
+    assert fitting < above < far_above
+    assert above - fitting < 0.2 * (far_above - fitting)
+
+
+def test_columns_missing_in_b_cost_most_where_rows_are_cut() -> None:
+    whole, ragged = Matmul(480, 192, 512), Matmul(480, 208, 512)
+    assert in_place(ragged, tile_m=6, tile_n=48) / in_place(whole, tile_m=6, tile_n=48) > 1.3
+    assert cost(ragged, tile_m=6, tile_n=48) / cost(whole, tile_m=6, tile_n=48) < 1.3
+    assert in_place(ragged, tile_m=6, tile_n=48) > in_place(ragged, tile_m=6, tile_n=48, block_n=192)
+
+
+def test_rows_of_b_that_begin_within_a_line_cost_more() -> None:
+    assert in_place(Matmul(480, 515, 512)) > in_place(Matmul(480, 528, 512))
 
 
 def test_packing_is_paid_for() -> None:

@@ -13,14 +13,16 @@ import numpy.typing as npt
 
 from tuner.core.machine import Machine
 from tuner.core.problem import Problem
-from tuner.cost_model.register_tile import LOADS_PER_CYCLE, step_cycles
+from tuner.cost_model.register_tile import LOADS_PER_CYCLE, step_cycles, stored_cycles
 
 Counts = npt.NDArray[np.float64]
 
 # Of one core; the same for Intel's and AMD's cores since 2017 as far as a rank is concerned.
 # https://www.agner.org/optimize/microarchitecture.pdf, https://uops.info
 L2_BYTES_PER_CYCLE = 64.0  # Intel's since 2015, AMD's Zen 5; Zen 2 to 4: 32
-L3_BYTES_PER_CYCLE = 12.0
+L3_BYTES_PER_CYCLE = 20.0  # Intel's servers about 10, AMD's since Zen 2 up to 32
+LINE_BYTES = 64  # what a vector of a row that begins elsewhere lies in twice
+L2_WAY_BYTES = 64 * 1024  # addresses so far apart share a set; of Zen 4 and Golden Cove 128 KiB
 HALF = 0.5  # of a cache, for what is to stay there while the rest streams through
 SHOWING = 0.1  # of the traffic behind arithmetic, what is not hidden after all
 COPY_BYTES_PER_CYCLE = 32.0  # read and written, while both lie in the second cache; calibrated
@@ -60,11 +62,14 @@ def _register_cycles(tiles: CpuTiles, problem: Problem, machine: Machine) -> Cou
     k, lanes = problem.sizes[2], machine.vector_bytes / problem.output_bytes
     passes = np.ceil(k / tiles.block_k)
     is_paired = (tiles.unroll_k == PAIR) & (problem.input_bytes == PAIRED_BYTES) & (problem.layout != "tn")
+    lines = 1 if tiles.is_packed or problem.sizes[1] * problem.input_bytes % LINE_BYTES == 0 else 2
     total = np.zeros(len(tiles.m))
     for along_m, rows in _rows(tiles):
-        for along_n, columns in _columns(tiles):
+        for along_n, columns, is_padded in _columns(tiles):
             vectors = np.ceil(columns / lanes)
-            step = step_cycles(rows, vectors, is_paired, machine.vector_registers)
+            step = step_cycles(rows, vectors, lines, tiles.block_k, is_paired, machine.vector_registers)
+            if is_padded and not tiles.is_packed:
+                step = np.maximum(step, stored_cycles(rows, vectors))
             ends = passes * (rows * vectors / LOADS_PER_CYCLE + TILE_CYCLES)
             total = total + along_m * along_n * (k * step + ends)
     return total
@@ -79,38 +84,71 @@ def _rows(tiles: CpuTiles) -> Iterator[tuple[Counts, Counts]]:
         yield np.where(left > 0, count, 0.0), left
 
 
-def _columns(tiles: CpuTiles) -> Iterator[tuple[Counts, Counts]]:
-    """Yields how many register tiles along n there are of how many columns.
+def _columns(tiles: CpuTiles) -> Iterator[tuple[Counts, Counts, bool]]:
+    """Yields how many register tiles along n there are of how many columns, and whether these are padded.
 
     The last is padded to a whole one, but a block that is narrower than a tile has a tile of its own.
     """
     blocks = np.floor(tiles.n / tiles.block_n)
     rest = tiles.n - blocks * tiles.block_n
     for count, extent in ((blocks, tiles.block_n), (np.ones(len(rest)), rest)):
-        yield count * np.ceil(extent / tiles.tile_n), np.minimum(tiles.tile_n, extent)
+        columns = np.minimum(tiles.tile_n, extent)
+        whole = np.floor(extent / np.maximum(columns, 1))
+        yield count * whole, columns, False
+        yield np.where(extent > whole * columns, count, 0.0), columns, True
 
 
 def _panel_cycles(tiles: CpuTiles, problem: Problem, l1: float, l2: float) -> Counts:
     """Counts what must come from beyond the first cache: the panel that stays, and the block that streams."""
-    a_row = tiles.tile_m * tiles.block_k * problem.input_bytes  # of one register tile
-    b_panel = tiles.tile_n * tiles.block_k * problem.input_bytes
-    a_block = tiles.block_m * tiles.block_k * problem.input_bytes
-    b_block = tiles.block_n * tiles.block_k * problem.input_bytes
-    held, stream = (np.where(tiles.is_row_major, *pair) for pair in ((a_row, b_panel), (b_panel, a_row)))
-    streamed = np.where(tiles.is_row_major, b_block, a_block)
-    held_block = np.where(tiles.is_row_major, a_block, b_block)
+    a_row, a_block = (_a_block(tiles, problem, rows) for rows in (tiles.tile_m, tiles.block_m))
+    b_panel, b_block = (_b_block(tiles, problem, columns) for columns in (tiles.tile_n, tiles.block_n))
+    is_row = tiles.is_row_major
+    held, stream = _either(is_row, a_row, b_panel), _either(is_row, b_panel, a_row)
+    held_block, streamed = _either(is_row, a_block, b_block), _either(is_row, b_block, a_block)
     reuses = np.where(
-        tiles.is_row_major,
+        is_row,
         _pieces(tiles.n, tiles.block_n, tiles.tile_n),
         _pieces(tiles.m, tiles.block_m, tiles.tile_m),
     )
     visits = _tiles(tiles) * np.ceil(problem.sizes[2] / tiles.block_k)
     first_visits = visits / np.maximum(reuses, 1)
-    again = np.where(held <= l1, 0.0, visits - first_visits) / _rate(held, l2)
-    stream_visits = np.where(streamed + held <= l1, 0.0, visits)
-    return held * (first_visits / _rate(held_block, l2) + again) + stream_visits * stream / _rate(
-        streamed, l2
-    )
+    again = np.where(held.bytes <= l1, 0.0, visits - first_visits)
+    stream_visits = np.where(streamed.bytes + held.bytes <= l1, 0.0, visits)
+    held_cycles = first_visits / _rate(held_block.l2_bytes, l2) + again / _rate(held.l2_bytes, l2)
+    return held.bytes * held_cycles + stream_visits * stream.bytes / _rate(streamed.l2_bytes, l2)
+
+
+@dataclass(frozen=True)
+class _Block:
+    """A part of A or B."""
+
+    bytes: Counts
+    l2_bytes: Counts  # of the second cache that it takes: rows at a power of two share few sets
+
+    @classmethod
+    def of(cls, rows: Counts, row_bytes: Counts, stride_bytes: npt.NDArray[np.int64]) -> "_Block":
+        """Takes from where to where rows begin in memory; an element's bytes if they were packed."""
+        return cls(rows * row_bytes, rows * np.maximum(row_bytes, np.gcd(stride_bytes, L2_WAY_BYTES)))
+
+
+def _a_block(tiles: CpuTiles, problem: Problem, rows: Counts) -> _Block:
+    sides, stride = (rows, tiles.block_k), problem.sizes[2]
+    if problem.layout == "tn":
+        sides, stride = (tiles.block_k, rows), problem.sizes[0]
+    strides = np.where(tiles.packs_a, 1, stride)
+    return _Block.of(sides[0], sides[1] * problem.input_bytes, strides * problem.input_bytes)
+
+
+def _b_block(tiles: CpuTiles, problem: Problem, columns: Counts) -> _Block:
+    sides, stride = (tiles.block_k, columns), problem.sizes[1]
+    if problem.layout == "nt":
+        sides, stride = (columns, tiles.block_k), problem.sizes[2]
+    strides = np.array(1 if tiles.is_packed else stride)
+    return _Block.of(sides[0], sides[1] * problem.input_bytes, strides * problem.input_bytes)
+
+
+def _either(is_one: npt.NDArray[np.bool_], one: _Block, other: _Block) -> _Block:
+    return _Block(np.where(is_one, one.bytes, other.bytes), np.where(is_one, one.l2_bytes, other.l2_bytes))
 
 
 def _result_cycles(tiles: CpuTiles, problem: Problem, l2: float) -> Counts:
@@ -131,8 +169,14 @@ def _packing_cycles(tiles: CpuTiles, problem: Problem, l2: float) -> Counts:
 
 
 def _rate(block_bytes: Counts, l2: float) -> Counts:
-    """Returns the bytes per cycle at which a block is read again."""
-    return np.where(block_bytes <= l2, L2_BYTES_PER_CYCLE, L3_BYTES_PER_CYCLE)
+    """Returns the bytes per cycle at which a block is read again; the part that does not fit comes from L3.
+
+    A cache that forgets at random keeps that share of what passes through it by turns; strictly the oldest
+    first, it would keep none.
+    """
+    missed = np.maximum(0.0, 1 - l2 / block_bytes)
+    rate: Counts = 1 / ((1 - missed) / L2_BYTES_PER_CYCLE + missed / L3_BYTES_PER_CYCLE)
+    return rate
 
 
 def _copy_rate(moved_bytes: Counts, l2: float) -> Counts:
