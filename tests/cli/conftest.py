@@ -33,9 +33,10 @@ class Tuner:
 
     database: Path
     composition: Composition
+    url: str = ""  # of a server's database, instead of the file
 
     def __call__(self, *words: str, stdin: str = "") -> Done:
-        environment = {"TUNER_DB": str(self.database)}
+        environment = {"TUNER_DB": self.url or str(self.database)}
         done = CliRunner().invoke(main, words, obj=self.composition, env=environment, input=stdin)
         if done.exception is not None and not isinstance(done.exception, SystemExit):
             raise done.exception

@@ -1,7 +1,8 @@
 """Every command of README, pages, Makefile and ``--help`` is understood; those that tune, ask and export run.
 
 They run in the order of their page, on fakes in place of compiler and clock, beside a database of seven runs.
-What needs a page's files, another machine or MLIR runs in the tests that RUN_ELSEWHERE names.
+What needs a page's files, a server, another machine or MLIR runs, as printed too, in the tests that
+RUN_ELSEWHERE and PAGES_ELSEWHERE name.
 """
 
 import contextlib
@@ -27,18 +28,24 @@ PAGES = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").r
 SIMULATOR = TargetStatus("simulator", True, "for tests")
 COMMAND = re.compile(r"(?:python -m )?tuner (.*)")
 NEXT_EXAMPLE = re.compile(r", (?:or|then in CI:) tuner ")
-PROGRAM = "examples/two_matmuls.mlir"
+PROGRAM = "examples/async_matmul.mlir"
 RUNS = 7  # in the database: README names run 7 and trial 42
 RUN_ELSEWHERE = {  # command -> the test that runs it
-    "fleet": "tests/cli/commands/test_fleet_script.py",
-    "bundle": "tests/cli/commands/test_bundle.py",
+    "fleet": "tests/docs/test_fleet_examples.py",  # with real PostgreSQL; the demo: test_fleet_demo.py
+    "bundle": "tests/cli/commands/test_bundle.py",  # real kernels, on a stand-in for the GPU
     "measure": "tests/cli/commands/test_bundle.py",
     "run": "tests/docs/test_program_examples.py",
     "lower": "tests/docs/test_program_examples.py",
     "ptx": "tests/docs/test_ptx_example.py",
-    "dashboard": "tests/cli/commands/test_dashboard.py",
-    "verify-resume": "tests/cli/commands/test_verify_resume.py",
-    "record-space": "tests/cli/commands/test_record_space.py",
+    "dashboard": "tests/cli/commands/test_dashboard.py",  # it serves until Ctrl-C
+    "verify-resume": "tests/cli/commands/test_verify_resume.py",  # real processes
+}
+PAGES_HERE = ("README.md", "own-schedules.md", "gate.md", "0035-batches.md", "make demo", "help")
+PAGES_ELSEWHERE = {  # page -> the test that runs what is left of it
+    "bundle.md": "tests/cli/commands/test_bundle.py",
+    "fleet.md": "tests/docs/test_fleet_examples.py",
+    "extending.md": "tests/docs/test_extending.py",  # with the files of the page
+    "templates.md": "tests/docs/test_templates.py",
 }
 
 
@@ -101,7 +108,7 @@ def is_run(example: Example) -> bool:
     return not (
         example.words[0] in RUN_ELSEWHERE
         or example.words[:2] == ("explain", "matmul")
-        or PROGRAM in example.words  # tests/cli/commands/test_tune_program.py tunes another
+        or PROGRAM in example.words  # tests/cli/commands/test_tune_program.py
     )
 
 
@@ -126,9 +133,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tuner.database
 
 
-@pytest.mark.parametrize(
-    "place", ["README.md", "own-schedules.md", "gate.md", "0035-batches.md", "make demo", "help"]
-)
+@pytest.mark.parametrize("place", PAGES_HERE)
 def test_the_examples_of_a_page_run_one_after_another(
     place: str, results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -151,8 +156,13 @@ def test_a_combination_of_a_shipped_strategy_is_explained(tmp_path: Path) -> Non
 
 
 def test_what_is_run_elsewhere_has_tests_there() -> None:
-    for command, test in RUN_ELSEWHERE.items():
-        assert f'"{command}"' in (ROOT / test).read_text(), command
+    for word, test in (RUN_ELSEWHERE | PAGES_ELSEWHERE).items():
+        assert re.search(f'["/]{word}["`]', (ROOT / test).read_text()), word
+
+
+def test_every_example_is_run_here_or_elsewhere() -> None:
+    left = {str(each) for each in EXAMPLES if is_run(each) and each.place not in PAGES_ELSEWHERE}
+    assert {each for each in left if not each.partition(":")[0].endswith(PAGES_HERE)} == set()
 
 
 def test_make_has_what_pages_name() -> None:

@@ -1,23 +1,65 @@
 """The examples of ``tuner fleet`` run as printed, on a server of these tests in place of the named one."""
 
 import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Tuner
 from tests.docs.test_examples import EXAMPLES, Example
+from tests.fleet.conftest import LEASE_S, new_database
+from tests.fleet.values import node
+from tests.trials import run
 from tests.tuning import fakes
+from tuner.db.store import Store
+from tuner.fleet import tables
+from tuner.fleet.install import install
+from tuner.fleet.local_nodes import LocalNodes
 from tuner.fleet.server import session
+from tuner.fleet.settings import FleetSettings
 
 SCRIPTS = [each for each in EXAMPLES if each.words[:2] == ("fleet", "script")]
+UP = [each for each in EXAMPLES if each.words[:2] == ("fleet", "up")]
+WORKERS = [each for each in EXAMPLES if each.words[:2] == ("fleet", "worker")]
 DATABASE = re.compile(r"postgresql://\S+")
-ASKED = ("up", "status")  # those that end by themselves; nodes and runs are in tests/cli/commands
+NODE, RUN = "gpu-3", 7  # that the help names
+LIMIT_S = 60.0
 
 
 @pytest.fixture
 def tuner(tmp_path: Path) -> Tuner:
     return Tuner(tmp_path / "results.db", fakes.composition())
+
+
+@pytest.fixture(scope="module")
+def url(postgres_server: str) -> str:
+    """Returns the address of a database in which each example of setting up has set up a fleet.
+
+    Nodes hear of a drain with their lease, which is short here.
+    """
+    url = new_database(postgres_server)
+    tuner = Tuner(Path("none.db"), fakes.composition())
+    for example in UP:
+        done = tuner(*there(example.words, url))
+        assert done.code == 0, f"{example}\n{done.err}"
+    install(url, FleetSettings(LEASE_S))
+    return url
+
+
+def there(words: tuple[str, ...], url: str) -> tuple[str, ...]:
+    """Returns the words of an example on the server that is here."""
+    return tuple(DATABASE.sub(lambda _named: url, word) for word in words)
+
+
+def example_of(command: str, page: str) -> Example:
+    """Returns the example of a command of a fleet on a page, or in its help."""
+    (found,) = (each for each in EXAMPLES if each.place == page and each.words[:2] == ("fleet", command))
+    return found
 
 
 @pytest.mark.parametrize("example", SCRIPTS, ids=str)
@@ -27,13 +69,74 @@ def test_a_script_is_printed(example: Example, tuner: Tuner) -> None:
     assert re.search(r"tuner\W+fleet\W+worker", done.out)
 
 
+@pytest.fixture
+def fake_node(url: str) -> Iterator[None]:
+    """Lets a node compile and measure fakes."""
+    command = [sys.executable, "-m", "tests.fleet.fake_node", url, "fake device"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process, session(url) as connection:
+        try:
+            give_up_s = time.monotonic() + LIMIT_S
+            while not tables.nodes(connection) and time.monotonic() < give_up_s:
+                time.sleep(0.02)
+            yield
+        finally:
+            process.terminate()
+
+
 @pytest.mark.postgres
-def test_the_page_sets_a_fleet_up_and_asks_how_it_is(tuner: Tuner, postgres_server: str) -> None:
-    with session(postgres_server) as connection:
-        connection.execute("CREATE DATABASE of_the_page")
-    url = postgres_server.replace("/postgres?", "/of_the_page?")
-    asked = [each for each in EXAMPLES if each.place == "fleet.md" and each.words[1] in ASKED]
-    assert [each.words[1] for each in asked] == ["up", "status"]
-    for example in asked:
-        done = tuner(*(DATABASE.sub(url, word) for word in example.words))
-        assert done.code == 0, f"{example}\n{done.err}"
+@pytest.mark.usefixtures("fake_node")
+def test_the_page_tunes_on_the_fleet_and_asks_how_it_is(tuner: Tuner, url: str) -> None:
+    (tune,) = (each for each in EXAMPLES if each.words[0] == "tune" and "--fleet" in each.words)
+    done = tuner(*there(tune.words, url))
+    assert done.code == 0, done.err
+    assert "20 trials: 20 measured, 0 failed" in done.out
+    asked = tuner(*there(example_of("status", "fleet.md").words, url))
+    assert asked.code == 0, asked.err
+    assert "fake device  fake" in asked.out
+
+
+@pytest.mark.postgres
+def test_a_status_is_watched_until_ctrl_c(tuner: Tuner, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    waited = []
+
+    def interrupted(seconds: float) -> None:
+        waited.append(seconds)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tuner.cli.commands.fleet_status.time.sleep", interrupted)
+    done = replace(tuner, url=url)(*example_of("status", "fleet status --help").words)
+    assert (done.code, waited) == (130, [2.0])
+    assert "no job\n" in done.out
+
+
+@pytest.mark.postgres
+def test_a_node_is_drained_and_a_run_cancelled(tuner: Tuner, url: str) -> None:
+    on_server = replace(tuner, url=url)
+    with Store.open(url) as store, session(url) as connection:
+        plain = run()
+        made = (plain.settings, plain.machine, plain.compiler, plain.tuner_version, None)
+        while store.begin_run(*made) < RUN:
+            pass
+        tables.join(connection, node(NODE))
+        drained = on_server(*example_of("drain", "fleet drain --help").words)
+        assert (drained.code, drained.out) == (0, f"{NODE} ends after what it has\n")
+        tables.leave(connection, NODE, 1)
+    cancelled = on_server(*example_of("cancel", "fleet cancel --help").words)
+    assert (cancelled.code, cancelled.out) == (0, f"took back 0 jobs of run {RUN}\n")
+
+
+@pytest.mark.postgres
+def test_workers_are_at_work_until_they_are_drained(tuner: Tuner, url: str, tmp_path: Path) -> None:
+    """Each example is a process, all of them at once; equal ones are one."""
+    examples = dict.fromkeys(there(each.words, url) for each in WORKERS)
+    with LocalNodes(url, "auto", tmp_path) as nodes, session(url) as connection:
+        for number, words in enumerate(examples):
+            nodes.start_command(str(number), words)
+        give_up_s = time.monotonic() + LIMIT_S
+        while len(found := tables.nodes(connection)) < len(examples) and time.monotonic() < give_up_s:
+            time.sleep(0.02)
+        at_work = sorted((each.node.seats, bool(each.node.device)) for each in found)
+        assert at_work == [(0, True), (8, False)], nodes.last_lines()
+        for each in found:
+            assert tuner("fleet", "drain", each.node.name, "--db", url).code == 0
+        assert [nodes.wait(str(number), LIMIT_S) for number in range(len(examples))] == [0, 0]

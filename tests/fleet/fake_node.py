@@ -1,4 +1,4 @@
-"""A node that compiles fakes while its disk takes them: ``python -m tests.fleet.fake_node URL``."""
+"""A node that compiles fakes while its disk takes them: ``python -m tests.fleet.fake_node URL [DEVICE]``."""
 
 import subprocess
 import sys
@@ -28,5 +28,7 @@ def started_node(url: str, *before: str) -> "subprocess.Popen[str]":
 
 
 if __name__ == "__main__":
-    is_well = run_node(sys.argv[1], REQUEST, replace(FAKE, children=children), lambda line: print(line))  # noqa: T201
+    url, *device = sys.argv[1:]
+    request = replace(REQUEST, has_device=bool(device), device="".join(device))
+    is_well = run_node(url, request, replace(FAKE, children=children), lambda line: print(line))  # noqa: T201
     sys.exit(0 if is_well else 1)

@@ -8,6 +8,7 @@ import pytest
 
 from tests.bundle.measure import simulated_gpu
 from tests.cli.conftest import Done, Tuner
+from tests.docs.test_examples import EXAMPLES
 from tuner.bundle.measure import command, session
 from tuner.bundle.results import read_results
 from tuner.core.errors import TunerError
@@ -19,13 +20,26 @@ from tuner.tuning.parts.real import real_composition
 
 pytestmark = pytest.mark.mlir
 
-SHAPE = "16x8x8"
+SHAPE = "64x64x64"  # of the pages' examples, which run here as printed
+CANDIDATES = 4
 MACHINE = "stub GPU 0"
-BRIEF = Effort(budget_s=0.0, min_samples=2, max_samples=2)
+BASELINE = "cuBLAS 0.0"
+BRIEF = Effort(budget_s=0.0, min_samples=1, max_samples=1)
+
+
+def printed(*first: str) -> tuple[tuple[str, ...], ...]:
+    """Returns the examples of all pages and of help that begin so, equal ones once."""
+    return tuple(dict.fromkeys(each.words for each in EXAMPLES if each.words[: len(first)] == first))
+
+
+def of_page(command: str) -> tuple[str, ...]:
+    """Returns the one example of a command on the page about bundles."""
+    (found,) = (each for each in EXAMPLES if each.place == "bundle.md" and each.words[0] == command)
+    return found.words
 
 
 def baseline(problem: Problem, effort: Effort, seed: int) -> Baseline:
-    return Baseline("cuBLAS 0.0", 0, Measurement((1e-6,), 1, 1e-6, (1e-6, 1e-6)))
+    return Baseline(BASELINE, 0, Measurement((1e-6,), 1, 1e-6, (1e-6, 1e-6)))
 
 
 def no_baseline(problem: Problem, effort: Effort, seed: int) -> Baseline:
@@ -34,10 +48,9 @@ def no_baseline(problem: Problem, effort: Effort, seed: int) -> Baseline:
 
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Gives a database with two verified trials."""
+    """Gives a database with the verified trials of the pages' first command."""
     tuner = Tuner(tmp_path_factory.mktemp("compiled") / "results.db", real_composition())
-    words = ("--target", "simulator", "--strategy", "matmul_gpu_naive", "--trials", "2", "--workers", "1")
-    done = tuner("tune", "matmul", SHAPE, *words)
+    done = tuner(*of_page("tune"))
     assert done.code == 0, done.err
     return tuner.database
 
@@ -46,24 +59,34 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 class Measured:
     """A bundle that was measured, and what the commands said."""
 
-    bundle: Path
-    results: Path
+    folder: Path
     exported: Done
     done: Done
+
+    @property
+    def bundle(self) -> Path:
+        return self.folder / "pending.bundle"
+
+    @property
+    def results(self) -> Path:
+        return self.folder / "pending.bundle.results.jsonl"
 
 
 @pytest.fixture(scope="module")
 def measured(compiled: Path, tmp_path_factory: pytest.TempPathFactory) -> Measured:
+    """Gives what the examples of export and measure do; once all is measured, others find nothing left."""
     folder = tmp_path_factory.mktemp("measured")
-    bundle = folder / "pending.bundle"
     tuner = Tuner(compiled, real_composition())
-    exported = tuner("bundle", "export", "matmul", SHAPE, "-o", str(bundle), "--json")
     gpu = simulated_gpu.here(baseline)
     with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
         patch.setattr(command, "gpu_here", lambda: gpu)
         patch.setattr(session, "FINAL_EFFORT", BRIEF)
-        done = tuner("measure", "--pending", "--bundle", str(bundle), "--json")
-    return Measured(bundle, folder / "pending.bundle.results.jsonl", exported, done)
+        for words in printed("bundle", "export"):
+            exported = tuner(*words, "--json")
+        first, *again = (tuner(*words) for words in printed("measure"))
+    assert [(each.code, "0 measured, 0 failed, 0 left" in each.out) for each in again] == [(0, True)]
+    return Measured(folder, exported, first)
 
 
 @pytest.fixture
@@ -76,51 +99,55 @@ def tuner(compiled: Path, tmp_path: Path) -> Tuner:
 def test_export_tells_what_it_wrote(measured: Measured) -> None:
     assert measured.exported.code == 0, measured.exported.err
     document = measured.exported.json
-    assert document["candidates"] == 2
+    assert document["candidates"] == CANDIDATES
     assert document["chips"] == ["sm_90"]
-    assert list(document["problems"]) == ["matmul 16x8x8 f32 nn none"]
+    assert list(document["problems"]) == ["matmul 64x64x64 f16 nn none"]
     assert document["bytes"] == measured.bundle.stat().st_size
 
 
 def test_kernels_of_the_compiler_are_verified_and_timed_through_the_driver(measured: Measured) -> None:
     assert measured.done.code == 0, measured.done.err
-    document = measured.done.json
-    assert document["counts"] == {"measured": 2, "failed": 0, "left": 0, "other_chips": 0}
-    assert document["machine"] == MACHINE
-    (best,) = document["best"]
-    assert best["strategy"] == "matmul_gpu_naive"
-    assert best["baseline_s"] == 1e-6
+    assert f"{CANDIDATES} measured, 0 failed, 0 left for want of time" in measured.done.out
+    assert f"  {BASELINE}: 1.00 us" in measured.done.err
+    assert "matmul_gpu_mma_sync(" in measured.done.out
+    assert measured.done.out.endswith("tuner bundle import pending.bundle.results.jsonl\n")
 
 
 def test_where_the_driver_takes_no_machine_code_its_ptx_is_compiled(measured: Measured) -> None:
     assert {trial.code for trial in read_results(measured.results).trials} == {"ptx"}
 
 
-def test_results_come_back_and_every_command_sees_them(measured: Measured, tuner: Tuner) -> None:
-    imported = tuner("bundle", "import", str(measured.results), "--json")
-    assert imported.json == {"runs": 1, "trials": 2, "known": 0}
-    rows = tuner("history", "--target", "cuda", "--machine", MACHINE, "--json").json
-    assert [row["status"] for row in rows] == ["measured", "measured"]
-    assert {row["run"] for row in rows} == {2}
+def test_results_come_back_and_every_command_sees_them(
+    measured: Measured, tuner: Tuner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(measured.folder)
+    (words,) = printed("bundle", "import")
+    assert tuner(*words, "--json").json == {"runs": 1, "trials": CANDIDATES, "known": 0}
+    asked = of_page("history")
+    table = tuner(*asked).out
+    assert "all of run 2, problem matmul 64x64x64 f16, target cuda:sm_90, threads 1" in table
+    rows = tuner(*asked, "--machine", MACHINE, "--json").json
+    assert [row["status"] for row in rows] == ["measured"] * CANDIDATES
     (best,) = tuner("history", "--best", "--json").json
     assert best["target"] == "cuda:sm_90"
-    script = tuner("export", "matmul", SHAPE, "--target", "cuda:sm_90", "--machine", MACHINE)
+    words = ("export", "matmul", SHAPE, "--dtype", "f16", "--target", "cuda:sm_90", "--machine", MACHINE)
+    script = tuner(*words)
     assert script.code == 0, script.err
     assert MACHINE in script.out
     assert "@__transform_main" in script.out
     shown = tuner("show", str(best["trial"]))
     assert MACHINE in shown.out
-    assert "verified  128 elements, largest error" in shown.out
+    assert "verified  4096 elements, largest error" in shown.out
     run = tuner("show", "run:2")
     assert "elsewhere measuring" in run.out
-    assert "cuBLAS 0.0" in run.out
+    assert BASELINE in run.out
     assert tuner("show", "run:2", "--json").json["elsewhere"]["driver"] == "13.0"
 
 
 def test_a_second_import_and_a_second_export_add_nothing(measured: Measured, tuner: Tuner) -> None:
     tuner("bundle", "import", str(measured.results))
     again = tuner("bundle", "import", str(measured.results))
-    assert again.out == "added 0 trials in 0 new runs; 2 were here already\n"
+    assert again.out == "added 0 trials in 0 new runs; 4 were here already\n"
     nothing = tuner("bundle", "export", "-o", str(tuner.database.with_name("none")))
     assert nothing.code == 1
     assert nothing.err.startswith(
@@ -151,10 +178,10 @@ def test_where_compiler_and_gpu_are_one_machine_no_file_is_needed(
     monkeypatch.setattr(session, "FINAL_EFFORT", BRIEF)
     done = tuner("measure", "--pending")
     assert done.code == 0, done.err
-    assert "2 measured, 0 failed" in done.out
+    assert f"{CANDIDATES} measured, 0 failed" in done.out
     assert "bundle import" not in done.out
     assert "no baseline: none here" in done.err
-    assert len(tuner("history", "--target", "cuda", "--json").json) == 2
+    assert len(tuner("history", "--target", "cuda", "--json").json) == CANDIDATES
 
 
 @pytest.mark.parametrize(

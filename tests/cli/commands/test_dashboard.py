@@ -4,14 +4,20 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+from wsgiref.simple_server import WSGIServer
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 import pytest
+from optuna.storages import BaseStorage
 
 from tests.cli.conftest import Tuner
+from tests.docs.test_examples import EXAMPLES
+from tuner.cli import local_server
 
 WAIT_S = 60
 
@@ -50,6 +56,42 @@ def test_a_port_that_is_taken_gives_one_line(tuned: Tuner) -> None:
         done = tuned("dashboard", "--port", str(port))
     assert done.code == 2
     assert done.err == f"tuner: port: found {port}, Address already in use; allowed a free one, --port 0\n"
+
+
+PRINTED = tuple(dict.fromkeys(each.words for each in EXAMPLES if each.words[0] == "dashboard"))
+
+
+def names_of_studies(storage: BaseStorage) -> WSGIApplication:
+    """Makes a page of the studies' names, in place of optuna-dashboard, which is not installed everywhere."""
+
+    def application(_environment: WSGIEnvironment, start: StartResponse) -> list[bytes]:
+        start("200 OK", [("Content-Type", "text/plain")])
+        return [study.study_name.encode() for study in storage.get_all_studies()]
+
+    return application
+
+
+@pytest.mark.parametrize("words", PRINTED, ids=" ".join)
+def test_an_example_shows_the_studies_at_its_port(
+    tuned: Tuner, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    """At an address of this process alone, where no other has taken the port."""
+    pages = []
+
+    def serve_once(server: WSGIServer) -> None:
+        thread = threading.Thread(target=server.handle_request)
+        thread.start()
+        pages.append(get(f"http://{local_server.HOST}:{server.server_port}/"))
+        thread.join()
+
+    own = f"127.1.{os.getpid() // 250 % 250}.{os.getpid() % 250 + 1}"
+    monkeypatch.setattr(local_server, "HOST", own)
+    monkeypatch.setattr(local_server, "serve", serve_once)
+    monkeypatch.setattr(sys.modules["tuner.cli.commands.dashboard"], "_installed", lambda: names_of_studies)
+    done = tuned(*words)
+    assert (done.code, done.err) == (0, "")
+    assert done.out == f"1 run at http://{own}:8080/ (Ctrl-C ends)\n"
+    assert pages == [b"run 1: matmul 8x8x8 f32 nn none on fake"]
 
 
 @contextmanager

@@ -6,7 +6,10 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Tuner
+from tests.docs.guide import ROOT
+from tests.docs.test_examples import EXAMPLES
 from tests.tuning import fakes
+from tuner.cli.commands.tune_program import is_payload
 from tuner.tuning.parts.kinds import KINDS
 from tuner.tuning.parts.real import real_composition
 
@@ -50,13 +53,16 @@ def test_equal_matmuls_are_tuned_once_and_the_program_checked(tune: Tuner) -> No
     assert (done.json["plain"], done.json["speedup"]) == (None, None)
 
 
-def test_a_program_on_the_host_is_timed_with_and_without_scripts(tune: Tuner) -> None:
-    payload = str(tune.database.parent / "payload.mlir")
-    words = ("--target", "cpu", "--strategy", "matmul_cpu_direct", "--trials", "1", "--workers", "1")
-    done = tune("tune", payload, *words)
+def test_a_program_on_the_host_is_timed_with_and_without_scripts(
+    tune: Tuner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The README's example, as printed."""
+    (words,) = {each.words for each in EXAMPLES if each.words[0] == "tune" and is_payload(each.words[1])}
+    monkeypatch.chdir(ROOT)
+    done = tune(*words)
     assert done.code == 0, done.err
     lines = done.out.splitlines()
-    assert lines[0] == "matmul  matmul 16x16x8 f32 nn none"
+    assert lines[0] == "matmul  matmul 84x84x32 f32 nn none"
     assert [line.split()[0] for line in lines[-3:]] == ["time", "plain", "gain"]
 
 

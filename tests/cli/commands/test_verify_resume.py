@@ -1,8 +1,8 @@
 """Real processes, really killed."""
 
 import contextlib
-import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Tuner
+from tests.docs.test_examples import EXAMPLES
 from tests.fakes import children_of
 from tests.fleet.conftest import new_database
 from tests.recorded import values
@@ -24,17 +25,19 @@ from tuner.targets.replay import ReplayTarget
 from tuner.tuning import resume_check
 from tuner.tuning.resume_check import ResumeCheck
 
+PRINTED = {each.words for each in EXAMPLES if each.words[0] == "verify-resume"}
+(IN_HELP,) = (words for words in PRINTED if "--fleet" not in words)
+(ON_FLEET,) = PRINTED - {IN_HELP}
+SHORT = ("verify-resume", "--fleet", "--runs", "1", "--sampler", "tpe", "--trials", "2")
+
 
 def test_a_run_killed_by_the_kernel_resumes_exactly(tuner: Tuner) -> None:
-    """The shipped recording, the default sampler: kill -9 at random moments, then resumed to its end."""
-    done = tuner(
-        "verify-resume", "--runs", "1", "--sampler", "tpe", "--trials", "25", "--seed", "3", "--json"
-    )
+    """The example of the help, as printed: kill -9 at random moments, then resumed to its end."""
+    done = tuner(*IN_HELP)
     assert done.code == 0, done.err
-    document = json.loads(done.out)
-    assert document["differences"] == 0
-    assert document["kills"] >= 1
-    assert (document["runs"], document["trials"], document["samplers"]) == (1, 25, ["tpe"])
+    assert re.search(r"^runs         1, killed [1-3] times? by SIGKILL in ", done.out, re.MULTILINE)
+    assert "trials       25, each compared with that of a run nobody killed\n" in done.out
+    assert done.out.endswith("differences  0\n")
 
 
 @pytest.mark.parametrize("sampler", ["random", "optuna:random"])
@@ -87,21 +90,26 @@ def test_wrong_words_are_refused_in_one_line(tuner: Tuner, words: tuple[str, ...
 
 
 @pytest.mark.postgres
-@pytest.mark.parametrize(("repeated", "code"), [(2, 0), (3, 1)])
+@pytest.mark.parametrize(("words", "repeated", "code"), [(ON_FLEET, 2, 0), (SHORT, 3, 1)])
 def test_what_became_of_runs_on_a_fleet_is_told(
-    tuner: Tuner, postgres_server: str, monkeypatch: pytest.MonkeyPatch, repeated: int, code: int
+    tuner: Tuner,
+    postgres_server: str,
+    monkeypatch: pytest.MonkeyPatch,
+    words: tuple[str, ...],
+    repeated: int,
+    code: int,
 ) -> None:
+    """The drill itself, which takes minutes as printed, is in tests/fleet/test_resume_check.py."""
     check = FleetCheck("tpe", ("driver killed", "database killed"), 2, (), repeated, 0, 0, 0, "")
     url = new_database(postgres_server)
     monkeypatch.setattr(local_postgres, "server", lambda: contextlib.nullcontext(url))
     monkeypatch.setattr(fleet_check, "check_fleet", lambda *_words: check)
-    words = ("verify-resume", "--fleet", "--runs", "1", "--sampler", "tpe", "--trials", "2")
     done = tuner(*words)
     assert done.code == code, done.err
     assert "1/1 tpe: driver killed, database killed, 2 trials, 0 differences" in done.err
     assert "runs         1 with 2 faults" in done.out
     assert f"done again   {repeated} pieces" in done.out
-    assert tuner(*words, "--json").json["repeated"] == repeated
+    assert tuner(*SHORT, "--json").json["repeated"] == repeated
 
 
 def test_a_child_that_fails_is_told_with_its_last_words() -> None:

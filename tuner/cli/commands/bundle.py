@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def bundle() -> None:
     """Compile here, measure there: carries candidates to a machine with a GPU, and results back.
 
-    Example: tuner bundle export matmul 4096x4096x4096 -o pending.bundle
+    Example: tuner bundle export matmul 64x64x64 -o pending.bundle
     """
 
 
@@ -62,7 +62,7 @@ def export_(
 ) -> None:
     """Writes candidates that were verified or compiled, and never timed, to one file.
 
-    Example: tuner bundle export matmul 4096x4096x4096 --limit 50 -o pending.bundle
+    Example: tuner bundle export matmul 64x64x64 --limit 50 -o pending.bundle
     """
     from tuner.atomic_write import write_atomically
     from tuner.bundle.pack_and_import import choose_pending, packed

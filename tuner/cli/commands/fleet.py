@@ -91,7 +91,7 @@ def worker(
 ) -> None:
     """Works for the runs of a fleet until it is drained or told to end (SIGTERM, Ctrl-C).
 
-    Example: tuner fleet worker --compile 4 --db postgresql://fleet_worker@db/tuner
+    Example: tuner fleet worker --compile 8 --db postgresql://fleet_worker@db/tuner
     """
     from tuner.fleet.node import NodeRequest, run_node
     from tuner.tuning.which_database import which_database

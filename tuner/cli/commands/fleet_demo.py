@@ -35,7 +35,8 @@ def demo(operation: str, shape: str, trials: int, target: str, output: Path | No
     Nothing of it is left but FILE. It needs the distribution's PostgreSQL (Debian: postgresql) and the
     extra fleet.
 
-    Example: tuner fleet demo matmul 256x256x256 -o best.mlir
+    Example: tuner fleet demo matmul 48x64x40
+    --target replay:tuner/recorded/matmul_48x64x40.t4.json.gz --trials 4
     """
     from tuner.fleet.local_fleet import local_fleet
 

@@ -57,7 +57,7 @@ def verify_resume(
     then resumed to its end. With --fleet each part of a fleet fails once while the run lasts: what compiles,
     what measures, the driver, the database. Exits with 1 on any difference.
 
-    Example: tuner verify-resume --runs 10
+    Example: tuner verify-resume --runs 1 --sampler tpe --trials 25
     """
     for name, number, low in (("runs", runs, 1), ("trials", trials, 1), ("seed", seed, 0)):
         if number < low:
