@@ -1,11 +1,13 @@
 """A driver against a real server; what nodes would do is done by hand."""
 
+import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.fleet.values import FAILED, work
+from tests.fleet.conftest import LEASE_S
+from tests.fleet.values import FAILED, MAKER, work
 from tuner.core.errors import TunerError, UsageError
 from tuner.fleet import driver as driver_file
 from tuner.fleet import queues, tables
@@ -49,6 +51,26 @@ def test_a_job_that_ends_after_its_outcome_was_taken_is_none_that_was_cancelled(
     connection.execute("DELETE FROM procrastinate_jobs")
     tables.wake(connection, run)
     driver.wait()
+
+
+def test_a_run_that_waits_for_long_says_why_once_a_lease(
+    connection: "Connection", shared_url: str, run: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(driver_file, "LISTEN_S", 0.01)
+    told: list[str] = []
+    with Driver(FleetRequest(shared_url), run, ("device",), told.append) as waiting:
+        waiting.begin(work(run))
+        waiting.begin(work(run, 1))
+        waiting.wait()
+        assert told == []
+        monkeypatch.setattr(waiting, "_heard_s", time.monotonic() - LEASE_S)
+        for _ in range(3):
+            waiting.wait()
+        assert told == [f"no node compiles fake as {MAKER}; found none"]
+        monkeypatch.setattr(waiting, "_heard_s", time.monotonic() - LEASE_S)
+        tables.tell(connection, work(run).key, FAILED, "node")
+        waiting.wait()
+        assert len(told) == 1
 
 
 def test_jobs_that_are_taken_back_end_the_run(connection: "Connection", driver: Driver, run: str) -> None:

@@ -1,6 +1,7 @@
 """A driver's connection to its fleet: puts work into queues and waits for what becomes of it."""
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Self, final
 
@@ -9,8 +10,10 @@ from tuner.fleet import queues, tables
 from tuner.fleet.artifacts import hash_of
 from tuner.fleet.server import connected, session, told_plainly
 from tuner.fleet.settings import read_settings
+from tuner.fleet.status import why_waiting
 from tuner.fleet.sweep import delete_old, sweep
 from tuner.fleet.work import COMPILE, FleetWork, Outcome, compile_queue, measure_queue
+from tuner.tuning.target_kind import no_words
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -41,8 +44,17 @@ class FleetRequest:
 class Driver:
     """One run's view of the fleet: what is known of it, and what is under way. Used by one thread."""
 
-    def __init__(self, request: FleetRequest, run: str, devices: tuple[str, ...]) -> None:
-        """Reads all that is known of the run. Raises UsageError while another process drives it."""
+    def __init__(
+        self,
+        request: FleetRequest,
+        run: str,
+        devices: tuple[str, ...],
+        tell: Callable[[str], None] = no_words,
+    ) -> None:
+        """Reads all that is known of the run. Raises UsageError while another process drives it.
+
+        Tells why the run waits, where no outcome comes for longer than a lease.
+        """
         self._run = run
         self._devices = devices
         self._priority = request.priority
@@ -59,7 +71,8 @@ class Driver:
         except BaseException:
             self._connection.close()
             raise
-        self._swept_s = time.monotonic()
+        self._tell = tell
+        self._swept_s = self._heard_s = time.monotonic()
         self._asked = time.time_ns()  # numbers of no trial; larger than those of the run's earlier processes
 
     def __enter__(self) -> Self:
@@ -96,7 +109,9 @@ class Driver:
                 self._swept_s = time.monotonic()
             still = queues.under_way(self._connection, self._run)  # before outcomes: one of both is seen
             numbers = [number for number, _ in self._under_way]
-            self.known |= tables.outcomes_of(self._connection, self._run, numbers)
+            found = tables.outcomes_of(self._connection, self._run, numbers)
+            self._tell_why_waiting(has_news=not found.keys() <= self.known.keys())
+            self.known |= found
         lost = self._under_way - still - self.known.keys()
         if lost:
             raise TunerError("fleet: the jobs of the run were cancelled; go on with it by --resume")
@@ -143,6 +158,15 @@ class Driver:
     def close(self) -> None:
         """Closes the connection; what is queued goes on."""
         self._connection.close()
+
+    def _tell_why_waiting(self, *, has_news: bool) -> None:
+        """Tells it once a lease, as long as nothing new comes."""
+        if not has_news and time.monotonic() - self._heard_s <= self._lease_s:
+            return
+        self._heard_s = time.monotonic()
+        why = "" if has_news else why_waiting(self._connection, self._run, self._lease_s)
+        if why:
+            self._tell(why)
 
     def _measure_queue(self, work: FleetWork) -> str:
         """Returns the queue of the device for a trial, in turns; what is no trial's has the first one."""

@@ -138,7 +138,8 @@ class FleetRun:
 
         machine = self.machine(order.target)
         maker = maker_of(self._kind.compiler(order.target))
-        self._driver = Driver(self._fleet, how.run, self._devices(order.target, machine))
+        devices = self._devices(order.target, machine)
+        self._driver = Driver(self._fleet, how.run, devices, how.tell_of_fleet)
         self._plain = FleetWork(
             run=how.run,
             number=0,

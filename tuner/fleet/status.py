@@ -71,6 +71,13 @@ def fleet_status(connection: "Connection", lease_s: float) -> FleetStatus:
     return FleetStatus(lease_s, nodes, devices, listed, tables.run_ids(connection))
 
 
+def why_waiting(connection: "Connection", run: str, lease_s: float) -> str:
+    """Returns why the jobs of a run wait; "" where none does."""
+    nodes = tables.nodes(connection)
+    found = (_why(each, nodes, lease_s) for each in queues.waiting(connection) if run in each.runs)
+    return "; ".join(found)
+
+
 def _device(seen: SeenNode, waiting: "dict[str, Waiting]", busy_s: dict[str, float]) -> DeviceStatus:
     node = seen.node
     queue = waiting.get(measure_queue(node.machine.name, node.device))

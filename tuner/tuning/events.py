@@ -54,6 +54,13 @@ class WaitsForTurn:
 
 
 @dataclass(frozen=True)
+class WaitsForNode:
+    """No node of a fleet has told anything for long."""
+
+    why: str  # a job waits
+
+
+@dataclass(frozen=True)
 class FinalsStarted:
     """The best trials are timed again, interleaved."""
 
@@ -68,7 +75,14 @@ class NoiseMeasured:
 
 
 Event = (
-    RunStarted | BaselineMeasured | BaselineFailed | TrialDone | FinalsStarted | NoiseMeasured | WaitsForTurn
+    RunStarted
+    | BaselineMeasured
+    | BaselineFailed
+    | TrialDone
+    | FinalsStarted
+    | NoiseMeasured
+    | WaitsForTurn
+    | WaitsForNode
 )
 Observer = Callable[[Event], None]
 

@@ -20,6 +20,7 @@ from tuner.tuning.events import (
     NoiseMeasured,
     Observer,
     TrialDone,
+    WaitsForNode,
     WaitsForTurn,
 )
 from tuner.tuning.finals import (
@@ -95,6 +96,7 @@ class TuningSession:
             settings.seed,
             lambda who: self._observe(WaitsForTurn(who)),
             self._run.uuid,
+            lambda why: self._observe(WaitsForNode(why)),
         )
         records = tuple(None if trial.record is None else bound_record(trial) for trial in self._stored)
         return ReplayingBench(self._kind.bench(order, how), records, self._interruption)

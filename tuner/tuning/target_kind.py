@@ -86,6 +86,7 @@ class BenchSettings:
     seed: int
     tell_of_waiting: Callable[[str], None] = no_words  # for another tuner that times: its words
     run: str = ""  # uuid of the run that it is for; "" of what no database has
+    tell_of_fleet: Callable[[str], None] = no_words  # why it waits for nodes that tell nothing
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from tuner.tuning.events import (
     NoiseMeasured,
     RunStarted,
     TrialDone,
+    WaitsForNode,
     WaitsForTurn,
 )
 
@@ -37,6 +38,10 @@ assert BASELINE is not None
 def test_another_tuner_that_times_is_named() -> None:
     line = event_line(WaitsForTurn("process 7, matmul 8x8x8 f32 nn none"))
     assert line == "waiting for process 7, matmul 8x8x8 f32 nn none: it times on the same device"
+
+
+def test_a_fleet_that_tells_nothing_says_why() -> None:
+    assert event_line(WaitsForNode("no node compiles cpu")) == "waiting for the fleet: no node compiles cpu"
 
 
 def test_a_trial_line_tells_counts_best_and_time_left() -> None:

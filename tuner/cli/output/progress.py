@@ -20,6 +20,7 @@ from tuner.tuning.events import (
     Observer,
     RunStarted,
     TrialDone,
+    WaitsForNode,
     WaitsForTurn,
 )
 
@@ -108,6 +109,8 @@ def event_line(event: Event, settings: RunSettings | None = None) -> str:
             return f"finals: timing the best {trials} again, interleaved"
         case WaitsForTurn(who):
             return f"waiting for {who}: it times on the same device"
+        case WaitsForNode(why):
+            return f"waiting for the fleet: {why}"
         case NoiseMeasured(noise):
             return f"noise floor: {noise:.2%}"
         case TrialDone():
