@@ -8,11 +8,13 @@ from tests.tuning.fakes import FAKE
 from tuner.core.problem import Problem
 from tuner.core.target_name import TargetName
 from tuner.fleet.node import NodeRequest, run_node
+from tuner.fleet.work import maker_of
 from tuner.tuning.target_kind import BenchChildren
 from tuner.workers.limits import Limits
 from tuner.workers.protocol import Factory
 
 REQUEST = NodeRequest(TargetName(FAKE.name), seats=1, keep_free_bytes=0)
+MAKER = maker_of(FAKE.compiler(REQUEST.target))
 
 
 def children(_target: TargetName, _problem: Problem, _threads: int) -> BenchChildren:

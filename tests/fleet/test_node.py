@@ -1,19 +1,31 @@
 """A node as a process of its own, on a real server."""
 
+import json
+import signal
+import subprocess
+import time
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.fleet.fake_node import REQUEST, started_node
+from tests.fleet.fake_node import MAKER, REQUEST, started_node
+from tests.fleet.values import work
 from tests.tuning.fakes import FAKE
 from tuner.core.errors import TunerError
-from tuner.fleet import tables
+from tuner.fleet import queues, tables
+from tuner.fleet.artifacts import hash_of
 from tuner.fleet.install import install
 from tuner.fleet.node import run_node
 from tuner.fleet.server import session
 from tuner.fleet.settings import LEAST_LEASE_S, FleetSettings
+from tuner.fleet.work import FleetWork, compile_queue
+
+if TYPE_CHECKING:
+    from tuner.fleet.server import Connection
 
 LIMIT_S = 60
+SLEEPING = json.dumps({"x": 3, "at": "compile", "deed": "sleep"}).encode()
 
 
 @pytest.fixture
@@ -23,20 +35,35 @@ def brief_url(empty_url: str) -> str:
     return empty_url
 
 
+def test_a_node_without_room_does_not_begin() -> None:
+    asking = replace(REQUEST, keep_free_bytes=1 << 60)
+    with pytest.raises(TunerError, match=r": found \d+ MiB free, allowed 1099511627776 or more$"):
+        run_node("postgresql://nobody@nowhere/none", asking, FAKE, print)
+
+
 @pytest.mark.postgres
-def test_a_heartbeat_that_comes_to_nothing_is_told_of_and_the_next_one_is_heard(brief_url: str) -> None:
+def test_a_node_goes_on_after_a_heartbeat_in_vain_and_ends_at_the_second_ctrl_c(
+    brief_url: str, run: str
+) -> None:
     with session(brief_url) as connection, started_node(brief_url) as node:
         assert node.stdout is not None
         assert ": works for fake on " in node.stdout.readline()
         connection.execute("ALTER TABLE fleet_node RENAME TO elsewhere")
         assert ': heartbeat: fleet: database: relation "fleet_node" does not exist' in node.stdout.readline()
         connection.execute("ALTER TABLE elsewhere RENAME TO fleet_node")
-        (seen,) = tables.nodes(connection)
-        assert tables.drain(connection, seen.node.name)
-        assert node.wait(LIMIT_S) == 0
+        defer(connection, work(run, maker=MAKER, blobs=(hash_of(SLEEPING),)))
+        while not any(each.doing_count for each in queues.waiting(connection)):
+            assert node.poll() is None
+            time.sleep(0.02)
+        node.send_signal(signal.SIGINT)
+        with pytest.raises(subprocess.TimeoutExpired):
+            node.wait(0.3)
+        node.send_signal(signal.SIGINT)
+        assert node.wait(LIMIT_S) != 0
+        assert tables.nodes(connection) == ()
 
 
-def test_a_node_without_room_does_not_begin() -> None:
-    asking = replace(REQUEST, keep_free_bytes=1 << 60)
-    with pytest.raises(TunerError, match=r": found \d+ MiB free, allowed 1099511627776 or more$"):
-        run_node("postgresql://nobody@nowhere/none", asking, FAKE, print)
+def defer(connection: "Connection", asked: FleetWork) -> None:
+    """Queues a candidate whose compilation sleeps for long."""
+    tables.put_blob(connection, hash_of(SLEEPING), SLEEPING)
+    queues.defer(connection, compile_queue(MAKER), asked, 0, alone=False)

@@ -6,6 +6,8 @@ from tests.fleet.values import FAILED, node, work
 from tuner.core.errors import Failure, Stage, TunerError
 from tuner.fleet import tables
 from tuner.fleet.artifacts import hash_of
+from tuner.fleet.node_children import now
+from tuner.fleet.overlaps import repeated
 from tuner.fleet.work import Outcome
 
 if TYPE_CHECKING:
@@ -46,6 +48,16 @@ def test_outcomes_of_some_numbers_are_read_alone(connection: "Connection", run: 
         tables.tell(connection, work(run, number).key, FAILED, "n")
     assert set(tables.outcomes_of(connection, run, [3, 1, 9])) == {(1, "compile"), (3, "compile")}
     assert tables.outcomes_of(connection, run, []) == {}
+
+
+def test_work_whose_answer_was_lost_is_noted_once(connection: "Connection", run: str) -> None:
+    began, other = now(), now()
+    for moment in (began, began, other):
+        done = tables.Execution("n", "d", tables.Interval(moment, moment))
+        tables.note_work(connection, work(run), done)
+    assert repeated(connection, run) == 1
+    found = connection.execute("SELECT began FROM fleet_work WHERE run = %s ORDER BY began", (run,))
+    assert [moment for (moment,) in found] == [began, other]
 
 
 def test_a_blob_is_stored_once_and_checked(connection: "Connection") -> None:

@@ -11,6 +11,7 @@ from tuner.core.record import Verdict
 from tuner.core.runs import Baseline
 from tuner.core.target import Effort
 from tuner.fleet.work import (
+    JUDGE,
     Compiled,
     Outcome,
     compile_queue,
@@ -60,3 +61,8 @@ def test_queues_are_of_what_makes_code_and_of_a_device() -> None:
     assert compile_queue(first) != compile_queue(second)
     assert measure_queue("h200", "a") != measure_queue("h200", "b") != measure_queue("a100", "b")
     assert len(measure_queue("h200" * 100, "a" * 500)) < 128  # what the engine takes
+
+
+def test_people_are_told_of_trials_by_number() -> None:
+    assert work("run", 7).words == "compile of trial 7"
+    assert work("run", -2, JUDGE).words == "judge"

@@ -5,6 +5,7 @@ import contextlib
 import logging
 import os
 import shutil
+import signal
 import socket
 import tempfile
 import time
@@ -115,12 +116,11 @@ class NodeProcess:
 
     async def run(self) -> bool:
         """Serves its queues; a server that goes away is waited for."""
-        import signal
-
-        for number in (signal.SIGTERM, signal.SIGINT):
-            asyncio.get_running_loop().add_signal_handler(number, self._ending.set)
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGTERM, self._ending.set)
+        loop.add_signal_handler(signal.SIGINT, self._interrupt)
         keep_off_timed_processors()
-        asyncio.get_running_loop().set_exception_handler(self._tell_of_unheard)
+        loop.set_exception_handler(self._tell_of_unheard)
         node = self._node
         self._say(f"{node.name}: works for {node.target} on {node.machine.name}, {node.maker}")
         beating = asyncio.create_task(self._beat())
@@ -135,6 +135,11 @@ class NodeProcess:
             self._database.close()
         self._say(f"{node.name}: ended{': ' * bool(self._trouble)}{self._trouble}")
         return not self._trouble
+
+    def _interrupt(self) -> None:
+        """Ends after what it has; the next Ctrl-C ends that as well."""
+        self._ending.set()
+        asyncio.get_running_loop().remove_signal_handler(signal.SIGINT)
 
     def _tell_of_unheard(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         """Says what the engine found and nobody waits for, such as a job that was given to another node."""
@@ -163,9 +168,16 @@ class NodeProcess:
 
     async def _do(self, work: FleetWork) -> None:
         """Does a piece of work unless it has an outcome. An error gives it back for another node to do."""
-        if await self._database.ask(tables.is_told, work.key):
-            return
-        blobs = tuple([await self._database.ask(_required_blob, each) for each in work.blobs])
+        try:
+            if not await self._database.ask(tables.is_told, work.key):
+                blobs = tuple([await self._database.ask(_required_blob, each) for each in work.blobs])
+                await self._done_here(work, blobs)
+        except Exception as error:  # the engine does not tell of it
+            self._say(f"{self._node.name}: gives {work.words} back: {error}")
+            raise
+
+    async def _done_here(self, work: FleetWork, blobs: tuple[bytes, ...]) -> None:
+        """Does a piece of work. Where the node cannot, it ends."""
         try:
             self._require_fit(work)
             await self._work(work, blobs)

@@ -136,16 +136,25 @@ def forget_questions(connection: "Connection", run: str) -> None:
 
 
 def note_work(connection: "Connection", work: FleetWork, done: Execution) -> None:
-    """Stores when a piece of work was done, on which device."""
+    """Stores when a piece of work was done, on which device; again, if an answer was lost: once."""
     timed = done.timed
     connection.execute(
         "INSERT INTO fleet_work (run, number, stage, node, device, began, ended, timed_from, timed_until) "
-        "VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)",
-        (
-            *(*work.key, done.node, done.device, done.whole.began, done.whole.ended),
-            None if timed is None else timed.began,
-            None if timed is None else timed.ended,
-        ),
+        "SELECT %(run)s, %(number)s, %(stage)s, %(node)s, %(device)s, %(began)s, %(ended)s, "
+        "%(timed_from)s::timestamptz, %(timed_until)s::timestamptz "
+        "WHERE NOT EXISTS (SELECT 1 FROM fleet_work WHERE run = %(run)s AND number = %(number)s "
+        "AND stage = %(stage)s AND node = %(node)s AND began = %(began)s)",
+        {
+            "run": work.run,
+            "number": work.number,
+            "stage": work.stage,
+            "node": done.node,
+            "device": done.device,
+            "began": done.whole.began,
+            "ended": done.whole.ended,
+            "timed_from": None if timed is None else timed.began,
+            "timed_until": None if timed is None else timed.ended,
+        },
     )
 
 

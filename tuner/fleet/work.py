@@ -48,6 +48,11 @@ class FleetWork:
         """Returns what its outcome is stored under."""
         return (self.run, self.number, self.stage)
 
+    @property
+    def words(self) -> str:
+        """Returns what it is, for people."""
+        return f"{self.stage} of trial {self.number}" if self.number >= 0 else self.stage
+
 
 @dataclass(frozen=True)
 class Compiled:

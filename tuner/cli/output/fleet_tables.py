@@ -78,8 +78,7 @@ def _device(device: DeviceStatus, status: FleetStatus) -> tuple[str, ...]:
 
 
 def _work(work: FleetWork, status: FleetStatus) -> str:
-    trial = f" of trial {work.number}" if work.number >= 0 else ""
-    return f"{work.stage}{trial} of {status.run_words(work.run)}"
+    return f"{work.words} of {status.run_words(work.run)}"
 
 
 def _queue(queue: QueueStatus, status: FleetStatus, letters: dict[str, str]) -> tuple[str, ...]:
