@@ -119,3 +119,15 @@ def test_sums_are_read_once_and_written_once_in_each_iteration(apply: Apply) -> 
 def test_a_write_that_was_read_before_it_is_overwritten_stays(apply: Apply) -> None:
     inner = "\n".join(["scf.if %is {", read("%seen", "%i", "%j"), f"vector.print %seen : {TILE}", "}"])
     assert counts(apply(LINE, payload(USUAL[0], inner, write("%x", "%i", "%j")))) == (1, 2)
+
+
+def test_places_of_one_value_and_of_sums_with_it_are_one_grid(apply: Apply) -> None:
+    rows = "%n16 = affine.apply affine_map<()[s0] -> (s0 + 16)>()[%n]"
+    lines = [write("%zero", "%n", "%j"), write("%x", "%n16", "%j"), read("%read", "%n", "%j"), ADD]
+    assert counts(apply(LINE, payload(rows, *lines, write("%sum", "%n", "%j")))) == (0, 2)
+
+
+def test_places_of_constants_are_one_grid(apply: Apply) -> None:
+    column = "%c8 = affine.apply affine_map<() -> (8)>()"
+    lines = [write("%zero", "%c0", "%c0"), write("%x", "%c0", "%c8"), read("%read", "%c0", "%c0"), ADD]
+    assert counts(apply(LINE, payload(column, *lines, write("%sum", "%c0", "%c0")))) == (0, 2)

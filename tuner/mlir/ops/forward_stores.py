@@ -4,8 +4,8 @@ Takes a function before vectors become fragments: transfers of one shape whose i
 such vectors, so that two of them are of one place or have none in common. Gives a read the value that was
 written to its place before in its block, and drops a write that a later one of its block overwrites unread.
 ``transform.memref.erase_dead_alloc_and_stores`` does that to transfers of any places, but compares each with
-all others by what it can prove of their indices: 48 ms for 32 tiles of sums, for which this takes 3. Accesses
-that are no such grid stay, and so do those of shared memory, which other threads write too.
+all others by what it can prove of their indices: 48 ms for 32 tiles of sums, 12 behind this op. Accesses that
+are no such grid are left to it, and so are those of shared memory, which other threads write too.
 
     vector.transfer_write %zero, %c[%i, %j] {in_bounds = [true, true]} : ...
     vector.transfer_write %zero, %c[%i, %j8] {in_bounds = [true, true]} : ...

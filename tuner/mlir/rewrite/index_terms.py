@@ -9,7 +9,8 @@ from tuner.mlir.rewrite.building import symbol, value
 def split_constant(index: Value) -> tuple[Hashable, int]:
     """Returns (base, constant): two indices of equal bases differ by their constants.
 
-    The base is None for a constant, (affine expression, its symbols) for ``affine.apply``, or the value.
+    The base is None for a constant, (affine expression, its symbols) for ``affine.apply``, or the value: also
+    for ``affine.apply`` that only adds a constant to it.
     """
     if isinstance(index.owner, ir.Block):
         return index, 0
@@ -17,8 +18,15 @@ def split_constant(index: Value) -> tuple[Hashable, int]:
         return None, int(ir.IntegerAttr(index.owner.attributes["value"]).value)
     if index.owner.name != "affine.apply":
         return index, 0
-    expression, constant = _split(ir.AffineMapAttr(index.owner.attributes["map"]).value.results[0])
-    return (str(expression), tuple(index.owner.operands)), constant
+    mapping = ir.AffineMapAttr(index.owner.attributes["map"]).value
+    expression, constant = _split(mapping.results[0])
+    if expression is None:
+        return None, constant
+    operands = tuple(index.owner.operands)
+    names = _names(mapping)
+    if expression in names:
+        return operands[names.index(expression)], constant
+    return (str(expression), operands), constant
 
 
 def _split(expression: ir.AffineExpr) -> tuple[ir.AffineExpr | None, int]:
@@ -63,8 +71,7 @@ def _apply_without_constant(applied: Value) -> tuple[Value | None, int]:
     mapping = ir.AffineMapAttr(applied.owner.attributes["map"]).value
     expression, constant = _split(mapping.results[0])
     operands = list(applied.owner.operands)
-    names = [ir.AffineExpr.get_dim(number) for number in range(mapping.n_dims)]
-    names += [symbol(number) for number in range(mapping.n_symbols)]
+    names = _names(mapping)
     for number, name in enumerate(names):
         base, more = without_constant(operands[number])
         if more and base is not None and expression is not None and _is_added_once(expression, name):
@@ -77,6 +84,12 @@ def _apply_without_constant(applied: Value) -> tuple[Value | None, int]:
         return operands[names.index(expression)], constant
     kept = ir.AffineMapAttr.get(ir.AffineMap.get(mapping.n_dims, mapping.n_symbols, [expression]))
     return value("affine.apply", applied.type, *operands, map=kept), constant
+
+
+def _names(mapping: ir.AffineMap) -> list[ir.AffineExpr]:
+    """Returns what stands for the operands, in their order."""
+    dimensions = [ir.AffineExpr.get_dim(number) for number in range(mapping.n_dims)]
+    return [*dimensions, *(symbol(number) for number in range(mapping.n_symbols))]
 
 
 def _is_added_once(expression: ir.AffineExpr, name: ir.AffineExpr) -> bool:
