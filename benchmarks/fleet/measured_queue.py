@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from statistics import median, quantiles
 from typing import TYPE_CHECKING, Any, Final
 
-from benchmarks.fleet.processor_use import children_of, parent_of, processor_s, wakes
+from benchmarks.fleet.processor_use import family_s, parent_of, processor_s, wakes
 from benchmarks.fleet.sleeping_nodes import defer, sleeping_nodes, wait_for_outcomes
 from tuner.fleet.server import session
 
@@ -116,7 +116,7 @@ def idle(url: str, node: int, seconds: float) -> dict[str, Any]:
 def _server_s(connection: "Connection") -> float:
     """Returns what all processes of the server took so far."""
     first = parent_of(connection.info.backend_pid)
-    return processor_s(first) + sum(map(processor_s, children_of(first)))
+    return family_s(first)
 
 
 def _spread(found_ms: list[float]) -> dict[str, float]:

@@ -9,12 +9,18 @@ PROCESSES: Final = Path("/proc")
 TICKS_PER_S: Final = os.sysconf("SC_CLK_TCK")
 # Fields of /proc/PID/stat behind the name, proc_pid_stat(5)
 PARENT: Final = 1
+GONE: Final = (FileNotFoundError, ProcessLookupError)  # of a process that has ended meanwhile
 TICKS: Final = slice(11, 15)  # user and system, its own and those of its children that have ended
 
 
 def processor_s(process: int) -> float:
     """Returns the seconds that a process took, with those of its children that have ended."""
     return sum(int(field) for field in _fields(process)[TICKS]) / TICKS_PER_S
+
+
+def family_s(process: int) -> float:
+    """Returns the seconds of a process and its children; one that ends meanwhile counts as its parent's."""
+    return sum(map(_living_s, children_of(process))) + processor_s(process)
 
 
 def children_of(process: int) -> tuple[int, ...]:
@@ -43,8 +49,15 @@ def _processes() -> Iterator[int]:
 def _parent_of(process: int) -> int | None:
     try:
         return parent_of(process)
-    except (FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
+    except GONE:
         return None
+
+
+def _living_s(process: int) -> float:
+    try:
+        return processor_s(process)
+    except GONE:
+        return 0.0
 
 
 def _fields(process: int) -> list[str]:
