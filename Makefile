@@ -13,13 +13,15 @@ WHEELS ?=
 .PHONY: help demo test check lint bench gpu-check wheel clean
 
 help:
-	@echo "make demo    tunes one matmul ($(SHAPE) f32, $(BUDGET)), writes $(BEST), shows the history"
-	@echo "make test    runs every test, in $(JOBS) processes"
-	@echo "make check   formatting, lint, types, tests"
-	@echo "make bench   measures against the baseline, writes $(RESULTS)"
-	@echo "make gpu-check  checks everything on the GPU here within 8 minutes; without a network: WHEELS=FOLDER"
-	@echo "make wheel   builds sdist and wheel into dist/"
-	@echo "make clean   removes the environment and what was built"
+	@echo "make demo       tunes a matmul ($(SHAPE) f32, $(BUDGET)), writes $(BEST),"
+	@echo "                shows the history"
+	@echo "make test       runs every test, in $(JOBS) processes"
+	@echo "make check      formatting, lint, types, tests"
+	@echo "make bench      measures against the baseline, writes $(RESULTS)"
+	@echo "make gpu-check  checks everything on the GPU here within 8 minutes;"
+	@echo "                without a network: WHEELS=FOLDER"
+	@echo "make wheel      builds sdist and wheel into dist/"
+	@echo "make clean      removes the environment and what was built"
 
 demo: $(VENV)/.installed
 	$(BIN)/tuner tune matmul $(SHAPE) --dtype f32 --budget $(BUDGET)

@@ -65,10 +65,11 @@ class Ablation:
 
 @dataclass(frozen=True)
 class TooFew:
-    """Why there is no ablation."""
+    """Why there is no ablation of knobs."""
 
     strategy: str  # of the best trial; "" where none was measured
     measured: int
+    strategies: tuple[StrategyAblation, ...] = ()  # fastest first
 
     @property
     def reason(self) -> str:
@@ -100,7 +101,7 @@ def ablate(trials: tuple[StoredTrial, ...]) -> Ablation | TooFew:
     best = timed[0]
     own = [each for each in timed if each.strategy == best.strategy]
     if len(own) < MEASURED_MIN:
-        return TooFew(best.strategy, len(own))
+        return TooFew(best.strategy, len(own), _strategies(trials, timed))
     return Ablation(best.strategy, len(own), _knobs(own), _strategies(trials, timed))
 
 

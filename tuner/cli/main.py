@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 import click
 
+from tuner.cli.help_text import HelpContext
 from tuner.cli.output.formatting import one_line
 from tuner.core.errors import TunerError, UsageError
 from tuner.version import __version__
@@ -27,7 +28,13 @@ Sections = tuple[tuple[str, tuple[click.Command, ...]], ...]  # title of a job, 
 class Commands(click.Group):
     """A group whose errors are one line, with a traceback only on --debug."""
 
+    context_class = HelpContext
     sections: Sections = ()
+
+    def add_command(self, command: click.Command, name: str | None = None) -> None:
+        """Adds a command, whose help is written as all help is."""
+        command.context_class = HelpContext
+        super().add_command(command, name)
 
     def add_sections(self, sections: Sections) -> None:
         """Adds commands by the jobs that the help lists them under."""

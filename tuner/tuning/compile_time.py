@@ -7,6 +7,7 @@ from tuner.core.pass_seconds import CompileSeconds, PassSeconds
 from tuner.core.runs import StoredTrial, record_of
 from tuner.core.target import Script
 from tuner.db.store import Store
+from tuner.tuning.advice import require_outcome
 from tuner.tuning.composition import Composition
 
 
@@ -15,6 +16,7 @@ def pass_seconds(composition: Composition, store: Store, trial: StoredTrial) -> 
 
     What is timed is stored with the trial. Raises UsageError for one that does not compile.
     """
+    require_outcome(trial)
     record = record_of(trial)
     if not trial.script_text or record.target.is_replay or record.status == "failed":
         raise UsageError(f"trial {trial.id}: found none that compiles, allowed a measured or verified one")

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 def show_ablation(store: "Store", run_id: int, as_json: bool) -> None:
-    """Prints the ablation of a run. Raises TunerError when it has too few trials."""
+    """Prints the ablation of a run. Raises TunerError where too few trials tell nothing."""
     run = store.run(run_id)
     ablation = ablate(store.trials(TrialQuery(run=run_id, sort="number")))
-    if isinstance(ablation, TooFew):
+    if isinstance(ablation, TooFew) and len(ablation.strategies) < 2:
         raise TunerError(f"run {run_id}: {ablation.reason}")
     if as_json:
         print_json(ablation_document(run, ablation))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tuner.cli.main import Commands
 from tuner.cli.options import (
     database_option,
     debug_option,
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from tuner.core.runs import TrialQuery
 
 
-@click.group()
+@click.group(cls=Commands)
 def bundle() -> None:
     """Compile here, measure there: carries candidates to a machine with a GPU, and results back.
 

@@ -4,11 +4,12 @@ from pathlib import Path
 
 import click
 
+from tuner.cli.main import Commands
 from tuner.cli.options import database_option, debug_option, json_option, open_store, print_json
 from tuner.cli.output.formatting import count_text
 
 
-@click.group()
+@click.group(cls=Commands)
 def db() -> None:
     """Looks after the results database.
 

@@ -9,7 +9,7 @@ import click
 from tuner.cli.commands.fleet_demo import demo
 from tuner.cli.commands.fleet_script import script
 from tuner.cli.commands.fleet_status import status
-from tuner.cli.main import DONE, FAILED
+from tuner.cli.main import DONE, FAILED, Commands
 from tuner.cli.options import composition_of, database_option, debug_option
 from tuner.cli.output.formatting import count_text
 from tuner.core.errors import UsageError
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 MIB = 1 << 20
 
 
-@click.group()
+@click.group(cls=Commands)
 def fleet() -> None:
     """Lets other machines compile and measure: they meet in the PostgreSQL that holds the history.
 

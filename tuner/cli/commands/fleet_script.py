@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import click
 
+from tuner.cli.main import Commands
 from tuner.cli.options import database_option, debug_option, json_option, print_json
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-@click.group()
+@click.group(cls=Commands)
 def script() -> None:
     """Prints what starts nodes on other machines: command lines, a job, a manifest.
 

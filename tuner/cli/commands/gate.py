@@ -91,7 +91,7 @@ def gate(
         results.append(gated(composition, entry, limits, seed))
         print(gate_line(results[-1]), file=sys.stderr)
     found = tuple(results)
-    if summary is not None:
+    if summary is not None and summary != Path():  # a variable that only CI sets
         _put(summary, f"{gate_markdown(found)}\n".encode())
     if as_json:
         print_json(gate_document(found))

@@ -45,7 +45,7 @@ def lower(
     gpux: with one stream in the GPUX dialect, which 'tuner run' reads; llvm: the host's code; ptx: the
     kernels'.
 
-    Example: tuner lower payload.mlir --to device-memory
+    Example: tuner lower examples/two_matmuls.mlir --to device-memory
     """
     from tuner.atomic_write import write_atomically
     from tuner.mlir.programs.device_options import DeviceOptions

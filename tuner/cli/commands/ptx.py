@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tuner.cli.main import DONE, FAILED
+from tuner.cli.main import DONE, FAILED, Commands
 from tuner.cli.options import debug_option, json_option, print_json, seed_option
 from tuner.cli.output.formatting import count_text
 from tuner.core.errors import UsageError
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 CONFLICTS_SHOWN = 8
 
 
-@click.group()
+@click.group(cls=Commands)
 def ptx() -> None:
     """Runs and checks PTX files without a GPU.
 

@@ -51,7 +51,7 @@ def run(context: click.Context, /, payload: Path, as_json: bool, **words: Any) -
     Exits with 1 when results differ, or the simulator finds work that nothing orders, a leak or the like.
     Contents of arrays are random, range, zeros, ones, nan, a number or @FILE.npy.
 
-    Example: tuner run payload.mlir --target simulator --trace --compare
+    Example: tuner run examples/two_matmuls.mlir --target simulator --trace --compare
     """
     from tuner.programs.positions import in_file, named_in_errors
     from tuner.programs.service import run_in_child

@@ -58,7 +58,8 @@ def _lines(found: "dict[str, tuple[Suggestion, ...]]", here: str, min_support: i
     if not found:
         support = count_text(min_support, "failure")
         return [
-            f"# no constraint explains {support} or more of {here} and no success, beyond what chance would"
+            f"# {here}:",
+            f"# no constraint explains {support} or more and no success, beyond chance",
         ]
     lines = ["strategies:"]
     for strategy, suggestions in found.items():

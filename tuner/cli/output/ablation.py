@@ -3,7 +3,7 @@
 from dataclasses import asdict
 from typing import Any
 
-from tuner.analysis.ablation import Ablation, Gain, KnobAblation, StrategyAblation
+from tuner.analysis.ablation import Ablation, Gain, KnobAblation, StrategyAblation, TooFew
 from tuner.cli.output.fitted_table import table_lines
 from tuner.cli.output.formatting import seconds_text, wrapped
 from tuner.core.runs import Run
@@ -19,13 +19,19 @@ GAIN_LINE = (
 SPARED = ("timed", "failed")  # of strategies, for want of width
 
 
-def ablation_document(run: Run, ablation: Ablation) -> dict[str, Any]:
+def ablation_document(run: Run, ablation: Ablation | TooFew) -> dict[str, Any]:
     """Returns what ``--json`` prints; gains are fractions of the best time."""
-    return {"run": run.id, "noise": run.noise, **asdict(ablation)}
+    return {"run": run.id, "noise": run.noise, "knobs": (), **asdict(ablation)}
 
 
-def ablation_lines(run: Run, ablation: Ablation, columns: int | None = None) -> list[str]:
-    """Returns two tables of knobs and one of strategies, for people."""
+def ablation_lines(run: Run, ablation: Ablation | TooFew, columns: int | None = None) -> list[str]:
+    """Returns two tables of knobs, where enough trials tell of them, and one of strategies, for people."""
+    strategies = table_lines(
+        STRATEGY_HEADER, [_strategy_row(each) for each in ablation.strategies], columns, SPARED
+    )
+    if isinstance(ablation, TooFew):
+        why = ablation.reason.removeprefix("ablation: ")
+        return [*wrapped((f"ablation  run {run.id}: {why} to compare knobs",), columns), "", *strategies]
     noise = "" if run.noise is None else f"; noise floor {run.noise:.1%}"
     explained = (
         f"ablation  run {run.id}: {ablation.measured} measured trials of {ablation.strategy}{noise}",
@@ -39,7 +45,7 @@ def ablation_lines(run: Run, ablation: Ablation, columns: int | None = None) -> 
         "",
         *table_lines(WITHOUT_HEADER, [_without_row(each) for each in ablation.knobs], columns),
         "",
-        *table_lines(STRATEGY_HEADER, [_strategy_row(each) for each in ablation.strategies], columns, SPARED),
+        *strategies,
     ]
 
 
