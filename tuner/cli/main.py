@@ -9,8 +9,8 @@ from typing import Any, NoReturn
 
 import click
 
-from tuner.cli.help_text import HelpContext
 from tuner.cli.output.formatting import one_line
+from tuner.cli.output.help_text import HelpContext
 from tuner.core.errors import TunerError, UsageError
 from tuner.version import __version__
 

@@ -6,8 +6,8 @@ from click.testing import CliRunner
 
 from tests.docs.test_examples import EXAMPLES
 from tuner.cli import main
-from tuner.cli.help_text import example_lines
 from tuner.cli.main import HELP_COLUMNS
+from tuner.cli.output.help_text import example_lines
 
 
 def _words(group: click.Group = main, names: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
