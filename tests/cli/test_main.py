@@ -75,7 +75,7 @@ def test_every_command_of_the_contract_is_there() -> None:
 def test_every_command_has_help_with_an_example_and_json(words: tuple[str, ...]) -> None:
     done = CliRunner().invoke(main, [*words, "--help"])
     assert done.exit_code == 0
-    assert re.search(rf"Example: tuner {' '.join(words)}\b", " ".join(done.output.split()))
+    assert re.search(rf"Examples?: tuner {' '.join(words)}\b", " ".join(done.output.split()))
     assert "--json" in done.output
     assert "--debug" in done.output
 
