@@ -3,12 +3,48 @@
 Decision 0001 says why there are two; the eudsl wheel, which has all of it, would replace both here.
 """
 
+import contextlib
+import importlib
+import sys
+from collections.abc import Iterator
+from types import ModuleType
 from typing import Any, TypeAlias
 
-from numba_cuda_mlir._mlir import ir, passmanager
-from numba_cuda_mlir._mlir import rewrite as pattern_rewrites
-from numba_cuda_mlir._mlir.dialects import ext, gpu, transform
-from numba_cuda_mlir._mlir.dialects.transform import interpreter
+WHEEL = "numba_cuda_mlir"
+FRONT_END = f"{WHEEL}.numba_cuda.np.numpy_support"  # by which the package imports all of it
+
+
+@contextlib.contextmanager
+def _without_front_end() -> Iterator[None]:
+    """Spares the wheel's compiler of Python kernels, 400 modules; whoever asks for it later gets it."""
+    if WHEEL in sys.modules:
+        yield
+        return
+    absent, stand_in = object(), ModuleType(FRONT_END)
+    vars(stand_in)["__getattr__"] = lambda _: absent
+    sys.modules[FRONT_END] = stand_in
+    try:
+        yield
+    finally:
+        del sys.modules[FRONT_END]
+    package = vars(sys.modules[WHEEL])
+    names = {name for name, value in package.items() if value is absent}
+    for name in names:
+        del package[name]
+    package["__getattr__"] = lambda name: _of_front_end(name, names)
+
+
+def _of_front_end(name: str, names: set[str]) -> object:
+    if name not in names:
+        raise AttributeError(f"module {WHEEL!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(FRONT_END), name)
+
+
+with _without_front_end():
+    from numba_cuda_mlir._mlir import ir, passmanager
+    from numba_cuda_mlir._mlir import rewrite as pattern_rewrites
+    from numba_cuda_mlir._mlir.dialects import ext, gpu, transform
+    from numba_cuda_mlir._mlir.dialects.transform import interpreter
 
 __all__ = [
     "Attribute",
