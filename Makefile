@@ -28,9 +28,10 @@ demo: $(VENV)/.installed
 	$(BIN)/tuner export matmul $(SHAPE) --dtype f32 -o $(BEST)
 	$(BIN)/tuner history --op matmul --shape $(SHAPE) --dtype f32 --sort median --limit 10
 
-# Processes that share the tests, each with one thread of BLAS: CONTRIBUTING.md says why.
+# Processes that share the tests, each with one thread of BLAS: CONTRIBUTING.md says why. The hundreds of processes that
+# the tests start read byte code, also where the environment says that none is written.
 test: $(VENV)/.installed-dev
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+	PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 check: lint test
 
