@@ -42,6 +42,11 @@ class Parameters:
         return KernelLaunch(function, Extent(1), Extent(threads), 0, self.address, self.count)
 
 
+def unseen(text: str) -> bytes:
+    """Returns the module with a comment of its own: no test before has had it parsed."""
+    return SCALE + f"// {text}".encode()
+
+
 def loaded(image: bytes = SCALE) -> tuple[SimulatedKernels, int]:
     found, handles = SimulatedKernels(chip_of("sm_90")), itertools.count(1)
     module, _ = found.load(image, lambda: next(handles))
@@ -66,7 +71,7 @@ def test_a_launch_runs_on_the_memory_it_points_into_with_the_values_of_the_call(
 
 
 def test_an_image_is_parsed_once_and_unloaded_by_its_last_user(monkeypatch: pytest.MonkeyPatch) -> None:
-    parsed = []
+    image, parsed = unseen("parsed once"), []
 
     def parse_and_count(text: str) -> PtxModule:
         parsed.append(text)
@@ -74,30 +79,30 @@ def test_an_image_is_parsed_once_and_unloaded_by_its_last_user(monkeypatch: pyte
 
     monkeypatch.setattr(kernels, "parse", parse_and_count)
     found, handles = SimulatedKernels(chip_of("sm_90")), itertools.count(1)
-    first, is_new = found.load(SCALE, lambda: next(handles))
-    second, is_new_again = found.load(SCALE + b"\0", lambda: next(handles))
+    first, is_new = found.load(image, lambda: next(handles))
+    second, is_new_again = found.load(image + b"\0", lambda: next(handles))
     assert (first == second, is_new, is_new_again) == (True, True, False)
     function = found.function(first, "scale", lambda: next(handles))
     assert found.function(first, "scale", lambda: next(handles)) == function
     assert (found.unload(first), found.unload(first)) == (False, True)
     with pytest.raises(DeviceError, match=r"CUDA_ERROR_INVALID_HANDLE: found function 0x2, allowed one of a"):
         found.kernel(function)
-    third, is_new = found.load(SCALE, lambda: next(handles))
+    third, is_new = found.load(image, lambda: next(handles))
     assert (third != first, is_new, len(parsed)) == (True, True, 1)
 
 
-def test_a_kernel_is_decoded_once_for_all_its_launches(monkeypatch: pytest.MonkeyPatch) -> None:
-    decoded = []
+def test_a_kernel_is_decoded_once_for_all_launches_and_devices(monkeypatch: pytest.MonkeyPatch) -> None:
+    image, decoded = unseen("decoded once"), []
 
     def prepare_and_count(module: PtxModule, kernel: PtxKernel) -> PreparedKernel:
         decoded.append(kernel.name)
         return prepare(module, kernel)
 
     monkeypatch.setattr(kernels, "prepare", prepare_and_count)
-    memory, (found, function) = SimulatedMemory(), loaded()
+    memory = SimulatedMemory()
     region = memory.allocate(512, MemoryKind.DEVICE)
     region.bytes[:256].view(np.float32)[:] = np.arange(64)
-    for factor in (2, 5):
+    for factor, (found, function) in ((2, loaded(image)), (5, loaded(image))):
         given = Parameters(
             ctypes.c_uint64(region.address), ctypes.c_float(factor), ctypes.c_uint64(region.address + 256)
         )

@@ -20,22 +20,32 @@ from tuner.runtime.simulated.memory import MemoryRegion
 from tuner.runtime.simulated.tensor_maps import MAP_BYTES, EncodedMap, is_map
 
 POINTER_BYTES = 8
+IMAGES_KEPT = 8  # parsed: a check runs a program on one device after another
 LOWEST_ADDRESS = 1 << 44  # that is taken for one in a message: x86-64 puts programs and heaps above it
 Near = Callable[[int], MemoryRegion | None]
+
+
+@dataclass(frozen=True, eq=False)
+class ParsedImage:
+    """PTX text that is parsed, with its kernels that were launched: for all devices of this process."""
+
+    module: PtxModule
+    prepared: dict[str, PreparedKernel] = field(default_factory=dict)  # by name
+
+    def kernel(self, entry: PtxKernel) -> PreparedKernel:
+        """Returns a kernel laid out and decoded, which its first launch does. Raises SimulationError."""
+        if entry.name not in self.prepared:
+            self.prepared[entry.name] = prepare(self.module, entry)
+        return self.prepared[entry.name]
 
 
 @dataclass(eq=False)
 class SimulatedKernel:
     """A kernel of a loaded module."""
 
-    module: PtxModule
+    image: ParsedImage
     entry: PtxKernel
     variables: ModuleVariables
-
-    @functools.cached_property
-    def prepared(self) -> PreparedKernel:
-        """Returns the kernel laid out and decoded, which the first launch does. Raises SimulationError."""
-        return prepare(self.module, self.entry)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,8 +73,10 @@ class PreparedLaunch:
             for parameter, content in zip(self.kernel.entry.parameters, self.parameters, strict=True)
         )
         try:
-            run, variables = self.kernel.prepared.run, self.kernel.variables
-            return run(self.grid, self.block, arguments, self.shared_bytes, blocks, seed, variables)
+            kernel = self.kernel.image.kernel(self.kernel.entry)
+            return kernel.run(
+                self.grid, self.block, arguments, self.shared_bytes, blocks, seed, self.kernel.variables
+            )
         except UnsupportedInstruction as error:
             raise DeviceError(f"kernel {self.name}: {error.reason}") from error
         except SimulationError as error:
@@ -88,8 +100,8 @@ RunLaunch = Callable[[PreparedLaunch, Near, int | None], Simulation]  # the seed
 class SimulatedModule:
     """A loaded module and the handles of its kernels."""
 
-    image: bytes
-    parsed: PtxModule
+    text: bytes
+    image: ParsedImage
     variables: ModuleVariables  # which launches change, until it is unloaded
     users: int = 1  # loads that were not taken back
     functions: dict[str, int] = field(default_factory=dict)
@@ -100,23 +112,21 @@ class SimulatedKernels:
 
     def __init__(self, chip: Chip) -> None:
         self._chip = chip
-        self._parsed: dict[bytes, PtxModule] = {}
-        self._by_image: dict[bytes, int] = {}
+        self._by_text: dict[bytes, int] = {}
         self._loaded: dict[int, SimulatedModule] = {}
         self._kernels: dict[int, SimulatedKernel] = {}  # by function
 
     def load(self, image: bytes, handle: Callable[[], int]) -> tuple[int, bool]:
         """Loads an image; returns its module, and whether it was not loaded before."""
         text = image.rstrip(b"\0")
-        if text in self._by_image:
-            module = self._by_image[text]
+        if text in self._by_text:
+            module = self._by_text[text]
             self._loaded[module].users += 1
             return module, False
-        if text not in self._parsed:
-            self._parsed[text] = _parsed(text)
-        module, parsed = handle(), self._parsed[text]
-        self._by_image[text] = module
-        self._loaded[module] = SimulatedModule(text, parsed, first_content(parsed))
+        parsed = _parsed(text)
+        module = handle()
+        self._by_text[text] = module
+        self._loaded[module] = SimulatedModule(text, parsed, first_content(parsed.module))
         return module, True
 
     def unload(self, module: int) -> bool:
@@ -127,7 +137,7 @@ class SimulatedKernels:
             return False
         for function in loaded.functions.values():
             del self._kernels[function]
-        del self._loaded[module], self._by_image[loaded.image]
+        del self._loaded[module], self._by_text[loaded.text]
         return True
 
     def function(self, module: int, name: str, handle: Callable[[], int]) -> int:
@@ -135,12 +145,12 @@ class SimulatedKernels:
         loaded = self._require(module)
         if name not in loaded.functions:
             try:
-                kernel = kernel_of(loaded.parsed, name)
+                kernel = kernel_of(loaded.image.module, name)
             except UsageError as error:
                 raise DeviceError(f"CUDA_ERROR_NOT_FOUND: {error}", "CUDA_ERROR_NOT_FOUND") from error
             number = handle()
             loaded.functions[name] = number
-            self._kernels[number] = SimulatedKernel(loaded.parsed, kernel, loaded.variables)
+            self._kernels[number] = SimulatedKernel(loaded.image, kernel, loaded.variables)
         return loaded.functions[name]
 
     def kernel(self, function: int) -> PtxKernel:
@@ -184,12 +194,13 @@ class SimulatedKernels:
         return self._loaded[module]
 
 
-def _parsed(image: bytes) -> PtxModule:
+@functools.lru_cache(maxsize=IMAGES_KEPT)
+def _parsed(image: bytes) -> ParsedImage:
     """Parses an image, which must be PTX. Raises DeviceError."""
     if image[:4] in (b"\x7fELF", b"\x50\xed\x55\xba"):  # a cubin, a fatbin
         raise refused("NO_BINARY_FOR_GPU", "found machine code, allowed PTX: the simulator reads format=isa")
     try:
-        return parse(image.decode())
+        return ParsedImage(parse(image.decode()))
     except (SimulationError, UnicodeDecodeError) as error:
         raise refused("INVALID_PTX", str(error)) from error
 
