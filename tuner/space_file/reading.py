@@ -60,8 +60,8 @@ def parse_space(text: str, name: str, folder: Path | None = None) -> SpaceFile:
 
 def _whole(text: str, name: str) -> str:
     """Returns a file's text with the shipped one in it where it extends that."""
-    if extending.KEY not in text:  # spares most files a second reading
-        return text
+    if not any(extending.KEY in line for line in text.splitlines() if not line.lstrip().startswith("#")):
+        return text  # spares most files a second reading
     own: Any = strict_yaml.load(text, name)
     if not extending.is_extending(own, name):
         return text
