@@ -32,8 +32,7 @@ def test_a_killed_process_loses_nothing_that_it_proposed(url: str) -> None:
 
 
 def test_processes_that_open_and_write_at_once_all_succeed(url: str) -> None:
-    count = 6 if "://" in url else 4
-    writers = [start("write", url, "25") for _ in range(count)]
+    writers = [start("write", url, "25") for _ in range(4)]
     runs = [facts(writer)["run"] for writer in writers]
     with Store.open(url) as store:
         assert sorted(run.id for run in store.runs()) == sorted(runs)

@@ -28,6 +28,8 @@ from tuner.core.record import Verdict
 from tuner.core.runs import Baseline, Run, StoredTrial, TrialQuery
 from tuner.db.store import Store
 
+Content = tuple[list[str], list[str]]  # runs, trials
+
 
 @pytest.fixture
 def other_url(tmp_path: Path) -> str:
@@ -250,22 +252,28 @@ def three(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str, str]:
     return urls  # type: ignore[return-value]
 
 
+@pytest.fixture(scope="module")
+def in_order(three: tuple[str, str, str], tmp_path_factory: pytest.TempPathFactory) -> Content:
+    """Returns what a file holds that took them one after another."""
+    with Store.open(str(tmp_path_factory.mktemp("in_order") / "all.db")) as store:
+        for url in three:
+            store.merge(url)
+        return content(store)
+
+
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
 def test_three_databases_give_the_same_in_any_order(
-    store: Store, three: tuple[str, str, str], order: tuple[int, ...], tmp_path: Path
+    store: Store, three: tuple[str, str, str], order: tuple[int, ...], in_order: Content
 ) -> None:
-    with Store.open(str(tmp_path / "in_order.db")) as expected:
-        for url in three:
-            expected.merge(url)
-        for place in order:
-            store.merge(three[place])
-        assert content(store) == content(expected)
-        for place in order:
-            assert store.merge(three[place]) == (0, 0)
-        assert content(store) == content(expected)
+    for place in order:
+        store.merge(three[place])
+    assert content(store) == in_order
+    for place in order:
+        assert store.merge(three[place]) == (0, 0)
+    assert content(store) == in_order
 
 
-def content(store: Store) -> tuple[list[str], list[str]]:
+def content(store: Store) -> Content:
     """Returns all that a store holds, in an order of its own."""
     runs, trials = told(store)
     return sorted(map(repr, runs)), sorted(map(repr, trials))

@@ -1,14 +1,15 @@
 """Payloads over op, dtype, memory placement and form: what they compute, or the line that refuses them."""
 
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tuner.mlir.programs.device_options import Form
+from tuner.programs.request import ORDERS
 from tuner.runtime.programs.element_types import dtype_of
 
 Array = NDArray[Any]
@@ -33,6 +34,7 @@ class Row:
     expected: tuple[Array, ...] = ()  # results, then arguments that are written
     refusal: str = ""  # regular expression of the line; "": it runs
     form: Form = "streams"
+    orders: tuple[str, ...] = ORDERS  # of the simulator's streams
     options: dict[str, Any] = field(default_factory=dict)
 
 
@@ -42,7 +44,6 @@ def rows() -> tuple[Row, ...]:
         *_placements(),
         *_forms(),
         *_reductions(),
-        *_shuffles(),
         *_shared(),
         *_private(),
         *_copies(),
@@ -94,6 +95,11 @@ def launch(arguments: str, shared: str = "") -> str:
     return f"gpu.launch_func @kernels::@kernel {grid} {shared} args({arguments})"
 
 
+def one_order(name: str) -> tuple[str, ...]:
+    """Returns the order for a lone kernel, which changes places with nothing: each order gets some."""
+    return (ORDERS[zlib.crc32(name.encode()) % len(ORDERS)],)
+
+
 def unary(name: str, dtype: str, body: str, compute: Callable[[Array], Array], **words: Any) -> Row:
     """Returns a row of ``c = compute(a)`` on arguments; the body reads %a and writes %c."""
     kind = memref(dtype)
@@ -106,7 +112,7 @@ def unary(name: str, dtype: str, body: str, compute: Callable[[Array], Array], *
         f"{before}\n{launch(f'%a : {kind}, %c : {kind}', shared)}\nreturn",
     )
     a = numbers(dtype)
-    return Row(name, text, (a, np.zeros_like(a)), (compute(a),), **words)
+    return Row(name, text, (a, np.zeros_like(a)), (compute(a),), orders=one_order(name), **words)
 
 
 def add(dtype: str) -> str:
@@ -215,9 +221,9 @@ def per_block(compute: Callable[[Array], Any]) -> Callable[[Array], Array]:
     )
 
 
-def per_warp(compute: Callable[[Array], Any], size: int = WARP) -> Callable[[Array], Array]:
-    """The same for the threads of a warp, or of a part of it."""
-    return lambda a: np.repeat([compute(part) for part in a.reshape(-1, size)], size).astype(a.dtype)
+def per_warp(compute: Callable[[Array], Any]) -> Callable[[Array], Array]:
+    """The same for the threads of a warp."""
+    return lambda a: np.repeat([compute(part) for part in a.reshape(-1, WARP)], WARP).astype(a.dtype)
 
 
 def total(part: Array) -> Any:
@@ -234,29 +240,19 @@ def _sum_in_the_second_block(a: Array) -> Array:
 
 
 def _reductions() -> Iterator[Row]:
-    """Reductions over a block and a warp: each type, inside of loops and branches."""
-    for dtype in DTYPES:
-        kind, is_float = memref(dtype), dtype in FLOATS
-        ops: dict[str, Callable[[Array], Any]] = {
-            "add": total,
-            "maxnumf" if is_float else "maxsi": np.max,
-            "minimumf" if is_float else "minui": np.min,
-        }
-        for op, compute in ops.items():
-            body = f"""%x = memref.load %a[%g] : {kind}
-              %s = gpu.all_reduce {op} %x uniform {{}} : ({dtype}) -> ({dtype})
-              memref.store %s, %c[%g] : {kind}"""
-            yield unary(f"all_reduce-{op}-{dtype}", dtype, body, per_block(compute))
+    """Reductions in loops and branches, and those that test_gpu_dialect has not."""
+    for dtype in INTEGERS:
+        kind = memref(dtype)
         body = f"""%x = memref.load %a[%g] : {kind}
-          %s = gpu.subgroup_reduce add %x uniform : ({dtype}) -> ({dtype})
+          %s = gpu.all_reduce minui %x uniform {{}} : ({dtype}) -> ({dtype})
           memref.store %s, %c[%g] : {kind}"""
-        yield unary(f"subgroup_reduce-{dtype}", dtype, body, per_warp(total))
+        yield unary(f"all_reduce-minui-{dtype}", dtype, body, per_block(np.min))
     for dtype in ("f32", "i32"):
         kind, plus = memref(dtype), "arith.addf" if dtype == "f32" else "arith.addi"
         body = f"""%x = memref.load %a[%g] : {kind}
-          %s = gpu.subgroup_reduce add %x cluster(size = 8) : ({dtype}) -> ({dtype})
+          %s = gpu.subgroup_reduce add %x uniform : ({dtype}) -> ({dtype})
           memref.store %s, %c[%g] : {kind}"""
-        yield unary(f"subgroup_reduce-cluster-{dtype}", dtype, body, per_warp(total, 8))
+        yield unary(f"subgroup_reduce-uniform-{dtype}", dtype, body, per_warp(total))
         body = f"""%x = memref.load %a[%g] : {kind}
           %s = scf.for %k = %c0 to %c2 step %c1 iter_args(%y = %x) -> ({dtype}) {{
             %r = gpu.all_reduce add %x uniform {{}} : ({dtype}) -> ({dtype})
@@ -288,26 +284,6 @@ def _reductions() -> Iterator[Row]:
           }} : ({dtype}) -> ({dtype})
           memref.store %s, %c[%g] : {kind}"""
         yield unary(f"all_reduce-region-{dtype}", dtype, body, per_block(total))
-
-
-def _shuffles() -> Iterator[Row]:
-    """Values that lanes hand each other."""
-    lanes = np.arange(SIZE)
-    sources = {
-        "xor": (1, lanes ^ 1),
-        "down": (1, np.where(lanes % WARP == WARP - 1, lanes, lanes + 1)),
-        "up": (1, np.where(lanes % WARP == 0, lanes, lanes - 1)),
-        "idx": (5, lanes // WARP * WARP + 5),
-    }
-    for mode, (offset, source) in sources.items():
-        for dtype in DTYPES:
-            body = f"""%x = memref.load %a[%g] : {memref(dtype)}
-              %offset = arith.constant {offset} : i32
-              %width = arith.constant {WARP} : i32
-              %y, %valid = gpu.shuffle {mode} %x, %offset, %width : {dtype}
-              %z = arith.select %valid, %y, %x : {dtype}
-              memref.store %z, %c[%g] : {memref(dtype)}"""
-            yield unary(f"shuffle-{mode}-{dtype}", dtype, body, partial(np.take, indices=source))
 
 
 def _shared() -> Iterator[Row]:
@@ -453,7 +429,9 @@ def _fragments() -> Iterator[Row]:
               }}
               return"""
             text = program("", f"(%a: {kind}, %b: {kind})", f"%c32 = arith.constant {WARP} : index\n{body}")
-            yield Row(f"fragment-{name}-{dtype}", text, (a, b), (apply(*(a, b)[: inputs.count("%")]),))
+            expected = (apply(*(a, b)[: inputs.count("%")]),)
+            title = f"fragment-{name}-{dtype}"
+            yield Row(title, text, (a, b), expected, orders=one_order(title))
 
 
 def _refused() -> Iterator[Row]:

@@ -28,7 +28,7 @@ from tuner.tuning.parts.recording import replay_settings
 from tuner.tuning.run import begin, resume
 from tuner.tuning.run_request import RunRequest
 
-RUNS = 120
+RUNS = 60
 TRIALS = 12
 FINALISTS = 3  # enough to be killed between two of them
 MOMENTS = ("bind", "compile", "load", "verify", "measure", "measure_together")

@@ -1,5 +1,6 @@
 """The CPU target on small problems: panels, artifacts, verdicts and times."""
 
+import itertools
 import os
 import signal
 import subprocess
@@ -50,8 +51,8 @@ def artifact_of(problem: Problem, threads: int = 1, split: str = "none") -> Arti
     return CPU.compile(problem, POINTS.bind(point_of(problem, threads, split)))
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("epilogue", EPILOGUES)
+# Each split with each layout and with each epilogue: random points meet the rest.
+@pytest.mark.parametrize(("layout", "epilogue"), zip(LAYOUTS, itertools.cycle(EPILOGUES)))
 @pytest.mark.parametrize(("split", "threads"), [("m", 2), ("n", 3)])
 def test_panels_of_several_threads_make_up_the_whole(
     layout: str, epilogue: str, split: str, threads: int
