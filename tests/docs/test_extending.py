@@ -14,7 +14,10 @@ from tuner.scripts.strategy import Binder, load_strategy
 
 pytestmark = pytest.mark.mlir
 
-TESTS = ("tests/__init__.py", "tests/conftest.py", "benchmarks/__init__.py", "benchmarks/gpu_check")
+TESTS = (
+    *("tests/__init__.py", "tests/conftest.py", "tests/postgres_server.py"),
+    *("benchmarks/__init__.py", "benchmarks/gpu_check"),
+)
 GUIDES = sections((ROOT / "docs" / "extending.md").read_text())
 
 
