@@ -3,7 +3,7 @@
 import ast
 import re
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import pytest
 
@@ -15,17 +15,20 @@ ENVIRONMENT_READERS = {
     "workers.child_process",  # a child gets its parent's environment, changed
     "tuning.which_database",  # TUNER_DB means the same on the command line and in the Python API
 }
+ADVICE = re.compile(r"(?::|;|, with:?) tuner [a-z]")  # a command as the end of a message begins
 BELOW_CLI = [name for name in MODULES if name.split(".")[0] != "cli"]
+
+
+def texts_in(tree: ast.AST) -> Iterator[str]:
+    """Yields the texts that stand in a tree."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
 
 
 def named_tests(tree: ast.AST) -> list[str]:
     """Tells which modules of tests are imported, or named in a text for a child process to import."""
-    texts = (
-        node.value
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Constant) and isinstance(node.value, str)
-    )
-    in_texts = {name for text in texts for name in re.findall(r"\btests\.\w[\w.:]*", text)}
+    in_texts = {name for text in texts_in(tree) for name in re.findall(r"\btests\.\w[\w.:]*", text)}
     return sorted(in_texts | {name for name in imports(tree) if name.split(".")[0] == "tests"})
 
 
@@ -148,3 +151,18 @@ def test_a_print_is_found() -> None:
 def test_a_swallowed_exception_is_found(clause: str, is_swallowed: bool) -> None:
     tree = ast.parse(f"try:\n    work()\n{clause}")
     assert bool(swallowed(tree)) == is_swallowed
+
+
+def commands_within_lines(tree: ast.AST) -> list[str]:
+    """Returns lines of errors that have a command in them, behind which no database can be named."""
+    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call) and node.args)
+    lines = (call.args[0] for call in calls if ast.unparse(call.func).endswith("Error"))
+    return [ast.unparse(line) for line in lines if any(map(ADVICE.search, texts_in(line)))]
+
+
+def test_errors_give_what_to_type_as_their_command() -> None:
+    speaking = [name for name, path in MODULES.items() if ADVICE.search(path.read_text())]
+    assert "cli.commands.fleet" in speaking
+    assert found_in(speaking, commands_within_lines) == {}
+    found = commands_within_lines(ast.parse('raise UsageError(f"{a}: none; begin with: tuner tune {b}")'))
+    assert len(found) == 1

@@ -1,19 +1,14 @@
 """What errors and empty answers advise to type names this command's problem, target, options and database."""
 
-import ast
-import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Tuner
-from tests.source_files import MODULES, found_in
 from tests.tuning import fakes
 from tuner.core.candidate import Candidate
 from tuner.db.store import Store
 
-ADVICE = re.compile(r"(?::|;|, with:?) tuner [a-z]")  # a command as the end of a message begins
 PROBLEM = ("--dtype", "f64", "--layout", "nt", "--epilogue", "bias_relu")
 OF_PROBLEM = "--dtype f64 --layout nt --epilogue bias_relu"
 SHAPE = ("matmul", "9x9x9")
@@ -87,25 +82,3 @@ def test_an_empty_database_names_the_run_that_would_answer(
     assert tuner("gate", "--baseline", "g.json", "--record", "best", "--db", "new.db").err.endswith(
         "begin with: tuner tune matmul 512x512x512 --db new.db\n"
     )
-
-
-def commands_within_lines(tree: ast.AST) -> list[str]:
-    """Returns lines of errors that have a command in them, behind which no database can be named."""
-    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call) and node.args)
-    lines = (call.args[0] for call in calls if ast.unparse(call.func).endswith("Error"))
-    return [ast.unparse(line) for line in lines if any(map(ADVICE.search, texts_in(line)))]
-
-
-def texts_in(tree: ast.AST) -> Iterator[str]:
-    """Yields the texts that an expression is made of."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield node.value
-
-
-def test_errors_give_what_to_type_as_their_command() -> None:
-    speaking = [name for name, path in MODULES.items() if ADVICE.search(path.read_text())]
-    assert "cli.commands.fleet" in speaking
-    assert found_in(speaking, commands_within_lines) == {}
-    found = commands_within_lines(ast.parse('raise UsageError(f"{a}: none; begin with: tuner tune {b}")'))
-    assert len(found) == 1

@@ -6,6 +6,7 @@ RUN_ELSEWHERE and PAGES_ELSEWHERE name.
 """
 
 import contextlib
+import importlib
 import re
 import shlex
 import shutil
@@ -47,6 +48,12 @@ PAGES_ELSEWHERE = {  # page -> the test that runs what is left of it
     "extending.md": "tests/docs/test_extending.py",  # with the files of the page
     "templates.md": "tests/docs/test_templates.py",
 }
+
+
+STANDING_IN = tuple(  # tests that name their examples
+    f"tests/cli/commands/test_{name}.py"
+    for name in ("bundle", "dashboard", "fleet_demo", "tune_program", "verify_resume")
+)
 
 
 @dataclass(frozen=True)
@@ -156,13 +163,28 @@ def test_a_combination_of_a_shipped_strategy_is_explained(tmp_path: Path) -> Non
 
 
 def test_what_is_run_elsewhere_has_tests_there() -> None:
-    for word, test in (RUN_ELSEWHERE | PAGES_ELSEWHERE).items():
-        assert re.search(f'["/]{word}["`]', (ROOT / test).read_text()), word
+    for word, test in RUN_ELSEWHERE.items():
+        assert f'"{word}"' in (ROOT / test).read_text(), word
+
+
+def words_run_in(test: str) -> set[tuple[str, ...]]:
+    """Returns the examples that a test names as its own; it also runs where no page is."""
+    module = importlib.import_module(test.removesuffix(".py").replace("/", "."))
+    return set(module.PRINTED)
 
 
 def test_every_example_is_run_here_or_elsewhere() -> None:
     left = {str(each) for each in EXAMPLES if is_run(each) and each.place not in PAGES_ELSEWHERE}
     assert {each for each in left if not each.partition(":")[0].endswith(PAGES_HERE)} == set()
+
+
+def test_examples_that_stand_in_other_tests_are_those_printed() -> None:
+    run = set[tuple[str, ...]]().union(*map(words_run_in, STANDING_IN))
+    assert run <= {each.words for each in EXAMPLES}
+    commands = [command for command, test in RUN_ELSEWHERE.items() if test in STANDING_IN]
+    assert {each.words for each in EXAMPLES if each.words[0] in commands} <= run
+    assert {each.words for each in EXAMPLES if each.place == "bundle.md" or PROGRAM in each.words} <= run
+    assert {each.words for each in EXAMPLES if each.words[:2] == ("fleet", "demo")} <= run
 
 
 def test_make_has_what_pages_name() -> None:

@@ -8,7 +8,6 @@ import pytest
 
 from tests.bundle.measure import simulated_gpu
 from tests.cli.conftest import Done, Tuner
-from tests.docs.test_examples import EXAMPLES
 from tuner.bundle.measure import command, session
 from tuner.bundle.results import read_results
 from tuner.core.errors import TunerError
@@ -27,15 +26,15 @@ BASELINE = "cuBLAS 0.0"
 BRIEF = Effort(budget_s=0.0, min_samples=1, max_samples=1)
 
 
-def printed(*first: str) -> tuple[tuple[str, ...], ...]:
-    """Returns the examples of all pages and of help that begin so, equal ones once."""
-    return tuple(dict.fromkeys(each.words for each in EXAMPLES if each.words[: len(first)] == first))
-
-
-def of_page(command: str) -> tuple[str, ...]:
-    """Returns the one example of a command on the page about bundles."""
-    (found,) = (each for each in EXAMPLES if each.place == "bundle.md" and each.words[0] == command)
-    return found.words
+# As the pages and the help have them: tests/docs/test_examples.py compares.
+TUNE = ("tune", "matmul", SHAPE, "--dtype", "f16", "--target", "simulator", "--trials", str(CANDIDATES))
+EXPORT = ("bundle", "export", "matmul", SHAPE, "-o", "pending.bundle")
+EXPORT_SOME = ("bundle", "export", "matmul", SHAPE, "--limit", "50", "-o", "pending.bundle")
+MEASURE = ("measure", "--pending", "--bundle", "pending.bundle")
+MEASURE_BRIEFLY = (*MEASURE, "--seconds", "300")
+IMPORT = ("bundle", "import", "pending.bundle.results.jsonl")
+HISTORY = ("history", "--target", "cuda", "--shape", SHAPE, "--sort", "median", "--limit", "10")
+PRINTED = (TUNE, EXPORT, EXPORT_SOME, MEASURE, MEASURE_BRIEFLY, IMPORT, HISTORY)
 
 
 def baseline(problem: Problem, effort: Effort, seed: int) -> Baseline:
@@ -50,7 +49,7 @@ def no_baseline(problem: Problem, effort: Effort, seed: int) -> Baseline:
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Gives a database with the verified trials of the pages' first command."""
     tuner = Tuner(tmp_path_factory.mktemp("compiled") / "results.db", real_composition())
-    done = tuner(*of_page("tune"))
+    done = tuner(*TUNE)
     assert done.code == 0, done.err
     return tuner.database
 
@@ -74,7 +73,7 @@ class Measured:
 
 @pytest.fixture(scope="module")
 def measured(compiled: Path, tmp_path_factory: pytest.TempPathFactory) -> Measured:
-    """Gives what the examples of export and measure do; once all is measured, others find nothing left."""
+    """Gives what the examples of export and measure do; once all is measured, nothing is left."""
     folder = tmp_path_factory.mktemp("measured")
     tuner = Tuner(compiled, real_composition())
     gpu = simulated_gpu.here(baseline)
@@ -82,11 +81,12 @@ def measured(compiled: Path, tmp_path_factory: pytest.TempPathFactory) -> Measur
         patch.chdir(folder)
         patch.setattr(command, "gpu_here", lambda: gpu)
         patch.setattr(session, "FINAL_EFFORT", BRIEF)
-        for words in printed("bundle", "export"):
-            exported = tuner(*words, "--json")
-        first, *again = (tuner(*words) for words in printed("measure"))
-    assert [(each.code, "0 measured, 0 failed, 0 left" in each.out) for each in again] == [(0, True)]
-    return Measured(folder, exported, first)
+        assert tuner(*EXPORT_SOME).code == 0
+        exported = tuner(*EXPORT, "--json")
+        done = tuner(*MEASURE)
+        again = tuner(*MEASURE_BRIEFLY)
+    assert (again.code, "0 measured, 0 failed, 0 left" in again.out) == (0, True)
+    return Measured(folder, exported, done)
 
 
 @pytest.fixture
@@ -121,12 +121,10 @@ def test_results_come_back_and_every_command_sees_them(
     measured: Measured, tuner: Tuner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(measured.folder)
-    (words,) = printed("bundle", "import")
-    assert tuner(*words, "--json").json == {"runs": 1, "trials": CANDIDATES, "known": 0}
-    asked = of_page("history")
-    table = tuner(*asked).out
+    assert tuner(*IMPORT, "--json").json == {"runs": 1, "trials": CANDIDATES, "known": 0}
+    table = tuner(*HISTORY).out
     assert "all of run 2, problem matmul 64x64x64 f16, target cuda:sm_90, threads 1" in table
-    rows = tuner(*asked, "--machine", MACHINE, "--json").json
+    rows = tuner(*HISTORY, "--machine", MACHINE, "--json").json
     assert [row["status"] for row in rows] == ["measured"] * CANDIDATES
     (best,) = tuner("history", "--best", "--json").json
     assert best["target"] == "cuda:sm_90"

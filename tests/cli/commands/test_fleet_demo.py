@@ -6,24 +6,26 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Tuner
-from tests.docs.guide import ROOT
-from tests.docs.test_examples import EXAMPLES
 from tuner.fleet import local_postgres
 
 pytestmark = pytest.mark.postgres
+ROOT = Path(__file__).parents[3]
+RECORDING = "replay:tuner/recorded/matmul_48x64x40.t4.json.gz"
+# As the page and the help have it: tests/docs/test_examples.py compares.
+DEMO = ("fleet", "demo", "matmul", "48x64x40", "--target", RECORDING, "--trials", "4")
+PRINTED = (DEMO,)
 EVERYBODY = 0o755  # may enter: the server has a user of its own
 
 
 def test_the_demo_tunes_shows_the_fleet_and_leaves_nothing(
     tuner: Tuner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (words,) = {each.words for each in EXAMPLES if each.words[:2] == ("fleet", "demo")}
     monkeypatch.chdir(ROOT)
     with tempfile.TemporaryDirectory() as folder:  # short, unlike pytest's: a socket's path is limited
         Path(folder).chmod(EVERYBODY)
         with monkeypatch.context() as changed:
             changed.setattr("tempfile.tempdir", folder)
-            done = tuner(*words)
+            done = tuner(*DEMO)
         assert list(Path(folder).iterdir()) == []
     assert done.code == 0, done.err
     assert "4 trials: 4 measured, 0 failed" in done.out
