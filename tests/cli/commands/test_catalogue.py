@@ -42,6 +42,19 @@ def test_space_in_lines(tuner: Tuner, space: str) -> None:
     assert "  1 rejected by tile_m < 16" in done.out
 
 
+def test_space_counts_what_nothing_breaks(tuner: Tuner, space: str) -> None:
+    text = Path(space).read_text().replace('"tile_m < 16"', '"tile_m < 99"')
+    Path(space).write_text(text + "    preferences: ['tile_n < 99', 'tile_m < 99']\n")
+    lines = tuner("space", "matmul", "64x64x64", "--space", space).out.splitlines()
+    assert not any(line.startswith("  0 ") for line in lines)
+    assert lines[-1] == "  2 preferences and 1 constraint that nothing breaks here"
+
+
+def test_a_combination_of_ones_own_space_is_explained(tuner: Tuner, space: str) -> None:
+    words = ("explain", "matmul", "64x64x64", "matmul_cpu_packed(tile_m=16, tile_n=16)", "--space", space)
+    assert tuner(*words, "--json").json["constraint"] == "tile_m < 16"
+
+
 def test_space_tells_what_comes_last(tuner: Tuner, space: str) -> None:
     text = Path(space).read_text() + "    preferences: ['tile_n == 32', 'tile_m == 4']\n"
     Path(space).write_text(text)

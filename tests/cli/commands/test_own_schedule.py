@@ -37,6 +37,11 @@ def test_every_feasible_choice_is_tried_and_those_that_compile_are_timed(real: T
         assert trial["status"] == ("measured" if trial["knobs"]["tile_m"] == 8 else "failed")
 
 
+def test_its_choices_are_explained(real: Tuner) -> None:
+    done = real("explain", "matmul", "128x128x128", "matmul_knobs(tile_m=8)", "--strategy", str(EXAMPLE))
+    assert done.out.startswith("matmul_knobs(tile_m=8) is in ")
+
+
 def test_a_choice_that_does_not_compile_is_told_with_op_and_place(real: Tuner) -> None:
     failed = real("history", "--status", "failed", "--json").json
     assert {(trial["stage"], trial["reason"]) for trial in failed} == {

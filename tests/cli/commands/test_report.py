@@ -8,7 +8,7 @@ from tests.cli.conftest import Tuner
 def test_one_page_is_written(tuned: Tuner, tmp_path: Path) -> None:
     done = tuned("report", "-o", str(tmp_path / "report.html"))
     assert (done.code, done.err) == (0, "")
-    assert done.out.startswith(f"{tmp_path / 'report.html'}: 1 run, 1 problem, ")
+    assert done.out.startswith(f"{tmp_path / 'report.html'}: 1 run, the best of 1 problem, ")
     page = (tmp_path / "report.html").read_text()
     assert page.startswith("<!doctype html>")
     assert "Run 1: matmul 8x8x8 f32 nn none" in page

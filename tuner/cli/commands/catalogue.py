@@ -1,6 +1,6 @@
 """``tuner strategies``, ``space`` and ``targets``: what there is to try, and where."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ from tuner.cli.options import (
     run_request,
     target_options,
 )
+from tuner.cli.output.formatting import count_text
 from tuner.cli.screen import screen_columns
 from tuner.core.errors import UsageError
 from tuner.core.target_name import TargetName
@@ -167,11 +168,21 @@ def _space_lines(feasible: "FeasibleSet") -> Iterator[str]:
     if preferred < feasible.rows:
         late = feasible.rows - preferred
         yield f"  {preferred} meet all preferences; the other {late} are tried after them"
-    for preference, count in sorted(feasible.demoted().items(), key=lambda pair: -pair[1]):
+    demoted, rejected = feasible.demoted(), feasible.rejected()
+    for preference, count in _counted(demoted):
         yield f"  {count} come last by {preference}"
     about = "about " if feasible.is_estimate else ""
-    for constraint, count in sorted(feasible.rejected().items(), key=lambda pair: -pair[1]):
+    for constraint, count in _counted(rejected):
         yield f"  {about}{count} rejected by {constraint}"
+    idle = {"preference": list(demoted.values()).count(0), "constraint": list(rejected.values()).count(0)}
+    counts = [count_text(count, noun) for noun, count in idle.items() if count]
+    if counts:
+        yield f"  {' and '.join(counts)} that nothing breaks here"
+
+
+def _counted(broken: "Mapping[str, int]") -> list[tuple[str, int]]:
+    """Returns what is broken at all, the most often first."""
+    return sorted(((text, count) for text, count in broken.items() if count), key=lambda pair: -pair[1])
 
 
 def _refuse_words_of_suggest(context: click.Context) -> None:

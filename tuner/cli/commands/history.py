@@ -1,9 +1,11 @@
 """``tuner history``, ``show`` and ``explain``: what was tried, and what became of it."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from tuner.cli.commands.catalogue import space_option
 from tuner.cli.options import (
     composition_of,
     database_option,
@@ -187,6 +189,8 @@ def _predicted_lines(store: "Store", trial: "StoredTrial") -> list[str]:
 @problem_options
 @target_options
 @click.option("--threads", type=int, default=1, show_default=True)
+@click.option("--strategy", multiple=True, help="Where it is a file of your own; may be repeated.")
+@space_option
 @database_option
 @json_option
 @debug_option
@@ -201,6 +205,8 @@ def explain(
     target: str,
     chip: str,
     threads: int,
+    strategy: tuple[str, ...],
+    space: Path | None,
     database: str | None,
     as_json: bool,
 ) -> None:
@@ -221,7 +227,9 @@ def explain(
 
     candidate = parse_candidate(words[2])
     problem = problem_of(words[0], words[1], dtype, layout, epilogue, output_dtype)
-    request = run_request(problem, target=target, chip=chip, threads=threads)
+    request = run_request(
+        problem, target=target, chip=chip, threads=threads, strategies=strategy, space=space
+    )
     _explain_candidate(plan_of(composition_of(context), request).feasible, candidate, problem, as_json)
 
 

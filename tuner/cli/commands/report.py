@@ -68,5 +68,6 @@ def report(
             {"file": str(output), "bytes": len(page.encode()), "problems": len(found.best), "runs": shown}
         )
     else:
-        shown_text = f"{count_text(len(found.runs), 'run')}, {count_text(len(found.best), 'problem')}"
+        best_text = f"the best of {count_text(len(found.best), 'problem')}"
+        shown_text = f"{count_text(len(found.runs), 'run')}, {best_text}"
         print(f"{output}: {shown_text}, {len(page.encode()) // 1024 + 1} KiB")

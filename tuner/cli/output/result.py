@@ -70,7 +70,7 @@ def tied_lines(answer: Answer, run: Run, database_words: str = "") -> list[str]:
 
 def portable_lines(best: StoredTrial, database_words: str = "") -> list[str]:
     """Returns whether stock mlir-opt runs the best script, and what to type where it does not."""
-    if not best.script_text:  # a replay
+    if not best.script_text or record_of(best).target.is_replay:  # it exports none
         return []
     ops = own_ops(best.script_text)
     if not ops:
