@@ -185,10 +185,3 @@ def test_examples_that_stand_in_other_tests_are_those_printed() -> None:
     assert {each.words for each in EXAMPLES if each.words[0] in commands} <= run
     assert {each.words for each in EXAMPLES if each.place == "bundle.md" or PROGRAM in each.words} <= run
     assert {each.words for each in EXAMPLES if each.words[:2] == ("fleet", "demo")} <= run
-
-
-def test_make_has_what_pages_name() -> None:
-    named = {found for page in PAGES for found in re.findall(r"[`\n]make ([\w-]+)", page.read_text())}
-    assert named >= {"demo", "test", "check", "bench", "gpu-check"}
-    done = subprocess.run(["make", "-n", *named], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr

@@ -1,0 +1,172 @@
+"""Installing, ``make`` and ``python -m`` as pages print them.
+
+What fetches packages or takes minutes is not run: the tool itself reads its words, and what they name exists.
+"""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+import venv
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.docs.guide import ROOT, blocks_of
+from tests.docs.test_examples import PAGES, Example, understood
+from tests.docs.test_shell_examples import lines_of, run
+
+EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+NO_OPTION = "--no-such-option"
+SHELL = {  # how a line of a page's shell block begins -> the test that runs it
+    r"(python -m )?tuner ": "test_examples.py",
+    r"mlir-opt-22 |cd wheels |for file in .* split ": "test_shell_examples.py",
+    r"openssl ": "test_fleet_certificates.py",
+    r"python -m pytest .*(near_best|test_target_kinds)": "test_extending.py",
+    r"python -m pytest .*my_strategy": "test_templates.py",
+    r"python3 -m venv |\. |pip |make |python -m benchmarks|PYTHONPATH=|for file in .* unzip ": Path(
+        __file__
+    ).name,
+}
+MAKE = re.compile(r"(?<=[`\n])make [\w-]+(?: [A-Z]+=\w+)*(?=[`\n ])")
+PIP = re.compile(r"(?<=[`\n/])pip (?:install|download) [^`\n#]+")
+MODULE = re.compile(r"python[\d.]* -m (?P<words>(?:benchmarks|build|pytest)\b[^`#]*)")
+# Lets each program read its words and one that it does not know, in one process.
+READERS = """
+import runpy, sys
+for line in sys.argv[1:]:
+    sys.argv = [*line.split(), "--no-such-option"]
+    try:
+        runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+    except SystemExit as end:
+        assert end.code, line
+"""
+
+
+def shell_lines() -> Iterator[str]:
+    """Yields the lines of the shell blocks of all pages."""
+    for page in PAGES:
+        for block in blocks_of(page.read_text()):
+            lines = block.text.replace("\\\n", " ").splitlines() if block.language == "sh" else []
+            yield from (line for line in lines if line and not line.startswith("#"))
+
+
+def recipes() -> dict[str, list[str]]:
+    """Returns what each ``make`` that a page or ``make help`` names would run, where nothing is installed."""
+    texts = (*(page.read_text() for page in PAGES), f"\n{made('make help')}")
+    named = {found for text in texts for found in MAKE.findall(text)}
+    return {words: made(f"{words} -n VENV=none").replace("\\\n", "").splitlines() for words in sorted(named)}
+
+
+def made(words: str) -> str:
+    """Returns what make prints."""
+    done = subprocess.run(words.split(), cwd=ROOT, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+RECIPES = recipes()
+TYPED = tuple(dict.fromkeys(line for lines in RECIPES.values() for line in lines))
+PIP_LINES = sorted(
+    {
+        found.strip()
+        for text in (*(page.read_text() for page in PAGES), "\n".join(TYPED))
+        for found in PIP.findall(text)
+    }
+)
+
+
+def test_every_line_of_a_shell_block_is_run_by_some_test() -> None:
+    assert [line for line in shell_lines() if not any(re.match(begins, line) for begins in SHELL)] == []
+    assert all((Path(__file__).parent / test).exists() for test in SHELL.values())
+
+
+def test_an_environment_is_made_and_entered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As printed, but for the copy of pip that venv puts into it."""
+    make, enter, *_ = lines_of("README.md", "python3 -m venv")
+    monkeypatch.setattr(venv.EnvBuilder, "_setup_pip", lambda *_: None)
+    monkeypatch.chdir(tmp_path)
+    program, _, module, *words = shlex.split(make, comments=True)
+    assert (program, module) == ("python3", "venv")
+    venv.main(words)
+    assert Path(run(f"{enter}\ncommand -v python", tmp_path).strip()) == tmp_path / ".venv" / "bin" / "python"
+
+
+@pytest.mark.parametrize("line", PIP_LINES)
+def test_pip_takes_the_words_and_the_extras_are_there(line: str) -> None:
+    commands = pytest.importorskip("pip._internal.commands")
+    _, command, *words = shlex.split(line)
+    options, others = commands.create_command(command).parse_args(words)
+    wanted = [*others, *getattr(options, "editables", [])]
+    assert wanted
+    for extras in (re.fullmatch(r"\.\[(.+)\]", each) for each in wanted):
+        assert extras is None or set(extras[1].split(",")) <= EXTRAS.keys()
+
+
+def test_pip_refuses_a_word_that_it_does_not_know() -> None:
+    commands = pytest.importorskip("pip._internal.commands")
+    with pytest.raises(SystemExit):
+        commands.create_command("download").parse_args([NO_OPTION])
+
+
+def test_make_has_what_pages_name_and_types_what_its_tools_take() -> None:
+    named = {words.split()[1] for words in RECIPES}
+    assert named >= {"demo", "test", "check", "bench", "gpu-check", "wheel", "clean"}
+    kinds = (
+        r"none/bin/(tuner|pip|ruff|mypy)\b",
+        r"(\w+=\S* )*none/bin/python -m ",
+        r"python3 -m venv ",
+        r"touch none/",
+        r"rm -rf ",
+    )
+    left = [line for line in TYPED if not any(re.match(kind, line) for kind in kinds)]
+    assert all("sys.version_info" in line for line in left)  # one that is too old is refused
+    for line in TYPED:
+        if line.startswith("none/bin/tuner "):
+            understood(Example("make", tuple(shlex.split(line)[1:])))
+
+
+@pytest.mark.parametrize("line", [line for line in TYPED if re.match(r"none/bin/(ruff|mypy)\b", line)])
+def test_a_linter_takes_the_words(line: str) -> None:
+    program, *words = shlex.split(line.removeprefix("none/bin/"))
+    done = subprocess.run(
+        [sys.executable, "-m", program, *words, NO_OPTION], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert re.search(f"(unrecognized arguments:|unexpected argument) '?{NO_OPTION}", done.stderr)
+
+
+def test_programs_of_the_repository_take_the_words(tmp_path: Path) -> None:
+    lines = (*shell_lines(), *TYPED)
+    asked = dict.fromkeys(found["words"].strip() for found in map(MODULE.search, lines) if found)
+    assert asked.keys() >= {
+        "benchmarks.gpu_check",
+        "benchmarks.overhead",
+        "build",
+        "pytest -n 2 --dist worksteal",
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", READERS, *asked],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert len(re.findall(f"unrecognized arguments: {NO_OPTION}$", done.stderr, re.MULTILINE)) == len(asked)
+
+
+def test_wheels_are_unpacked_where_python_finds_them(tmp_path: Path) -> None:
+    unpack, check = lines_of("docs/gpu-check.md", "for file in wheels/*.whl; do unzip")
+    (tmp_path / "wheels").mkdir()
+    for name in ("one", "two"):
+        with zipfile.ZipFile(tmp_path / "wheels" / f"{name}-1.whl", "w") as wheel:
+            wheel.writestr(f"{name}.py", "")
+    run(unpack, tmp_path)
+    variables, _, words = check.partition(" ")
+    run(f"{variables} {shlex.quote(sys.executable)} -c 'import one, two'", tmp_path)
+    assert re.fullmatch(r"python3\.\d+ -m benchmarks\.gpu_check", words)  # which the test above reads
