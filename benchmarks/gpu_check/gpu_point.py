@@ -1,5 +1,6 @@
 """Points of the strategies for GPUs: bound, compiled, and run on the PTX simulator."""
 
+import functools
 from dataclasses import dataclass
 
 import numpy as np
@@ -68,6 +69,7 @@ def gpu_variables(problem: Problem, chip: str) -> tuple[tuple[str, Value], ...]:
     return (*problem.variables(), *machine.limits(), ("threads", 1))
 
 
+@functools.lru_cache(maxsize=4)
 def feasible_set(problem: Problem, strategy: str, chip: str = "sm_90") -> FeasibleSet:
     """Returns what the default search space allows."""
     variables = gpu_variables(problem, chip)

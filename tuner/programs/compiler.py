@@ -113,8 +113,6 @@ class ProgramCompiler:
         self, problems: tuple[Problem, ...], given: Mapping[Problem, Script] | None
     ) -> dict[Problem, Script]:
         """Returns a script for each problem that a strategy can do here; others become loops."""
-        from tuner.scripts.default import default_script
-
         if given is None:
             return {}
         unknown = [problem.key for problem in given if problem not in problems]
@@ -123,10 +121,15 @@ class ProgramCompiler:
             raise UsageError(f"scripts: found {unknown[0]}, allowed matmuls of the payload: {found}")
         chosen = {}
         for problem in problems:
-            script = given.get(problem) or default_script(problem, self.machine)
+            script = given.get(problem) or self._default_script(problem)
             if script is not None:
                 chosen[problem] = script
         return chosen
+
+    def _default_script(self, problem: Problem) -> Script | None:
+        from tuner.scripts.default import default_script
+
+        return default_script(problem, self.machine)
 
 
 def problems_in(text: str, entry: str | None) -> tuple[Problem, ...]:
