@@ -1,13 +1,17 @@
+import contextlib
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.fleet.values import node
+from tests.tuning import fakes
 from tuner.core.errors import UsageError
+from tuner.core.target_name import TargetName
 from tuner.fleet import tables
 from tuner.fleet.driver import FleetRequest
-from tuner.fleet.kind import named, pending_limit, target_on
+from tuner.fleet.kind import FleetRun, named, pending_limit, target_on
+from tuner.fleet.server import session
 
 if TYPE_CHECKING:
     from tuner.fleet.server import Connection
@@ -49,3 +53,13 @@ def test_classes_of_machines_are_named_by_words(connection: "Connection", shared
 def test_a_run_without_devices_is_refused() -> None:
     with pytest.raises(UsageError, match="devices: found 0, allowed 1 or more"):
         FleetRequest("postgresql://x/y", devices=0)
+
+
+def test_more_devices_than_measure_are_refused_before_a_run_is_stored(fleet_url: str) -> None:
+    with session(fleet_url) as connection:
+        for name in ("a", "b"):
+            tables.join(connection, node(name, device=f"device of {name}"))
+    for devices, allowed in ((2, None), (3, "devices: found 3, allowed 1 to 2: nodes measure on so many")):
+        run = FleetRun(fakes.composition().kinds["fake"], FleetRequest(fleet_url, devices=devices))
+        with contextlib.nullcontext() if allowed is None else pytest.raises(UsageError, match=allowed):
+            run.machine(TargetName("fake"))

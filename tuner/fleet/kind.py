@@ -106,7 +106,7 @@ class FleetRun:
         )
 
     def machine(self, target: TargetName) -> Machine:
-        """Returns the class of machine to measure on. Raises UsageError for none, and for a choice."""
+        """Returns the class of machine to measure on. Raises UsageError for none, a choice, few devices."""
         wanted = self._fleet.machine
         found = named({node.machine.name: node.machine for node in self._measuring(target)}, wanted)
         if not found:
@@ -117,7 +117,9 @@ class FleetRun:
             )
         if len(found) > 1:
             raise UsageError(f"fleet: found machines {', '.join(sorted(found))}: name one with --machine")
-        return next(iter(found.values()))
+        (machine,) = found.values()
+        self._require_devices(target, machine)
+        return machine
 
     def compiler(self, target: TargetName) -> Compiler:
         """Returns this installation's compiler. Raises UsageError unless a node has the same."""
@@ -179,10 +181,19 @@ class FleetRun:
     def _measuring(self, target: TargetName) -> tuple[FleetNode, ...]:
         return tuple(node for node in self._alive() if node.device and node.target == target.text)
 
+    def _require_devices(self, target: TargetName, machine: Machine) -> tuple[str, ...]:
+        """Returns all devices of a class of machine. Raises UsageError where the run asks for more."""
+        nodes = [node for node in self._measuring(target) if node.machine.name == machine.name]
+        devices = tuple(sorted({node.device for node in nodes}))
+        if len(devices) < self._fleet.devices:
+            allowed = f"1 to {len(devices)}" if len(devices) > 1 else len(devices)
+            raise UsageError(
+                f"devices: found {self._fleet.devices}, allowed {allowed}: nodes measure on "
+                f"so many of {machine.name!r}"
+            )
+        return devices
+
     def _devices(self, target: TargetName, machine: Machine) -> tuple[str, ...]:
-        """Returns the devices of the run: those with the least work. Raises UsageError for too few."""
-        devices = {node.device for node in self._measuring(target) if node.machine.name == machine.name}
-        busy = busy_devices(self._fleet, machine.name, tuple(sorted(devices)))
-        if len(busy) < self._fleet.devices:
-            raise UsageError(f"devices: found {len(busy)} of {machine.name!r}, allowed up to so many")
+        """Returns the devices of the run: those with the least work."""
+        busy = busy_devices(self._fleet, machine.name, self._require_devices(target, machine))
         return tuple(sorted(busy, key=lambda device: (busy[device], device))[: self._fleet.devices])

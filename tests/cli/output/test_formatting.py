@@ -69,6 +69,10 @@ def test_lines_of_a_summary_end_at_80_columns_below_their_text() -> None:
     assert wrapped([f"code      sha256 {'0' * 80}"])[-1] == " " * 10 + "0" * 80
 
 
+def test_a_version_is_no_command() -> None:
+    assert max(map(len, wrapped([f"compiler A: tuner 0.1.0, {'LLVM 23 ' * 20}"]))) <= 80
+
+
 def test_a_line_is_as_narrow_as_the_terminal_and_whole_in_a_pipe() -> None:
     line = "word " * 30
     assert max(map(len, wrapped([line], 40))) <= 40

@@ -1,5 +1,6 @@
 """Values -> short text for people."""
 
+import re
 import textwrap
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -10,7 +11,7 @@ from tuner.core.runs import SEED, SPACE_FILE, WARM_START, FirstPoint
 
 LINE_LIMIT = 2000  # characters of a message
 SUMMARY_COLUMNS, SUMMARY_INDENT = 80, 10  # of a summary, and of its text behind the names of lines
-COMMAND = "tuner "
+COMMAND = re.compile(r"\btuner [a-z]")  # what people type, unlike tuner 0.1.0
 UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"))
 
 
@@ -83,7 +84,7 @@ def wrapped(lines: Iterable[str], columns: int | None = SUMMARY_COLUMNS) -> list
         return [*lines]
     found: list[str] = []
     for line in lines:
-        if COMMAND in line:
+        if COMMAND.search(line):
             found.append(line)
         else:
             indent = " " * SUMMARY_INDENT
