@@ -158,3 +158,19 @@ def test_before_a_sample_one_number_has_another_top_bit_and_none_after_it(
     arrays.end_sample(rng(), stream, is_judged=False)
     for name in sizes:
         assert np.array_equal(download(device, arrays.addresses[name], was[name]), was[name])
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f16", "bf16", "i8"])
+def test_c_of_a_sample_that_writes_nothing_is_nan_or_is_found_wrong(
+    device: SimulatedDevice, dtype: str
+) -> None:
+    arrays, stream = arrays_of(device, Matmul(6, 5, 4, dtype)), device.create_stream()
+    found = set()
+    for seed in range(8):
+        arrays.prepare_sample(np.random.default_rng(seed), stream)
+        with pytest.raises(
+            CandidateError, match=r"30 of 30 elements are NaN|elements looked at are wrong"
+        ) as caught:
+            arrays.end_sample(rng(), stream, is_judged=True)
+        found.add("are NaN" in caught.value.reason)
+    assert found == {True, False}

@@ -16,7 +16,8 @@ from tuner.targets.gpu.failures import allocating
 from tuner.targets.problem_arrays import Compare, ProblemArrays
 
 TOP_BIT = 0x80  # of the highest byte of a number: its sign, see ``Flip``
-NAN, NUMBER = 0xFFFFFFFF, 0x3F3F3F3F  # in every floating-point type, of i32 numbers; each byte is the same
+NAN, NUMBER = 0xFFFFFFFF, 0x3F3F3F3F  # in every floating-point type; each byte is the same
+LEAST = 0x80000000  # of i32, which has no NaN
 
 
 @final
@@ -77,8 +78,8 @@ class GpuProblemArrays:
         """
         self._turned = self._host.turn_one(rng)
         self._write_turned(TOP_BIT, stream)
-        value = (NAN, NUMBER)[int(rng.integers(2))]
         c = self._host.operands[-1]
+        value = (LEAST if c.dtype.kind == "i" else NAN, NUMBER)[int(rng.integers(2))]
         item_bytes = 4 if c.nbytes % 4 == 0 else 1
         self._device.fill(
             self.addresses["c"], value & (1 << 8 * item_bytes) - 1, item_bytes, c.nbytes // item_bytes, stream
