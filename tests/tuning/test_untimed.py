@@ -93,7 +93,8 @@ def test_another_run_reuses_the_verdicts(store: Store, tuned: TunedRun) -> None:
 
 
 def test_there_is_no_best(store: Store, tuned: TunedRun) -> None:
-    with pytest.raises(UsageError, match=r"matmul 8x8x8 f16 nn none simulator: nothing measured yet"):
+    told = r"matmul 8x8x8 f16 nn none simulator: nothing measured, only verified; listed by: "
+    with pytest.raises(UsageError, match=f"{told}tuner history --run 1 --status verified$"):
         best_answer(store, SETTINGS.problem, "fake", "simulator")
 
 

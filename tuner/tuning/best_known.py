@@ -124,4 +124,8 @@ def _nothing_known(store: "Store", problem: Problem, query: TrialQuery) -> Usage
     if elsewhere:
         found = ", ".join(sorted(elsewhere))
         return UsageError(f"{what}: nothing measured on {query.machine!r}, only on {found} (--machine)")
+    verified = store.trials(replace(query, status="verified", limit=1))
+    if verified:
+        line = f"{what}: nothing measured, only verified; listed by: "
+        return UsageError(line, f"tuner history --run {verified[0].run} --status verified")
     return UsageError(f"{what}: nothing measured yet; begin with: ", tune_command(query))
