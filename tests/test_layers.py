@@ -141,7 +141,7 @@ INSIDE: Mapping[str, Table] = {
         "numbers": ("dtypes",),
         "parse": ("defects", "dtypes", "instruction"),
         "races": ("defects", "dtypes", "geometry", "instruction"),
-        "simulation": ("defects", "memory", "races"),
+        "simulation": ("defects", "geometry", "memory", "races"),
         "memory": ("defects", "dtypes", "geometry", "numbers", "races"),
         "matrices": ("defects", "dtypes", "geometry", "memory", "numbers", "races"),
         "state": (

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from tuner.core.errors import CandidateError, Stage
 from tuner.payload.block_sample import Block, sample
 from tuner.payload.written_tiles import Mask, written_tiles
+from tuner.runtime.simulated.run_kernels import whole_clusters
 
 GRIDS = st.tuples(st.integers(1, 9), st.integers(1, 9))
 TILES = st.tuples(st.integers(1, 20), st.integers(1, 20))
@@ -38,6 +39,32 @@ def test_sampled_tiles_are_found_whatever_their_size(
         assert not again[each.rows, each.columns].any()
         again[each.rows, each.columns] = True
     assert len(found) == len(blocks)
+    assert np.array_equal(again, mask)
+
+
+@given(GRIDS, TILES, st.data(), st.sampled_from(((1, 2), (2, 1))), st.booleans())
+def test_tiles_of_whole_clusters_may_lie_beyond_c(
+    grid: tuple[int, int],
+    tile: tuple[int, int],
+    data: st.DataObject,
+    cluster: tuple[int, int],
+    is_turned: bool,
+) -> None:
+    """The grid is rounded up to clusters, and with each sampled block the others of its cluster ran."""
+    (x, y), (height, width), (i, j) = grid, tile, cluster
+    shape = tuple(
+        data.draw(st.integers((count - 1) * extent + 1, count * extent))
+        for count, extent in ((y, height), (x, width))
+    )
+    rounded = -(-x // i) * i, -(-y // j) * j
+    blocks = whole_clusters(sample((*rounded, 1), 17), (i, j, 1))
+    mask = mask_of((shape[0], shape[1]), tile, blocks)
+    turned = (rounded[::-1], cluster[::-1]) if is_turned else (rounded, cluster)
+    found = written_tiles(mask, len(blocks), *turned)
+    again = np.zeros_like(mask)
+    for each in found:
+        assert not again[each.rows, each.columns].any()
+        again[each.rows, each.columns] = True
     assert np.array_equal(again, mask)
 
 

@@ -18,17 +18,25 @@ class Tile:
     columns: slice
 
 
-def written_tiles(written: Mask, count: int, grid: tuple[int, int]) -> tuple[Tile, ...]:
+def written_tiles(
+    written: Mask, count: int, grid: tuple[int, int], cluster: tuple[int, int] = (1, 1)
+) -> tuple[Tile, ...]:
     """Returns the ``count`` tiles, of a ``grid`` (x, y) of them, that blocks wrote.
 
-    Equal tiles cover C, cut at its edges. Raises CandidateError(VERIFY) where the written elements are not
-    ``count`` whole tiles: one is incomplete, or another block's was touched.
+    Equal tiles cover C, cut at its edges. A grid of whole clusters has tiles beyond C, less than a cluster;
+    each cluster has one in C. Raises CandidateError(VERIFY) where the written elements are not ``count``
+    whole tiles: one is incomplete, or another block's was touched.
     """
     complaint = None
-    for x_count, y_count in (grid, grid[::-1]):  # columns run along x as a rule
-        height, width = _extent(written, y_count), _extent(written.T, x_count)
+    turns = ((grid, cluster), (grid[::-1], cluster[::-1]))  # columns run along x as a rule
+    for (x_count, y_count), (x_blocks, y_blocks) in turns:
+        height = _extent(written, y_count, y_blocks)
+        width = _extent(written.T, x_count, x_blocks)
+        rows, columns = (-(-size // each) for size, each in zip(written.shape, (height, width), strict=True))
+        is_exact = (columns, rows) == (x_count, y_count)
+        least = count if is_exact else -(-count // (x_blocks * y_blocks))
         try:
-            return _whole_tiles(written, height, width, count)
+            return _whole_tiles(written, height, width, range(least, count + 1))
         except CandidateError as error:
             complaint = complaint or error
     assert complaint is not None
@@ -47,11 +55,14 @@ def corners(tiles: tuple[Tile, ...], shape: tuple[int, ...]) -> int:
     return len(held)
 
 
-def _extent(written: Mask, count: int) -> int:
-    """Returns the extent of ``count`` equal tiles along axis 0 whose edges match what was written best."""
+def _extent(written: Mask, count: int, cluster: int) -> int:
+    """Returns the extent of ``count`` equal tiles along axis 0 whose edges match what was written best.
+
+    Up to ``cluster`` - 1 of them may lie beyond the end.
+    """
     size = written.shape[0]
-    least = -(-size // count)
-    most = size if count == 1 else -(-size // (count - 1)) - 1
+    least, fewest = -(-size // count), count - cluster + 1
+    most = size if fewest <= 1 else -(-size // (fewest - 1)) - 1
     cuts = np.flatnonzero((written[1:] != written[:-1]).any(axis=1)) + 1
     # largest first: of equals, the first is taken
     return max(
@@ -61,7 +72,7 @@ def _extent(written: Mask, count: int) -> int:
     )
 
 
-def _whole_tiles(written: Mask, height: int, width: int, count: int) -> tuple[Tile, ...]:
+def _whole_tiles(written: Mask, height: int, width: int, counts: range) -> tuple[Tile, ...]:
     tiles = []
     for top in range(0, written.shape[0], height):
         for left in range(0, written.shape[1], width):
@@ -70,10 +81,9 @@ def _whole_tiles(written: Mask, height: int, width: int, count: int) -> tuple[Ti
                 _require_whole(part, top, left)
                 rows, columns = part.shape
                 tiles.append(Tile(slice(top, top + rows), slice(left, left + columns)))
-    if len(tiles) != count:
-        raise CandidateError(
-            Stage.VERIFY, f"blocks of {count} tiles wrote {len(tiles)} of {height} x {width} elements of C"
-        )
+    if len(tiles) not in counts:
+        found = f"wrote {len(tiles)} of {height} x {width} elements of C"
+        raise CandidateError(Stage.VERIFY, f"blocks of {counts[-1]} tiles {found}")
     return tuple(tiles)
 
 

@@ -115,7 +115,8 @@ class PreparedKernel:
         conflicts, hazards = launch.conflicts.conflicts(), launch.log.hazards()
         printed = "".join(launch.printed)
         touched = launch.placement.touched()
-        return Simulation(entry.name, len(numbers), counts.instructions, conflicts, hazards, printed, touched)
+        done = len(numbers), counts.instructions
+        return Simulation(entry.name, *done, conflicts, hazards, printed, touched, cluster)
 
     def accesses(
         self,

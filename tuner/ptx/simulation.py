@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from tuner.ptx.defects import BENIGN, Hazard
+from tuner.ptx.geometry import Index3
 from tuner.ptx.memory.touched import Touched
 from tuner.ptx.races.bank_conflicts import BankConflict
 
@@ -18,6 +19,7 @@ class Simulation:
     hazards: tuple[Hazard, ...]
     printed: str = ""  # by vprintf
     touched: tuple[Touched, ...] = field(default=(), repr=False, compare=False)  # of each array
+    cluster: Index3 = (1, 1, 1)  # blocks that ran with each that was asked for
 
     @property
     def races(self) -> tuple[Hazard, ...]:

@@ -7,7 +7,7 @@ import pytest
 
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.kernel_program import KernelBuffer, KernelProgram, Launch
-from tuner.runtime.simulated.run_kernels import notes_of, run
+from tuner.runtime.simulated.run_kernels import notes_of, run, whole_clusters, written
 
 HEAD = """.version 8.0
 .target sm_90
@@ -41,6 +41,22 @@ def c_of(one: KernelProgram, blocks: tuple[tuple[int, int, int], ...] | None = N
 
 def test_a_program_changes_its_output() -> None:
     assert c_of(program()) == [*range(63, -1, -1)] * 2
+
+
+def test_what_a_launch_wrote_is_known_whatever_it_is() -> None:
+    c = np.full(128, -1, np.int32)
+    (simulation,) = run(program(), {"c": c}, {0: ((1, 0, 0),)})
+    assert written(simulation, c).tolist() == [False] * 64 + [True] * 64
+    assert not written(simulation, c.copy()).any()
+
+
+def test_blocks_come_with_their_clusters() -> None:
+    assert whole_clusters(((5, 1, 2), (4, 0, 2), (0, 0, 0)), (2, 1, 1)) == (
+        *((4, 1, 2), (5, 1, 2)),
+        *((4, 0, 2), (5, 0, 2)),
+        *((0, 0, 0), (1, 0, 0)),
+    )
+    assert whole_clusters(((5, 1, 2), (5, 0, 2)), (1, 2, 1)) == ((5, 0, 2), (5, 1, 2))
 
 
 def test_only_the_blocks_that_are_named_run() -> None:

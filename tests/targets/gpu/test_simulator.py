@@ -9,6 +9,7 @@ import pytest
 
 from benchmarks.gpu_check.gpu_point import GpuPoint
 from tests.mlir.gpu_matmul import gpu_script
+from tests.targets.gpu.wgmma_points import point as hopper
 from tuner.core.candidate import Candidate
 from tuner.core.errors import CandidateError, Failure, Stage, UsageError
 from tuner.core.kernel_program import KernelProgram
@@ -153,6 +154,25 @@ def test_of_a_large_problem_sampled_blocks_are_verified(
     assert f"matmul_kernel: {9 * splits} of {24 * splits} blocks simulated" in verdict.notes
     assert "C: 4 of its 4 corners are in the tiles that were compared" in verdict.notes
     assert 6 * 64 * 55 <= verdict.elements <= 9 * 64 * 64
+
+
+@pytest.mark.parametrize(
+    ("knobs", "blocks", "corners"),
+    [
+        ({"cluster": "2x1"}, "14 of 30", 4),
+        ({"cluster": "1x2"}, "14 of 30", 4),
+        ({"cluster": "1x2", "tiles": 2}, "6 of 16", 2),
+    ],
+)
+def test_of_sampled_blocks_whole_clusters_are_verified(
+    sampling: None, knobs: dict[str, Any], blocks: str, corners: int
+) -> None:
+    """The grid is rounded up to clusters: some of their blocks have no tile of C."""
+    one = hopper(Matmul(64 * 5 - 9, 64 * 5 - 8, 64, "f16"), **knobs)
+    verdict = judged(SimulatorTarget("sm_90a"), one.problem, one.program())
+    assert verdict.max_error <= 1.0
+    assert f"matmul_kernel: {blocks} blocks simulated" in verdict.notes
+    assert f"C: {corners} of its 4 corners are in the tiles that were compared" in verdict.notes
 
 
 def test_a_wrong_element_of_a_sampled_tile_is_named(target: SimulatorTarget, sampling: None) -> None:

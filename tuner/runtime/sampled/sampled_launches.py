@@ -18,6 +18,7 @@ from tuner.runtime.sampled.references import (
     MatmulReference,
 )
 from tuner.runtime.simulated.kernels import Near, PreparedLaunch
+from tuner.runtime.simulated.run_kernels import whole_clusters
 
 REFERENCES_LIMIT_S = 20.0  # for all references of a run, but for the sampled blocks
 
@@ -63,6 +64,7 @@ class SampledLaunches:
             return launch.run(near, seed)
         copies = LaunchCopies(launch, near)
         simulation = copies.launch.run(copies.near, seed, blocks)
+        blocks = whole_clusters(blocks, simulation.cluster)
         start_s = time.monotonic()
         outcome = reference.finish(
             launch,

@@ -1,5 +1,6 @@
 """Runs the kernels of a compiled program on numpy arrays, without a device; a race is a failure."""
 
+import itertools
 from collections.abc import Mapping
 from typing import Any
 
@@ -37,6 +38,13 @@ def run(
     for simulation in simulations:
         _require_no_race(simulation)
     return simulations
+
+
+def whole_clusters(blocks: tuple[Block, ...], cluster: Block) -> tuple[Block, ...]:
+    """Returns the blocks of all clusters that some blocks are in: those that a launch of these simulates."""
+    corners = dict.fromkeys((x - x % i, y - y % j, z - z % k) for x, y, z in blocks for i, j, k in (cluster,))
+    within = list(itertools.product(*map(range, cluster)))
+    return tuple((x + i, y + j, z + k) for x, y, z in corners for i, j, k in within)
 
 
 def written(simulation: Simulation, array: Array) -> npt.NDArray[np.bool_]:

@@ -67,8 +67,10 @@ class SimulatorTarget(AbstractTarget):
             verdict = _compare_all(inputs, c)
         else:
             ((number, chosen),) = blocks.items()
-            written = _written(loaded, c, simulator.written(simulations[number], c))
-            tiles = _tiles_of_batch(problem, written, loaded.launches[number], chosen)
+            main = simulations[number]
+            written = _written(loaded, c, simulator.written(main, c))
+            ran = simulator.whole_clusters(chosen, main.cluster)
+            tiles = _tiles_of_batch(problem, written, loaded.launches[number], ran, main.cluster)
             verdict = _compare_tiles(inputs, c, tiles)
         assembled = (ONLY_PTX,) if loaded.cubin else (NO_RESOURCES,)
         notes = (*simulator.notes_of(loaded, simulations), *verdict.notes, *assembled)
@@ -154,17 +156,17 @@ def _compare_tiles(inputs: Inputs, c: Array, tiles: tuple[Tile, ...]) -> Verdict
 
 
 def _tiles_of_batch(
-    problem: Problem, written: Mask, launch: Launch, chosen: tuple[Block, ...]
+    problem: Problem, written: Mask, launch: Launch, ran: tuple[Block, ...], cluster: Block
 ) -> tuple[Tile, ...]:
-    """Returns the tiles that the chosen blocks wrote, matrix by matrix. Raises CandidateError(VERIFY)."""
+    """Returns the tiles that the simulated blocks wrote, matrix by matrix. Raises CandidateError(VERIFY)."""
     x, y, z = launch.grid
     m, slices = problem.sizes[0], z // problem.batch
     tiles: list[Tile] = []
     for matrix, part in enumerate(written.reshape(problem.batch, m, -1)):
-        first_parts = [block for block in chosen if block[2] == matrix * slices]
+        first_parts = [block for block in ran if block[2] == matrix * slices]
         if first_parts:
             count = sum(map(launch.tiles_of, first_parts))
-            found = written_tiles(part, count, launch.tile_grid or (x, y))
+            found = written_tiles(part, count, launch.tile_grid or (x, y), cluster[:2])
             first = matrix * m
             tiles += [Tile(slice(first + t.rows.start, first + t.rows.stop), t.columns) for t in found]
         elif part.any():
