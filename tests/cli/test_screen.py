@@ -16,6 +16,8 @@ from tests.cli.conftest import Tuner
 from tests.tuning import fakes
 from tuner.cli import main
 from tuner.cli.screen import USUAL_COLUMNS, screen_columns
+from tuner.programs.request import ProgramReport
+from tuner.tuning.parts.real import real_composition
 
 COLUMNS = 80
 ASKED = (
@@ -80,3 +82,16 @@ def test_every_table_fits_a_terminal_of_80_columns(
     assert [line for line in lines if len(line) > COLUMNS and "tuner " not in line] == []
     assert "not shown for want of width: GFLOP/s (--json tells all)" in lines
     assert len(tuned("history").out.splitlines()[0]) > COLUMNS  # to a pipe
+
+
+def test_what_a_program_asks_of_a_device_fits_it_too(tuned: Tuner, monkeypatch: pytest.MonkeyPatch) -> None:
+    call = f"launch @multiply, grid 4 x 4 x 1, block 128 x 1 x 1{', argument' * 9}"
+    report = ProgramReport("main", (), ("64x64xf32",), (), 2, trace=(call,), is_simulated=True)
+    monkeypatch.setattr("tuner.programs.service.run_in_child", lambda *_: report)
+    payload = tuned.database.with_name("payload.mlir")
+    payload.write_text("module {}")
+    with terminal(COLUMNS) as shown, pytest.raises(SystemExit, match=r"^0$"):
+        main(["run", str(payload), "--target", "simulator"], obj=real_composition())
+    lines = b"".join(shown).decode().splitlines()
+    assert max(map(len, lines)) <= COLUMNS
+    assert " ".join(" ".join(lines).split()).startswith(f"call {call} ran @main on simulator:sm_90, ")

@@ -8,6 +8,7 @@ import click
 
 from tuner.cli.main import DONE, FAILED
 from tuner.cli.options import composition_of, debug_option, json_option, print_json, target_options
+from tuner.cli.screen import screen_columns
 from tuner.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ def run(context: click.Context, /, payload: Path, as_json: bool, **words: Any) -
 
     Example: tuner run examples/two_matmuls.mlir --target simulator --trace --compare
     """
+    from tuner.cli.output.formatting import wrapped
     from tuner.programs.positions import in_file, named_in_errors
     from tuner.programs.service import run_in_child
     from tuner.text_file import read_text_or_stdin
@@ -69,7 +71,7 @@ def run(context: click.Context, /, payload: Path, as_json: bool, **words: Any) -
     else:
         matmuls = [f"matmul  {problem.key}" for problem in report.problems]
         print(report.printed, end="")
-        print("\n".join([*matmuls, *report_lines(request.target, report)]))
+        print("\n".join(wrapped([*matmuls, *report_lines(request.target, report)], screen_columns())))
     context.exit(DONE if report.is_right else FAILED)
 
 

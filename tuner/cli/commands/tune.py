@@ -32,6 +32,7 @@ from tuner.cli.options import (
     typed_options,
 )
 from tuner.cli.run_session import require_no_words, run_session
+from tuner.cli.screen import screen_columns
 from tuner.core.errors import Failure, UsageError
 from tuner.samplers import OPTUNA, SAMPLERS
 
@@ -136,6 +137,8 @@ def tune(
     else:
         require_no_words(context, words)
         settings = None
+    from tuner.cli.output.formatting import wrapped
+
     with open_store(database) as store:
         tuned = run_session(composition, store, settings, resume, retime)
         all_tuned = (tuned, *(() if fleet is None else followers(alone, fleet, tuned, store)))
@@ -146,7 +149,7 @@ def tune(
             for each in all_tuned:
                 _print(each, store, as_json, database, go_on)
             if len(all_tuned) > 1:
-                print("\n".join(compromise_lines(all_tuned, store)))
+                print("\n".join(wrapped(compromise_lines(all_tuned, store), screen_columns())))
     codes = [
         INTERRUPTED if each.is_interrupted else DONE if each.has_worked else FAILED for each in all_tuned
     ]

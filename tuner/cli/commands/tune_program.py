@@ -8,6 +8,7 @@ import click
 
 from tuner.cli.main import DONE, FAILED, INTERRUPTED
 from tuner.cli.options import PROBLEM_WORDS, open_store, print_json, run_request
+from tuner.cli.screen import screen_columns
 from tuner.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -113,12 +114,13 @@ def _require_words_of_programs(context: click.Context, words: dict[str, Any]) ->
 
 
 def _print(tuned: "TunedProgram", as_json: bool) -> None:
+    from tuner.cli.output.formatting import wrapped
     from tuner.cli.output.program_documents import program_document
 
     if as_json:
         print_json(program_document(tuned))
     else:
-        print("\n".join(program_lines(tuned)))
+        print("\n".join(wrapped(program_lines(tuned), screen_columns())))
     if tuned.is_interrupted:
         runs = [each.tuned.run.id for each in tuned.problems if each.tuned and each.tuned.is_interrupted]
         print(f"interrupted; everything measured is stored: run {runs[0]}", file=sys.stderr)
