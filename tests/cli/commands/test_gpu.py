@@ -71,7 +71,7 @@ def test_cuda_without_a_driver_compiles_and_says_so(tmp_path: Path) -> None:
     done = run(database, "tune", "matmul", "64x48x32", *words)
     assert done.code == 1
     assert "1 x load: compiled only: " in done.err
-    assert "verify with --target simulator, time elsewhere with tuner bundle export" in done.err
+    assert "verify with --target simulator:sm_80, time with tuner bundle export" in done.err
     assert (
         ".target sm_80"
         in Tuner(database, real_composition())("export", "--trial", "1", "--format", "ptx").out
