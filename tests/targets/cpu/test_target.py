@@ -52,7 +52,7 @@ def artifact_of(problem: Problem, threads: int = 1, split: str = "none") -> Arti
 
 
 # Each split with each layout and with each epilogue: random points meet the rest.
-@pytest.mark.parametrize(("layout", "epilogue"), zip(LAYOUTS, itertools.cycle(EPILOGUES)))
+@pytest.mark.parametrize(("layout", "epilogue"), [*zip(LAYOUTS, itertools.cycle(EPILOGUES))])
 @pytest.mark.parametrize(("split", "threads"), [("m", 2), ("n", 3)])
 def test_panels_of_several_threads_make_up_the_whole(
     layout: str, epilogue: str, split: str, threads: int
