@@ -9,6 +9,7 @@ from tuner.core.errors import TunerError, UsageError
 from tuner.core.problem import Problem
 from tuner.core.runs import RunSettings, StoredTrial, TrialQuery
 from tuner.core.target_name import TargetName
+from tuner.programs.positions import named_in_errors
 from tuner.programs.request import ProgramReport, ProgramRequest
 from tuner.tuning.composition import Composition
 from tuner.tuning.events import Observer
@@ -100,15 +101,17 @@ class ProgramTuning:
     interruption: Interruption
     observe: Observer
 
-    def tune(self, request: ProgramRequest, settings_of: SettingsOf) -> TunedProgram:
+    def tune(self, request: ProgramRequest, settings_of: SettingsOf, name: str = "payload") -> TunedProgram:
         """Tunes each distinct matmul, then runs the program; where it is timed, also without scripts.
 
-        Raises UsageError for a payload without a matmul, or without one that any strategy can do.
+        Raises UsageError for a payload without a matmul, or without one that any strategy can do; messages
+        about the payload call it by its ``name``.
         """
         began_s = time.monotonic()
-        problems = self.parts.problems(request.text, request.entry)
-        if not problems:
-            raise UsageError("payload: found no matmul of static sizes and known types, allowed at least one")
+        with named_in_errors(name, request.text):
+            problems = self.parts.problems(request.text, request.entry)
+            if not problems:
+                raise UsageError("found no matmul of static sizes and known types, allowed at least one")
         tuned: list[TunedProblem] = []
         for problem in problems:
             tuned.append(self._tune_one(problem, settings_of))

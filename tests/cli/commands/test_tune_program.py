@@ -73,7 +73,7 @@ def test_a_program_on_the_host_is_timed_with_and_without_scripts(
         (("--dtype", "f64"), "tune: found --dtype beside a payload"),
         (("--output", "f16"), "tune: found --output beside a payload"),
         (("--threads", "2"), "threads: found 2, allowed 1: a whole program runs in one thread"),
-        (("--entry", "f"), "payload: entry: found 'f', allowed main"),
+        (("--entry", "f"), "payload.mlir: payload: entry: found 'f', allowed main"),
     ],
 )
 def test_words_that_do_not_suit_a_payload_are_refused(
@@ -82,6 +82,12 @@ def test_words_that_do_not_suit_a_payload_are_refused(
     done = tune("tune", str(tune.database.parent / "payload.mlir"), "--target", "cpu", *words)
     assert (done.code, done.out) == (2, "")
     assert message in done.err
+
+
+def test_messages_about_a_payload_begin_with_its_file(tune: Tuner) -> None:
+    payload = tune.database.parent / "broken.mlir"
+    payload.write_text("func.func @main(")
+    assert tune("tune", str(payload), "--target", "cpu").err.startswith(f"tuner: {payload}:1:16: ")
 
 
 def test_arguments_come_by_words(tune: Tuner) -> None:

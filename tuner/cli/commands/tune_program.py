@@ -56,7 +56,9 @@ def tune_payload(
     with open_store(database) as store, ended_by_signals(interruption), progress() as observe:
         tuning = ProgramTuning(composition, real_parts(), store, interruption, observe)
         tuned = tuning.tune(
-            request, lambda problem: run_settings(run_request(problem, **of_runs), composition)
+            request,
+            lambda problem: run_settings(run_request(problem, **of_runs), composition),
+            words["operation"],
         )
     _print(tuned, as_json)
     return INTERRUPTED if tuned.is_interrupted else DONE if tuned.has_worked else FAILED
