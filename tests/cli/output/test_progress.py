@@ -49,6 +49,10 @@ def test_a_trial_line_tells_counts_best_and_time_left() -> None:
     assert line == "5/10 trials: 3 measured, 2 failed, 1 reused; best 1 us (1.024 GFLOP/s); 10 s left"
 
 
+def test_a_trial_line_of_a_finished_run_tells_no_time_left() -> None:
+    assert "left" not in trial_line(DONE, settings(trials=None, budget_s=5.0))
+
+
 def test_a_trial_line_without_a_number_of_trials_counts_on() -> None:
     assert trial_line(DONE, settings(trials=None, budget_s=60.0)).startswith("5 trials: ")
 
@@ -123,6 +127,15 @@ def test_a_terminal_gets_a_moving_line() -> None:
         bar.refresh()
     assert "15 of 20 combinations are feasible" in screen.getvalue()
     assert "5/10 trials: 3 measured" in screen.getvalue()
+
+
+def test_only_the_run_under_way_moves() -> None:
+    console = Console(file=io.StringIO(), force_terminal=True, width=200)
+    with Progress("{task.description}", console=console) as bar:
+        observe = LiveProgress(console, bar)
+        for event in (STARTED, DONE, STARTED):  # a program tunes one matmul after another
+            observe(event)
+        assert [task.description for task in bar.tasks] == ["starting"]
 
 
 def test_what_is_no_terminal_gets_plain_lines() -> None:

@@ -79,6 +79,8 @@ class LiveProgress:
         """Shows the event."""
         if isinstance(event, RunStarted):
             self._settings = event.settings
+            if self._task is not None:  # of the run before: a program has several
+                self._bar.remove_task(self._task)
             self._task = self._bar.add_task("starting", total=1.0)
         if not isinstance(event, TrialDone):
             self._console.print(event_line(event, self._settings), markup=False)
@@ -129,7 +131,7 @@ def trial_line(event: TrialDone, settings: RunSettings) -> str:
         assert event.best.median_s is not None
         words += f"; best {_pace(event.best.problem, event.best.median_s)}"
     left_s = time_left_s(event, settings)
-    return words + ("" if left_s is None else f"; {left_s:.0f} s left")
+    return words + (f"; {left_s:.0f} s left" if left_s else "")
 
 
 def _pace(problem: Problem, median_s: float) -> str:
