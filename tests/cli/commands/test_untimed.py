@@ -135,4 +135,5 @@ def test_a_run_without_times_is_shown(verified: Tuner) -> None:
 def test_a_best_of_what_was_not_timed_is_refused(verified: Tuner) -> None:
     done = verified("export", "matmul", "8x8x8", "--dtype", "f16", "--target", "simulator")
     assert done.code == 2
-    assert "nothing measured yet" in done.err
+    advice = "tuner history --run 1 --status verified"
+    assert done.err.endswith(f": nothing measured, only verified; listed by: {advice}\n")
