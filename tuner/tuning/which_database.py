@@ -25,10 +25,10 @@ def database_words(named: str | Path | None) -> str:
     """Returns the flag that the next command needs as well; a URL with a password is not repeated."""
     if named is None:
         return ""
-    return " --db URL" if _has_password(str(named)) else f" --db {shlex.quote(str(named))}"
+    return " --db URL" if has_password(str(named)) else f" --db {shlex.quote(str(named))}"
 
 
-def _has_password(url: str) -> bool:
+def has_password(url: str) -> bool:
     """Says whether a URL may hold a password, as user:password@ or as an option."""
     user, at, _ = url.partition("://")[2].rpartition("@")
     return (bool(at) and ":" in user) or "password" in url.partition("?")[2]
