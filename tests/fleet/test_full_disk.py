@@ -1,47 +1,42 @@
 """A real disk without room: a small file system of a node's own, that ends with it."""
 
 import json
-import os
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests.fleet.fake_node import MAKER, started_node
 from tests.fleet.values import work
+from tuner.core.errors import TunerError
 from tuner.fleet import queues, tables
 from tuner.fleet.artifacts import hash_of
 from tuner.fleet.server import session
+from tuner.fleet.small_disk import small_disk
 from tuner.fleet.work import compile_queue
 
 pytestmark = pytest.mark.postgres
 SCRIPT = json.dumps({"x": 3, "at": "compile", "deed": "write"}).encode()
-SMALL_DISK = 'mount -t tmpfs -o size=512k none "$TMPDIR" && exec "$@"'  # half of what the deed writes
+ROOM_KIB = 512  # half of what the deed writes
 LIMIT_S = 60
 
 
 @pytest.fixture
-def small_disk(tmp_path: Path) -> tuple[str, ...]:
+def little_room(tmp_path: Path) -> tuple[str, ...]:
     """Returns the words before a command whose temporary files have little room."""
-    if shutil.which("unshare") is None:
-        pytest.skip("needs unshare, for a file system of a process's own")
-    as_root = () if os.geteuid() == 0 else ("-r",)
-    words = ("env", f"TMPDIR={tmp_path}", "unshare", "-m", *as_root, "sh", "-c", SMALL_DISK, "sh")
-    refused = subprocess.run([*words, "true"], capture_output=True, text=True, check=False).stderr
-    if refused:
-        pytest.skip(f"needs a file system of a process's own: {refused.strip()}")
-    return words
+    try:
+        return ("env", f"TMPDIR={tmp_path}", *small_disk(tmp_path, ROOM_KIB))
+    except TunerError as error:
+        pytest.skip(str(error))
 
 
 def test_a_node_whose_disk_fills_up_gives_the_job_back_and_ends(
-    fleet_url: str, run: str, small_disk: tuple[str, ...]
+    fleet_url: str, run: str, little_room: tuple[str, ...]
 ) -> None:
     asked = work(run, maker=MAKER, blobs=(hash_of(SCRIPT),))
     with session(fleet_url) as connection:
         tables.put_blob(connection, hash_of(SCRIPT), SCRIPT)
         queues.defer(connection, compile_queue(MAKER), asked, 0, alone=False)
-        with started_node(fleet_url, *small_disk) as full:
+        with started_node(fleet_url, *little_room) as full:
             said, _ = full.communicate(timeout=LIMIT_S)
         assert full.returncode == 1
         gives, ends = said.splitlines()[-2:]

@@ -12,11 +12,13 @@ from tuner.fleet import queues
 from tuner.fleet.local_nodes import LOOK_S, LocalNodes
 from tuner.fleet.local_postgres import restart_after_crash
 from tuner.fleet.server import connected
+from tuner.fleet.small_disk import fill_disk, small_disk
 from tuner.fleet.work import COMPILE, JUDGE
 from tuner.tuning.tune_words import tune_words
 
 MEASURES: Final = ("--measure", "--device", "of this drill")
 NO_ROOM: Final = ("--keep-free", str(1 << 40))  # MiB: more than any disk has
+DISK_KIB: Final = 2048  # one MiB more than a node begins with
 STILL_S: Final = 0.03  # a job that is worked at so long after its node stopped stays so
 LIMIT_S: Final = 120.0  # of all that is waited for
 
@@ -74,9 +76,9 @@ class Drill:
         self._wait_until(lambda: self._judged() >= wanted, f"{more} more trials judged")
 
     def fill_disk(self) -> None:
-        """Leaves the work to a node without room, which gives it back and ends; another one joins late."""
+        """Leaves the work to a node whose disk is full: it gives it back and ends; another one joins."""
+        full = self._with_full_disk()
         self._nodes.tell_to_end(self._compiling)
-        full = self._started("--compile", "1", *NO_ROOM)
         self._wait_until(lambda: self._nodes.has_ended(full), f"end of {full} for want of room")
         self._compiling = self._started("--compile", "1")
 
@@ -130,11 +132,24 @@ class Drill:
         self._driver = f"driver{self._count}"
         self._nodes.start_command(self._driver, ("tune", *words, "--fleet", "--db", self._url, "--json"))
 
-    def _started(self, *words: str) -> str:
+    def _started(self, *words: str, before: tuple[str, ...] = ()) -> str:
         self._count += 1
         name = f"node{self._count}"
-        self._nodes.start(name, *words)
+        self._nodes.start(name, *words, before=before)
         return name
+
+    def _with_full_disk(self) -> str:
+        """Starts a node, and fills its disk; where it can have none of its own, none has room enough."""
+        disk = self._nodes.folder / "disk"
+        disk.mkdir()
+        try:
+            before = ("env", f"TMPDIR={disk}", *small_disk(disk, DISK_KIB))
+        except TunerError:
+            return self._started("--compile", "1", *NO_ROOM)
+        full = self._started("--compile", "1", "--keep-free", "1", before=before)
+        self._nodes.wait_until_ready(full)
+        fill_disk(self._nodes.process(full), disk)
+        return full
 
     def _stop_at_work(self, name: str, *, is_compiling: bool) -> None:
         """Stops the only node of its kind while it has a job of the run."""

@@ -30,7 +30,7 @@ class LocalNodes:
     def __init__(self, url: str, target: str, folder: Path) -> None:
         self.url = url
         self._target = target
-        self._folder = folder
+        self.folder = folder
         self._mark = uuid.uuid4().hex
         self._leftovers = cleared(self._mark)
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
@@ -48,22 +48,25 @@ class LocalNodes:
             self.kill(name)
         self._leftovers.__exit__(kind, error, trace)
 
-    def start(self, name: str, *words: str, target: str = "") -> None:
-        """Starts a node: ``--compile 2``, ``--measure``. It is at work some seconds later."""
-        of_all = ("--target", target or self._target, "--name", name, "--db", self.url)
-        self.start_command(name, ("fleet", "worker", *of_all, *words))
+    def start(self, name: str, *words: str, target: str = "", before: tuple[str, ...] = ()) -> None:
+        """Starts a node: ``--compile 2``, ``--measure``. It is at work some seconds later.
 
-    def start_command(self, name: str, words: tuple[str, ...]) -> None:
+        ``before`` are the words of a command that becomes it, such as env or unshare.
+        """
+        of_all = ("--target", target or self._target, "--name", name, "--db", self.url)
+        self.start_command(name, ("fleet", "worker", *of_all, *words), before)
+
+    def start_command(self, name: str, words: tuple[str, ...], before: tuple[str, ...] = ()) -> None:
         """Starts any command of tuner, such as a driver."""
         with self._log(name).open("ab") as log:
             self._processes[name] = subprocess.Popen(
-                self.command(*words), stdin=subprocess.DEVNULL, stdout=log, stderr=log
+                self.command(*words, before=before), stdin=subprocess.DEVNULL, stdout=log, stderr=log
             )
 
-    def command(self, *words: str) -> list[str]:
+    def command(self, *words: str, before: tuple[str, ...] = ()) -> list[str]:
         """Returns a command of tuner that counts as one of theirs, for others to start."""
-        variables = (f"{MARK}={self._mark}", f"TMPDIR={self._folder}")  # what is killed leaves files
-        return ["env", *variables, sys.executable, "-m", "tuner", *words]
+        variables = (f"{MARK}={self._mark}", f"TMPDIR={self.folder}")  # what is killed leaves files
+        return ["env", *variables, *before, sys.executable, "-m", "tuner", *words]
 
     def wait_until_ready(self, *names: str) -> None:
         """Returns when nodes are at work. Raises TunerError for one that ends, or that needs too long."""
@@ -88,6 +91,10 @@ class LocalNodes:
             return self._processes[name].wait(limit_s)
         except subprocess.TimeoutExpired as error:
             raise TunerError(f"{name}: found it at work, allowed its end within {limit_s:g} s") from error
+
+    def process(self, name: str) -> int:
+        """Returns the number of a process."""
+        return self._processes[name].pid
 
     def stop(self, name: str) -> None:
         """Lets a process stand still, what it has started go on."""
@@ -126,7 +133,7 @@ class LocalNodes:
         return found
 
     def _log(self, name: str) -> Path:
-        return self._folder / f"{name}.log"
+        return self.folder / f"{name}.log"
 
 
 def _at_work(connection: "Connection", lease_s: float) -> set[str]:

@@ -1,0 +1,37 @@
+"""A file system of one process's own that has little room: it ends with the process."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Final
+
+from tuner.core.errors import TunerError
+
+MOUNT: Final = 'mount -t tmpfs -o size=%dk none "$1" && shift && exec "$@"'
+CHUNK_BYTES: Final = 1 << 12  # a page: so the last one is filled as well
+
+
+def small_disk(folder: Path, kib: int) -> tuple[str, ...]:
+    """Returns the words before a command for which a folder has so much room.
+
+    Raises TunerError where this machine does not let a process have that.
+    """
+    if shutil.which("unshare") is None:
+        raise TunerError("small disk: found no unshare, which gives a process a file system of its own")
+    as_root = () if os.geteuid() == 0 else ("-r",)
+    words = ("unshare", "-m", *as_root, "sh", "-c", MOUNT % kib, "sh", str(folder))
+    refused = subprocess.run([*words, "true"], capture_output=True, text=True, check=False)
+    if refused.returncode != 0:
+        raise TunerError(f"small disk: found no leave to mount one: {refused.stderr.strip()}")
+    return words
+
+
+def fill_disk(process: int, folder: Path) -> None:
+    """Writes into a folder as a process sees it until there is no room left."""
+    with Path(f"/proc/{process}/root{folder}/all").open("wb", buffering=0) as file:
+        try:
+            while True:
+                file.write(bytes(CHUNK_BYTES))
+        except OSError:  # that was the last page
+            return
