@@ -125,3 +125,15 @@ def test_an_end_of_a_job_that_the_server_lost_is_told_again(shared_url: str, run
 def test_a_server_that_is_away_is_an_os_error() -> None:
     with pytest.raises(OSError, match=r"No such file or directory"):
         served("postgresql://tuner@/absent?host=/nowhere", 1, queues.Service("a", 1))
+
+
+def test_jobs_of_another_version_are_left_to_its_own_drivers(connection: "Connection", run: str) -> None:
+    for number in range(2):
+        queues.defer(connection, f"compile:{number}", work(run, number), 0, alone=False)
+    connection.execute(
+        "UPDATE procrastinate_jobs SET status = 'doing', args = args || '{\"later\": 1}' "
+        "WHERE queue_name = 'compile:0'"
+    )
+    connection.execute("UPDATE procrastinate_jobs SET status = 'doing' WHERE queue_name = 'compile:1'")
+    assert [job.work.number for job in queues.lost_jobs(connection, lease_s=0.0)] == [1]
+    assert [each.queue for each in queues.waiting(connection)] == ["compile:1"]

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from tuner.core.dataclass_json import encode
+from tuner.core.errors import UsageError
 from tuner.core.target_name import TargetName
 from tuner.fleet.server import told_plainly
 from tuner.fleet.work import FleetWork, Key, to_json, work_from_json
@@ -153,7 +154,7 @@ def delete_ended(connection: "Connection") -> None:
 
 
 def waiting(connection: "Connection") -> tuple[Waiting, ...]:
-    """Returns what each queue has, by name."""
+    """Returns what each queue has, by name; a queue of another tuner's version is not told of."""
     rows = connection.execute(
         "SELECT queue_name, count(*) FILTER (WHERE status = 'todo'), "
         "count(*) FILTER (WHERE status = 'doing'), (array_agg(args ORDER BY priority DESC, id))[1], "
@@ -170,12 +171,13 @@ def waiting(connection: "Connection") -> tuple[Waiting, ...]:
             queue=queue,
             todo=todo,
             doing_count=doing_count,
-            example=work_from_json(example),
-            doing=None if doing is None else work_from_json(doing),
+            example=work,
+            doing=None if doing is None else _read(doing),
             runs=tuple(dict.fromkeys(runs or ())),
             doing_s=doing_s,
         )
         for queue, todo, doing_count, example, doing, runs, doing_s in rows
+        if (work := _read(example)) is not None
     )
 
 
@@ -246,4 +248,13 @@ async def _until(ending: asyncio.Event, works: list[Any]) -> None:
 
 
 def _jobs(rows: Any) -> tuple[Job, ...]:
-    return tuple(Job(number, work_from_json(args), attempts) for number, args, attempts in rows)
+    found = ((number, _read(args), attempts) for number, args, attempts in rows)
+    return tuple(Job(number, work, attempts) for number, work, attempts in found if work is not None)
+
+
+def _read(args: Any) -> FleetWork | None:
+    """Returns a piece of work; None for one of another tuner's version, which its own drivers look after."""
+    try:
+        return work_from_json(args)
+    except UsageError:
+        return None
