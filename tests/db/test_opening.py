@@ -184,9 +184,9 @@ def test_opening_a_database_at_head_loads_nothing_slow(tmp_path: Path) -> None:
     assert not loaded & SLOW_TO_LOAD
 
 
-def test_a_server_without_its_driver_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_without_its_driver_names_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)  # what an import finds that is not installed
-    with pytest.raises(UsageError, match=r"needs psycopg 3, found none; install the extra: postgres$"):
+    with pytest.raises(UsageError, match=r"needs psycopg 3, found none; pip install 'psycopg\[binary\]'$"):
         Store.open("postgresql://me@host/results")
 
 

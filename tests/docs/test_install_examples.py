@@ -63,8 +63,9 @@ def recipes() -> dict[str, list[str]]:
 
 
 def made(words: str) -> str:
-    """Returns what make prints."""
-    done = subprocess.run(words.split(), cwd=ROOT, capture_output=True, text=True, check=True)
+    """Returns what make prints where no other make has called it: that one is told of its folders."""
+    alone = {name: value for name, value in os.environ.items() if name not in {"MAKEFLAGS", "MAKELEVEL"}}
+    done = subprocess.run(words.split(), cwd=ROOT, env=alone, capture_output=True, text=True, check=True)
     return done.stdout
 
 

@@ -227,7 +227,8 @@ def test_a_hopeless_kernel_is_given_up_early() -> None:
     problem = Matmul(64, 64, 64)
     loaded = CPU.load(problem, artifact_of(problem))
     result = CPU.measure(problem, loaded, replace(QUICK, stop_above_s=1e-9), rng())
-    assert (result.is_complete, len(result.samples_s)) == (False, 1)
+    assert not result.is_complete
+    assert len(result.samples_s) <= 2  # one, if that was long
 
 
 def test_problems_may_take_turns_on_one_target() -> None:
