@@ -59,6 +59,7 @@ def test_what_is_wrong_with_a_question_is_told_at_once(postgres_server: str) -> 
 
 
 def test_a_server_that_stays_away_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("psycopg")
     monkeypatch.setattr(patient_session, "ENDING_PATIENCE_S", 0.0)
     with pytest.raises(
         TunerError, match=r"^fleet: its database went away: fleet: its database does not answer"

@@ -4,7 +4,6 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from tests.docs.test_examples import EXAMPLES
 from tuner.cli import main
 from tuner.cli.main import HELP_COLUMNS
 from tuner.cli.output.help_text import example_lines
@@ -16,24 +15,16 @@ def _words(group: click.Group = main, names: tuple[str, ...] = ()) -> Iterator[t
         yield from _words(command, (*names, name)) if isinstance(command, click.Group) else ((*names, name),)
 
 
-def _help(words: tuple[str, ...]) -> str:
+def help_of(words: tuple[str, ...]) -> str:
+    """Returns what a command's ``--help`` prints in a terminal."""
     return CliRunner().invoke(main, [*words, "--help"], terminal_width=HELP_COLUMNS).output
 
 
 @pytest.mark.parametrize("words", tuple(_words()), ids=" ".join)
 def test_help_fits_a_terminal_and_tells_summaries_whole(words: tuple[str, ...]) -> None:
-    text = _help(words)
+    text = help_of(words)
     assert max(map(len, text.splitlines())) <= HELP_COLUMNS
     assert "..." not in text.partition("Commands:")[2]
-
-
-def test_every_example_can_be_copied() -> None:
-    examples = [each for each in EXAMPLES if each.place.endswith(" --help")]
-    assert len(examples) > len(main.commands)
-    for example in examples:
-        text = _help(tuple(example.place.split()[:-1])).replace("\\\n", " ").replace("'", "")
-        lines = [" ".join(line.split()).removeprefix("Example: ") for line in text.splitlines()]
-        assert f"tuner {' '.join(example.words)}" in lines, example
 
 
 @pytest.mark.parametrize(
