@@ -1,5 +1,6 @@
 """Pins the threads that a library started itself to processors of their own, as kernels' threads are."""
 
+import contextlib
 import os
 import threading
 import time
@@ -20,11 +21,14 @@ def pin_working_threads(repeat: Callable[[int], None], processors: tuple[int, ..
     worked = {task: seconds - before.get(task, 0.0) for task, seconds in _processor_s().items()}
     others = sorted(worked.keys() - {caller}, key=lambda task: -worked[task])
     for task, processor in zip((caller, *others), processors, strict=False):
-        os.sched_setaffinity(task, {processor})
+        with contextlib.suppress(ProcessLookupError):  # it has ended since
+            os.sched_setaffinity(task, {processor})
 
 
 def _processor_s() -> dict[int, float]:
     """Returns how long each thread of this process ran; sched-stats.txt of the kernel's documents."""
-    return {
-        int(task.name): int((task / "schedstat").read_text().split()[0]) * 1e-9 for task in TASKS.iterdir()
-    }
+    found = {}
+    for task in TASKS.iterdir():
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has ended since
+            found[int(task.name)] = int((task / "schedstat").read_text().split()[0]) * 1e-9
+    return found
