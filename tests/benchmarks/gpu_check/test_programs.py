@@ -43,10 +43,11 @@ def test_a_program_agrees_with_the_simulator(device: str) -> None:
 
 
 @pytest.mark.mlir
-def test_later_calls_create_nothing() -> None:
-    outcome = call_again(Bed(STUB, "sm_90"), Seed("async_matmul"))
+@pytest.mark.parametrize(("seed", "modules"), [("async_matmul", 1), ("two_matmuls", 3)])
+def test_later_calls_create_nothing(seed: str, modules: int) -> None:
+    outcome = call_again(Bed(STUB, "sm_90"), Seed(seed))
     assert outcome.status == "passed"
-    assert outcome.facts["modules"] == [1, 1, 1]
+    assert outcome.facts["modules"] == [modules] * 3  # one of each kernel
     assert len(set(outcome.facts["streams"])) == 1
 
 
