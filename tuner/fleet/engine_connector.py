@@ -1,22 +1,19 @@
 """The engine's way to its server: what became of a job is told again until the server has heard it."""
 
 import asyncio
-import time
 from typing import TYPE_CHECKING, Any, Final, final
 
 import psycopg
 from procrastinate import PsycopgConnector
 from procrastinate.exceptions import ConnectorException
 
+from tuner.fleet.patience import AGAIN_S, Patience
 from tuner.fleet.server import KEEP_ALIVE, server_of
 
 if TYPE_CHECKING:
     from typing import LiteralString
 
 OPEN_S: Final = 5.0  # that a connection may take
-AGAIN_S: Final = 0.5  # until a server that went away is told again
-PATIENCE_S: Final = 300.0  # with a server that went away
-ENDING_PATIENCE_S: Final = 5.0  # of a node that is to end
 
 
 @final
@@ -44,16 +41,14 @@ class EngineConnector(PsycopgConnector):
 
         Raises ConnectorException where the server refuses it, such as an end that it heard before.
         """
-        since_s = time.monotonic()
+        patience = Patience(self._ending)
         while True:
             try:
                 await super().execute_query_async(query, **arguments)
                 return
             except ConnectorException as error:
                 is_lost = isinstance(error.__cause__, psycopg.OperationalError)
-                patience_s = ENDING_PATIENCE_S if self._ending.is_set() else PATIENCE_S
-                is_over = time.monotonic() - since_s > patience_s
-                if is_over or not is_lost or "job_id" not in arguments:
+                if patience.is_over or not is_lost or "job_id" not in arguments:
                     raise
             await asyncio.sleep(AGAIN_S)
 

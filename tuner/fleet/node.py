@@ -20,7 +20,8 @@ from tuner.fleet import queues, tables
 from tuner.fleet.artifacts import hash_of, packed
 from tuner.fleet.engine_meter import EngineMeter, keep_off_timed_processors
 from tuner.fleet.node_children import Done, NodeChildren, now
-from tuner.fleet.patient_session import AGAIN_S, PatientSession
+from tuner.fleet.patience import AGAIN_S
+from tuner.fleet.patient_session import PatientSession
 from tuner.fleet.server import session, told_plainly
 from tuner.fleet.settings import FleetSettings, read_settings
 from tuner.fleet.sweep import sweep

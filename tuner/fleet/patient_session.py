@@ -4,9 +4,10 @@ import asyncio
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar, final
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, final
 
 from tuner.core.errors import TunerError
+from tuner.fleet.patience import AGAIN_S, Patience
 from tuner.fleet.server import NoAnswerError, connected
 
 if TYPE_CHECKING:
@@ -14,9 +15,6 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 Answer = TypeVar("Answer")
-AGAIN_S: Final = 0.5  # until a server that went away is asked again
-PATIENCE_S: Final = 300.0  # with a server that went away, before what was done is lost
-ENDING_PATIENCE_S: Final = 5.0  # of a node that is to end
 
 
 @final
@@ -48,13 +46,12 @@ class PatientSession:
     def _asked(self, question: Callable[[], Answer]) -> Answer:
         import psycopg
 
-        since_s = time.monotonic()
+        patience = Patience(self._ending)
         while True:
             try:
                 return question()
             except (psycopg.OperationalError, NoAnswerError) as error:
-                patience_s = ENDING_PATIENCE_S if self._ending.is_set() else PATIENCE_S
-                if time.monotonic() - since_s > patience_s:
+                if patience.is_over:
                     raise TunerError(f"fleet: its database went away: {error}") from error
             self._disconnect()
             time.sleep(AGAIN_S)
