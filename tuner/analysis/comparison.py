@@ -1,0 +1,94 @@
+"""What may be said about the ratio of two times: a number with its interval, or why there is none."""
+
+from dataclasses import dataclass
+
+from tuner.analysis.reliability import DRIFT_LIMIT, NOISE_LIMIT
+from tuner.analysis.slowdown import slowdown
+from tuner.core.record import Measurement
+
+LEAST_SAMPLES = 6  # the range of fewer holds their median with less than 95 %: 1 - 2 (1/2)^6 = 0.97
+WIDTH_LIMIT = DRIFT_LIMIT  # relative, half of the interval: what quiet machines show between parts of a round
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """How two times were taken."""
+
+    is_interleaved: bool  # sample by sample, in one round
+    noise: float | None  # A/A noise floor of that round, relative; None: not known
+    unreliable: str = ""  # why the times of that round cannot be relied on; "" where they can
+
+
+@dataclass(frozen=True)
+class Comparable:
+    """The ratio of two times that were taken together while the machine was quiet."""
+
+    ratio: float  # of the medians, ours over the reference: 1.02 takes 2 % longer
+    interval: tuple[float, float]  # 95 %, by the bootstrap
+    noise: float  # relative difference that means nothing
+
+    @property
+    def speed(self) -> float:
+        """Returns how many times as fast as the reference ours is: 0.98 is 98 % of its speed."""
+        return 1 / self.ratio
+
+    @property
+    def speed_interval(self) -> tuple[float, float]:
+        """Returns the 95 % interval of ``speed``."""
+        return 1 / self.interval[1], 1 / self.interval[0]
+
+    @property
+    def longer(self) -> float:
+        """Returns the relative difference of the times: 0.02 takes 2 % longer, -0.02 is 2 % faster."""
+        return self.ratio - 1
+
+    @property
+    def longer_interval(self) -> tuple[float, float]:
+        """Returns the 95 % interval of ``longer``."""
+        return self.interval[0] - 1, self.interval[1] - 1
+
+    @property
+    def is_different(self) -> bool:
+        """Returns True where the interval excludes equal times and the difference is above the noise."""
+        low, high = self.longer_interval
+        return (low > 0 or high < 0) and abs(self.longer) > self.noise
+
+
+@dataclass(frozen=True)
+class NotComparable:
+    """Two times of which no ratio may be printed."""
+
+    reason: str  # one clause, for people
+
+
+def comparison(ours: Measurement, reference: Measurement, evidence: Evidence) -> Comparable | NotComparable:
+    """Returns the ratio of two times with its interval, or the reason why no ratio may be printed.
+
+    Every output that prints a ratio of measured times asks this function. An unknown noise floor is no
+    evidence of a quiet machine, and samples of an early-stopped measurement are no basis.
+    """
+    reason = _objection((ours, reference), evidence)
+    if reason or evidence.noise is None:
+        return NotComparable(reason or "the noise floor is not known")
+    found = slowdown(ours, reference)
+    compared = Comparable(1 + found.median, (1 + found.interval[0], 1 + found.interval[1]), evidence.noise)
+    low, high = compared.interval
+    if (high - low) / 2 > WIDTH_LIMIT * compared.ratio:
+        return NotComparable(f"the 95 % interval of the ratio of times is {low:.2f} .. {high:.2f}")
+    return compared
+
+
+def _objection(both: tuple[Measurement, Measurement], evidence: Evidence) -> str:
+    """Returns why two times must not be compared, whatever they are; '' where nothing is known against it."""
+    if evidence.unreliable:
+        return evidence.unreliable
+    if not all(each.is_complete for each in both):
+        return "a measurement was stopped early"
+    if not evidence.is_interleaved:
+        return "they were not timed interleaved in one round"
+    fewest = min(len(each.samples_s) for each in both)
+    if fewest < LEAST_SAMPLES:
+        return f"found {fewest} samples, {LEAST_SAMPLES} are needed"
+    if evidence.noise is not None and evidence.noise > NOISE_LIMIT:
+        return f"two timings of the same code differ by {evidence.noise:.0%}"
+    return ""
