@@ -210,6 +210,6 @@ def _order(sort: str) -> tuple[ColumnElement[Any], ...]:
 
 
 def _limit(limit: int | None) -> int | None:
-    if limit is not None and limit < 0:
-        raise UsageError(f"limit: found {limit}, allowed 0 or more")
+    if limit is not None and limit < 1:
+        raise UsageError(f"limit: found {limit}, allowed 1 or more")
     return limit

@@ -66,3 +66,16 @@ def processor_s(*arguments: str) -> float:
     subprocess.run([sys.executable, *arguments], capture_output=True, check=True, env=environment)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+COMPLETE = """
+import json, rlcompleter, sys, tuner
+names, heavy = dir(tuner), "numpy" in sys.modules
+matches = rlcompleter.Completer({"tuner": tuner}).attr_matches("tuner.Mat")
+print(json.dumps([names == sorted(tuner.__all__), heavy, matches]))
+"""
+
+
+def test_a_shell_of_python_completes_the_public_names() -> None:
+    done = subprocess.run([sys.executable, "-c", COMPLETE], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == [True, False, ["tuner.Matmul("]]

@@ -29,6 +29,11 @@ if TYPE_CHECKING:
     from tuner.programs.compile import compile_program
 
 
+def __dir__() -> list[str]:
+    """Returns the public names: those imported on first use are found by tab completion as well."""
+    return sorted(__all__)
+
+
 def __getattr__(name: str) -> Any:
     """Imports the API on first use: `import tuner` alone costs nothing (PEP 562)."""
     if name in ("Matmul", "BatchMatmul"):

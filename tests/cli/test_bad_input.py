@@ -18,6 +18,9 @@ strategies:
     knobs:
       tile_m: [4, 8]
 """
+BATCH = "batch_matmul"
+MNK = "allowed MxNxK such as 512x512x512"
+BMNK = "allowed BxMxNxK such as 8x512x512x512"
 LONG = "9" * 5000
 
 
@@ -78,6 +81,47 @@ def refused(tuner: Tuner, *words: str) -> str:
 )
 def test_words_of_tune(tuner: Tuner, words: tuple[str, ...], message: str) -> None:
     assert message in refused(tuner, "tune", *words)
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (
+            ("tune", "matmul", "-5x512x512"),
+            "shape: found '-5x512x512', allowed sizes of 1 or more, such as 8x8x8",
+        ),
+        (("tune", "matmul", "8x8"), f"shape: found '8x8', {MNK}: K missing"),
+        (
+            ("tune", "matmul", "2x8x8x8"),
+            f"shape: found '2x8x8x8', {MNK}; with a batch it is: {BATCH} 2x8x8x8",
+        ),
+        (("tune", BATCH, "8x8x8"), f"shape: found '8x8x8', {BMNK}; without a batch it is: matmul 8x8x8"),
+        (("history", "--shape", "512x512"), f"shape: found '512x512', {MNK}: K missing"),
+        (("history", "--op", BATCH, "--shape", "8x8"), f"shape: found '8x8', {BMNK}: N and K missing"),
+        (("runs", "--shape", "8x0x8"), "size n: found 0, allowed 1..2147483647"),
+        (("history", "--op", "conv"), "operation: found 'conv', allowed matmul, batch_matmul"),
+        (("audit", "--dtype", ""), "dtype: found '', allowed f32, f64, bf16, f16, tf32, i8, e4m3, e5m2"),
+        (("runs", "--layout", "tt"), "layout: found 'tt', allowed nn, nt, tn"),
+        (("history", "--limit", "0"), "limit: found 0, allowed 1 or more"),
+        (("runs", "--limit", "0"), "limit: found 0, allowed 1 or more"),
+        (("report", "--limit", "0"), "limit: found 0, allowed 1 or more"),
+        (
+            ("history", "--since", "yesterday"),
+            "since: found 'yesterday', allowed such as 2026-01-31 or 2026-01-31T12:00",
+        ),
+    ],
+    ids=str,
+)
+def test_the_line_of_every_wrong_word(tuner: Tuner, words: tuple[str, ...], line: str) -> None:
+    assert refused(tuner, *words) == f"tuner: {line}\n"
+
+
+@pytest.mark.parametrize("words", [("8X8X8",), ("8x8x8", "--dtype", "float32"), ("08x8x8",)], ids=str)
+def test_words_that_are_understood(tuner: Tuner, words: tuple[str, ...]) -> None:
+    tuner.composition = fakes.composition()
+    assert tuner("tune", "matmul", *words, "--trials", "1").code == 0
+    (found,) = tuner("history", "--json", "--shape", "8X8X8", "--dtype", "float32").json
+    assert (found["problem"]["shape"], found["problem"]["dtype"]) == ([8, 8, 8], "f32")
 
 
 @pytest.mark.parametrize(

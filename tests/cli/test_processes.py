@@ -96,7 +96,7 @@ def test_exit_codes(command: Command) -> None:
     assert (code, json.loads(out)["counts"]["measured"]) == (0, 3), err
     code, out, err = command.run("tune", "matmul", "8x8")
     assert (code, out) == (2, "")
-    assert err == "tuner: shape: found '8x8', allowed MxNxK such as 512x512x512\n"
+    assert err == "tuner: shape: found '8x8', allowed MxNxK such as 512x512x512: K missing\n"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -22,6 +22,7 @@ from tuner.core.problem import (
     output_words,
     parse_shape,
     parse_sizes,
+    shape_text,
     split_extents,
 )
 
@@ -86,7 +87,7 @@ def test_a_shape_is_read_as_it_is_written(sizes: tuple[int, int, int]) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "1x2", "1x2x3x4", "1x2x", "1x2x-3", "1 x2x3", "1x2x3\n", "axbxc", "1.0x2x3"]
+    "text", ["", "1x2x", "1x2x-3", "1 x2x3", "1x2x3\n", "axbxc", "1.0x2x3", "1x2x3x4x5", "9" * 5000]
 )
 def test_a_shape_that_is_none_is_quoted(text: str) -> None:
     with pytest.raises(UsageError, match=r"^shape: found .*, allowed MxNxK such as 512x512x512$"):
@@ -122,10 +123,53 @@ def test_a_batch_leads_the_shape_and_is_read_as_it_is_written(
     assert split_extents("matmul", Matmul(*sizes).extents) == (1, sizes)
 
 
-@pytest.mark.parametrize("text", ["", "1x2x3", "1x2x3x4x5", "1x2x3x"])
+@pytest.mark.parametrize("text", ["", "1x2x3x4x5", "1x2x3x"])
 def test_a_shape_without_batch_is_quoted(text: str) -> None:
     with pytest.raises(UsageError, match=r"^shape: found .*, allowed BxMxNxK such as 8x512x512x512$"):
         parse_sizes("batch_matmul", text)
+
+
+@pytest.mark.parametrize(
+    ("operation", "text", "advice"),
+    [
+        ("matmul", "7", ": N and K missing"),
+        ("matmul", "7x8", ": K missing"),
+        ("matmul", "2X7x8x9", "; with a batch it is: batch_matmul 2x7x8x9"),
+        ("batch_matmul", "7x8", ": N and K missing"),
+        ("batch_matmul", "7x8x9", "; without a batch it is: matmul 7x8x9"),
+    ],
+)
+def test_a_shape_of_another_number_of_sizes_says_what_to_type(operation: str, text: str, advice: str) -> None:
+    with pytest.raises(UsageError, match=rf"^shape: found '{text}', allowed .* such as [0-9x]+{advice}$"):
+        parse_sizes(operation, text)
+
+
+@pytest.mark.parametrize(
+    ("operation", "text", "shape"),
+    [
+        (None, "512X512X0512", "512x512x512"),
+        ("matmul", "7x8x9", "7x8x9"),
+        (None, "2X7X8X9", "2x7x8x9"),
+        ("batch_matmul", "2x7x8x9", "2x7x8x9"),
+    ],
+)
+def test_a_shape_is_spelled_as_a_problem_spells_it(operation: str | None, text: str, shape: str) -> None:
+    assert shape_text(operation, text) == shape
+
+
+@pytest.mark.parametrize("size", [np.int64(7), np.uint8(7), np.int32(7)])
+def test_integers_of_numpy_become_pythons(size: int) -> None:
+    problems = Matmul(size, size, size), BatchMatmul(size, size, size, size)
+    assert problems == (Matmul(7, 7, 7), BatchMatmul(7, 7, 7, 7))
+    assert all(type(extent) is int for problem in problems for extent in problem.extents)
+
+
+@pytest.mark.parametrize("size", [True, np.True_, np.float64(7), 7.0, "7", None])
+def test_what_is_no_integer_is_no_size(size: int) -> None:
+    with pytest.raises(UsageError, match=r"^size m: found .*, allowed 1\.\.2147483647$"):
+        Matmul(size, 8, 8)
+    with pytest.raises(UsageError, match=r"^batch: found .*, allowed 1\.\.65535 for batch_matmul$"):
+        BatchMatmul(size, 8, 8, 8)
 
 
 def test_a_batch_counts_each_matrix_and_one_bias() -> None:
@@ -198,6 +242,8 @@ def test_a_problem_without_a_narrow_output_keeps_its_key() -> None:
         (ml_dtypes.bfloat16, "bf16"),
         (np.float16, "f16"),
         (np.int8, "i8"),
+        ("float32", "f32"),
+        ("bfloat16", "bf16"),
         (np.dtype(ml_dtypes.float8_e4m3fn), "e4m3"),
         (ml_dtypes.float8_e5m2, "e5m2"),
     ],

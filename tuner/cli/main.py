@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import sys
 import traceback
 from collections.abc import Sequence
@@ -61,7 +62,7 @@ class Commands(click.Group):
         except Exception as error:  # noqa: BLE001 - the last frame: users get a line, --debug the rest
             if "--debug" in arguments:
                 traceback.print_exc()
-            code = _told(error)
+            code = _told(_sizes_as_option(error, arguments))
         except KeyboardInterrupt:
             code = INTERRUPTED
         sys.exit(code)
@@ -89,6 +90,16 @@ def _run(group: click.Group, arguments: list[str], obj: object) -> int:
     finally:
         print(end="", flush=True)  # a full disk or a closed pipe shows here and not when the interpreter ends
     return DONE
+
+
+def _sizes_as_option(error: Exception, arguments: Sequence[str]) -> Exception:
+    """Returns what is wrong with a shape that was read as an option: -5x512x512; other errors as they are."""
+    if not isinstance(error, click.NoSuchOption):
+        return error
+    shapes = (word for word in arguments if re.fullmatch(r"-[0-9]+(x-?[0-9]+)+", word.lower()))
+    found = next((shape for shape in shapes if shape.startswith(error.option_name)), None)
+    line = f"shape: found {found!r}, allowed sizes of 1 or more, such as 8x8x8"
+    return error if found is None else UsageError(line)
 
 
 def _told(error: Exception) -> int:

@@ -11,7 +11,7 @@ import click
 from click.core import ParameterSource
 
 from tuner.core.errors import UsageError
-from tuner.core.problem import BATCH_MATMUL, MATMUL, Problem, narrow_output, parse_sizes
+from tuner.core.problem import BATCH_MATMUL, MATMUL, Problem, dtype_word, narrow_output, parse_sizes
 
 if TYPE_CHECKING:
     from tuner.core.candidate import Candidate
@@ -151,9 +151,10 @@ def problem_of(
     operation: str, shape: str, dtype: str, layout: str, epilogue: str, output_dtype: str = ""
 ) -> Problem:
     """Reads a problem from the command line's words. Raises UsageError."""
-    output = narrow_output(dtype, output_dtype)
+    word = dtype_word(dtype)
+    output = narrow_output(word, dtype_word(output_dtype))
     batch, sizes = parse_sizes(operation, shape)
-    return Problem(operation, sizes, dtype, layout, epilogue, output, batch)
+    return Problem(operation, sizes, word, layout, epilogue, output, batch)
 
 
 def run_request(problem: Problem, budget: str | None = None, **words: Any) -> "RunRequest":

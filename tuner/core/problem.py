@@ -1,5 +1,6 @@
 """What is computed: one operation at one size."""
 
+import operator
 import re
 from dataclasses import dataclass, replace
 
@@ -30,6 +31,10 @@ LAYOUTS = ("nn", "nt", "tn")  # A then B: n as written (A is m x k, B is k x n),
 EPILOGUES = ("none", "bias_relu")  # bias_relu: max(A B + bias[n], 0)
 I8_DEPTH_LIMIT = 2**17 - 1  # of k: no sum of so many products of i8 overflows an i32
 BATCH_LIMIT = 65535  # matrices: a GPU has no more blocks along z
+SHAPES = {  # operation -> its sizes as the command line takes them, an example
+    MATMUL: ("MxNxK", "512x512x512"),
+    BATCH_MATMUL: ("BxMxNxK", "8x512x512x512"),
+}
 SIZE_LIMIT = 2**31 - 1  # an extent; kernels index with 64 bits, BLAS interfaces with 32
 
 
@@ -50,20 +55,20 @@ class Problem:
 
     def __post_init__(self) -> None:
         """Raises UsageError for a word that is not known or a size that is not positive."""
-        _require("operation", self.operation, OPERATIONS)
-        _require("dtype", self.dtype, tuple(ELEMENT_BYTES))
-        _require("layout", self.layout, LAYOUTS)
-        _require("epilogue", self.epilogue, EPILOGUES)
+        require_word("operation", self.operation, OPERATIONS)
+        require_word("dtype", self.dtype, tuple(ELEMENT_BYTES))
+        require_word("layout", self.layout, LAYOUTS)
+        require_word("epilogue", self.epilogue, EPILOGUES)
         if self.output and self.output not in NARROW_OUTPUTS.get(self.dtype, ()):
             allowed = " or ".join(output_words(self.dtype))
             raise UsageError(f"output: found {self.output!r}, allowed {allowed} for dtype {self.dtype}")
         if len(self.sizes) != 3:
             raise UsageError(f"sizes: found {self.sizes}, allowed three numbers (m, n, k)")
         for name, size in zip("mnk", self.sizes, strict=True):
-            if not isinstance(size, int) or not 1 <= size <= SIZE_LIMIT:
+            if type(size) is not int or not 1 <= size <= SIZE_LIMIT:  # True is no size
                 raise UsageError(f"size {name}: found {size!r}, allowed 1..{SIZE_LIMIT}")
         allowed_batch = BATCH_LIMIT if self.operation == BATCH_MATMUL else 1
-        if not isinstance(self.batch, int) or not 1 <= self.batch <= allowed_batch:
+        if type(self.batch) is not int or not 1 <= self.batch <= allowed_batch:
             allowed = "1" if allowed_batch == 1 else f"1..{allowed_batch}"
             raise UsageError(f"batch: found {self.batch!r}, allowed {allowed} for {self.operation}")
         if self.dtype == "i8" and self.sizes[2] > I8_DEPTH_LIMIT:
@@ -186,10 +191,11 @@ def Matmul(  # noqa: N802 - reads as the noun it builds: tuner.tune(tuner.Matmul
 ) -> Problem:
     """Returns the matmul C[m, n] = A[m, k] B[k, n]. Raises UsageError for a bad word or size.
 
-    Types are words, as on the command line, or numpy's: ``np.float32``, ``a.dtype``.
+    Sizes may be numpy's integers, such as ``np.int64(7)``. Types are words, as on the command line, or
+    numpy's: ``np.float32``, ``a.dtype``, "float32".
     """
-    word = dtype_word(dtype)
-    return Problem("matmul", (m, n, k), word, layout, epilogue, narrow_output(word, dtype_word(output)))
+    sizes, word = (_plain(m), _plain(n), _plain(k)), dtype_word(dtype)
+    return Problem("matmul", sizes, word, layout, epilogue, narrow_output(word, dtype_word(output)))
 
 
 def BatchMatmul(  # noqa: N802 - as Matmul
@@ -204,13 +210,24 @@ def BatchMatmul(  # noqa: N802 - as Matmul
 ) -> Problem:
     """Returns the matmuls C[b, m, n] = A[b, m, k] B[b, k, n], with one bias for all. Raises as Matmul."""
     one = Matmul(m, n, k, dtype, layout, epilogue, output)
-    return replace(one, operation=BATCH_MATMUL, batch=batch)
+    return replace(one, operation=BATCH_MATMUL, batch=_plain(batch))
+
+
+def _plain(size: int) -> int:
+    """Returns an integer of another library, such as numpy's, as Python's; what is no integer as it is."""
+    try:
+        return size if isinstance(size, bool) else operator.index(size)
+    except TypeError:
+        return size  # Problem refuses it by its name
 
 
 def dtype_word(dtype: object) -> str:
-    """Returns a type as MLIR spells it, of a numpy dtype or scalar type. Raises UsageError for another."""
+    """Returns a type as MLIR spells it, of a numpy dtype, scalar type or name such as "float32".
+
+    Other text is returned as it is, for Problem to refuse. Raises UsageError for what is no type.
+    """
     if isinstance(dtype, str):
-        return dtype
+        return NUMPY_WORDS.get(dtype, dtype)
     name = getattr(dtype, "name", None) or getattr(dtype, "__name__", "")
     if name not in NUMPY_WORDS:
         raise UsageError(f"dtype: found {dtype!r}, allowed {', '.join(ELEMENT_BYTES)}, or a numpy type")
@@ -241,13 +258,42 @@ def parse_shape(text: str) -> tuple[int, int, int]:
 
 def parse_sizes(operation: str, text: str) -> tuple[int, tuple[int, ...]]:
     """Reads ``MxNxK``, of a batch_matmul ``BxMxNxK``: the batch and (m, n, k). Raises UsageError."""
-    _require("operation", operation, OPERATIONS)
-    words = "BxMxNxK such as 8x512x512x512" if operation == BATCH_MATMUL else "MxNxK such as 512x512x512"
-    numbers = words.partition(" ")[0].count("x") + 1
-    match = re.fullmatch("x".join(["([0-9]{1,18})"] * numbers), text)  # int() refuses thousands of digits
-    if match is None:
-        raise UsageError(f"shape: found {text[:80]!r}, allowed {words}")
-    return split_extents(operation, tuple(int(size) for size in match.groups()))
+    require_word("operation", operation, OPERATIONS)
+    pattern, example = SHAPES[operation]
+    extents = _extents(text)
+    if len(extents) != pattern.count("x") + 1:
+        advice = _shape_advice(operation, extents)
+        raise UsageError(f"shape: found {text[:80]!r}, allowed {pattern} such as {example}{advice}")
+    return split_extents(operation, extents)
+
+
+def shape_text(operation: str | None, text: str) -> str:
+    """Returns a shape as ``Problem.shape`` spells it: 512X512X512 is 512x512x512.
+
+    Without an operation a shape of four sizes is a batch_matmul's. Raises UsageError for what is no shape.
+    """
+    has_batch = len(_extents(text)) == SHAPES[BATCH_MATMUL][0].count("x") + 1
+    named = operation or (BATCH_MATMUL if has_batch else MATMUL)
+    batch, sizes = parse_sizes(named, text)
+    return Problem(named, sizes, "f32", batch=batch).shape
+
+
+def _extents(text: str) -> tuple[int, ...]:
+    """Returns the numbers of ``8x16x32``; () for what is written in another way."""
+    numbers = re.fullmatch(r"[0-9]{1,18}(x[0-9]{1,18})*", text.lower())  # int() refuses thousands of digits
+    return tuple(int(number) for number in numbers[0].split("x")) if numbers else ()
+
+
+def _shape_advice(operation: str, extents: tuple[int, ...]) -> str:
+    """Returns what is missing of a shape, or the operation that has as many sizes; '' for other texts."""
+    names = SHAPES[operation][0].split("x")
+    text = "x".join(str(extent) for extent in extents)
+    if operation == MATMUL and len(extents) == len(names) + 1:
+        return f"; with a batch it is: {BATCH_MATMUL} {text}"
+    if operation == BATCH_MATMUL and len(extents) == len(names) - 1:
+        return f"; without a batch it is: {MATMUL} {text}"
+    missing = names[len(extents) :] if extents else []
+    return f": {' and '.join(missing)} missing" if missing else ""
 
 
 def split_extents(operation: str, extents: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
@@ -255,6 +301,7 @@ def split_extents(operation: str, extents: tuple[int, ...]) -> tuple[int, tuple[
     return (extents[0], extents[1:]) if operation == BATCH_MATMUL and extents else (1, extents)
 
 
-def _require(what: str, found: str, allowed: tuple[str, ...]) -> None:
+def require_word(what: str, found: str, allowed: tuple[str, ...]) -> None:
+    """Raises UsageError for a word that is not one of those allowed."""
     if found not in allowed:
         raise UsageError(f"{what}: found {found!r}, allowed {', '.join(allowed)}")

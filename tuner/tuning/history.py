@@ -1,19 +1,38 @@
 """Past trials and runs by what users say of them, on the command line and in the Python API alike."""
 
 import datetime
+from collections.abc import Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from tuner.analysis.answer import answer_of
 from tuner.core.errors import UsageError
 from tuner.core.moments import parse_moment, with_zone
-from tuner.core.problem import SUM_DTYPES, dtype_word
+from tuner.core.problem import (
+    ELEMENT_BYTES,
+    EPILOGUES,
+    LAYOUTS,
+    NARROW_OUTPUTS,
+    OPERATIONS,
+    SUM_DTYPES,
+    dtype_word,
+    require_word,
+    shape_text,
+)
 from tuner.core.runs import RunQuery, StoredTrial, TrialQuery
 from tuner.tuning.trials import Trials
 from tuner.tuning.tuned_run import TunedRun, tuned_run
 
 if TYPE_CHECKING:
     from tuner.db.store import Store
+
+PROBLEM_WORDS = {  # condition -> what a problem may have
+    "operation": OPERATIONS,
+    "dtype": tuple(ELEMENT_BYTES),
+    "layout": LAYOUTS,
+    "epilogue": EPILOGUES,
+    "output": ("", *SUM_DTYPES, *dict.fromkeys(sum(NARROW_OUTPUTS.values(), ()))),
+}
 
 
 def asked_query(**conditions: Any) -> TrialQuery:
@@ -33,16 +52,30 @@ def _conditions(asker: str, query: type[TrialQuery | RunQuery], conditions: dict
     for name in conditions:
         if name not in allowed:
             raise UsageError(f"{asker}: found {name!r}, allowed {', '.join(allowed)}")
-    if conditions.get("output") in SUM_DTYPES:
-        conditions["output"] = ""  # as a Problem says it
-    if not isinstance(conditions.get("dtype"), str | None):
-        conditions["dtype"] = dtype_word(conditions["dtype"])
+    conditions |= condition_words(conditions)
     match conditions.get("since"):
         case str(text):
             conditions["since"] = parse_moment(text)
         case datetime.datetime() as moment:
             conditions["since"] = with_zone(moment)
     return conditions
+
+
+def condition_words(conditions: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the conditions on a problem as Problem spells them: its shape and its types.
+
+    Raises UsageError for a word that no problem has: nothing could ever match it.
+    """
+    words = {name: conditions[name] for name in PROBLEM_WORDS if conditions.get(name) is not None}
+    for name in {"dtype", "output"} & words.keys():
+        words[name] = dtype_word(words[name])
+    if words.get("output") in SUM_DTYPES:
+        words["output"] = ""  # as a Problem says it
+    for name, word in words.items():
+        require_word(name, word, PROBLEM_WORDS[name])
+    if conditions.get("shape") is not None:
+        words["shape"] = shape_text(words.get("operation"), conditions["shape"])
+    return words
 
 
 def past_runs(store: "Store", query: RunQuery) -> tuple[TunedRun, ...]:

@@ -109,7 +109,7 @@ def test_show_tells_a_run(tuned: Tuner, words: tuple[str, ...]) -> None:
         (("history", "--status", "broken"), "status: found 'broken', allowed measured, verified, failed"),
         (("history", "--sort", "speed"), "sort: found 'speed', allowed"),
         (("history", "--since", "yesterday"), "since: found 'yesterday', allowed such as 2026-01-31"),
-        (("history", "--limit", "-1"), "limit: found -1, allowed 0 or more"),
+        (("history", "--limit", "-1"), "limit: found -1, allowed 1 or more"),
         (("history", "--format", "xml"), "'xml' is not one of"),
         (("history", "--format", "csv", "--json"), "found --format csv and --json, allowed one of them"),
     ],

@@ -70,7 +70,7 @@ def test_no_run_says_how_to_begin_on_this_database(tuner: Tuner) -> None:
     [
         (("--status", "failed"), "status: found 'failed', allowed running, done, interrupted"),
         (("--since", "yesterday"), "since: found 'yesterday', allowed such as 2026-01-31"),
-        (("--limit", "-1"), "limit: found -1, allowed 0 or more"),
+        (("--limit", "-1"), "limit: found -1, allowed 1 or more"),
     ],
 )
 def test_wrong_words_are_one_line_and_exit_2(several: Tuner, words: tuple[str, ...], message: str) -> None:

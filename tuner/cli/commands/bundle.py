@@ -17,8 +17,6 @@ from tuner.cli.options import (
 )
 from tuner.cli.output.formatting import count_text
 from tuner.core.errors import UsageError
-from tuner.core.moments import parse_moment
-from tuner.core.problem import MATMUL, OPERATIONS, parse_sizes
 
 if TYPE_CHECKING:
     from tuner.core.pending_trial import PendingTrial
@@ -113,14 +111,9 @@ def import_(results: Path, database: str | None, as_json: bool) -> None:
 def _query(
     operation: str | None, shape: str | None, since: str | None, conditions: dict[str, Any]
 ) -> "TrialQuery":
-    from tuner.core.runs import TrialQuery
+    from tuner.tuning.history import asked_query
 
-    if operation is not None and operation not in OPERATIONS:
-        raise UsageError(f"operation: found {operation!r}, allowed {', '.join(OPERATIONS)}")
-    if shape is not None:
-        parse_sizes(operation or MATMUL, shape)
-    moment = None if since is None else parse_moment(since)
-    return TrialQuery(operation=operation, shape=shape, since=moment, sort="number", **conditions)
+    return asked_query(operation=operation, shape=shape, since=since, sort="number", **conditions)
 
 
 def _document(output: Path, trials: "tuple[PendingTrial, ...]", size_bytes: int) -> Any:
