@@ -1,7 +1,8 @@
 """A run on a fleet of real processes here, in which one part after another fails."""
 
+import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self, final
@@ -77,8 +78,9 @@ class Drill:
 
     def fill_disk(self) -> None:
         """Leaves the work to a node whose disk is full: it gives it back and ends; another one joins."""
-        full = self._with_full_disk()
-        self._nodes.tell_to_end(self._compiling)
+        with self._driver_stopped():
+            full = self._with_full_disk()
+            self._nodes.tell_to_end(self._compiling)
         self._wait_until(lambda: self._nodes.has_ended(full), f"end of {full} for want of room")
         self._compiling = self._started("--compile", "1")
 
@@ -121,6 +123,16 @@ class Drill:
         self._connection = connected(self._url)
         self._nodes.wait(self._driver, LIMIT_S)
         self._resume()
+
+    @contextlib.contextmanager
+    def _driver_stopped(self) -> Iterator[None]:
+        """Lets the run wait while a node starts: on a busy machine the run could end first."""
+        self._require_driver()
+        self._nodes.stop(self._driver)
+        try:
+            yield
+        finally:
+            self._nodes.go_on(self._driver)
 
     def _resume(self) -> None:
         """Goes on with the run; without nodes it would be refused."""
