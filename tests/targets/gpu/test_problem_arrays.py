@@ -1,5 +1,7 @@
 """The arrays of a problem on a device: judged whole, guards and inputs as well."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -51,13 +53,24 @@ def answer(device: SimulatedDevice, arrays: GpuProblemArrays) -> None:
     upload(device, at["c"], np.maximum(a @ b + bias, 0.0).astype(output_dtype(PROBLEM)))
 
 
+def verify(
+    device: SimulatedDevice, arrays: GpuProblemArrays, run: Callable[[int], None], again: bool
+) -> None:
+    """Compares what a run leaves: the first one, or one after a right one."""
+    if again:
+        answer(device, arrays)
+        arrays.judge()
+        arrays.verify_run(run, rng())
+    else:
+        run(0)
+        arrays.judge()
+
+
 def test_a_right_answer_is_right(device: SimulatedDevice) -> None:
     arrays = arrays_of(device)
     answer(device, arrays)
     assert arrays.judge().elements == 30
-    arrays.poison()
-    answer(device, arrays)
-    arrays.judge_again()
+    arrays.verify_run(lambda stream: answer(device, arrays), rng())
 
 
 def test_what_nobody_wrote_is_wrong(device: SimulatedDevice) -> None:
@@ -73,9 +86,8 @@ def test_what_was_right_once_is_not_taken_for_right_when_nothing_is_written_agai
     arrays = arrays_of(device)
     answer(device, arrays)
     arrays.judge()
-    arrays.poison()
     with pytest.raises(CandidateError, match="30 of 30 elements are wrong"):
-        arrays.judge_again()
+        arrays.verify_run(lambda stream: None, rng())
 
 
 def test_fresh_inputs_want_a_fresh_answer(device: SimulatedDevice) -> None:
@@ -84,35 +96,36 @@ def test_fresh_inputs_want_a_fresh_answer(device: SimulatedDevice) -> None:
     arrays.judge()
     old = download(device, arrays.addresses["c"], np.empty((6, 5), np.float32))
     arrays.fill(np.random.default_rng(7))
-    upload(device, arrays.addresses["c"], old)
     with pytest.raises(CandidateError, match="elements are wrong"):
-        arrays.judge_again()
+        arrays.verify_run(lambda stream: upload(device, arrays.addresses["c"], old), rng())
 
 
 @pytest.mark.parametrize("offset", [-1, 6 * 5 * 4])
 @pytest.mark.parametrize("again", [False, True])
 def test_a_write_outside_of_c_is_seen(device: SimulatedDevice, offset: int, again: bool) -> None:
     arrays = arrays_of(device)
-    answer(device, arrays)
-    if again:
-        arrays.judge()
-    upload(device, arrays.addresses["c"] + offset, np.zeros(1, np.uint8))
+
+    def run(stream: int) -> None:
+        answer(device, arrays)
+        upload(device, arrays.addresses["c"] + offset, np.zeros(1, np.uint8))
+
     with pytest.raises(CandidateError, match="wrote 1 bytes outside of C"):
-        arrays.judge_again() if again else arrays.judge()
+        verify(device, arrays, run, again)
 
 
 @pytest.mark.parametrize("name", ["a", "b", "bias"])
 @pytest.mark.parametrize("again", [False, True])
 def test_an_input_that_was_written_is_seen(device: SimulatedDevice, name: str, again: bool) -> None:
     arrays = arrays_of(device)
-    answer(device, arrays)
-    if again:
-        arrays.judge()
-    upload(device, arrays.addresses[name], np.full(1, 77.0, np.float32))
+
+    def run(stream: int) -> None:
+        answer(device, arrays)
+        upload(device, arrays.addresses[name], np.full(1, 77.0, np.float32))
+
     with pytest.raises(
         CandidateError, match=f"changed its input {'bias' if name == 'bias' else name.upper()}"
     ):
-        arrays.judge_again() if again else arrays.judge()
+        verify(device, arrays, run, again)
 
 
 def test_everything_is_freed_even_if_half_of_it_was_had(

@@ -69,14 +69,15 @@ class GpuTimer:
     ) -> Measurement:
         """Times one work, warm and then cold; a hopeless one only until ``effort`` says so.
 
-        ``watch`` is called around each warm sample.
+        ``watch`` is called around each sample.
         """
         with contextlib.closing(GraphStopwatch(self, work, watch)) as take:
             warm_up(take)
             warm = timing.measure_by(take, patient(effort), rng)
         if not warm.is_complete:
             return warm
-        return replace(warm, cold_median_s=statistics.median(self.cold_s(work) for _ in range(COLD_SAMPLES)))
+        cold = [self.cold_s(work, watch) for _ in range(COLD_SAMPLES)]
+        return replace(warm, cold_median_s=statistics.median(cold))
 
     def measure_together(
         self,
@@ -90,11 +91,11 @@ class GpuTimer:
 
         ``after_round`` is called after each round, when the GPU has finished it.
         """
-        pairs_watched = zip(works, watches or (None,) * len(works), strict=True)
+        watched = tuple(zip(works, watches or (None,) * len(works), strict=True))
         with contextlib.ExitStack() as stack:
             takes = tuple(
                 stack.enter_context(contextlib.closing(GraphStopwatch(self, work, watch)))
-                for work, watch in pairs_watched
+                for work, watch in watched
             )
             for take in takes:
                 warm_up(take)
@@ -102,21 +103,26 @@ class GpuTimer:
         cold: list[list[float]] = [[] for _ in works]
         for _ in range(COLD_SAMPLES):
             for index in rng.permutation(len(works)):
-                cold[index].append(self.cold_s(works[index]))
+                cold[index].append(self.cold_s(*watched[index]))
             after_round()
         pairs = zip(warm, cold, strict=True)
         return tuple(replace(each, cold_median_s=statistics.median(taken)) for each, taken in pairs)
 
-    def cold_s(self, work: Enqueue) -> float:
+    def cold_s(self, work: Enqueue, watch: AbstractSampleWatch | None = None) -> float:
         """Returns the seconds of one run with a flushed cache."""
         device = self.device
+        if watch is not None:
+            watch.before(self.stream)
         if not self._flushed:
             self._flushed = device.allocate(self._flush_bytes, self.stream)
         # the fill takes longer than launching the work, so that the launch is not timed
         device.fill(self._flushed, 0, 4, self._flush_bytes // 4, self.stream)
         device.record_event(self.start, self.stream)
         work(self.stream)
-        return self.stopped_s()
+        taken_s = self.stopped_s()
+        if watch is not None:
+            watch.after(self.stream)
+        return taken_s
 
     def stopped_s(self) -> float:
         """Records the stop event and waits for it; returns the seconds since the start event."""

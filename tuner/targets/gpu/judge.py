@@ -92,9 +92,10 @@ class GpuJudge(AbstractJudge, AbstractBaselineSource):
     def measure(
         self, problem: Problem, loaded: object, effort: Effort, rng: np.random.Generator
     ) -> Measurement:
-        """Times runs between two readings of the sensors; compares results of a timed one and of the last.
+        """Times runs between two readings of the sensors; compares results of some, chosen at random.
 
-        And that of one more run, on inputs that were not timed: none may be remembered.
+        However the timing ends, two more runs are compared: one on the inputs that were timed, which the
+        timing may leave changed in C, and one on inputs that were not timed: none may be remembered.
         """
         assert isinstance(loaded, LoadedKernels | LoadedCublas)
         with failing_as(Stage.MEASURE):
@@ -104,7 +105,7 @@ class GpuJudge(AbstractJudge, AbstractBaselineSource):
             work, watch = loaded.work(arrays.addresses), _watch(loaded, arrays, rng)
             measurement = self._timer_of(gpu).measure(work, effort, rng, watch)
             conditions = gpu.conditions_since(before)
-            arrays.judge_again()
+            arrays.verify_run(work, rng)
             if isinstance(loaded, LoadedKernels):
                 arrays.fill(rng)
                 self._verdict(arrays, loaded)

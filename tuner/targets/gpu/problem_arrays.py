@@ -1,7 +1,7 @@
 """The arrays of a problem at fixed addresses of a GPU: all candidates run on the same memory."""
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import final
 
 import numpy as np
@@ -78,6 +78,10 @@ class GpuProblemArrays:
         """
         self._turned = self._host.turn_one(rng)
         self._write_turned(TOP_BIT, stream)
+        self._cover(rng, stream)
+
+    def _cover(self, rng: np.random.Generator, stream: int) -> None:
+        """Fills C, without its guard bands, with NaN or with numbers: one of them at random."""
         c = self._host.operands[-1]
         value = (LEAST if c.dtype.kind == "i" else NAN, NUMBER)[int(rng.integers(2))]
         item_bytes = 4 if c.nbytes % 4 == 0 else 1
@@ -103,8 +107,15 @@ class GpuProblemArrays:
         self._right = self._host.allocations[-1].copy()
         return verdict
 
-    def judge_again(self) -> None:
-        """Judges later runs on the same inputs; a C of the same bits as one found right is right."""
+    def verify_run(self, run: Callable[[int], None], rng: np.random.Generator) -> None:
+        """Runs once more on the inputs as they are, into a covered C, and compares everything.
+
+        ``run`` enqueues a run on a stream. C needs no comparison where it has the bits of one found right.
+        C of an earlier run says nothing: it may be that of a sample whose inputs were changed.
+        Raises CandidateError(VERIFY), also for what runs since the last comparison wrote elsewhere.
+        """
+        self._cover(rng, 0)
+        run(0)
         *inputs, c = self._host.allocations
         found = [np.empty_like(array) for array in inputs]
         self._copy_back((*found, c), 0)
