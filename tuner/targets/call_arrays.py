@@ -8,6 +8,7 @@ from tuner.core.errors import UsageError
 from tuner.core.problem import Problem
 from tuner.payload.reference import NUMPY_DTYPES, output_dtype
 
+LOAD_AGAIN = "tuner.load_best(problem)"  # in another process
 Expected = tuple[str, tuple[int, ...], "np.dtype[Any]"]  # name, shape, type
 
 
@@ -43,8 +44,10 @@ def require_type(expected: Expected, shape: tuple[int, ...], dtype: "np.dtype[An
 
 
 def require_numpy(expected: Expected, found: object) -> None:
-    """Raises UsageError for what is no array of numpy."""
+    """Raises UsageError for what is no array of numpy, or has a mask, which no kernel reads."""
     name, _, dtype = expected
+    if isinstance(found, np.ma.MaskedArray):
+        raise UsageError(f"{name}: found a masked array, allowed one without: its .data or .filled()")
     if not isinstance(found, np.ndarray):
         remedy = f"convert it: np.asarray({name}, {str(dtype)!r})"
         raise UsageError(f"{name}: found {type(found).__name__}, allowed a numpy array; {remedy}")

@@ -1,3 +1,4 @@
+import pickle
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,12 @@ def test_one_result_is_no_tuple_and_none_is_none() -> None:
         host_function(f"func.func @f(%a: {ROW}, %x: f32) {{ {store} return }}")(np.zeros(3, np.float32), 1.0)
         is None
     )
+
+
+def test_a_program_is_not_pickled() -> None:
+    function = host_function("func.func @f(%x: f32) -> f32 { return %x : f32 }")
+    with pytest.raises(TypeError, match=r"other process: tuner\.compile_program\(payload\)$"):
+        pickle.dumps(function)
 
 
 def test_a_returned_buffer_twice_is_freed_once() -> None:

@@ -1,5 +1,9 @@
 """A tuned kernel as a callable on the user's own arrays."""
 
+import multiprocessing
+import os
+import pickle
+import signal
 import threading
 
 import numpy as np
@@ -60,6 +64,65 @@ def test_callers_in_several_threads_take_turns(small: CpuCallable) -> None:
     assert right == [True] * 800
 
 
+HANG_S = 120  # a call in a forked process that waits for threads of its parent spins for ever
+
+
+def call_in_child(kernel: CpuCallable) -> None:
+    """Is what a forked process does: it fails unless the result is right."""
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.alarm(HANG_S)  # ends the process
+    a, b = np.full((4, 3), 2.0, np.float32), np.ones((3, 64), np.float32)
+    for _ in range(3):
+        assert (kernel(a, b) == 6.0).all()
+
+
+@pytest.fixture(scope="module")
+def threaded() -> CpuCallable:
+    return callable_of(SMALL, 2, "n")
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")  # Python 3.12
+@pytest.mark.parametrize("is_called_first", [True, False])
+def test_a_kernel_with_threads_works_in_a_forked_process_and_goes_on_in_its_parent(
+    is_called_first: bool,
+) -> None:
+    kernel = callable_of(SMALL, 2, "n")
+    a, b = np.ones((4, 3), np.float32), np.ones((3, 64), np.float32)
+    if is_called_first:
+        kernel(a, b)
+    child = multiprocessing.get_context("fork").Process(target=call_in_child, args=(kernel,))
+    child.start()
+    child.join()
+    assert child.exitcode == 0
+    assert (kernel(a, b) == 3.0).all()
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
+def test_a_process_forked_amid_a_call_waits_for_nobody(threaded: CpuCallable) -> None:
+    with threaded._team.lock:  # as another thread of the parent holds it  # noqa: SLF001
+        pid = os.fork()
+        if not pid:
+            try:
+                call_in_child(threaded)
+                grandchild = os.fork()
+                if not grandchild:
+                    call_in_child(threaded)
+                    os._exit(0)
+                os._exit(os.waitpid(grandchild, 0)[1])
+            finally:
+                os._exit(1)
+    assert os.waitpid(pid, 0)[1] == 0
+
+
+def test_a_kernel_is_neither_pickled_nor_copied(small: CpuCallable) -> None:
+    said = (
+        r"^CpuCallable: a loaded kernel cannot be pickled or copied; load it in the other process: "
+        r"tuner\.load_best\(problem\)$"
+    )
+    with pytest.raises(TypeError, match=said):
+        pickle.dumps(small)
+
+
 A, B = np.ones((4, 3), np.float32), np.ones((3, 64), np.float32)
 READ_ONLY = np.empty((4, 64), np.float32)
 READ_ONLY.flags.writeable = False
@@ -89,6 +152,12 @@ SHARED = np.ones((4, 64), np.float32)
         ),
         ((A, B), np.empty((64, 4), np.float32), r"^out: found float32 of shape \(64, 4\), allowed"),
         ((A, B), READ_ONLY, r"^out: found a read-only array, allowed one that can be written$"),
+        (
+            (np.ma.masked_array(A, mask=A > 0), B),
+            None,
+            r"^a: found a masked array, allowed one without: its \.data or \.filled\(\)$",
+        ),
+        ((A, B), np.ma.masked_array(np.empty((4, 64), np.float32)), r"^out: found a masked array, allowed"),
         ((A, SHARED[:3]), SHARED, r"^out: found memory of b, allowed memory of its own$"),
     ],
 )

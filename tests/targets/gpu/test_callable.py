@@ -1,5 +1,6 @@
 """Tuned GPU programs as callables, on the simulated device: nothing is left allocated, nothing unordered."""
 
+import pickle
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -106,6 +107,7 @@ def test_arrays_that_do_not_fit_are_refused(matmul: GpuCallable, device: Simulat
             lambda: matmul(np.asfortranarray(A), B),
             "a: found strides .*, allowed a C-contiguous array; copy it",
         ),
+        (lambda: matmul(A, np.ma.masked_array(B)), "b: found a masked array, allowed one without"),
         (lambda: matmul(A, B, out=a), "out: found OnDevice, allowed a numpy array; convert it"),
         (lambda: matmul(A, B, out=read_only), "out: found a read-only array"),
         (lambda: matmul(a, b), r"out: found none, allowed an array on the device of float32 \(16, 8\)"),
@@ -116,6 +118,11 @@ def test_arrays_that_do_not_fit_are_refused(matmul: GpuCallable, device: Simulat
     for call, message in calls:
         with pytest.raises(UsageError, match=message):
             call()
+
+
+def test_a_program_is_not_pickled(matmul: GpuCallable) -> None:
+    with pytest.raises(TypeError, match=r"load it in the other process: tuner\.load_best\(problem\)$"):
+        pickle.dumps(matmul)
 
 
 def test_an_output_that_must_not_be_written_is_refused(matmul: GpuCallable, device: SimulatedDevice) -> None:

@@ -2,12 +2,14 @@
 
 Fork and join are compiled code, thread_team.mlir: a thread spins on a counter, then sleeps on a semaphore, so
 that both take less than a microsecond for a busy team, and an idle one uses no processor. Each thread is a
-Python thread inside of one compiled call, which has released the interpreter lock.
+Python thread inside of one compiled call, which has released the interpreter lock. After os.fork() the
+child process has none of the threads: its teams start new ones with their next work.
 """
 
 import ctypes
 import os
 import threading
+import weakref
 from importlib.resources import files
 
 import numpy as np
@@ -30,15 +32,29 @@ class ThreadTeam:
         self._code = JittedModule(text, ("team_member", "team_repeat", "team_watch"))
         self._repeat = CompiledFunction(self._code.addresses["team_repeat"])
         self._watch = CompiledFunction(self._code.addresses["team_watch"])
-        self._slots = _aligned(max(size - 1, 1) * SLOT_BYTES)
-        self._threads = [
-            threading.Thread(target=self._live, args=(index,), daemon=True) for index in range(size - 1)
-        ]
         self.size = size
+        self.lock = threading.Lock()  # for callers that share the team; a forked process has a new one
+        self._processors: tuple[int, ...] = ()  # that the threads are pinned to
+        self._start()
+        TEAMS.add(self)
+
+    def _start(self) -> None:
+        self._slots = _aligned(max(self.size - 1, 1) * SLOT_BYTES)
+        self._threads = [
+            threading.Thread(target=self._live, args=(index,), daemon=True) for index in range(self.size - 1)
+        ]
+        self._is_forked = False  # since the threads were started
         libc = ctypes.CDLL(None, use_errno=True)
         for index, thread in enumerate(self._threads):
             libc.sem_init(ctypes.c_void_p(self._slots.address + index * SLOT_BYTES + SEMAPHORE_OFFSET), 0, 0)
             thread.start()
+        self._pin_threads()
+
+    def forget_threads(self) -> None:
+        """Is called in a forked process, which has none of the threads that use the slots or the lock."""
+        self._is_forked = True
+        self._threads = []
+        self.lock = threading.Lock()
 
     def repeat(self, calls: tuple[tuple[int, int], ...], times: int) -> None:
         """Runs calls (function address, argument address) in parallel and joins, ``times`` times.
@@ -64,6 +80,8 @@ class ThreadTeam:
         """Hands the members their calls; returns the first arguments of the compiled loops."""
         if not 1 <= len(calls) <= self.size:
             raise ValueError(f"team of {self.size}: found {len(calls)} calls")
+        if self._is_forked:
+            self._start()
         for index, (function, arguments) in enumerate(calls[1:]):
             self._write(index, function, arguments)
         return (self._slots.address, len(calls) - 1, *calls[0])
@@ -71,7 +89,11 @@ class ThreadTeam:
     def pin(self, processors: tuple[int, ...]) -> None:
         """Pins the caller's thread to the first processor and each other thread to one of the rest."""
         os.sched_setaffinity(0, {processors[0]})
-        for thread, processor in zip(self._threads, processors[1:], strict=False):
+        self._processors = processors
+        self._pin_threads()
+
+    def _pin_threads(self) -> None:
+        for thread, processor in zip(self._threads, self._processors[1:], strict=False):
             if thread.native_id is not None:
                 os.sched_setaffinity(thread.native_id, {processor})
 
@@ -99,6 +121,15 @@ class _Memory:
     def __init__(self, size: int) -> None:
         self._bytes = (ctypes.c_uint8 * (size + 64))()
         self.address = -(-ctypes.addressof(self._bytes) // 64) * 64
+
+
+def _forget_threads() -> None:
+    for team in TEAMS:
+        team.forget_threads()
+
+
+TEAMS: "weakref.WeakSet[ThreadTeam]" = weakref.WeakSet()
+os.register_at_fork(after_in_child=_forget_threads)
 
 
 def _aligned(size: int) -> _Memory:

@@ -8,6 +8,7 @@ from typing import Any
 from tuner.core.device import AbstractDevice, DeviceError
 from tuner.core.device_program import BufferType, DeviceProgram
 from tuner.core.errors import UsageError
+from tuner.runtime.loaded_code import LoadedCode
 from tuner.runtime.programs.captured_graph import ProgramGraph
 from tuner.runtime.programs.device_arrays import DeviceArray, wait_for_producers
 from tuner.runtime.programs.host_faults import HostFaults, with_checks
@@ -24,12 +25,14 @@ from tuner.runtime.programs.stream_handle import stream_handle
 WAITS = ("CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED", "CUDA_ERROR_CAPTURED_EVENT")
 
 
-class DeviceFunction:
+class DeviceFunction(LoadedCode):
     """A Python function that runs a program on a device, one call at a time, from any thread.
 
     Buffers are numpy arrays, or arrays in device memory where the program takes those. A program on streams
     keeps its streams from call to call; the caller may give the first.
     """
+
+    load_again = "tuner.compile_program(payload)"
 
     def __init__(
         self, program: DeviceProgram, device: AbstractDevice, write: Write = sys.stdout.write

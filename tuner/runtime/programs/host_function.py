@@ -5,6 +5,7 @@ from typing import Any, Never
 
 from tuner.core.device_program import DeviceProgram
 from tuner.core.errors import UsageError
+from tuner.runtime.loaded_code import LoadedCode
 from tuner.runtime.programs.host_heap import HostHeap
 from tuner.runtime.programs.interpreted_kernels import InterpretedKernels
 from tuner.runtime.programs.jitted_host_code import HostCode
@@ -14,8 +15,10 @@ from tuner.runtime.programs.results import allocated_for_results, copied
 from tuner.runtime.programs.runner_functions import RunnerFunctions, Write
 
 
-class HostFunction:
+class HostFunction(LoadedCode):
     """A Python function that runs a program on this processor, in the caller's thread, one call at a time."""
+
+    load_again = "tuner.compile_program(payload)"
 
     def __init__(self, program: DeviceProgram, write: Write = sys.stdout.write) -> None:
         """Compiles; ``write`` takes what the program prints. Raises CandidateError(LOAD)."""

@@ -1,6 +1,5 @@
 """A tuned CPU kernel as a Python callable on numpy arrays."""
 
-import threading
 from collections.abc import Callable
 
 import numpy as np
@@ -11,7 +10,9 @@ from tuner.core.target import Script
 from tuner.payload.reference import Array
 from tuner.runtime.cpu.guarded_arrays import aligned_empty, keep_freed_memory
 from tuner.runtime.cpu.thread_team import ThreadTeam
+from tuner.runtime.loaded_code import LoadedCode
 from tuner.targets.call_arrays import (
+    LOAD_AGAIN,
     Expected,
     expected_inputs,
     expected_output,
@@ -23,15 +24,16 @@ from tuner.targets.call_arrays import (
 from tuner.targets.cpu.target import CpuTarget, LoadedKernel
 
 
-class CpuCallable:
+class CpuCallable(LoadedCode):
     """C = A B of one problem, by one script. Safe to call from several threads: a lock serialises calls."""
+
+    load_again = LOAD_AGAIN
 
     def __init__(self, problem: Problem, kernel: LoadedKernel) -> None:
         """Starts a thread team with a thread for each panel of the kernel."""
         self.problem = problem
         self._kernel = kernel
         self._team = ThreadTeam(len(kernel.panels))
-        self._lock = threading.Lock()
 
     def __call__(self, *inputs: Array, out: Array | None = None) -> Array:
         """Multiplies (a, b[, bias]), C-contiguous arrays, shaped as the problem's layout stores them.
@@ -46,7 +48,7 @@ class CpuCallable:
         result = aligned_empty(output[1], output[2]) if out is None else out
         _check(output, result)
         _check_writable(result, {name: array for array, (name, _, _) in zip(inputs, expected, strict=True)})
-        with self._lock:
+        with self._team.lock:
             prepared = self._kernel.calls(self.problem, (*inputs, result))
             self._team.repeat(prepared.calls, 1)
         return result

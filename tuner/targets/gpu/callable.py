@@ -11,9 +11,11 @@ from tuner.core.errors import UsageError
 from tuner.core.kernel_program import KernelProgram, buffers_of
 from tuner.core.problem import Problem
 from tuner.runtime.cuda.opening import open_device
+from tuner.runtime.loaded_code import LoadedCode
 from tuner.runtime.programs.device_arrays import DeviceArray, device_array, overlap, wait_for_producers
 from tuner.runtime.programs.stream_handle import stream_handle
 from tuner.targets.call_arrays import (
+    LOAD_AGAIN,
     Expected,
     expected_inputs,
     expected_output,
@@ -26,12 +28,14 @@ from tuner.targets.gpu.loaded_kernels import LoadedKernels
 
 
 @final
-class GpuCallable:
+class GpuCallable(LoadedCode):
     """C = A B of one problem, by one compiled program.
 
     Safe to call from several threads: a lock serialises calls. Calls on several streams at once are not safe:
     they share the program's scratch memory.
     """
+
+    load_again = LOAD_AGAIN
 
     def __init__(self, problem: Problem, program: KernelProgram, device: AbstractDevice) -> None:
         """Loads the kernels. Raises DeviceError, and CandidateError(LOAD) where the GPU lacks memory."""
