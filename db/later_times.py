@@ -26,6 +26,7 @@ def add_round(session: Session, run: RunRow, timed: TimedRound, now: datetime.da
             noise=quality.noise,
             disturbance=quality.disturbance,
             unreliable=quality.unreliable,
+            is_lost=quality.is_lost,
             host=None if quality.host is None else asdict(quality.host),
             baseline_name=None if baseline is None else baseline.name,
             baseline_threads=None if baseline is None else baseline.threads,
@@ -34,8 +35,7 @@ def add_round(session: Session, run: RunRow, timed: TimedRound, now: datetime.da
     for trial_id, measurement in timed.times:
         _put(session, MeasurementRow(trial_id=trial_id, kind=FINAL, round=number), measurement)
     if baseline is not None:
-        row = MeasurementRow(run_id=run.id, kind=BASELINE, round=number)
-        _put(session, row, baseline.measurement)
+        _put(session, _baseline_row(run, baseline, number), baseline.measurement)
     choose_answering(run)
     session.flush()
     is_final = TrialRow.measurements.any(MeasurementRow.kind == FINAL)
@@ -49,6 +49,9 @@ def choose_answering(run: RunRow) -> None:
     if not run.rounds:
         return
     quietest = min(run.rounds, key=lambda each: (*quality_of(each).rank, each.started, each.number))
+    if quietest.is_lost:  # the first times stand, with a badge
+        run.round, run.noise, run.unreliable = 0, None, quietest.unreliable
+        return
     run.round, run.noise, run.unreliable = quietest.number, quietest.noise, quietest.unreliable
     if quietest.number:  # before there were rounds, the run had the names
         run.baseline_name, run.baseline_threads = quietest.baseline_name, quietest.baseline_threads
@@ -57,7 +60,7 @@ def choose_answering(run: RunRow) -> None:
 def quality_of(row: TimingRoundRow) -> RoundQuality:
     """Reads how quiet a round was."""
     host = None if row.host is None else HostConditions(**row.host)
-    return RoundQuality(row.noise, row.disturbance, row.unreliable, host)
+    return RoundQuality(row.noise, row.disturbance, row.unreliable, host, row.is_lost)
 
 
 def stored_round(row: TimingRoundRow, answering: int) -> StoredRound:
@@ -76,7 +79,12 @@ def put_final(session: Session, trial_id: int, measurement: Measurement) -> None
 def put_baseline(session: Session, run: RunRow, baseline: Baseline) -> None:
     """Stores the time of the baseline beside a run that has no round yet, in place of an earlier one."""
     run.baseline_name, run.baseline_threads = baseline.name, baseline.threads
-    _put(session, MeasurementRow(run_id=run.id, kind=BASELINE, round=0), baseline.measurement)
+    _put(session, _baseline_row(run, baseline, 0), baseline.measurement)
+
+
+def _baseline_row(run: RunRow, baseline: Baseline, number: int) -> MeasurementRow:
+    """Returns the row of a baseline in a round, without its times."""
+    return MeasurementRow(run_id=run.id, kind=BASELINE, round=number, is_interleaved=baseline.is_interleaved)
 
 
 def _put(session: Session, new: MeasurementRow, measurement: Measurement) -> None:
@@ -84,5 +92,6 @@ def _put(session: Session, new: MeasurementRow, measurement: Measurement) -> Non
         trial_id=new.trial_id, run_id=new.run_id, kind=new.kind, round=new.round
     )
     row = session.scalar(same) or new
+    row.is_interleaved = bool(new.is_interleaved)
     write_measurement(row, measurement)
     session.add(row)

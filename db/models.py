@@ -233,6 +233,7 @@ class TimingRoundRow(Base):
     noise: Mapped[float | None]
     disturbance: Mapped[float]
     unreliable: Mapped[str]  # why; "" where it can be relied on
+    is_lost: Mapped[bool] = mapped_column(server_default=sa.false(), default=False)  # it gave no times
     host: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))  # of HostConditions
     baseline_name: Mapped[str | None]
     baseline_threads: Mapped[int | None]
@@ -261,6 +262,7 @@ class MeasurementRow(Base):
     cold_median_s: Mapped[float | None]  # of single calls after a flush of the GPU's cache
     conditions: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))  # of Conditions
     round: Mapped[int] = mapped_column(server_default=sa.text("0"), default=0)  # 0: of the trial itself
+    is_interleaved: Mapped[bool] = mapped_column(server_default=sa.false(), default=False)  # a baseline's
     host: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))  # of HostConditions
 
 

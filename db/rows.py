@@ -203,9 +203,18 @@ def trial_of(row: TrialRow, first: MeasurementRow | None, final: MeasurementRow 
         machine=machine_of(row.run.machine),
         threads=row.run.threads,
         stale=row.stale or "",
-        unreliable="" if final is None else row.run.unreliable,
+        unreliable=_badge(row, first, final),
         compile_seconds=compile_seconds_of(row.compile_s),
     )
+
+
+def _badge(row: TrialRow, first: MeasurementRow | None, final: MeasurementRow | None) -> str:
+    """Returns why the time that counts cannot be relied on; '' where it can, or no round was tried.
+
+    A run with a badge and no noise floor, of no round: all its rounds were lost, so its first times stand.
+    """
+    is_lost = row.run.round == 0 and row.run.noise is None
+    return row.run.unreliable if final is not None or (first is not None and is_lost) else ""
 
 
 def candidate_of(row: TrialRow) -> Candidate:
@@ -250,7 +259,7 @@ def _baseline_of(row: RunRow) -> Baseline | None:
     time = next((each for each in row.baselines if each.round == row.round), None)
     if time is None or row.baseline_name is None or row.baseline_threads is None:
         return None
-    return Baseline(row.baseline_name, row.baseline_threads, measurement_of(time))
+    return Baseline(row.baseline_name, row.baseline_threads, measurement_of(time), time.is_interleaved)
 
 
 def _content_sha256(value: Machine | Compiler) -> str:

@@ -72,7 +72,8 @@ def test_without_counters_the_noise_and_the_baseline_decide() -> None:
     quiet = round_quality(0.01, STEADY, None, quietest_anchor_s=None, spare_cores=0)
     noisy = round_quality(0.2, None, None, quietest_anchor_s=None, spare_cores=0)
     unknown = round_quality(None, None, None, quietest_anchor_s=None, spare_cores=0)
-    assert (quiet.unreliable, unknown.unreliable) == ("", "")
+    assert quiet.unreliable == ""
+    assert "noise floor is not known" in unknown.unreliable
     assert noisy.unreliable == "two timings of the same code differ by 20%: something else was running"
 
 

@@ -9,6 +9,7 @@ from tests.fakes import FakeTarget, Loaded
 from tests.forwarding import ForwardingTarget
 from tests.tuning import fakes
 from tuner.core.bench import AbstractBench
+from tuner.core.errors import CandidateError, Stage
 from tuner.core.host_conditions import HostConditions
 from tuner.core.problem import Problem
 from tuner.core.record import Measurement
@@ -139,3 +140,51 @@ def test_the_best_is_the_same_wherever_it_is_asked(store: Store) -> None:
     problem = fakes.settings().problem
     (told,) = past_trials(store, TrialQuery.of(problem, best=True))
     assert told == done.answer.best == best_answer(store, problem, fakes.MACHINE.name).best
+
+
+CUT = "timed out after 88 s"
+
+
+class CutTarget(ForwardingTarget):
+    """Its interleaved timings fail, as where a limit ends them."""
+
+    def __init__(self) -> None:
+        super().__init__(FakeTarget())
+
+    def measure_together(
+        self, problem: Problem, loaded: tuple[object, ...], effort: Effort, rng: np.random.Generator
+    ) -> tuple[Measurement, ...]:
+        raise CandidateError(Stage.RUN, CUT)
+
+
+def cut_parts() -> Composition:
+    return fakes.composition(bench=lambda order, how: LocalBench(order, CutTarget(), how.seed))
+
+
+def test_a_lost_round_is_stored_and_is_the_badge_of_its_run(store: Store) -> None:
+    lost = tuned(store, cut_parts())
+    assert lost.run.unreliable == f"the final re-measurement was lost: {CUT}"
+    assert lost.run.noise is None
+    assert lost.run.baseline is not None
+    assert not lost.run.baseline.is_interleaved
+    (stored,) = lost.rounds
+    assert (stored.quality.is_lost, stored.is_answering) == (True, False)
+    assert all(trial.unreliable == lost.run.unreliable for trial in store.trials(TrialQuery(run=1)))
+
+
+def test_a_lost_round_takes_nothing_from_an_earlier_one_and_is_repeated(store: Store) -> None:
+    done = tuned(store, parts())
+    lost = again(store, cut_parts())
+    assert (lost.answer, lost.run.unreliable, lost.run.noise) == (done.answer, "", done.run.noise)
+    assert [each.quality.is_lost for each in lost.rounds] == [False, True]
+    assert [each.is_answering for each in lost.rounds] == [True, False]
+
+
+def test_a_run_that_only_lost_rounds_is_timed_again(store: Store) -> None:
+    tuned(store, cut_parts())
+    store.resume_run(1)
+    resumed = resume(1, parts(), store, Interruption())
+    assert resumed.run.unreliable == ""
+    assert resumed.answer is not None
+    assert resumed.answer.best.final is not None
+    assert [each.is_answering for each in resumed.rounds] == [False, True]

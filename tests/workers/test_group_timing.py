@@ -39,7 +39,7 @@ def test_the_one_that_breaks_the_others_is_left_out() -> None:
         groups.append(group.artifacts)
         return BROKEN if B in group.artifacts else times(group)
 
-    assert time_finals((A, B, C), together) == FinalTimes((SLOW, None, SLOW))
+    assert time_finals((A, B, C), together) == FinalTimes((SLOW, None, SLOW), reason=BROKEN.reason)
     assert groups == [(A, B, C), (A,), (B,), (C,), (A, C)]
 
 
@@ -54,21 +54,22 @@ def test_a_baseline_library_that_breaks_the_others_is_left_out() -> None:
     def together(group: Group) -> FinalTimes | Failure:
         return BROKEN if group.has_baseline else times(group)
 
-    assert time_finals((A, B), together) == FinalTimes((SLOW, SLOW))
+    assert time_finals((A, B), together) == FinalTimes((SLOW, SLOW), reason=BROKEN.reason)
 
 
 def test_those_that_only_break_together_have_no_time() -> None:
     def together(group: Group) -> FinalTimes | Failure:
         return BROKEN if len(group.artifacts) > 1 else times(group)
 
-    assert time_finals((A, B), together) == FinalTimes((None, None))
+    assert time_finals((A, B), together) == FinalTimes((None, None), reason=BROKEN.reason)
 
 
 def test_nothing_is_asked_for_nothing() -> None:
     def together(group: Group) -> FinalTimes:
         raise AssertionError("nothing to time")
 
-    assert time_finals((None, None), together) == FinalTimes((None, None))
+    found = time_finals((None, None), together)
+    assert found == FinalTimes((None, None), reason="nothing compiles any more")
 
 
 def test_the_same_code_twice_is_told_twice() -> None:

@@ -3,6 +3,7 @@ import pytest
 from tests.fakes import PROBLEM
 from tuner.core.problem import Matmul
 from tuner.core.target import Effort
+from tuner.tuning.finals import FINAL_EFFORT
 from tuner.workers.limits import CALLS, Limits
 
 EFFORT = Effort(budget_s=0.1)
@@ -23,9 +24,21 @@ def test_without_an_incumbent_the_limit_follows_the_size() -> None:
 
 
 def test_finals_have_the_time_of_all_of_them() -> None:
-    one = Limits().judge_within_s(PROBLEM, EFFORT, 0.5)
-    eight = Limits().judge_within_s(PROBLEM, EFFORT, 0.5, artifacts=8)
-    assert eight - one == pytest.approx(7 * (0.5 * CALLS + 0.4))
+    alone = Limits().judge_within_s(PROBLEM, EFFORT, 0.5)
+    one = Limits().finals_within_s(PROBLEM, EFFORT, 0.5, participants=1)
+    eight = Limits().finals_within_s(PROBLEM, EFFORT, 0.5, participants=8)
+    assert one >= alone
+    assert eight - one == pytest.approx(7 * (one - Limits().judge_timeout_s), rel=1e-3)
+
+
+def test_finals_have_time_to_compare_results_of_a_large_problem_on_a_busy_machine() -> None:
+    """Of 1003x701x331 a comparison takes 22 ms on a quiet core: two of them with each sample of 8 ms."""
+    problem, participants = Matmul(1003, 701, 331, layout="nt"), 10
+    rounds = FINAL_EFFORT.budget_s / (2 * 8e-3)
+    quiet_s = participants * rounds * 2 * (8e-3 + 22e-3)
+    within_s = Limits().finals_within_s(problem, FINAL_EFFORT, 8e-3, participants)
+    assert within_s > 3 * quiet_s
+    assert Limits().finals_within_s(PROBLEM, FINAL_EFFORT, 1e-6, participants) < 30
 
 
 def test_a_faster_machine_is_given_less_time() -> None:

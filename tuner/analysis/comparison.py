@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from tuner.analysis.reliability import DRIFT_LIMIT, NOISE_LIMIT
+from tuner.analysis.reliability import DRIFT_LIMIT, NO_NOISE_FLOOR, NOISE_LIMIT
 from tuner.analysis.slowdown import slowdown
 from tuner.core.record import Measurement
 
@@ -69,7 +69,7 @@ def comparison(ours: Measurement, reference: Measurement, evidence: Evidence) ->
     """
     reason = _objection((ours, reference), evidence)
     if reason or evidence.noise is None:
-        return NotComparable(reason or "the noise floor is not known")
+        return NotComparable(reason or NO_NOISE_FLOOR)
     found = slowdown(ours, reference)
     compared = Comparable(1 + found.median, (1 + found.interval[0], 1 + found.interval[1]), evidence.noise)
     low, high = compared.interval

@@ -11,6 +11,7 @@ NOISE_LIMIT = 0.05  # relative: differences that a quiet machine shows between t
 DRIFT_LIMIT = 0.1  # relative, between quarters of a round: OpenBLAS on two quiet cores shows up to 9 %
 SHARE_LIMIT = 0.05  # of the time: processors given away or held back
 WAITED_LIMIT = 0.1  # of the time: threads that take turns wait for each other for 6 % on two quiet cores
+NO_NOISE_FLOOR = "the noise floor is not known: no code was timed twice"
 OTHERS_LIMIT = 0.2  # processors busy with other programs, where none is left over for them
 
 
@@ -27,6 +28,8 @@ def round_quality(
     shares = () if host is None else (host.waited_share, host.stolen_share, host.throttled_share)
     disturbance = max((noise or 0.0, *(most for _, most in drifts), *shares))
     symptom = _symptom(noise, drifts) or _pressed(host, spare_cores)
+    if not symptom and noise is None:  # the same code timed once is no evidence of a quiet machine
+        return RoundQuality(noise, disturbance, NO_NOISE_FLOOR, host)
     if not symptom:
         return RoundQuality(noise, disturbance, "", host)
     return RoundQuality(noise, disturbance, f"{symptom}: {_cause(host)}", host)

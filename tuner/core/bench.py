@@ -24,6 +24,7 @@ class FinalTimes:
 
     times: tuple[Measurement | None, ...]  # None: no longer works
     baseline: Baseline | None = None  # the baseline, where it took turns with them
+    reason: str = ""  # why something has no time; "" where all that was asked for was timed
 
 
 class AbstractBench(abc.ABC):

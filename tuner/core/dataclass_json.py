@@ -3,7 +3,7 @@
 import datetime
 import enum
 import types
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from tuner.core.errors import UsageError
@@ -90,9 +90,10 @@ def _dataclass(kind: type, found: Any, place: str) -> Any:
         return _refuse(place, found, f"the fields of a {kind.__name__}")
     hints = get_type_hints(kind)
     wanted = [field.name for field in fields(kind)]
-    if set(found) != set(wanted):
+    required = {field.name for field in fields(kind) if field.default is MISSING}
+    if not required <= set(found) <= set(wanted):  # a field that came later has a default
         return _refuse(place, sorted(found), f"the fields {', '.join(sorted(wanted))}")
-    values = {name: _decode(hints[name], found[name], f"{place}.{name}") for name in wanted}
+    values = {name: _decode(hints[name], found[name], f"{place}.{name}") for name in wanted if name in found}
     try:
         return kind(**values)
     except ValueError as error:

@@ -59,6 +59,7 @@ class Baseline:
     name: str  # "OpenBLAS 0.3.30 SkylakeX", "oneDNN ..."
     threads: int  # 0: on a GPU
     measurement: Measurement
+    is_interleaved: bool = False  # timed sample by sample with the top candidates, not in a process alone
 
 
 @dataclass(frozen=True)

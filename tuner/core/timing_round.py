@@ -16,11 +16,17 @@ class RoundQuality:
     disturbance: float  # relative: the largest of the noise and of what the machine did meanwhile
     unreliable: str  # why the figures mean nothing; "" where they can be relied on
     host: HostConditions | None = None  # CPU
+    is_lost: bool = False  # it gave no times; ``unreliable`` says why
+
+    @classmethod
+    def lost(cls, reason: str) -> "RoundQuality":
+        """Returns the quality of a round that failed or ran out of time, and so gave no times."""
+        return cls(None, 0.0, f"the final re-measurement was lost: {reason}", is_lost=True)
 
     @property
-    def rank(self) -> tuple[bool, float]:
-        """Returns what orders rounds: the least is the quietest, which answers."""
-        return (bool(self.unreliable), self.disturbance)
+    def rank(self) -> tuple[bool, bool, float]:
+        """Returns what orders rounds: the least is the quietest, which answers; lost ones come last."""
+        return (self.is_lost, bool(self.unreliable), self.disturbance)
 
 
 @dataclass(frozen=True)

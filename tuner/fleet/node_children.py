@@ -214,8 +214,9 @@ class NodeChildren:
         artifacts = tuple(unpacked(blob) for blob in order.blobs)
         is_judge = work.stage == JUDGE
         question = artifacts[0] if is_judge else Group(artifacts, work.has_baseline)
-        size = 1 if is_judge else len(artifacts) + work.has_baseline
-        within_s = children.limits.judge_within_s(work.problem, work.effort, work.slowest_s, size)
+        limits, asked = children.limits, (work.problem, work.effort, work.slowest_s)
+        size = len(artifacts) + work.has_baseline
+        within_s = limits.judge_within_s(*asked) if is_judge else limits.finals_within_s(*asked, size)
         reply = self._judge_of(work).ask(work.stage, work.problem, question, work.effort, work.seed, within_s)
         return Done(reply.value, reply.seconds, order.timed)
 

@@ -74,6 +74,13 @@ class NoiseMeasured:
     noise: float  # relative
 
 
+@dataclass(frozen=True)
+class RoundLost:
+    """The final re-measurement gave no times."""
+
+    reason: str
+
+
 Event = (
     RunStarted
     | BaselineMeasured
@@ -81,6 +88,7 @@ Event = (
     | TrialDone
     | FinalsStarted
     | NoiseMeasured
+    | RoundLost
     | WaitsForTurn
     | WaitsForNode
 )

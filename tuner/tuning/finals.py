@@ -20,6 +20,7 @@ class Finals:
     times: tuple[tuple[StoredTrial, Measurement], ...]  # of those that still work, as they were given
     noise: float | None  # relative; None when the fastest no longer works
     baseline: Baseline | None = None  # where it took turns with them
+    reason: str = ""  # why something has no time; "" where all were timed
 
     @property
     def host(self) -> HostConditions | None:
@@ -51,7 +52,7 @@ def time_finalists(
     )
     first = measurements[0]
     noise = None if first is None or again is None else noise_of(first, again)
-    return Finals(times, noise, found.baseline)
+    return Finals(times, noise, found.baseline, found.reason)
 
 
 def quietest_anchor_s(trials: tuple[StoredTrial, ...]) -> float | None:

@@ -10,7 +10,7 @@ from tuner.core.candidate import Candidate
 from tuner.core.errors import TunerError
 from tuner.core.runs import Baseline, Run, StoredTrial, TrialQuery
 from tuner.core.sampler import AbstractSampler
-from tuner.core.timing_round import TimedRound
+from tuner.core.timing_round import RoundQuality, TimedRound
 from tuner.space.feasible_set import FeasibleSet
 from tuner.tuning.ask_tell import Trial, search
 from tuner.tuning.events import (
@@ -19,6 +19,7 @@ from tuner.tuning.events import (
     FinalsStarted,
     NoiseMeasured,
     Observer,
+    RoundLost,
     TrialDone,
     WaitsForNode,
     WaitsForTurn,
@@ -108,7 +109,7 @@ class TuningSession:
         self._search(bench)
         if self._interruption.is_asked:
             return "interrupted"
-        if self._must_time or not self._store.rounds(self._run.id):
+        if self._must_time or all(each.quality.is_lost for each in self._store.rounds(self._run.id)):
             self._time_finalists(bench)
         return "done"
 
@@ -166,12 +167,19 @@ class TuningSession:
             return
         self._observe(FinalsStarted(len(finalists)))
         finals = time_finalists(bench, finalists)
+        if not finals.times:
+            self._lose_round(finals.reason)
+            return
         baseline = finals.baseline or self._timed_baseline()  # alone, in the same minute
         if finals.baseline is not None:
             self._observe(BaselineMeasured(finals.baseline))
-        if finals.times:
-            self._keep_round(finals, baseline, quietest_anchor_s(trials))
-            self._measure_roofline()
+        self._keep_round(finals, baseline, quietest_anchor_s(trials))
+        self._measure_roofline()
+
+    def _lose_round(self, reason: str) -> None:
+        """Stores that a round gave no times, so that nothing stands for it."""
+        self._observe(RoundLost(reason))
+        self._store.add_round(self._run.id, TimedRound(RoundQuality.lost(reason), (), None))
 
     def _keep_round(self, finals: Finals, baseline: Baseline | None, anchor_s: float | None) -> None:
         quality = round_quality(

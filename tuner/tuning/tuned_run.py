@@ -40,6 +40,12 @@ class TunedRun:
         return self.answer is not None or self.counts.verified > 0
 
     @property
+    def lost(self) -> str:
+        """Returns why the latest round of timing gave no times; '' where it did, or none was tried."""
+        latest = self.rounds[-1].quality if self.rounds else None
+        return latest.unreliable if latest is not None and latest.is_lost else ""
+
+    @property
     def is_interrupted(self) -> bool:
         """Says whether the run can be gone on with."""
         return self.run.status == "interrupted"

@@ -26,20 +26,21 @@ def time_finals(
 ) -> FinalTimes:
     """Returns the times in the order of ``artifacts``; None for one that is missing or fails.
 
-    Where that fails, it is done without the baseline, and without those that fail alone.
+    Where that fails, it is done without the baseline, and without those that fail alone; the result says why.
     """
     present = {place: artifact for place, artifact in enumerate(artifacts) if artifact is not None}
-    nothing = FinalTimes((None,) * len(artifacts))
     if not present:
-        return nothing
+        return FinalTimes((None,) * len(artifacts), reason="nothing compiles any more")
     found = together(Group(tuple(present.values()), has_baseline=True))
+    reason = ""
     if isinstance(found, Failure):
+        reason = found.reason
         present = {place: one for place, one in present.items() if _works(together(Group((one,))))}
-        found = together(Group(tuple(present.values()))) if present else nothing
-    if isinstance(found, Failure) or not present:  # each works alone, together they do not
-        return nothing
+        found = together(Group(tuple(present.values()))) if present else found
+    if isinstance(found, Failure):  # each fails alone, or only all of them together
+        return FinalTimes((None,) * len(artifacts), reason=reason)
     by_place = dict(zip(present, found.times, strict=True))  # equal artifacts (A/A) keep a time each
-    return FinalTimes(tuple(by_place.get(place) for place in range(len(artifacts))), found.baseline)
+    return FinalTimes(tuple(by_place.get(place) for place in range(len(artifacts))), found.baseline, reason)
 
 
 def _works(outcome: FinalTimes | Failure) -> bool:

@@ -72,7 +72,9 @@ def time_together(
     before_timing()
     times = target.measure_together(problem, works, effort, rng)
     by_index = dict(zip(loaded, times, strict=False))  # the library's is the last
-    baseline = None if library is None else Baseline(library.name, library.threads, times[-1])
+    baseline = None
+    if library is not None:
+        baseline = Baseline(library.name, library.threads, times[-1], is_interleaved=True)
     return FinalTimes(tuple(by_index.get(index) for index in range(len(group.artifacts))), baseline)
 
 

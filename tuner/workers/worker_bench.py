@@ -93,7 +93,7 @@ class WorkerBench(AbstractBench):
         def together(group: Group) -> FinalTimes | Failure:
             self._asked += 1
             problem, seed = self._order.problem, work_seed(self._seed, -self._asked)
-            within_s = self._limits.judge_within_s(problem, effort, slowest_s, group.size)
+            within_s = self._limits.finals_within_s(problem, effort, slowest_s, group.size)
             found: FinalTimes | Failure = self._judge.ask(
                 "finals", problem, group, effort, seed, within_s
             ).value

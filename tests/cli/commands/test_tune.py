@@ -1,10 +1,12 @@
 import json
 import re
+from dataclasses import replace
 
 import pytest
 
 from tests.cli.conftest import Tuner
 from tests.tuning import fakes
+from tests.tuning.test_rounds import CUT, cut_parts
 
 
 def test_a_run_ends_with_the_best_and_the_next_command(tuner: Tuner) -> None:
@@ -112,3 +114,12 @@ def test_a_reused_trial_is_shown_as_such(tuned: Tuner) -> None:
     assert done.json["counts"]["reused"] == 5
     listed = json.loads(tuned("history", "--run", "2", "--json").out)
     assert all(trial["reused_from"] is not None for trial in listed)
+
+
+def test_a_retiming_that_gains_no_round_says_so(tuner: Tuner) -> None:
+    assert tuner("tune", "matmul", "8x8x8", "--trials", "4").code == 0
+    cut = replace(tuner, composition=cut_parts())
+    done = cut("tune", "--resume", "1", "--retime")
+    assert done.code == 1
+    assert f"run 1: --retime gained no round: the final re-measurement was lost: {CUT}" in done.err
+    assert f"finals: lost, no times: {CUT}" in done.err

@@ -150,6 +150,9 @@ def tune(
                 _print(each, store, as_json, database, go_on)
             if len(all_tuned) > 1:
                 print("\n".join(wrapped(compromise_lines(all_tuned, store), screen_columns())))
+    if retime and tuned.lost and not tuned.is_interrupted:
+        print(f"run {tuned.run.id}: --retime gained no round: {tuned.lost}", file=sys.stderr)
+        context.exit(FAILED)
     codes = [
         INTERRUPTED if each.is_interrupted else DONE if each.has_worked else FAILED for each in all_tuned
     ]

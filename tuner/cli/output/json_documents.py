@@ -188,6 +188,7 @@ def round_document(stored: StoredRound) -> Document:
         "noise": quality.noise,
         "disturbance": quality.disturbance,
         "unreliable": quality.unreliable or None,
+        "is_lost": quality.is_lost,
         "host": None if quality.host is None else dataclasses.asdict(quality.host),
     }
 

@@ -18,6 +18,7 @@ from tuner.tuning.events import (
     FinalsStarted,
     NoiseMeasured,
     Observer,
+    RoundLost,
     RunStarted,
     TrialDone,
     WaitsForNode,
@@ -107,16 +108,25 @@ def event_line(event: Event, settings: RunSettings | None = None) -> str:
             return f"baseline: {baseline.name} {_pace(settings.problem, baseline.measurement.median_s)}"
         case BaselineFailed(reason):
             return f"baseline: not measured: {reason}"
-        case FinalsStarted(trials):
-            return f"finals: timing the best {trials} again, interleaved"
+        case FinalsStarted() | NoiseMeasured() | RoundLost():
+            return _finals_line(event)
         case WaitsForTurn(who):
             return f"waiting for {who}: it times on the same device"
         case WaitsForNode(why):
             return f"waiting for the fleet: {why}"
-        case NoiseMeasured(noise):
-            return f"noise floor: {noise:.2%}"
         case TrialDone():
             return f"trial {event.trial}: {event.record.status}"
+
+
+def _finals_line(event: FinalsStarted | NoiseMeasured | RoundLost) -> str:
+    """Returns what happens to the final re-measurement."""
+    match event:
+        case FinalsStarted(trials):
+            return f"finals: timing the best {trials} again, interleaved"
+        case NoiseMeasured(noise):
+            return f"noise floor: {noise:.2%}"
+        case RoundLost(reason):
+            return f"finals: lost, no times: {reason}"
 
 
 def trial_line(event: TrialDone, settings: RunSettings) -> str:

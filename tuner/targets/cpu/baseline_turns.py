@@ -11,11 +11,12 @@ from tuner.payload.reference import reference_bytes
 from tuner.runtime.timing import sample
 from tuner.targets.cpu.baseline import BaselineService
 from tuner.workers.library_environment import library_environment
+from tuner.workers.limits import REFERENCE_FLOP_PER_S
 from tuner.workers.protocol import Factory, Reply, ServiceSpec
 from tuner.workers.worker import Worker
 
 MEMORY_BYTES = 8 << 30  # beside the arrays of the problem
-START_TIMEOUT_S = 120.0  # to draw inputs and check a result
+START_TIMEOUT_S = 120.0  # to draw inputs and check a result, next to the float64 reference
 TURN_TIMEOUT_S = 60.0
 ENDED = "baseline: its process has ended"
 
@@ -37,7 +38,7 @@ class BaselineTurns:
             self._worker.start()
         finally:
             os.sched_setaffinity(0, pinned)
-        self.name = str(self._ask("name", START_TIMEOUT_S))
+        self.name = str(self._ask("name", START_TIMEOUT_S + problem.flop / REFERENCE_FLOP_PER_S))
 
     @property
     def has_ended(self) -> bool:

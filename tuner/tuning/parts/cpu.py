@@ -16,7 +16,7 @@ from tuner.tuning.parts.child_call import call_in_child, memory_beside
 from tuner.tuning.target_kind import BenchChildren, ProgramSupport, TargetKind, TargetStatus
 
 FACTORY = "tuner.targets.cpu.target:CpuTarget"
-BASELINE_TIMEOUT_S = 120.0
+BASELINE_TIMEOUT_S = 120.0  # next to the float64 reference
 DTYPES = ("f32", "f64", "bf16", "i8")
 GPUS_TAKE_IT = "on target cpu; cuda and simulator take it"
 
@@ -59,11 +59,13 @@ def _children(_target: TargetName, problem: Problem, threads: int) -> BenchChild
 def _baseline(problem: Problem, threads: int, seed: int) -> Baseline:
     from tuner.tuning.finals import FINAL_EFFORT
     from tuner.tuning.parts.baseline import baseline_spec
+    from tuner.workers.limits import REFERENCE_FLOP_PER_S
     from tuner.workers.timing_lock import TimingLock, words_of
 
     work = (problem, FINAL_EFFORT, seed)
+    timeout_s = BASELINE_TIMEOUT_S + problem.flop / REFERENCE_FLOP_PER_S
     with TimingLock("cpu", words_of(problem)).held():
-        baseline = call_in_child(baseline_spec(threads), "measure", work, BASELINE_TIMEOUT_S)
+        baseline = call_in_child(baseline_spec(threads), "measure", work, timeout_s)
     assert isinstance(baseline, Baseline)
     return baseline
 
