@@ -5,6 +5,7 @@ import re
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import interpreter, ir
 from tuner.mlir.ops import load_own_ops
+from tuner.mlir.ops.empty_matches import empty_matches_refused
 from tuner.mlir.rewrite.diagnostics import OpLocations
 from tuner.mlir.rewrite.named_effects import require_no_effects
 from tuner.mlir.rewrite.older_spellings import with_current_spellings
@@ -44,14 +45,16 @@ def _unregistered(match: re.Match[str], text: str) -> str:
 def apply_script(payload: ir.Module, script: ir.Module, *, allows_effects: bool = False) -> None:
     """Runs the script's entry sequence on the payload. Raises CandidateError: BIND without one, COMPILE.
 
-    Passes that write files or start programs are refused unless the caller allows them.
+    Passes that write files or start programs are refused unless the caller allows them. A schedule whose
+    matches find nothing fails with what they looked for.
     """
     if not allows_effects:
         require_no_effects(script)
     sequence = entry_sequence(script)
     locations = OpLocations(payload)
     try:
-        interpreter.apply_named_sequence(payload, sequence, script)
+        with empty_matches_refused(script):
+            interpreter.apply_named_sequence(payload, sequence, script)
     except (ir.MLIRError, ValueError, RuntimeError) as error:
         raise CandidateError(Stage.COMPILE, locations.diagnostic(error, script)) from error
 

@@ -119,3 +119,18 @@ def test_a_script_with_a_mistake_is_the_users_and_is_told_in_one_line(
     assert done.code == 2
     assert message in done.err
     assert len(done.err.splitlines()) == 1
+
+
+def test_a_misspelled_op_fails_each_trial_at_once_and_is_explained_with_its_line(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "own.mlir"
+    tuner = Tuner(tmp_path / "results.db", real_composition())
+    path.write_text(EXAMPLE.read_text().replace('["linalg.matmul"]}', '["linalg.matmull"]}'))
+    assert tuner("tune", "matmul", "64x64x64", "--strategy", str(path), "--trials", "1").code == 1
+    (trial,) = tuner("history", "--json").json
+    assert trial["stage"] == "compile"
+    explained = tuner("explain", "1").out
+    assert "did you mean linalg.matmul?" in " ".join(explained.split())
+    assert "script    line 4, column 10: transform.structured.match\n" in explained
+    assert '%1 = transform.structured.match ops{["linalg.matmull"]} in %0' in explained

@@ -15,6 +15,7 @@ from tuner.mlir.ops.dialect import (
     TunerDialect,
 )
 from tuner.mlir.ops.element_types import ElementTypesOp
+from tuner.mlir.ops.empty_matches import attach_to_context
 from tuner.mlir.ops.finish_stores import FinishStoresOp
 from tuner.mlir.ops.fix_transposed_a import FixTransposedAOp
 from tuner.mlir.ops.flat_copies import FlatCopiesOp
@@ -69,3 +70,4 @@ def load_own_ops() -> None:
         InPlaceTransform.attach(op.OPERATION_NAME)
         effects = ConsumingEffects if op in CONSUMING else InPlaceEffects
         effects.attach(op.OPERATION_NAME)
+    attach_to_context()

@@ -39,7 +39,7 @@ class InPlaceTransform(transform.TransformOpInterface):  # type: ignore[misc] # 
         for function in state.get_payload_ops(op.target):
             reason = op.change(function.operation)
             if reason is not None:
-                return _silenceable_failure(op, reason)
+                return silenceable_failure(op, reason)
         return transform.DiagnosedSilenceableFailure.Success
 
     @staticmethod
@@ -68,7 +68,7 @@ class ConsumingEffects(ir.MemoryEffectsOpInterface):  # type: ignore[misc] # unt
         transform.modifies_payload(effects)
 
 
-def _silenceable_failure(op: Op, reason: str) -> transform.DiagnosedSilenceableFailure:
+def silenceable_failure(op: Op, reason: str) -> transform.DiagnosedSilenceableFailure:
     """Emits the reason as a diagnostic and returns the failure, which a script may silence."""
     op.operation.location.emit_error(f"{reason}\n")  # the interpreter appends to this text
     return transform.DiagnosedSilenceableFailure.SilenceableFailure

@@ -7,6 +7,8 @@ from tuner.mlir.bindings import Op, WalkResult, ir
 LENGTH_LIMIT = 500  # characters of a reason
 PAYLOAD = "payload"  # file name in the locations of payload ops; those of the script stay UNNAMED
 UNNAMED = "-"  # file name that MLIR gives to parsed text
+# What MLIR adds to the message of an op in Python
+ADDED = re.compile(r'TransformOpInterfaceFallbackModel: silenceable failure|see current operation: "tuner\.')
 LOCATION = re.compile(r'loc\("([^"]*)":(\d+):(\d+)\)')
 
 
@@ -44,7 +46,7 @@ class OpLocations:
             return f"{names.get((file, line, column), 'an op')} at {place}"
 
         text = str(error).removeprefix("Failed to apply named transform sequence.").strip()
-        lines = [line.strip() for line in text.splitlines() if line.strip()]
+        lines = [line.strip() for line in text.splitlines() if line.strip() and not ADDED.search(line)]
         said = [
             LOCATION.sub(named, line.removeprefix("Diagnostic message at ").removeprefix("at "))
             for line in lines

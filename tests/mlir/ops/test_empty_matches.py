@@ -1,0 +1,122 @@
+"""A match that finds nothing fails where a schedule would do nothing, and only there."""
+
+import pytest
+
+from tests.mlir.scripts import PAYLOAD
+from tuner.core.errors import CandidateError, Stage
+from tuner.core.op_place import named_places
+from tuner.core.problem import Matmul
+from tuner.core.target import Script
+from tuner.mlir import interpreter
+from tuner.mlir.bindings import ir
+from tuner.targets.cpu.compiler import CpuCompiler
+
+pytestmark = pytest.mark.mlir
+
+ANY = "!transform.any_op"
+
+
+def match(result: str, name: str, attributes: str = "", scope: str = "%root") -> str:
+    return (
+        f'{result} = transform.structured.match ops{{["{name}"]}} {attributes} in {scope} : ({ANY}) -> {ANY}'
+    )
+
+
+def tile(handle: str, name: str = "x") -> str:
+    loop = f"%{name}, %{name}_loop = transform.structured.tile_using_for {handle} tile_sizes [8]"
+    return f"{loop} : ({ANY}) -> ({ANY}, {ANY})"
+
+
+def script(*ops: str) -> str:
+    return "\n".join(
+        (
+            "module attributes {transform.with_named_sequence} {",
+            f"transform.named_sequence @__transform_main(%root: {ANY} {{transform.readonly}}) {{",
+            *ops,
+            "transform.yield",
+            "}",
+            "}",
+        )
+    )
+
+
+def apply(text: str) -> str:
+    with interpreter.new_context(), ir.Location.unknown():
+        payload, bound = interpreter.parse(PAYLOAD, "payload"), interpreter.parse(text, "script")
+        before = str(bound)
+        try:
+            interpreter.apply_script(payload, bound)
+        finally:
+            assert str(bound) == before
+        return str(payload)
+
+
+def reason(text: str) -> str:
+    with pytest.raises(CandidateError) as caught:
+        apply(text)
+    assert caught.value.stage is Stage.COMPILE
+    return caught.value.reason
+
+
+def test_a_name_that_mlir_does_not_have_is_told_with_its_line_and_the_nearest() -> None:
+    assert reason(script(match("%p", "linalg.matmull"), tile("%p"))) == (
+        "transform.structured.match at script:3:6: found no linalg.matmull in the payload, "
+        "which has linalg.matmul; did you mean linalg.matmul?"
+    )
+
+
+def test_an_op_that_the_payload_has_not_is_told_with_what_needs_it() -> None:
+    found = reason(script(match("%p", "linalg.generic"), tile("%p")))
+    assert found == (
+        "transform.structured.match at script:3:6: for transform.structured.tile_using_for at script:4:15, "
+        "found no linalg.generic in the payload, which has linalg.matmul"
+    )
+    assert [(place.op, place.line) for place in named_places(found)] == [
+        ("transform.structured.match", 3),
+        ("transform.structured.tile_using_for", 4),
+    ]
+
+
+def test_attributes_that_no_op_has_are_told_with_those_there_are() -> None:
+    function = match("%f", "func.func", 'attributes{sym_name = "matmull"}')
+    found = reason(script(function, match("%p", "linalg.matmul", scope="%f"), tile("%p")))
+    assert 'found no func.func with sym_name = "matmull" in the payload' in found
+    assert found.endswith('did you mean sym_name = "matmul"?')
+
+
+def test_a_region_that_is_not_selected_needs_nothing() -> None:
+    choice = 'transform.tune.alternatives<"order"> selected_region = {} {{ {} }}, {{ {} }}'
+    missing, there = match("%p", "linalg.generic"), match("%q", "linalg.matmul")
+    ops = (tile("%p", "a"), tile("%q", "b"))
+    assert "scf.for" in apply(script(missing, there, choice.format(1, *ops)))
+    alone = (missing, choice.format(0, *ops).replace(tile("%q", "b"), ""))
+    assert reason(script(*alone)).startswith("transform.structured.match at script:3:6: for ")
+
+
+@pytest.mark.parametrize(
+    "ops",
+    [
+        (match("%p", "scf.for"), f"transform.apply_licm to %p : {ANY}"),
+        (match("%p", "scf.for"),),
+        (match("%q", "linalg.matmul"), tile("%q"), match("%p", "linalg.generic"), tile("%p", "y")),
+        (
+            match("%p", "linalg.generic"),
+            f"transform.foreach %p : {ANY} {{\n^bb0(%each: {ANY}):\n{tile('%each')}\n}}",
+        ),
+    ],
+    ids=["a cleanup", "unused", "after another match", "foreach"],
+)
+def test_what_may_be_absent_is_no_failure(ops: tuple[str, ...]) -> None:
+    apply(script(*ops))
+
+
+def test_a_misspelled_name_fails_after_other_matches_and_in_foreach_as_well() -> None:
+    body = f"{match('%p', 'linalg.fil', scope='%each')}"
+    loop = f"transform.foreach %q : {ANY} {{\n^bb0(%each: {ANY}):\n{body}\n}}"
+    assert "found no linalg.fil in the payload" in reason(script(match("%q", "linalg.matmul"), loop))
+
+
+def test_a_candidate_is_refused_with_the_ops_of_its_payload() -> None:
+    broken = script(match("%p", "linalg.matmull"), tile("%p"))
+    with pytest.raises(CandidateError, match=r"which has linalg\.matmul, linalg\.fill, .*did you mean"):
+        CpuCompiler().compile(Matmul(32, 32, 32), Script.of(broken))

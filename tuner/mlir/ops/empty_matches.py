@@ -1,0 +1,213 @@
+"""Matches of a script that find nothing fail, where MLIR would go on and do nothing.
+
+MLIR applies an op to an empty handle by doing nothing. A misspelled name so leaves a matmul whole, to be
+vectorized whole: that code takes a compiler minutes. Ops that look at handles are inserted while a script is
+applied:
+
+    %product = transform.structured.match ops{["linalg.matmull"]} in %function
+    "tuner.note_match"(%product, %function)      // fails here: MLIR has no such op
+    "tuner.require_match"(%product)              // fails for any name where no match has found anything
+    %tile, %loops:2 = transform.structured.fuse %product tile_sizes [8, 32, 0]
+
+A script may match what only some payloads have. So names that MLIR has fail only until a match of another op
+than functions has found something, only where a structured op is applied to them, and never in
+``transform.foreach`` or ``transform.alternatives``.
+"""
+
+import contextlib
+import difflib
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from tuner.mlir.bindings import Attribute, Op, ext, ir, transform
+from tuner.mlir.ops.dialect import InPlaceEffects, TunerDialect, silenceable_failure
+from tuner.mlir.rewrite.walking import walk, walk_where
+
+MATCH = "transform.structured.match"
+OTHER_MATCHES = ("transform.foreach_match", "transform.collect_matching")  # find ops by a sequence of tests
+NEEDING = ("transform.structured.", "transform.get_")  # ops that a schedule consists of, not cleanups
+LENIENT = ("transform.foreach", "transform.alternatives")  # regions in which nothing may be found
+CONTAINERS = ("builtin.module", "func.func", "func.return", "gpu.module", "gpu.func")  # no work of their own
+NAMES_SHOWN = 6  # of the payload's ops in a message: it is one line
+ATTRIBUTE_SHOWN = 60  # characters of one: a mapping may be long
+SEGMENTS = "operandSegmentSizes"  # of ops with several groups of operands; never looked for
+SIMILAR = 0.8  # ratio of difflib above which another name is taken for the one that was meant
+
+FOUND_NOTHING = "tuner.found_nothing"  # of a match in work: why it found nothing
+HAS_FOUND = "tuner.has_found"  # of the script in work: a match has found more than containers
+
+
+class NoteMatchOp(TunerDialect.Operation, name="note_match"):  # type: ignore[misc,name-defined,call-arg] # untyped
+    """Notes what a match found. Silenceable failure: nothing, and MLIR knows none of the names."""
+
+    target: ext.Operand[Any]
+    scope: ext.Operand[Any]  # in which the match looked
+
+
+class RequireMatchOp(TunerDialect.Operation, name="require_match"):  # type: ignore[misc,name-defined,call-arg] # untyped
+    """Silenceable failure: the match found nothing, as all matches before it."""
+
+    target: ext.Operand[Any]
+
+
+class NoteMatch(transform.TransformOpInterface):  # type: ignore[misc] # untyped bindings
+    """Runs ``tuner.note_match``."""
+
+    @staticmethod
+    def apply(
+        op: NoteMatchOp,
+        rewriter: transform.TransformRewriter,
+        results: transform.TransformResults,
+        state: transform.TransformState,
+    ) -> transform.DiagnosedSilenceableFailure:
+        """Applies the op; the transform interpreter calls it."""
+        match = op.target.owner
+        found = [each.operation for each in state.get_payload_ops(op.target)]
+        if not found:
+            reason = _reason(match, [each.operation for each in state.get_payload_ops(op.scope)])
+            match.attributes[FOUND_NOTHING] = ir.StringAttr.get(reason)
+            return silenceable_failure(op, reason) if _is_unknown(match) else _SUCCESS
+        if any(each.name not in CONTAINERS for each in found):
+            _root(match).attributes[HAS_FOUND] = ir.UnitAttr.get()
+        return _SUCCESS
+
+    @staticmethod
+    def allow_repeated_handle_operands(op: NoteMatchOp) -> bool:
+        """Tells whether several operands may be one handle: nothing is done with them."""
+        return True
+
+
+class RequireMatch(transform.TransformOpInterface):  # type: ignore[misc] # untyped bindings
+    """Runs ``tuner.require_match``."""
+
+    @staticmethod
+    def apply(
+        op: RequireMatchOp,
+        rewriter: transform.TransformRewriter,
+        results: transform.TransformResults,
+        state: transform.TransformState,
+    ) -> transform.DiagnosedSilenceableFailure:
+        """Applies the op; the transform interpreter calls it."""
+        match = op.target.owner
+        if FOUND_NOTHING not in match.attributes or HAS_FOUND in _root(match).attributes:
+            return _SUCCESS
+        reason = ir.StringAttr(match.attributes[FOUND_NOTHING]).value
+        return silenceable_failure(op, f"for {_next(op.operation).location}, {reason}")
+
+    @staticmethod
+    def allow_repeated_handle_operands(op: RequireMatchOp) -> bool:
+        """Tells whether several operands may be one handle: it has one operand."""
+        return True
+
+
+_SUCCESS = transform.DiagnosedSilenceableFailure.Success
+
+
+def attach_to_context() -> None:
+    """Makes the interpreter run both ops, in the current context."""
+    for op, interface in ((NoteMatchOp, NoteMatch), (RequireMatchOp, RequireMatch)):
+        interface.attach(op.OPERATION_NAME)
+        InPlaceEffects.attach(op.OPERATION_NAME)
+
+
+@contextlib.contextmanager
+def empty_matches_refused(script: ir.Module) -> Iterator[None]:
+    """Inserts what looks at the handles of matches, and leaves the script as it was."""
+    matches = walk(script, MATCH)
+    inserted = [op for match in matches for op in _inserted(match)]
+    if walk(script, *OTHER_MATCHES):
+        script.operation.attributes[HAS_FOUND] = ir.UnitAttr.get()
+    try:
+        yield
+    finally:
+        for op in inserted:
+            op.erase()
+        for op, name in [(script.operation, HAS_FOUND), *((match, FOUND_NOTHING) for match in matches)]:
+            if name in op.attributes:
+                del op.attributes[name]
+
+
+def _inserted(match: Op) -> Iterator[Op]:
+    target = match.results[0]
+    users = [use.owner.operation for use in target.uses]
+    with match.location:
+        note = ir.Operation.create(
+            NoteMatchOp.OPERATION_NAME, [], [target, match.operands[0]], ip=ir.InsertionPoint(match)
+        )
+        note.move_after(match)
+        yield note
+        for user in users:
+            if user.name.startswith(NEEDING) and not _is_lenient(match) and not _is_lenient(user):
+                name = RequireMatchOp.OPERATION_NAME
+                yield ir.Operation.create(name, [], [target], ip=ir.InsertionPoint(user))
+
+
+def _is_lenient(op: Op) -> bool:
+    return any(each.name in LENIENT for each in _parents(op))
+
+
+def _parents(op: Op) -> Iterator[Op]:
+    each = op.operation.parent
+    while each is not None:
+        yield each.operation
+        each = each.operation.parent
+
+
+def _root(op: Op) -> Op:
+    return [op, *_parents(op)][-1]
+
+
+def _next(op: Op) -> Op:
+    ops = list(op.block.operations)
+    return ops[[each.operation for each in ops].index(op) + 1].operation
+
+
+def _names(match: Op) -> list[str]:
+    """Returns the names of ops that a match looks for; [] where it looks for an interface or attributes."""
+    if "ops" not in match.attributes:
+        return []
+    return [ir.StringAttr(each).value for each in ir.ArrayAttr(match.attributes["ops"])]
+
+
+def _is_unknown(match: Op) -> bool:
+    names = _names(match)
+    return bool(names) and not any(match.context.is_registered_operation(name) for name in names)
+
+
+def _reason(match: Op, scopes: list[Op]) -> str:
+    """Returns what was looked for, and what there is of similar name."""
+    names = _names(match)
+    payload = [op for scope in scopes for op in walk_where(scope, _is_no_part)]
+    named = [op for op in payload if op.name in names]
+    if named and "op_attrs" in match.attributes:
+        wanted = [_text(each.name, each.attr) for each in ir.DictAttr(match.attributes["op_attrs"])]
+        there = [
+            _text(name, op.attributes[name]) for op in named for name in op.attributes if name != SEGMENTS
+        ]
+        asked, whose = f"{named[0].name} with {', '.join(wanted)}", "whose have"
+    else:
+        wanted, there = names, [op.name for op in payload if op.name not in CONTAINERS]
+        asked, whose = " or ".join(names) or "such op", "which has"  # an interface is not known by its name
+    return f"found no {asked} in the payload{_similar(wanted, there, whose)}"
+
+
+def _is_no_part(op: Op) -> bool:
+    """Tells whether a script may look for an op: the arithmetic in a linalg op is a part of it."""
+    return op.parent is None or not op.parent.name.startswith("linalg.")
+
+
+def _text(name: str, attribute: Attribute) -> str:
+    text = str(attribute)
+    return name if text == "unit" else f"{name} = {text}"[:ATTRIBUTE_SHOWN]
+
+
+def _similar(wanted: list[str], there: Iterable[str], whose: str) -> str:
+    def likeness(name: str) -> float:
+        return max((difflib.SequenceMatcher(None, name, each).ratio() for each in wanted), default=0.0)
+
+    ranked = sorted(sorted(set(there) - set(wanted)), key=likeness, reverse=True)
+    if not ranked:
+        return ""
+    more = ", ..." if len(ranked) > NAMES_SHOWN else ""
+    meant = f"; did you mean {ranked[0]}?" if likeness(ranked[0]) >= SIMILAR else ""
+    return f", {whose} {', '.join(ranked[:NAMES_SHOWN])}{more}{meant}"
