@@ -56,6 +56,20 @@ def parse_address(text: str) -> FileAddress | ServerAddress:
     return _file(str(url.database))
 
 
+def is_missing(text: str) -> bool:
+    """Returns whether a path or URL names a file that does not exist. Raises as ``parse_address`` does."""
+    address = parse_address(text)
+    if isinstance(address, ServerAddress):
+        return False
+    try:
+        address.path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False  # something is there that cannot be looked at
+    return False
+
+
 def _file(text: str) -> FileAddress:
     try:
         return FileAddress(Path(text).expanduser().absolute())

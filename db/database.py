@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from tuner.db.address import FileAddress, ServerAddress, parse_address
 from tuner.db.deleted_file import FileInPlace
 from tuner.db.error_lines import told_plainly
-from tuner.db.opening import WRITES, open_engine, prepare_file, require_file
+from tuner.db.opening import WRITES, empty_engine, open_engine, prepare_file, require_file
 from tuner.db.revision import bring_to_head
 
 
@@ -52,6 +52,11 @@ class Database:
         if isinstance(address, FileAddress):
             require_file(address)
         return cls(open_engine(address), address.shown, _file_of(address))
+
+    @classmethod
+    def empty(cls, url: str) -> Self:
+        """Returns an empty database in memory, in place of one that is not there yet."""
+        return cls(empty_engine(), parse_address(url).shown)
 
     @contextmanager
     def reading(self) -> Iterator[Session]:

@@ -27,6 +27,13 @@ def open_engine(address: FileAddress | ServerAddress) -> Engine:
     return _file_engine(address.path)
 
 
+def empty_engine() -> Engine:
+    """Returns an engine on an empty database in memory, which ends with the engine."""
+    engine = sa.create_engine("sqlite://", creator=lambda: _connect(":memory:"), poolclass=sa.StaticPool)
+    event.listen(engine, "begin", _begin)
+    return engine
+
+
 def prepare_file(address: FileAddress) -> None:
     """Creates the directories above the file. Raises UsageError for a path that cannot hold one."""
     try:

@@ -36,6 +36,7 @@ from tuner.core.runs import (
 )
 from tuner.core.timing_round import StoredRound, TimedRound
 from tuner.db import rows
+from tuner.db.address import is_missing
 from tuner.db.backup import backup
 from tuner.db.database import Database
 from tuner.db.elsewhere import ResultsImport
@@ -82,6 +83,16 @@ class Store:
     def open(cls, url: str) -> Self:
         """Opens or creates a database, upgrading an older one. Raises UsageError when it cannot."""
         return cls(Database.open(url), url)
+
+    @classmethod
+    def open_existing(cls, url: str) -> Self:
+        """Opens a database, upgrading an older one. Raises UsageError where there is none."""
+        return cls(Database.open_existing(url), url)
+
+    @classmethod
+    def open_or_empty(cls, url: str) -> Self:
+        """Opens a database; one without a file is empty, in memory, and no file is made."""
+        return cls(Database.empty(url), url) if is_missing(url) else cls.open_existing(url)
 
     def close(self) -> None:
         """Gives back every connection."""

@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -97,7 +98,28 @@ def test_load_best_loads_the_script_of_the_best(database: str) -> None:
     assert kernel("a", "b") == (PROBLEM, run.best.script_text, 1, ("a", "b"))
 
 
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda db: tuner.history(db),
+        lambda db: tuner.runs(db),
+        lambda db: tuner.export(PROBLEM, db=db),
+        lambda db: tuner.load_best(PROBLEM, db=db),
+        lambda db: tuner.report(db=db),
+        lambda db: tuner.resume(1, db=db),
+    ],
+    ids=["history", "runs", "export", "load_best", "report", "resume"],
+)
+def test_a_question_creates_no_database(ask: Callable[[str], object], tmp_path: Path) -> None:
+    missing = tmp_path / "none" / "missing.db"
+    line = f"^database sqlite:///{missing}: no such file; to begin a new one: tuner tune .* --db {missing}$"
+    with pytest.raises(UsageError, match=line):
+        ask(str(missing))
+    assert not missing.parent.exists()
+
+
 def test_load_best_of_nothing_says_how_to_begin(database: str) -> None:
+    Store.open(database).close()
     with pytest.raises(UsageError, match="nothing measured yet; begin with: tuner tune matmul 8x8x8"):
         tuner.load_best(PROBLEM, db=database)
 

@@ -12,10 +12,11 @@ from tuner.core.runs import record_of
 from tuner.tuning.history import asked_query, asked_runs, past_runs, past_trials
 from tuner.tuning.run_request import RunRequest
 from tuner.tuning.trials import Trials
-from tuner.tuning.which_database import database_words, naming_database, which_database
+from tuner.tuning.which_database import database_words, naming_database
 
 if TYPE_CHECKING:
     from tuner.core.runs import StoredTrial
+    from tuner.db.store import Store
     from tuner.tuning.events import Event, Observer
     from tuner.tuning.tuned_run import TunedRun
 
@@ -49,6 +50,7 @@ def tune(
     ``progress`` tells on stderr how far the run is; ``observe`` gets every event.
     Raises UsageError for wrong words, KeyboardInterrupt when interrupted: what was measured is stored.
     """
+    from tuner.tuning.opened_store import open_or_create
     from tuner.tuning.parts.real import real_composition
     from tuner.tuning.run import begin
     from tuner.tuning.settings import run_settings
@@ -70,7 +72,7 @@ def tune(
         warm_files=() if isinstance(warm_start, bool) else _several(warm_start),
     )
     settings = run_settings(request, real_composition())  # before a database is opened, which makes one
-    return _session(lambda *parts: begin(settings, *parts), db, observe, progress)
+    return _session(open_or_create, db, lambda *parts: begin(settings, *parts), observe, progress)
 
 
 def resume(
@@ -87,9 +89,10 @@ def resume(
     """
     if type(run) is not int:
         raise UsageError(f"run: found {run!r}, allowed the number of a run")
+    from tuner.tuning.opened_store import open_known
     from tuner.tuning.run import resume as go_on
 
-    return _session(lambda *parts: go_on(run, *parts, retime=retime), db, observe, progress)
+    return _session(open_known, db, lambda *parts: go_on(run, *parts, retime=retime), observe, progress)
 
 
 def _several(words: Any) -> Any:
@@ -98,17 +101,17 @@ def _several(words: Any) -> Any:
 
 
 def _session(
-    work: Callable[..., "TunedRun"],
+    opened: "Callable[[str | Path | None], Store]",
     db: str | Path | None,
+    work: Callable[..., "TunedRun"],
     observe: "Observer | None",
     progress: bool,
 ) -> "TunedRun":
     """Does the work of one session of a run on the database meant. Raises KeyboardInterrupt."""
-    from tuner.db.store import Store
     from tuner.tuning.interruption import Interruption
     from tuner.tuning.parts.real import real_composition
 
-    with naming_database(db), Store.open(which_database(db)) as store, _observer(observe, progress) as told:
+    with naming_database(db), opened(db) as store, _observer(observe, progress) as told:
         tuned = work(real_composition(), store, Interruption(), told)
     if tuned.is_interrupted:
         raise KeyboardInterrupt(
@@ -144,19 +147,19 @@ def history(db: str | Path | None = None, **conditions: Any) -> Trials:
 
     ``since`` may be a text as on the command line, or a datetime, in UTC where it has no zone.
     """
-    from tuner.db.store import Store
+    from tuner.tuning.opened_store import open_known
 
     query = asked_query(**conditions)
-    with naming_database(db), Store.open(which_database(db)) as store:
+    with naming_database(db), open_known(db) as store:
         return past_trials(store, query)
 
 
 def runs(db: str | Path | None = None, **conditions: Any) -> "tuple[TunedRun, ...]":
     """Returns runs with their answers, the latest first, by fields of RunQuery: ``runs(status="done")``."""
-    from tuner.db.store import Store
+    from tuner.tuning.opened_store import open_known
 
     query = asked_runs(**conditions)
-    with naming_database(db), Store.open(which_database(db)) as store:
+    with naming_database(db), open_known(db) as store:
         return past_runs(store, query)
 
 
@@ -180,16 +183,16 @@ def export(
     """
     from tuner.atomic_write import write_atomically
     from tuner.core.runs import StoredTrial
-    from tuner.db.store import Store
     from tuner.tuning.best_known import best_known
     from tuner.tuning.best_stock import best_stock
     from tuner.tuning.exported import FORMS, exported, source_file, source_of
+    from tuner.tuning.opened_store import open_known
     from tuner.tuning.parts.real import real_composition
 
     if format not in FORMS:
         raise UsageError(f"format: found {format!r}, allowed {', '.join(FORMS)}")
     composition, output = real_composition(), None if file is None else Path(file)
-    with naming_database(db), Store.open(which_database(db)) as store:
+    with naming_database(db), open_known(db) as store:
         if isinstance(what, Problem):
             trial = best_known(store, composition, what, target, threads, machine).best
         else:
@@ -212,11 +215,11 @@ def load_best(
     device (DLPack, ``__cuda_array_interface__``) with ``out`` and ``stream``. ``auto`` is the first target
     that gives times here and has some of the problem. Raises UsageError when nothing was measured yet.
     """
-    from tuner.db.store import Store
     from tuner.tuning.best_known import best_here
+    from tuner.tuning.opened_store import open_known
     from tuner.tuning.parts.real import real_composition
 
     composition = real_composition()
-    with naming_database(db), Store.open(which_database(db)) as store:
+    with naming_database(db), open_known(db) as store:
         best = best_here(store, composition, problem, target, threads).best
         return composition.kind(record_of(best).target).load(problem, best, store.program(best.id))

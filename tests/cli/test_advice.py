@@ -76,7 +76,9 @@ def test_an_empty_database_names_the_run_that_would_answer(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     tuner = Tuner(tmp_path / "results.db", fakes.composition())
+    Store.open("new.db").close()
     done = tuner(command, "--shape", "9x9x9", "--dtype", "f64", "--db", "new.db")
+    assert done.out.startswith(f"no history yet in sqlite:///{tmp_path / 'new.db'}; ")
     assert done.out.endswith("begin with: tuner tune matmul 9x9x9 --dtype f64 --db new.db\n")
     assert "tuner tune matmul 512x512x512 --db new.db" in tuner("report", "--db", "new.db").out
     assert tuner("gate", "--baseline", "g.json", "--record", "best", "--db", "new.db").err.endswith(

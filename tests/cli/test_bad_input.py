@@ -223,6 +223,58 @@ def test_addresses_of_databases(tuner: Tuner, url: str, message: str) -> None:
     assert "secret" not in line
 
 
+ASKING = [  # commands that create no database: they ask one, or need what it has
+    ("history",),
+    ("runs",),
+    ("show", "1"),
+    ("show", "run:1"),
+    ("show", "1", "--ablation"),
+    ("show", "1", "--passes"),
+    ("explain", "1"),
+    ("diff", "1", "2"),
+    ("export", "matmul", "8x8x8"),
+    ("report",),
+    ("audit",),
+    ("gate", "--baseline", "g.json", "--record", "best"),
+    ("bundle", "export", "-o", "x.bundle"),
+    ("bundle", "import", "x.jsonl"),
+    ("space", "matmul", "8x8x8", "--suggest"),
+    ("tune", "--resume", "1"),
+    ("record-space", "--resume", "1", "-o", "x.t4.json"),
+    ("db", "info"),
+    ("db", "prune"),
+    ("db", "backup", "copy.db"),
+]
+
+
+@pytest.mark.parametrize("words", ASKING, ids=" ".join)
+def test_a_missing_database_is_named_and_not_created(
+    tuner: Tuner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = tuner(*words, "--db", "sqlite:////nowhere/missing.db")
+    assert (done.code, done.out) == (2, "")
+    assert done.err == (
+        "tuner: database sqlite:////nowhere/missing.db: no such file; to begin a new one: "
+        "tuner tune matmul 512x512x512 --db sqlite:////nowhere/missing.db\n"
+    )
+    tuner(*words)  # on the default database, which is not there yet
+    assert not Path("/nowhere").exists()
+    assert not any(path.suffix == ".db" for path in tmp_path.iterdir())
+
+
+def test_an_empty_name_is_no_database(tuner: Tuner) -> None:
+    assert "database: found '', allowed a file's path" in refused(tuner, "history", "--db", "")
+
+
+@pytest.mark.parametrize("words", [("history",), ("runs",)], ids=" ".join)
+def test_before_the_first_run_there_is_no_history(tuner: Tuner, words: tuple[str, ...]) -> None:
+    line = f"no history yet in sqlite:///{tuner.database}; begin with: tuner tune matmul 512x512x512\n"
+    assert (tuner(*words).code, tuner(*words).out) == (0, line)
+    assert tuner(*words, "--json").json == []
+    assert not tuner.database.exists()
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_a_read_only_directory_is_named(tuner: Tuner, tmp_path: Path) -> None:
     folder = tmp_path / "fixed"

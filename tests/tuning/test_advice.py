@@ -7,7 +7,7 @@ import pytest
 from tests.trials import measurement, trial
 from tuner.core.errors import UsageError
 from tuner.core.problem import Problem
-from tuner.core.runs import RunQuery, TrialQuery
+from tuner.core.runs import DatabaseInfo, RunQuery, TrialQuery
 from tuner.tuning.advice import nothing_matches, require_outcome, tune_command
 
 PROBLEM = Problem("batch_matmul", (4, 8, 16), "f16", "nt", "bias_relu", "f16", 2)
@@ -40,10 +40,11 @@ def test_an_example_of_a_batch_has_four_sizes_and_the_strategy_is_named() -> Non
 
 def test_nothing_found_is_tuned_or_asked_for_without_conditions() -> None:
     query = RunQuery(shape="8x8x8", dtype="f64")
-    begin = "no run matches; begin with: tuner tune matmul 8x8x8 --dtype f64"
-    assert nothing_matches(query, "run", 0) == begin
-    assert nothing_matches(query, "run", 1) == "no run matches; 1 run without conditions: tuner runs"
-    assert nothing_matches(TrialQuery(), "trial", 2).endswith("2 trials without conditions: tuner history")
+    begin = "no history yet in sqlite:///x.db; begin with: tuner tune matmul 8x8x8 --dtype f64"
+    info = DatabaseInfo("sqlite:///x.db", "0001", runs=1, trials=2)
+    assert nothing_matches(query, "run", replace(info, runs=0)) == begin
+    assert nothing_matches(query, "run", info) == "no run matches; 1 run without conditions: tuner runs"
+    assert nothing_matches(TrialQuery(), "trial", info).endswith("2 trials without conditions: tuner history")
 
 
 def test_a_proposal_without_outcome_says_how_to_go_on() -> None:

@@ -14,6 +14,11 @@ def test_one_that_is_named_is_meant(monkeypatch: pytest.MonkeyPatch) -> None:
     assert which_database(Path("named.db")) == "named.db"
 
 
+def test_an_empty_name_is_not_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TUNER_DB", "other.db")
+    assert which_database("") == ""
+
+
 def test_a_number_names_none() -> None:
     with pytest.raises(UsageError, match=r"^database: found 3, allowed a file's path or a URL$"):
         which_database(3)  # type: ignore[arg-type]

@@ -99,11 +99,27 @@ def composition_of(context: click.Context) -> "Composition":
 
 
 def open_store(database: str | None) -> "Store":
-    """Opens the database named, or the one meant without a name. Raises UsageError when it cannot."""
-    from tuner.db.store import Store
-    from tuner.tuning.which_database import which_database
+    """Opens the database named, or the default one; creates its file. Raises UsageError when it cannot."""
+    from tuner.tuning.opened_store import open_or_create
 
-    return Store.open(which_database(database))
+    return open_or_create(database)
+
+
+def open_known_store(database: str | None) -> "Store":
+    """Opens a database for questions: the one named has to exist, the default one may be empty.
+
+    Raises UsageError when it cannot.
+    """
+    from tuner.tuning.opened_store import open_known
+
+    return open_known(database)
+
+
+def open_existing_store(database: str | None) -> "Store":
+    """Opens a database that has to exist, named or not. Raises UsageError when it cannot."""
+    from tuner.tuning.opened_store import open_existing
+
+    return open_existing(database)
 
 
 def target_options(function: Callable[P, R]) -> Callable[P, R]:

@@ -18,8 +18,9 @@ from tuner.db.store import Store
 from tuner.tuning.best_known import best_answer
 from tuner.tuning.compile_time import pass_seconds
 from tuner.tuning.composition import Composition
+from tuner.tuning.opened_store import open_known
 from tuner.tuning.tuned_run import tuned_run
-from tuner.tuning.which_database import database_words, naming_database, which_database
+from tuner.tuning.which_database import database_words, naming_database
 from tuner.version import __version__
 
 Passes = Callable[[StoredTrial], tuple[PassSeconds, ...]]  # of compiling a trial again
@@ -67,7 +68,7 @@ def report(
     """
     from tuner.tuning.parts.real import real_composition
 
-    with naming_database(db), Store.open(which_database(db)) as store:
+    with naming_database(db), open_known(db) as store:
         passes = timed_passes(real_composition(), store) if compile_time else no_passes
         found = gathered(store, run, limit, passes)
     page = page_html(replace(found, database_words=database_words(db)))

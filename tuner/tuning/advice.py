@@ -4,7 +4,7 @@ import shlex
 
 from tuner.core.errors import UsageError
 from tuner.core.problem import BATCH_MATMUL
-from tuner.core.runs import RunQuery, StoredTrial, TrialQuery
+from tuner.core.runs import DatabaseInfo, RunQuery, StoredTrial, TrialQuery
 
 ASKING = {"trial": "tuner history", "run": "tuner runs"}  # what lists them
 PLAIN = {
@@ -30,10 +30,11 @@ def tune_command(query: TrialQuery | RunQuery) -> str:
     return shlex.join(words)
 
 
-def nothing_matches(query: TrialQuery | RunQuery, noun: str, stored: int) -> str:
-    """Returns what to type where no trial or run is as asked, of so many that are stored."""
+def nothing_matches(query: TrialQuery | RunQuery, noun: str, database: DatabaseInfo) -> str:
+    """Returns what to type where no trial or run is as asked, of those that the database has."""
+    stored = {"trial": database.trials, "run": database.runs}[noun]
     if not stored:
-        return f"no {noun} matches; begin with: {tune_command(query)}"
+        return f"no history yet in {database.url}; begin with: {tune_command(query)}"
     count = f"{stored} {noun}" + "s" * (stored > 1)
     return f"no {noun} matches; {count} without conditions: {ASKING[noun]}"
 

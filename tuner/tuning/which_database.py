@@ -18,7 +18,7 @@ def which_database(named: str | Path | None) -> str:
     """
     if not isinstance(named, str | Path | None):
         raise UsageError(f"database: found {named!r}, allowed a file's path or a URL")
-    return str(named or os.environ.get(VARIABLE) or _own_file())
+    return str(named if named is not None else os.environ.get(VARIABLE) or _own_file())
 
 
 def database_words(named: str | Path | None) -> str:

@@ -98,4 +98,4 @@ def test_a_run_on_a_fleet_without_nodes_is_refused_before_it_is_stored(tuner: Tu
     done = tuner("tune", "matmul", "8x8x8", "--target", "fake", "--fleet", "--db", url)
     assert done.code == 2
     assert "not available here: no node of the fleet measures for it" in done.err
-    assert tuner("runs", "--db", url).out.startswith("no run matches")
+    assert tuner("runs", "--db", url).out.startswith("no history yet")

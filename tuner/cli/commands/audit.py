@@ -10,7 +10,7 @@ from tuner.cli.options import (
     database_option,
     debug_option,
     json_option,
-    open_store,
+    open_known_store,
     parse_share,
     print_json,
     seed_option,
@@ -57,7 +57,7 @@ def audit(
     limit = parse_share(max_slowdown)
     query = asked_query(operation=op, **conditions)
     results = []
-    with open_store(database) as store:
+    with open_known_store(database) as store:
         for audited in audited_bests(composition_of(context), store, query, limit, seed):
             results.append(audited)
             if not as_json:

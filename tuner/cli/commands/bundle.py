@@ -12,7 +12,7 @@ from tuner.cli.options import (
     database_option,
     debug_option,
     json_option,
-    open_store,
+    open_known_store,
     print_json,
 )
 from tuner.cli.output.formatting import count_text
@@ -70,7 +70,7 @@ def export_(
     for name, number, least in (("limit", limit, 1), ("seed", seed, 0)):
         if number is not None and number < least:
             raise UsageError(f"{name}: found {number}, allowed {least} or more")
-    with open_store(database) as store:
+    with open_known_store(database) as store:
         trials = choose_pending(store, query, chip, limit)
     content = packed(trials, seed)
     write_atomically(output, content)
@@ -99,7 +99,7 @@ def import_(results: Path, database: str | None, as_json: bool) -> None:
     """
     from tuner.bundle.pack_and_import import import_file
 
-    with open_store(database) as store:
+    with open_known_store(database) as store:
         found = import_file(store, results)
     if as_json:
         print_json({"runs": found.runs, "trials": found.trials, "known": found.known})

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tuner.cli.options import database_option, debug_option, json_option, open_store, print_json
+from tuner.cli.options import database_option, debug_option, json_option, open_known_store, print_json
 from tuner.cli.output.formatting import count_text
 from tuner.core.errors import UsageError
 
@@ -62,7 +62,7 @@ def _studies(database: str | None, run_id: int | None, limit: int) -> tuple[obje
     from tuner.core.runs import TrialQuery
     from tuner.samplers.exported_study import exported_studies
 
-    with open_store(database) as store:
+    with open_known_store(database) as store:
         runs = store.runs(limit) if run_id is None else (store.run(run_id),)
         storage = exported_studies((run, store.trials(TrialQuery(run=run.id, sort="number"))) for run in runs)
     return storage, len(runs)

@@ -5,7 +5,15 @@ from pathlib import Path
 import click
 
 from tuner.cli.main import Commands
-from tuner.cli.options import database_option, debug_option, json_option, open_store, print_json
+from tuner.cli.options import (
+    database_option,
+    debug_option,
+    json_option,
+    open_existing_store,
+    open_known_store,
+    open_store,
+    print_json,
+)
 from tuner.cli.output.formatting import count_text
 
 
@@ -45,7 +53,7 @@ def info(database: str | None, as_json: bool) -> None:
     """
     from tuner.cli.output.json_documents import database_document
 
-    with open_store(database) as store:
+    with open_known_store(database) as store:
         found = store.info()
     if as_json:
         print_json(database_document(found))
@@ -90,7 +98,7 @@ def prune(before: str | None, database: str | None, as_json: bool) -> None:
     from tuner.core.moments import parse_moment
 
     moment = None if before is None else parse_moment(before, "before")
-    with open_store(database) as store:
+    with open_existing_store(database) as store:
         pruned = store.prune(moment)
     if as_json:
         print_json({"trials": pruned.trials, "scripts": pruned.scripts, "programs": pruned.programs})
@@ -109,7 +117,7 @@ def backup(file: Path, database: str | None, as_json: bool) -> None:
 
     Example: tuner db backup results.backup.db
     """
-    with open_store(database) as store:
+    with open_existing_store(database) as store:
         store.backup(file)
         found = store.info()
     if as_json:

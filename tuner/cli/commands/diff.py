@@ -9,7 +9,7 @@ from tuner.cli.options import (
     database_option,
     debug_option,
     json_option,
-    open_store,
+    open_known_store,
     parse_number,
     print_json,
 )
@@ -59,7 +59,7 @@ def diff(
     from tuner.tuning.trial_stages import trial_stages
 
     composition = composition_of(context)
-    with open_store(database) as store:
+    with open_known_store(database) as store:
         ours, theirs = _trial(store, first), _trial(store, second)
         our_stages, their_stages = (
             tuple(trial_stages(composition, store, trial)) for trial in (ours, theirs)

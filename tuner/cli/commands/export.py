@@ -11,7 +11,7 @@ from tuner.cli.options import (
     database_option,
     debug_option,
     json_option,
-    open_store,
+    open_known_store,
     print_json,
     problem_of,
     problem_options,
@@ -83,7 +83,7 @@ def export(
     from tuner.tuning.target_choice import AUTO
 
     composition = composition_of(context)
-    with open_store(database) as store:
+    with open_known_store(database) as store:
         if trial is not None:
             stored = store.trial(trial)
         elif operation is not None and shape is not None:

@@ -13,7 +13,7 @@ from tuner.cli.options import (
     database_option,
     debug_option,
     json_option,
-    open_store,
+    open_known_store,
     parse_number,
     parse_share,
     print_json,
@@ -107,7 +107,7 @@ def _record(
     """Adds trials to the file, or puts them in the place of earlier ones of the same problem."""
     from tuner.tuning.gate_file import gate_file_bytes
 
-    with open_store(database) as store:
+    with open_known_store(database) as store:
         entries = tuple(_entries(composition, store, words))
     content = _earlier(file).with_entries(entries)
     _put(file, gate_file_bytes(content))

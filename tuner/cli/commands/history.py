@@ -11,7 +11,7 @@ from tuner.cli.options import (
     database_option,
     debug_option,
     json_option,
-    open_store,
+    open_known_store,
     parse_number,
     print_json,
     problem_of,
@@ -74,9 +74,9 @@ def history(
     if as_json and form == "csv":
         raise UsageError("history: found --format csv and --json, allowed one of them")
     query = asked_query(operation=op, output=output_dtype, since=since, **conditions)
-    with open_store(database) as store:
+    with open_known_store(database) as store:
         trials = past_trials(store, query)
-        stored = 0 if trials else store.info().trials
+        info = store.info()
         runs = tuple(store.run(run) for run in {trial.run: None for trial in trials} if form == "t4")
     from tuner.cli.output.json_documents import history_csv, history_document
     from tuner.cli.output.tables import history_table
@@ -93,7 +93,7 @@ def history(
 
             print(t4_bytes(Recording(runs, trials)).decode(), end="")
         case _ if not trials:
-            print(f"{nothing_matches(query, 'trial', stored)}{database_words(database)}")
+            print(f"{nothing_matches(query, 'trial', info)}{database_words(database)}")
         case _:
             print("\n".join(history_table(trials, screen_columns())))
 
@@ -133,7 +133,7 @@ def show(
     if ablation:
         from tuner.cli.commands.ablation import show_ablation
 
-        with open_store(database) as store:
+        with open_known_store(database) as store:
             show_ablation(store, trial if run is None else run, as_json)  # type: ignore[arg-type]
         return
     from tuner.cli.output.formatting import wrapped
@@ -141,7 +141,7 @@ def show(
     from tuner.cli.output.tables import run_lines, trial_lines
     from tuner.tuning.advice import require_outcome
 
-    with open_store(database) as store:
+    with open_known_store(database) as store:
         if trial is not None:
             stored = store.trial(trial)
             require_outcome(stored)
@@ -165,7 +165,7 @@ def _show_passes(composition: "Composition", database: str | None, trial: int, a
     from tuner.cli.output.tables import pass_lines
     from tuner.tuning.compile_time import pass_seconds
 
-    with open_store(database) as store:
+    with open_known_store(database) as store:
         found = pass_seconds(composition, store, store.trial(trial))
     if as_json:
         print_json({"trial": trial, "passes": [vars(each) for each in found]})
@@ -285,7 +285,7 @@ def _explain_trial(composition: "Composition", word: str, database: str | None, 
     from tuner.tuning.failed_ops import failed_ops
     from tuner.tuning.which_database import database_words
 
-    with open_store(database) as store:
+    with open_known_store(database) as store:
         trial = store.trial(parse_number(word))
     require_outcome(trial)
     failed = failed_ops(composition, trial)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from tuner.cli.options import database_option, debug_option, json_option, open_store
+from tuner.cli.options import database_option, debug_option, json_option, open_known_store
 
 
 @click.command()
@@ -59,7 +59,7 @@ def _of_database(database: str | None, seconds: float, as_json: bool) -> int:
         print(f"stored {found.trials} trials in {found.runs} runs", file=sys.stderr)
 
     gpu = command.gpu_here()
-    with open_store(database) as store:
+    with open_known_store(database) as store:
         trials = choose_pending(store, TrialQuery(sort="number"))
         with passing_bundle(store, trials, 0, tell) as path:
             return command.measure(

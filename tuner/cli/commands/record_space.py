@@ -14,6 +14,7 @@ from tuner.cli.options import (
     database_option,
     debug_option,
     json_option,
+    open_known_store,
     open_store,
     popped_problem,
     print_json,
@@ -87,7 +88,8 @@ def record_space(
     else:
         require_no_words(context, words)
         settings = None
-    with open_store(database) as store:
+    opened = open_store if resume is None else open_known_store
+    with opened(database) as store:
         if resume is not None:
             _require_recording(store, resume)
         tuned = run_session(composition, store, settings, resume)

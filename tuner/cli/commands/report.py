@@ -12,7 +12,7 @@ from tuner.cli.options import (
     database_option,
     debug_option,
     json_option,
-    open_store,
+    open_known_store,
     print_json,
 )
 from tuner.cli.output.formatting import count_text
@@ -54,7 +54,7 @@ def report(
     from tuner.cli.report_pages import gathered, no_passes, timed_passes
     from tuner.tuning.which_database import database_words
 
-    with open_store(database) as store:
+    with open_known_store(database) as store:
         passes = timed_passes(composition_of(context), store) if with_passes else no_passes
         found = gathered(store, run_id, limit, passes)
     page = page_html(replace(found, database_words=database_words(database)))

@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from tuner.cli.options import database_option, debug_option, json_option, open_store, print_json
+from tuner.cli.options import database_option, debug_option, json_option, open_known_store, print_json
 from tuner.cli.screen import screen_columns
 
 RUNS_LISTED = 20
@@ -40,12 +40,12 @@ def runs(database: str | None, as_json: bool, **conditions: Any) -> None:
     from tuner.tuning.which_database import database_words
 
     query = asked_runs(**conditions)
-    with open_store(database) as store:
+    with open_known_store(database) as store:
         found = past_runs(store, query)
-        stored = 0 if found else store.info().runs
+        info = store.info()
     if as_json:
         print_json([listed_run_document(tuned) for tuned in found])
     elif not found:
-        print(f"{nothing_matches(query, 'run', stored)}{database_words(database)}")
+        print(f"{nothing_matches(query, 'run', info)}{database_words(database)}")
     else:
         print("\n".join(runs_table(found, screen_columns())))

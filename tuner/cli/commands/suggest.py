@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from tuner.cli.options import open_store, print_json
+from tuner.cli.options import open_known_store, print_json
 from tuner.cli.output.formatting import count_text
 from tuner.core.errors import UsageError
 from tuner.core.moments import parse_moment
@@ -30,7 +30,7 @@ def suggest_constraints(
         raise UsageError(f"min-support: found {min_support}, allowed 1 or more")
     moment = None if since is None else parse_moment(since)
     here = place(problem, target)
-    with open_store(database) as store:
+    with open_known_store(database) as store:
         found = {
             space.strategy: suggestions(store, space, problem, target, min_support, moment)
             for space in spaces

@@ -23,6 +23,7 @@ from tuner.cli.options import (
     database_option,
     debug_option,
     json_option,
+    open_known_store,
     open_store,
     popped_problem,
     print_json,
@@ -139,7 +140,8 @@ def tune(
         settings = None
     from tuner.cli.output.formatting import wrapped
 
-    with open_store(database) as store:
+    opened = open_store if resume is None else open_known_store
+    with opened(database) as store:
         tuned = run_session(composition, store, settings, resume, retime)
         all_tuned = (tuned, *(() if fleet is None else followers(alone, fleet, tuned, store)))
         go_on = _go_on_words(tuned.run.id, fleet, database)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tuner.cli.options import open_store
+from tuner.cli.options import open_known_store
 from tuner.cli.run_session import run_session
 from tuner.core.target_name import TargetName
 
@@ -20,7 +20,7 @@ def fleet_of_run(fleet: "FleetRequest", resumed: int | None, database: str | Non
     """Returns what is asked of the fleet; a run that goes on does so on its own class of machine."""
     if resumed is None or fleet.machine:
         return fleet
-    with open_store(database) as store:
+    with open_known_store(database) as store:
         return replace(fleet, machine=store.run(resumed).machine.name)
 
 
