@@ -1,6 +1,6 @@
 """The questions put to the database, as SQL."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
@@ -70,13 +70,42 @@ def queried_runs(query: RunQuery) -> "Select[RunRow]":
 
 
 def queried(query: TrialQuery) -> "AnySelect":
-    """Selects what a query asks for. Raises UsageError for a word that is not known."""
-    chosen = trial_select()
-    if query.best:  # no further condition: a database would look at all trials that fulfil it
-        chosen = chosen.where(TrialRow.id.in_(_fastest(query)))
-    else:
-        chosen = chosen.where(*_conditions(query))
-    return chosen.order_by(*_order(query.sort)).limit(_limit(query.limit))
+    """Selects the trials that a query asks for.
+
+    Raises UsageError for a word that is not known, ValueError for ``best``, which takes more than SQL.
+    """
+    if query.best:
+        raise ValueError("best: found True, allowed in tuner.tuning.best_trials")
+    return _in_order(trial_select().where(*_conditions(query)), query)
+
+
+def named(ids: Collection[int], query: TrialQuery) -> "AnySelect":
+    """Selects trials by their ids, in the order and up to the number that a query says. Raises UsageError."""
+    return _in_order(trial_select().where(TrialRow.id.in_(ids)), query)
+
+
+def bounds(query: TrialQuery) -> "AnySelect":
+    """Selects the runs with times that a query asks for, each with the least: an index gives it of a run.
+
+    Columns: run, problem, target, threads, machine, whether it is unreliable, least seconds.
+    """
+    least_s = (
+        select(sa.func.min(TrialRow.ranked_s))
+        .where(TrialRow.run_id == RunRow.id, TrialRow.ranked_s.is_not(None), *_trial_conditions(query))
+        .correlate(RunRow)
+        .scalar_subquery()
+    )
+    columns = (
+        RunRow.id,
+        ProblemRow.key,
+        RunRow.target,
+        RunRow.threads,
+        MachineRow.name,
+        RunRow.unreliable != "",
+    )
+    runs = select(*columns, least_s.label("least_s")).join(RunRow.problem).join(RunRow.machine)
+    found = runs.where(*_run_conditions(query)).subquery()
+    return select(found).where(found.c.least_s.is_not(None))
 
 
 def same_code(script_sha256: str | None, artifact_sha256: str | None) -> "Select[int]":
@@ -171,33 +200,8 @@ def _equal(*pairs: tuple[SQLColumnExpression[Any], object]) -> Iterator[ColumnEl
     return (column == value for column, value in pairs if value is not None)
 
 
-def _fastest(query: TrialQuery) -> "AnySelect":
-    """Selects the fastest trial of each group: an index gives that of a run, few are left to compare."""
-    of_run = (
-        select(TrialRow.id)
-        .where(TrialRow.run_id == RunRow.id, TrialRow.ranked_s.is_not(None), *_trial_conditions(query))
-        .order_by(TrialRow.ranked_s, TrialRow.id)
-        .limit(1)
-        .correlate(RunRow)
-        .scalar_subquery()
-    )
-    runs = (
-        select(
-            *(RunRow.problem_id, RunRow.target, RunRow.threads, MachineRow.name, RunRow.unreliable),
-            of_run.label("fastest"),
-        )
-        .join(RunRow.problem)
-        .join(RunRow.machine)
-        .where(*_run_conditions(query))
-        .subquery()
-    )
-    trial = aliased(TrialRow)
-    place = sa.func.row_number().over(
-        partition_by=(runs.c.problem_id, runs.c.target, runs.c.threads, runs.c.name),
-        order_by=(runs.c.unreliable != "", trial.ranked_s, trial.id),  # a quiet answer stays
-    )
-    ranked = select(trial.id, place.label("place")).join(runs, runs.c.fastest == trial.id).subquery()
-    return select(ranked.c.id).where(ranked.c.place == 1)
+def _in_order(chosen: "AnySelect", query: TrialQuery) -> "AnySelect":
+    return chosen.order_by(*_order(query.sort)).limit(_limit(query.limit))
 
 
 def _order(sort: str) -> tuple[ColumnElement[Any], ...]:

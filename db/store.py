@@ -3,6 +3,7 @@
 import datetime
 import hashlib
 import uuid
+from collections.abc import Collection
 from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
@@ -23,12 +24,14 @@ from tuner.core.pending_trial import PendingTrial
 from tuner.core.record import Record
 from tuner.core.runs import (
     Baseline,
+    BestGroup,
     Counts,
     DatabaseInfo,
     Imported,
     Pruned,
     ReuseKey,
     Run,
+    RunBound,
     RunQuery,
     RunSettings,
     StoredTrial,
@@ -50,7 +53,9 @@ from tuner.db.prune import prune
 from tuner.db.queries import (
     RUN_STATUSES,
     RUNNING,
+    bounds,
     count_select,
+    named,
     queried,
     queried_runs,
     recalled,
@@ -251,6 +256,19 @@ class Store:
         """Returns the trials that a query asks for. Raises UsageError for a word that is not known."""
         with self._database.reading() as session:
             return _trials(session, queried(query))
+
+    def named_trials(self, ids: Collection[int], query: TrialQuery) -> tuple[StoredTrial, ...]:
+        """Returns trials by their ids, sorted and limited as a query says. Raises UsageError."""
+        with self._database.reading() as session:
+            return _trials(session, named(ids, query))
+
+    def run_bounds(self, query: TrialQuery) -> tuple[RunBound, ...]:
+        """Returns the runs that have times of what a query asks for. Raises UsageError."""
+        with self._database.reading() as session:
+            return tuple(
+                RunBound(run, BestGroup(*group), is_unreliable, least_s)
+                for run, *group, is_unreliable, least_s in session.execute(bounds(query))
+            )
 
     def counts(self, run_id: int) -> Counts:
         """Returns what became of a run's trials; a reused outcome counts under its status and as reused."""

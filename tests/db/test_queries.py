@@ -26,8 +26,9 @@ from tuner.core.errors import UsageError
 from tuner.core.problem import Matmul
 from tuner.core.record import Verdict
 from tuner.core.runs import TrialQuery
-from tuner.db.queries import queried
+from tuner.db.queries import bounds, queried
 from tuner.db.store import Store
+from tuner.tuning.history import past_trials
 
 OTHER = Matmul(64, 128, 256, "f64", "nt", "bias_relu")
 DIRECT = Candidate.of("matmul_cpu_direct", {"tile_m": 4})
@@ -69,7 +70,8 @@ def fill(store: Store) -> Past:
 
 def ids(store: Store, **words: Any) -> list[int]:
     """Returns the ids of the trials that a query finds."""
-    return [trial.id for trial in store.trials(TrialQuery(**words))]
+    query = TrialQuery(**words)
+    return [trial.id for trial in (past_trials(store, query) if query.best else store.trials(query))]
 
 
 @pytest.mark.parametrize(
@@ -124,7 +126,7 @@ def test_a_query_finds_what_was_proposed_since_in_any_time_zone(shared_store: St
 
 def test_best_is_judged_by_the_final_timing(store: Store) -> None:
     past = fill(store)
-    (best,) = store.trials(TrialQuery(best=True, shape="512x512x512", machine=MACHINE.name))
+    (best,) = past_trials(store, TrialQuery(best=True, shape="512x512x512", machine=MACHINE.name))
     assert best.best_s == 0.25
     again = (past.slow, timed(0.24)), (past.fast, timed(0.25))
     time_again(store, best.run, *again, unreliable="load")
@@ -188,18 +190,23 @@ def test_a_stale_time_is_the_best_of_nothing_and_stays_in_history(store: Store) 
     fast, slow = (add(store, run, number, outcome(timed(s))) for number, s in enumerate((0.1, 0.2)))
     time_again(store, run, (fast, timed(0.1)), noise=0.02)
     store.mark_stale(fast, "fails at stage verify")
-    assert [trial.id for trial in store.trials(TrialQuery(best=True))] == [slow]
+    assert [trial.id for trial in past_trials(store, TrialQuery(best=True))] == [slow]
     time_again(store, run, (fast, timed(0.05)), noise=0.01)
-    assert [trial.id for trial in store.trials(TrialQuery(best=True))] == [slow]
+    assert [trial.id for trial in past_trials(store, TrialQuery(best=True))] == [slow]
     assert store.trial(fast).stale == "fails at stage verify"
     assert {trial.id for trial in store.trials(TrialQuery())} == {fast, slow}
+
+
+def test_the_best_is_not_asked_of_sql_alone() -> None:
+    with pytest.raises(ValueError, match=r"^best: found True, allowed in tuner\.tuning\.best_trials$"):
+        queried(TrialQuery(best=True))
 
 
 def test_the_best_of_a_shape_is_asked_of_an_index(tmp_path: Path) -> None:
     with Store.open(str(tmp_path / "plan.db")) as store:
         add(store, begin(store), 0, outcome(timed(0.1)))
     with closing(sqlite3.connect(tmp_path / "plan.db")) as connection:
-        statement = queried(TrialQuery(best=True, shape="512x512x512")).compile(
+        statement = bounds(TrialQuery(shape="512x512x512")).compile(
             dialect=sqlite.dialect(), compile_kwargs={"literal_binds": True}
         )
         plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {statement}")]

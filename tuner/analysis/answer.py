@@ -75,8 +75,11 @@ def answer_of(trials: tuple[StoredTrial, ...], noise: float | None) -> Answer | 
 
 
 def finalists_of(trials: tuple[StoredTrial, ...]) -> tuple[StoredTrial, ...]:
-    """Returns the trials timed again together; where none was, all measured ones; none that is stale."""
-    trials = tuple(trial for trial in trials if not trial.stale)
+    """Returns the trials timed again together; where none was, all measured ones.
+
+    None is stale or early-stopped: a few samples of what is far too slow are no result.
+    """
+    trials = tuple(trial for trial in trials if not trial.stale and trial.early_stopped is None)
     finals = tuple(trial for trial in trials if trial.final is not None)
     return finals or tuple(trial for trial in trials if trial.best_s is not None)
 

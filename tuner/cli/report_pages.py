@@ -6,20 +6,18 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from tuner.analysis.answer import Answer
 from tuner.atomic_write import write_atomically
 from tuner.cli.options import RUNS_SHOWN
 from tuner.cli.output.report.content import BestKnown, Report, ReportedRun
 from tuner.cli.output.report.page import page_html
 from tuner.core.errors import UsageError
 from tuner.core.pass_seconds import PassSeconds
-from tuner.core.runs import StoredTrial, TrialQuery, record_of
+from tuner.core.runs import BestGroup, StoredTrial, TrialQuery
 from tuner.db.store import Store
-from tuner.tuning.best_known import best_answer
+from tuner.tuning.best_trials import any_group, best_answers
 from tuner.tuning.compile_time import pass_seconds
 from tuner.tuning.composition import Composition
 from tuner.tuning.opened_store import open_known
-from tuner.tuning.tuned_run import tuned_run
 from tuner.tuning.which_database import database_words, naming_database
 from tuner.version import __version__
 
@@ -89,26 +87,12 @@ def _runs(store: Store, run_id: int | None, limit: int) -> tuple[tuple[ReportedR
 
 def _best(store: Store, only: ReportedRun | None) -> tuple[BestKnown, ...]:
     """Returns the best of every problem, target and machine, replays too; of one run's where given."""
-    found = []
-    for trial in store.trials(TrialQuery(best=True, status="measured", sort="created")):
-        record = record_of(trial)
-        place = (record.problem, record.target, trial.threads, trial.machine.name)
-        if only is None or place == _place(only):
-            answer = _answer(store, trial)
-            found.append(BestKnown(answer, store.run(answer.best.run)))
-    return tuple(found)
+    found = best_answers(store, TrialQuery(), any_group if only is None else _group(only).__eq__)
+    ordered = sorted(found.values(), key=lambda each: (each.best.created, each.best.id))
+    return tuple(BestKnown(each.answer, each.run) for each in ordered)
 
 
-def _answer(store: Store, fastest: StoredTrial) -> Answer:
-    """Returns the answer where a trial is the fastest; of a replay that of its run."""
-    record = record_of(fastest)
-    if not record.target.is_replay:
-        return best_answer(store, record.problem, fastest.machine.name, record.target.text, fastest.threads)
-    answer = tuned_run(store, fastest.run).answer
-    assert answer is not None  # the trial was timed
-    return answer
-
-
-def _place(reported: ReportedRun) -> tuple[object, ...]:
+def _group(reported: ReportedRun) -> BestGroup:
     settings = reported.run.settings
-    return (settings.problem, settings.target, settings.threads, reported.run.machine.name)
+    machine = reported.run.machine.name
+    return BestGroup(settings.problem.key, settings.target.text, settings.threads, machine)

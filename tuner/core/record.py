@@ -33,6 +33,11 @@ class Measurement:
     conditions: Conditions | None = None  # GPU: where its sensors can be read
     host: HostConditions | None = None  # CPU: of all that took turns, the same
 
+    @property
+    def least_s(self) -> float:
+        """Returns the fastest sample: of an early-stopped measurement nothing else is known."""
+        return min(self.samples_s, default=self.median_s)
+
 
 @dataclass(frozen=True)
 class Record:

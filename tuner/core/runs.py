@@ -133,6 +133,8 @@ class StoredTrial:
 
     def _outcome_words(self) -> str:
         status = record_of(self).status
+        if self.early_stopped is not None:
+            return f"{status} > {self.early_stopped.least_s:.4g} s, early-stopped"
         return status if self.best_s is None else f"{status} {self.best_s:.4g} s"
 
     @property
@@ -154,6 +156,14 @@ class StoredTrial:
     def time_s(self) -> float | None:
         """Returns the time that counts, as ``best_s``."""
         return self.best_s
+
+    @property
+    def early_stopped(self) -> Measurement | None:
+        """Returns the measurement that was cut short where the trial has no other: a bound, no result."""
+        outcome = None if self.record is None else self.record.outcome
+        if self.final is not None or not isinstance(outcome, Measurement) or outcome.is_complete:
+            return None
+        return outcome
 
     @property
     def best_s(self) -> float | None:
@@ -180,7 +190,7 @@ class TrialQuery:
     status: str | None = None  # measured, verified, failed
     run: int | None = None
     since: datetime.datetime | None = None
-    best: bool = False  # the fastest per problem, target, threads and machine
+    best: bool = False  # the best per problem, target, threads and machine: see ``tuner.tuning.best_trials``
     limit: int | None = None
     sort: str = "created"  # created, median, number; "-" before it reverses
 
@@ -196,6 +206,26 @@ class TrialQuery:
             output=problem.output,
             **narrower,
         )
+
+
+@dataclass(frozen=True)
+class BestGroup:
+    """What a best trial is the best of: times within a group compare."""
+
+    problem: str  # Problem.key
+    target: str  # TargetName.text
+    threads: int
+    machine: str  # Machine.name
+
+
+@dataclass(frozen=True)
+class RunBound:
+    """A run that has times, and a bound of its answer's time."""
+
+    run: int
+    group: BestGroup
+    is_unreliable: bool  # the round that answers is
+    least_s: float  # of the trials asked for: the run's answer is not faster
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,13 @@ import contextlib
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tuner.analysis.answer import Answer, answer_of
+from tuner.analysis.answer import Answer
 from tuner.core.errors import UsageError
 from tuner.core.problem import Problem
-from tuner.core.runs import StoredTrial, TrialQuery, record_of
+from tuner.core.runs import BestGroup, StoredTrial, TrialQuery
 from tuner.core.target_name import TargetName
 from tuner.tuning.advice import tune_command
+from tuner.tuning.best_trials import best_answers
 from tuner.tuning.composition import Composition
 from tuner.tuning.target_choice import AUTO, resolve_target, timed_here
 
@@ -24,29 +25,15 @@ def best_answer(
     target: str | None = None,
     threads: int | None = None,
 ) -> Answer:
-    """Returns the answer of the run with the fastest one, reliable ones first; replays do not count.
+    """Returns the best answer, see ``tuner.tuning.best_trials``; replays do not count.
 
-    Raises UsageError when nothing was measured.
+    Without a target or a number of threads: of all that were tried. Raises UsageError where none is measured.
     """
-    query = TrialQuery.of(problem, target=target, machine=machine, threads=threads, status="measured")
-    answer = fastest_answer(store, tuple(filter(is_measured_there, store.trials(query))))
-    if answer is None:
+    query = TrialQuery.of(problem, target=target, machine=machine, threads=threads)
+    found = best_answers(store, query, is_measured_there)
+    if not found:
         raise _nothing_known(store, problem, query)
-    return answer
-
-
-def fastest_answer(store: "Store", trials: tuple[StoredTrial, ...]) -> Answer | None:
-    """Returns the fastest of the answers that runs give with these trials, reliable ones first."""
-    by_run: dict[int, list[StoredTrial]] = {}
-    for trial in trials:
-        by_run.setdefault(trial.run, []).append(trial)
-    runs = {run: store.run(run) for run in by_run}
-    answers = (answer_of(tuple(tried), runs[run].noise) for run, tried in by_run.items())
-    return min(
-        (answer for answer in answers if answer is not None),
-        key=lambda answer: (bool(runs[answer.best.run].unreliable), answer.measurement.median_s),
-        default=None,
-    )
+    return min(found.values(), key=lambda each: each.rank).answer
 
 
 def best_here(
@@ -84,14 +71,14 @@ def best_known(
 
 def bests_here(store: "Store", composition: Composition, query: TrialQuery) -> tuple[StoredTrial, ...]:
     """Returns the best trial of each problem, target and number of threads that was timed on this machine."""
-    found = []
-    for fastest in filter(is_measured_there, store.trials(replace(query, best=True, status="measured"))):
-        record = record_of(fastest)
-        kind = composition.kinds.get(record.target.kind)
-        if kind is not None and kind.machine(record.target).name == fastest.machine.name:
-            machine, target = fastest.machine.name, record.target.text
-            found.append(best_answer(store, record.problem, machine, target, fastest.threads).best)
-    return tuple(found)
+
+    def is_of_here(group: BestGroup) -> bool:
+        target = TargetName.parse(group.target)
+        kind = composition.kinds.get(target.kind)
+        return is_measured_there(group) and kind is not None and kind.machine(target).name == group.machine
+
+    found = best_answers(store, query, is_of_here)
+    return tuple(sorted((each.best for each in found.values()), key=lambda trial: (trial.created, trial.id)))
 
 
 def _best_of(
@@ -106,9 +93,9 @@ def _best_of(
     return best_answer(store, problem, machine.name, asked, threads)
 
 
-def is_measured_there(trial: StoredTrial) -> bool:
-    """Tells whether a trial ran on the machine that it names; a replay only tells of one."""
-    return trial.record is not None and not trial.record.target.is_replay
+def is_measured_there(group: BestGroup) -> bool:
+    """Tells whether trials of a group ran on the machine that they name; a replay only tells of one."""
+    return not TargetName.parse(group.target).is_replay
 
 
 def _nothing_known(store: "Store", problem: Problem, query: TrialQuery) -> UsageError:
@@ -117,9 +104,9 @@ def _nothing_known(store: "Store", problem: Problem, query: TrialQuery) -> Usage
     if query.threads is not None:
         what += f" with threads={query.threads}"
     elsewhere = {
-        trial.machine.name
-        for trial in store.trials(TrialQuery.of(problem, best=True))
-        if trial.machine.name != query.machine and is_measured_there(trial)
+        bound.group.machine
+        for bound in store.run_bounds(TrialQuery.of(problem))
+        if bound.group.machine != query.machine and is_measured_there(bound.group)
     }
     if elsewhere:
         found = ", ".join(sorted(elsewhere))

@@ -8,7 +8,8 @@ from tuner.analysis.slowdown import Slowdown, slowdown
 from tuner.core.errors import UsageError
 from tuner.core.runs import StoredTrial, TrialQuery, record_of
 from tuner.scripts.portability import own_ops
-from tuner.tuning.best_known import fastest_answer, is_measured_there
+from tuner.tuning.best_known import is_measured_there
+from tuner.tuning.best_trials import best_answers, group_of
 
 if TYPE_CHECKING:
     from tuner.db.store import Store
@@ -34,14 +35,14 @@ def best_stock(store: "Store", winner: StoredTrial) -> BestStock:
 
     Raises UsageError where no such script was timed, or the trial itself was not.
     """
-    if winner.best_s is None or not is_measured_there(winner):
+    if winner.best_s is None or not is_measured_there(group_of(winner)):
         raise UsageError(f"--stock: trial {winner.id} was not timed, allowed a measured trial")
     trial = winner if not own_ops(winner.script_text) else _answer(store, winner).best
     return BestStock(trial, winner, slowdown(timed(trial), timed(winner)))
 
 
 def _answer(store: "Store", winner: StoredTrial) -> Answer:
-    record = record_of(winner)
+    record, group = record_of(winner), group_of(winner)
     query = TrialQuery.of(
         record.problem,
         target=record.target.text,
@@ -49,13 +50,12 @@ def _answer(store: "Store", winner: StoredTrial) -> Answer:
         threads=winner.threads,
         status="measured",
     )
-    trials = tuple(filter(is_measured_there, store.trials(query)))
-    portable = tuple(trial for trial in trials if not own_ops(trial.script_text))
-    answer = fastest_answer(store, portable)
-    if answer is None:
+    found = best_answers(store, query, group.__eq__, lambda trial: not own_ops(trial.script_text))
+    if group not in found:
+        trials = store.trials(query)
         ops = ", ".join(sorted({op for trial in trials for op in own_ops(trial.script_text)}))
         raise UsageError(
             f"--stock: {record.problem.key}: found {len(trials)} timed scripts that all call ops of our own "
             f"({ops}), allowed once more trials, or another --strategy, have timed one without"
         )
-    return answer
+    return found[group].answer

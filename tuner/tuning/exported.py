@@ -71,7 +71,7 @@ def _provenance(store: "Store", trial: StoredTrial) -> ScriptProvenance:
         raise UsageError(
             f"trial {trial.id}: failed, has no time; allowed a measured or verified one, or --format source"
         )
-    time = None if trial.best_s is None else timed(trial)
+    time = None if trial.best_s is None or trial.early_stopped is not None else timed(trial)
     baseline = run.baseline
     return ScriptProvenance(
         tuner=run.tuner_version,

@@ -2,10 +2,9 @@
 
 import datetime
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
-from tuner.analysis.answer import answer_of
 from tuner.core.errors import UsageError
 from tuner.core.moments import parse_moment, with_zone
 from tuner.core.problem import (
@@ -19,7 +18,8 @@ from tuner.core.problem import (
     require_word,
     shape_text,
 )
-from tuner.core.runs import RunQuery, StoredTrial, TrialQuery
+from tuner.core.runs import RunQuery, TrialQuery
+from tuner.tuning.best_trials import RunAnswer, best_answers, group_of
 from tuner.tuning.trials import Trials
 from tuner.tuning.tuned_run import TunedRun, tuned_run
 
@@ -84,15 +84,14 @@ def past_runs(store: "Store", query: RunQuery) -> tuple[TunedRun, ...]:
 
 
 def past_trials(store: "Store", query: TrialQuery) -> Trials:
-    """Returns the trials asked for whose outcome arrived; the best of all are the answers of their runs."""
-    trials = Trials(trial for trial in store.trials(query) if trial.record is not None)
-    if not query.best or (query.strategy, query.status, query.since) != (None, None, None):
-        return trials  # the fastest of those asked for: an answer may not be among them
-    return Trials(_answer(store, trial) for trial in trials)
+    """Returns the trials asked for whose outcome arrived; ``best``: the best of them of each group."""
+    if not query.best:
+        return Trials(trial for trial in store.trials(query) if trial.record is not None)
+    best = best_answers(store, query)
+    return Trials(store.named_trials([each.best.id for each in best.values()], query))
 
 
-def _answer(store: "Store", fastest: StoredTrial) -> StoredTrial:
-    """Returns the answer of a run: the simplest of those as fast as its fastest, see ``answer_of``."""
-    query = TrialQuery(run=fastest.run, status="measured", sort="number")
-    answer = answer_of(store.trials(query), store.run(fastest.run).noise)
-    return fastest if answer is None else answer.best
+def bests_among(store: "Store", query: TrialQuery, trials: Trials) -> tuple[RunAnswer, ...]:
+    """Returns the best of each group of ``trials``, of all that the conditions of the query allow."""
+    groups = {group_of(trial) for trial in trials}
+    return tuple(best_answers(store, replace(query, best=False), groups.__contains__).values())

@@ -47,6 +47,7 @@ def _row(trial: StoredTrial) -> dict[str, Any]:
         "stage": failure and failure.stage.value,
         "reason": failure and failure.reason,
         "median_s": trial.time_s,
+        "early_stopped_after": trial.early_stopped and len(trial.early_stopped.samples_s),  # samples
         "unreliable": trial.unreliable or None,
         "stale": trial.stale or None,
         "created": trial.created,

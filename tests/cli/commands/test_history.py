@@ -1,5 +1,7 @@
 import csv
 import io
+import re
+from dataclasses import replace
 
 import pytest
 
@@ -211,3 +213,65 @@ def test_passes_are_of_one_trial_that_compiles(tuned: Tuner) -> None:
 def test_where_nothing_matches_the_conditions_are_to_blame(tuned: Tuner, tuner: Tuner) -> None:
     words = ("history", "--shape", "9x9x9")
     assert tuned(*words).out == "no trial matches; 20 trials without conditions: tuner history\n"
+
+
+def test_the_best_is_marked_and_why_the_first_by_time_is_not_it(tuned: Tuner) -> None:
+    with Store.open(str(tuned.database)) as store:
+        best = tuned("history", "--best", "--json").json[0]["trial"]
+        store.mark_stale(best, "failed in an audit")
+    (next_best,) = tuned("history", "--best", "--json").json
+    assert next_best["is_best"]
+    listed = tuned("history", "--sort", "median")
+    assert f"best: trial {next_best['trial']}, not {best}: its time no longer holds" in listed.out
+    (marked,) = [line for line in listed.out.splitlines() if "measured, best" in line]
+    assert marked.split()[0] == str(next_best["trial"])
+    assert "best: trial" not in tuned("history").out
+    rows = csv.DictReader(io.StringIO(tuned("history", "--format", "csv").out))
+    assert [row["trial"] for row in rows if row["is_best"] == "True"] == [str(next_best["trial"])]
+    exported = tuned("export", "matmul", "8x8x8", "--target", "fake", "--json", "--format", "json")
+    assert exported.json["trial"] == next_best["trial"]
+    page = tuned.database.with_suffix(".html")
+    assert tuned("report", "-o", str(page)).code == 0
+    assert f"tuner export --trial {next_best['trial']} -o best.mlir" in page.read_text()
+    gate_file = tuned.database.with_suffix(".json")
+    recorded = tuned("gate", "--baseline", str(gate_file), "--record", "best")
+    assert f": trial {next_best['trial']}" in recorded.err
+
+
+def test_early_stopped_trials_look_like_no_result(tuned: Tuner) -> None:
+    listed = tuned("history", "--json").json
+    (trial, *_) = [each for each in listed if each["early_stopped_after"]]
+    least_ms, samples = trial["median_s"] * 1e3, trial["early_stopped_after"]
+    number, bound = str(trial["trial"]), f"> {least_ms:.4g} ms"
+    words = f"{bound}, early-stopped after {samples} samples"
+    (row,) = [line for line in tuned("history").out.splitlines() if line.split()[0] == number]
+    assert re.search(rf"early-stopped +{bound} +-", row)
+    shown = tuned("show", number)
+    assert f"time      {words} of 1 call" in shown.out
+    assert "interval" not in shown.out
+    assert "speed" not in shown.out
+    document = tuned("show", number, "--json").json
+    assert (document["measurement"]["interval_s"], document["measurement"]["is_complete"]) == (None, False)
+    assert document["early_stopped_after"] == samples
+    best = tuned("history", "--best", "--json").json[0]["trial"]
+    compared = tuned("diff", number, str(best), "--show", "none").out
+    assert words in " ".join(compared.split())
+    document = tuned("diff", number, str(best), "--show", "none", "--json").json
+    assert document["first"]["early_stopped_after"] == samples
+    rows = csv.DictReader(io.StringIO(tuned("history", "--format", "csv").out))
+    assert {row["trial"]: row["early_stopped_after"] for row in rows}[number] == str(samples)
+    assert words in tuned("explain", number).out
+    page = tuned.database.with_suffix(".html")
+    tuned("report", "-o", str(page))
+    assert words.replace(">", "&gt;") in page.read_text()
+    assert "95 % interval" not in tuned("export", "--trial", number).out
+
+
+def test_the_machine_is_told_where_the_trials_are_of_several(tuned: Tuner) -> None:
+    assert "machine" not in tuned("history").out
+    kind = replace(tuned.composition.kinds["fake"], machine=lambda _target: fakes.OTHER_MACHINE)
+    tuned.composition = replace(tuned.composition, kinds={**tuned.composition.kinds, "fake": kind})
+    assert tuned("tune", "matmul", "8x8x8", "--target", "fake", "--trials", "1").code == 0
+    header, *rows = tuned("history").out.splitlines()
+    assert "machine" in header
+    assert ["another" in row for row in rows].count(True) == 1

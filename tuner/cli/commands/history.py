@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from tuner.tuning.composition import Composition
 
 FORMATS = ("table", "json", "csv", "t4")
+BY_MEDIAN = "median"  # word of --sort
 
 
 @click.command()
@@ -47,7 +48,7 @@ FORMATS = ("table", "json", "csv", "t4")
 @click.option("--status", help="measured, verified or failed.")
 @click.option("--run", type=int, help="Only the trials of this run.")
 @click.option("--since", metavar="DATE", help="Proposed since then, UTC: 2026-01-31 or 2026-01-31T12:00.")
-@click.option("--best", is_flag=True, help="Only the fastest per problem, target, threads and machine.")
+@click.option("--best", is_flag=True, help="Only the best per problem, target, threads and machine.")
 @click.option("--limit", type=int, default=None, help="At most so many.")
 @click.option(
     "--sort", default="created", show_default=True, help="created, median or number; -median reverses."
@@ -69,25 +70,30 @@ def history(
 
     Example: tuner history --shape 512x512x512 --dtype f32 --sort median --limit 10
     """
-    from tuner.tuning.history import asked_query, past_trials
+    from tuner.tuning.history import asked_query, bests_among, past_trials
+    from tuner.tuning.why_not_best import first_is_not_best
 
     if as_json and form == "csv":
         raise UsageError("history: found --format csv and --json, allowed one of them")
     query = asked_query(operation=op, output=output_dtype, since=since, **conditions)
     with open_known_store(database) as store:
         trials = past_trials(store, query)
+        bests = bests_among(store, query, trials)
+        why = first_is_not_best(store, trials, bests) if query.sort == BY_MEDIAN else ""
         info = store.info()
         runs = tuple(store.run(run) for run in {trial.run: None for trial in trials} if form == "t4")
-    from tuner.cli.output.json_documents import history_csv, history_document
+    from tuner.cli.output.formatting import wrapped
+    from tuner.cli.output.json_documents import history_csv, listed_documents
     from tuner.cli.output.tables import history_table
     from tuner.tuning.advice import nothing_matches
     from tuner.tuning.which_database import database_words
 
+    best = {each.best.id for each in bests}
     match "json" if as_json and form != "t4" else form:  # T4 is one JSON document, too
         case "json":
-            print_json([history_document(trial) for trial in trials])
+            print_json(listed_documents(trials, best))
         case "csv":
-            print(history_csv(trials), end="")
+            print(history_csv(trials, best), end="")
         case "t4":
             from tuner.recorded.t4_writing import Recording, t4_bytes
 
@@ -95,7 +101,9 @@ def history(
         case _ if not trials:
             print(f"{nothing_matches(query, 'trial', info)}{database_words(database)}")
         case _:
-            print("\n".join(history_table(trials, screen_columns())))
+            print("\n".join(history_table(trials, screen_columns(), best)))
+            if why:
+                print("\n".join(wrapped([why], screen_columns())))
 
 
 @click.command()

@@ -9,7 +9,7 @@ from tuner.cli.output.formatting import (
     SUMMARY_INDENT,
     knobs_line,
     one_line,
-    seconds_text,
+    trial_time_text,
     wrapped,
 )
 from tuner.cli.output.json_documents import Document, history_document
@@ -26,7 +26,7 @@ def explain_lines(trial: StoredTrial, failed: "Sequence[FailedOp]", database_wor
     """Returns why a trial has no time, with the lines of the ops that failed, or that it has one."""
     record = record_of(trial)
     if not isinstance(record.outcome, Failure):
-        time = "not timed" if trial.best_s is None else seconds_text(trial.best_s)
+        time = "not timed" if trial.best_s is None else trial_time_text(trial)
         return [f"trial {trial.id} did not fail: {record.status}, {time}"]
     stage, reason = record.outcome.stage.value, one_line(record.outcome.reason)
     return [

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 
 from tuner.core.candidate import Value
 from tuner.core.problem import Problem
-from tuner.core.runs import SEED, SPACE_FILE, WARM_START, FirstPoint
+from tuner.core.record import Measurement
+from tuner.core.runs import SEED, SPACE_FILE, WARM_START, FirstPoint, StoredTrial
 
 LINE_LIMIT = 2000  # characters of a message
 SUMMARY_COLUMNS, SUMMARY_INDENT = 80, 10  # of a summary, and of its text behind the names of lines
@@ -19,6 +20,25 @@ def seconds_text(seconds: float) -> str:
     """Returns a time with four significant digits in a unit that suits it."""
     scale, unit = next((pair for pair in UNITS if seconds >= pair[0]), (1e-9, "ns"))
     return f"{seconds / scale:.4g} {unit}"
+
+
+def bound_text(measurement: Measurement) -> str:
+    """Returns the time of an early-stopped measurement: '> 12 ms'."""
+    return f"> {seconds_text(measurement.least_s)}"
+
+
+def early_stopped_text(measurement: Measurement) -> str:
+    """Returns all that an early-stopped measurement says: '> 12 ms, early-stopped after 3 samples'."""
+    return (
+        f"{bound_text(measurement)}, early-stopped after {count_text(len(measurement.samples_s), 'sample')}"
+    )
+
+
+def trial_time_text(trial: StoredTrial) -> str:
+    """Returns the time that counts of a trial, or that it was early-stopped; '-' of an untimed one."""
+    if trial.early_stopped is not None:
+        return early_stopped_text(trial.early_stopped)
+    return "-" if trial.best_s is None else seconds_text(trial.best_s)
 
 
 def interval_text(interval_s: tuple[float, float]) -> str:

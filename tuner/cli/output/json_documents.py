@@ -4,6 +4,7 @@ import csv
 import dataclasses
 import io
 import json
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from tuner.analysis.answer import Answer, Tied, timed
@@ -23,7 +24,7 @@ Document = dict[str, Any]
 CSV_COLUMNS = (
     *("trial", "run", "number", "op", "shape", "dtype", "output", "layout", "epilogue", "target", "threads"),
     *("machine", "strategy", "knobs", "status", "stage", "reason", "median_s", "gflop_per_s", "created"),
-    *("unreliable", "stale"),
+    *("unreliable", "stale", "early_stopped_after", "is_best"),
 )
 
 
@@ -132,10 +133,16 @@ def history_document(trial: StoredTrial) -> Document:
         "median_s": trial.best_s,
         "gflop_per_s": gflop_per_s(record.problem, trial.best_s),
         "unreliable": trial.unreliable or None,
+        "early_stopped_after": trial.early_stopped and len(trial.early_stopped.samples_s),  # samples
         "reused_from": record.reused_from,
         "stale": trial.stale or None,
         "created": utc_text(trial.created),
     }
+
+
+def listed_documents(trials: tuple[StoredTrial, ...], best: Collection[int]) -> list[Document]:
+    """Returns what ``tuner history --format json`` prints; ``best`` are the ids of the best trials."""
+    return [history_document(trial) | {"is_best": trial.id in best} for trial in trials]
 
 
 def trial_document(trial: StoredTrial) -> Document:
@@ -162,7 +169,7 @@ def measurement_document(measurement: Measurement) -> Document:
     """Returns a measurement with all its samples."""
     return {
         "median_s": measurement.median_s,
-        "interval_s": list(measurement.interval_s),
+        "interval_s": list(measurement.interval_s) if measurement.is_complete else None,
         "inner_calls": measurement.inner_calls,
         "is_complete": measurement.is_complete,
         "cold_median_s": measurement.cold_median_s,
@@ -242,12 +249,15 @@ def database_document(database: DatabaseInfo) -> Document:
     }
 
 
-def history_csv(trials: tuple[StoredTrial, ...]) -> str:
-    """Returns the trials as CSV with a header line; knobs are a JSON object in one field."""
+def history_csv(trials: tuple[StoredTrial, ...], best: Collection[int] = ()) -> str:
+    """Returns the trials as CSV with a header line; knobs are a JSON object in one field.
+
+    ``best`` are the ids of the best trials.
+    """
     text = io.StringIO()
     writer = csv.DictWriter(text, CSV_COLUMNS, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(_csv_row(trial) for trial in trials)
+    writer.writerows(_csv_row(trial) | {"is_best": trial.id in best} for trial in trials)
     return text.getvalue()
 
 
@@ -281,4 +291,4 @@ def _csv_row(trial: StoredTrial) -> dict[str, Any]:
     row |= {"op": problem.operation, "shape": problem.shape}
     row |= {"dtype": problem.dtype, "output": problem.result_dtype}
     row |= {"layout": problem.layout, "epilogue": problem.epilogue, "knobs": json.dumps(row["knobs"])}
-    return {column: row[column] for column in CSV_COLUMNS}
+    return {column: row[column] for column in CSV_COLUMNS if column in row}

@@ -1,11 +1,13 @@
 """Trials and runs as lines for people."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
-from tuner.cli.output.fitted_table import table_lines, varying_columns
+from tuner.cli.output.fitted_table import Row, table_lines, varying_columns
 from tuner.cli.output.formatting import (
+    bound_text,
     count_text,
+    early_stopped_text,
     first_words,
     interval_text,
     knobs_line,
@@ -44,14 +46,29 @@ SPARED = ("GFLOP/s", "threads", "run", "target")  # for want of width
 REASON_LIMIT = 60  # characters of a failure in a table
 
 
-def history_table(trials: tuple[StoredTrial, ...], columns: int | None = None) -> list[str]:
-    """Returns one line per trial with what varies; below, what all share, or all of a strategy."""
+def history_table(
+    trials: tuple[StoredTrial, ...], columns: int | None = None, best: Collection[int] = ()
+) -> list[str]:
+    """Returns one line per trial with what varies; below, what all share, or all of a strategy.
+
+    ``best`` are the ids of trials to mark as the best.
+    """
     same = _same_knobs(trials)
-    header, rows, shared = varying_columns(
-        HISTORY_HEADER, [_history_row(trial, same) for trial in trials], MAY_BE_SHARED
-    )
+    rows = [_history_row(trial, same, best) for trial in trials]
+    header, rows, shared = varying_columns(*_with_machines(HISTORY_HEADER, rows, trials), MAY_BE_SHARED)
     below = [f"{strategy} everywhere: {knobs_text(knobs)}" for strategy, knobs in same.items() if knobs]
     return [*table_lines(header, rows, columns, SPARED), *wrapped([*shared, *below], columns)]
+
+
+def _with_machines(header: Row, rows: list[Row], trials: tuple[StoredTrial, ...]) -> tuple[Row, list[Row]]:
+    """Returns header and rows with a column of machines where the trials are of several."""
+    names = [trial.machine.name for trial in trials]
+    if len(set(names)) < 2:
+        return header, rows
+    at = header.index("target") + 1
+    cells = zip(("machine", *names), (header, *rows), strict=True)
+    header, *rows = [(*row[:at], name, *row[at:]) for name, row in cells]
+    return header, rows
 
 
 def _same_knobs(trials: tuple[StoredTrial, ...]) -> dict[str, Choices]:
@@ -165,9 +182,9 @@ def elsewhere_words(elsewhere: Elsewhere) -> str:
     return f"{measuring}; bundle {elsewhere.bundle[:12]}, of run {elsewhere.source}"
 
 
-def _history_row(trial: StoredTrial, same: Mapping[str, Choices]) -> tuple[str, ...]:
+def _history_row(trial: StoredTrial, same: Mapping[str, Choices], best: Collection[int]) -> tuple[str, ...]:
     record = record_of(trial)
-    speed = gflop_per_s(record.problem, trial.best_s)
+    speed = gflop_per_s(record.problem, None if trial.early_stopped is not None else trial.best_s)
     known = same.get(trial.strategy, ())
     varying = tuple(knob for knob in record.candidate.choices if knob not in known)
     what = f"{record.candidate.strategy} {knobs_text(varying)}".rstrip()
@@ -180,8 +197,8 @@ def _history_row(trial: StoredTrial, same: Mapping[str, Choices]) -> tuple[str, 
         problem_words(record.problem),
         record.target.text,
         str(trial.threads),
-        _status_words(trial),
-        "-" if trial.best_s is None else seconds_text(trial.best_s),
+        _status_words(trial) + ", best" * (trial.id in best),
+        _table_time(trial),
         "-" if speed is None else f"{speed:.1f}",
         what,
     )
@@ -192,7 +209,16 @@ def _status_words(trial: StoredTrial) -> str:
     if trial.stale:
         return "stale"
     is_reused = record.reused_from is not None and record.status == "measured"
-    return ("reused" if is_reused else record.status) + (", unreliable" if trial.unreliable else "")
+    words = "reused" if is_reused else record.status
+    if trial.early_stopped is not None:
+        return f"{words}, early-stopped"
+    return words + (", unreliable" if trial.unreliable else "")
+
+
+def _table_time(trial: StoredTrial) -> str:
+    if trial.early_stopped is not None:
+        return bound_text(trial.early_stopped)
+    return "-" if trial.best_s is None else seconds_text(trial.best_s)
 
 
 def _outcome_lines(trial: StoredTrial) -> list[str]:
@@ -214,21 +240,19 @@ def _outcome_lines(trial: StoredTrial) -> list[str]:
         badge = f"; unreliable: {trial.unreliable}" if trial.unreliable else ""
         lines.append(f"final     {_measurement_words(trial.final)}, interleaved{badge}")
         lines += gpu_lines(trial.final)
-    if trial.best_s is not None:
+    if trial.best_s is not None and trial.early_stopped is None:
         lines.append(f"speed     {speed_text(gflop_per_s(record.problem, trial.best_s))}")
     return lines
 
 
 def _measurement_words(measurement: Measurement) -> str:
+    calls = count_text(measurement.inner_calls, "call")
+    if not measurement.is_complete:
+        return f"{early_stopped_text(measurement)} of {calls}"
     words = f"{seconds_text(measurement.median_s)} (95 % interval {interval_text(measurement.interval_s)}; "
-    words += f"{len(measurement.samples_s)} samples of {count_text(measurement.inner_calls, 'call')})"
-    return words + ("" if measurement.is_complete else ", stopped early as hopeless")
+    return words + f"{len(measurement.samples_s)} samples of {calls})"
 
 
 def _reused_words(trial: StoredTrial) -> str:
     source = record_of(trial).reused_from
     return "" if source is None else f", reused from trial {source}: same script or same code"
-
-
-def _time_words(trial: StoredTrial) -> str:
-    return "not timed" if trial.best_s is None else seconds_text(trial.best_s)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from tuner.analysis.answer import timed
 from tuner.analysis.trial_difference import StageDifference, TrialDifference
 from tuner.cli.output.fitted_table import table_lines
-from tuner.cli.output.formatting import count_text, interval_text, seconds_text
+from tuner.cli.output.formatting import count_text, interval_text, trial_time_text
 from tuner.cli.output.json_documents import Document, history_document
 from tuner.cli.output.tables import resources_lines
 from tuner.core.runs import StoredTrial, record_of
@@ -68,8 +68,9 @@ def _facts(trial: StoredTrial) -> Iterator[tuple[str, str]]:
     yield "machine", trial.machine.name
     yield "strategy", trial.strategy
     yield "status", record.status
-    yield "time", NONE if trial.time_s is None else seconds_text(trial.time_s)
-    yield "interval", NONE if trial.time_s is None else interval_text(timed(trial).interval_s)
+    has_interval = trial.time_s is not None and trial.early_stopped is None
+    yield "time", trial_time_text(trial)
+    yield "interval", interval_text(timed(trial).interval_s) if has_interval else NONE
     kernels = (line.removeprefix("kernel").strip() for line in resources_lines(record.resources))
     yield "resources", "; ".join(kernels) or NONE
 

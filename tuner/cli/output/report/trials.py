@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from tuner.cli.output.formatting import knobs_text, seconds_text, speed_text
+from tuner.cli.output.formatting import knobs_text, speed_text, trial_time_text
 from tuner.cli.output.json_documents import gflop_per_s
 from tuner.cli.output.report.content import varying_knobs
 from tuner.cli.output.report.element import Markup, element
@@ -43,8 +43,9 @@ def _row(
         return element("tr", name, _failed(trial.id, record.outcome, kinds), cells, id=f"t{trial.id}")
     if trial.best_s is None:
         return element("tr", name, element("td", "verified", colspan=2.0), cells, id=f"t{trial.id}")
-    speed = element("td", speed_text(gflop_per_s(record.problem, trial.best_s)))
-    return element("tr", name, speed, element("td", seconds_text(trial.best_s)), cells, id=f"t{trial.id}")
+    is_cut = trial.early_stopped is not None
+    speed = element("td", speed_text(None if is_cut else gflop_per_s(record.problem, trial.best_s)))
+    return element("tr", name, speed, element("td", trial_time_text(trial)), cells, id=f"t{trial.id}")
 
 
 def _failed(trial: int, failure: Failure, kinds: Mapping[int, str]) -> Markup:

@@ -1,0 +1,96 @@
+"""The best trial of a problem, target, threads and machine: the one definition that all commands use.
+
+The best of a group of runs is the answer (``answer_of``) of one of them: of the runs whose answering round is
+reliable before others, the one whose answer has the least median; of equal ones the earliest run.
+Nothing is stored: whatever was timed again, merged, imported or marked stale counts at the next question.
+"""
+
+import datetime
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from tuner.analysis.answer import Answer, answer_of
+from tuner.core.runs import BestGroup, Run, RunBound, StoredTrial, TrialQuery, record_of
+
+if TYPE_CHECKING:
+    from tuner.db.store import Store
+
+MEASURED = "measured"
+
+
+@dataclass(frozen=True)
+class RunAnswer:
+    """A run and its answer."""
+
+    run: Run
+    answer: Answer
+
+    @property
+    def best(self) -> StoredTrial:
+        """Returns the trial to use."""
+        return self.answer.best
+
+    @property
+    def rank(self) -> tuple[bool, float, datetime.datetime, str]:
+        """Returns what orders the answers of runs: the least is the best."""
+        run = self.run
+        return bool(run.unreliable), self.answer.measurement.median_s, run.created, run.uuid
+
+
+def group_of(trial: StoredTrial) -> BestGroup:
+    """Returns the group that a trial belongs to. Raises ValueError when its outcome never arrived."""
+    record = record_of(trial)
+    return BestGroup(record.problem.key, record.target.text, trial.threads, trial.machine.name)
+
+
+def any_group(_group: BestGroup) -> bool:
+    """Accepts every group."""
+    return True
+
+
+def any_trial(_trial: StoredTrial) -> bool:
+    """Accepts every trial."""
+    return True
+
+
+def best_answers(
+    store: "Store",
+    query: TrialQuery,
+    is_asked: Callable[[BestGroup], bool] = any_group,
+    may_answer: Callable[[StoredTrial], bool] = any_trial,
+) -> Mapping[BestGroup, RunAnswer]:
+    """Returns the best of each group, of the trials that ``query`` and ``may_answer`` allow.
+
+    ``query.limit`` and ``query.sort`` do not matter. Raises UsageError for a word that is not known.
+    """
+    of_group: dict[BestGroup, list[RunBound]] = {}
+    for bound in store.run_bounds(query):
+        if is_asked(bound.group):
+            of_group.setdefault(bound.group, []).append(bound)
+    found = ((group, _best(store, query, bounds, may_answer)) for group, bounds in of_group.items())
+    return {group: best for group, best in found if best is not None}
+
+
+def _best(
+    store: "Store", query: TrialQuery, bounds: list[RunBound], may_answer: Callable[[StoredTrial], bool]
+) -> RunAnswer | None:
+    """Returns the best answer of several runs; a run whose bound is above the best so far is not read."""
+    best: RunAnswer | None = None
+    for bound in sorted(bounds, key=lambda each: (each.is_unreliable, each.least_s)):
+        if best is not None and (bound.is_unreliable, bound.least_s) > best.rank[:2]:
+            break
+        answered = _run_answer(store, query, bound.run, may_answer)
+        if answered is not None and (best is None or answered.rank < best.rank):
+            best = answered
+    return best
+
+
+def _run_answer(
+    store: "Store", query: TrialQuery, run_id: int, may_answer: Callable[[StoredTrial], bool]
+) -> RunAnswer | None:
+    status = query.status or MEASURED
+    trials = store.trials(replace(query, run=run_id, best=False, status=status, limit=None, sort="number"))
+    run = store.run(run_id)
+    answer = answer_of(tuple(filter(may_answer, trials)), run.noise)
+    return None if answer is None else RunAnswer(run, answer)
