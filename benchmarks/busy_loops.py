@@ -94,7 +94,7 @@ def _passes(row: dict[str, Any], quiet_ratio: float) -> bool:
 def _busy_loops(count: int, chance: random.Random) -> Iterator[None]:
     """Keeps loops that start and stop by chance, each in a process of its own."""
     spawning = multiprocessing.get_context("spawn")
-    loops = [spawning.Process(target=_spin, args=(os.getpid(),), daemon=True) for _ in range(count)]
+    loops = [spawning.Process(target=spin, args=(os.getpid(),), daemon=True) for _ in range(count)]
     for loop in loops:
         loop.start()
     over = threading.Event()
@@ -115,7 +115,7 @@ def _busy_loops(count: int, chance: random.Random) -> Iterator[None]:
             loop.join()
 
 
-def _spin(parent: int) -> None:
+def spin(parent: int) -> None:
     """Is busy until its parent has ended, however that happens."""
     while os.getppid() == parent:
         for _ in range(10**6):

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from tuner.core.errors import UsageError
 from tuner.core.problem import Matmul
+from tuner.core.recorded_round import RecordedRound
 from tuner.core.target_name import TargetName
 from tuner.scripts.header import (
     MARK,
@@ -32,6 +33,7 @@ PROVENANCE = ScriptProvenance(
     run=3,
     mlir="LLVM 23",
     date="2026-01-31T12:00:00Z",
+    round=RecordedRound(kernel_s=1.2e-4, noise=0.01, library_s=1.3e-4, reference_kernel_s=3e-4),
 )
 
 
@@ -76,6 +78,22 @@ def test_provenance_reads_back() -> None:
 def test_a_baseline_under_its_earlier_name_is_read() -> None:
     text = exported().replace('"baseline": {', '"vendor": {')
     assert read_provenance(text, "best.mlir") == PROVENANCE
+
+
+@pytest.mark.parametrize(
+    "round_", [None, RecordedRound(1.2e-4, 0.0), RecordedRound(1.2e-4, 0.5, reference_kernel_s=3e-4)]
+)
+def test_provenance_reads_back_with_the_references_that_it_has(round_: RecordedRound | None) -> None:
+    some = replace(PROVENANCE, round=round_)
+    assert read_provenance(exported(some), "best.mlir") == some
+
+
+def test_a_header_of_an_older_tuner_has_no_round() -> None:
+    text = exported()
+    line = json.loads(text.partition(MARK)[2].partition("\n")[0])
+    del line["round"]
+    older = text.partition(MARK)[0] + MARK + json.dumps(line) + "\n" + SCRIPT
+    assert read_provenance(older, "best.mlir") == replace(PROVENANCE, round=None)
 
 
 def test_provenance_without_a_baseline_reads_back() -> None:
@@ -139,6 +157,9 @@ def test_a_damaged_line_is_refused(line: str) -> None:
         ('"median_s": 0.00013}', '"median_s": Infinity}', "baseline: median_s: found Infinity, allowed sec"),
         ('"target": "cpu"', '"target": null', "target: found null, allowed text"),
         ('"run": 3', '"ran": 3', "run: found none, allowed what tuner export wrote"),
+        ('"noise": 0.01', '"noise": -0.01', "round: noise: found -0.01, allowed a number from 0 to"),
+        ('"noise": 0.01', '"noise": "low"', 'round: noise: found "low", allowed a number'),
+        ('"library_s": 0.00013', '"library_s": 0', "round: library_s: found 0, allowed seconds"),
         ('"problem": {', '"problem": 7, "p": {', "problem: found 7, allowed an object"),
     ],
 )

@@ -79,6 +79,13 @@ def paired_slowdown(sessions: tuple[TurnSession, ...]) -> PairedSlowdown:
     return PairedSlowdown(float(medians[0]), (float(low), float(high)), float(np.percentile(floors, 95)))
 
 
+def lower_quartile(samples_s: tuple[float, ...]) -> float:
+    """Returns the seconds that ``paired_slowdown`` takes for those of all samples of a session."""
+    import numpy as np
+
+    return float(np.quantile(np.array(samples_s), QUARTILE))
+
+
 def finding_of(slowdown: PairedSlowdown, sessions: int, limits: SlowdownLimits) -> Finding:
     """Returns what is shown after so many sessions."""
     if sessions < LEAST_SESSIONS:

@@ -18,6 +18,7 @@ from tuner.version import __version__
 DONE = 0
 FAILED = 1  # the work failed: no candidate worked, a check failed
 MISUSED = 2  # the user's words or files are wrong
+UNDECIDED = 3  # the work was done, and its answer is that nothing is shown: a check on a busy machine
 HELP_COLUMNS = 80  # a terminal that nobody made wider
 INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 

@@ -2,11 +2,12 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from tuner.core.candidate import Value
 from tuner.core.errors import UsageError
 from tuner.core.problem import BATCH_MATMUL, SIZE_LIMIT, Problem, split_extents
+from tuner.core.recorded_round import RecordedRound
 from tuner.core.target_name import TargetName
 from tuner.scripts.header_fields import Fields
 
@@ -34,6 +35,7 @@ class ScriptProvenance:
     mlir: str  # version string
     date: str  # UTC, ISO 8601
     unreliable: str = ""  # why its time means nothing; "" where it can be relied on
+    round: RecordedRound | None = None  # None: exported by an older tuner, or timed alone
 
     @property
     def gflop_per_s(self) -> float | None:
@@ -142,6 +144,7 @@ def _to_json(provenance: ScriptProvenance) -> str:
             "baseline": provenance.baseline
             and {"name": provenance.baseline[0], "median_s": provenance.baseline[1]},
             "unreliable": provenance.unreliable,
+            "round": provenance.round and asdict(provenance.round),
             "trial": provenance.trial,
             "run": provenance.run,
             "mlir": provenance.mlir,
@@ -169,6 +172,7 @@ def _from_json(fields: Fields) -> ScriptProvenance:
         mlir=fields.text("mlir"),
         date=fields.text("date"),
         unreliable=fields.text("unreliable") if fields.has("unreliable") else "",
+        round=_round(fields.part("round")) if fields.has("round") else None,
     )
 
 
@@ -192,6 +196,18 @@ def _time(fields: Fields) -> tuple[float | None, tuple[float, float] | None]:
         return None, None
     low, high = fields.seconds_of("interval_s", 2)
     return fields.seconds("median_s"), (low, high)
+
+
+def _round(fields: Fields) -> RecordedRound:
+    def optional(key: str) -> float | None:
+        return fields.seconds(key) if fields.has(key) else None
+
+    return RecordedRound(
+        fields.seconds("kernel_s"),
+        fields.share("noise"),
+        optional("library_s"),
+        optional("reference_kernel_s"),
+    )
 
 
 def _baseline(fields: Fields) -> tuple[str, float] | None:

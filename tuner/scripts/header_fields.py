@@ -8,6 +8,7 @@ from tuner.core.candidate import Value
 from tuner.core.errors import UsageError
 
 SECONDS_LIMIT = 1e6  # of one call: eleven days
+SHARE_LIMIT = 1e6  # of the noise: two timings of the same code, one of them during a pause of all processes
 
 
 @final
@@ -51,6 +52,14 @@ class Fields:
     def seconds_of(self, key: str, length: int) -> tuple[float, ...]:
         """Returns several of them."""
         return tuple(self._seconds(key, each) for each in self._list(key, length))
+
+    def share(self, key: str) -> float:
+        """Returns a relative difference of at least 0."""
+        found = self._get(key)
+        is_number = isinstance(found, int | float) and not isinstance(found, bool)
+        if not is_number or not 0 <= found <= SHARE_LIMIT:
+            raise self._wrong(key, found, f"a number from 0 to {SHARE_LIMIT:.0f}")
+        return float(found)
 
     def values(self) -> tuple[tuple[str, Value], ...]:
         """Returns all keys with their values, numbers or texts."""

@@ -4,10 +4,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tuner.analysis.answer import timed
+from tuner.analysis.paired_slowdown import lower_quartile
 from tuner.core.errors import UsageError
 from tuner.core.kernel_program import KernelProgram
 from tuner.core.moments import utc_text
-from tuner.core.runs import StoredTrial, record_of
+from tuner.core.record import Measurement
+from tuner.core.recorded_round import RecordedRound
+from tuner.core.runs import Run, StoredTrial, record_of
 from tuner.scripts.header import ScriptProvenance, script_with_header
 from tuner.scripts.portability import own_ops
 from tuner.tuning.composition import Composition
@@ -89,7 +92,27 @@ def _provenance(store: "Store", trial: StoredTrial) -> ScriptProvenance:
         mlir=run.compiler.mlir,
         date=utc_text(trial.created),
         unreliable=trial.unreliable,
+        round=_recorded_round(run, trial),
     )
+
+
+def _recorded_round(run: Run, trial: StoredTrial) -> RecordedRound | None:
+    """Returns the times of the round that the trial's time is from; None where it was timed alone."""
+    if trial.final is None or run.noise is None:
+        return None
+    baseline, host = run.baseline, trial.final.host
+    is_in_round = baseline is not None and _are_interleaved(baseline.measurement, trial.final)
+    return RecordedRound(
+        kernel_s=lower_quartile(trial.final.samples_s),
+        noise=run.noise,
+        library_s=lower_quartile(baseline.measurement.samples_s) if baseline and is_in_round else None,
+        reference_kernel_s=None if host is None else host.anchor_s,
+    )
+
+
+def _are_interleaved(library: Measurement, kernel: Measurement) -> bool:
+    """Returns False where the library was timed alone: in other conditions, or with fewer samples."""
+    return library.host == kernel.host and len(library.samples_s) == len(kernel.samples_s)
 
 
 def _program(store: "Store", trial: int) -> KernelProgram:

@@ -65,5 +65,6 @@ def test_a_real_export_passes_its_own_check(real: Tuner, tmp_path: Path) -> None
     path = tmp_path / "best.mlir"
     assert real("export", "matmul", "64x96x33", "-o", str(path)).code == 0
     done = real("check", str(path), "--max-slowdown", "900%", "--json")  # only a crash is that slow
-    assert done.code == 0, done.out
+    answers = {0: "not slower", 3: "cannot tell"}  # 3: while something else runs
+    assert answers.get(done.code) == done.json["finding"], done.out
     assert done.json["correct"]

@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Tuner
+from tests.tuning.watched_target import Day, composition
 
 
 @pytest.fixture
@@ -11,6 +12,16 @@ def script(tuned: Tuner, tmp_path: Path) -> Path:
     path = tmp_path / "best.mlir"
     assert tuned("export", "matmul", "8x8x8", "-o", str(path)).code == 0
     return path
+
+
+@pytest.fixture
+def watched(tmp_path: Path) -> Tuner:
+    """Gives commands a target with a library and a reference kernel, and a script that was tuned on it."""
+    tuner = Tuner(tmp_path / "results.db", composition(Day()))
+    done = tuner("tune", "matmul", "8x8x8", "--sampler", "exhaustive", "--trials", "20")
+    assert done.code == 0, done.err
+    assert tuner("export", "matmul", "8x8x8", "-o", str(tmp_path / "watched.mlir")).code == 0
+    return tuner
 
 
 def edited(script: Path, old: str, new: str) -> str:
@@ -24,7 +35,11 @@ def edited(script: Path, old: str, new: str) -> str:
 def test_a_script_as_fast_as_recorded_passes(tuned: Tuner, script: Path) -> None:
     done = tuned("check", str(script))
     assert done.code == 0
-    assert done.out == "correct; 1 ms, recorded 1 ms: ratio 1.000 (within 5% slower)\n"
+    assert done.out == (
+        "correct; not slower relative to the recorded time\n"
+        "time   1 ms, recorded 1 ms\n"
+        "ratio  1.000 (99 % interval 1.000 .. 1.000), 5 sessions\n"
+    )
 
 
 def test_json_has_the_keys_of_the_contract(tuned: Tuner, script: Path) -> None:
@@ -33,13 +48,28 @@ def test_json_has_the_keys_of_the_contract(tuned: Tuner, script: Path) -> None:
     assert (document["correct"], document["ratio"]) == (True, 1.0)
 
 
-def test_a_slower_script_fails_unless_that_is_allowed(tuned: Tuner, script: Path) -> None:
-    path = edited(script, '"median_s": 0.001,', '"median_s": 0.0009,')
-    done = tuned("check", path)
+def test_a_slower_script_fails_unless_that_is_allowed(watched: Tuner, tmp_path: Path) -> None:
+    path = edited(tmp_path / "watched.mlir", '"kernel_s": 0.001,', '"kernel_s": 0.0009,')
+    done = watched("check", path)
     assert done.code == 1
-    assert "ratio 1.111 (more than 5% slower)" in done.out
-    assert tuned("check", path, "--max-slowdown", "12%").code == 0
-    assert tuned("check", path, "--max-slowdown", "0.12").code == 0
+    assert "correct; slower relative to the baseline library and the reference kernel" in done.out
+    assert "ratio  1.111 (99 % interval 1.111 .. 1.111), 5 sessions" in done.out
+    assert watched("check", path, "--max-slowdown", "15%").code == 0
+    assert watched("check", path, "--max-slowdown", "0.15").code == 0
+    document = watched("check", path, "--json").json
+    assert (document["correct"], document["passed"], document["finding"]) == (True, False, "slower")
+    assert document["interval"] == pytest.approx([1 / 0.9, 1 / 0.9])
+
+
+def test_a_check_that_shows_nothing_exits_with_3_and_says_what_to_type(tuned: Tuner, script: Path) -> None:
+    path = edited(script, '"unreliable": ""', '"unreliable": "load"')
+    done = tuned("check", path)
+    assert done.code == 3
+    assert done.out.startswith("correct; cannot tell if slower: the recorded time is unreliable: load\n")
+    assert "tuner tune --resume 1 --retime" in done.err
+    document = tuned("check", path, "--json").json
+    assert (document["correct"], document["passed"], document["ratio"]) == (True, False, None)
+    assert (document["finding"], document["interval"]) == ("cannot tell", None)
 
 
 def test_a_wrong_script_fails(tuned: Tuner, script: Path) -> None:
@@ -51,10 +81,10 @@ def test_a_wrong_script_fails(tuned: Tuner, script: Path) -> None:
     assert (document["correct"], document["median_s"], document["ratio"]) == (False, None, None)
 
 
-def test_another_machine_is_told(tuned: Tuner, script: Path) -> None:
+def test_a_time_of_another_machine_is_not_compared_with(tuned: Tuner, script: Path) -> None:
     done = tuned("check", edited(script, '"machine": "fake"', '"machine": "yours"'))
-    assert done.code == 0
-    assert "recorded on 'yours', another machine" in done.err
+    assert done.code == 3
+    assert "it was recorded on another machine, yours" in done.out
 
 
 @pytest.mark.parametrize(

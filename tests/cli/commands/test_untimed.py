@@ -120,6 +120,10 @@ def test_an_exported_script_is_verified_again(verified: Tuner, tmp_path: Path) -
         "median_s": None,
         "recorded_s": None,
         "ratio": None,
+        "interval": None,
+        "finding": "verified",
+        "reason": "64 elements verified, nothing timed",
+        "sessions": 0,
         "passed": True,
     }
     script.write_text(

@@ -1,0 +1,206 @@
+"""How often `tuner check` calls unchanged code slower, and how often it catches code that is slower.
+
+    python -m benchmarks.check_alarms --output benchmarks/results/check_alarms.json
+
+Begin on a quiet machine. Scripts are tuned and exported; each check then has processes of its own, as the
+command has. There are three kinds: of the unchanged code, of code with additional work in front that was
+calibrated to make a call 5 % longer, and of the unchanged code while a loop keeps each processor busy. Exits
+with 1 where the numbers miss the acceptance: no unchanged code is called slower, 9 of 10 slower ones are, and
+on a busy machine nothing is.
+"""
+
+import argparse
+import contextlib
+import multiprocessing
+import os
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import tuner
+from benchmarks.busy_loops import spin
+from benchmarks.results_file import add_report_options, emit, report
+from benchmarks.slowed_code import calibrated, slowed
+from tuner.core.bench import AbstractBench, BoundRecord
+from tuner.core.candidate import Candidate
+from tuner.core.problem import Matmul, parse_shape
+from tuner.core.target import Script
+from tuner.db.store import Store
+from tuner.scripts.header import ScriptProvenance, read_provenance, without_header
+from tuner.tuning.exported import exported
+from tuner.tuning.gate import SESSION_EFFORT
+from tuner.tuning.judged_again import JudgedCase, bench_of, judged
+from tuner.tuning.parts.real import real_composition
+from tuner.tuning.script_check import CheckFinding, ScriptCheck, compared, limits_of
+
+SHAPES = ("96x96x96", "128x128x128", "192x192x192")
+TUNING_TRIALS = 8
+RECORDING_TRIES = 5  # of a run whose time is reliable
+CAUGHT_SHARE = 0.9
+KINDS = ("unchanged", "slower", "busy")
+
+
+@dataclass(frozen=True)
+class RecordedScript:
+    """An exported script."""
+
+    provenance: ScriptProvenance
+    script: str
+    iterations: int = 0  # of additional work that make a call longer by the share asked for
+
+
+@dataclass(frozen=True)
+class TimedCheck:
+    """One check."""
+
+    shape: str
+    kind: str  # one of KINDS
+    found: ScriptCheck
+    seconds: float
+    load: float
+
+
+def main() -> None:
+    """Runs the checks; exits with 1 where they miss the acceptance."""
+    options = _options()
+    started_s = time.monotonic()
+    recordings = [_calibrated(_recording(shape), options.share) for shape in options.shapes]
+    rows = [*_rows(recordings, "unchanged", options), *_rows(recordings, "slower", options)]
+    with _busy_loops():
+        rows += _rows(recordings, "busy", options)
+    counts = {kind: Counter(row.found.finding.value for row in rows if row.kind == kind) for kind in KINDS}
+    summary = {
+        "injected_share": options.share,
+        "max_slowdown": options.max_slowdown,
+        **{kind: dict(counts[kind]) for kind in KINDS},
+        "seconds_per_check": {
+            kind: round(
+                sum(row.seconds for row in rows if row.kind == kind) / max(counts[kind].total(), 1), 2
+            )
+            for kind in KINDS
+        },
+        "seconds": round(time.monotonic() - started_s, 1),
+        "passed": _has_passed(counts),
+    }
+    print(summary, file=sys.stderr)
+    settings = {name: value for name, value in vars(options).items() if name not in ("json", "output")}
+    emit(
+        report("check_alarms", settings, [_document(row) for row in rows], summary),
+        options.json,
+        options.output,
+    )
+    sys.exit(not summary["passed"])
+
+
+def _has_passed(counts: dict[str, Counter[str]]) -> bool:
+    slower, cannot_tell = CheckFinding.SLOWER.value, CheckFinding.CANNOT_TELL.value
+    return (
+        counts["unchanged"][slower] == 0
+        and counts["slower"][slower] >= CAUGHT_SHARE * counts["slower"].total()
+        and counts["busy"][cannot_tell] == counts["busy"].total()
+    )
+
+
+def _recording(shape: str) -> RecordedScript:
+    """Tunes a little and exports the best, as a user does on a quiet machine."""
+    for number in range(RECORDING_TRIES):
+        with tempfile.TemporaryDirectory() as folder:
+            database = str(Path(folder) / "check.db")
+            run = tuner.tune(
+                Matmul(*parse_shape(shape)), target="cpu", trials=TUNING_TRIALS, seed=number, db=database
+            )
+            if run.best is None:
+                raise SystemExit(f"{shape}: no candidate worked")
+            with Store.open(database) as store:
+                text = exported(real_composition(), store, run.best, "script", None).decode()
+        provenance = read_provenance(text, shape)
+        print(f"recorded {shape}: {provenance.round} {provenance.unreliable}", file=sys.stderr, flush=True)
+        if not provenance.unreliable:
+            return RecordedScript(provenance, without_header(text))
+    raise SystemExit(f"{shape}: {RECORDING_TRIES} runs were unreliable: begin on a quiet machine")
+
+
+def _calibrated(recording: RecordedScript, share: float) -> RecordedScript:
+    with _bench(recording, 0) as (bench, current):
+        return replace(recording, iterations=calibrated(bench, current, share))
+
+
+def _rows(recordings: list[RecordedScript], kind: str, options: argparse.Namespace) -> Iterator[TimedCheck]:
+    for number in range(options.busy_checks if kind == "busy" else options.checks):
+        recording = recordings[number % len(recordings)]
+        started_s = time.monotonic()
+        with _bench(recording, number) as (bench, current):
+            if kind == "slower":
+                assert current.artifact is not None
+                current = replace(current, artifact=slowed(current.artifact, recording.iterations))
+            spare = real_composition().machine().physical_cores - recording.provenance.threads
+            limits = limits_of(options.max_slowdown)
+            found = compared(bench, current, recording.provenance, limits, spare)
+        seconds = time.monotonic() - started_s
+        row = TimedCheck(recording.provenance.problem.shape, kind, found, seconds, os.getloadavg()[0])
+        print(_document(row), file=sys.stderr, flush=True)
+        yield row
+
+
+@contextlib.contextmanager
+def _bench(recording: RecordedScript, seed: int) -> Iterator[tuple[AbstractBench, BoundRecord]]:
+    """Gives new processes, and the script compiled and verified by them."""
+    provenance, script = recording.provenance, Script.of(recording.script)
+    case = JudgedCase(provenance.problem, provenance.target, provenance.threads, seed)
+    with bench_of(real_composition(), case, lambda _candidate: script) as bench:
+        yield bench, judged(bench, Candidate(provenance.strategy, provenance.knobs), SESSION_EFFORT)
+
+
+@contextlib.contextmanager
+def _busy_loops() -> Iterator[None]:
+    """Keeps each processor busy with a process."""
+    spawning = multiprocessing.get_context("spawn")
+    loops = [
+        spawning.Process(target=spin, args=(os.getpid(),), daemon=True)
+        for _ in range(len(os.sched_getaffinity(0)))
+    ]
+    for loop in loops:
+        loop.start()
+    try:
+        yield
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.join()
+
+
+def _document(row: TimedCheck) -> dict[str, Any]:
+    slowdown = row.found.slowdown
+    return {
+        "shape": row.shape,
+        "kind": row.kind,
+        "finding": row.found.finding.value,
+        "ratio": slowdown and round(1 + slowdown.median, 4),
+        "interval": slowdown and [round(1 + end, 4) for end in slowdown.interval],
+        "reason": row.found.reason,
+        "sessions": row.found.sessions,
+        "seconds": round(row.seconds, 2),
+        "load": round(row.load, 2),
+    }
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("shapes", nargs="*", default=SHAPES, help="MxNxK ...")
+    parser.add_argument("--checks", type=int, default=50, help="of unchanged and of slower code, each")
+    parser.add_argument("--busy-checks", type=int, default=20)
+    parser.add_argument("--share", type=float, default=0.05, help="of additional work")
+    parser.add_argument("--max-slowdown", type=float, default=0.05)
+    add_report_options(parser)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

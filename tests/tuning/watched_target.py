@@ -1,0 +1,73 @@
+"""A fake target that is watched as a CPU is: times follow from the knob x, and from the day."""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tests.fakes import FakeTarget, bind, candidate
+from tests.tuning import fakes
+from tuner.core.bench import AbstractBench
+from tuner.core.host_conditions import HostConditions
+from tuner.core.problem import Problem
+from tuner.core.record import Measurement
+from tuner.core.target import AbstractBaselineSource, Effort
+from tuner.tuning.composition import Composition
+from tuner.tuning.target_kind import BenchSettings
+from tuner.workers.in_flight import BenchOrder
+from tuner.workers.local_bench import LocalBench
+
+LIBRARY_X = 6  # twice as slow as the best
+ANCHOR_S = 3e-4
+
+
+@dataclass(frozen=True)
+class Day:
+    """How many times as long as usual things take, and what else runs."""
+
+    kernel: float = 1.0
+    library: float = 1.0
+    anchor: float = 1.0
+    waited: float = 0.0
+    disturbed_every: int = 1  # of those sessions that a load disturbs
+    spread: float = 0.0
+    library_name: str = "FakeBLAS 1.0"
+
+
+class WatchedTarget(FakeTarget, AbstractBaselineSource):
+    """Has a library and a reference kernel, as a CPU."""
+
+    def __init__(self, day: Day) -> None:
+        self.day = day
+        self.sessions = 0
+
+    def load_baseline(self, problem: Problem, rng: np.random.Generator) -> tuple[str, object]:
+        code = self.compile(problem, bind(candidate(LIBRARY_X)))
+        return self.day.library_name, (self.load(problem, code),)
+
+    def measure_together(
+        self, problem: Problem, loaded: tuple[object, ...], effort: Effort, rng: np.random.Generator
+    ) -> tuple[Measurement, ...]:
+        self.sessions += 1
+        kernels = tuple(one[0] if isinstance(one, tuple) else one for one in loaded)
+        times = super().measure_together(problem, kernels, effort, rng)
+        waited = self.day.waited if self.sessions % self.day.disturbed_every == 0 else 0.0
+        host = HostConditions(0.5, waited, waited, 0.0, 0.0, ANCHOR_S * self.day.anchor, 0.0)
+        level = math.exp(rng.normal(0, self.day.spread))
+        return tuple(
+            scaled(time, self.day.library if isinstance(one, tuple) else self.day.kernel * level, host)
+            for time, one in zip(times, loaded, strict=True)
+        )
+
+
+def scaled(time: Measurement, factor: float, host: HostConditions) -> Measurement:
+    samples = tuple(seconds * factor for seconds in time.samples_s)
+    median_s = time.median_s * factor
+    return replace(time, samples_s=samples, median_s=median_s, interval_s=(median_s, median_s), host=host)
+
+
+def composition(day: Day) -> Composition:
+    def bench(order: BenchOrder, how: BenchSettings) -> AbstractBench:
+        return LocalBench(order, WatchedTarget(day), how.seed)
+
+    return fakes.composition(bench=bench)

@@ -1,0 +1,209 @@
+"""Whether an exported script is still right and as fast as recorded: timed in rounds with references."""
+
+import enum
+import math
+import statistics
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from tuner.analysis.comparison import Evidence, NotComparable, comparison
+from tuner.analysis.paired_slowdown import (
+    LEAST_SESSIONS,
+    Finding,
+    PairedSlowdown,
+    SlowdownLimits,
+    finding_of,
+)
+from tuner.analysis.relative_slowdown import RelativeSlowdown, RoundTimes, relative_slowdown
+from tuner.analysis.reliability import round_quality
+from tuner.core.bench import AbstractBench, BoundRecord
+from tuner.core.candidate import Candidate
+from tuner.core.errors import Failure
+from tuner.core.record import Measurement, Verdict
+from tuner.core.recorded_round import RecordedRound
+from tuner.core.target import Script
+from tuner.scripts.header import ScriptProvenance
+from tuner.tuning.composition import Composition
+from tuner.tuning.finals import noise_of
+from tuner.tuning.gate import SESSION_EFFORT
+from tuner.tuning.judged_again import JudgedCase, bench_of, judged
+
+SESSIONS_LIMIT = 15  # that were quiet: half of the gate's, since a user waits
+DISTURBED_LIMIT = 6  # sessions of half a second: one of a load that stays
+
+
+class CheckFinding(enum.Enum):
+    """What became of a check."""
+
+    NOT_SLOWER = "not slower"
+    VERIFIED = "verified"  # right; this target has no clock, or the script no recorded time
+    SLOWER = "slower"
+    FAILED = "failed"  # does not compile, is wrong, or breaks while it is timed
+    CANNOT_TELL = "cannot tell"  # right; neither a slowdown nor its absence is shown
+
+    @property
+    def passes(self) -> bool:
+        """Returns True for what exits with 0."""
+        return self in (CheckFinding.NOT_SLOWER, CheckFinding.VERIFIED)
+
+
+@dataclass(frozen=True)
+class ScriptCheck:
+    """What a check found."""
+
+    finding: CheckFinding
+    reason: str  # one clause, for people
+    median_s: float | None = None  # today's; None: not timed
+    slowdown: PairedSlowdown | None = None  # relative to the references; None: not comparable
+    sessions: int = 0  # that the slowdown is from
+    hint: str = ""  # what to type where the recorded time is what is missing
+
+
+@dataclass(frozen=True)
+class _Session:
+    """One session of today."""
+
+    kernel: Measurement
+    times: RoundTimes
+    objection: str  # why its times cannot be relied on; "" where they can
+
+
+def limits_of(max_slowdown: float) -> SlowdownLimits:
+    """Returns limits by which a slowdown of ``max_slowdown`` is reported, and one of 3 points less is not.
+
+    The gate separates 2 % from 5 % with as many sessions. Up to 2 % nothing is called slower.
+    """
+    gate = SlowdownLimits()
+    resolved = gate.excluded - gate.tolerated
+    return SlowdownLimits(max(gate.tolerated, max_slowdown - resolved), max_slowdown)
+
+
+def checked(
+    composition: Composition,
+    provenance: ScriptProvenance,
+    script: str,
+    limits: SlowdownLimits,
+    seed: int = 0,
+) -> ScriptCheck:
+    """Verifies the script in child processes, and times it there if its header has a time of this machine."""
+    case = JudgedCase(provenance.problem, provenance.target, provenance.threads, seed)
+    with bench_of(composition, case, lambda _candidate: Script.of(script)) as bench:
+        current = judged(bench, Candidate(provenance.strategy, provenance.knobs), SESSION_EFFORT)
+        outcome = current.record.outcome
+        if isinstance(outcome, Failure):
+            return ScriptCheck(
+                CheckFinding.FAILED, f"failed at stage {outcome.stage.value}: {outcome.reason}"
+            )
+        if isinstance(outcome, Verdict):
+            return ScriptCheck(CheckFinding.VERIFIED, f"{outcome.elements} elements verified, nothing timed")
+        if provenance.median_s is None:
+            return ScriptCheck(CheckFinding.VERIFIED, "no time recorded", outcome.median_s)
+        machine = composition.kind(provenance.target).machine(provenance.target)
+        if machine.name != provenance.machine:
+            reason = f"it was recorded on another machine, {provenance.machine}"
+            return ScriptCheck(CheckFinding.CANNOT_TELL, reason, outcome.median_s)
+        if provenance.unreliable:
+            reason = f"the recorded time is unreliable: {provenance.unreliable}"
+            return ScriptCheck(
+                CheckFinding.CANNOT_TELL, reason, outcome.median_s, hint=_recorded_again(provenance)
+            )
+        return compared(bench, current, provenance, limits, machine.physical_cores - provenance.threads)
+
+
+def compared(
+    bench: AbstractBench,
+    current: BoundRecord,
+    provenance: ScriptProvenance,
+    limits: SlowdownLimits,
+    spare_cores: int,
+) -> ScriptCheck:
+    """Times sessions, each of code loaded anew, until they decide or too many were disturbed."""
+    recorded = provenance.round or RecordedRound(provenance.median_s or math.nan, noise=0.0)
+    library = None if provenance.baseline is None else provenance.baseline[0]
+    quiet: list[_Session] = []
+    disturbed: list[_Session] = []
+    slowdown: RelativeSlowdown | None = None
+    conclusion: tuple[CheckFinding, str] | None = None
+    for session in _sessions(bench, current, library, spare_cores):
+        (disturbed if session.objection else quiet).append(session)
+        if not session.objection and len(quiet) >= LEAST_SESSIONS:
+            slowdown = relative_slowdown(recorded, tuple(each.times for each in quiet))
+            conclusion = _conclusion(slowdown, len(quiet), limits)
+        if conclusion or len(disturbed) == DISTURBED_LIMIT or len(quiet) == SESSIONS_LIMIT:
+            break
+    else:
+        return ScriptCheck(CheckFinding.FAILED, "ran once, and failed when it was timed again")
+    if conclusion is None:
+        conclusion = (CheckFinding.CANNOT_TELL, _why_undecided(quiet, disturbed))
+    medians_s = [each.kernel.median_s for each in quiet or disturbed]
+    whole = None if slowdown is None else slowdown.whole
+    is_to_record = provenance.round is None and conclusion[0] is CheckFinding.CANNOT_TELL
+    hint = _recorded_again(provenance) if is_to_record else ""
+    return ScriptCheck(*conclusion, statistics.median(medians_s), whole, len(quiet), hint)
+
+
+def _sessions(
+    bench: AbstractBench, current: BoundRecord, library: str | None, spare_cores: int
+) -> Iterator[_Session]:
+    """Yields sessions for ever; ends where the code no longer works."""
+    quietest_s = math.inf
+    while True:
+        found = bench.finals((current, current), SESSION_EFFORT)
+        kernel, again = found.times
+        if kernel is None or again is None:
+            return
+        host = kernel.host
+        quietest_s = quietest_s if host is None else min(quietest_s, host.anchor_s)
+        baseline = None if found.baseline is None else found.baseline.measurement
+        quality = round_quality(
+            noise_of(kernel, again),
+            baseline,
+            host,
+            quietest_anchor_s=quietest_s if host else None,
+            spare_cores=spare_cores,
+        )
+        evidence = Evidence(is_interleaved=True, noise=quality.noise, unreliable=quality.unreliable)
+        ratio = comparison(kernel, baseline or again, evidence)
+        is_same_library = found.baseline is not None and found.baseline.name == library
+        times = RoundTimes(
+            kernel.samples_s,
+            baseline.samples_s if baseline and is_same_library else None,
+            None if host is None else host.anchor_s,
+        )
+        yield _Session(kernel, times, ratio.reason if isinstance(ratio, NotComparable) else "")
+
+
+def _conclusion(
+    slowdown: RelativeSlowdown, sessions: int, limits: SlowdownLimits
+) -> tuple[CheckFinding, str] | None:
+    """Returns what is shown, and why; None where more sessions may show something."""
+    names = " and ".join(name for name, _found in slowdown.by_reference)
+    match finding_of(slowdown.whole, sessions, limits):
+        case Finding.NOT_SLOWER:
+            return CheckFinding.NOT_SLOWER, f"relative to {names}"
+        case Finding.SLOWER if slowdown.cancels_drift:
+            return CheckFinding.SLOWER, f"relative to {names}"
+        case Finding.SLOWER:
+            return (
+                CheckFinding.CANNOT_TELL,
+                f"it is slower relative to {names} alone, as it is where the machine has become slower",
+            )
+    each = {finding_of(found, sessions, limits) for _name, found in slowdown.by_reference}
+    if each >= {Finding.SLOWER, Finding.NOT_SLOWER}:
+        return (
+            CheckFinding.CANNOT_TELL,
+            f"{names} disagree: the machine's memory or clock is another than then",
+        )
+    return None
+
+
+def _recorded_again(provenance: ScriptProvenance) -> str:
+    retime = f"tuner tune --resume {provenance.run} --retime"
+    return f"record its time again: {retime}, then: tuner export --trial {provenance.trial}"
+
+
+def _why_undecided(quiet: Sequence[_Session], disturbed: Sequence[_Session]) -> str:
+    if len(disturbed) < DISTURBED_LIMIT:
+        return f"the interval is too wide after {len(quiet)} sessions"
+    sessions = len(quiet) + len(disturbed)
+    return f"{len(disturbed)} of {sessions} sessions were disturbed: {disturbed[-1].objection}"
