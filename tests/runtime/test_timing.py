@@ -120,6 +120,25 @@ def test_a_turn_of_another_process_does_not_make_an_action_hopeless(call_s: floa
     assert result.is_complete is is_complete
 
 
+@pytest.mark.parametrize("paused", range(12))
+def test_a_pause_of_the_process_does_not_make_an_action_hopeless(paused: int) -> None:
+    """Whichever call it falls into, one that warms up, that calibrates or one of a sample."""
+    pauses_s = iter([0.0] * paused + [12.0])
+    effort = replace(EFFORT, stop_above_s=4e-4)
+    result = timing.measure_by(lambda calls: 3e-4 + next(pauses_s, 0.0) / calls, effort, rng())
+    assert result.is_complete
+    assert result.median_s == 3e-4
+
+
+def test_a_pause_of_the_process_costs_interleaved_actions_no_rounds() -> None:
+    takes = tuple(
+        (lambda calls, each=each: 2e-3 + next(each, 0.0)) for each in (iter([0.0] * 5 + [12.0]), iter(()))
+    )
+    results = timing.measure_together_by(takes, replace(EFFORT, min_samples=15), rng())
+    assert [len(result.samples_s) for result in results] == [15, 15]
+    assert [result.median_s for result in results] == [2e-3, 2e-3]
+
+
 def test_interleaved_actions_take_turns_and_keep_their_own_times() -> None:
     clock = Clock()
     actions = tuple(Action(clock, call_s) for call_s in (1e-3, 4e-3, 2e-4))

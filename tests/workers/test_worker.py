@@ -1,15 +1,19 @@
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from subprocess import PIPE, Popen
 
 import pytest
 
 from tests.fakes import BrokenTarget
 from tuner.core.errors import CandidateError, Failure, MachineError, Stage, TunerError
+from tuner.workers.available_time import LONGEST_STEP_S
 from tuner.workers.protocol import Event, Factory, Reply, ServiceSpec
+from tuner.workers.started_processes import state_of
 from tuner.workers.worker import Worker
 
 
@@ -73,6 +77,15 @@ class Echo:
             time.sleep(1000)
             os._exit(0)
         return process
+
+    def wait_for(self, folder: str) -> str:
+        """Says who it is by a file, and returns once another one is there."""
+        unfinished = Path(folder, "unfinished")
+        unfinished.write_text(str(os.getpid()))
+        unfinished.rename(Path(folder, "process"))
+        while not Path(folder, "go").exists():
+            time.sleep(0.01)
+        return "done"
 
     def die_later(self) -> None:
         threading.Timer(0.05, os._exit, (4,)).start()
@@ -220,6 +233,51 @@ def test_paused_time_does_not_count(worker: Worker) -> None:
     assert reply.seconds < 0.5
 
 
+# Calls with a limit of a minute. Its clock is as far ahead as a file says, printed after each look.
+CALLER = """
+import sys, time
+from pathlib import Path
+from tests.workers.test_worker import spec_of
+from tuner.core.errors import Stage
+from tuner.workers.available_time import TICK_S
+from tuner.workers.child_process import sleep_until_news
+from tuner.workers.worker import Worker
+
+folder = Path(sys.argv[1])
+worker = Worker(spec_of("Echo"), 1 << 30, lambda: time.monotonic() + float((folder / "ahead").read_text()))
+worker.submit("wait_for", str(folder), stage=Stage.LOAD, timeout_s=60.0)
+while (news := worker.poll()) is None:
+    print((folder / "ahead").read_text(), flush=True)
+    sleep_until_news([worker.child], TICK_S)
+print(news.value)
+worker.kill()
+"""
+
+
+def test_a_pause_of_all_processes_is_not_the_failure_of_a_call(tmp_path: Path) -> None:
+    """The pause is a real one; that it took an hour is what the clock of the caller says."""
+    (tmp_path / "ahead").write_text("0")
+    with Popen([sys.executable, "-c", CALLER, tmp_path], stdout=PIPE, text=True, process_group=0) as caller:
+        assert caller.stdout is not None
+        while not (tmp_path / "process").exists():
+            assert caller.stdout.readline()
+        child = int((tmp_path / "process").read_text())
+        os.killpg(child, signal.SIGSTOP)
+        os.killpg(caller.pid, signal.SIGSTOP)
+        os.waitid(os.P_PID, caller.pid, os.WSTOPPED | os.WNOWAIT)
+        while state_of(child) != "T":
+            time.sleep(0.001)
+        (tmp_path / "ahead").write_text("3600")
+        os.killpg(caller.pid, signal.SIGCONT)
+        while (line := caller.stdout.readline()) == "0\n":
+            pass
+        assert line == "3600\n"  # the caller goes on first, and has looked
+        assert caller.stdout.readline() == "3600\n"
+        os.killpg(child, signal.SIGCONT)
+        (tmp_path / "go").touch()
+        assert caller.stdout.read().splitlines()[-1] == "done"
+
+
 def test_a_child_that_closed_its_pipes_is_ended(worker: Worker) -> None:
     assert call(worker, "slam").value == Failure(Stage.LOAD, "killed by SIGKILL")
 
@@ -252,9 +310,15 @@ def test_a_child_that_starts_for_ever_is_given_up() -> None:
     worker = Worker(ServiceSpec("slow", Factory("tests.fakes:_sleep")), 1 << 30, clock=lambda: now[0])
     worker.start()
     assert worker.poll() is None
-    now[0] = 61.0
+
+    def look_until(moment_s: float) -> None:
+        while now[0] < moment_s:
+            now[0] += LONGEST_STEP_S
+            assert worker.poll() is None
+
+    look_until(59.0)
     with pytest.raises(TunerError, match=r"^slow worker did not start: timed out after 60 s$"):
-        worker.poll()
+        look_until(61.0)
 
 
 def mortal(tmp_path: Path, deaths: int) -> Worker:

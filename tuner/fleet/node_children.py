@@ -22,6 +22,7 @@ from tuner.fleet.tables import Interval
 from tuner.fleet.wake_pipe import WakePipe
 from tuner.fleet.work import BASELINE, COMPILE, JUDGE, ROOFLINE, FleetWork
 from tuner.tuning.target_kind import BenchChildren, TargetKind
+from tuner.workers.available_time import TICK_S
 from tuner.workers.child_process import sleep_until_news
 from tuner.workers.compile_pool import CompilePool
 from tuner.workers.group_timing import Group
@@ -29,7 +30,6 @@ from tuner.workers.judge import Judgement
 from tuner.workers.judge_seat import JudgeSeat
 from tuner.workers.services import compile_spec, judge_spec
 from tuner.workers.timing_lock import TimingLock, words_of
-from tuner.workers.worker import TICK_S
 
 IDLE_TICK_S: Final = 10.0  # without work nothing is looked at: an order wakes at once
 JUDGES_KEPT: Final = 4  # each has the arrays of its problem

@@ -63,14 +63,17 @@ def led_by_one_call(take: Stopwatch) -> Stopwatch:
 
 
 def measure_by(take: Stopwatch, effort: Effort, rng: np.random.Generator) -> Measurement:
-    """Times an action until the budget is spent; stops early where every sample is above ``stop_above_s``."""
-    inner = calibrate(take, effort)
+    """Times an action until the budget is spent; stops early where every sample is above ``stop_above_s``.
+
+    A pause of the process within a sample makes this one long, and stops nothing.
+    """
+    inner, calibrating_s = _calibrated(take, effort)
     samples: list[float] = []
     spent = 0.0
     while len(samples) < effort.max_samples:
         samples.append(take(inner))
         spent += _sample_s(samples[-1], inner)
-        if _is_hopeless(samples, inner, effort):
+        if _is_hopeless(samples, inner, effort, calibrating_s):
             return summarize(samples, inner, rng, is_complete=False)
         if spent >= effort.budget_s and len(samples) >= effort.min_samples:
             break
@@ -90,15 +93,14 @@ def measure_together_by(
     """
     inners = [calibrate(take, effort) for take in stopwatches]
     samples: list[list[float]] = [[] for _ in stopwatches]
-    spent, slowest_s = 0.0, 1e-9
+    spent = 0.0
     while len(samples[0]) < effort.max_samples:
         for index in rng.permutation(len(stopwatches)):
             call_s = stopwatches[index](inners[index])
             samples[index].append(call_s)
-            sample_s = _sample_s(call_s, inners[index])
-            spent += sample_s
-            slowest_s = max(slowest_s, sample_s)
+            spent += _sample_s(call_s, inners[index])
         after_round()
+        slowest_s = max(1e-9, *map(_sample_s, map(min, samples), inners))  # without pauses of the process
         most = max(FEW_SAMPLES, int(LIMIT_S / slowest_s) - OTHER_CALLS)
         is_spent = spent >= effort.budget_s * len(stopwatches) and len(samples[0]) >= effort.min_samples
         if is_spent or len(samples[0]) >= most:
@@ -108,12 +110,17 @@ def measure_together_by(
 
 def calibrate(take: Stopwatch, effort: Effort) -> int:
     """Warms up; returns the calls per sample with which a sample lasts ``SAMPLE_S``."""
+    return _calibrated(take, effort)[0]
+
+
+def _calibrated(take: Stopwatch, effort: Effort) -> tuple[int, float]:
+    """Returns the calls per sample, and the seconds per call of the last sample that was tried."""
     take(1)
     inner, per_call = 1, take(1)
     while per_call * inner < SAMPLE_S and per_call * inner < effort.budget_s:
         inner = max(inner + 1, min(inner * 10, math.ceil(1.2 * SAMPLE_S / max(per_call, 1e-9))))
         per_call = take(inner)
-    return inner
+    return inner, per_call
 
 
 def sample(repeat: Repeat, inner: int, clock: Clock = time.perf_counter) -> float:
@@ -140,11 +147,14 @@ def _sample_s(call_s: float, inner: int) -> float:
     return call_s * (inner + (call_s < COLD_S))
 
 
-def _is_hopeless(samples: list[float], inner: int, effort: Effort) -> bool:
-    """Tells whether to stop: three samples are above the limit, or two, or a long one, twice above it."""
+def _is_hopeless(samples: list[float], inner: int, effort: Effort, calibrating_s: float) -> bool:
+    """Returns whether to stop: three samples are above the limit, or two, or a long one, twice above it.
+
+    One alone may hold a pause of the process: the sample that calibrated must be as slow.
+    """
     if effort.stop_above_s is None:
         return False
     if len(samples) >= EARLY_SAMPLES:
         return min(samples) > effort.stop_above_s
-    is_told = len(samples) > 1 or samples[0] * inner >= TURN_S
-    return is_told and min(samples) > 2 * effort.stop_above_s
+    is_known = len(samples) > 1 or samples[0] * inner >= TURN_S
+    return is_known and min(calibrating_s, *samples) > 2 * effort.stop_above_s

@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Protocol
 
+from tuner.workers.available_time import AvailableTime
 from tuner.workers.protocol import Inbox, Message, ServiceSpec, encode
 from tuner.workers.started_processes import VARIABLE, end_all, state_of
 
@@ -99,9 +100,9 @@ class ChildProcess:
     def stop(self) -> None:
         """Stops the whole group and returns when it stands still."""
         self._signal(signal.SIGSTOP)
-        give_up = time.monotonic() + STOP_TIMEOUT_S
+        clock = AvailableTime()
         flags = os.WSTOPPED | os.WEXITED | os.WNOHANG | os.WNOWAIT
-        while os.waitid(os.P_PID, self.pid, flags) is None and time.monotonic() < give_up:
+        while os.waitid(os.P_PID, self.pid, flags) is None and clock() < STOP_TIMEOUT_S:
             time.sleep(0.0001)
 
     def go_on(self) -> None:

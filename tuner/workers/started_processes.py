@@ -3,8 +3,9 @@
 import contextlib
 import os
 import signal
-import time
 from pathlib import Path
+
+from tuner.workers.available_time import AvailableTime
 
 VARIABLE = "TUNER_WORKER"  # a variable of a child's own value, which the processes that it starts inherit
 PROCESSES = Path("/proc")
@@ -32,8 +33,8 @@ def started_by(process: int, token: str) -> tuple[int, ...]:
 def end_all(process: int, token: str) -> int:
     """Kills what a process started, and again what that started meanwhile; returns how many those were."""
     ended: set[int] = set()
-    give_up = time.monotonic() + GIVE_UP_S
-    while (found := started_by(process, token)) and time.monotonic() < give_up:
+    clock = AvailableTime()
+    while (found := started_by(process, token)) and clock() < GIVE_UP_S:
         for number in found:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(number, signal.SIGKILL)

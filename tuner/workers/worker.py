@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from tuner.core.errors import Failure, MachineError, Stage, TunerError
+from tuner.workers.available_time import TICK_S, AvailableTime
 from tuner.workers.child_process import ChildProcess, sleep_until_news
 from tuner.workers.protocol import (
     CallRequest,
@@ -21,7 +22,6 @@ from tuner.workers.protocol import (
 START_TIMEOUT_S = 60.0  # importing the compiler takes 1 s on an idle machine
 START_ATTEMPTS = 3  # of a child that is killed while it starts, as a machine short of memory does
 STOPPED_LIMIT_S = 0.5  # that a child may be stopped by another's signal before a new one takes its place
-TICK_S = 0.1  # time-outs and memory are looked at this often; a reply wakes at once
 KILLED = "killed by SIGKILL"
 MIB = 1 << 20
 
@@ -40,6 +40,7 @@ class Worker:
 
     Memory is limited by what is resident, looked at every tick: RLIMIT_AS would count the address space
     that a JIT, an allocator per thread or a CUDA driver reserves and never touches.
+    Time limits, and the seconds of a Reply, are of ``AvailableTime``: a pause of this process does not count.
     The child dies with the thread that started it (prctl(2), PR_SET_PDEATHSIG): use a Worker in one thread.
     """
 
@@ -48,7 +49,7 @@ class Worker:
     ) -> None:
         self._spec = spec
         self._memory_bytes = memory_bytes
-        self._clock = clock
+        self._clock = AvailableTime(clock)  # looked at by each ``poll`` that waits
         self._child: ChildProcess | None = None
         self._call: _Call | None = None
         self._is_ready = False

@@ -7,6 +7,7 @@ from tuner.core.bench import AbstractBench, BoundRecord, FinalTimes
 from tuner.core.candidate import Candidate
 from tuner.core.errors import Failure
 from tuner.core.target import Artifact, Effort
+from tuner.workers.available_time import TICK_S
 from tuner.workers.child_process import sleep_until_news
 from tuner.workers.compile_pool import CompilePool
 from tuner.workers.group_timing import Group, time_finals
@@ -15,7 +16,6 @@ from tuner.workers.judge import work_seed
 from tuner.workers.judge_seat import JudgeSeat, Turn, quiet_already
 from tuner.workers.limits import Limits
 from tuner.workers.protocol import Reply, ServiceSpec
-from tuner.workers.worker import TICK_S
 
 
 @dataclass

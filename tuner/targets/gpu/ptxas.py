@@ -17,6 +17,7 @@ from tuner.cost_model.occupancy import BlockNeeds, blocks_per_multiprocessor, oc
 from tuner.targets.gpu.cuda_tools import DISTRIBUTIONS, Tool, locate
 from tuner.targets.gpu.ptxas_defects import defect_line, defects_of
 from tuner.targets.gpu.ptxas_report import KernelReport, first_fault, read_report
+from tuner.workers.timed_command import run_command
 
 TIMEOUT_S = 60.0  # of an assembly; the largest matmul kernels take about one second
 ELF_HEADER = struct.Struct("<32xQQIHHHHHH")  # elf(5), from e_phoff
@@ -124,9 +125,7 @@ def _end_of_headers(cubin: bytes) -> int:
 
 
 def _call(path: Path, arguments: list[str], timeout_s: float) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [str(path), *arguments], capture_output=True, text=True, timeout=timeout_s, check=False
-    )
+    return run_command([str(path), *arguments], timeout_s)
 
 
 def _resources(program: KernelProgram, chip: Chip, report: KernelReport, told: tuple[str, ...]) -> Resources:
