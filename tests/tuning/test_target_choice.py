@@ -8,7 +8,7 @@ from tests.tuning import fakes
 from tuner.core.errors import UsageError
 from tuner.core.target_name import TargetName
 from tuner.tuning.parts.real import real_composition
-from tuner.tuning.target_choice import named_target, resolve_target
+from tuner.tuning.target_choice import named_target, require_runs_here, resolve_target
 from tuner.tuning.target_kind import TargetStatus
 
 NO_GPU = TargetStatus("cuda", False, "no driver")
@@ -69,6 +69,18 @@ def test_a_target_that_only_compiles_may_be_asked_for() -> None:
     assert resolve_target("cuda", parts, "sm_80") == TargetName("cuda", "sm_80")
     with pytest.raises(UsageError, match="chip: found 'sm_1', allowed sm_80, "):
         resolve_target("cuda:sm_1", parts)
+
+
+def test_a_run_is_refused_where_candidates_only_compile() -> None:
+    cuda = TargetStatus("cuda", False, "compiles only: no driver", can_compile=True, missing="no driver")
+    line = (
+        r"^target cuda:sm_80: nothing runs here: no driver; to verify without a GPU, and carry it to one by "
+        r"tuner bundle export: tuner tune matmul 8x8x8 --target simulator:sm_80$"
+    )
+    with pytest.raises(UsageError, match=line):
+        require_runs_here(TargetName("cuda", "sm_80"), fakes.composition((cuda,)), "tuner tune matmul 8x8x8")
+    here = TargetStatus("cuda", True, "an A100", chip="sm_80")
+    require_runs_here(TargetName("cuda", "sm_80"), fakes.composition((here,)), "tuner tune matmul 8x8x8")
 
 
 def test_auto_prefers_a_gpu_and_takes_its_chip() -> None:

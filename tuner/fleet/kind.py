@@ -103,6 +103,7 @@ class FleetRun:
             is_timed=own.is_timed or not own.is_available,
             chip=chips.pop() if len(chips) == 1 else "",
             reason="on the fleet" if chips else NO_NODE,
+            missing="",
         )
 
     def machine(self, target: TargetName) -> Machine:

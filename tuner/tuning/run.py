@@ -7,12 +7,14 @@ from tuner.core.machine import Compiler, Machine
 from tuner.core.runs import Run, RunSettings, StoredTrial, TrialQuery
 from tuner.samplers import make_sampler
 from tuner.space.feasible_set import FeasibleSet
+from tuner.tuning.advice import tune_command
 from tuner.tuning.composition import Composition
 from tuner.tuning.events import Observer, RunStarted, ignore
 from tuner.tuning.first_points import planned, rows_of_first
 from tuner.tuning.interruption import Interruption
 from tuner.tuning.memory_check import require_memory, require_threads, require_workers
 from tuner.tuning.session import TuningSession
+from tuner.tuning.target_choice import require_runs_here
 from tuner.tuning.target_kind import Bind, Plan
 from tuner.tuning.tuned_run import TunedRun, tuned_run
 from tuner.version import __version__
@@ -63,6 +65,8 @@ def resume(
         raise UsageError(f"run {run_id}: was measured from a bundle, allowed a run that tuner tune began")
     if run.status == "done" and not retime:
         return tuned_run(store, run_id)
+    command = tune_command(TrialQuery.of(run.settings.problem))
+    require_runs_here(run.settings.target, composition, command)
     kind = composition.kind_of_run(run.settings)
     machine = kind.machine(run.settings.target)
     _require_same_code(run, machine, kind.compiler(run.settings.target))

@@ -3,17 +3,28 @@
 from pathlib import Path
 
 from tuner.core.errors import UsageError
-from tuner.core.runs import RunSettings
+from tuner.core.runs import RunSettings, TrialQuery
 from tuner.core.target_name import TargetName
+from tuner.tuning.advice import tune_command
 from tuner.tuning.composition import Composition
 from tuner.tuning.run_request import TIMED_SAMPLER, RunRequest
-from tuner.tuning.target_choice import resolve_target
+from tuner.tuning.target_choice import require_runs_here, resolve_target
 
 UNTIMED_SAMPLERS = ("random", "exhaustive")  # that need no times; the default is the first
 
 
 def run_settings(request: RunRequest, composition: Composition) -> RunSettings:
-    """Returns settings with what the machine and its targets decide. Raises UsageError."""
+    """Returns settings of a run on this machine. Raises UsageError where candidates could not run here."""
+    settings = planned_settings(request, composition)
+    require_runs_here(settings.target, composition, tune_command(TrialQuery.of(settings.problem)))
+    return settings
+
+
+def planned_settings(request: RunRequest, composition: Composition) -> RunSettings:
+    """Returns settings with what the machine and its targets decide. Raises UsageError.
+
+    Candidates of the target may be unable to run here.
+    """
     from tuner.scripts.chosen import choose
     from tuner.space_file.reading import default_space_file, load_space_file
 

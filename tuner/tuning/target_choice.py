@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from tuner.core.chips import chip_of
 from tuner.core.errors import UsageError
-from tuner.core.target_name import TargetName
+from tuner.core.target_name import SIMULATOR, TargetName
 from tuner.tuning.composition import Composition
 from tuner.tuning.target_kind import TargetStatus
 
@@ -20,6 +20,18 @@ def resolve_target(word: str, composition: Composition, chip: str = "") -> Targe
     if not (status.is_available or status.can_compile):
         raise UsageError(f"target {word}: not available here: {status.reason}")
     return _on_this_gpu(target, status, has_chip=bool(chip) or ":" in word)
+
+
+def require_runs_here(target: TargetName, composition: Composition, command: str) -> None:
+    """Raises UsageError for a target whose candidates this machine only compiles: none would get a time.
+
+    The error ends with ``command`` ("tuner tune matmul 8x8x8") for a simulator of the same chip.
+    """
+    status = composition.kind(target).status()
+    if status.missing:
+        line = f"target {target.text}: nothing runs here: {status.missing}; to verify without a GPU, and "
+        line += "carry it to one by tuner bundle export: "
+        raise UsageError(line, f"{command} --target {TargetName(SIMULATOR, target.detail).text}")
 
 
 def named_target(word: str, composition: Composition, chip: str = "") -> TargetName:

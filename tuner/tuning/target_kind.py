@@ -62,6 +62,7 @@ class TargetStatus:
     is_timed: bool = True  # here; False: nothing is ranked
     can_compile: bool = False  # beside ``is_available``: candidates get as far as their code
     chip: str = ""  # of the GPU that candidates run on here
+    missing: str = ""  # why nothing compiled runs here: "no CUDA driver"; "" where it runs
 
 
 @dataclass(frozen=True)

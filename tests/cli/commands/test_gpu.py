@@ -10,6 +10,7 @@ import pytest
 from benchmarks.gpu_check.stub_driver import stub_library
 from tests.cli.conftest import Done, Tuner
 from tuner.targets.gpu.ptxas import find_ptxas
+from tuner.tuning.parts.kinds import KINDS
 from tuner.tuning.parts.real import real_composition
 
 pytestmark = pytest.mark.mlir
@@ -65,17 +66,27 @@ def test_an_exported_script_is_verified_again_and_applied(tuned: Tuner, tmp_path
     assert "gpu.launch" in payload.out, payload.err
 
 
-def test_cuda_without_a_driver_compiles_and_says_so(tmp_path: Path) -> None:
-    database = tmp_path / "results.db"
-    words = ("--dtype", "f16", "--target", "cuda:sm_80", "--trials", "1", "--workers", "1")
-    done = run(database, "tune", "matmul", "64x48x32", *words)
-    assert done.code == 1
-    assert "1 x load: compiled only: " in done.err
-    assert "verify with --target simulator:sm_80, time with tuner bundle export" in done.err
-    assert (
-        ".target sm_80"
-        in Tuner(database, real_composition())("export", "--trial", "1", "--format", "ptx").out
+@pytest.mark.skipif(KINDS["cuda"].status().is_available, reason="there is a GPU")
+@pytest.mark.parametrize(
+    ("words", "command"),
+    [
+        (("matmul", "64x48x32", "--dtype", "f16"), "tune matmul 64x48x32 --dtype f16"),
+        (("program.mlir",), "tune program.mlir"),
+    ],
+    ids=["operation", "program"],
+)
+def test_cuda_without_a_driver_is_refused_before_anything_is_compiled(
+    tmp_path: Path, words: tuple[str, ...], command: str
+) -> None:
+    tuner = Tuner(tmp_path / "results.db", real_composition())
+    done = tuner("tune", *words, "--target", "cuda:sm_80")
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+    assert done.err.startswith("tuner: target cuda:sm_80: nothing runs here: no CUDA driver: libcuda.so.1 ")
+    assert done.err.endswith(
+        f"and carry it to one by tuner bundle export: tuner {command} --target simulator:sm_80\n"
     )
+    assert not tuner.database.exists()
+    assert tuner("space", "matmul", "64x48x32", "--target", "cuda:sm_80").code == 0
 
 
 def test_a_gpu_is_tuned_for_by_default_and_one_that_does_nothing_is_found_out(tmp_path: Path) -> None:

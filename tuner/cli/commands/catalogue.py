@@ -218,8 +218,8 @@ def targets(context: click.Context, as_json: bool) -> None:
 
 def plan_of(composition: "Composition", request: "RunRequest") -> "Plan":
     """Returns what a run would try. Raises UsageError."""
-    from tuner.tuning.settings import run_settings
+    from tuner.tuning.settings import planned_settings
 
-    settings = run_settings(request, composition)
+    settings = planned_settings(request, composition)
     kind = composition.kind_of_run(settings)
     return kind.plan(settings, kind.machine(settings.target))

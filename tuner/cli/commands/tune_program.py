@@ -1,5 +1,6 @@
 """``tuner tune payload.mlir``: every matmul of a program tuned, and the program run as a whole."""
 
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,12 +39,13 @@ def tune_payload(
     from tuner.text_file import read_text_or_stdin
     from tuner.tuning.interruption import Interruption
     from tuner.tuning.settings import run_settings
-    from tuner.tuning.target_choice import resolve_target
+    from tuner.tuning.target_choice import require_runs_here, resolve_target
 
     _require_words_of_programs(context, words)
     of_runs = {name: word for name, word in words.items() if name not in (*PROBLEM_WORDS, *OF_PROGRAMS)}
     resolved = resolve_target(words["target"], composition, words["chip"])
     program_support(resolved)
+    require_runs_here(resolved, composition, f"tuner tune {shlex.quote(words['operation'])}")
     request = ProgramRequest(
         text=read_text_or_stdin(Path(words["operation"]), "MLIR text"),
         target=resolved,

@@ -124,18 +124,19 @@ def _status() -> TargetStatus:
     try:
         here = probe.describe_gpu()
     except DeviceError as error:
-        return _compiles_only(f"{error}; {assembler}")
+        return _compiles_only(str(error), assembler)
     facts = here.facts
     if facts.chip not in CHIPS:
-        return _compiles_only(f"{facts.name} is {facts.chip}, allowed {', '.join(CHIPS)}; {assembler}")
+        return _compiles_only(f"{facts.name} is {facts.chip}, allowed {', '.join(CHIPS)}", assembler)
     words = f"{facts.name}, {facts.chip}, {facts.multiprocessors} multiprocessors, "
     words += f"{facts.memory_bytes / GIB:.0f} GiB, CUDA driver {facts.driver_version}"
     reason = "; ".join((words, assembler, _sensor_words(here.bus)))
     return TargetStatus(CUDA, True, reason, can_compile=True, chip=facts.chip)
 
 
-def _compiles_only(why: str) -> TargetStatus:
-    return TargetStatus(CUDA, False, f"compiles only: {why}", is_timed=False, can_compile=True)
+def _compiles_only(why: str, assembler: str) -> TargetStatus:
+    reason = f"compiles only: {why}; {assembler}"
+    return TargetStatus(CUDA, False, reason, is_timed=False, can_compile=True, missing=why)
 
 
 def _sensor_words(bus: str) -> str:
