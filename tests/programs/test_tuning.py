@@ -11,10 +11,13 @@ from tests.tuning import fakes
 from tuner.cli.commands.tune_program import program_lines
 from tuner.cli.output.program_documents import program_document
 from tuner.core.errors import TunerError, UsageError
+from tuner.core.host_conditions import HostConditions
 from tuner.core.problem import Matmul, Problem
+from tuner.core.record import Measurement
 from tuner.core.runs import RunSettings
 from tuner.core.target_name import TargetName
 from tuner.db.store import Store
+from tuner.programs.gain import TimedPair
 from tuner.programs.request import Comparison, ProgramReport, ProgramRequest
 from tuner.programs.times import ProgramTimes
 from tuner.programs.tuning import ProgramParts, ProgramTuning, TunedProgram
@@ -24,6 +27,14 @@ from tuner.tuning.interruption import Interruption
 ONE, TWO = Matmul(8, 8, 8), Matmul(16, 8, 8)
 REQUEST = ProgramRequest("module {}", TargetName("fake"))
 REPORT = ProgramReport("main", (), (), (), 2, times=ProgramTimes(2e-6))
+QUIET = HostConditions(0.5, 0.0, 0.0, 0.0, 0.0, 3e-4, 0.0)
+
+
+def call(median_s: float, host: HostConditions | None = QUIET) -> Measurement:
+    return Measurement((median_s,) * 15, 1, median_s, (median_s, median_s), host=host)
+
+
+PAIR = TimedPair(call(2.5e-6), call(1e-5), call(2.5e-6))
 WRONG = replace(REPORT, comparisons=(Comparison("result 0", 1.0, 1e-6),))
 
 
@@ -33,6 +44,7 @@ class Programs:
     def __init__(self, problems: tuple[Problem, ...], report: ProgramReport = REPORT) -> None:
         self.problems = problems
         self.report = report
+        self.pair = PAIR
         self.asked: list[ProgramRequest] = []
 
     def run(self, request: ProgramRequest) -> ProgramReport:
@@ -40,9 +52,13 @@ class Programs:
         is_slower = request.is_plain and self.report.times is not None
         return replace(self.report, times=ProgramTimes(8e-6)) if is_slower else self.report
 
+    def time_pair(self, request: ProgramRequest) -> TimedPair:
+        assert request == self.asked[0]
+        return self.pair
+
     @property
     def parts(self) -> ProgramParts:
-        return ProgramParts(lambda _text, _entry: self.problems, self.run)
+        return ProgramParts(lambda _text, _entry: self.problems, self.run, self.time_pair)
 
 
 @pytest.fixture
@@ -87,7 +103,44 @@ def test_the_program_is_timed_against_itself_without_scripts(store: Store) -> No
     programs = Programs((ONE,))
     found = tuned(programs, store)
     assert [request.is_plain for request in programs.asked] == [False, True]
-    assert found.speedup == 4.0
+    assert found.speedup == pytest.approx(4.0)
+    assert program_lines(found)[-2:] == [
+        "plain   10 us a call: the same without scripts",
+        "gain    4.00 times (95 % interval 4.00 .. 4.00)",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("pair", "reason"),
+    [
+        (TimedPair(*(call(each, replace(QUIET, waited_share=0.5)) for each in (2e-6, 8e-6, 2e-6))), "load"),
+        (TimedPair(call(2e-6), call(8e-6), call(4.4e-6)), "two timings of the same code differ by 120%"),
+        (TimedPair(call(2e-6, None), call(8e-6, None), call(4.4e-6, None)), "two timings of the same code"),
+    ],
+    ids=["load", "noise", "noise on a GPU"],
+)
+def test_a_gain_that_was_measured_while_disturbed_is_not_printed(
+    store: Store, pair: TimedPair, reason: str
+) -> None:
+    programs = Programs((ONE,))
+    programs.pair = pair
+    found = tuned(programs, store)
+    line = program_lines(found)[-1]
+    assert line.startswith("gain    unknown: ")
+    assert reason in line
+    document = program_document(found)
+    assert (document["speedup"], document["speedup_interval"]) == (None, None)
+    assert reason in document["speedup_unknown"]
+    assert found.has_worked
+
+
+def test_a_gain_whose_timing_fails_is_not_printed(store: Store) -> None:
+    class Failing(Programs):
+        def time_pair(self, request: ProgramRequest) -> TimedPair:
+            raise TunerError("program: killed by SIGSEGV")
+
+    found = tuned(Failing((ONE,)), store)
+    assert program_lines(found)[-1] == "gain    unknown: program: killed by SIGSEGV"
 
 
 def test_without_times_it_runs_once(store: Store) -> None:
@@ -176,5 +229,7 @@ def test_the_document_tells_all_of_it(store: Store) -> None:
     assert [each["problem"]["shape"] for each in found["problems"]] == [[8, 8, 8], [16, 8, 8]]
     assert found["problems"][0]["run"]["counts"]["proposed"] == 3
     assert found["problems"][0]["used"]["trial"] > 0
-    assert (found["program"]["times"], found["plain"]) == ({"call_s": 2e-6}, {"call_s": 8e-6})
-    assert found["speedup"] == 4.0
+    assert (found["program"]["times"], found["plain"]) == ({"call_s": 2.5e-6}, {"call_s": 1e-5})
+    assert found["speedup"] == pytest.approx(4.0)
+    assert found["speedup_interval"] == pytest.approx([4.0, 4.0])
+    assert found["speedup_unknown"] is None

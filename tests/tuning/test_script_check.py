@@ -145,7 +145,10 @@ def test_noise_of_the_recorded_round_is_no_slowdown(script: str) -> None:
     ("knobs", "reason"),
     [
         ({"x": 7, "deed": "wrong", "at": "verify"}, "failed at stage verify: element (0, 1)"),
-        ({"x": 7, "deed": "fail", "at": "together"}, "ran once, and failed when it was timed again"),
+        (
+            {"x": 7, "deed": "fail", "at": "together"},
+            "it ran alone, and failed when it was timed interleaved",
+        ),
     ],
 )
 def test_code_that_is_wrong_or_breaks_has_failed(script: str, knobs: dict[str, Any], reason: str) -> None:

@@ -1,6 +1,6 @@
 """The request for one run of a program and its report: what crosses to the process that runs it and back."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tuner.core.problem import Problem
 from tuner.core.target_name import TargetName
@@ -28,6 +28,11 @@ class ProgramRequest:
     is_timed: bool = True  # on hardware
     is_pinned: bool = False  # host memory that copies use
     sample: int = 0  # blocks of a launch that the simulator runs, about; 0: all
+
+
+def without_scripts(request: ProgramRequest) -> ProgramRequest:
+    """Returns the request for the same program as loops."""
+    return replace(request, scripts=(), is_plain=True)
 
 
 @dataclass(frozen=True)

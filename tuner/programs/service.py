@@ -20,8 +20,9 @@ from tuner.programs.compiler import (
     problems_in,
 )
 from tuner.programs.execution import ProgramRun, copies, run_on_device, run_on_host
+from tuner.programs.gain import TimedPair, timed_on_device, timed_on_host
 from tuner.programs.lower import LoweredText, LowerRequest, lowered
-from tuner.programs.request import Comparison, ProgramReport, ProgramRequest
+from tuner.programs.request import Comparison, ProgramReport, ProgramRequest, without_scripts
 from tuner.tuning.parts.child_call import call_in_child
 from tuner.tuning.parts.cpu import host_machine
 from tuner.tuning.target_kind import ProgramSupport
@@ -40,6 +41,13 @@ def run_in_child(request: ProgramRequest, timeout_s: float) -> ProgramReport:
     report = call_in_child(program_spec(), "run", (request,), timeout_s)
     assert isinstance(report, ProgramReport)
     return report
+
+
+def time_pair_in_child(request: ProgramRequest, timeout_s: float) -> TimedPair:
+    """Times a program with and without its scripts in one child process. Raises UsageError, TunerError."""
+    pair = call_in_child(program_spec(), "time_pair", (request,), timeout_s)
+    assert isinstance(pair, TimedPair)
+    return pair
 
 
 def lower_in_child(request: LowerRequest, timeout_s: float) -> LoweredText:
@@ -67,6 +75,14 @@ class ProgramService:
         try:
             with failing_at(Stage.BIND):
                 return _run(request)
+        except DeviceError as error:
+            raise CandidateError(Stage.RUN, str(error)) from error
+
+    def time_pair(self, request: ProgramRequest) -> TimedPair:
+        """Times a program with and without its scripts. Raises CandidateError: BIND, RUN of the device."""
+        try:
+            with failing_at(Stage.BIND):
+                return _time_pair(request)
         except DeviceError as error:
             raise CandidateError(Stage.RUN, str(error)) from error
 
@@ -123,6 +139,17 @@ def _run(request: ProgramRequest) -> ProgramReport:
         is_simulated=support.is_simulated,
         samples=ran.samples,
     )
+
+
+def _time_pair(request: ProgramRequest) -> TimedPair:
+    compiler = ProgramCompiler.of(request.target)
+    bound = _compile(compiler, request).code
+    plain = _compile(compiler, without_scripts(request)).code
+    arguments = make_arguments(bound.arguments, request.arguments, np.random.default_rng(request.seed))
+    if compiler.support.open_device is None:
+        return timed_on_host(bound, plain, arguments, request.seed)
+    device = compiler.support.open_device(request.target.detail, request.order, request.seed)
+    return timed_on_device(device, bound, plain, arguments, request.seed)
 
 
 def _compile(compiler: ProgramCompiler, request: ProgramRequest) -> CompiledProgram:

@@ -1,5 +1,6 @@
 """Times a whole program on a GPU: calls from host to host, and each kernel between events."""
 
+import functools
 from collections.abc import Callable
 from statistics import median
 from typing import Any
@@ -24,7 +25,7 @@ def time_on_device(
 
     program = DeviceFunction(code, device, discard)
     try:
-        call = _repeated(program, arguments)
+        call = functools.partial(repeat, program, arguments)
         measurement = measure(call, FINAL_EFFORT, np.random.default_rng(seed))
     finally:
         program.close()
@@ -59,9 +60,7 @@ def typical(rounds: list[tuple[KernelTime, ...]]) -> tuple[KernelTime, ...]:
     return rounds[min(range(len(rounds)), key=lambda number: abs(sums[number] - middle))]
 
 
-def _repeated(program: Any, arguments: tuple[Any, ...]) -> Callable[[int], None]:
-    def repeat(times: int) -> None:
-        for _ in range(times):
-            program(*arguments)
-
-    return repeat
+def repeat(program: Callable[..., object], arguments: tuple[Any, ...], times: int) -> None:
+    """Calls a program so many times in a row."""
+    for _ in range(times):
+        program(*arguments)

@@ -5,12 +5,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from tuner.analysis.comparison import Comparable, NotComparable
 from tuner.core.errors import TunerError, UsageError
 from tuner.core.problem import Problem
 from tuner.core.runs import RunSettings, StoredTrial, TrialQuery
 from tuner.core.target_name import TargetName
+from tuner.programs.gain import TimedPair
 from tuner.programs.positions import named_in_errors
-from tuner.programs.request import ProgramReport, ProgramRequest
+from tuner.programs.request import ProgramReport, ProgramRequest, without_scripts
 from tuner.tuning.composition import Composition
 from tuner.tuning.events import Observer
 from tuner.tuning.interruption import Interruption
@@ -31,6 +33,7 @@ class ProgramParts:
 
     problems: Callable[[str, str | None], tuple[Problem, ...]]  # of (text, entry)
     run: Callable[[ProgramRequest], ProgramReport]
+    time_pair: Callable[[ProgramRequest], TimedPair]  # with and without its scripts
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,7 @@ class TunedProgram:
     plain: ProgramReport | None  # the same without any script; only where there are times
     seconds: float
     failure: str = ""  # why a run of the program failed
+    gain: Comparable | NotComparable | None = None  # of a call with scripts to one without; None: no times
 
     @property
     def is_interrupted(self) -> bool:
@@ -70,24 +74,18 @@ class TunedProgram:
 
     @property
     def speedup(self) -> float | None:
-        """Returns how many times faster a call is than without scripts; None without times."""
-        if self.report is None or self.plain is None or not self.report.times or not self.plain.times:
-            return None
-        return self.plain.times.call_s / self.report.times.call_s
-
-
-def without_scripts(request: ProgramRequest) -> ProgramRequest:
-    """Returns the request for the same program as loops."""
-    return replace(request, scripts=(), is_plain=True)
+        """Returns how many times as fast a call is as without scripts; None where that is not known."""
+        return self.gain.speed if isinstance(self.gain, Comparable) else None
 
 
 def real_parts() -> ProgramParts:
     """Returns steps that run in child processes."""
-    from tuner.programs.service import problems_in_child, run_in_child
+    from tuner.programs.service import problems_in_child, run_in_child, time_pair_in_child
 
     return ProgramParts(
         problems=lambda text, entry: problems_in_child(text, entry, PROBLEMS_TIMEOUT_S),
         run=lambda request: run_in_child(request, RUN_TIMEOUT_S),
+        time_pair=lambda request: time_pair_in_child(request, RUN_TIMEOUT_S),
     )
 
 
@@ -124,8 +122,11 @@ class ProgramTuning:
         scripts = tuple((each.problem, each.trial.script_text) for each in tuned if each.trial is not None)
         bound = replace(request, scripts=scripts)
         report, plain, failure = self._run(bound)
+        gain = None
+        if report is not None and plain is not None:
+            report, plain, gain = self._compared(bound, report, plain)
         seconds = time.monotonic() - began_s
-        return TunedProgram(request.target, tuple(tuned), bound, report, plain, seconds, failure)
+        return TunedProgram(request.target, tuple(tuned), bound, report, plain, seconds, failure, gain)
 
     def _run(self, request: ProgramRequest) -> tuple[ProgramReport | None, ProgramReport | None, str]:
         """Returns the reports with and without scripts, and why a run failed: the tuned scripts stay."""
@@ -136,6 +137,17 @@ class ProgramTuning:
         except TunerError as error:
             return report, None, str(error)
         return report, plain, ""
+
+    def _compared(
+        self, request: ProgramRequest, report: ProgramReport, plain: ProgramReport
+    ) -> tuple[ProgramReport, ProgramReport, Comparable | NotComparable]:
+        """Returns the reports with the times of calls that were interleaved, and how those compare."""
+        try:
+            pair = self.parts.time_pair(request)
+        except TunerError as error:
+            return report, plain, NotComparable(str(error))
+        gain = pair.gain(self.composition.machine().physical_cores - 1)  # a program runs in one thread
+        return _with_call(report, pair.bound.median_s), _with_call(plain, pair.plain.median_s), gain
 
     def _tune_one(self, problem: Problem, settings_of: SettingsOf) -> TunedProblem:
         try:
@@ -159,3 +171,7 @@ class ProgramTuning:
             return known.best
         verified = TrialQuery(run=run.id, status="verified", sort="number", limit=1)
         return next(iter(self.store.trials(verified)), None)
+
+
+def _with_call(report: ProgramReport, call_s: float) -> ProgramReport:
+    return report if report.times is None else replace(report, times=replace(report.times, call_s=call_s))

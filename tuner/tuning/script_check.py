@@ -29,6 +29,7 @@ from tuner.tuning.gate import SESSION_EFFORT
 from tuner.tuning.judged_again import JudgedCase, bench_of, judged
 
 SESSIONS_LIMIT = 15  # that were quiet: half of the gate's, since a user waits
+BROKEN = "it ran alone, and failed when it was timed interleaved with the references"
 DISTURBED_LIMIT = 6  # sessions of half a second: one of a load that stays
 
 
@@ -63,8 +64,8 @@ class ScriptCheck:
 class _Session:
     """One session of today."""
 
-    kernel: Measurement
-    times: RoundTimes
+    kernel: Measurement | None  # None: it failed
+    times: RoundTimes | None
     objection: str  # why its times cannot be relied on; "" where they can
 
 
@@ -127,15 +128,15 @@ def compared(
     for session in _sessions(bench, current, library, spare_cores):
         (disturbed if session.objection else quiet).append(session)
         if not session.objection and len(quiet) >= LEAST_SESSIONS:
-            slowdown = relative_slowdown(recorded, tuple(each.times for each in quiet))
+            slowdown = relative_slowdown(recorded, tuple(each.times for each in quiet if each.times))
             conclusion = _conclusion(slowdown, len(quiet), limits)
         if conclusion or len(disturbed) == DISTURBED_LIMIT or len(quiet) == SESSIONS_LIMIT:
             break
-    else:
-        return ScriptCheck(CheckFinding.FAILED, "ran once, and failed when it was timed again")
+    medians_s = [each.kernel.median_s for each in quiet or disturbed if each.kernel is not None]
+    if not medians_s:
+        return ScriptCheck(CheckFinding.FAILED, BROKEN)
     if conclusion is None:
         conclusion = (CheckFinding.CANNOT_TELL, _why_undecided(quiet, disturbed))
-    medians_s = [each.kernel.median_s for each in quiet or disturbed]
     whole = None if slowdown is None else slowdown.whole
     is_to_record = provenance.round is None and conclusion[0] is CheckFinding.CANNOT_TELL
     hint = _recorded_again(provenance) if is_to_record else ""
@@ -145,13 +146,14 @@ def compared(
 def _sessions(
     bench: AbstractBench, current: BoundRecord, library: str | None, spare_cores: int
 ) -> Iterator[_Session]:
-    """Yields sessions for ever; ends where the code no longer works."""
+    """Yields sessions for ever."""
     quietest_s = math.inf
     while True:
         found = bench.finals((current, current), SESSION_EFFORT)
         kernel, again = found.times
         if kernel is None or again is None:
-            return
+            yield _Session(None, None, BROKEN)
+            continue
         host = kernel.host
         quietest_s = quietest_s if host is None else min(quietest_s, host.anchor_s)
         baseline = None if found.baseline is None else found.baseline.measurement

@@ -13,6 +13,7 @@ from tuner.cli.screen import screen_columns
 from tuner.core.errors import UsageError
 
 if TYPE_CHECKING:
+    from tuner.analysis.comparison import Comparable, NotComparable
     from tuner.programs.request import ProgramReport
     from tuner.programs.tuning import TunedProblem, TunedProgram
     from tuner.tuning.composition import Composition
@@ -75,9 +76,9 @@ def program_lines(tuned: "TunedProgram") -> list[str]:
         lines += report_lines(tuned.target, tuned.report)
     if tuned.failure:
         lines.append(f"failed  {tuned.failure}")
-    if tuned.plain is not None and tuned.speedup is not None:
+    if tuned.plain is not None and tuned.gain is not None:
         lines.append(f"plain   {_call_words(tuned.plain)}: the same without scripts")
-        lines.append(f"gain    {tuned.speedup:.2f} times")
+        lines.append(f"gain    {_gain_words(tuned.gain)}")
     return lines
 
 
@@ -101,6 +102,15 @@ def _call_words(report: "ProgramReport") -> str:
 
     assert report.times is not None
     return f"{seconds_text(report.times.call_s)} a call"
+
+
+def _gain_words(gain: "Comparable | NotComparable") -> str:
+    from tuner.analysis.comparison import NotComparable
+
+    if isinstance(gain, NotComparable):
+        return f"unknown: {gain.reason}"
+    low, high = gain.speed_interval
+    return f"{gain.speed:.2f} times (95 % interval {low:.2f} .. {high:.2f})"
 
 
 def _require_words_of_programs(context: click.Context, words: dict[str, Any]) -> None:

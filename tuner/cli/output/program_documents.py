@@ -3,6 +3,7 @@
 import math
 from typing import Any
 
+from tuner.analysis.comparison import Comparable, NotComparable
 from tuner.cli.output.json_documents import problem_document, trial_document, tune_document
 from tuner.programs.request import Comparison, KernelSample, ProgramReport, ProgramRequest
 from tuner.programs.times import ProgramTimes
@@ -63,7 +64,7 @@ def _comparison(one: Comparison) -> dict[str, Any]:
 
 def program_document(tuned: TunedProgram) -> dict[str, Any]:
     """Returns the runs of all problems, and the program with and without their scripts."""
-    report, plain = tuned.report, tuned.plain
+    report, plain, gain = tuned.report, tuned.plain, tuned.gain
     return {
         "target": tuned.target.text,
         "problems": [_problem(each) for each in tuned.problems],
@@ -71,6 +72,8 @@ def program_document(tuned: TunedProgram) -> dict[str, Any]:
         "plain": None if plain is None or plain.times is None else times_document(plain.times),
         "failure": tuned.failure or None,
         "speedup": tuned.speedup,
+        "speedup_interval": list(gain.speed_interval) if isinstance(gain, Comparable) else None,
+        "speedup_unknown": gain.reason if isinstance(gain, NotComparable) else None,
         "seconds": tuned.seconds,
     }
 

@@ -1,0 +1,83 @@
+"""How many times as fast a program is with its scripts as without: both timed interleaved in one process."""
+
+import functools
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tuner.analysis.comparison import Comparable, Evidence, NotComparable, comparison
+from tuner.analysis.reliability import round_quality
+from tuner.core.device_program import DeviceProgram
+from tuner.core.record import Measurement
+from tuner.tuning.finals import FINAL_EFFORT, noise_of
+
+if TYPE_CHECKING:
+    from tuner.core.device import AbstractDevice
+
+
+@dataclass(frozen=True)
+class TimedPair:
+    """Whole calls of a program with scripts and of the same program as loops, interleaved in one round."""
+
+    bound: Measurement  # with scripts
+    plain: Measurement
+    bound_again: Measurement  # the same code a second time, which shows the noise floor
+
+    def gain(self, spare_cores: int) -> Comparable | NotComparable:
+        """Returns how long a call takes with scripts, relative to one without; ``spare_cores`` stand idle."""
+        quality = round_quality(
+            noise_of(self.bound, self.bound_again),
+            None if self.bound.host else self.plain,  # on a GPU only the program itself shows a drift
+            self.bound.host,
+            quietest_anchor_s=None,
+            spare_cores=spare_cores,
+        )
+        return comparison(self.bound, self.plain, Evidence(True, quality.noise, quality.unreliable))
+
+
+def timed_on_host(
+    bound: DeviceProgram, plain: DeviceProgram, arguments: tuple[Any, ...], seed: int
+) -> TimedPair:
+    """Times both on this processor, interleaved with the reference kernel, on arguments that stay."""
+    from tuner.programs.execution import copies
+    from tuner.runtime import timing
+    from tuner.runtime.cpu.host_watch import HostWatch
+    from tuner.runtime.cpu.thread_team import ThreadTeam
+    from tuner.runtime.programs.host_function import HostFunction
+    from tuner.runtime.programs.runner_functions import discard
+
+    functions = [HostFunction(code, discard) for code in (bound, plain, bound)]
+    repeats = [functools.partial(each.repeat, each.prepare(*copies(arguments))) for each in functions]
+    watch = HostWatch(ThreadTeam(1))
+    stopwatches = [timing.led_by_one_call(timing.stopwatch_of(repeat)) for repeat in repeats]
+    before = watch.read()
+    *times, anchor = timing.measure_together_by(
+        (*stopwatches, timing.led_by_one_call(watch.anchor)), FINAL_EFFORT, np.random.default_rng(seed)
+    )
+    host = watch.conditions(before, watch.read(), anchor.samples_s)
+    return TimedPair(*(replace(each, host=host) for each in times))
+
+
+def timed_on_device(
+    device: "AbstractDevice",
+    bound: DeviceProgram,
+    plain: DeviceProgram,
+    arguments: tuple[Any, ...],
+    seed: int,
+) -> TimedPair:
+    """Times both from host to host. Raises DeviceError."""
+    from tuner.programs.timing import repeat
+    from tuner.runtime.programs.device_function import DeviceFunction
+    from tuner.runtime.programs.runner_functions import discard
+    from tuner.runtime.timing import measure_together
+
+    with ExitStack() as opened:
+        repeats: list[Callable[[int], None]] = []
+        for code in (bound, plain, bound):
+            program = DeviceFunction(code, device, discard)
+            opened.callback(program.close)
+            repeats.append(functools.partial(repeat, program, arguments))
+        return TimedPair(*measure_together(tuple(repeats), FINAL_EFFORT, np.random.default_rng(seed)))
