@@ -65,7 +65,7 @@ INSIDE: Mapping[str, Table] = {
         "effects": ("bindings", "rewrite"),
         "schedule": ("bindings", "interpreter"),
         "lanes": ("bindings", "rewrite", "interpreter"),
-        "cpu": ("bindings", "fingerprint", "interpreter", "lowering_stages", "pipeline", "wheels"),
+        "cpu": ("bindings", "rewrite", "fingerprint", "interpreter", "lowering_stages", "pipeline", "wheels"),
         "gpu": ("bindings", "rewrite", "effects", "interpreter", "lowering_stages", "pipeline"),
         "programs": ("bindings", "rewrite", "effects", "interpreter", "pipeline", "cpu", "gpu", "lanes"),
     },

@@ -13,6 +13,7 @@ from tuner.core.problem import BATCH_MATMUL, EPILOGUES, LAYOUTS, Problem
 from tuner.core.target import Script
 from tuner.scripts.strategy import Binder, load_strategy
 from tuner.space.feasible_set import FeasibleSet
+from tuner.space_file.entries import StrategyEntry
 from tuner.space_file.reading import SpaceFile, default_space_file, load_space_file, spaces_for
 
 SIZES = (
@@ -70,11 +71,11 @@ class CpuPoints:
         self._file: SpaceFile = load_space_file(default_space_file())
 
     def kinds(self, threads: int) -> tuple[KernelKind, ...]:
-        """Returns every strategy x dtype x layout x epilogue that the space file names for this machine."""
+        """Returns every strategy x dtype x layout x epilogue that the space file allows on this machine."""
         return tuple(
             KernelKind(entry.name, dtype, layout, epilogue, threads)
             for entry in self._file.strategies
-            if self._machine.isa in entry.isas
+            if self._machine.isa in entry.isas and self._has_what_it_needs(entry)
             for dtype in entry.dtypes
             for layout in LAYOUTS
             for epilogue in EPILOGUES
@@ -105,6 +106,11 @@ class CpuPoints:
     def bind(self, point: CpuPoint) -> Script:
         """Returns the point's script. Raises CandidateError."""
         return self.binder(point.problem, point.threads, point.candidate.strategy).bind(point.candidate)
+
+    def _has_what_it_needs(self, entry: StrategyEntry) -> bool:
+        """Returns False where a constraint on nothing but the machine excludes the strategy."""
+        limits = dict(self._machine.limits())
+        return all(each.evaluate(limits) for each in entry.constraints if each.names <= limits.keys())
 
     def _feasible(self, kind: KernelKind, problem: Problem) -> FeasibleSet | None:
         variables = self._variables(problem, kind.threads)

@@ -140,6 +140,7 @@ def to_llvm(text: str) -> str:
     """Lowers a module with GPU modules to LLVM dialect with PTX inside."""
     from tuner.mlir import interpreter
     from tuner.mlir.bindings import ir, passmanager
+    from tuner.mlir.cpu.lowering import jit_text
     from tuner.mlir.gpu.external_shared_memory import make_shared_memory_external
 
     with interpreter.new_context(), ir.Location.unknown():
@@ -147,7 +148,7 @@ def to_llvm(text: str) -> str:
         passmanager.PassManager.parse(TO_NVVM).run(module.operation)
         make_shared_memory_external(module, 16)
         passmanager.PassManager.parse(TO_LLVM).run(module.operation)
-        return str(module)
+        return jit_text(module)
 
 
 def spelled(type_: ValueType) -> str:

@@ -15,11 +15,13 @@ bufferizes), GPU ops; they are errors.
 """
 
 from tuner.mlir.bindings import ir
+from tuner.mlir.cpu.bf16_as_integers import BF16, store_bf16_as_integers
 from tuner.mlir.cpu.pipeline import LOOPS_TO_LLVM, NO_BUILTINS, TO_LOOPS
 from tuner.mlir.lowering_stages import reached
 from tuner.mlir.pipeline import run_passes
 
 EXPORTED = "llvm.emit_c_interface"  # marks the entries: the JIT looks up their packed wrappers
+BF16_DOT = "llvm.x86.avx512bf16.dpbf16ps"  # the intrinsic, whose operands stay bf16
 
 
 def lower_to_llvm(module: ir.Module) -> str:
@@ -30,10 +32,17 @@ def lower_to_llvm(module: ir.Module) -> str:
     run_passes(module, TO_LOOPS)
     reached("loops", module)
     run_passes(module, LOOPS_TO_LLVM)
-    return without_builtins(module)
+    return jit_text(module)
 
 
-def without_builtins(module: ir.Module) -> str:
-    """Returns the module's text with ``no-builtins`` on exported functions, so that loops stay loops."""
+def jit_text(module: ir.Module) -> str:
+    """Returns a lowered module as text that the JIT compiles on every processor, bf16 stored as integers.
+
+    Exported functions have ``no-builtins``, so that loops stay loops.
+    """
+    text = str(module)
+    if BF16 in text and BF16_DOT not in text:
+        store_bf16_as_integers(module)
+        text = str(module)
     marked = f"attributes {{{EXPORTED}}}"
-    return str(module).replace(marked, f"attributes {{{EXPORTED}, {NO_BUILTINS}}}")
+    return text.replace(marked, f"attributes {{{EXPORTED}, {NO_BUILTINS}}}")

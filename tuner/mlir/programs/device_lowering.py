@@ -21,7 +21,7 @@ from tuner.core.chips import Chip
 from tuner.core.device_program import DeviceProgram, ValueType
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Op, Type, Value, gpu, ir
-from tuner.mlir.cpu.lowering import EXPORTED, without_builtins
+from tuner.mlir.cpu.lowering import EXPORTED, jit_text
 from tuner.mlir.effects.buffer_accesses import device_accesses, host_accesses, union
 from tuner.mlir.effects.buffer_roots import is_buffer
 from tuner.mlir.effects.kernel_effects import KernelEffects
@@ -180,7 +180,7 @@ def _to_llvm(
     run_passes(module, TO_LLVM.format(bare_pointers=str(bare).lower()))
     reject_what_was_not_converted(module)
     give_stack_back(module)
-    return with_own_math(without_builtins(module))
+    return with_own_math(jit_text(module))
 
 
 def _function(module: ir.Module, entry: str) -> Op:

@@ -12,7 +12,7 @@ from tuner.core.errors import CandidateError, Stage
 from tuner.core.problem import Problem
 from tuner.core.target import Script
 from tuner.mlir.bindings import ir
-from tuner.mlir.cpu.lowering import EXPORTED, without_builtins
+from tuner.mlir.cpu.lowering import EXPORTED, jit_text
 from tuner.mlir.gpu.merge_gpu_modules import merge_gpu_modules
 from tuner.mlir.pipeline import run_passes
 from tuner.mlir.programs.copies_as_loops import copy_by_loops
@@ -60,7 +60,7 @@ def lower_host_program(
     run_passes(module, TO_LLVM)
     link(module, kernels)
     _reject_leftovers(module)
-    text = with_own_math(without_builtins(module))
+    text = with_own_math(jit_text(module))
     return DeviceProgram(text, payload.entry, arguments, results, written, interpreted=interpreted)
 
 
