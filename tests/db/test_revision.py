@@ -1,7 +1,9 @@
 """The schema: migrations make what the models say; a database that is not ours stays as it is."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,12 +17,14 @@ from alembic.script import ScriptDirectory
 from tests.db import first_revision
 from tests.db.values import MACHINE, PROBLEM, add, begin, outcome, timed
 from tuner.core.errors import UsageError
+from tuner.core.machine import Machine
 from tuner.core.runs import TrialQuery
 from tuner.db import revision
 from tuner.db.address import parse_address
 from tuner.db.models import Base
 from tuner.db.opening import WRITES, open_engine
 from tuner.db.store import Store
+from tuner.runtime.cpu.describe_host import describe_machine
 
 MIGRATIONS = Path(revision.__file__).parent / "migrations"
 
@@ -223,6 +227,45 @@ def test_a_database_of_the_first_revision_keeps_its_trials(url: str) -> None:
     with connected(url) as connection:
         for table in ("problem", "machine", "script"):
             assert connection.scalar(sa.text(f"SELECT count(*) FROM {table}")) == 1, table
+
+
+HERE = describe_machine()
+XEON = replace(
+    HERE, processor="Xeon 8481C", isa="avx512", has_bf16=True, l1_bytes=48 << 10, l2_bytes=2 << 20, l3_bytes=0
+)
+XEON_NAME = "Xeon 8481C (family 6 model 143, avx512 bf16 vnni, caches 48K/2M/?)"
+EARLIER_NAME = re.sub(r"(avx512|avx2|none)[^()]*\)", r"\1)", HERE.name)  # what revision 0013 called it
+
+
+@pytest.mark.parametrize(
+    ("stored", "expected"),
+    [
+        (replace(HERE, name=EARLIER_NAME), HERE),
+        (replace(XEON, name="Xeon 8481C (family 6 model 143, avx512)"), replace(XEON, name=XEON_NAME)),
+        (replace(XEON, name="replay Xeon 8481C (family 6 model 143, avx512)"), None),
+        (replace(XEON, name="mine"), None),
+    ],
+    ids=["this one", "with BF16", "replay", "other"],
+)
+def test_machines_of_older_databases_get_the_name_that_they_have_today(
+    url: str, stored: Machine, expected: Machine | None
+) -> None:
+    with Store.open(url) as store:
+        trial = add(store, begin(store, machine=stored), 0, outcome(timed(0.5)))
+    with connected(url) as connection:
+        settings = config()
+        settings.attributes["connection"] = connection
+        command.downgrade(settings, "0013")
+        assert connection.scalar(sa.text("SELECT name FROM machine")) == stored.name
+    with Store.open(url) as store:
+        now = expected or stored
+        assert store.trial(trial).machine == now
+        begin(store, machine=now)  # shares the old row
+    with connected(url) as connection:
+        assert connection.scalar(sa.text("SELECT count(*) FROM machine")) == 1
+        settings.attributes["connection"] = connection
+        command.downgrade(settings, "0013")
+        assert connection.scalar(sa.text("SELECT name FROM machine")) == stored.name
 
 
 def test_taking_back_the_second_revision_keeps_the_trials_of_processors(url: str) -> None:

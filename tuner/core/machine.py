@@ -11,9 +11,14 @@ BF16_CAPABILITY = 80  # tensor cores of sm_80 and later multiply bf16
 
 @dataclass(frozen=True)
 class Machine:
-    """A description that travels with every measurement; equal ``name`` means comparable times."""
+    """A description that travels with every measurement; equal ``name`` means comparable times.
 
-    name: str  # class of machine: processor model and instruction set, no host name
+    Outcomes, scripts and code of a machine are used on machines of the same name only. So the name says all
+    that a constraint or the code generator may ask of the hardware. The number of cores is not in it: that is
+    how many of them the process may use.
+    """
+
+    name: str  # class of machine, see ``processor_class``; no host name
     processor: str  # as the system reports it
     isa: str  # "avx512", "avx2" or "none" of a processor; "ptx" of a GPU
     has_bf16: bool  # avx512_bf16, or tensor cores for it
@@ -48,6 +53,27 @@ class Machine:
             ("l2_bytes", self.l2_bytes),
             ("l3_bytes", self.l3_bytes),
         )
+
+
+def processor_class(
+    processor: str,
+    family: str,  # "family 6 model 143"
+    extensions: tuple[str, ...],  # the instruction set, then what else code is generated for: "bf16", "vnni"
+    cache_bytes: tuple[int, ...],  # L1 data, L2, L3; 0 unknown
+) -> str:
+    """Returns the name of a class of processors.
+
+    Such as 'Xeon (family 6 model 143, avx512 bf16 vnni, caches 48K/2M/105M)'.
+    """
+    caches = "/".join(_size_text(each) for each in cache_bytes)
+    return f"{processor} ({family}, {' '.join(extensions)}, caches {caches})"
+
+
+def _size_text(size_bytes: int) -> str:
+    """Returns '48K', '2M', or '?' for an unknown size."""
+    if not size_bytes:
+        return "?"
+    return f"{size_bytes >> 10}K" if size_bytes % 2**20 else f"{size_bytes >> 20}M"
 
 
 def gpu_machine(kind: str, chip: Chip, processor: str) -> Machine:

@@ -65,13 +65,18 @@ def recorded_entry(composition: Composition, store: "Store", trial: StoredTrial)
     record, run = record_of(trial), store.run(trial.run)
     if record.target.is_replay:
         raise UsageError(f"trial {trial.id}: is a replay, allowed one that was timed")
+    kind = composition.kind(record.target)
+    machine = kind.machine(record.target)
+    if machine.name != trial.machine.name:
+        raise UsageError(
+            f"trial {trial.id}: was timed on {trial.machine.name!r}, this machine is {machine.name!r}"
+        )
     strategy = _chosen(run.settings, record.candidate.strategy)
     case = JudgedCase(record.problem, record.target, trial.threads)
     with bench_of(composition, case, _bind(composition, case, strategy)) as bench:
         bound = judged(bench, record.candidate)
     if not isinstance(bound.record.outcome, Measurement) or bound.artifact is None:
         raise UsageError(f"trial {trial.id}: {_why_no_time(bound.record)}")
-    kind = composition.kind(record.target)
     compiler = kind.compiler(record.target)
     return GateEntry(
         problem=record.problem,
@@ -82,7 +87,7 @@ def recorded_entry(composition: Composition, store: "Store", trial: StoredTrial)
         script_sha256=bound.script.sha256,
         artifact=bound.artifact,
         measurement=bound.record.outcome,
-        machine=kind.machine(record.target).name,
+        machine=machine.name,
         mlir=compiler.mlir,
         compiler=compiler.fingerprint,
     )

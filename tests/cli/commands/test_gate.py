@@ -1,10 +1,12 @@
 import json
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Tuner
+from tests.tuning import fakes
 from tests.tuning.test_gate import changed
 
 
@@ -88,3 +90,11 @@ def test_wrong_words_exit_with_2(tuned: Tuner, baseline: Path, words: tuple[str,
     done = tuned("gate", "--baseline", str(baseline), *words)
     assert done.code == 2
     assert message in done.err
+
+
+def test_a_trial_of_another_machine_is_not_recorded(tuned: Tuner) -> None:
+    kind = replace(tuned.composition.kinds["fake"], machine=lambda _target: fakes.OTHER_MACHINE)
+    elsewhere = replace(tuned.composition, kinds={**tuned.composition.kinds, "fake": kind})
+    done = replace(tuned, composition=elsewhere)("gate", "--baseline", "gate.json", "--record", "1")
+    assert (done.code, done.out) == (2, "")
+    assert done.err == "error: trial 1: was timed on 'fake', this machine is 'another'\n"

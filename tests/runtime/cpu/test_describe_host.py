@@ -48,7 +48,9 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_machine_is_described_by_what_linux_tells(tree: Path) -> None:
     machine = describe_host.describe_machine()
-    assert machine.name == "AMD EPYC 9575F 64-Core Processor (family 26 model 2, avx512)"
+    assert machine.name == (
+        "AMD EPYC 9575F 64-Core Processor (family 26 model 2, avx512 bf16, caches 48K/1M/256M)"
+    )
     assert (machine.physical_cores, machine.logical_cores) == (2, 4)
     assert (machine.l1_bytes, machine.l2_bytes, machine.l3_bytes) == (48 << 10, 1 << 20, 256 << 20)
     assert machine.has_bf16
@@ -83,6 +85,45 @@ def test_an_instruction_set_counts_only_when_it_is_whole(
 def test_dots_of_bytes_are_of_either_vnni(tree: Path, flags: str, expected: bool) -> None:
     (tree / "cpuinfo").write_text(f"model name : any\nflags : {flags}\n")
     assert describe_host.has_vnni() == expected
+
+
+@pytest.mark.parametrize(
+    ("flags", "extensions"),
+    [
+        (f"fma avx2 {AVX512} avx512_bf16 avx512_vnni", "avx512 bf16 vnni"),
+        (f"fma avx2 {AVX512} avx512_bf16", "avx512 bf16"),
+        (f"fma avx2 {AVX512} avx512_vnni", "avx512 vnni"),
+        (f"fma avx2 {AVX512}", "avx512"),
+        ("fma avx2 avx_vnni", "avx2 vnni"),
+    ],
+)
+def test_a_machine_is_named_with_all_that_code_is_generated_for(
+    tree: Path, flags: str, extensions: str
+) -> None:
+    (tree / "cpuinfo").write_text(f"model name : any\ncpu family : 6\nmodel : 85\nflags : {flags}\n")
+    name = f"any (family 6 model 85, {extensions}, caches 48K/1M/256M)"
+    assert describe_host.describe_machine().name == name
+
+
+def test_every_limit_of_the_hardware_that_constraints_ask_is_told_by_the_name(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All but the cores, which are those that the process may use: a taskset makes no other machine."""
+    machine = describe_host.describe_machine()
+    seen = {machine.name: machine.limits()}
+    for cache, size in ((0, "32K"), (2, "2048K"), (3, "32M")):
+        (tree / "cpu0" / "cache" / f"index{cache}" / "size").write_text(f"{size}\n")
+        other = describe_host.describe_machine()
+        seen[other.name] = other.limits()
+    for flags in (f"fma avx2 {AVX512}", "fma avx2"):
+        (tree / "cpuinfo").write_text(CPUINFO.format(core=0, flags=flags))
+        other = describe_host.describe_machine()
+        seen[other.name] = other.limits()
+    assert len(seen) == 6
+    limits = [tuple(pair for pair in each if pair[0] != "cores") for each in seen.values()]
+    assert len(set(limits)) == 6
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {3})
+    assert describe_host.describe_machine().name == [*seen][-1]
 
 
 def test_what_is_not_told_is_unknown(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,40 +4,43 @@ import os
 import re
 from pathlib import Path
 
-from tuner.core.machine import Machine
+from tuner.core.machine import Machine, processor_class
 
 CPUINFO = Path("/proc/cpuinfo")
 PROCESSORS = Path("/sys/devices/system/cpu")
 AVX512 = {"avx512f", "avx512vl", "avx512bw", "avx512dq"}
 AVX2 = {"avx2", "fma"}
+BF16 = {"avx512_bf16"}
+VNNI = {"avx512_vnni", "avx_vnni"}  # either: LLVM makes dots of four bytes of them
 
 
 def describe_machine() -> Machine:
     """Returns the machine; a cache of unknown size is 0."""
-    cpuinfo = CPUINFO.read_text() if CPUINFO.exists() else ""
-    flags = set(_field(cpuinfo, "flags").split())
+    cpuinfo = _cpuinfo()
+    flags = _flags(cpuinfo)
     processor = _field(cpuinfo, "model name") or "unknown processor"
     family = f"family {_field(cpuinfo, 'cpu family')} model {_field(cpuinfo, 'model')}"
     isa = "avx512" if flags >= AVX512 else "avx2" if flags >= AVX2 else "none"
+    extensions = (isa, *["bf16"] * bool(flags & BF16), *["vnni"] * bool(flags & VNNI))
+    caches = (_cache_bytes(1), _cache_bytes(2), _cache_bytes(3))
     logical = len(os.sched_getaffinity(0))
     return Machine(
-        name=f"{processor} ({family}, {isa})",
+        name=processor_class(processor, family, extensions, caches),
         processor=processor,
         isa=isa,
-        has_bf16="avx512_bf16" in flags,
+        has_bf16=bool(flags & BF16),
         physical_cores=_physical_cores(cpuinfo, logical),
         logical_cores=logical,
-        l1_bytes=_cache_bytes(1),
-        l2_bytes=_cache_bytes(2),
-        l3_bytes=_cache_bytes(3),
+        l1_bytes=caches[0],
+        l2_bytes=caches[1],
+        l3_bytes=caches[2],
         memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
     )
 
 
 def has_vnni() -> bool:
     """Tells whether the processor multiplies bytes in fours and adds them up: AVX512-VNNI or AVX-VNNI."""
-    cpuinfo = CPUINFO.read_text() if CPUINFO.exists() else ""
-    return not {"avx512_vnni", "avx_vnni"}.isdisjoint(_field(cpuinfo, "flags").split())
+    return bool(_flags(_cpuinfo()) & VNNI)
 
 
 def load_average() -> float:
@@ -64,6 +67,14 @@ def _physical_cores(cpuinfo: str, logical: int) -> int:
     packages = re.findall(r"^physical id\s*:\s*(\d+)", cpuinfo, re.MULTILINE)
     cores = re.findall(r"^core id\s*:\s*(\d+)", cpuinfo, re.MULTILINE)
     return min(len(set(zip(packages, cores, strict=False))) or logical, logical)
+
+
+def _cpuinfo() -> str:
+    return CPUINFO.read_text() if CPUINFO.exists() else ""
+
+
+def _flags(cpuinfo: str) -> set[str]:
+    return set(_field(cpuinfo, "flags").split())
 
 
 def _field(cpuinfo: str, name: str) -> str:
