@@ -1,15 +1,18 @@
 """One database's runs and trials into another: ids change, the uuids of runs do not."""
 
 import datetime
+import math
 from collections.abc import Iterator
 from typing import Any, TypeVar, final
 
 from sqlalchemy import inspect, select
 from sqlalchemy.orm import Session, selectinload
 
+from tuner.core.errors import Stage
 from tuner.db.interning import interned
 from tuner.db.later_times import choose_answering
 from tuner.db.models import ArtifactRow, Base, MeasurementRow, RunRow, ScriptRow, TrialRow
+from tuner.db.possible_rows import why_impossible_time, why_impossible_trial
 from tuner.db.programs import artifact_row, program_of
 from tuner.db.queries import run_select
 from tuner.db.ranking import rank
@@ -87,7 +90,8 @@ class Merge:
 
     def _take_progress(self, run: RunRow, their_run: RunRow) -> None:
         _assign(run, their_run, PROGRESS)
-        theirs = next((each for each in their_run.baselines if each.round == 0), None)
+        their_baselines = _possible(their_run.baselines, their_run)
+        theirs = next((each for each in their_baselines if each.round == 0), None)
         ours = next((each for each in run.baselines if each.round == 0), None)
         if ours is not None and theirs is None:
             self._ours.delete(ours)
@@ -100,7 +104,7 @@ class Merge:
         """Adds the rounds of timing that a run lacks; returns our numbers of theirs."""
         numbers = {0: 0}
         known = {each.started: each.number for each in run.rounds}
-        baselines = {each.round: each for each in their_run.baselines}
+        baselines = {each.round: each for each in _possible(their_run.baselines, their_run)}
         for theirs in their_run.rounds:
             if theirs.started not in known:
                 copy = _copy(theirs)
@@ -122,30 +126,37 @@ class Merge:
             if trial is None:
                 self._trials_added += 1
                 trial = TrialRow(run_id=run.id, stage_s=[], measurements=[])
-                self._take_trial(trial, their_trial, rounds)
+                self._take_trial(trial, their_trial, their_run, rounds)
                 self._ours.add(trial)
             elif _precedence(their_trial) < _precedence(trial):
-                self._take_trial(trial, their_trial, rounds)
+                self._take_trial(trial, their_trial, their_run, rounds)
             elif _precedence(their_trial) == _precedence(trial):  # since then it may have been timed again
                 trial.stale = max(filter(None, (trial.stale, their_trial.stale)), default=None)
                 timings = filter(None, (trial.compile_s, their_trial.compile_s))
                 trial.compile_s = min(timings, key=str, default=None)
-                _take_better_times(trial, their_trial, rounds)
+                _take_better_times(trial, _possible(their_trial.measurements, their_run), rounds)
             known[trial.number] = trial
             self._trials[their_trial.id] = trial
         for trial in known.values():
             rank(trial, trial.measurements, run.round)
 
-    def _take_trial(self, trial: TrialRow, their_trial: TrialRow, rounds: dict[int, int]) -> None:
-        """Copies a trial whole, over what may be there."""
+    def _take_trial(
+        self, trial: TrialRow, their_trial: TrialRow, their_run: RunRow, rounds: dict[int, int]
+    ) -> None:
+        """Copies a trial whole, over what may be there; an outcome that cannot be becomes a failure."""
         if their_trial.script is not None:
             interned(self._ours, ScriptRow(sha256=their_trial.script.sha256, text=their_trial.script.text))
         self._take_program(their_trial.artifact_sha256)
         _assign(trial, their_trial, (*PROPOSAL, *OUTCOME))
+        why = why_impossible_trial(their_trial, their_run)
+        if why:
+            trial.status, trial.stage, trial.reason = "failed", Stage.MEASURE.value, why
+            trial.max_error = trial.elements = trial.notes = None
         trial.reused_from_id = None
         if their_trial.reused_from_id is not None:
             self._reuses.append((trial, their_trial.reused_from_id))
-        theirs = {_key(each, rounds): each for each in their_trial.measurements}
+        possible = () if why else _possible(their_trial.measurements, their_run)
+        theirs = {_key(each, rounds): each for each in possible}
         for measurement in trial.measurements:
             source = theirs.pop((measurement.kind, measurement.round), None)
             if source is None:
@@ -180,9 +191,14 @@ def _precedence(trial: TrialRow) -> tuple[bool, datetime.datetime, str]:
     return trial.status is None, trial.finished or trial.proposed, f"{trial.strategy} {trial.knobs}"
 
 
-def _take_better_times(trial: TrialRow, their_trial: TrialRow, rounds: dict[int, int]) -> None:
+def _possible(measurements: list[MeasurementRow], run: RunRow) -> tuple[MeasurementRow, ...]:
+    """Returns the measurements of a run or of its trials that can be true."""
+    return tuple(each for each in measurements if not why_impossible_time(each, run))
+
+
+def _take_better_times(trial: TrialRow, theirs: tuple[MeasurementRow, ...], rounds: dict[int, int]) -> None:
     ours = {(each.kind, each.round): each for each in trial.measurements}
-    for measurement in their_trial.measurements:
+    for measurement in theirs:
         same = ours.get(_key(measurement, rounds))
         if same is None:
             trial.measurements.append(_of_round(measurement, rounds[measurement.round]))
@@ -198,6 +214,8 @@ def _key(measurement: MeasurementRow, rounds: dict[int, int]) -> tuple[str, int]
 
 def _width(measurement: MeasurementRow) -> tuple[float, float]:
     """Returns the interval of a median relative to it, and the median, where that is equal."""
+    if not measurement.median_s > 0:  # of an older database
+        return math.inf, 0.0
     return (measurement.high_s - measurement.low_s) / measurement.median_s, measurement.median_s
 
 

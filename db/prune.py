@@ -10,6 +10,7 @@ from sqlalchemy.orm import aliased
 from tuner.core.runs import Pruned
 from tuner.db.database import Database
 from tuner.db.models import FINAL, ArtifactRow, MeasurementRow, ResourcesRow, RunRow, ScriptRow, TrialRow
+from tuner.db.ranking import is_ranked
 
 AT_ONCE = 500  # ids in one question
 
@@ -53,7 +54,7 @@ def _prune_run(connection: Connection, run: int) -> int:
 def _is_not_needed(run: int) -> ColumnElement[bool]:
     fastest = (
         select(TrialRow.id)
-        .where(TrialRow.run_id == run, TrialRow.ranked_s.is_not(None))
+        .where(TrialRow.run_id == run, is_ranked())
         .order_by(TrialRow.ranked_s, TrialRow.id)
         .limit(1)
         .scalar_subquery()

@@ -8,6 +8,7 @@ from sqlalchemy import ColumnElement, Select, SQLColumnExpression, and_, or_, se
 from sqlalchemy.orm import aliased, joinedload, selectinload
 
 from tuner.core.errors import REPEATABLE, UsageError
+from tuner.core.possible_outcome import LEAST_S
 from tuner.core.runs import ReuseKey, RunQuery, TrialQuery
 from tuner.db.models import (
     FINAL,
@@ -19,6 +20,7 @@ from tuner.db.models import (
     RunRow,
     TrialRow,
 )
+from tuner.db.ranking import is_ranked
 
 STATUSES = ("measured", "verified", "failed")
 RUNNING = "running"
@@ -91,7 +93,7 @@ def bounds(query: TrialQuery) -> "AnySelect":
     """
     least_s = (
         select(sa.func.min(TrialRow.ranked_s))
-        .where(TrialRow.run_id == RunRow.id, TrialRow.ranked_s.is_not(None), *_trial_conditions(query))
+        .where(TrialRow.run_id == RunRow.id, is_ranked(), *_trial_conditions(query))
         .correlate(RunRow)
         .scalar_subquery()
     )
@@ -127,7 +129,7 @@ def recalled(key: ReuseKey, script_sha256: str | None, artifact_sha256: str | No
             EnvironmentRow.fingerprint == key.compiler,
             TrialRow.reused_from_id.is_(None),
             or_(
-                and_(TrialRow.status == "measured", First.is_complete),
+                and_(TrialRow.status == "measured", First.is_complete, First.median_s >= LEAST_S),
                 TrialRow.status == "verified",
                 TrialRow.stage.in_([stage.value for stage in REPEATABLE]),
             ),

@@ -1,7 +1,15 @@
 """What a trial is ranked by: one number beside it, so that the best of a million is found by an index."""
 
+from sqlalchemy import ColumnElement
+
+from tuner.core.possible_outcome import LEAST_S
 from tuner.core.record import Measurement
 from tuner.db.models import FINAL, MeasurementRow, TrialRow
+
+
+def is_ranked() -> ColumnElement[bool]:
+    """Returns the condition that a trial has a rank; a time of 0 s in an older database gives none."""
+    return TrialRow.ranked_s >= LEAST_S
 
 
 def ranked_s(kind: str, measurement: Measurement | MeasurementRow) -> float | None:

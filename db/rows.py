@@ -11,6 +11,7 @@ from tuner.core.candidate import Candidate
 from tuner.core.errors import Failure, Stage
 from tuner.core.host_conditions import HostConditions
 from tuner.core.machine import Compiler, Machine, Roofline
+from tuner.core.possible_outcome import why_no_roofline, why_no_times
 from tuner.core.problem import Problem, split_extents
 from tuner.core.record import Measurement, Record, Verdict
 from tuner.core.runs import Baseline, Elsewhere, Run, RunSettings, StoredTrial
@@ -122,7 +123,7 @@ def run_of(row: RunRow) -> Run:
         search_s=row.search_s,
         idle_s=row.idle_s,
         elsewhere=None if row.elsewhere is None else Elsewhere(**row.elsewhere),
-        roofline=None if row.roofline is None else Roofline(**row.roofline),
+        roofline=_roofline_of(row),
         unreliable=row.unreliable,
         uuid=row.uuid,
     )
@@ -170,6 +171,13 @@ def measurement_of(row: MeasurementRow) -> Measurement:
     )
 
 
+def time_of(row: MeasurementRow) -> Measurement | Failure:
+    """Reads a measurement back; a Failure for what can be no times, which older databases may hold."""
+    measurement = measurement_of(row)
+    why = why_no_times(measurement)
+    return Failure(Stage.MEASURE, why) if why else measurement
+
+
 def outcome_columns(record: Record, finished: datetime.datetime) -> dict[str, Any]:
     """Returns the columns of what became of a trial; a measurement has a row of its own, a script as well."""
     verdict = record.judged_right
@@ -191,13 +199,14 @@ def outcome_columns(record: Record, finished: datetime.datetime) -> dict[str, An
 
 def trial_of(row: TrialRow, first: MeasurementRow | None, final: MeasurementRow | None) -> StoredTrial:
     """Reads a trial back."""
+    final_time = None if final is None else time_of(final)
     return StoredTrial(
         id=row.id,
         run=row.run_id,
         number=row.number,
         row=row.row,
         record=None if row.status is None else _record_of(row, first),
-        final=None if final is None else measurement_of(final),
+        final=final_time if isinstance(final_time, Measurement) else None,
         script_text="" if row.script is None else row.script.text,
         created=row.proposed,
         machine=machine_of(row.run.machine),
@@ -240,7 +249,7 @@ def _record_of(row: TrialRow, first: MeasurementRow | None) -> Record:
 
 def _outcome_of(row: TrialRow, first: MeasurementRow | None) -> Measurement | Verdict | Failure:
     if first is not None:
-        return measurement_of(first)
+        return time_of(first)
     verdict = _verdict_of(row)
     if row.status == "verified" and verdict is not None:
         return verdict
@@ -259,7 +268,15 @@ def _baseline_of(row: RunRow) -> Baseline | None:
     time = next((each for each in row.baselines if each.round == row.round), None)
     if time is None or row.baseline_name is None or row.baseline_threads is None:
         return None
-    return Baseline(row.baseline_name, row.baseline_threads, measurement_of(time), time.is_interleaved)
+    measurement = time_of(time)
+    if isinstance(measurement, Failure):
+        return None
+    return Baseline(row.baseline_name, row.baseline_threads, measurement, time.is_interleaved)
+
+
+def _roofline_of(row: RunRow) -> Roofline | None:
+    roofline = None if row.roofline is None else Roofline(**row.roofline)
+    return None if roofline is None or why_no_roofline(roofline, math.inf) else roofline
 
 
 def _content_sha256(value: Machine | Compiler) -> str:

@@ -1,5 +1,7 @@
 import hashlib
 import json
+import struct
+import tracemalloc
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ from tuner.bundle import archive
 from tuner.bundle.archive import pack, read_bundle
 from tuner.core.errors import UsageError
 
+MIB = 1 << 20
 TRIALS = (
     pending(0, code=program("//\n.version 8.0 // one", cubin=b"\x7fELF one")),
     pending(1, code=program("//\n.version 8.0 // one", cubin=b"\x7fELF two")),
@@ -124,6 +127,30 @@ def without_a_blob(parts: dict[str, bytes]) -> None:
 def test_what_is_wrong_with_a_bundle_is_one_line(path: Path, change: Any, message: str) -> None:
     rewritten(path, change)
     with pytest.raises(UsageError, match=message):
+        read_bundle(path)
+
+
+def test_a_part_is_not_unpacked_beyond_its_claim(path: Path) -> None:
+    bomb, claimed = b"module {}" + bytes(64 * MIB), 9
+
+    def planted(parts: dict[str, bytes]) -> None:
+        del parts["manifest.json"]
+
+    rewritten(path, planted)
+    with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("manifest.json", bomb)
+    content = path.read_bytes()
+    path.write_bytes(content.replace(struct.pack("<I", len(bomb)), struct.pack("<I", claimed)))
+    tracemalloc.start()
+    with pytest.raises(UsageError, match="found no whole bundle"):
+        read_bundle(path)
+    assert tracemalloc.get_traced_memory()[1] < 4 * MIB
+    tracemalloc.stop()
+
+
+def test_parts_that_are_too_much_together_are_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archive, "BUNDLE_LIMIT_BYTES", 100)
+    with pytest.raises(UsageError, match=r"pending\.bundle: found \d+ bytes once unpacked, allowed 100$"):
         read_bundle(path)
 
 

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.bundle.values import PROVENANCE, RESULTS
+from tests.bundle.values import PROVENANCE, RESULTS, pending, result, timed
 from tuner.bundle.results import Line, ResultsFile, read_results
 from tuner.core.errors import UsageError
+from tuner.core.problem import Matmul
 
 
 @pytest.fixture
@@ -51,12 +52,15 @@ def test_a_file_that_was_cut_off_is_gone_on_with(path: Path) -> None:
         ('"version": 3', '"version": 9', r"line 1: found version 9 of tuner-results, allowed 3"),
         ('{"final"', '{"finale"', r"line 4: found 'finale', allowed trial, final, noise, baseline"),
         ('{"final"', "{", r"line 4: found no JSON"),
-        ('"median_s": 0.001', '"median_s": 0', r"line 2: found a time of 0 s, allowed samples above 0 s"),
+        ('"median_s": 0.001', '"median_s": 0', r"line 2: found a time of 0 s, allowed 1e-10 s to"),
         (
             '"samples_s": [0.001, 0.001]',
             '"samples_s": []',
-            r"line 2: found a time of 0.001 s, allowed samples",
+            r"line 2: found 0 samples, allowed 1 to",
         ),
+        ('"median_s": 0.001', '"median_s": 1e-30', r"line 2: found a time of 1e-30 s, allowed 1e-10 s to"),
+        ('"elements": 128', '"elements": -7', r"line 2: found -7 compared elements, allowed 0 to 128"),
+        ('"noise": 0.01', '"noise": -1.0', r"line 5: found a noise of -1, allowed 0 or more"),
         ('"median_s": 0.001', '"median_s": NaN', r"line 2: .*median_s: found nan, allowed a finite number"),
         ('"median_s": 0.001', '"median_s": 1e999', r"median_s: found inf, allowed a finite number"),
         ('{"final"', "[" * 100000, r"line 4: found no JSON"),
@@ -67,6 +71,14 @@ def test_what_is_wrong_with_a_file_is_told_by_its_line(path: Path, old: str, new
     path.write_text(path.read_text().replace(old, new, 1))
     with pytest.raises(UsageError, match=message):
         read_results(path)
+
+
+def test_a_time_above_the_peak_of_the_gpu_is_refused(tmp_path: Path) -> None:
+    large = result(pending(problem=Matmul(4096, 4096, 4096, "f16")), timed(1e-6))
+    with closing(ResultsFile(tmp_path / "fast", PROVENANCE)) as file:
+        file.append(large)
+    with pytest.raises(UsageError, match=r"line 2: found a time of 1e-06 s, .* at most .* on such a machine"):
+        read_results(tmp_path / "fast")
 
 
 def test_an_empty_file_has_no_results(tmp_path: Path) -> None:

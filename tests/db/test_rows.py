@@ -10,6 +10,7 @@ from tuner.core.candidate import Candidate
 from tuner.core.errors import Failure, Stage
 from tuner.core.gpu_conditions import Conditions, GpuState, Span
 from tuner.core.machine import Compiler, Machine
+from tuner.core.possible_outcome import LEAST_S, MOST_S
 from tuner.core.problem import ELEMENT_BYTES, EPILOGUES, I8_DEPTH_LIMIT, LAYOUTS, Problem
 from tuner.core.record import Measurement, Record, Verdict
 from tuner.core.runs import RunSettings
@@ -25,6 +26,7 @@ targets = st.builds(TargetName, kinds) | st.sampled_from(
     [TargetName("cuda", "sm_90"), TargetName.parse("replay:a:b")]
 )
 seconds = st.floats(allow_nan=False, allow_infinity=False)
+call_seconds = st.floats(LEAST_S, MOST_S)
 counts64 = st.integers(0, 2**63 - 1)
 verdicts = st.builds(Verdict, st.floats(allow_nan=False), counts64)
 readings = st.none() | seconds
@@ -32,12 +34,12 @@ gpu_states = st.builds(GpuState, *[readings] * 4, st.lists(texts, max_size=2).ma
 spans = st.builds(Span, counts64, readings, readings, st.lists(texts, max_size=2).map(tuple))
 measurements = st.builds(
     Measurement,
-    st.lists(seconds, max_size=5).map(tuple),
+    st.lists(call_seconds, min_size=1, max_size=5).map(tuple),
     counts64,
-    seconds,
-    st.tuples(seconds, seconds),
+    call_seconds,
+    st.tuples(call_seconds, call_seconds),
     st.booleans(),
-    st.none() | seconds,
+    st.none() | call_seconds,
     st.none() | st.builds(Conditions, gpu_states, gpu_states, st.none() | spans),
 )
 failures = st.builds(Failure, st.sampled_from(Stage), texts)

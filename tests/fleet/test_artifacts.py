@@ -1,7 +1,7 @@
 import pytest
 
 from tests.fakes import PROBLEM, UntimedTarget, bind, candidate
-from tuner.core.errors import TunerError
+from tuner.core.errors import UsageError
 from tuner.core.target import Artifact, Panel
 from tuner.fleet.artifacts import hash_of, packed, require_hash, unpacked
 
@@ -21,5 +21,5 @@ def test_code_of_a_processor_comes_back_as_it_was() -> None:
 
 def test_altered_content_is_refused() -> None:
     assert require_hash(hash_of(b"code"), b"code") == b"code"
-    with pytest.raises(TunerError, match=r"blob [0-9a-f]{12}: found altered content"):
+    with pytest.raises(UsageError, match=r"blob [0-9a-f]{12}: found altered content"):
         require_hash(hash_of(b"code"), b"other code")

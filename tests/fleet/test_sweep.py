@@ -2,7 +2,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.fleet.values import work
+from tests.fleet.values import outcomes, work
 from tuner.core.errors import Failure, Stage
 from tuner.fleet import queues, tables
 from tuner.fleet.server import session
@@ -40,7 +40,7 @@ def test_what_a_silent_node_held_is_given_back(connection: "Connection", run: st
     taken_by_a_node(connection, run, silent_s=31.0)
     assert sweep(connection, lease_s=30.0) == 1
     assert status(connection) == ("todo", 1)
-    assert tables.outcomes_of(connection, run) == {}
+    assert outcomes(connection, run) == {}
 
 
 def test_nodes_hear_of_what_is_given_back_as_of_a_new_job(connection: "Connection", run: str) -> None:
@@ -56,7 +56,7 @@ def test_what_took_three_machines_with_it_is_a_failure(connection: "Connection",
     taken_by_a_node(connection, run, silent_s=31.0, attempts=2)
     assert sweep(connection, lease_s=30.0) == 1
     assert status(connection) is None
-    outcome = tables.outcomes_of(connection, run)[0, "compile"]
+    outcome = outcomes(connection, run)[0, "compile"]
     assert outcome.value == Failure(Stage.RUN, "compile: took 3 machines with it")
 
 
@@ -64,7 +64,7 @@ def test_what_nodes_gave_up_is_told(connection: "Connection", run: str) -> None:
     taken_by_a_node(connection, run, silent_s=0.0)
     connection.execute("UPDATE procrastinate_jobs SET status = 'failed', attempts = 3")
     assert sweep(connection, lease_s=30.0) == 1
-    outcome = tables.outcomes_of(connection, run)[0, "compile"]
+    outcome = outcomes(connection, run)[0, "compile"]
     assert outcome.value == Failure(Stage.RUN, "compile: 3 nodes could not do it")
 
 

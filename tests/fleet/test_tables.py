@@ -2,8 +2,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.fleet.values import FAILED, node, work
-from tuner.core.errors import Failure, Stage, TunerError
+from tests.fleet.values import FAILED, node, outcomes, work
+from tuner.core.errors import Failure, Stage, UsageError
 from tuner.fleet import tables
 from tuner.fleet.artifacts import hash_of
 from tuner.fleet.node_children import now
@@ -24,7 +24,7 @@ def test_the_first_outcome_stays_whoever_comes_later(connection: "Connection", r
     tables.tell(connection, key, FAILED, "first")
     tables.tell(connection, key, LATE, "late")
     assert tables.is_told(connection, key)
-    assert tables.outcomes_of(connection, run) == {(4, "compile"): FAILED}
+    assert outcomes(connection, run) == {(4, "compile"): FAILED}
 
 
 def test_an_outcome_wakes_its_driver_and_no_other(connection: "Connection", run: str) -> None:
@@ -40,14 +40,14 @@ def test_questions_are_forgotten_and_trials_are_not(connection: "Connection", ru
         tables.tell(connection, work(run, number).key, FAILED, "n")
     tables.forget_questions(connection, run)
     tables.forget(connection, work(run, 1).key)
-    assert set(tables.outcomes_of(connection, run)) == {(0, "compile")}
+    assert set(outcomes(connection, run)) == {(0, "compile")}
 
 
 def test_outcomes_of_some_numbers_are_read_alone(connection: "Connection", run: str) -> None:
     for number in range(4):
         tables.tell(connection, work(run, number).key, FAILED, "n")
-    assert set(tables.outcomes_of(connection, run, [3, 1, 9])) == {(1, "compile"), (3, "compile")}
-    assert tables.outcomes_of(connection, run, []) == {}
+    assert set(outcomes(connection, run, [3, 1, 9])) == {(1, "compile"), (3, "compile")}
+    assert outcomes(connection, run, []) == {}
 
 
 def test_work_whose_answer_was_lost_is_noted_once(connection: "Connection", run: str) -> None:
@@ -68,8 +68,38 @@ def test_a_blob_is_stored_once_and_checked(connection: "Connection") -> None:
     assert tables.blob_of(connection, sha256) == b"script"
     wrong = hash_of(b"other")
     tables.put_blob(connection, wrong, b"script")
-    with pytest.raises(TunerError, match="found altered content"):
+    with pytest.raises(UsageError, match="found altered content"):
         tables.blob_of(connection, wrong)
+
+
+def test_a_blob_that_unpacks_to_more_than_the_limit_is_refused(
+    connection: "Connection", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tables, "BLOB_LIMIT_BYTES", 1000)
+    tables.put_blob(connection, "many", bytes(1001))
+    with pytest.raises(UsageError, match="found more than 1000 bytes once unpacked, allowed 1000"):
+        tables.blob_of(connection, "many")
+    connection.execute("UPDATE fleet_blob SET body = %s WHERE sha256 = 'many'", (bytes(1001),))
+    with pytest.raises(UsageError, match="fleet: blob many: found"):  # not even sent
+        tables.blob_of(connection, "many")
+
+
+def test_a_driver_s_blob_takes_the_place_of_a_false_one(connection: "Connection") -> None:
+    sha256 = hash_of(b"a script")
+    tables.put_blob(connection, sha256, b"what a node put there first")
+    tables.replace_blob(connection, sha256, b"a script")
+    tables.put_blob(connection, sha256, b"what a node puts there later")
+    assert tables.blob_of(connection, sha256) == b"a script"
+    tables.forget_blob(connection, sha256)
+    assert tables.blob_of(connection, sha256) is None
+
+
+def test_a_report_above_the_limit_is_not_sent(
+    connection: "Connection", run: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tables.tell(connection, work(run).key, FAILED, "n")
+    monkeypatch.setattr(tables, "REPORT_LIMIT_BYTES", 10)
+    assert tables.reports_of(connection, run) == {(0, "compile"): tables.NodeReport(None, "n")}
 
 
 def test_a_node_joins_beats_drains_and_leaves(connection: "Connection") -> None:

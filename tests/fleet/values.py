@@ -1,12 +1,17 @@
 """Values of a fleet: work, outcomes, a node."""
 
-from typing import Any
+import json
+from typing import TYPE_CHECKING, Any
 
 from tests.fakes import PROBLEM, FakeTarget
 from tuner.core.errors import Failure, Stage
 from tuner.core.target_name import TargetName
+from tuner.fleet import tables
 from tuner.fleet.tables import FleetNode
-from tuner.fleet.work import COMPILE, FleetWork, Outcome
+from tuner.fleet.work import COMPILE, FleetWork, Outcome, outcome_from_json
+
+if TYPE_CHECKING:
+    from tuner.fleet.server import Connection
 
 MAKER = "tuner 1, fake 1.0"
 FAILED = Outcome(Failure(Stage.COMPILE, "no"), 0.5)
@@ -38,3 +43,9 @@ def node(name: str, **changes: Any) -> FleetNode:
         "tuner_version": "1",
     }
     return FleetNode(name, **(plain | changes))
+
+
+def outcomes(connection: "Connection", run: str, numbers: list[int] | None = None) -> dict[Any, Outcome]:
+    """Returns what is reported of a run, by number and stage."""
+    reports = tables.reports_of(connection, run, numbers)
+    return {key: outcome_from_json(json.loads(report.text or "")) for key, report in reports.items()}

@@ -8,7 +8,7 @@ import zipfile
 import zlib
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, final
 
 from tuner.core.dataclass_json import decode, encode
 from tuner.core.errors import UsageError
@@ -20,7 +20,8 @@ MANIFEST: Final = "manifest.json"
 MANIFEST_HASH: Final = "manifest.sha256"  # of its bytes, in hexadecimal
 MANIFEST_LIMIT_BYTES: Final = 64 << 20  # unpacked; it has hashes in the place of texts and machine code
 BLOBS: Final = "blobs/"
-LIMIT_BYTES: Final = 1 << 30  # of one part, unpacked: a file that claims more is not one of ours
+LIMIT_BYTES: Final = 64 << 20  # of one part, unpacked: a file that claims more is not one of ours
+BUNDLE_LIMIT_BYTES: Final = 4 << 30  # of all parts, unpacked
 COMPRESSIONS: Final = (
     zipfile.ZIP_STORED,
     zipfile.ZIP_DEFLATED,
@@ -73,6 +74,7 @@ def read_bundle(path: Path) -> Bundle:
 
 
 def _read(path: Path, archive: zipfile.ZipFile) -> Bundle:
+    _require_size(path, archive)
     content = _part(path, archive, MANIFEST, MANIFEST_LIMIT_BYTES)
     try:
         manifest = json.loads(content)
@@ -88,7 +90,8 @@ def _read(path: Path, archive: zipfile.ZipFile) -> Bundle:
     seed = decode(int, manifest.get("seed"), f"{path}: seed")
     if seed < 0:
         raise UsageError(f"{path}: seed: found {seed}, allowed 0 or more")
-    trials = tuple(_trial(path, archive, entry, number) for number, entry in enumerate(entries))
+    blobs = _Blobs(path, archive)
+    trials = tuple(_trial(blobs, entry, f"{path}: trials[{number}]") for number, entry in enumerate(entries))
     return Bundle(
         digest,
         decode(datetime.datetime, manifest.get("created"), f"{path}: created"),
@@ -121,32 +124,53 @@ def _entry(trial: PendingTrial, blobs: dict[str, bytes]) -> Any:
     return encode(replace(trial, script_text=kept(trial.script_text.encode()), program=named))
 
 
-def _trial(path: Path, archive: zipfile.ZipFile, entry: Any, number: int) -> PendingTrial:
+def _trial(blobs: "_Blobs", entry: Any, place: str) -> PendingTrial:
     """Puts texts and machine code back in place of their hashes."""
-    place = f"{path}: trials[{number}]"
     trial = decode(PendingTrial, entry, place)
-
-    def content(name: str) -> bytes:
-        return _blob(path, archive, name, place) if name else b""
-
     named = trial.program
     try:
-        ptx, script = content(named.ptx).decode(), content(trial.script_text).decode()
+        ptx, script = blobs.text(named.ptx, place), blobs.text(trial.script_text, place)
     except UnicodeDecodeError as error:
         raise UsageError(f"{place}: found PTX or a script that is no text: {error}") from error
     if hashlib.sha256(script.encode()).hexdigest() != trial.script_sha256:
         raise UsageError(f"{place}: found a script of another hash than {trial.script_sha256[:12]}")
-    program = replace(named, ptx=ptx, cubin=content(named.cubin.decode()))
+    program = replace(named, ptx=ptx, cubin=blobs.content(named.cubin.decode(), place))
     return replace(trial, script_text=script, program=program)
 
 
-def _blob(path: Path, archive: zipfile.ZipFile, name: str, place: str) -> bytes:
-    content = _part(path, archive, BLOBS + name, LIMIT_BYTES)
-    if hashlib.sha256(content).hexdigest() != name:
-        raise UsageError(
-            f"{place}: found {BLOBS}{name[:12]}... altered, allowed the bundle as it was exported"
-        )
-    return content
+@final
+class _Blobs:
+    """The parts that trials name by their hashes; what several trials name is in memory once."""
+
+    def __init__(self, path: Path, archive: zipfile.ZipFile) -> None:
+        self._path = path
+        self._archive = archive
+        self._contents: dict[str, bytes] = {"": b""}
+        self._texts: dict[str, str] = {}
+
+    def content(self, name: str, place: str) -> bytes:
+        """Returns a part. Raises UsageError for one that its hash is not of."""
+        if name not in self._contents:
+            content = _part(self._path, self._archive, BLOBS + name, LIMIT_BYTES)
+            if hashlib.sha256(content).hexdigest() != name:
+                raise UsageError(
+                    f"{place}: found {BLOBS}{name[:12]}... altered, allowed the bundle as it was exported"
+                )
+            self._contents[name] = content
+        return self._contents[name]
+
+    def text(self, name: str, place: str) -> str:
+        """Returns a part that is text. Raises UnicodeDecodeError for another."""
+        if name not in self._texts:
+            self._texts[name] = self.content(name, place).decode()
+        return self._texts[name]
+
+
+def _require_size(path: Path, archive: zipfile.ZipFile) -> None:
+    """Raises UsageError for parts that claim to be too much together; none is read beyond its claim."""
+    claimed = sum(part.file_size for part in archive.infolist())
+    if claimed > BUNDLE_LIMIT_BYTES:
+        raise UsageError(f"{path}: found {claimed} bytes once unpacked, allowed {BUNDLE_LIMIT_BYTES}")
 
 
 def _part(path: Path, archive: zipfile.ZipFile, name: str, limit_bytes: int) -> bytes:
@@ -158,4 +182,5 @@ def _part(path: Path, archive: zipfile.ZipFile, name: str, limit_bytes: int) -> 
         raise UsageError(f"{path}: {name[:40]}: found {part.file_size} bytes, allowed {limit_bytes}")
     if part.compress_type not in COMPRESSIONS:
         raise UsageError(f"{path}: {name[:40]}: found compression {part.compress_type}, allowed 0 and 8")
-    return archive.read(part)
+    with archive.open(part) as unpacking:
+        return unpacking.read(part.file_size + 1)  # without a number it unpacks all, whatever it claims

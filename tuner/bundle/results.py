@@ -8,7 +8,8 @@ from typing import Any, Final, final
 
 from tuner.bundle.archive import require_format
 from tuner.core.dataclass_json import decode, encode
-from tuner.core.errors import Failure, UsageError
+from tuner.core.errors import UsageError
+from tuner.core.machine import Machine
 from tuner.core.measured_elsewhere import (
     BaselineTime,
     ElsewhereResults,
@@ -17,6 +18,7 @@ from tuner.core.measured_elsewhere import (
     MeasuringProvenance,
     NoiseFloor,
 )
+from tuner.core.possible_outcome import most_flop_per_s, why_impossible, why_no_baseline, why_no_verdict
 from tuner.core.record import Measurement
 
 FORMAT: Final = "tuner-results"
@@ -88,27 +90,36 @@ def _with_line(results: ElsewhereResults | None, document: Any, place: str) -> E
     kind = next(iter(document)) if isinstance(document, dict) and len(document) == 1 else None
     if kind not in KINDS:
         raise UsageError(f"{place}: found {kind!r}, allowed {', '.join(KINDS)}")
-    line = decode(KINDS[kind], document[kind], f"{place}: {kind}")
+    line: Line = decode(KINDS[kind], document[kind], f"{place}: {kind}")
+    why = _why_impossible(line, results.provenance.machine)
+    if why:
+        raise UsageError(f"{place}: {why}")
     match line:
         case MeasuredTrial():
-            _require_time(line.outcome, place)
             return replace(results, trials=(*results.trials, line))
         case FinalTime():
-            _require_time(line.measurement, place)
             return replace(results, finals=(*results.finals, line))
         case NoiseFloor():
             return replace(results, noises=(*results.noises, line))
         case BaselineTime():
-            _require_time(line.baseline.measurement, place)
             return replace(results, baselines=(*results.baselines, line))
-    raise AssertionError(f"{kind}: not taken in")
 
 
-def _require_time(outcome: Measurement | Failure, place: str) -> None:
-    if isinstance(outcome, Failure):
-        return
-    if not outcome.samples_s or not min(*outcome.samples_s, outcome.median_s, outcome.interval_s[0]) > 0:
-        raise UsageError(f"{place}: found a time of {outcome.median_s:g} s, allowed samples above 0 s")
+def _why_impossible(line: Line, machine: Machine) -> str:
+    """Returns why a line cannot be what a GPU found out; "" where it can."""
+    limit = most_flop_per_s(line.problem.dtype, machine, 0)
+    match line:
+        case MeasuredTrial():
+            why = "" if line.verdict is None else why_no_verdict(line.verdict, line.problem)
+            if why or not isinstance(line.outcome, Measurement):
+                return why
+            return why_impossible(line.outcome, line.problem, limit)
+        case FinalTime():
+            return why_impossible(line.measurement, line.problem, limit)
+        case NoiseFloor():
+            return "" if line.noise >= 0 else f"found a noise of {line.noise:g}, allowed 0 or more"
+        case BaselineTime():
+            return why_no_baseline(line.baseline, line.problem, limit)
 
 
 def _document(line: str, place: str) -> Any:

@@ -74,6 +74,15 @@ USUAL_MULTIPROCESSORS = {
     "sm_120": 188,
 }
 
+# Dense flop of a multiprocessor in one clock, sums in f32 (f64 of f64, i32 of i8), tensor or CUDA cores.
+# Chips of which several products differ in this (GeForce adds in f32 at half the speed) are left out.
+# sm_80: NVIDIA A100 whitepaper v1.0, table 3; sm_90: NVIDIA H100 whitepaper v1.04, table 2
+CLOCK_FLOP = {
+    "sm_80": {"f16": 2048, "bf16": 2048, "tf32": 1024, "f32": 128, "f64": 128, "i8": 4096},
+    "sm_90": {"f16": 4096, "bf16": 4096, "tf32": 2048, "f32": 256, "f64": 256}
+    | dict.fromkeys(("i8", "e4m3", "e5m2"), 8192),
+}
+
 
 def chip_of(name: str) -> Chip:
     """Returns a chip by its name. Raises UsageError for others, on which LLVM would abort."""

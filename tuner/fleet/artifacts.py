@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 
 from tuner.core.dataclass_json import decode, encode
-from tuner.core.errors import TunerError
+from tuner.core.errors import UsageError
 from tuner.core.target import Artifact
 
 
@@ -33,7 +33,7 @@ def unpacked(blob: bytes) -> Artifact:
 
 
 def require_hash(sha256: str, blob: bytes) -> bytes:
-    """Returns the blob. Raises TunerError where it is not the one that its name says."""
+    """Returns the blob. Raises UsageError where it is not the one that its name says."""
     if hash_of(blob) != sha256:
-        raise TunerError(f"fleet: blob {sha256[:12]}: found altered content, allowed what its hash says")
+        raise UsageError(f"fleet: blob {sha256[:12]}: found altered content, allowed what its hash says")
     return blob

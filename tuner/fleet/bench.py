@@ -7,7 +7,7 @@ from tuner.core.bench import AbstractBench, BoundRecord, FinalTimes
 from tuner.core.candidate import Candidate
 from tuner.core.errors import Failure
 from tuner.core.target import Artifact, Effort, Script
-from tuner.fleet.artifacts import hash_of, packed, unpacked
+from tuner.fleet.artifacts import hash_of, packed
 from tuner.fleet.driver import Driver
 from tuner.fleet.work import COMPILE, FINALS, JUDGE, Compiled, FleetWork, Outcome
 from tuner.workers.group_timing import Group, time_finals
@@ -62,6 +62,7 @@ class FleetBench(AbstractBench):
             ticket.take_judged(judged.value, judged.seconds)
         elif flight.is_judged_early:  # its code became known since
             self._driver.drop(flight.number, JUDGE)
+        self._driver.artifacts.pop(flight.number, None)
         self._flights.popleft()
         return ticket.finished
 
@@ -113,18 +114,13 @@ class FleetBench(AbstractBench):
         self._driver.begin(work)
 
     def _compiled(self, number: int, script: Script) -> tuple[Artifact | Failure, float]:
-        """Waits for the artifact of a script; asks for it again where its blob was deleted since."""
+        """Waits for the artifact of a script."""
         self._begin_compile(number, script)
         while (found := self._driver.known.get((number, COMPILE))) is None:
             self._wait()
         if isinstance(found.value, Failure):
             return found.value, found.seconds
-        assert isinstance(found.value, Compiled)
-        blob = self._driver.blob(found.value.blob)
-        if blob is not None:
-            return unpacked(blob), found.seconds
-        self._driver.forget(number, COMPILE)
-        return self._compiled(number, script)
+        return self._driver.artifacts[number], found.seconds
 
     def _judged(self, flight: _Flight) -> Outcome:
         compiled = self._driver.known[(flight.number, COMPILE)].value
@@ -139,14 +135,10 @@ class FleetBench(AbstractBench):
         works = [replace(self._plain, stage=COMPILE, blobs=(script.sha256,)) for script in scripts]
         pairs = zip(works, scripts, strict=True)
         asked = [self._driver.ask(work, (script.text.encode(),)) for work, script in pairs]
-        found = [self._driver.answer(work) for work in asked]
-        blobs = [
-            self._driver.blob(each.value.blob) if isinstance(each.value, Compiled) else None for each in found
-        ]
-        return {
-            script.sha256: None if blob is None else unpacked(blob)
-            for script, blob in zip(scripts, blobs, strict=True)
-        }
+        for work in asked:
+            self._driver.answer(work)
+        made = [self._driver.artifacts.pop(work.number, None) for work in asked]
+        return {script.sha256: artifact for script, artifact in zip(scripts, made, strict=True)}
 
     def _wait(self) -> None:
         """Waits for news, and sends to their devices the artifacts that came meanwhile."""

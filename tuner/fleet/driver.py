@@ -1,18 +1,21 @@
 """A driver's connection to its fleet: puts work into queues and waits for what becomes of it."""
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Self, final
 
-from tuner.core.errors import TunerError, UsageError
+from tuner.core.errors import Failure, Stage, TunerError, UsageError
+from tuner.core.target import Artifact
 from tuner.fleet import queues, tables
 from tuner.fleet.artifacts import hash_of
+from tuner.fleet.door import admitted, admitted_artifact
 from tuner.fleet.server import connected, session, told_plainly
 from tuner.fleet.settings import read_settings
 from tuner.fleet.status import why_waiting
 from tuner.fleet.sweep import delete_old, sweep
-from tuner.fleet.work import COMPILE, FleetWork, Outcome, compile_queue, measure_queue
+from tuner.fleet.work import COMPILE, Compiled, FleetWork, Outcome, compile_queue, measure_queue
 from tuner.tuning.target_kind import no_words
 
 if TYPE_CHECKING:
@@ -40,6 +43,15 @@ class FleetRequest:
             raise UsageError(f"devices: found {self.devices}, allowed 1 or more")
 
 
+@dataclass
+class _Begun:
+    """A piece of work that this process waits for."""
+
+    work: FleetWork
+    blobs: tuple[bytes, ...]
+    refusals: int = 0  # outcomes that cannot be
+
+
 @final
 class Driver:
     """One run's view of the fleet: what is known of it, and what is under way. Used by one thread."""
@@ -50,12 +62,18 @@ class Driver:
         run: str,
         devices: tuple[str, ...],
         tell: Callable[[str], None] = no_words,
+        limit_flop_per_s: float = math.inf,
     ) -> None:
         """Reads all that is known of the run. Raises UsageError while another process drives it.
 
-        Tells why the run waits, where no outcome comes for longer than a lease.
+        ``tell`` is given why the run waits, where no outcome comes for longer than a lease, and why an
+        outcome was refused; a kernel faster than ``limit_flop_per_s`` is.
         """
         self._run = run
+        self._limit_flop_per_s = limit_flop_per_s
+        self._begun: dict[tuple[int, str], _Begun] = {}
+        self.artifacts: dict[int, Artifact] = {}  # of compilations that are known, until who asked pops them
+        self.known: dict[tuple[int, str], Outcome] = {}  # of work that this process has begun
         self._devices = devices
         self._priority = request.priority
         self._connection = connected(request.url)
@@ -67,7 +85,7 @@ class Driver:
                 delete_old(self._connection)
                 self._forget_questions()
                 self._under_way = queues.under_way(self._connection, run)
-                self.known = tables.outcomes_of(self._connection, run)
+                self._reports = tables.reports_of(self._connection, run)  # that nobody has looked at
         except BaseException:
             self._connection.close()
             raise
@@ -88,16 +106,13 @@ class Driver:
     def begin(self, work: FleetWork, blobs: tuple[bytes, ...] = ()) -> None:
         """Queues a piece of work unless it has an outcome or is under way; of a killed driver's, too."""
         key = (work.number, work.stage)
-        if key in self.known or key in self._under_way:
+        if key in self.known:
             return
-        is_compile = work.stage == COMPILE
-        queue = compile_queue(work.maker) if is_compile else self._measure_queue(work)
-        priority = self._priority + (0 if work.number >= 0 else URGENT)
-        with told_plainly(), self._connection.transaction():
-            for blob in blobs:
-                tables.put_blob(self._connection, hash_of(blob), blob)
-            queues.defer(self._connection, queue, work, priority, alone=not is_compile)
-        self._under_way.add(key)
+        begun = self._begun.setdefault(key, _Begun(work, blobs))
+        if key in self._reports:  # of work that an earlier process of the run began
+            self._take(key, begun)
+        elif key not in self._under_way:
+            self._defer(key, begun)
 
     def wait(self) -> None:
         """Waits until something may be known, and reads it. Raises TunerError if the run was cancelled."""
@@ -109,13 +124,64 @@ class Driver:
                 self._swept_s = time.monotonic()
             still = queues.under_way(self._connection, self._run)  # before outcomes: one of both is seen
             numbers = [number for number, _ in self._under_way]
-            found = tables.outcomes_of(self._connection, self._run, numbers)
-            self._tell_why_waiting(has_news=not found.keys() <= self.known.keys())
-            self.known |= found
-        lost = self._under_way - still - self.known.keys()
+            found = tables.reports_of(self._connection, self._run, numbers)
+            self._tell_why_waiting(has_news=not found.keys() <= self.known.keys() | self._reports.keys())
+            self._reports |= {key: found[key] for key in found.keys() - self.known.keys()}
+        lost = self._under_way - still - self.known.keys() - self._reports.keys()
         if lost:
             raise TunerError("fleet: the jobs of the run were cancelled; go on with it by --resume")
         self._under_way &= still  # a job whose outcome was taken may be there a little longer
+        for key in self._begun.keys() & self._reports.keys():
+            self._take(key, self._begun[key])
+
+    def _take(self, key: tuple[int, str], begun: _Begun) -> None:
+        """Lets in what is reported of a piece of work, or refuses it and has the work done again."""
+        report = self._reports.pop(key)
+        try:
+            outcome = admitted(begun.work, report.text, self._limit_flop_per_s)
+            if isinstance(outcome.value, Compiled):
+                self.artifacts[begun.work.number] = self._admitted_artifact(outcome.value)
+        except UsageError as error:
+            self._refuse(key, begun, f"{report.node}: {begun.work.words}: {error}")
+        else:
+            self._settle(key, outcome)
+
+    def _settle(self, key: tuple[int, str], outcome: Outcome) -> None:
+        self.known[key] = outcome
+        del self._begun[key]
+
+    def _admitted_artifact(self, compiled: Compiled) -> Artifact:
+        """Returns an artifact. Raises UsageError for a false one; its blob is forgotten."""
+        with told_plainly():
+            try:
+                return admitted_artifact(compiled, tables.blob_of(self._connection, compiled.blob))
+            except UsageError:
+                tables.forget_blob(self._connection, compiled.blob)
+                raise
+
+    def _refuse(self, key: tuple[int, str], begun: _Begun, why: str) -> None:
+        """Has work done again whose outcome cannot be; after so many of them it is a failure."""
+        begun.refusals += 1
+        self._tell(f"refused the outcome of node {why}")
+        with told_plainly(), self._connection.transaction():
+            tables.forget(self._connection, begun.work.key)
+            if begun.refusals < queues.ATTEMPTS:
+                self._defer(key, begun)
+                return
+        reason = f"{begun.work.stage}: {begun.refusals} outcomes were refused, the last of node {why}"
+        self._settle(key, Outcome(Failure(Stage.RUN, reason), 0.0))
+
+    def _defer(self, key: tuple[int, str], begun: _Begun) -> None:
+        """Queues a piece of work with its blobs."""
+        work = begun.work
+        is_compile = work.stage == COMPILE
+        queue = compile_queue(work.maker) if is_compile else self._measure_queue(work, begun.refusals)
+        priority = self._priority + (0 if work.number >= 0 else URGENT)
+        with told_plainly(), self._connection.transaction():
+            for blob in begun.blobs:
+                tables.replace_blob(self._connection, hash_of(blob), blob)
+            queues.defer(self._connection, queue, work, priority, alone=not is_compile)
+        self._under_way.add(key)
 
     def ask(self, work: FleetWork, blobs: tuple[bytes, ...] = ()) -> FleetWork:
         """Begins a piece of work that is no trial's; returns it with its number, which no other has."""
@@ -137,15 +203,11 @@ class Driver:
         """Asks and waits for the answer."""
         return self.answer(self.ask(work, blobs))
 
-    def blob(self, sha256: str) -> bytes | None:
-        """Returns a blob; None for one that was deleted since."""
-        with told_plainly():
-            return tables.blob_of(self._connection, sha256)
-
     def drop(self, number: int, stage: str) -> None:
         """Takes work back that turned out to be of no use."""
         with told_plainly():
             queues.drop_waiting(self._connection, (self._run, number, stage))
+        self._begun.pop((number, stage), None)
         self._under_way.discard((number, stage))
 
     def forget(self, number: int, stage: str) -> None:
@@ -153,6 +215,7 @@ class Driver:
         with told_plainly():
             tables.forget(self._connection, (self._run, number, stage))
         self.known.pop((number, stage), None)
+        self._begun.pop((number, stage), None)
         self._under_way.discard((number, stage))
 
     def close(self) -> None:
@@ -168,10 +231,13 @@ class Driver:
         if why:
             self._tell(why)
 
-    def _measure_queue(self, work: FleetWork) -> str:
-        """Returns the queue of the device for a trial, in turns; what is no trial's has the first one."""
-        place = work.number % len(self._devices) if work.number >= 0 else 0
-        return measure_queue(work.machine, self._devices[place])
+    def _measure_queue(self, work: FleetWork, refusals: int) -> str:
+        """Returns the queue of the device for a trial, in turns; what is no trial's has the first one.
+
+        After a refused outcome it is the next device's.
+        """
+        place = refusals + max(work.number, 0)
+        return measure_queue(work.machine, self._devices[place % len(self._devices)])
 
     def _forget_questions(self) -> None:
         """Takes back what an earlier process asked that is no trial's: nobody waits for the answers."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from tuner.core.errors import Failure, TunerError, UsageError
 from tuner.core.machine import Compiler, Machine, Roofline
+from tuner.core.possible_outcome import most_flop_per_s
 from tuner.core.problem import Problem
 from tuner.core.runs import Baseline
 from tuner.core.target_name import TargetName
@@ -142,7 +143,8 @@ class FleetRun:
         machine = self.machine(order.target)
         maker = maker_of(self._kind.compiler(order.target))
         devices = self._devices(order.target, machine)
-        self._driver = Driver(self._fleet, how.run, devices, how.tell_of_fleet)
+        limit = most_flop_per_s(order.problem.dtype, machine, how.threads)
+        self._driver = Driver(self._fleet, how.run, devices, how.tell_of_fleet, limit)
         self._plain = FleetWork(
             run=how.run,
             number=0,

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, final
 
-from tuner.core.errors import Failure, TunerError, UsageError
+from tuner.core.errors import Failure, Stage, TunerError, UsageError
 from tuner.core.target import Artifact
 from tuner.core.target_name import TargetName
 from tuner.fleet import queues, tables
@@ -276,9 +276,13 @@ def _settled(connection: "Connection", work: FleetWork, done: Done, execution: t
         tables.tell(connection, work.key, Outcome(told, done.seconds), execution.node)
 
 
-def _stored(connection: "Connection", artifact: Artifact) -> Compiled:
-    """Stores an artifact; returns what tells of it."""
+def _stored(connection: "Connection", artifact: Artifact) -> Compiled | Failure:
+    """Stores an artifact; returns what tells of it, or why nobody would take it."""
     blob = packed(artifact)
+    if len(blob) > tables.BLOB_LIMIT_BYTES:
+        return Failure(
+            Stage.COMPILE, f"found {len(blob)} bytes of code, a fleet allows {tables.BLOB_LIMIT_BYTES}"
+        )
     tables.put_blob(connection, hash_of(blob), blob)
     return Compiled(hash_of(blob), artifact.sha256, artifact.refusal is not None)
 

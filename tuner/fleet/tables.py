@@ -4,15 +4,28 @@ import datetime
 import json
 import zlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from tuner.core.dataclass_json import decode, encode
+from tuner.core.errors import UsageError
+from tuner.core.inflate import inflate
 from tuner.core.machine import Machine
 from tuner.fleet.artifacts import require_hash
-from tuner.fleet.work import FleetWork, Key, Outcome, outcome_from_json, to_json
+from tuner.fleet.work import FleetWork, Key, Outcome, to_json
 
 if TYPE_CHECKING:
     from tuner.fleet.server import Connection
+
+BLOB_LIMIT_BYTES: Final = 64 << 20  # of code, unpacked; that of processors is some 100 kB, unrolled 10 MB
+REPORT_LIMIT_BYTES: Final = 4 << 20  # of an outcome; final times of 20 candidates are some 100 kB
+
+
+@dataclass(frozen=True)
+class NodeReport:
+    """What a node says that became of a piece of work; nobody has looked at it."""
+
+    text: str | None  # JSON; None: longer than REPORT_LIMIT_BYTES
+    node: str
 
 
 @dataclass(frozen=True)
@@ -72,17 +85,40 @@ class Execution:
 
 
 def put_blob(connection: "Connection", sha256: str, blob: bytes) -> None:
-    """Stores a blob unless it is there."""
+    """Stores a blob unless there is one under its hash: a node's role changes nothing."""
     connection.execute(
         "INSERT INTO fleet_blob (sha256, body, stored) VALUES (%s, %s, now()) ON CONFLICT DO NOTHING",
         (sha256, zlib.compress(blob)),
     )
 
 
+def replace_blob(connection: "Connection", sha256: str, blob: bytes) -> None:
+    """Stores a blob whatever is there under its hash: a driver believes no node that came first."""
+    connection.execute(
+        "INSERT INTO fleet_blob (sha256, body, stored) VALUES (%s, %s, now()) "
+        "ON CONFLICT (sha256) DO UPDATE SET body = excluded.body, stored = excluded.stored",
+        (sha256, zlib.compress(blob)),
+    )
+
+
+def forget_blob(connection: "Connection", sha256: str) -> None:
+    """Deletes a blob that is not what its hash says."""
+    connection.execute("DELETE FROM fleet_blob WHERE sha256 = %s", (sha256,))
+
+
 def blob_of(connection: "Connection", sha256: str) -> bytes | None:
-    """Returns a blob; None for one that is not there. Raises TunerError for an altered one."""
-    row = connection.execute("SELECT body FROM fleet_blob WHERE sha256 = %s", (sha256,)).fetchone()
-    return None if row is None else require_hash(sha256, zlib.decompress(bytes(row[0])))
+    """Returns a blob; None for one that is not there. Raises UsageError for an altered or too large one."""
+    row = connection.execute(
+        "SELECT CASE WHEN octet_length(body) <= %s THEN body END FROM fleet_blob WHERE sha256 = %s",
+        (BLOB_LIMIT_BYTES, sha256),
+    ).fetchone()
+    if row is None:
+        return None
+    try:
+        blob = inflate(bytes(row[0] or b""), BLOB_LIMIT_BYTES)
+    except ValueError as error:
+        raise UsageError(f"fleet: blob {sha256[:12]}: {error}") from error
+    return require_hash(sha256, blob)
 
 
 def tell(connection: "Connection", key: Key, outcome: Outcome, node: str) -> None:
@@ -113,16 +149,16 @@ def is_told(connection: "Connection", key: Key) -> bool:
     return found is not None
 
 
-def outcomes_of(
+def reports_of(
     connection: "Connection", run: str, numbers: list[int] | None = None
-) -> dict[tuple[int, str], Outcome]:
-    """Returns what is known of some numbers of a run, None is all, by number and stage."""
+) -> dict[tuple[int, str], NodeReport]:
+    """Returns what nodes report of some numbers of a run, None is all, by number and stage."""
     rows = connection.execute(
-        "SELECT number, stage, body FROM fleet_outcome "
-        "WHERE run = %s AND (%s::bigint[] IS NULL OR number = ANY(%s))",
-        (run, numbers, numbers),
+        "SELECT number, stage, CASE WHEN octet_length(body::text) <= %s THEN body::text END, node "
+        "FROM fleet_outcome WHERE run = %s AND (%s::bigint[] IS NULL OR number = ANY(%s))",
+        (REPORT_LIMIT_BYTES, run, numbers, numbers),
     )
-    return {(number, stage): outcome_from_json(body) for number, stage, body in rows}
+    return {(number, stage): NodeReport(text, node) for number, stage, text, node in rows}
 
 
 def forget(connection: "Connection", key: Key) -> None:

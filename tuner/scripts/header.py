@@ -40,7 +40,7 @@ class ScriptProvenance:
     @property
     def gflop_per_s(self) -> float | None:
         """Returns the speed in 1e9 flop per second; None for what was not timed."""
-        return None if self.median_s is None else self.problem.flop / self.median_s / 1e9
+        return self.problem.flop / self.median_s / 1e9 if self.median_s else None
 
 
 def script_with_header(

@@ -6,10 +6,10 @@ import pytest
 
 from tests.targets.gpu.scripted_device import ScriptedDevice
 from tests.targets.gpu.simulated_cuda import FACTS
+from tuner.core.chips import CLOCK_FLOP
 from tuner.core.errors import TunerError
 from tuner.core.problem import ELEMENT_BYTES, FLOAT8S
 from tuner.runtime.cuda.roofline import (
-    CLOCK_FLOP,
     COPIES,
     COPY_BYTES,
     copied_bytes_per_s,

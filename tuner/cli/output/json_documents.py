@@ -262,8 +262,8 @@ def history_csv(trials: tuple[StoredTrial, ...], best: Collection[int] = ()) -> 
 
 
 def gflop_per_s(problem: Problem, median_s: float | None) -> float | None:
-    """Returns the speed in 1e9 flop per second; None for what was not timed."""
-    return None if median_s is None else problem.flop / median_s / 1e9
+    """Returns the speed in 1e9 flop per second; None for what was not timed, and for a time of 0 s."""
+    return problem.flop / median_s / 1e9 if median_s else None
 
 
 def _best_document(answer: Answer, run: Run) -> Document:

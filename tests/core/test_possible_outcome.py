@@ -1,0 +1,130 @@
+import math
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.bundle.values import GPU
+from tests.db.values import MACHINE
+from tests.trials import measurement
+from tuner.core.chips import CLOCK_FLOP
+from tuner.core.machine import Machine, Roofline
+from tuner.core.possible_outcome import (
+    GPU_HZ,
+    MOST_SAMPLES,
+    most_flop_per_s,
+    why_impossible,
+    why_no_baseline,
+    why_no_measurement,
+    why_no_roofline,
+    why_no_verdict,
+)
+from tuner.core.problem import BatchMatmul, Matmul
+from tuner.core.record import Measurement, Verdict
+from tuner.core.runs import Baseline
+
+PROBLEM = Matmul(64, 32, 16)
+TIMED = measurement(1e-3, width=0.1)
+NAMED_ONLY = Machine("a GPU", "a GPU", "none", False, 0, 0, 0, 0, 0, 0)
+
+
+def times(time_s: float) -> Measurement:
+    return Measurement((time_s, time_s), 1, time_s, (time_s, time_s))
+
+
+@pytest.mark.parametrize("time_s", [0.0, -1e-3, 1e-30, 1e7, math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("where", ["all", "median_s", "samples_s", "interval_s", "cold_median_s"])
+def test_a_time_that_no_call_takes_is_refused_wherever_it_stands(time_s: float, where: str) -> None:
+    values: dict[str, Any] = {"samples_s": (1e-3, time_s), "interval_s": (time_s, 1e-3)}
+    found = times(time_s) if where == "all" else replace(TIMED, **{where: values.get(where, time_s)})
+    assert why_no_measurement(found).startswith(f"found a time of {time_s:g} s, allowed 1e-10 s to 1e+06 s")
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"samples_s": ()}, "found 0 samples"),
+        ({"samples_s": (1e-3,) * (MOST_SAMPLES + 1)}, "found 10001 samples"),
+        ({"inner_calls": 0}, "found 0 calls per sample"),
+        ({"inner_calls": 2**40}, f"found {2**40} calls per sample"),
+        (
+            {"median_s": 2e-3, "interval_s": (1e-3, 2e-3)},
+            "found a median of 0.002 s, allowed one of its samples",
+        ),
+        ({"interval_s": (2e-3, 3e-3)}, "found an interval of 0.002 to 0.003 s, allowed one around 0.001 s"),
+        ({"interval_s": (3e-3, 2e-4)}, "found an interval of 0.003 to 0.0002 s"),
+    ],
+)
+def test_numbers_that_do_not_fit_together_are_refused(changes: dict[str, object], why: str) -> None:
+    assert why_no_measurement(replace(TIMED, **changes)).startswith(why)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("time_s", [3e-9, 1e-6, 1e-3, 3600.0])
+def test_what_kernels_take_is_a_time(time_s: float) -> None:
+    assert why_no_measurement(times(time_s)) == ""
+    assert why_no_measurement(replace(measurement(time_s, width=0.5), cold_median_s=2 * time_s)) == ""
+
+
+def test_a_kernel_above_the_peak_of_its_machine_is_refused() -> None:
+    limit = most_flop_per_s("f32", MACHINE, threads=1)
+    fastest_s = PROBLEM.flop / limit
+    assert why_impossible(times(1.01 * fastest_s), PROBLEM, limit) == ""
+    assert why_impossible(times(0.99 * fastest_s), PROBLEM, limit).endswith("on such a machine")
+    baseline = Baseline("BLAS", 1, times(0.99 * fastest_s))
+    assert why_no_baseline(baseline, PROBLEM, limit).startswith("baseline: found a time of")
+
+
+@pytest.mark.parametrize(
+    ("machine", "dtype", "threads", "peak"),
+    [  # documented peaks, which the limit is above by less than ten times
+        (MACHINE, "f32", 1, 2 * 2 * 16 * 3.8e9),  # Xeon 8481C: two FMA units of AVX-512, turbo clock
+        (MACHINE, "f64", 1, 2 * 2 * 8 * 3.8e9),
+        (MACHINE, "bf16", 1, 2048 * 3.8e9),  # AMX
+        (replace(MACHINE, physical_cores=56), "f32", 56, 56 * 2 * 2 * 16 * 3.0e9),
+        (replace(GPU, physical_cores=132), "f16", 0, 989.4e12),  # H100 SXM5
+        (replace(GPU, physical_cores=108, chip="sm_80"), "tf32", 0, 156e12),  # A100
+        (replace(GPU, physical_cores=148, chip="sm_100"), "e4m3", 0, 4.5e15),  # B200
+    ],
+)
+def test_the_limit_lies_above_documented_peaks_by_less_than_ten_times(
+    machine: Machine, dtype: str, threads: int, peak: float
+) -> None:
+    assert peak < most_flop_per_s(dtype, machine, threads) < 10 * peak
+
+
+def test_of_a_gpu_whose_multiprocessors_are_unknown_the_largest_product_counts() -> None:
+    unknown = replace(GPU, physical_cores=0)
+    assert most_flop_per_s("f16", unknown, 0) == CLOCK_FLOP["sm_90"]["f16"] * 132 * GPU_HZ
+
+
+def test_a_machine_of_which_only_the_name_is_known_limits_nothing() -> None:
+    assert most_flop_per_s("f32", NAMED_ONLY, 1) == math.inf
+    assert why_impossible(times(1e-10), Matmul(4096, 4096, 4096), math.inf) == ""
+
+
+@pytest.mark.parametrize("elements", [0, 1, 3 * 64 * 32])
+def test_elements_of_c_can_be_compared(elements: int) -> None:
+    assert why_no_verdict(Verdict(1.0, elements), BatchMatmul(3, 64, 32, 16)) == ""
+
+
+@pytest.mark.parametrize("elements", [-7, 3 * 64 * 32 + 1])
+def test_other_numbers_of_elements_are_refused(elements: int) -> None:
+    why = why_no_verdict(Verdict(0.5, elements), BatchMatmul(3, 64, 32, 16))
+    assert why == f"found {elements} compared elements, allowed 0 to 6144"
+
+
+@pytest.mark.parametrize("error", [-0.1, 1.5, math.nan, math.inf])
+def test_errors_of_no_correct_kernel_are_refused(error: float) -> None:
+    assert (
+        why_no_verdict(Verdict(error, 4), PROBLEM)
+        == f"found an error of {error:g} tolerances, allowed 0 to 1"
+    )
+
+
+@pytest.mark.parametrize(
+    "roofline",
+    [Roofline(0.0, 1.0), Roofline(-1.0, 1.0), Roofline(1e12, 1.0), Roofline(1.0, 0.0), Roofline(1.0, 1e15)],
+)
+def test_a_roofline_of_no_machine_is_refused(roofline: Roofline) -> None:
+    assert why_no_roofline(roofline, 1e11).startswith("found a roofline of")
+    assert why_no_roofline(Roofline(1e10, 1e10), 1e11) == ""

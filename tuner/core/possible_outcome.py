@@ -1,0 +1,111 @@
+"""What an outcome that comes from elsewhere may say: no kernel is faster than hardware can be."""
+
+import math
+from typing import Final
+
+from tuner.core.chips import CLOCK_FLOP, USUAL_MULTIPROCESSORS
+from tuner.core.machine import Machine, Roofline
+from tuner.core.problem import Problem
+from tuner.core.record import Measurement, Verdict
+from tuner.core.runs import Baseline
+
+LEAST_S: Final = 1e-10  # of a call: less than one cycle of any processor
+MOST_S: Final = 1e6  # of a call, 11 days: time limits end a kernel much earlier
+MOST_CALLS: Final = 2**31  # per sample; a sample of the shortest calls has a million
+MOST_SAMPLES: Final = 10_000  # of one measurement; final re-measurements take at most 200
+MOST_BYTES_PER_S: Final = 1e14  # from memory; NVIDIA B200: 8e12
+ROUNDING: Final = 1e-9  # relative: JSON keeps every bit, other recordings fewer
+
+GPU_HZ: Final = 3.5e9  # above the highest boost clock that NVIDIA documents (GeForce RTX 50: 2.9e9)
+GPU_CLOCK_FLOP: Final = 32768  # of a multiprocessor without a documented number; B200 in fp8: 16384
+CPU_HZ: Final = 7e9  # above the highest clock that is sold (6.2e9)
+CPU_VECTOR_UNITS: Final = 4  # that multiply and add in the same cycle: Arm Neoverse V2; x86 has 2
+# of a core with a matrix unit, whatever the type: AMX int8, Intel 64 optimization manual, 20.2
+CPU_MATRIX_FLOP: Final = 4096
+NARROW_DTYPES: Final = ("bf16", "f16", "i8", "e4m3", "e5m2")  # that matrix units of x86 take
+
+
+def most_flop_per_s(dtype: str, machine: Machine, threads: int) -> float:
+    """Returns what no such machine exceeds: documented flop per cycle at the highest clock that is sold.
+
+    Infinite for a machine of which only the name is known.
+    """
+    if machine.chip:
+        documented = CLOCK_FLOP.get(machine.chip, {}).get(dtype, GPU_CLOCK_FLOP)
+        usual = USUAL_MULTIPROCESSORS.get(machine.chip, max(USUAL_MULTIPROCESSORS.values()))
+        return documented * max(machine.physical_cores, usual) * GPU_HZ
+    if not machine.physical_cores:
+        return math.inf
+    lanes = machine.vector_bytes // (8 if dtype == "f64" else 4)
+    has_matrix_unit = machine.isa not in ("avx2", "avx512") or dtype in NARROW_DTYPES
+    core_flop = CPU_MATRIX_FLOP if has_matrix_unit else 2 * lanes * CPU_VECTOR_UNITS
+    return core_flop * max(threads, 1) * CPU_HZ
+
+
+def why_no_times(measurement: Measurement) -> str:
+    """Returns why numbers cannot be seconds that calls took, each for itself; "" where they can."""
+    found = measurement
+    if not 1 <= len(found.samples_s) <= MOST_SAMPLES:
+        return f"found {len(found.samples_s)} samples, allowed 1 to {MOST_SAMPLES}"
+    cold_s = () if found.cold_median_s is None else (found.cold_median_s,)
+    for time_s in (found.median_s, *found.samples_s, *found.interval_s, *cold_s):
+        if not LEAST_S <= time_s <= MOST_S:
+            return f"found a time of {time_s:g} s, allowed {LEAST_S:g} s to {MOST_S:g} s"
+    return ""
+
+
+def why_no_measurement(measurement: Measurement) -> str:
+    """Returns why numbers cannot be those of one measurement; "" where they can."""
+    why, found, (low_s, high_s) = why_no_times(measurement), measurement, measurement.interval_s
+    if why:
+        return why
+    if not 1 <= found.inner_calls <= MOST_CALLS:
+        return f"found {found.inner_calls} calls per sample, allowed 1 to {MOST_CALLS}"
+    if not _is_within(found.median_s, min(found.samples_s), max(found.samples_s)):
+        return f"found a median of {found.median_s:g} s, allowed one of its samples"
+    if not _is_within(found.median_s, low_s, high_s):
+        return f"found an interval of {low_s:g} to {high_s:g} s, allowed one around {found.median_s:g} s"
+    return ""
+
+
+def why_impossible(measurement: Measurement, problem: Problem, limit_flop_per_s: float) -> str:
+    """Returns why a measurement cannot be one of a problem; "" where it can. See ``most_flop_per_s``."""
+    why = why_no_measurement(measurement)
+    if why:
+        return why
+    found = problem.flop / measurement.median_s
+    if found <= limit_flop_per_s:
+        return ""
+    return (
+        f"found a time of {measurement.median_s:g} s, {found / 1e9:.4g} GFLOP/s, allowed at most "
+        f"{limit_flop_per_s / 1e9:.4g} on such a machine"
+    )
+
+
+def why_no_verdict(verdict: Verdict, problem: Problem) -> str:
+    """Returns why a verdict cannot be that of a correct kernel; "" where it can."""
+    elements = problem.rows * problem.sizes[1]
+    if not 0 <= verdict.elements <= elements:
+        return f"found {verdict.elements} compared elements, allowed 0 to {elements}"
+    if not 0 <= verdict.max_error <= 1:
+        return f"found an error of {verdict.max_error:g} tolerances, allowed 0 to 1"
+    return ""
+
+
+def why_no_baseline(baseline: Baseline, problem: Problem, limit_flop_per_s: float) -> str:
+    """Returns why a baseline's time cannot be one of a problem; "" where it can."""
+    why = why_impossible(baseline.measurement, problem, limit_flop_per_s)
+    return f"baseline: {why}" if why else ""
+
+
+def why_no_roofline(roofline: Roofline, limit_flop_per_s: float) -> str:
+    """Returns why limits cannot be a machine's; "" where they can."""
+    if not 0 < roofline.flop_per_s <= limit_flop_per_s:
+        return f"found a roofline of {roofline.flop_per_s:g} flop/s, allowed at most {limit_flop_per_s:g}"
+    if not 0 < roofline.bytes_per_s <= MOST_BYTES_PER_S:
+        return f"found a roofline of {roofline.bytes_per_s:g} bytes/s, allowed at most {MOST_BYTES_PER_S:g}"
+    return ""
+
+
+def _is_within(value: float, low: float, high: float) -> bool:
+    return low * (1 - ROUNDING) <= value <= high * (1 + ROUNDING)

@@ -1,0 +1,107 @@
+"""Where reports of nodes are let in: one that cannot be the outcome of its work is refused."""
+
+import json
+import math
+from typing import Any, Final
+
+from tuner.core.bench import FinalTimes
+from tuner.core.errors import Failure, UsageError
+from tuner.core.machine import Roofline
+from tuner.core.possible_outcome import (
+    MOST_S,
+    why_impossible,
+    why_no_baseline,
+    why_no_roofline,
+    why_no_verdict,
+)
+from tuner.core.runs import Baseline
+from tuner.core.target import Artifact
+from tuner.fleet.artifacts import unpacked
+from tuner.fleet.work import (
+    BASELINE,
+    COMPILE,
+    FINALS,
+    JUDGE,
+    ROOFLINE,
+    Compiled,
+    FleetWork,
+    Outcome,
+    outcome_from_json,
+)
+from tuner.workers.judge import Judgement
+
+KINDS: Final[dict[str, type[Any]]] = {
+    COMPILE: Compiled,
+    JUDGE: Judgement,
+    FINALS: FinalTimes,
+    BASELINE: Baseline,
+    ROOFLINE: Roofline,
+}
+
+
+def admitted(work: FleetWork, report: str | None, limit_flop_per_s: float = math.inf) -> Outcome:
+    """Returns the outcome of a piece of work as a node reported it; None: too long a report.
+
+    Raises UsageError for what cannot be one: no such value, impossible numbers, the answer to other work.
+    """
+    if report is None:
+        raise UsageError("found an outcome above the limit of bytes, allowed a shorter one")
+    try:
+        outcome = outcome_from_json(json.loads(report))
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"found an outcome that is no JSON ({type(error).__name__})") from error
+    why = _why_refused(work, outcome, limit_flop_per_s)
+    if why:
+        raise UsageError(why)
+    return outcome
+
+
+def admitted_artifact(compiled: Compiled, blob: bytes | None) -> Artifact:
+    """Returns the artifact of a compilation. Raises UsageError for bytes that are not what was reported."""
+    if blob is None:
+        raise UsageError(f"found no blob {compiled.blob[:12]}, allowed the artifact that was reported")
+    try:
+        artifact = unpacked(blob)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"found an artifact that is no JSON ({type(error).__name__})") from error
+    if (artifact.sha256, artifact.refusal is not None) != (compiled.artifact_sha256, compiled.is_refused):
+        raise UsageError(f"found artifact {artifact.sha256[:12]}, allowed {compiled.artifact_sha256[:12]}")
+    return artifact
+
+
+def _why_refused(work: FleetWork, outcome: Outcome, limit_flop_per_s: float) -> str:
+    if not 0 <= outcome.seconds <= MOST_S:
+        return f"found {outcome.seconds:g} seconds of work, allowed 0 to {MOST_S:g}"
+    value, kind = outcome.value, KINDS[work.stage]
+    if not isinstance(value, Failure | kind):
+        return f"found a {type(value).__name__}, allowed a {kind.__name__} or a Failure"
+    match value:
+        case Judgement():
+            return _why_no_judgement(work, value, limit_flop_per_s)
+        case FinalTimes():
+            return _why_no_finals(work, value, limit_flop_per_s)
+        case Baseline():
+            return why_no_baseline(value, work.problem, limit_flop_per_s)
+        case Roofline():
+            return why_no_roofline(value, limit_flop_per_s)
+    return ""
+
+
+def _why_no_judgement(work: FleetWork, found: Judgement, limit_flop_per_s: float) -> str:
+    for stage, seconds in found.stage_s:
+        if not 0 <= seconds <= MOST_S:
+            return f"found {seconds:g} seconds of {stage}, allowed 0 to {MOST_S:g}"
+    why = why_no_verdict(found.verdict, work.problem)
+    if why or found.measurement is None:
+        return why
+    return why_impossible(found.measurement, work.problem, limit_flop_per_s)
+
+
+def _why_no_finals(work: FleetWork, found: FinalTimes, limit_flop_per_s: float) -> str:
+    if len(found.times) != len(work.blobs):
+        return f"found {len(found.times)} final times, allowed {len(work.blobs)}"
+    times = [time for time in found.times if time is not None]
+    whys = [why_impossible(time, work.problem, limit_flop_per_s) for time in times]
+    if found.baseline is not None:
+        whys.append(why_no_baseline(found.baseline, work.problem, limit_flop_per_s))
+    return next(filter(None, whys), "")
