@@ -1,20 +1,75 @@
-"""``python -m tuner`` is the command ``tuner``; ``measure --bundle`` runs where only numpy is installed."""
+"""The command ``tuner``, also ``python -m tuner``; ``measure --bundle`` needs nothing but numpy."""
 
-import importlib.util
+import os
+import signal
 import sys
+from types import FrameType
+from typing import NoReturn
+
+INTERRUPTED = 130  # 128 + SIGINT, as shells report it
+STANDARD_STREAMS = (("stdin", "r"), ("stdout", "w"), ("stderr", "w"))  # in the order of their descriptors
 
 
-def run(words: list[str]) -> None:
-    """Runs a command and exits with its code."""
+def main() -> None:
+    """Runs a command and exits with its code; Ctrl-C during imports and at the end prints no traceback."""
+    before = signal.getsignal(signal.SIGINT)
+    _end_by_interrupts(before)
+    _open_closed_streams()
+    words = sys.argv[1:]
+    run = _measure_bundle if _is_bundle_measured(words) else _run_command
+    try:
+        run(words, before)
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+    finally:
+        _end_by_interrupts(before)  # the interpreter's own end would print where it was interrupted
+
+
+def _run_command(_words: list[str], handler: object) -> None:
+    from tuner.cli import main as command
+
+    signal.signal(signal.SIGINT, handler)  # type: ignore[arg-type]  # as it was
+    command(prog_name="tuner")
+
+
+def _measure_bundle(words: list[str], handler: object) -> None:
+    from tuner.bundle.measure.command import main as measure
+
+    signal.signal(signal.SIGINT, handler)  # type: ignore[arg-type]  # as it was
+    sys.exit(measure(words[1:]))
+
+
+def _is_bundle_measured(words: list[str]) -> bool:
+    if words[:1] != ["measure"]:
+        return False
+    import importlib.util
+
     has_bundle = any(word.split("=")[0] == "--bundle" for word in words)
-    if words[:1] == ["measure"] and (has_bundle or importlib.util.find_spec("click") is None):
-        from tuner.bundle.measure.command import main as measure
+    return has_bundle or importlib.util.find_spec("click") is None
 
-        sys.exit(measure(words[1:]))
-    from tuner.cli import main
 
-    main(prog_name="tuner")
+def _end_by_interrupts(before: object) -> None:
+    """Lets Ctrl-C end the process at once, where Python would print a traceback; nothing is lost here.
+
+    A process that ignores it, such as one in the background of a shell's script, goes on to do so.
+    """
+    if before is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _end)
+
+
+def _end(_number: int, _frame: FrameType | None) -> NoReturn:
+    os._exit(INTERRUPTED)
+
+
+def _open_closed_streams() -> None:
+    """Points standard streams that were closed (``>&-``) nowhere.
+
+    The next file that is opened, such as the database's, would get their descriptor and what is printed.
+    """
+    for name, mode in STANDARD_STREAMS:
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: PTH123, SIM115 - open for the process's life
 
 
 if __name__ == "__main__":
-    run(sys.argv[1:])
+    main()

@@ -10,6 +10,8 @@ from types import FrameType
 from tuner.tuning.interruption import Interruption
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
+STDERR = 2  # descriptor that progress is shown on
+SHOW_CURSOR = b"\r\x1b[?25h"  # which a moving line hides: nobody else restores it when the process is killed
 
 
 @contextlib.contextmanager
@@ -21,6 +23,7 @@ def ended_by_signals(interruption: Interruption) -> Iterator[None]:
 
     def handle(number: int, _frame: FrameType | None) -> None:
         if interruption.is_asked:
+            _show_cursor()
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)
         interruption.ask()
@@ -31,3 +34,10 @@ def ended_by_signals(interruption: Interruption) -> Iterator[None]:
     finally:
         for number, handler in zip(SIGNALS, before, strict=True):
             signal.signal(number, handler)
+
+
+def _show_cursor() -> None:
+    """Shows the terminal's cursor, by the descriptor alone: a thread may be printing and hold its lock."""
+    if os.isatty(STDERR):
+        with contextlib.suppress(OSError):
+            os.write(STDERR, SHOW_CURSOR)
