@@ -24,6 +24,7 @@ from tuner.mlir.programs.copy_shared_fills import copy_shared_fills
 from tuner.mlir.programs.copy_yields import copy_yields, yields_own_memory
 from tuner.mlir.programs.deallocation import deallocate
 from tuner.mlir.programs.entry import function_named
+from tuner.mlir.rewrite.module_copy import copy_of
 from tuner.mlir.rewrite.padded_views import set_argument_attribute
 
 ELEMENTWISE = "builtin.module(convert-elementwise-to-linalg)"  # of arith and math on tensors
@@ -56,7 +57,7 @@ def bufferized(module: ir.Module, name: str) -> ir.Module:
     _protect_arguments(function_named(module, name))
     run_passes(module, ELEMENTWISE)
     copy_shared_fills(function_named(module, name))
-    copied = ir.Module.parse(module.operation.get_asm(enable_debug_info=True))  # to keep the locations
+    copied = copy_of(module)
     if _is_bufferized_without_copies(module, name):
         return module
     copy_yields(function_named(copied, name))

@@ -21,6 +21,7 @@ from tuner.mlir.effects.region_dataflow import last_of
 from tuner.mlir.pipeline import run_passes
 from tuner.mlir.programs.entry import function_named
 from tuner.mlir.programs.last_use import free_after_last_use
+from tuner.mlir.rewrite.module_copy import copy_of
 from tuner.mlir.rewrite.walking import walk, walk_where
 
 DEALLOCATE = (
@@ -49,7 +50,7 @@ def free_memory(module: ir.Module, name: str) -> ir.Module:
     """
     function = function_named(module, name)
     if _is_for_upstream(function):
-        freed = ir.Module.parse(module.operation.get_asm(enable_debug_info=True))  # to keep the locations
+        freed = copy_of(module)
         if deallocate(freed):
             return freed
     free_after_last_use(function)

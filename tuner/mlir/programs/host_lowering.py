@@ -25,6 +25,7 @@ from tuner.mlir.programs.payload_checks import reject_linalg
 from tuner.mlir.programs.read_program import INLINE, ProgramPayload
 from tuner.mlir.programs.signature import arguments_of, results_of, written_arguments
 from tuner.mlir.programs.streams.drop_tokens import drop_tokens
+from tuner.mlir.rewrite.module_copy import copy_of
 from tuner.mlir.rewrite.walking import walk_where
 
 OUTLINE = "builtin.module(gpu-launch-sink-index-computations,gpu-kernel-outlining)"
@@ -66,7 +67,7 @@ def lower_host_program(
 
 def _written_by_loops(payload: ProgramPayload) -> tuple[bool, ...]:
     """Tells which arguments are written, read off loops in place of kernels: those take addresses."""
-    loops = ProgramPayload(ir.Module.parse(str(payload.module)), payload.entry)
+    loops = ProgramPayload(copy_of(payload.module), payload.entry)
     _make_loops(loops)
     return written_arguments(loops.function)
 

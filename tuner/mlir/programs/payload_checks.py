@@ -13,7 +13,22 @@ from tuner.mlir.rewrite.symbols import callee_of, name_of
 from tuner.mlir.rewrite.walking import walk, walk_where
 
 NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_.$]*")  # of a kernel: PTX ISA, identifiers; . becomes $
+# A constant whose data stand behind the module: 'dense_resource<name>', and 'name: "0x...' there
+RESOURCE = re.compile(r'dense_resource<("(?:[^"\\]|\\.)*"|[^>\s]+)>')
+RESOURCES = "\n{-#"  # where they begin
 RUNTIME = "mgpu"  # begins the names of what host code calls
+
+
+def require_resources(text: str) -> None:
+    """Raises CandidateError(BIND) for a constant whose data the text leaves out, as torch-mlir prints it."""
+    module, _, data = text.rpartition(RESOURCES)
+    for name in dict.fromkeys(RESOURCE.findall(module or text)):
+        if not module or f'{name}: "0x' not in data:
+            raise CandidateError(
+                Stage.BIND,
+                f"payload: found dense_resource<{name}> without data, allowed data behind the module: "
+                "print it with large_elements_limit=None",
+            )
 
 
 def reject_calls(module: ir.Module) -> None:

@@ -14,7 +14,12 @@ from tuner.mlir.pipeline import run_passes
 from tuner.mlir.programs.bufferize import bufferized, has_tensors
 from tuner.mlir.programs.deallocation import free_memory
 from tuner.mlir.programs.entry import entry_of, function_named, hide_others
-from tuner.mlir.programs.payload_checks import reject_calls, require_default_memory, require_names
+from tuner.mlir.programs.payload_checks import (
+    reject_calls,
+    require_default_memory,
+    require_names,
+    require_resources,
+)
 from tuner.mlir.programs.runtime_calls import replace_runtime_calls
 from tuner.mlir.programs.streams.async_regions import inline_async_regions
 from tuner.mlir.programs.streams.gpux import take_stream_from_caller
@@ -45,6 +50,7 @@ def read_program(text: str, entry: str | None = None) -> ProgramPayload:
     ``entry`` may be left out where the module has one public function, or one that is called main.
     """
     module = parse_with_gpux(text, "payload")
+    require_resources(text)
     name_memory_spaces(module)
     inline_device_functions(module)
     declare_launch_memory(module)

@@ -10,6 +10,7 @@ from tuner.mlir.bindings import Op, ir
 from tuner.mlir.gpu.lowering import outline_launches
 from tuner.mlir.lanes.kernels import decode_kernel
 from tuner.mlir.pipeline import run_passes
+from tuner.mlir.rewrite.module_copy import copy_of
 from tuner.mlir.rewrite.symbols import name_of
 from tuner.mlir.rewrite.walking import walk
 
@@ -18,7 +19,7 @@ LOWER_AFFINE = "builtin.module(lower-affine)"
 
 def reference_kernels(module: ir.Module, left_out: frozenset[str]) -> str:
     """Returns MLIR text, "" where no kernel is known."""
-    copy = ir.Module.parse(module.operation.get_asm(enable_debug_info=True))
+    copy = copy_of(module)
     outline_launches(copy)
     run_passes(copy, LOWER_AFFINE)
     is_kept = False

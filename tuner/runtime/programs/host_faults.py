@@ -37,6 +37,9 @@ CHECK = f"""
     llvm.return %pointer : !llvm.ptr
   }}
 """
+MODULE = re.compile(
+    r"module\b.*\{$"
+)  # its end is harder to find: data of constants come behind it, in braces
 VALUE = r"(%[\w#]+)"
 PLAIN = re.compile(rf"llvm\.(?:load (?:volatile )?|store (?:volatile )?%[\w#]+, ){VALUE}")
 COPY = re.compile(rf'"llvm\.intr\.mem(?:cpy|move)"\({VALUE}, {VALUE}, {VALUE}\)')
@@ -79,8 +82,9 @@ def with_checks(llvm: str) -> str:
     """Returns LLVM dialect in which each load, store, copy and fill of memory asks first."""
     numbers = itertools.count()
     lines = [checked for line in llvm.splitlines() for checked in _checked(line, numbers)]
-    head, brace, tail = "\n".join(lines).rpartition("}")
-    return f"{head}{CHECK if brace else ''}{brace}{tail}"
+    start = next((number for number, line in enumerate(lines) if MODULE.match(line)), None)
+    inside = lines if start is None else [*lines[: start + 1], CHECK, *lines[start + 1 :]]
+    return "\n".join(inside)
 
 
 def _checked(line: str, numbers: "itertools.count[int]") -> list[str]:

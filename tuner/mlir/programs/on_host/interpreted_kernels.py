@@ -20,6 +20,7 @@ from tuner.mlir.pipeline import run_passes
 from tuner.mlir.rewrite.building import create, index, value
 from tuner.mlir.rewrite.launch_operands import ARGUMENTS, BLOCK, GRID, SHARED_BYTES, kernel_of, operands
 from tuner.mlir.rewrite.located_error import unsupported
+from tuner.mlir.rewrite.module_copy import copy_of
 from tuner.mlir.rewrite.symbols import name_of
 from tuner.mlir.rewrite.walking import walk
 
@@ -47,7 +48,7 @@ def call_interpreter(module: ir.Module, kernels: frozenset[str]) -> str:
 
 def _taken_out(module: ir.Module, kernels: frozenset[str]) -> str:
     """Erases kernels and returns the text of a module that holds them and what lies beside them."""
-    kept = ir.Module.parse(module.operation.get_asm(enable_debug_info=True))
+    kept = copy_of(module)
     for op in list(kept.body.operations):
         if op.operation.name != "gpu.module":
             op.operation.erase()
