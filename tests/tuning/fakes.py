@@ -11,6 +11,7 @@ from tuner.core.errors import TunerError
 from tuner.core.kernel_program import KernelProgram
 from tuner.core.machine import Compiler, Machine, Roofline
 from tuner.core.problem import Matmul, Problem
+from tuner.core.processors import PresentLoad, Processors
 from tuner.core.record import Measurement
 from tuner.core.runs import Baseline, RunSettings, StoredTrial
 from tuner.core.target import Script
@@ -129,6 +130,8 @@ def composition(statuses: tuple[TargetStatus, ...] = STATUSES, **changes: Any) -
     return Composition(
         kinds={status.name: kind_of(status, **changes) for status in statuses} | {REPLAY: KINDS[REPLAY]},
         machine=lambda: MACHINE,
+        processors=lambda: Processors(present=2, allowed=2),
+        present_load=lambda: PresentLoad(busy=0.0, stolen=0.0),
         load_average=lambda: 0.5,
         apply=_apply,
         failing_op=lambda _script, _payload: None,

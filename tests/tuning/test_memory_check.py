@@ -7,6 +7,7 @@ from tests.tuning import fakes
 from tests.tuning.fakes import MACHINE
 from tuner.core.errors import UsageError
 from tuner.core.problem import Matmul
+from tuner.core.processors import Processors
 from tuner.db.store import Store
 from tuner.tuning.interruption import Interruption
 from tuner.tuning.memory_check import GIB, require_memory, require_threads, require_workers
@@ -45,11 +46,35 @@ def test_a_run_with_a_million_processes_does_not_begin(tmp_path: Path) -> None:
 
 def test_more_threads_than_processors_are_refused() -> None:
     machine = dataclasses.replace(MACHINE, name="eight", logical_cores=8, chip="")
-    require_threads(8, machine)
-    require_threads(9, dataclasses.replace(machine, logical_cores=0))
-    require_threads(9, dataclasses.replace(machine, chip="sm_90"))
+    eight = Processors(present=8, allowed=8)
+    require_threads(8, machine, eight)
+    require_threads(9, dataclasses.replace(machine, logical_cores=0), eight)
+    require_threads(9, dataclasses.replace(machine, chip="sm_90"), Processors(8, 1))
     with pytest.raises(UsageError, match="threads: found 9, allowed up to 8, the processors of eight"):
-        require_threads(9, machine)
+        require_threads(9, machine, eight)
+
+
+@pytest.mark.parametrize(
+    ("processors", "message"),
+    [
+        (
+            Processors(8, 2),
+            r"found 4, allowed up to 2: the affinity mask .*taskset.* allows 2 of 8",
+        ),
+        (Processors(8, 8, 2.5), r"found 4, allowed up to 2: the quota .*\(cpu.max\) is 2.5 processors"),
+        (Processors(8, 3, 2.0), r"found 4, allowed up to 2: the quota of the control group"),
+        (Processors(8, 2, 4.0), r"found 4, allowed up to 2: the affinity mask"),
+        (Processors(1, 1, 0.5), r"found 4, allowed up to 1, the processors of"),
+    ],
+)
+def test_processors_that_the_process_may_not_use_are_no_room_for_threads(
+    processors: Processors, message: str
+) -> None:
+    machine = dataclasses.replace(MACHINE, logical_cores=processors.allowed)
+    require_threads(processors.usable, machine, processors)
+    with pytest.raises(UsageError, match=f"^threads: {message}") as raised:
+        require_threads(4, machine, processors)
+    assert "\n" not in str(raised.value)
 
 
 def test_a_run_with_a_million_threads_does_not_begin(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from tuner.core.drift import drift
 from tuner.core.host_conditions import HostConditions
+from tuner.core.processors import PresentLoad
 from tuner.core.record import Measurement
 from tuner.core.timing_round import RoundQuality
 
@@ -64,6 +65,11 @@ def _pressed(host: HostConditions | None, spare_cores: int) -> str:
     if host.others_cores > spare_cores + OTHERS_LIMIT:
         return "the timed threads had no processor for themselves"
     return ""
+
+
+def is_pressed(load: PresentLoad, processors: int, threads: int) -> bool:
+    """Returns True where threads that begin now would not have a processor each to themselves."""
+    return load.busy > processors - threads + OTHERS_LIMIT or load.stolen > SHARE_LIMIT * threads
 
 
 def _cause(host: HostConditions | None) -> str:

@@ -7,6 +7,7 @@ from typing import Protocol
 from tuner.core.errors import UsageError
 from tuner.core.machine import Machine
 from tuner.core.op_place import OpPlace
+from tuner.core.processors import PresentLoad, Processors
 from tuner.core.runs import RunSettings
 from tuner.core.target_name import TargetName
 from tuner.tuning.target_kind import TargetKind, TargetStatus
@@ -26,6 +27,8 @@ class Composition:
 
     kinds: Mapping[str, TargetKind]  # by name
     machine: Callable[[], Machine]  # this one
+    processors: Callable[[], Processors]  # that this process may use
+    present_load: Callable[[], PresentLoad]  # of them, while nothing is timed
     load_average: Callable[[], float | None]  # of the last minute
     apply: Apply
     failing_op: Callable[[str, str], OpPlace | None]  # (script, payload); raises TunerError

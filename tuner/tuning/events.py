@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tuner.core.machine import Machine
+from tuner.core.processors import PresentLoad
 from tuner.core.record import Record
 from tuner.core.runs import Baseline, Counts, RunSettings
 
@@ -18,6 +19,15 @@ class RunStarted:
     cartesian: int  # combinations of knobs
     feasible: int
     proposed_before: int  # by earlier sessions of the run
+
+
+@dataclass(frozen=True)
+class MachineBusy:
+    """Other programs use processors that the timed threads need."""
+
+    run: int
+    load: PresentLoad
+    processors: int  # that this process may use
 
 
 @dataclass(frozen=True)
@@ -83,6 +93,7 @@ class RoundLost:
 
 Event = (
     RunStarted
+    | MachineBusy
     | BaselineMeasured
     | BaselineFailed
     | TrialDone

@@ -3,6 +3,7 @@
 from tuner.core.errors import UsageError
 from tuner.core.machine import Machine
 from tuner.core.problem import Problem
+from tuner.core.processors import Processors
 from tuner.payload.reference import reference_bytes
 
 GIB = 2**30
@@ -29,8 +30,13 @@ def require_workers(workers: int, machine: Machine) -> None:
         )
 
 
-def require_threads(threads: int, machine: Machine) -> None:
-    """Raises UsageError for more threads of a kernel than processors: those that spin keep others waiting."""
+def require_threads(threads: int, machine: Machine, processors: Processors) -> None:
+    """Raises UsageError for more threads of a kernel than processors: those that spin keep others waiting.
+
+    ``processors`` are those of this process; a GPU's machine, or a recorded one, is not asked for threads.
+    """
     most = 0 if machine.chip else machine.logical_cores  # 0: of a GPU, or of a machine that nobody asked
+    if most and threads > processors.usable and processors.limit:
+        raise UsageError(f"threads: found {threads}, allowed up to {processors.usable}: {processors.limit}")
     if threads > most > 0:
         raise UsageError(f"threads: found {threads}, allowed up to {most}, the processors of {machine.name}")

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from tuner.analysis.reliability import is_pressed
 from tuner.core.errors import CandidateError, UsageError
 from tuner.core.machine import Compiler, Machine
 from tuner.core.runs import Run, RunSettings, StoredTrial, TrialQuery
@@ -9,7 +10,7 @@ from tuner.samplers import make_sampler
 from tuner.space.feasible_set import FeasibleSet
 from tuner.tuning.advice import tune_command
 from tuner.tuning.composition import Composition
-from tuner.tuning.events import Observer, RunStarted, ignore
+from tuner.tuning.events import MachineBusy, Observer, RunStarted, ignore
 from tuner.tuning.first_points import planned, rows_of_first
 from tuner.tuning.interruption import Interruption
 from tuner.tuning.memory_check import require_memory, require_threads, require_workers
@@ -37,13 +38,14 @@ def begin(
         require_memory(settings.problem, composition.machine())
     machine = kind.machine(settings.target)
     if not settings.target.is_replay:
-        require_threads(settings.threads, machine)
+        require_threads(settings.threads, machine, composition.processors())
     settings, plan = planned(settings, machine, kind, store)
     sampler = make_sampler(settings.sampler, plan.feasible, settings.seed, rows_of_first(settings, plan))
     compiler = kind.compiler(settings.target)
     run_id = store.begin_run(settings, machine, compiler, __version__, composition.load_average())
     run = store.run(run_id)
     observe(_started(run, plan, ()))
+    _observe_load(run, composition, observe)
     return TuningSession(run, (), plan.feasible, sampler, kind, store, interruption, observe).run()
 
 
@@ -69,6 +71,8 @@ def resume(
     require_runs_here(run.settings.target, composition, command)
     kind = composition.kind_of_run(run.settings)
     machine = kind.machine(run.settings.target)
+    if not run.settings.target.is_replay:
+        require_threads(run.settings.threads, machine, composition.processors())
     _require_same_code(run, machine, kind.compiler(run.settings.target))
     plan = kind.plan(run.settings, machine)
     stored = store.trials(TrialQuery(run=run_id, sort="number"))
@@ -78,9 +82,20 @@ def resume(
     sampler = make_sampler(run.settings.sampler, plan.feasible, run.settings.seed, first)
     store.resume_run(run_id)
     observe(_started(run, plan, stored))
+    _observe_load(run, composition, observe)
     return TuningSession(
         run, stored, plan.feasible, sampler, kind, store, interruption, observe, retime
     ).run()
+
+
+def _observe_load(run: Run, composition: Composition, observe: Observer) -> None:
+    """Reports other programs that leave the timed threads too few processors, before anything is timed."""
+    target, threads = run.settings.target, run.settings.threads
+    if target.is_replay or target.is_on_gpu or not composition.kind_of_run(run.settings).status().is_timed:
+        return
+    load, usable = composition.present_load(), composition.processors().usable
+    if is_pressed(load, min(usable, run.machine.physical_cores), threads):
+        observe(MachineBusy(run.id, load, usable))
 
 
 def _started(run: Run, plan: Plan, stored: tuple[StoredTrial, ...]) -> RunStarted:

@@ -15,12 +15,14 @@ from tuner.cli.output.progress import (
     time_left_s,
     trial_line,
 )
+from tuner.core.processors import PresentLoad
 from tuner.core.runs import Counts, record_of
 from tuner.tuning.events import (
     BaselineFailed,
     BaselineMeasured,
     Event,
     FinalsStarted,
+    MachineBusy,
     NoiseMeasured,
     RunStarted,
     TrialDone,
@@ -85,6 +87,11 @@ def test_the_share_done_is_that_of_the_nearer_budget(
     ("event", "words"),
     [
         (STARTED, "run 3: matmul 8x8x8 f32 nn none, fake, 1 thread on fake; 15 of 20 combinations"),
+        (
+            MachineBusy(3, PresentLoad(busy=1.84, stolen=0.0), 2),
+            "note: 1.8 of 2 processors are busy with other programs; times will be unreliable\nhint: when",
+        ),
+        (MachineBusy(3, PresentLoad(0.1, 0.9), 2), "note: the hypervisor gives 0.9 of 2 away; times will"),
         (BaselineMeasured(BASELINE), "baseline: FakeBLAS 1.0 2 ms (0.000512 GFLOP/s)"),
         (BaselineFailed("no BLAS"), "baseline: not measured: no BLAS"),
         (FinalsStarted(8), "finals: timing the best 8 again, interleaved"),

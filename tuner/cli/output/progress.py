@@ -16,6 +16,7 @@ from tuner.tuning.events import (
     BaselineMeasured,
     Event,
     FinalsStarted,
+    MachineBusy,
     NoiseMeasured,
     Observer,
     RoundLost,
@@ -103,6 +104,8 @@ def event_line(event: Event, settings: RunSettings | None = None) -> str:
                 return f"{words}; going on after {event.proposed_before} trials"
             first = first_words(event.settings.first or ())
             return f"{words}; {first}" if first else words
+        case MachineBusy():
+            return _busy_line(event)
         case BaselineMeasured(baseline):
             assert settings is not None
             return f"baseline: {baseline.name} {_pace(settings.problem, baseline.measurement.median_s)}"
@@ -116,6 +119,18 @@ def event_line(event: Event, settings: RunSettings | None = None) -> str:
             return f"waiting for the fleet: {why}"
         case TrialDone():
             return f"trial {event.trial}: {event.record.status}"
+
+
+def _busy_line(event: MachineBusy) -> str:
+    """Returns what keeps the processors busy, and below it what to type once they are idle."""
+    load = event.load
+    busy = f"{load.busy:.1f} of {count_text(event.processors, 'processor')} are busy with other programs"
+    stolen = f"the hypervisor gives {load.stolen:.1f} of {event.processors} away"
+    what = stolen if load.stolen > load.busy else busy
+    return (
+        f"note: {what}; times will be unreliable\n"
+        f"hint: when the machine is idle, time the best again: tuner tune --resume {event.run} --retime"
+    )
 
 
 def _finals_line(event: FinalsStarted | NoiseMeasured | RoundLost) -> str:

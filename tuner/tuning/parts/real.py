@@ -2,6 +2,7 @@
 
 from tuner.core.machine import Machine
 from tuner.core.op_place import OpPlace
+from tuner.core.processors import PresentLoad, Processors
 from tuner.core.target_name import TargetName
 from tuner.tuning.composition import Composition
 from tuner.tuning.parts.child_call import call_in_child
@@ -13,12 +14,24 @@ APPLY_TIMEOUT_S = 60.0
 
 def real_composition() -> Composition:
     """Returns the parts that compile, run and time for real."""
-    return Composition(KINDS, host_machine, _load_average, _apply, _failing_op)
+    return Composition(KINDS, host_machine, _processors, _present_load, _load_average, _apply, _failing_op)
 
 
 def target_machine(target: TargetName) -> Machine:
     """Returns the machine that code for a target is made for."""
     return KINDS[target.kind].machine(target)
+
+
+def _processors() -> Processors:
+    from tuner.runtime.cpu.usable_processors import usable_processors
+
+    return usable_processors()
+
+
+def _present_load() -> PresentLoad:
+    from tuner.runtime.cpu.usable_processors import present_load
+
+    return present_load()
 
 
 def _load_average() -> float | None:

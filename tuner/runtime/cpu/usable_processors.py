@@ -1,0 +1,64 @@
+"""Reads which processors this process may use, and how busy they are: /proc and control groups of Linux."""
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from tuner.core.processors import PresentLoad, Processors
+
+PROC = Path("/proc")
+CONTROL_GROUPS = Path("/sys/fs/cgroup")
+WINDOW_S = 0.2  # twenty ticks of the counters: a load of a twentieth of a processor shows
+TICK_S = 1 / os.sysconf("SC_CLK_TCK")
+BUSY = (0, 1, 2, 5, 6)  # numbers of a line of /proc/stat, proc_stat(5): user, nice, system, irq, softirq
+STOLEN = 7
+
+
+def usable_processors() -> Processors:
+    """Returns the processors that this process may use."""
+    quota = min((*_quotas(), *_quota_of_version_1()), default=None)
+    return Processors(os.cpu_count() or 1, len(os.sched_getaffinity(0)), quota)
+
+
+def present_load(window_s: float = WINDOW_S, sleep: Callable[[float], None] = time.sleep) -> PresentLoad:
+    """Returns how busy the allowed processors are while this thread sleeps."""
+    before_s, started_s = _processor_s(), time.monotonic()
+    sleep(window_s)
+    elapsed_s = max(time.monotonic() - started_s, TICK_S)
+    busy_s, stolen_s = (after - before for before, after in zip(before_s, _processor_s(), strict=True))
+    return PresentLoad(busy_s / elapsed_s, stolen_s / elapsed_s)
+
+
+def _processor_s() -> tuple[float, float]:
+    """Returns the seconds that the allowed processors were busy, and those that were stolen from them."""
+    names = {f"cpu{number}" for number in os.sched_getaffinity(0)}
+    lines = [line.split() for line in _text(PROC / "stat").splitlines()]
+    counters = [[int(number) for number in words[1:9]] for words in lines if words and words[0] in names]
+    busy = sum(numbers[field] for numbers in counters for field in BUSY)
+    return busy * TICK_S, sum(numbers[STOLEN] for numbers in counters) * TICK_S
+
+
+def _quotas() -> Iterator[float]:
+    """Yields the quota of this process's control group and of each around it; cgroups(7), version 2."""
+    paths = [line[3:] for line in _text(PROC / "self" / "cgroup").splitlines() if line.startswith("0::")]
+    for path in paths:
+        group = Path(path.strip().lstrip("/"))
+        for folder in (group, *group.parents):
+            words = _text(CONTROL_GROUPS / folder / "cpu.max").split()
+            if len(words) == 2 and words[0] != "max":
+                yield int(words[0]) / int(words[1])
+
+
+def _quota_of_version_1() -> Iterator[float]:
+    quota, period = (_text(CONTROL_GROUPS / "cpu" / f"cpu.cfs_{name}_us") for name in ("quota", "period"))
+    if quota.strip() and period.strip() and int(quota) > 0:  # -1: no limit
+        yield int(quota) / int(period)
+
+
+def _text(path: Path) -> str:
+    """Returns a file of the system; '' where there is none."""
+    try:
+        return path.read_text()
+    except OSError:
+        return ""
