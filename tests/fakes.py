@@ -28,13 +28,14 @@ from tuner.core.kernel_program import KernelProgram, Launch, Resources
 from tuner.core.machine import Compiler, Machine
 from tuner.core.problem import Matmul, Problem
 from tuner.core.record import Measurement, Record, Verdict
-from tuner.core.target import AbstractTarget, Artifact, Effort, Script
+from tuner.core.target import AbstractBaselineSource, AbstractTarget, Artifact, Effort, Script
 from tuner.core.target_name import TargetName
 from tuner.workers.in_flight import BenchOrder
 from tuner.workers.protocol import Factory
 
 PROBLEM = Matmul(8, 8, 8)
 BEST_X = 7
+BASELINE_X = 8  # as fast as the baseline
 Times = TypeVar("Times")
 
 STAGES = ("bind", "transform", "lower", "load", "verify", "measure")
@@ -104,10 +105,11 @@ class Loaded:
         return time_of(int(dict(self.knobs)["x"]))
 
 
-class FakeTarget(AbstractTarget):
+class FakeTarget(AbstractTarget, AbstractBaselineSource):
     """Times are a function of the knobs; deeds happen at the stage they name."""
 
     name = "fake"
+    baseline_threads = 1
 
     def machine(self) -> Machine:
         return Machine("fake", "none", "avx2", False, 1, 2, 0, 0, 0, 1 << 30)
@@ -141,6 +143,9 @@ class FakeTarget(AbstractTarget):
         call_s = loaded.call_s
         is_complete = effort.stop_above_s is None or call_s <= effort.stop_above_s
         return Measurement((call_s,) * effort.min_samples, 1, call_s, (call_s, call_s), is_complete)
+
+    def load_baseline(self, problem: Problem, rng: np.random.Generator) -> tuple[str, object]:
+        return "FakeBLAS 1.0", Loaded((("x", BASELINE_X),))
 
     def measure_together(
         self, problem: Problem, loaded: tuple[object, ...], effort: Effort, rng: np.random.Generator

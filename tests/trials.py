@@ -17,7 +17,7 @@ CREATED = datetime.datetime(2026, 1, 31, 12, 0, tzinfo=datetime.UTC)
 def measurement(median_s: float, width: float = 0.0) -> Measurement:
     """Returns a measurement whose interval is ``width`` wide, relative to its median."""
     half = median_s * width / 2
-    return Measurement((median_s,) * 5, 2, median_s, (median_s - half, median_s + half))
+    return Measurement((median_s,) * 6, 2, median_s, (median_s - half, median_s + half))
 
 
 def trial(
@@ -54,6 +54,11 @@ def trial(
     )
 
 
+def finalist(number: int, final: Measurement, **changes: str) -> StoredTrial:
+    """Returns trial ``number + 100`` of run 3, re-timed with its first time."""
+    return trial(number, final, final, **changes)  # type: ignore[arg-type]
+
+
 def run(baseline_s: float | None = 2e-3, **changes: object) -> Run:
     """Returns run 3."""
     plain = Run(
@@ -67,6 +72,8 @@ def run(baseline_s: float | None = 2e-3, **changes: object) -> Run:
         seconds=12.5,
         noise=0.01,
         load_average=0.5,
-        baseline=None if baseline_s is None else Baseline("FakeBLAS 1.0", 1, measurement(baseline_s)),
+        baseline=None
+        if baseline_s is None
+        else Baseline("FakeBLAS 1.0", 1, measurement(baseline_s), is_interleaved=True),
     )
     return replace(plain, **changes)  # type: ignore[arg-type]

@@ -70,7 +70,7 @@ def pending(
 
 def timed(median_s: float = 1e-3) -> Measurement:
     """Returns a measurement."""
-    return Measurement((median_s, median_s), 3, median_s, (median_s, median_s), cold_median_s=2 * median_s)
+    return Measurement((median_s,) * 6, 3, median_s, (median_s, median_s), cold_median_s=2 * median_s)
 
 
 def measured(number: int = 0, outcome: Measurement | Failure | None = None) -> MeasuredTrial:
@@ -102,5 +102,5 @@ RESULTS = ElsewhereResults(
     (measured(0), measured(1, WRONG)),
     (FinalTime(Origin(RUN, 0), PROBLEM, timed(2e-3)),),
     (NoiseFloor(PROBLEM, 0.01),),
-    (BaselineTime(PROBLEM, Baseline("cuBLAS 13.1.0", 0, timed(3e-3))),),
+    (BaselineTime(PROBLEM, Baseline("cuBLAS 13.1.0", 0, timed(3e-3), is_interleaved=True)),),
 )

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.fakes import FakeTarget, UntimedTarget, bind, script_of
+from tests.forwarding import ForwardingTarget
 from tuner.core.bench import AbstractBench
 from tuner.core.candidate import Candidate, Value
 from tuner.core.errors import TunerError
@@ -58,6 +59,11 @@ def plan(knobs: dict[str, tuple[Value, ...]]) -> Callable[[RunSettings, Machine]
 
 def local_bench(order: BenchOrder, how: BenchSettings) -> AbstractBench:
     return LocalBench(order, FakeTarget(), how.seed)
+
+
+def bench_without_baseline(order: BenchOrder, how: BenchSettings) -> AbstractBench:
+    """Returns a bench whose target has no baseline that could be timed interleaved."""
+    return LocalBench(order, ForwardingTarget(FakeTarget()), how.seed)
 
 
 def worker_bench(target: Factory) -> Callable[[BenchOrder, BenchSettings], AbstractBench]:

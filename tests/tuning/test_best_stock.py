@@ -1,10 +1,8 @@
-from dataclasses import replace
-
 import pytest
 
-from tests.trials import measurement, trial
+from tests.trials import trial
 from tests.tuning import fakes
-from tuner.analysis.slowdown import Slowdown
+from tuner.analysis.comparison import Comparable, NotComparable
 from tuner.core.candidate import Candidate
 from tuner.core.errors import UsageError
 from tuner.core.record import Verdict
@@ -34,16 +32,16 @@ def test_a_portable_winner_is_its_own_stand_in(store: Store) -> None:
     winner = tuned(store, fakes.composition())
     found = best_stock(store, winner)
     assert found.trial is winner
-    assert found.slowdown.median == 0.0
-    assert found.is_of_one_round
+    assert isinstance(found.compared, Comparable)
+    assert found.compared.longer == 0.0
 
 
 def test_the_fastest_script_without_own_ops_comes_with_its_slowdown(store: Store) -> None:
     found = best_stock(store, tuned(store, OWN_FASTEST))
     assert knob_x(found) in (6, 8)
-    assert found.slowdown.median == pytest.approx(1.0)
-    assert found.slowdown.interval == pytest.approx((1.0, 1.0))
-    assert found.is_of_one_round
+    assert isinstance(found.compared, Comparable)
+    assert found.compared.longer == pytest.approx(1.0)
+    assert found.compared.longer_interval == pytest.approx((1.0, 1.0))
 
 
 def test_another_runs_script_is_taken_where_it_is_faster_and_told_to_be_of_another_round(
@@ -54,7 +52,7 @@ def test_another_runs_script_is_taken_where_it_is_faster_and_told_to_be_of_anoth
     found = best_stock(store, winner)
     assert found.trial.run != winner.run
     assert knob_x(found) == 7
-    assert not found.is_of_one_round
+    assert found.compared == NotComparable("not timed interleaved in one round")
 
 
 def test_where_all_timed_scripts_call_own_ops_they_are_named(store: Store) -> None:
@@ -72,10 +70,3 @@ def test_where_all_timed_scripts_call_own_ops_they_are_named(store: Store) -> No
 def test_what_was_not_timed_has_no_stand_in(store: Store) -> None:
     with pytest.raises(UsageError, match="--stock: trial 104 was not timed, allowed a measured trial"):
         best_stock(store, trial(4, Verdict(0.0, 1)))
-
-
-def test_times_compare_where_both_are_finals_of_one_run() -> None:
-    same, final = trial(1, measurement(1.0), measurement(1.0)), trial(2, measurement(2.0), measurement(2.0))
-    slowdown = Slowdown(1.0, (1.0, 1.0))
-    for other, is_one in ((final, True), (replace(final, run=4), False), (replace(final, final=None), False)):
-        assert BestStock(other, same, slowdown).is_of_one_round is is_one

@@ -160,7 +160,7 @@ def test_observers_hear_the_start_and_every_trial(store: Store) -> None:
 
 def test_a_baseline_that_fails_is_told_and_ends_nothing(store: Store) -> None:
     events: list[Event] = []
-    parts = fakes.composition(baseline=fakes.no_baseline)
+    parts = fakes.composition(baseline=fakes.no_baseline, bench=fakes.bench_without_baseline)
     tuned = begin(fakes.settings(trials=3), parts, store, Interruption(), events.append)
     assert BaselineFailed("baseline: exited with status 3") in events
     assert tuned.run.baseline is None

@@ -176,7 +176,7 @@ def test_a_larger_limit_lets_a_smaller_slowdown_pass(script: str) -> None:
 
 
 def test_a_library_that_was_timed_alone_is_no_reference(tmp_path: Path) -> None:
-    alone = fakes.composition()  # its library is not interleaved with the kernels
+    alone = fakes.composition(bench=fakes.bench_without_baseline)
     with Store.open(str(tmp_path / "results.db")) as store:
         tuned = begin(fakes.settings(trials=2), alone, store, Interruption())
         assert tuned.best is not None

@@ -67,28 +67,31 @@ def comparison(ours: Measurement, reference: Measurement, evidence: Evidence) ->
     Every output that prints a ratio of measured times asks this function. An unknown noise floor is no
     evidence of a quiet machine, and samples of an early-stopped measurement are no basis.
     """
-    reason = _objection((ours, reference), evidence)
-    if reason or evidence.noise is None:
-        return NotComparable(reason or NO_NOISE_FLOOR)
+    reason = objection((ours, reference), evidence)
+    if reason:
+        return NotComparable(reason)
     found = slowdown(ours, reference)
-    compared = Comparable(1 + found.median, (1 + found.interval[0], 1 + found.interval[1]), evidence.noise)
+    interval = (1 + found.interval[0], 1 + found.interval[1])
+    compared = Comparable(1 + found.median, interval, evidence.noise or 0.0)
     low, high = compared.interval
     if (high - low) / 2 > WIDTH_LIMIT * compared.ratio:
         return NotComparable(f"the 95 % interval of the ratio of times is {low:.2f} .. {high:.2f}")
     return compared
 
 
-def _objection(both: tuple[Measurement, Measurement], evidence: Evidence) -> str:
-    """Returns why two times must not be compared, whatever they are; '' where nothing is known against it."""
+def objection(times: tuple[Measurement, ...], evidence: Evidence) -> str:
+    """Returns why no ratio of these times may be printed, whatever they are; '' where one may."""
     if evidence.unreliable:
         return evidence.unreliable
-    if not all(each.is_complete for each in both):
+    if not all(each.is_complete for each in times):
         return "a measurement was stopped early"
     if not evidence.is_interleaved:
-        return "they were not timed interleaved in one round"
-    fewest = min(len(each.samples_s) for each in both)
+        return "not timed interleaved in one round"
+    fewest = min(len(each.samples_s) for each in times)
     if fewest < LEAST_SAMPLES:
         return f"found {fewest} samples, {LEAST_SAMPLES} are needed"
-    if evidence.noise is not None and evidence.noise > NOISE_LIMIT:
+    if evidence.noise is None:
+        return NO_NOISE_FLOOR
+    if evidence.noise > NOISE_LIMIT:
         return f"two timings of the same code differ by {evidence.noise:.0%}"
     return ""

@@ -13,6 +13,7 @@ class Compromise:
 
     trials: tuple[StoredTrial, ...]  # of the same candidate, one per machine
     slowdowns: tuple[float, ...]  # beside the fastest there: 0.1 is 10 % slower
+    fastest: tuple[StoredTrial, ...]  # on each machine
 
     @property
     def worst(self) -> float:
@@ -26,16 +27,16 @@ def best_compromise(machines: tuple[tuple[StoredTrial, ...], ...]) -> Compromise
     None where no candidate has a time on each machine. Times of finalists count before first ones.
     """
     by_candidate = [_by_candidate(trials) for trials in machines]
-    fastest_s = [
-        min((timed(trial).median_s for trial in finalists_of(trials)), default=0.0) for trials in machines
-    ]
+    if not all(by_candidate):
+        return None
+    fastest = tuple(min(finalists_of(trials), key=lambda trial: timed(trial).median_s) for trials in machines)
     shared = [candidate for candidate in by_candidate[0] if all(candidate in each for each in by_candidate)]
     choices = []
     for candidate in shared:
         trials = tuple(each[candidate] for each in by_candidate)
-        pairs = zip(trials, fastest_s, strict=True)
-        slowdowns = tuple(max(0.0, timed(trial).median_s / best_s - 1) for trial, best_s in pairs)
-        choices.append(Compromise(trials, slowdowns))
+        pairs = zip(trials, fastest, strict=True)
+        slowdowns = tuple(max(0.0, timed(ours).median_s / timed(best).median_s - 1) for ours, best in pairs)
+        choices.append(Compromise(trials, slowdowns, fastest))
     return min(choices, key=lambda choice: choice.worst, default=None)
 
 

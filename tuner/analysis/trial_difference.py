@@ -4,11 +4,11 @@ import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tuner.analysis.answer import timed
+from tuner.analysis.comparison import Comparable, NotComparable
 from tuner.analysis.instruction_mix import assembly_mix, instruction_mix
-from tuner.analysis.slowdown import Slowdown, slowdown
+from tuner.analysis.run_comparison import between_trials
 from tuner.core.candidate import Value
-from tuner.core.runs import StoredTrial, record_of
+from tuner.core.runs import Run, StoredTrial, record_of
 
 CONTEXT_LINES = 2  # around a change
 Stages = tuple[tuple[str, str], ...]  # (stage, text after it), in order
@@ -31,7 +31,7 @@ class TrialDifference:
     first: StoredTrial
     second: StoredTrial
     knobs: tuple[tuple[str, Value | None, Value | None], ...]  # that differ; None: this one has no such knob
-    slowdown: Slowdown | None  # of the second; None: one of them has no time, or problems differ
+    compared: Comparable | NotComparable | None  # the second; None: one has no time, or problems differ
     stages: tuple[StageDifference, ...]  # that both have
     instructions: tuple[tuple[str, int, int], ...]  # whose counts differ, the largest difference first
 
@@ -47,9 +47,9 @@ class TrialDifference:
 
 
 def trial_difference(
-    first: StoredTrial, second: StoredTrial, first_stages: Stages, second_stages: Stages
+    run: Run, first: StoredTrial, second: StoredTrial, first_stages: Stages, second_stages: Stages
 ) -> TrialDifference:
-    """Compares two trials; the caller makes the texts of their stages."""
+    """Compares two trials, the second of ``run``; the caller makes the texts of their stages."""
     ours, theirs = dict(first_stages), dict(second_stages)
     is_comparable = record_of(first).problem == record_of(second).problem
     has_times = first.time_s is not None and second.time_s is not None
@@ -57,7 +57,7 @@ def trial_difference(
         first,
         second,
         _unequal_knobs(first, second),
-        slowdown(timed(second), timed(first)) if is_comparable and has_times else None,
+        between_trials(run, second, first) if is_comparable and has_times else None,
         tuple(_stage(name, ours[name], theirs[name]) for name in ours if name in theirs),
         _unequal_instructions(ours, theirs),
     )

@@ -36,6 +36,7 @@ class ScriptProvenance:
     date: str  # UTC, ISO 8601
     unreliable: str = ""  # why its time means nothing; "" where it can be relied on
     round: RecordedRound | None = None  # None: exported by an older tuner, or timed alone
+    no_ratio: str = ""  # why its time must not be compared with the baseline's; "" where it may
 
     @property
     def gflop_per_s(self) -> float | None:
@@ -117,6 +118,8 @@ def _baseline_words(provenance: ScriptProvenance) -> str:
     ratio = f"ratio {median_s / provenance.median_s:.3f}"
     if provenance.unreliable:
         ratio = f"unreliable: {provenance.unreliable}"
+    elif provenance.no_ratio:
+        ratio = f"no ratio: {provenance.no_ratio}"
     return f"{name}: {median_s * 1e6:.2f} us, {ratio}"
 
 
@@ -145,6 +148,7 @@ def _to_json(provenance: ScriptProvenance) -> str:
             and {"name": provenance.baseline[0], "median_s": provenance.baseline[1]},
             "unreliable": provenance.unreliable,
             "round": provenance.round and asdict(provenance.round),
+            "no_ratio": provenance.no_ratio,
             "trial": provenance.trial,
             "run": provenance.run,
             "mlir": provenance.mlir,
@@ -173,6 +177,7 @@ def _from_json(fields: Fields) -> ScriptProvenance:
         date=fields.text("date"),
         unreliable=fields.text("unreliable") if fields.has("unreliable") else "",
         round=_round(fields.part("round")) if fields.has("round") else None,
+        no_ratio=fields.text("no_ratio") if fields.has("no_ratio") else "",
     )
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tuner.analysis.answer import timed
+from tuner.analysis.reliability import round_quality
 from tuner.core.bench import BoundRecord
 from tuner.core.errors import CandidateError, Failure, TunerError
 from tuner.core.machine import Compiler
@@ -120,10 +121,26 @@ def _with_outcome(
         return Audited(trial, AuditStatus.FAILED, reason, run=run)
     if not isinstance(outcome, Measurement):
         return Audited(trial, AuditStatus.NOT_JUDGED, "other code, verified; nothing is timed here", run=run)
-    ratio = outcome.median_s / timed(trial).median_s
     is_slower = outcome.interval_s[0] > timed(trial).interval_s[1] * (1 + tolerated)
+    disturbed = _disturbed(trial, outcome)
+    if is_slower and disturbed:
+        return Audited(trial, AuditStatus.NOT_JUDGED, f"other code, cannot tell: {disturbed}", run=run)
     status = AuditStatus.SLOWER if is_slower else AuditStatus.TIMED_AGAIN
-    return Audited(trial, status, f"other code, {ratio:.3f} of the recorded time", outcome.median_s, run)
+    recorded = f"other code, recorded {timed(trial).median_s * 1e6:.2f} us in another session"
+    return Audited(trial, status, recorded, outcome.median_s, run)
+
+
+def _disturbed(trial: StoredTrial, now: Measurement) -> str:
+    """Returns why a time of today does not compare with the recorded one; '' where nothing was seen."""
+    recorded = timed(trial).host
+    quality = round_quality(
+        0.0,  # not asked for: the machine alone decides
+        None,
+        now.host,
+        quietest_anchor_s=None if recorded is None else recorded.anchor_s,
+        spare_cores=trial.machine.physical_cores - trial.threads,
+    )
+    return quality.unreliable
 
 
 def _stored(

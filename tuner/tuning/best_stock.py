@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tuner.analysis.answer import Answer, timed
-from tuner.analysis.slowdown import Slowdown, slowdown
+from tuner.analysis.answer import Answer
+from tuner.analysis.comparison import Comparable, NotComparable
+from tuner.analysis.run_comparison import between_trials
 from tuner.core.errors import UsageError
 from tuner.core.runs import StoredTrial, TrialQuery, record_of
 from tuner.scripts.portability import own_ops
@@ -21,13 +22,7 @@ class BestStock:
 
     trial: StoredTrial
     winner: StoredTrial  # that it stands in for; the same trial where that is portable itself
-    slowdown: Slowdown  # of the trial against the winner
-
-    @property
-    def is_of_one_round(self) -> bool:
-        """Tells whether both were timed in turns, so that their times compare."""
-        is_final = self.trial.final is not None and self.winner.final is not None
-        return self.trial.id == self.winner.id or (is_final and self.trial.run == self.winner.run)
+    compared: Comparable | NotComparable  # the trial with the winner
 
 
 def best_stock(store: "Store", winner: StoredTrial) -> BestStock:
@@ -38,7 +33,7 @@ def best_stock(store: "Store", winner: StoredTrial) -> BestStock:
     if winner.best_s is None or not is_measured_there(group_of(winner)):
         raise UsageError(f"--stock: trial {winner.id} was not timed, allowed a measured trial")
     trial = winner if not own_ops(winner.script_text) else _answer(store, winner).best
-    return BestStock(trial, winner, slowdown(timed(trial), timed(winner)))
+    return BestStock(trial, winner, between_trials(store.run(winner.run), trial, winner))
 
 
 def _answer(store: "Store", winner: StoredTrial) -> Answer:

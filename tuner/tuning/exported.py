@@ -4,11 +4,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tuner.analysis.answer import timed
+from tuner.analysis.comparison import NotComparable
 from tuner.analysis.paired_slowdown import lower_quartile
+from tuner.analysis.run_comparison import against_baseline
 from tuner.core.errors import UsageError
 from tuner.core.kernel_program import KernelProgram
 from tuner.core.moments import utc_text
-from tuner.core.record import Measurement
 from tuner.core.recorded_round import RecordedRound
 from tuner.core.runs import Run, StoredTrial, record_of
 from tuner.scripts.header import ScriptProvenance, script_with_header
@@ -76,6 +77,7 @@ def _provenance(store: "Store", trial: StoredTrial) -> ScriptProvenance:
         )
     time = None if trial.best_s is None or trial.early_stopped is not None else timed(trial)
     baseline = run.baseline
+    compared = None if time is None else against_baseline(run, trial)
     return ScriptProvenance(
         tuner=run.tuner_version,
         problem=record.problem,
@@ -93,6 +95,7 @@ def _provenance(store: "Store", trial: StoredTrial) -> ScriptProvenance:
         date=utc_text(trial.created),
         unreliable=trial.unreliable,
         round=_recorded_round(run, trial),
+        no_ratio=compared.reason if isinstance(compared, NotComparable) else "",
     )
 
 
@@ -101,18 +104,14 @@ def _recorded_round(run: Run, trial: StoredTrial) -> RecordedRound | None:
     if trial.final is None or run.noise is None:
         return None
     baseline, host = run.baseline, trial.final.host
-    is_in_round = baseline is not None and _are_interleaved(baseline.measurement, trial.final)
     return RecordedRound(
         kernel_s=lower_quartile(trial.final.samples_s),
         noise=run.noise,
-        library_s=lower_quartile(baseline.measurement.samples_s) if baseline and is_in_round else None,
+        library_s=(
+            lower_quartile(baseline.measurement.samples_s) if baseline and baseline.is_interleaved else None
+        ),
         reference_kernel_s=None if host is None else host.anchor_s,
     )
-
-
-def _are_interleaved(library: Measurement, kernel: Measurement) -> bool:
-    """Returns False where the library was timed alone: in other conditions, or with fewer samples."""
-    return library.host == kernel.host and len(library.samples_s) == len(kernel.samples_s)
 
 
 def _program(store: "Store", trial: int) -> KernelProgram:

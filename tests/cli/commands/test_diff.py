@@ -6,8 +6,14 @@ from tests.cli.conftest import Tuner
 from tuner.tuning.parts.real import real_composition
 
 
+def retimed(tuned: Tuner) -> list[int]:
+    """Returns the trials of the final re-measurement, slowest first."""
+    trials = [trial["trial"] for trial in tuned("history", "--sort", "-median", "--json").json]
+    return [trial for trial in trials if tuned("show", str(trial), "--json").json["final"] is not None]
+
+
 def test_two_trials_are_compared_by_what_differs(tuned: Tuner) -> None:
-    slow, fast = (trial["trial"] for trial in tuned("history", "--sort", "-median", "--json").json[::19])
+    slow, *_, fast = retimed(tuned)
     done = tuned("diff", str(slow), str(fast))
     assert done.code == 0
     header, *lines = done.out.splitlines()
@@ -23,11 +29,23 @@ def test_two_trials_are_compared_by_what_differs(tuned: Tuner) -> None:
 
 
 def test_a_trial_does_not_differ_from_itself(tuned: Tuner) -> None:
-    out = tuned("diff", "3", "3").out
+    out = tuned("diff", "run:1", "run:1").out
     assert "knobs     the same" in out
     assert "differ    at no stage" in out
     assert "script    the same" in out
-    assert "takes +0.0% time" in out
+    assert (
+        "change    cannot be told apart: +0.0% time (95 % interval +0.0% .. +0.0%), noise floor 0.0%" in out
+    )
+
+
+def test_first_times_are_not_compared(tuned: Tuner) -> None:
+    finals = retimed(tuned)
+    first = next(each["trial"] for each in tuned("history", "--json").json if each["trial"] not in finals)
+    done = tuned("diff", str(first), "run:1")
+    assert "change    cannot be told: not timed interleaved in one round" in done.out
+    document = tuned("diff", str(first), "run:1", "--json").json
+    assert (document["slowdown"], document["slowdown_interval"]) == (None, None)
+    assert document["slowdown_unknown"] == "not timed interleaved in one round"
 
 
 def test_texts_are_shown_of_the_stages_asked_for(tuned: Tuner) -> None:

@@ -114,7 +114,7 @@ def test_the_best_for_stock_mlir_opt_is_exported_with_its_slowdown(own: Tuner) -
     trial = read_provenance(stock.out, "stdout").trial
     (line,) = stock.err.splitlines()
     assert line.startswith(
-        f"tuner: trial {trial}, the best that stock mlir-opt runs, takes +100.0% time against"
+        f"tuner: trial {trial}, the best that stock mlir-opt runs, takes +100.0% time (95 % interval "
     )
     assert own("export", "--trial", str(best(own)), "--stock").out == stock.out
 

@@ -37,7 +37,7 @@ def test_slower_code_exits_with_1_and_a_table(tuned: Tuner, baseline: Path, tmp_
     row = "| **slower** | +100.0% | +100.0% .. +100.0% | 0.0% | 1 ms | 2 ms |"
     assert row in done.out
     assert row in (tmp_path / "summary.md").read_text()
-    assert "fake: slower, +100.0%, 5 sessions" in done.err
+    assert "fake: slower, +100.0% (99 % interval +100.0% .. +100.0%), 5 sessions" in done.err
     assert tuned("gate", "--baseline", str(baseline), "--tolerance", "200%").code == 0
 
 

@@ -36,7 +36,7 @@ def test_a_script_as_fast_as_recorded_passes(tuned: Tuner, script: Path) -> None
     done = tuned("check", str(script))
     assert done.code == 0
     assert done.out == (
-        "correct; not slower relative to the recorded time\n"
+        "correct; not slower relative to the baseline library\n"
         "time   1 ms, recorded 1 ms\n"
         "ratio  1.000 (99 % interval 1.000 .. 1.000), 5 sessions\n"
     )

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.trials import measurement, run, trial
+from tests.trials import finalist, measurement, run, trial
 from tuner.analysis.answer import answer_of
 from tuner.cli.output.json_documents import (
     Document,
@@ -22,7 +22,7 @@ from tuner.core.errors import Failure, Stage
 from tuner.core.record import Verdict
 from tuner.core.runs import Counts, DatabaseInfo, record_of
 
-MEASURED = trial(7, measurement(1e-3, 0.02))
+MEASURED = finalist(7, measurement(1e-3, 0.02))
 FAILED = trial(8, Failure(Stage.VERIFY, "element (0, 1): found 2, expected 1"))
 COUNTS = Counts(5, 3, 1, 1, 2)
 HISTORY_KEYS = {
@@ -53,6 +53,10 @@ def test_of_an_unreliable_answer_no_ratio_is_told() -> None:
     document = tune_document(run(unreliable="load"), COUNTS, answer, 12.5)
     assert document["best"]["unreliable"] == "load"
     assert document["best"]["baseline"]["ratio"] is None
+    assert document["best"]["baseline"]["ratio_interval"] is None
+    assert document["best"]["baseline"]["ratio_unknown"] == "load"
+    assert document["tied_set"][0]["slowdown"] is None
+    assert document["tied_set"][0]["slowdown_unknown"] == "load"
     assert document["can_separate"] is False
     assert tuned()["best"]["unreliable"] is None
     assert tuned()["can_separate"] is True
@@ -120,7 +124,7 @@ def test_a_proposal_without_outcome_has_no_record() -> None:
 
 def test_a_trial_document_holds_everything() -> None:
     document = trial_document(trial(1, measurement(1.0), final=measurement(2.0)))
-    assert document["measurement"]["samples_s"] == [1.0] * 5
+    assert document["measurement"]["samples_s"] == [1.0] * 6
     assert document["final"]["median_s"] == 2.0
     assert document["stages_s"] == {"bind": 0.001, "measure": 0.2}
     assert document["verdict"] == {"max_error": 0.25, "elements": 64, "notes": []}

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+from tuner.analysis.comparison import Comparable, Evidence, comparison
 from tuner.bundle.measure.session import MeasuringCounts
 from tuner.core.measured_elsewhere import ElsewhereResults, MeasuredTrial
 from tuner.core.problem import Problem
@@ -26,15 +27,25 @@ def best_of(results: ElsewhereResults) -> dict[Problem, tuple[MeasuredTrial, Mea
 
 def best_lines(results: ElsewhereResults) -> Iterator[str]:
     """Yields a line for the best of each problem."""
-    baselines = {each.problem: each.baseline for each in results.baselines}
     for problem, (trial, time) in best_of(results).items():
         speed = problem.flop / time.median_s / 1e9
         line = f"{problem.key}: {time.median_s * 1e6:.2f} us, {speed:.0f} GFLOP/s"
-        if problem in baselines:
-            baseline = baselines[problem]
-            ratio = baseline.measurement.median_s / time.median_s
-            line += f", {ratio:.2f}x {baseline.name}"
-        yield f"{line}; trial {trial.id}: {trial.candidate.text}"
+        yield f"{line}{_baseline_words(results, trial, time)}; trial {trial.id}: {trial.candidate.text}"
+
+
+def _baseline_words(results: ElsewhereResults, trial: MeasuredTrial, time: Measurement) -> str:
+    """Returns how a time compares with that of the baseline on its problem; '' where there is none."""
+    baselines = {each.problem: each.baseline for each in results.baselines}
+    baseline = baselines.get(trial.problem)
+    if baseline is None:
+        return ""
+    noises = {each.problem: each.noise for each in results.noises}
+    is_final = any(final.origin == trial.origin for final in results.finals)
+    evidence = Evidence(is_final and baseline.is_interleaved, noises.get(trial.problem))
+    compared = comparison(time, baseline.measurement, evidence)
+    if isinstance(compared, Comparable):
+        return f", {compared.speed:.2f}x {baseline.name}"
+    return f", no ratio to {baseline.name}: {compared.reason}"
 
 
 def summary_document(path: str, counts: MeasuringCounts, results: ElsewhereResults, seconds: float) -> Any:

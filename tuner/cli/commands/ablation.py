@@ -3,11 +3,13 @@
 from typing import TYPE_CHECKING
 
 from tuner.analysis.ablation import TooFew, ablate
+from tuner.analysis.run_comparison import distrust
 from tuner.cli.options import print_json
 from tuner.cli.output.ablation import ablation_document, ablation_lines
 from tuner.cli.screen import screen_columns
 from tuner.core.errors import TunerError
 from tuner.core.runs import TrialQuery
+from tuner.tuning.tuned_run import tuned_run
 
 if TYPE_CHECKING:
     from tuner.db.store import Store
@@ -22,4 +24,6 @@ def show_ablation(store: "Store", run_id: int, as_json: bool) -> None:
     if as_json:
         print_json(ablation_document(run, ablation))
     else:
-        print("\n".join(ablation_lines(run, ablation, screen_columns())))
+        best = tuned_run(store, run_id).best
+        distrusted = "" if best is None else distrust(run, best)
+        print("\n".join(ablation_lines(run, ablation, distrusted, screen_columns())))

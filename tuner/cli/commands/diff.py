@@ -61,10 +61,11 @@ def diff(
     composition = composition_of(context)
     with open_known_store(database) as store:
         ours, theirs = _trial(store, first), _trial(store, second)
+        run = store.run(theirs.run)
         our_stages, their_stages = (
             tuple(trial_stages(composition, store, trial)) for trial in (ours, theirs)
         )
-    found = trial_difference(ours, theirs, our_stages, their_stages)
+    found = trial_difference(run, ours, theirs, our_stages, their_stages)
     if as_json:
         print_json(difference_document(found))
     else:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from tuner.analysis.comparison import Comparable, NotComparable
 from tuner.cli.options import open_known_store
 from tuner.cli.run_session import run_session
 from tuner.core.target_name import TargetName
@@ -63,13 +64,16 @@ def compromise_lines(all_tuned: "tuple[TunedRun, ...]", store: "Store") -> list[
     if found is None:
         return ["compromise: no candidate has a time on each machine"]
     first = record_of(found.trials[0]).candidate
-    lines = [
-        f"compromise {first.strategy}, at most {found.worst:.1%} slower than the best",
-        knobs_line(first.choices),
-    ]
-    for tuned, trial, slowdown in zip(all_tuned, found.trials, found.slowdowns, strict=True):
-        time = seconds_text(trial.best_s or 0.0)
-        lines.append(f"          {time} on {tuned.run.machine.name}: {slowdown:.1%} slower, trial {trial.id}")
+    compared = _compared(all_tuned, found)
+    is_known = all(isinstance(each, Comparable) for each in compared)
+    most = f", at most {found.worst:.1%} slower than the best" if is_known else ""
+    lines = [f"compromise {first.strategy}{most}", knobs_line(first.choices)]
+    for tuned, trial, one in zip(all_tuned, found.trials, compared, strict=True):
+        time = f"{seconds_text(trial.best_s or 0.0)} on {tuned.run.machine.name}"
+        words = (
+            f"no ratio to the best: {one.reason}" if isinstance(one, NotComparable) else _slower_words(one)
+        )
+        lines.append(f"          {time}: {words}, trial {trial.id}")
     return lines
 
 
@@ -83,15 +87,35 @@ def several_document(all_tuned: "tuple[TunedRun, ...]", store: "Store") -> dict[
     if found is None:
         return {"runs": runs, "compromise": None}
     candidate = record_of(found.trials[0]).candidate
+    compared = _compared(all_tuned, found)
     return {
         "runs": runs,
         "compromise": {
             "strategy": candidate.strategy,
             "knobs": dict(candidate.choices),
             "trials": [trial.id for trial in found.trials],
-            "slowdowns": list(found.slowdowns),
+            "slowdowns": [
+                max(0.0, each.longer) if isinstance(each, Comparable) else None for each in compared
+            ],
+            "slowdowns_unknown": [
+                each.reason if isinstance(each, NotComparable) else None for each in compared
+            ],
         },
     }
+
+
+def _compared(
+    all_tuned: "tuple[TunedRun, ...]", found: "Compromise"
+) -> "tuple[Comparable | NotComparable, ...]":
+    """Returns how the compromise compares with the fastest trial of each machine."""
+    from tuner.analysis.run_comparison import between_trials
+
+    trios = zip(all_tuned, found.trials, found.fastest, strict=True)
+    return tuple(between_trials(tuned.run, trial, fastest) for tuned, trial, fastest in trios)
+
+
+def _slower_words(compared: "Comparable") -> str:
+    return f"{max(0.0, compared.longer):.1%} slower"
 
 
 def _compromise(all_tuned: "tuple[TunedRun, ...]", store: "Store") -> "Compromise | None":

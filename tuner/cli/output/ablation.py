@@ -24,19 +24,24 @@ def ablation_document(run: Run, ablation: Ablation | TooFew) -> dict[str, Any]:
     return {"run": run.id, "noise": run.noise, "knobs": (), **asdict(ablation)}
 
 
-def ablation_lines(run: Run, ablation: Ablation | TooFew, columns: int | None = None) -> list[str]:
+def ablation_lines(
+    run: Run, ablation: Ablation | TooFew, distrusted: str, columns: int | None = None
+) -> list[str]:
     """Returns two tables of knobs, where enough trials tell of them, and one of strategies, for people."""
+    badge = [f"badge     unreliable: {distrusted}"] * bool(distrusted)
     strategies = table_lines(
         STRATEGY_HEADER, [_strategy_row(each) for each in ablation.strategies], columns, SPARED
     )
     if isinstance(ablation, TooFew):
         why = ablation.reason.removeprefix("ablation: ")
-        return [*wrapped((f"ablation  run {run.id}: {why} to compare knobs",), columns), "", *strategies]
+        explained = (f"ablation  run {run.id}: {why} to compare knobs", *badge)
+        return [*wrapped(explained, columns), "", *strategies]
     noise = "" if run.noise is None else f"; noise floor {run.noise:.1%}"
     explained = (
         f"ablation  run {run.id}: {ablation.measured} measured trials of {ablation.strategy}{noise}",
         GAIN_LINE,
         "p-value   that of a knob without any effect; importance: PED-ANOVA",
+        *badge,
     )
     return [
         *wrapped(explained, columns),

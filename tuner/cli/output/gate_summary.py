@@ -36,8 +36,15 @@ def gate_document(results: "tuple[GateResult, ...]") -> dict[str, Any]:
 
 def gate_line(result: "GateResult") -> str:
     """Returns one entry as a line of progress."""
-    slowdown = "" if result.slowdown is None else f" {result.slowdown.median:+.1%},"
-    return f"{result.entry.key}: {result.status.value},{slowdown} {result.reason}"
+    return f"{result.entry.key}: {result.status.value},{_slowdown_words(result)} {result.reason}"
+
+
+def _slowdown_words(result: "GateResult") -> str:
+    """Returns how much longer the code takes, with its interval; '' where it was not timed."""
+    if result.slowdown is None:
+        return ""
+    low, high = result.slowdown.interval
+    return f" {result.slowdown.median:+.1%} (99 % interval {low:+.1%} .. {high:+.1%}),"
 
 
 def _head(results: "tuple[GateResult, ...]") -> str:

@@ -8,6 +8,8 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from tuner.analysis.answer import Answer, Tied, timed
+from tuner.analysis.comparison import Comparable, NotComparable
+from tuner.analysis.run_comparison import against_baseline, between_trials, distrust
 from tuner.core.errors import Failure
 from tuner.core.gpu_conditions import Conditions
 from tuner.core.moments import utc_text
@@ -40,9 +42,9 @@ def tune_document(run: Run, counts: Counts, answer: Answer | None, seconds: floa
         "counts": counts_document(counts),
         "noise": run.noise,
         "best": None if answer is None else _best_document(answer, run),
-        "can_separate": None if answer is None else answer.can_separate and not run.unreliable,
+        "can_separate": None if answer is None else answer.can_separate and not distrust(run, answer.best),
         "tied": [] if answer is None else [trial.id for trial in answer.tied],
-        "tied_set": [] if answer is None else [tied_document(tie) for tie in answer.ties],
+        "tied_set": [] if answer is None else [tied_document(tie, answer, run) for tie in answer.ties],
         "roofline": None if run.roofline is None else dataclasses.asdict(run.roofline),
         "idle_share": run.idle_share,
         "first": first_document(run.settings.first or ()),
@@ -50,17 +52,28 @@ def tune_document(run: Run, counts: Counts, answer: Answer | None, seconds: floa
     }
 
 
-def tied_document(tie: Tied) -> Document:
+def tied_document(tie: Tied, answer: Answer, run: Run) -> Document:
     """Returns one trial of the tied set; ``slowdown`` is against the fastest, relative."""
     record, measurement = record_of(tie.trial), timed(tie.trial)
+    compared = between_trials(run, tie.trial, answer.tied[0])
     return {
         "trial": tie.trial.id,
         "strategy": record.candidate.strategy,
         "knobs": dict(record.candidate.choices),
         "median_s": measurement.median_s,
         "interval_s": list(measurement.interval_s),
-        "slowdown": tie.slowdown.median,
-        "slowdown_interval": list(tie.slowdown.interval),
+        **slowdown_document(compared),
+    }
+
+
+def slowdown_document(compared: Comparable | NotComparable) -> Document:
+    """Returns a relative difference of times with its interval; null where none may be said, and why."""
+    if isinstance(compared, NotComparable):
+        return {"slowdown": None, "slowdown_interval": None, "slowdown_unknown": compared.reason}
+    return {
+        "slowdown": compared.longer,
+        "slowdown_interval": list(compared.longer_interval),
+        "slowdown_unknown": None,
     }
 
 
@@ -100,16 +113,21 @@ def counts_document(counts: Counts) -> Document:
     }
 
 
-def baseline_document(run: Run, median_s: float) -> Document | None:
-    """Returns the baseline's time; ``ratio`` above 1 means that ours is faster, null that nobody can tell."""
-    baseline = run.baseline
-    if baseline is None:
+def baseline_document(run: Run, best: StoredTrial) -> Document | None:
+    """Returns the baseline's time; ``ratio`` above 1 means that ours is faster.
+
+    It is null where no ratio may be said; ``ratio_unknown`` is why.
+    """
+    baseline, compared = run.baseline, against_baseline(run, best)
+    if baseline is None or compared is None:
         return None
     return {
         "name": baseline.name,
         "threads": baseline.threads,
         "median_s": baseline.measurement.median_s,
-        "ratio": None if run.unreliable else baseline.measurement.median_s / median_s,
+        "ratio": compared.speed if isinstance(compared, Comparable) else None,
+        "ratio_interval": list(compared.speed_interval) if isinstance(compared, Comparable) else None,
+        "ratio_unknown": None if isinstance(compared, Comparable) else compared.reason,
     }
 
 
@@ -268,7 +286,7 @@ def gflop_per_s(problem: Problem, median_s: float | None) -> float | None:
 
 def _best_document(answer: Answer, run: Run) -> Document:
     record, measurement = record_of(answer.best), answer.measurement
-    baseline = baseline_document(run, measurement.median_s)
+    baseline = baseline_document(run, answer.best)
     return {
         "trial": answer.best.id,
         "strategy": record.candidate.strategy,
@@ -278,7 +296,7 @@ def _best_document(answer: Answer, run: Run) -> Document:
         "cold_median_s": measurement.cold_median_s,
         "conditions": conditions_document(measurement.conditions),
         "gflop_per_s": gflop_per_s(record.problem, timed(answer.best).median_s),
-        "unreliable": run.unreliable or None,
+        "unreliable": distrust(run, answer.best) or None,
         "baseline": baseline,
         "vendor": baseline,  # its earlier name, for one release more
         "own_ops": list(own_ops(answer.best.script_text)),  # none: stock mlir-opt runs the script

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tuner.analysis.answer import Answer, timed
+from tuner.analysis.comparison import Comparable, NotComparable
+from tuner.analysis.run_comparison import against_baseline, between_trials, distrust
 from tuner.cli.output.formatting import (
     count_text,
     interval_text,
@@ -36,12 +38,12 @@ def result_lines(tuned: "TunedRun", answer: Answer, database_words: str = "") ->
         f"best      trial {answer.best.id} of run {run.id}: {record.candidate.strategy}",
         knobs_line(record.candidate.choices),
         f"time      {seconds_text(measurement.median_s)} {interval}",
-        f"speed     {speed}{baseline_words(run, measurement.median_s)}",
+        f"speed     {speed}{baseline_words(run, answer.best)}",
     ]
     lines += gpu_lines(measurement)
     if run.roofline is not None:
-        lines.append(f"roofline  {roofline_words(run, run.roofline, measurement.median_s)}")
-    lines += unreliable_lines(run, database_words) + tied_lines(answer, run, database_words)
+        lines.append(f"roofline  {roofline_words(run, run.roofline, answer.best)}")
+    lines += unreliable_lines(run, answer.best, database_words) + tied_lines(answer, run, database_words)
     lines += portable_lines(answer.best, database_words)
     lines.append(f"trials    {counts_words(tuned.counts)} in {tuned.seconds:.0f} s{idle_words(run)}")
     lines.append(f"next      {_next_words(run, answer.best.id)}{database_words}")
@@ -56,16 +58,21 @@ def tied_lines(answer: Answer, run: Run, database_words: str = "") -> list[str]:
     others = [trial for trial in answer.tied if trial is not answer.best]
     if not others:
         return []
-    best_s = answer.measurement.median_s
-    words = [f"{trial.id} ({timed(trial).median_s / best_s - 1:+.1%})" for trial in others[:TIED_SHOWN]]
+    words = [_tied_words(run, trial, answer.best) for trial in others[:TIED_SHOWN]]
     more = f" and {len(others) - TIED_SHOWN} more" if len(others) > TIED_SHOWN else ""
-    if run.unreliable or not answer.can_separate:
+    badge = unreliable_lines(run, answer.best)
+    if badge or not answer.can_separate:
         return [
             f"unclear   this round of timing cannot separate it from {', '.join(words)}{more}",
-            *([] if run.unreliable else [_again_line(run, database_words)]),  # its badge has said it
+            *([] if badge else [_again_line(run, database_words)]),  # the badge has said it
         ]
     why = "not shown to differ by more than noise; the simplest script is taken"
     return [f"tied      with {', '.join(words)}{more}: {why}"]
+
+
+def _tied_words(run: Run, trial: StoredTrial, best: StoredTrial) -> str:
+    compared = between_trials(run, trial, best)
+    return f"{trial.id} ({compared.longer:+.1%})" if isinstance(compared, Comparable) else str(trial.id)
 
 
 def portable_lines(best: StoredTrial, database_words: str = "") -> list[str]:
@@ -83,21 +90,25 @@ def stock_words(found: "BestStock") -> str:
     """Returns which script stock mlir-opt runs, and how much slower than the winner's it is."""
     if found.trial.id == found.winner.id:
         return f"trial {found.trial.id}: stock mlir-opt runs its script as it is"
-    low, high = found.slowdown.interval
-    how = (
-        f"95 % interval {low:+.1%} .. {high:+.1%}"
-        if found.is_of_one_round
-        else "of different rounds: a rough comparison"
-    )
-    longer = f"takes {found.slowdown.median:+.1%} time against trial {found.winner.id} ({how})"
-    return f"trial {found.trial.id}, the best that stock mlir-opt runs, {longer}"
+    who = f"trial {found.trial.id}, the best that stock mlir-opt runs"
+    if isinstance(found.compared, NotComparable):
+        return f"{who}, cannot be compared with trial {found.winner.id}: {found.compared.reason}"
+    return f"{who}, takes {longer_words(found.compared)} against trial {found.winner.id}"
 
 
-def unreliable_lines(run: Run, database_words: str = "") -> list[str]:
+def longer_words(compared: Comparable) -> str:
+    """Returns by how much a time is longer than another, with its interval."""
+    low, high = compared.longer_interval
+    return f"{compared.longer:+.1%} time (95 % interval {low:+.1%} .. {high:+.1%})"
+
+
+def unreliable_lines(run: Run, best: StoredTrial, database_words: str = "") -> list[str]:
     """Returns why the figures cannot be relied on, and what to type; nothing where they can."""
-    if not run.unreliable:
+    reason = distrust(run, best)
+    if not reason:
         return []
-    return [f"badge     unreliable: {run.unreliable}", _again_line(run, database_words)]
+    again = [] if run.status == "interrupted" else [_again_line(run, database_words)]  # it is gone on with
+    return [f"badge     unreliable: {reason}", *again]
 
 
 def _again_line(run: Run, database_words: str) -> str:
@@ -170,24 +181,31 @@ def _next_words(run: Run, trial: int) -> str:
     return f"tuner export --trial {trial} -o best.mlir"
 
 
-def roofline_words(run: Run, roofline: Roofline, median_s: float) -> str:
-    """Returns how near a time is to what the machine was measured to do at most."""
+def roofline_words(run: Run, roofline: Roofline, best: StoredTrial) -> str:
+    """Returns how near the best time is to what the machine was measured to do at most."""
     problem = run.settings.problem
     least_s = roofline.least_s(problem.flop, problem.bytes, run.machine.l3_bytes)
     limits = f"{roofline.bytes_per_s / 1e9:.1f} GB/s, measured"
     source = "" if roofline.flop_source == "measured" else f", {roofline.flop_source}"
     limits = f"{speed_text(roofline.flop_per_s / 1e9)}{source} and {limits}"
     who = "this GPU" if run.machine.chip else count_text(run.settings.threads, "thread")
-    return f"{least_s / median_s:.1%} of what {who} can do ({limits})"
+    if distrust(run, best):
+        return f"{who} can do {limits}"
+    return f"{least_s / timed(best).median_s:.1%} of what {who} can do ({limits})"
 
 
-def baseline_words(run: Run, median_s: float) -> str:
-    """Returns how a time compares with the baseline's; '' when that was not measured."""
-    if run.baseline is None:
+def baseline_words(run: Run, best: StoredTrial) -> str:
+    """Returns how the best time compares with the baseline's; '' when that was not measured."""
+    compared = against_baseline(run, best)
+    if run.baseline is None or compared is None:
         return ""
     baseline_s = run.baseline.measurement.median_s
     speed = speed_text(gflop_per_s(run.settings.problem, baseline_s))
     # none on a GPU
     threads = f", {count_text(run.baseline.threads, 'thread')}" if run.baseline.threads else ""
-    ratio = "unreliable beside" if run.unreliable else f"{baseline_s / median_s:.1%} of"
-    return f", {ratio} {run.baseline.name} ({seconds_text(baseline_s)}, {speed}{threads})"
+    name = f"{run.baseline.name} ({seconds_text(baseline_s)}, {speed}{threads})"
+    if isinstance(compared, Comparable):
+        return f", {compared.speed:.1%} of {name}"
+    if distrust(run, best):  # the badge says why
+        return f", unreliable next to {name}"
+    return f", no ratio to {name}: {compared.reason}"

@@ -3,10 +3,12 @@
 from collections.abc import Iterator
 
 from tuner.analysis.answer import timed
+from tuner.analysis.comparison import NotComparable
 from tuner.analysis.trial_difference import StageDifference, TrialDifference
 from tuner.cli.output.fitted_table import table_lines
 from tuner.cli.output.formatting import count_text, interval_text, trial_time_text
-from tuner.cli.output.json_documents import Document, history_document
+from tuner.cli.output.json_documents import Document, history_document, slowdown_document
+from tuner.cli.output.result import longer_words
 from tuner.cli.output.tables import resources_lines
 from tuner.core.runs import StoredTrial, record_of
 
@@ -34,13 +36,12 @@ def difference_lines(found: TrialDifference, shown: tuple[str, ...], columns: in
 
 def difference_document(found: TrialDifference) -> Document:
     """Returns what ``tuner diff --json`` prints."""
-    longer = found.slowdown
+    compared = found.compared or NotComparable(_no_times(found))
     return {
         "first": history_document(found.first),
         "second": history_document(found.second),
         "knobs": {name: [ours, theirs] for name, ours, theirs in found.knobs},
-        "slowdown": None if longer is None else longer.median,
-        "slowdown_interval": None if longer is None else list(longer.interval),
+        **slowdown_document(compared),
         "first_stage": found.first_stage,
         "stages": [
             {"stage": each.stage, "added": each.added, "removed": each.removed, "diff": list(each.lines)}
@@ -80,13 +81,18 @@ def _value(value: object) -> str:
 
 
 def _time_lines(found: TrialDifference) -> list[str]:
-    longer = found.slowdown
-    if longer is None:
-        why = "one has no time" if found.is_of_one_problem else "the problems differ"
-        return [f"change    none told: {why}"]
-    rough = "" if found.first.run == found.second.run else "; of different runs: a rough comparison"
-    interval = f"95 % interval {longer.interval[0]:+.1%} .. {longer.interval[1]:+.1%}"
-    return [f"change    trial {found.second.id} takes {longer.median:+.1%} time ({interval}{rough})"]
+    compared = found.compared
+    if compared is None:
+        return [f"change    none told: {_no_times(found)}"]
+    if isinstance(compared, NotComparable):
+        return [f"change    cannot be told: {compared.reason}"]
+    if not compared.is_different:
+        return [f"change    cannot be told apart: {longer_words(compared)}, noise floor {compared.noise:.1%}"]
+    return [f"change    trial {found.second.id} takes {longer_words(compared)}"]
+
+
+def _no_times(found: TrialDifference) -> str:
+    return "one has no time" if found.is_of_one_problem else "the problems differ"
 
 
 def _stage_lines(found: TrialDifference) -> list[str]:

@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 
 from tuner.analysis.reliability import NOISE_LIMIT
+from tuner.analysis.run_comparison import distrust
 from tuner.cli.output.report.element import Markup, element
-from tuner.core.runs import Run
+from tuner.core.runs import Run, StoredTrial
 
 
 @dataclass(frozen=True)
@@ -16,14 +17,17 @@ class Badge:
     reason: str
 
 
-def badge_of(run: Run) -> Badge:
-    """Returns what is to be thought of a run's times."""
+def badge_of(run: Run, best: StoredTrial | None = None) -> Badge:
+    """Returns how far a run's times can be relied on; ``best`` is its best trial."""
     if run.settings.target.is_replay:
         return Badge("unknown", "replayed", "Times of a recording, told again: nothing ran here.")
     if run.unreliable:
         return Badge("warning", "unreliable", f"{run.unreliable}.")
     if run.noise is None:
         return Badge("unknown", "noise not measured", "No code was timed twice to see how far times repeat.")
+    reason = "" if best is None else distrust(run, best)
+    if reason:
+        return Badge("warning", "unreliable", f"{reason}.")
     differ = f"Two timings of the same code differ by {run.noise:.1%}"
     if run.noise > NOISE_LIMIT:
         return Badge("warning", "unreliable", f"{differ}: something else was running.")

@@ -1,7 +1,7 @@
 """The headline card of one problem: how fast, how sure, how it compares."""
 
-from dataclasses import dataclass
-
+from tuner.analysis.comparison import Comparable
+from tuner.analysis.run_comparison import against_baseline
 from tuner.cli.output.formatting import count_text, interval_text, knobs_text, seconds_text, speed_text
 from tuner.cli.output.json_documents import gflop_per_s
 from tuner.cli.output.report.badge import badge, badge_of
@@ -12,36 +12,22 @@ from tuner.cli.output.report.table import Head, table
 from tuner.core.pass_seconds import PassSeconds
 from tuner.core.problem import Problem
 from tuner.core.record import Measurement
-from tuner.core.runs import Run, record_of
+from tuner.core.runs import Run, StoredTrial, record_of
 
 PASSES_SHOWN = 12
 
 
-@dataclass(frozen=True)
-class Ratio:
-    """How many times as fast as the baseline, from both medians and both intervals."""
-
-    median: float
-    interval: tuple[float, float]
-
-    @property
-    def text(self) -> str:
-        """Returns '1.09x (1.05 .. 1.13)'."""
-        return f"{self.median:.2f}x ({self.interval[0]:.2f} .. {self.interval[1]:.2f})"
-
-
-def ratio_of(ours: Measurement, baseline: Measurement) -> Ratio:
-    """Returns the baseline's time over ours; the interval is that of the outermost ends."""
-    low = baseline.interval_s[0] / ours.interval_s[1]
-    high = baseline.interval_s[1] / ours.interval_s[0]
-    return Ratio(baseline.median_s / ours.median_s, (low, high))
+def speed_ratio_text(compared: Comparable) -> str:
+    """Returns how many times as fast as the baseline, with the interval: '1.09x (1.05 .. 1.13)'."""
+    low, high = compared.speed_interval
+    return f"{compared.speed:.2f}x ({low:.2f} .. {high:.2f})"
 
 
 def card(best: BestKnown, runs: frozenset[int]) -> Markup:
     """Draws the card of a problem that was timed; ``runs`` have a section on the page."""
     answer, run = best.answer, best.run
     record, ours = record_of(answer.best), answer.measurement
-    trust = badge_of(run)
+    trust = badge_of(run, answer.best)
     headline = element(
         "p",
         element("strong", speed_text(gflop_per_s(record.problem, ours.median_s))),
@@ -53,7 +39,7 @@ def card(best: BestKnown, runs: frozenset[int]) -> Markup:
         "article",
         _head(record.problem, badge(trust)),
         headline,
-        _comparison(run, ours),
+        _comparison(run, answer.best),
         _speeds(run, record.problem, ours),
         element("p", trust.reason, class_="faint"),
         _where(run),
@@ -85,14 +71,16 @@ def _head(problem: Problem, mark: Markup) -> Markup:
     return element("header", title, mark)
 
 
-def _comparison(run: Run, ours: Measurement) -> Markup:
-    if run.baseline is None:
+def _comparison(run: Run, best: StoredTrial) -> Markup:
+    compared = against_baseline(run, best)
+    if compared is None:
         return element("p", "No baseline was measured beside it.", class_="faint")
     name = _baseline_name(run)
-    if run.unreliable:
-        return element("p", element("b", "unreliable"), f" beside {name}", class_="ratio")
-    ratio = ratio_of(ours, run.baseline.measurement)
-    return element("p", element("b", ratio.text), f" the speed of {name}", class_="ratio")
+    if isinstance(compared, Comparable):
+        text = speed_ratio_text(compared)
+        return element("p", element("b", text), f" the speed of {name}", class_="ratio")
+    words = f" next to {name}: {compared.reason}"
+    return element("p", element("b", "unreliable"), words, class_="ratio")
 
 
 def _baseline_name(run: Run) -> str:

@@ -55,14 +55,18 @@ def pairs_of(
     return {pair: PairOutcome(len(found), least_s / min(found)) for pair, found in times.items()}
 
 
-def heat_map(levels: tuple[Level, ...], pairs: Mapping[tuple[Level, Level], PairOutcome]) -> Markup:
+def heat_map(
+    levels: tuple[Level, ...],
+    pairs: Mapping[tuple[Level, Level], PairOutcome],
+    is_trusted: bool = True,  # the times: shares are said
+) -> Markup:
     """Draws the lower half of the map: rows are the later knobs, columns the earlier ones."""
     at = _places(levels)
     last = levels[-1][0]
     columns = [level for level in levels if level[0] != last]
     rows = [level for level in levels if level[0] != levels[0][0]]
     cells = [
-        _cell(at[column], at[row], (column, row), pairs)
+        _cell(at[column], at[row], (column, row), pairs, is_trusted)
         for row in rows
         for column in columns
         if at[column] < at[row] and column[0] != row[0]
@@ -90,14 +94,18 @@ def _places(levels: tuple[Level, ...]) -> dict[Level, float]:
 
 
 def _cell(
-    x: float, y: float, pair: tuple[Level, Level], pairs: Mapping[tuple[Level, Level], PairOutcome]
+    x: float,
+    y: float,
+    pair: tuple[Level, Level],
+    pairs: Mapping[tuple[Level, Level], PairOutcome],
+    is_trusted: bool,
 ) -> Markup:
     found = pairs.get(pair)
     words = f"{_name(pair[0])}, {_name(pair[1])}: "
     if found is None:
         words, shade = f"{words}not timed", "none"
     else:
-        words += f"{found.share:.1%} of the best, {found.trials} timed"
+        words += f"{found.share:.1%} of the best, " * is_trusted + f"{found.trials} timed"
         shade = str(sum(found.share >= bound for bound in SHADES))
     size = CELL - 1
     return element(

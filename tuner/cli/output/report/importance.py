@@ -21,10 +21,10 @@ STRATEGIES = (
 )
 
 
-def importance(ablation: Ablation) -> Markup:
-    """Draws a bar per knob, and the tables that are folded away."""
+def importance(ablation: Ablation, is_trusted: bool = True) -> Markup:
+    """Draws a bar per knob, and the tables that are folded away; gains only of times that are trusted."""
     ranked = sorted(ablation.knobs, key=lambda each: -each.importance)
-    drawn = bars(tuple(_bar(each, ranked[0].importance) for each in ranked)) if ranked else None
+    drawn = bars(tuple(_bar(each, ranked[0].importance, is_trusted) for each in ranked)) if ranked else None
     caption = (
         f"{ablation.measured} measured trials of {ablation.strategy}. Importance (PED-ANOVA): "
         "a knob's share of what tells the fastest tenth from all. Gain: how much slower the best trial "
@@ -34,8 +34,9 @@ def importance(ablation: Ablation) -> Markup:
     return joined((drawn, element("p", caption, class_="faint"), figures))
 
 
-def _bar(knob: KnobAblation, largest: float) -> Bar:
-    gain = "" if knob.without_best is None else f", gain {knob.without_best.slower:.1%}"
+def _bar(knob: KnobAblation, largest: float, is_trusted: bool) -> Bar:
+    has_gain = knob.without_best is not None and is_trusted
+    gain = f", gain {knob.without_best.slower:.1%}" if knob.without_best and has_gain else ""
     share = knob.importance / largest if largest > 0 else 0.0
     return Bar(f"{knob.knob} = {knob.best}", share, f"{knob.importance:.0%}{gain}")
 

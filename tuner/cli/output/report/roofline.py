@@ -5,21 +5,23 @@ Williams et al., 2009, https://doi.org/10.1145/1498765.1498785.
 
 import math
 
+from tuner.analysis.answer import timed
+from tuner.analysis.run_comparison import distrust
 from tuner.cli.output.formatting import count_text, speed_text
 from tuner.cli.output.report.axis import powers_of_ten
 from tuner.cli.output.report.element import Markup, element, number
 from tuner.core.machine import Roofline
 from tuner.core.problem import Problem
-from tuner.core.runs import Run
+from tuner.core.runs import Run, StoredTrial
 
 WIDTH, HEIGHT = 720.0, 240.0  # of the plotting area, in the drawing's own units
 ROOM = 10.0, 3.0  # times that intensity and speed go beyond what is drawn
 DECADES = 2.0  # of speed below the roof, at least
 
 
-def roofline(run: Run, roof: Roofline, median_s: float) -> Markup:
+def roofline(run: Run, roof: Roofline, best: StoredTrial) -> Markup:
     """Draws both roofs, the best schedule and the baseline at the problem's intensity."""
-    problem = run.settings.problem
+    problem, median_s = run.settings.problem, timed(best).median_s
     intensity, ridge = problem.flop / problem.bytes, roof.flop_per_s / roof.bytes_per_s
     times = [median_s] if run.baseline is None else [median_s, run.baseline.measurement.median_s]
     speeds = [problem.flop / each for each in times]
@@ -42,7 +44,7 @@ def roofline(run: Run, roof: Roofline, median_s: float) -> Markup:
     return element(
         "figure",
         element("div", drawing, class_="wide"),
-        element("figcaption", _caption(run, problem, roof, median_s)),
+        element("figcaption", _caption(run, problem, roof, best)),
     )
 
 
@@ -103,12 +105,14 @@ def _share(value: float, low: float, high: float) -> float:
     return math.log(value / low) / math.log(high / low)
 
 
-def _caption(run: Run, problem: Problem, roof: Roofline, median_s: float) -> str:
+def _caption(run: Run, problem: Problem, roof: Roofline, best: StoredTrial) -> str:
     least_s = roof.least_s(problem.flop, problem.bytes, run.machine.l3_bytes)
     who = "this GPU" if run.machine.chip else count_text(run.settings.threads, "thread")
     fits = problem.bytes <= run.machine.l3_bytes
     held = "The last cache holds the problem: only the level roof bounds it. " if fits else ""
     arithmetic = f"{speed_text(roof.flop_per_s / 1e9)} ({roof.flop_source})"
     memory = f"{roof.bytes_per_s / 1e9:.4g} GB/s (measured)"
-    share = f"{least_s / median_s:.1%} of what {who} can do"
-    return f"The best reaches {share}. {held}Roofs: {arithmetic}, {memory}."
+    reason = distrust(run, best)
+    share = f"{least_s / timed(best).median_s:.1%} of what {who} can do"
+    reached = f"No share of the roofs: {reason}." if reason else f"The best reaches {share}."
+    return f"{reached} {held}Roofs: {arithmetic}, {memory}."

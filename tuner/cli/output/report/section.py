@@ -2,6 +2,7 @@
 
 from tuner.analysis.ablation import Ablation, TooFew, ablate
 from tuner.analysis.answer import answer_of
+from tuner.analysis.run_comparison import distrust
 from tuner.cli.output.formatting import seconds_text
 from tuner.cli.output.report.badge import badge, badge_of
 from tuner.cli.output.report.content import ReportedRun, varying_knobs
@@ -42,7 +43,10 @@ def section(reported: ReportedRun, shown: tuple[StoredTrial, ...]) -> Markup:
     run = reported.run
     ablation = ablate(reported.trials)
     title = element(
-        "h2", f"Run {run.id}: {run.settings.problem.key} ", badge(badge_of(run)), id=f"run-{run.id}"
+        "h2",
+        f"Run {run.id}: {run.settings.problem.key} ",
+        badge(badge_of(run, _best(reported))),
+        id=f"run-{run.id}",
     )
     return element(
         "section",
@@ -56,6 +60,17 @@ def section(reported: ReportedRun, shown: tuple[StoredTrial, ...]) -> Markup:
         aria_labelledby=f"run-{run.id}",
         class_="run",
     )
+
+
+def _best(reported: ReportedRun) -> StoredTrial | None:
+    answer = answer_of(reported.trials, reported.run.noise)
+    return None if answer is None else answer.best
+
+
+def _is_trusted(reported: ReportedRun) -> bool:
+    """Returns False where no ratio of the run's times may be printed."""
+    best = _best(reported)
+    return best is not None and not distrust(reported.run, best)
 
 
 def _part(title: str, content: Markup) -> Markup:
@@ -78,10 +93,11 @@ def _knobs(reported: ReportedRun, ablation: Ablation | TooFew) -> Markup:
     shares = {each.knob: each.importance for each in ablation.knobs}
     levels = chosen_levels(varying_knobs(own), shares)
     if len({knob for knob, _ in levels}) < 2:
-        return importance(ablation)
-    drawing = element("div", heat_map(levels, pairs_of(own, levels)), class_="wide")
+        return importance(ablation, _is_trusted(reported))
+    is_trusted = _is_trusted(reported)
+    drawing = element("div", heat_map(levels, pairs_of(own, levels), is_trusted), class_="wide")
     words = element("p", MAP + MAP_SHADES, class_="faint")
-    return joined((importance(ablation), element("h4", "Pairs of values"), drawing, words))
+    return joined((importance(ablation, is_trusted), element("h4", "Pairs of values"), drawing, words))
 
 
 def _parallel(shown: tuple[StoredTrial, ...]) -> Markup:
@@ -110,4 +126,4 @@ def _roofline(reported: ReportedRun) -> Markup:
     answer = answer_of(reported.trials, run.noise)
     if run.roofline is None or answer is None:
         return element("p", NO_ROOFLINE)
-    return roofline(run, run.roofline, answer.measurement.median_s)
+    return roofline(run, run.roofline, answer.best)
