@@ -190,7 +190,10 @@ NARROWER: Table = {
     "bundle/archive": ("core",),
     "bundle/results": ("core",),
     "bundle/static_ranking": ("core",),
-    "bundle/measure": ("core", "payload", "runtime/cuda", "targets/gpu", "tuning", "version", "workers"),
+    "bundle/measure": (
+        *("analysis/comparison", "core", "payload", "runtime/cuda", "targets/gpu", "tuning", "version"),
+        "workers",
+    ),
     "cli/output": ("core", "analysis", "fleet", "machine_code", "scripts/portability", "programs", "tuning"),
     "mlir/ops": (),
     "mlir/rewrite": ("core",),
