@@ -32,7 +32,7 @@ def prune(database: Database, before: datetime.datetime | None) -> Pruned:
 
 
 def _done_before(before: datetime.datetime | None) -> "sa.Select[int]":
-    done = select(RunRow.id).where(RunRow.status == "done").order_by(RunRow.created.desc(), RunRow.id.desc())
+    done = select(RunRow.id).where(RunRow.status == "done").order_by(RunRow.id.desc())
     return done if before is None else done.where(RunRow.created < before)
 
 

@@ -61,14 +61,20 @@ def run_select() -> "Select[RunRow]":
 
 
 def queried_runs(query: RunQuery) -> "Select[RunRow]":
-    """Selects the runs that a query asks for, the latest first. Raises UsageError for an unknown word."""
+    """Selects the runs that a query asks for, the latest first. Raises UsageError for an unknown word.
+
+    Of a run before which the clock of its machine was set back, the moment is that of the run before.
+    """
     if query.status is not None and query.status not in RUN_STATUSES:
         raise UsageError(f"status: found {query.status!r}, allowed {', '.join(RUN_STATUSES)}")
     chosen = run_select().join(RunRow.problem).join(RunRow.machine).where(*_place_conditions(query))
     chosen = chosen.where(*_equal((RunRow.status, query.status)))
     if query.since is not None:
         chosen = chosen.where(RunRow.created >= query.since)
-    return chosen.order_by(RunRow.created.desc(), RunRow.id.desc()).limit(_limit(query.limit))
+    latest = sa.func.max(RunRow.created).over(partition_by=RunRow.machine_id, order_by=RunRow.id)
+    moments = select(RunRow.id, latest.label("moment")).subquery()
+    chosen = chosen.join(moments, moments.c.id == RunRow.id)
+    return chosen.order_by(moments.c.moment.desc(), RunRow.id.desc()).limit(_limit(query.limit))
 
 
 def queried(query: TrialQuery) -> "AnySelect":

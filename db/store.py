@@ -64,7 +64,7 @@ from tuner.db.queries import (
     trial_select,
 )
 from tuner.db.revision import stored_revision
-from tuner.db.trial_writes import add_outcome, add_proposal, add_script, has_run, proposal, set_seconds
+from tuner.db.trial_writes import add_outcome, add_proposal, add_script, latest_moment, proposal, set_seconds
 
 if TYPE_CHECKING:
     from tuner.db.queries import AnySelect
@@ -165,20 +165,27 @@ class Store:
         with self._database.writing() as session:
             _known(session, RunRow, run_id).roofline = asdict(roofline)
 
-    def propose(self, run_id: int, number: int, row: int, candidate: Candidate) -> int:
-        """Stores a proposal before it runs and returns the trial's id.
+    def propose(
+        self, run_id: int, number: int, row: int, candidate: Candidate, run_seconds: float | None = None
+    ) -> int:
+        """Stores a proposal before it runs, and how long the run has taken by then; returns the trial's id.
 
         Raises UsageError for a number that the run has: another process is running it as well.
         """
         with self._database.transaction() as connection:
-            if not _is_id(run_id) or not has_run(connection, run_id):
+            latest = latest_moment(connection, run_id) if _is_id(run_id) else None
+            if latest is None:
                 raise _unknown(connection, RunRow, run_id)
             try:
-                return add_proposal(connection, run_id, number, row, candidate, _now())
+                moment = max(_now(), latest)  # where the clock was set back: trials stay in their order
+                trial_id = add_proposal(connection, run_id, number, row, candidate, moment)
             except IntegrityError as error:
                 raise UsageError(
                     f"run {run_id}: found trial {number} proposed already, allowed one process per run"
                 ) from error
+            if run_seconds is not None:  # a kill before the first outcome loses no time of the budget
+                set_seconds(connection, run_id, run_seconds)
+            return trial_id
 
     def record(
         self, trial_id: int, record: Record, script_text: str, run_seconds: float | None = None

@@ -20,9 +20,13 @@ ADD_SCRIPT = sa.text(
 ).bindparams(sa.bindparam("text", type_=SCRIPT.c.text.type))
 
 
-def has_run(connection: Connection, run_id: int) -> bool:
-    """Returns whether there is such a run."""
-    return connection.scalar(sa.select(RUN.c.id).where(RUN.c.id == run_id)) is not None
+def latest_moment(connection: Connection, run_id: int) -> datetime.datetime | None:
+    """Returns when a run was last proposed something, or began; None for no such run."""
+    last = (
+        sa.select(TRIAL.c.proposed).where(TRIAL.c.run_id == run_id).order_by(TRIAL.c.number.desc()).limit(1)
+    )
+    found = connection.execute(sa.select(RUN.c.created, last.scalar_subquery()).where(RUN.c.id == run_id))
+    return max((moment for row in found for moment in row if moment is not None), default=None)
 
 
 def add_proposal(

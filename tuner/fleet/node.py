@@ -19,7 +19,7 @@ from tuner.core.target_name import TargetName
 from tuner.fleet import queues, tables
 from tuner.fleet.artifacts import hash_of, packed
 from tuner.fleet.engine_meter import EngineMeter, keep_off_timed_processors
-from tuner.fleet.node_children import Done, NodeChildren, now
+from tuner.fleet.node_children import Done, NodeChildren, began
 from tuner.fleet.patience import AGAIN_S
 from tuner.fleet.patient_session import PatientSession
 from tuner.fleet.server import session, told_plainly
@@ -188,7 +188,7 @@ class NodeProcess:
             raise
 
     async def _work(self, work: FleetWork, blobs: tuple[bytes, ...]) -> None:
-        began = now()
+        until_now = began()
         order = self._children.submit(work, blobs)
         try:
             done = await asyncio.shield(asyncio.wrap_future(order.done))
@@ -198,7 +198,7 @@ class NodeProcess:
         if isinstance(done.value, Failure):
             require_room(self._request.keep_free_bytes)  # else it may be ours, not the candidate's
         device = "" if work.stage == COMPILE else self._node.device
-        execution = tables.Execution(self._node.name, device, tables.Interval(began, now()), done.timed)
+        execution = tables.Execution(self._node.name, device, until_now(), done.timed)
         await self._database.ask(_settled, work, done, execution)
 
     def _require_fit(self, work: FleetWork) -> None:

@@ -6,6 +6,7 @@ import datetime
 import itertools
 import queue
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -268,11 +269,24 @@ class NodeChildren:
 
     @contextlib.contextmanager
     def _interval(self, order: Order) -> Iterator[None]:
-        began = now()
+        until_now = began()
         try:
             yield
         finally:
-            order.timed = Interval(began, now())
+            order.timed = until_now()
+
+
+def began() -> Callable[[], Interval]:
+    """Returns a function that returns the interval from this call of ``began`` until its own call.
+
+    The moment is of the machine's clock, the length of the monotonic one: the former may be set meanwhile.
+    """
+    moment, moment_s = now(), time.monotonic()
+
+    def until_now() -> Interval:
+        return Interval(moment, moment + datetime.timedelta(seconds=time.monotonic() - moment_s))
+
+    return until_now
 
 
 def now() -> datetime.datetime:

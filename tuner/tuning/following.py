@@ -41,7 +41,7 @@ def following(
 def _begun(leader: Run, machine: "Machine", store: "Store") -> int | None:
     """Returns the number of the run of a machine that follows a leader; None where none has begun."""
     source = SOURCE.format(leader.id)
-    runs = store.runs_asked(RunQuery(machine=machine.name, since=leader.created))
+    runs = [run for run in store.runs_asked(RunQuery(machine=machine.name)) if run.id > leader.id]
     following = [run for run in runs if run.settings.first and run.settings.first[0].source == source]
     return following[0].id if following else None
 

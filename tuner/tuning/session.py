@@ -71,8 +71,8 @@ class TuningSession:
         self._progress = Progress(stored)
         self._known = KnownOutcomes(store, run)
         self._bind = kind.bind(run.settings, run.machine)
-        self._elapsed_before_s = elapsed_s(run, stored)
-        self._stored_s = run.seconds or 0.0
+        self._elapsed_before_s = run.seconds or 0.0  # of earlier sessions, by the monotonic clock
+        self._stored_s = self._elapsed_before_s
         self._started_s = time.monotonic()
 
     def run(self) -> TunedRun:
@@ -143,8 +143,11 @@ class TuningSession:
         return settings.budget_s is not None and self._elapsed_s() >= settings.budget_s
 
     def _propose(self, number: int, row: int, candidate: Candidate) -> None:
-        if number not in self._progress.trial_ids:
-            self._progress.propose(number, self._store.propose(self._run.id, number, row, candidate))
+        if number in self._progress.trial_ids:
+            return
+        elapsed_s = self._elapsed_s()
+        self._progress.propose(number, self._store.propose(self._run.id, number, row, candidate, elapsed_s))
+        self._stored_s = elapsed_s
 
     def _keep(self, trial: Trial) -> None:
         """Stores a trial unless it was, and tells of it."""
@@ -227,10 +230,3 @@ class TuningSession:
 
     def _elapsed_s(self) -> float:
         return self._elapsed_before_s + time.monotonic() - self._started_s
-
-
-def elapsed_s(run: Run, trials: tuple[StoredTrial, ...]) -> float:
-    """Returns the wall time of a run's earlier sessions; of a killed one, until its last proposal."""
-    if run.seconds is not None or not trials:
-        return run.seconds or 0.0
-    return max(0.0, (max(trial.created for trial in trials) - run.created).total_seconds())
