@@ -1,14 +1,19 @@
 """Which database is meant: a file's path or a URL, read into a value."""
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
+from tuner.core.address_secrets import has_secret, masked
 from tuner.core.errors import UsageError
 
 POSTGRES_DRIVER = "postgresql+psycopg"
+SCHEME = re.compile(r"[a-z][a-z0-9+.-]*", re.IGNORECASE)
+# What is meant as a server's URL and has lost a character: postgresql//, postgres:/, mysql:
+MISTYPED = re.compile(r"(postgres|psql|mysql|mariadb|sqlite)[\w+.-]*(:|//)|[a-z][\w+.-]+:/", re.IGNORECASE)
 ALLOWED = "a file's path, sqlite:///PATH or postgresql://USER@HOST/DATABASE"
 
 
@@ -21,7 +26,7 @@ class FileAddress:
     @property
     def shown(self) -> str:
         """Returns the URL for people."""
-        return f"sqlite:///{self.path}"
+        return masked(f"sqlite:///{self.path}")
 
 
 @dataclass(frozen=True)
@@ -29,30 +34,34 @@ class ServerAddress:
     """A PostgreSQL database."""
 
     url: URL
+    text: str  # as it was given
 
     @property
     def shown(self) -> str:
         """Returns the URL for people, its password hidden."""
-        return self.url.render_as_string(hide_password=True)
+        return f"{POSTGRES_DRIVER}://{masked(self.text).partition('://')[2]}"
 
 
 def parse_address(text: str) -> FileAddress | ServerAddress:
     """Reads a path or URL. Raises UsageError for another kind of database."""
     if not text or "\0" in text:
-        raise UsageError(f"database: found {text!r}, allowed {ALLOWED}")
+        raise UsageError(f"database: found {masked(text)!r}, allowed {ALLOWED}")
     if "://" not in text:
+        require_path(text)
         return _file(text)
     scheme = text.split("://", 1)[0]
+    if scheme and not SCHEME.fullmatch(scheme):
+        raise UsageError(f"database: found a malformed URL, allowed {ALLOWED}")
     try:
         url = make_url(text)
-    except (ArgumentError, ValueError) as error:  # the text may hold a password: it is not repeated
-        raise UsageError(f"database: found a malformed {scheme} URL, allowed {ALLOWED}") from error
+    except (ArgumentError, ValueError):  # the text, which the error repeats, may hold a password
+        raise UsageError(f"database: found a malformed {scheme} URL, allowed {ALLOWED}") from None
     if scheme in ("postgres", "postgresql", POSTGRES_DRIVER):
-        return ServerAddress(url.set(drivername=POSTGRES_DRIVER))
+        return ServerAddress(url.set(drivername=POSTGRES_DRIVER), text)
     if scheme != "sqlite":
         raise UsageError(f"database: found a {scheme} URL, allowed {ALLOWED}")
-    if url.host or url.query or url.database in (None, "", ":memory:"):
-        raise UsageError(f"database: found {text}, allowed {ALLOWED}")
+    if url.host or url.username or url.query or url.database in (None, "", ":memory:"):
+        raise UsageError(f"database: found {masked(text)}, allowed {ALLOWED}")
     return _file(str(url.database))
 
 
@@ -70,8 +79,15 @@ def is_missing(text: str) -> bool:
     return False
 
 
+def require_path(text: str) -> None:
+    """Raises UsageError for a text that may be meant as a server's address: no file is named so."""
+    is_path = text.startswith(("/", "./", "../", "~")) and not text.startswith("//")
+    if not is_path and (MISTYPED.match(text) or has_secret(text)):
+        raise UsageError(f"database: found a mistyped URL, allowed {ALLOWED}; a file of that name: ./NAME")
+
+
 def _file(text: str) -> FileAddress:
     try:
         return FileAddress(Path(text).expanduser().absolute())
     except RuntimeError as error:  # ~name of a user that does not exist
-        raise UsageError(f"database: found {text!r}, allowed {ALLOWED}") from error
+        raise UsageError(f"database: found {masked(text)!r}, allowed {ALLOWED}") from error

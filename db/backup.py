@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tuner.core.errors import UsageError
-from tuner.db.address import FileAddress, parse_address
+from tuner.db.address import FileAddress, parse_address, require_path
 from tuner.db.database import Database
 from tuner.db.error_lines import told_plainly
 from tuner.db.merge import Merge
@@ -18,6 +18,7 @@ SIDE_FILES = ("", "-wal", "-shm", "-journal")
 
 def backup(database: Database, url: str, file: Path) -> None:
     """Writes the copy whole or not at all. Raises UsageError where there is a file, or none can be."""
+    require_path(str(file))
     if file.exists():
         raise UsageError(f"{file}: found a file, allowed a new one")
     if not file.absolute().parent.is_dir():

@@ -1,7 +1,7 @@
 """A connected database at the head revision, and its transactions."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Self, final
 
@@ -26,11 +26,12 @@ class Database:
         """Brings the database to the head revision. ``file`` is that of a SQLite database."""
         self.shown = shown  # URL for people, password hidden
         self._engine = engine
+        self._address = engine.url.render_as_string(hide_password=False)
         self._writer = engine.execution_options(**{WRITES: True})
         is_server = engine.dialect.name == "postgresql"  # SQLite's readers see one state by themselves
         self._reader = engine.execution_options(isolation_level="REPEATABLE READ") if is_server else engine
         try:
-            with told_plainly(shown):
+            with self._told_plainly():
                 bring_to_head(engine, shown)
             self._file = None if file is None else FileInPlace(engine, file, shown)
         except BaseException:
@@ -61,32 +62,35 @@ class Database:
     @contextmanager
     def reading(self) -> Iterator[Session]:
         """Gives a session that sees one state of the database."""
-        with told_plainly(self.shown), Session(self._reader) as session:
+        with self._told_plainly(), Session(self._reader) as session:
             yield session
 
     @contextmanager
     def writing(self) -> Iterator[Session]:
         """Gives a session that is committed at the end; what raises inside leaves nothing behind."""
-        with told_plainly(self.shown), Session(self._writer) as session, session.begin():
+        with self._told_plainly(), Session(self._writer) as session, session.begin():
             yield session
         self._require_file()
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
         """Gives a connection for plain statements, with a transaction as ``writing`` has it."""
-        with told_plainly(self.shown), self._writer.begin() as connection:
+        with self._told_plainly(), self._writer.begin() as connection:
             yield connection
         self._require_file()
 
     @contextmanager
     def connected(self) -> Iterator[Connection]:
         """Gives a connection for plain questions."""
-        with told_plainly(self.shown), self._engine.connect() as connection:
+        with self._told_plainly(), self._engine.connect() as connection:
             yield connection
 
     def close(self) -> None:
         """Gives back every connection."""
         self._engine.dispose()
+
+    def _told_plainly(self) -> AbstractContextManager[None]:
+        return told_plainly(self.shown, self._address)
 
     def _require_file(self) -> None:
         if self._file is not None:

@@ -4,8 +4,9 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from sqlalchemy.exc import DBAPIError, OperationalError
+from sqlalchemy.exc import DBAPIError, OperationalError, ProgrammingError
 
+from tuner.core.address_secrets import without_secrets
 from tuner.core.errors import UsageError
 
 BUSY_LIMIT_S = 30.0  # how long a writer waits for another one
@@ -43,15 +44,18 @@ POSTGRES_SENTENCES = (
 
 
 @contextmanager
-def told_plainly(shown: str) -> Iterator[None]:
-    """Turns what the machine or the server refuses into UsageError; our own mistakes pass as they are."""
+def told_plainly(shown: str, address: str = "") -> Iterator[None]:
+    """Turns what the machine or the server refuses into UsageError; our own mistakes pass as they are.
+
+    What a driver says may repeat the address: its secrets are not repeated.
+    """
     try:
         yield
     except DBAPIError as error:
         sentence = _sentence(error)
         if sentence is None:
             raise
-        raise UsageError(f"database {shown}: {sentence}") from error
+        raise UsageError(f"database {shown}: {without_secrets(sentence, address)}") from error
     except OverflowError as error:
         raise UsageError(f"database {shown}: {BEYOND_64_BITS}") from error
 
@@ -62,8 +66,10 @@ def _sentence(error: DBAPIError) -> str | None:
     state = getattr(error.orig, "sqlstate", None)
     if state is not None:
         return _matching(state, POSTGRES_SENTENCES)
-    if isinstance(error, OperationalError):  # no answer from a server: libpq's words are all there is
-        return " ".join(str(error.orig).split())
+    line = " ".join(str(error.orig).split())
+    is_of_address = isinstance(error, ProgrammingError) and "connection" in line  # libpq knows no such option
+    if isinstance(error, OperationalError) or is_of_address:  # no answer from a server: libpq's words are all
+        return line
     return None
 
 

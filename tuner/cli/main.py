@@ -12,6 +12,7 @@ import click
 
 from tuner.cli.output.formatting import one_line
 from tuner.cli.output.help_text import HelpContext
+from tuner.core.address_secrets import without_secrets
 from tuner.core.errors import TunerError, UsageError
 from tuner.version import __version__
 
@@ -23,6 +24,7 @@ HELP_COLUMNS = 80  # a terminal that nobody made wider
 INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 
 
+DATABASE_VARIABLE = "TUNER_DB"  # as in tuner.tuning.which_database, which takes longer to import
 COMPLETION_VARIABLE = "_TUNER_COMPLETE"  # a shell sets it while it completes a line
 Sections = tuple[tuple[str, tuple[click.Command, ...]], ...]  # title of a job, its commands
 
@@ -62,8 +64,8 @@ class Commands(click.Group):
             code = _completed(self, asked) if asked else _run(self, arguments, options.get("obj"))
         except Exception as error:  # noqa: BLE001 - the last frame: users get a line, --debug the rest
             if "--debug" in arguments:
-                traceback.print_exc()
-            code = _told(_sizes_as_option(error, arguments))
+                print(_without_secrets(traceback.format_exc(), arguments), end="", file=sys.stderr)
+            code = _told(_sizes_as_option(error, arguments), arguments)
         except KeyboardInterrupt:
             code = INTERRUPTED
         sys.exit(code)
@@ -103,7 +105,12 @@ def _sizes_as_option(error: Exception, arguments: Sequence[str]) -> Exception:
     return error if found is None else UsageError(line)
 
 
-def _told(error: Exception) -> int:
+def _without_secrets(text: str, arguments: Sequence[str]) -> str:
+    """Returns a text without what may be passwords in the addresses of databases that a command was given."""
+    return without_secrets(text, *arguments, os.environ.get(DATABASE_VARIABLE, ""))
+
+
+def _told(error: Exception, arguments: Sequence[str]) -> int:
     """Prints the error as one line; returns the exit code."""
     match error:
         case BrokenPipeError():
@@ -126,7 +133,7 @@ def _told(error: Exception) -> int:
         case _:
             line = f"defect: {type(error).__name__}: {error} (--debug shows where)"
             code = FAILED
-    print(f"tuner: {one_line(line)}", file=sys.stderr)
+    print(f"tuner: {one_line(_without_secrets(line, arguments))}", file=sys.stderr)
     return code
 
 

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from tuner.core.address_secrets import without_secrets
 from tuner.core.dataclass_json import encode
 from tuner.core.errors import UsageError
 from tuner.core.target_name import TargetName
@@ -215,7 +216,8 @@ async def serve(
         async with app.open_async():
             await _until(ending, [_served(app, service, beat_s) for service in services])
     except* (procrastinate.exceptions.ConnectorException, psycopg.Error) as group:
-        raise ConnectionError(str(group.exceptions[0]).partition("\n")[0]) from group
+        line = str(group.exceptions[0]).partition("\n")[0]
+        raise ConnectionError(without_secrets(line, url)) from group
 
 
 async def _served(app: "App", service: Service, beat_s: float) -> None:

@@ -5,6 +5,7 @@ import importlib.util
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
+from tuner.core.address_secrets import masked, without_secrets
 from tuner.core.errors import TunerError, UsageError
 
 if TYPE_CHECKING:
@@ -47,7 +48,8 @@ def server_of(url: str) -> str:
     scheme, is_url, rest = url.partition("://")
     if is_url and scheme in SCHEMES:
         return f"postgresql://{rest}"
-    found = f"a {scheme} URL" if is_url else repr(url)  # another URL may hold a password
+    is_named = is_url and scheme.isalnum()
+    found = f"a {scheme} URL" if is_named else repr(masked(url))  # another URL may hold a password
     raise UsageError(
         f"fleet: found {found} as its database, allowed postgresql://USER@HOST/DATABASE: "
         "drivers and nodes meet on a server (--db, or TUNER_DB of the environment)"
@@ -76,7 +78,9 @@ def connected(url: str) -> "Connection":
         )
         connection.execute(KEEP_ALIVE_THERE)  # a lock of a run, or of a sweep, ends with its machine
     except psycopg.Error as error:
-        raise NoAnswerError(f"fleet: its database does not answer: {_first_line(error)}") from error
+        raise NoAnswerError(
+            f"fleet: its database does not answer: {without_secrets(_first_line(error), url)}"
+        ) from error
     return connection
 
 

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
+from tuner.core.address_secrets import has_secret
 from tuner.core.errors import TunerError, UsageError
 
 VARIABLE = "TUNER_DB"  # of the environment
@@ -25,13 +26,7 @@ def database_words(named: str | Path | None) -> str:
     """Returns the flag that the next command needs as well; a URL with a password is not repeated."""
     if named is None:
         return ""
-    return " --db URL" if has_password(str(named)) else f" --db {shlex.quote(str(named))}"
-
-
-def has_password(url: str) -> bool:
-    """Says whether a URL may hold a password, as user:password@ or as an option."""
-    user, at, _ = url.partition("://")[2].rpartition("@")
-    return (bool(at) and ":" in user) or "password" in url.partition("?")[2]
+    return " --db URL" if has_secret(str(named)) else f" --db {shlex.quote(str(named))}"
 
 
 @contextlib.contextmanager

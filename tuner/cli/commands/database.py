@@ -74,12 +74,14 @@ def merge(other: str, database: str | None, as_json: bool) -> None:
 
     Example: tuner db merge laptop.db
     """
+    from tuner.core.address_secrets import masked
+
     with open_store(database) as store:
         runs, trials = store.merge(other)
     if as_json:
         print_json({"runs": runs, "trials": trials})
     else:
-        print(f"added {count_text(runs, 'run')} and {count_text(trials, 'trial')} of {other}")
+        print(f"added {count_text(runs, 'run')} and {count_text(trials, 'trial')} of {masked(other)}")
 
 
 @db.command()

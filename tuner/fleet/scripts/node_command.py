@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import SplitResult, parse_qs, urlsplit
 
+from tuner.core.address_secrets import has_secret
 from tuner.core.errors import UsageError
 from tuner.core.target_name import TargetName
 from tuner.fleet.server import server_of
-from tuner.tuning.which_database import VARIABLE, has_password
+from tuner.tuning.which_database import VARIABLE
 
 DRAIN_S: Final = 120  # from the first signal until a node is ended: it finishes the work that it has
 LOCAL_HOSTS: Final = ("", "localhost", "127.0.0.1", "::1")
@@ -28,7 +29,7 @@ class NodeCommand:
     def __post_init__(self) -> None:
         """Refuses here what would be refused on another machine, where nobody looks."""
         server_of(self.url)
-        if has_password(self.url):
+        if has_secret(self.url):
             raise UsageError(
                 "fleet: found a password in the database's URL, allowed none, since others read scripts: "
                 "certificates, or ~/.pgpass on the nodes"
