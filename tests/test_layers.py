@@ -162,12 +162,13 @@ INSIDE: Mapping[str, Table] = {
     "cli": {
         "fleet_options": (),
         "local_server": (),
+        "offered_words": ("output",),
         "options": (),
         "screen": (),
         "signals": (),
         "ptx_arguments": (),
         "output": (),
-        "main": ("output",),
+        "main": ("offered_words", "output"),
         "report_pages": ("options", "output"),
         "run_session": ("output", "signals"),
         "commands": (

@@ -14,7 +14,8 @@ from tuner.core.target import Script
 from tuner.scripts.strategy import Binder, load_strategy
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space_file.entries import StrategyEntry
-from tuner.space_file.reading import SpaceFile, default_space_file, load_space_file, spaces_for
+from tuner.space_file.reading import SpaceFile, load_space_file, spaces_for
+from tuner.space_file.shipped import default_space_file
 
 SIZES = (
     1,

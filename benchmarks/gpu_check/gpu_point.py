@@ -20,7 +20,8 @@ from tuner.ptx.launch import run_program
 from tuner.ptx.simulation import Simulation
 from tuner.scripts.strategy import Binder, load_strategy
 from tuner.space.feasible_set import FeasibleSet
-from tuner.space_file.reading import default_space_file, load_space_file, spaces_for
+from tuner.space_file.reading import load_space_file, spaces_for
+from tuner.space_file.shipped import default_space_file
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,8 @@ from pathlib import Path
 import pytest
 
 from tuner.core.errors import UsageError
-from tuner.space_file.reading import SpaceFile, default_space_file, load_space_file, parse_space
+from tuner.space_file.reading import SpaceFile, load_space_file, parse_space
+from tuner.space_file.shipped import default_space_file
 
 SHIPPED = load_space_file(default_space_file())
 MINE = """

@@ -7,7 +7,8 @@ from tuner.core.errors import UsageError
 from tuner.core.problem import Matmul
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.search_space import Knob, SearchSpace
-from tuner.space_file.reading import default_space_file, first_rows, load_space_file, parse_space, spaces_for
+from tuner.space_file.reading import first_rows, load_space_file, parse_space, spaces_for
+from tuner.space_file.shipped import default_space_file
 
 TWO = """
 strategies:

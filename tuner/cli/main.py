@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 import click
 
+from tuner.cli.offered_words import offer_words
 from tuner.cli.output.formatting import one_line
 from tuner.cli.output.help_text import HelpContext
 from tuner.core.address_secrets import without_secrets
@@ -36,8 +37,9 @@ class Commands(click.Group):
     sections: Sections = ()
 
     def add_command(self, command: click.Command, name: str | None = None) -> None:
-        """Adds a command, whose help is written as all help is."""
+        """Adds a command, whose help is written as all help is, and whose words a shell completes."""
         command.context_class = HelpContext
+        offer_words(command)
         super().add_command(command, name)
 
     def add_sections(self, sections: Sections) -> None:

@@ -27,6 +27,7 @@ NARROW_OUTPUTS = {  # dtype -> types of C beside that of the sums, which is f32 
     "bf16": ("bf16",),
     **dict.fromkeys(FLOAT8S, ("f16", "bf16")),
 }
+OUTPUTS = (*SUM_DTYPES, *dict.fromkeys(word for words in NARROW_OUTPUTS.values() for word in words))
 LAYOUTS = ("nn", "nt", "tn")  # A then B: n as written (A is m x k, B is k x n), t transposed in memory
 EPILOGUES = ("none", "bias_relu")  # bias_relu: max(A B + bias[n], 0)
 I8_DEPTH_LIMIT = 2**17 - 1  # of k: no sum of so many products of i8 overflows an i32

@@ -9,7 +9,8 @@ from tuner.scripts.chosen import choose, spaces
 from tuner.scripts.strategy import Binder
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.search_space import SearchSpace
-from tuner.space_file.reading import default_space_file, load_space_file
+from tuner.space_file.reading import load_space_file
+from tuner.space_file.shipped import default_space_file
 
 
 def default_script(problem: Problem, machine: Machine) -> Script | None:

@@ -1,7 +1,6 @@
 """A search space file: read, kept with its text, and turned into search spaces for a problem."""
 
 import functools
-import importlib.resources
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ from tuner.space.feasible_set import FeasibleSet
 from tuner.space.search_space import Knob, SearchSpace
 from tuner.space_file import extending, schema, strict_yaml
 from tuner.space_file.entries import StrategyEntry, Variables
+from tuner.space_file.shipped import default_space_file
 from tuner.text_file import read_text
 
 BYTES_LIMIT = 4_000_000  # of a file that is read at all
@@ -39,11 +39,6 @@ class SpaceFile:
         """Returns the path of a strategy's own script file, None where the shipped template is meant."""
         template = self.strategy(name).template
         return None if template is None else (self.folder or Path()) / template
-
-
-def default_space_file() -> Path:
-    """Returns the path of the search space that is shipped."""
-    return Path(str(importlib.resources.files("tuner") / "search_space.yaml"))
 
 
 def load_space_file(path: Path) -> SpaceFile:

@@ -11,8 +11,8 @@ from tuner.core.problem import (
     ELEMENT_BYTES,
     EPILOGUES,
     LAYOUTS,
-    NARROW_OUTPUTS,
     OPERATIONS,
+    OUTPUTS,
     SUM_DTYPES,
     dtype_word,
     require_word,
@@ -31,7 +31,7 @@ PROBLEM_WORDS = {  # condition -> what a problem may have
     "dtype": tuple(ELEMENT_BYTES),
     "layout": LAYOUTS,
     "epilogue": EPILOGUES,
-    "output": ("", *SUM_DTYPES, *dict.fromkeys(sum(NARROW_OUTPUTS.values(), ()))),
+    "output": ("", *OUTPUTS),
 }
 
 

@@ -1,14 +1,19 @@
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from click.shell_completion import CompletionItem, ShellComplete
 from click.testing import CliRunner
 
 from tests.cli.conftest import Tuner
 from tuner.cli import main
+from tuner.core.chips import CHIPS
+from tuner.core.problem import ELEMENT_BYTES, EPILOGUES, LAYOUTS, OPERATIONS
+from tuner.tuning.parts.kinds import KINDS
 
 
 def completed(line: str) -> list[str]:
@@ -39,6 +44,84 @@ def test_commands_flags_and_their_words_are_completed(line: str, offers: list[st
     assert completed(line) == offers
 
 
+LATEST = [str(trial) for trial in range(20, 0, -1)]
+
+
+@pytest.mark.parametrize(
+    ("line", "offers"),
+    [
+        ("tune ", [*OPERATIONS]),
+        ("history --op b", ["batch_matmul"]),
+        ("tune matmul 8x8x8 --dtype ", [*ELEMENT_BYTES]),
+        ("export --output bf", ["bf16"]),
+        ("runs --layout ", [*LAYOUTS]),
+        ("space --epilogue ", [*EPILOGUES]),
+        ("tune --target ", ["auto", *KINDS]),
+        ("history --target c", ["cpu", "cuda"]),
+        ("tune --chip sm_9", [chip for chip in CHIPS if chip.startswith("sm_9")]),
+        ("tune --sampler t", ["tpe", "trees"]),
+        ("verify-resume --sampler optuna:q", ["optuna:qmc"]),
+        ("tune --strategy matmul_cpu_p", ["matmul_cpu_packed"]),
+        ("history --run ", ["1"]),
+        ("report --run ", ["1"]),
+        ("tune --resume ", ["1"]),
+        ("export --trial ", LATEST),
+        ("show 1", [*LATEST[1:11], "1"]),
+        ("show run:", ["run:1"]),
+        ("diff 2 1", [*LATEST[1:11], "1"]),
+        ("explain 20", ["20"]),
+        ("gate --record ", LATEST),
+        ("show --db none.db ", []),
+        ("show --db pyproject.toml ", []),
+        ("tune --strategy m --space none.yaml --strategy ", [""]),  # a file, as a path is taken too
+        ("new-strategy ", []),
+    ],
+)
+def test_words_are_offered_the_latest_first(
+    tuned_database: Path, monkeypatch: pytest.MonkeyPatch, line: str, offers: list[str]
+) -> None:
+    monkeypatch.setenv("TUNER_DB", f"sqlite:///{tuned_database}")
+    assert [item.value for item in offered(line)] == offers
+
+
+def offered(line: str) -> list[CompletionItem]:
+    *words, incomplete = line.split(" ")
+    return ShellComplete(main, {}, "tuner", "_TUNER_COMPLETE").get_completions(words, incomplete)
+
+
+def test_what_is_offered_says_what_it_is(tuned_database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TUNER_DB", str(tuned_database))
+    assert [item.help for item in offered("show run:")] == ["matmul 8x8x8 f32 nn none, fake, done"]
+    assert offered("show 2")[-1].help == "run 1: fake, measured"
+    assert "register tile" in (offered("tune --strategy matmul_cpu_packed")[0].help or "")
+
+
+def test_a_name_in_the_database_moves_no_terminal(
+    tuned_database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = shutil.copy(tuned_database, tmp_path / "results.db")
+    with sqlite3.connect(file) as connection:
+        connection.execute("update trial set strategy = 'a' || char(27) || '[2J' || char(10) || 'b'")
+    monkeypatch.setenv("TUNER_DB", str(file))
+    assert offered("show 20")[0].help == "run 1: a\\x1b[2J b, measured"
+
+
+def test_trials_are_offered_without_the_libraries_of_the_database(tuned_database: Path) -> None:
+    code = (
+        "import os, sys\nfrom tuner.cli import main\ntry:\n    main()\nexcept SystemExit:\n"
+        "    print(sorted({'sqlalchemy', 'numpy', 'pydantic'} & sys.modules.keys()), file=sys.stderr)"
+    )
+    variables = {"_TUNER_COMPLETE": "bash_complete", "COMP_WORDS": "tuner show ", "COMP_CWORD": "2"}
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | variables | {"TUNER_DB": str(tuned_database)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert (done.stdout.split()[0], done.stderr) == ("plain,20", "[]\n")
+
+
 def test_a_shell_that_is_not_known_gets_nothing() -> None:
     done = CliRunner().invoke(main, [], env={"_TUNER_COMPLETE": "tcsh_complete"})
     assert (done.exit_code, done.stdout) == (1, "")
@@ -61,10 +144,16 @@ def test_another_shell_is_refused(tuner: Tuner) -> None:
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="asks bash")
-def test_bash_completes_with_the_script(tuner: Tuner) -> None:
+@pytest.mark.parametrize(
+    ("words", "offers"),
+    [("explai", ["explain"]), ("export --trial 2", ["20", "2"]), ("tune --sampler tr", ["trees"])],
+)
+def test_bash_completes_with_the_script(tuned: Tuner, words: str, offers: list[str]) -> None:
+    tuner = tuned
     script = tuner("completion", "bash").out
     asking = (
-        f'{script}\nCOMP_WORDS=(tuner explai); COMP_CWORD=1; _tuner_completion "$TUNER_COMMAND"\n'
+        f"{script}\nCOMP_WORDS=(tuner {words}); COMP_CWORD={len(words.split())}\n"
+        '_tuner_completion "$TUNER_COMMAND"\n'
         'echo "${COMPREPLY[@]}"'
     )
     wrapper = shutil.which("tuner", path=Path(sys.executable).parent)
@@ -72,9 +161,9 @@ def test_bash_completes_with_the_script(tuner: Tuner) -> None:
         pytest.skip("the command is not installed beside the interpreter")
     done = subprocess.run(
         ["bash", "-c", asking],
-        env={**os.environ, "TUNER_COMMAND": wrapper},
+        env={**os.environ, "TUNER_COMMAND": wrapper, "TUNER_DB": str(tuned.database)},
         capture_output=True,
         text=True,
         check=True,
     )
-    assert done.stdout.split() == ["explain"]
+    assert done.stdout.split() == offers

@@ -43,7 +43,8 @@ def strategies(space: Path | None, as_json: bool) -> None:
 
     Example: tuner strategies --json
     """
-    from tuner.space_file.reading import default_space_file, load_space_file
+    from tuner.space_file.reading import load_space_file
+    from tuner.space_file.shipped import default_space_file
 
     entries = load_space_file(space or default_space_file()).strategies
     if as_json:

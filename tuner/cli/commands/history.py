@@ -107,7 +107,7 @@ def history(
 
 
 @click.command()
-@click.argument("name", required=False, metavar="[ID|run:ID]")
+@click.argument("trial_or_run", required=False, metavar="[ID|run:ID]")
 @click.option("--run", type=int, help="Show this run.")
 @click.option(
     "--ablation", is_flag=True, help="Show what each knob and strategy gave a run; a number is a run then."
@@ -121,7 +121,7 @@ def history(
 @click.pass_context
 def show(
     context: click.Context,
-    name: str | None,
+    trial_or_run: str | None,
     run: int | None,
     ablation: bool,
     passes: bool,
@@ -132,7 +132,7 @@ def show(
 
     Example: tuner show 42, or tuner show run:3, or tuner show run:3 --ablation
     """
-    trial, run = _trial_or_run(name, run)
+    trial, run = _trial_or_run(trial_or_run, run)
     if passes:
         if trial is None or ablation:
             raise UsageError("--passes: found no trial beside it, allowed with a trial's ID only")

@@ -14,7 +14,8 @@ from tuner.payload.cpu import panels_comment, partition
 from tuner.runtime.cpu.describe_host import describe_machine
 from tuner.scripts.strategy import Binder, load_strategy
 from tuner.space.feasible_set import FeasibleSet
-from tuner.space_file.reading import default_space_file, load_space_file, spaces_for
+from tuner.space_file.reading import load_space_file, spaces_for
+from tuner.space_file.shipped import default_space_file
 
 pytestmark = pytest.mark.mlir
 

@@ -1,0 +1,37 @@
+"""The latest runs and trials of a SQLite file, for a shell to offer: read without SQLAlchemy."""
+
+import contextlib
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+LISTED = 50  # of the latest: nobody reads more
+BUSY_LIMIT_S = 0.2  # a shell waits while its user types
+RUNS = """
+    select run.id, problem.key || ', ' || run.target || ', ' || run.status
+    from run join problem on problem.id = run.problem_id
+    where cast(run.id as text) like ? || '%' order by run.id desc limit ?
+"""
+TRIALS = """
+    select id, 'run ' || run_id || ': ' || strategy || ', ' || coalesce(status, 'proposed')
+    from trial where cast(id as text) like ? || '%' order by id desc limit ?
+"""
+
+
+def latest_runs(file: Path, start: str) -> Iterator[tuple[int, str]]:
+    """Yields the ids of runs that begin with these digits, the latest first, each with what it was."""
+    return _asked(file, RUNS, start)
+
+
+def latest_trials(file: Path, start: str) -> Iterator[tuple[int, str]]:
+    """Yields the ids of trials that begin with these digits, the latest first, each with what it was."""
+    return _asked(file, TRIALS, start)
+
+
+def _asked(file: Path, question: str, start: str) -> Iterator[tuple[int, str]]:
+    if start and not start.isdigit():
+        return
+    uri = f"file:{quote(str(file.absolute()))}?mode=ro"
+    with contextlib.closing(sqlite3.connect(uri, timeout=BUSY_LIMIT_S, uri=True)) as connection:
+        yield from connection.execute(question, (start, LISTED))

@@ -1,0 +1,134 @@
+"""What a shell offers for the words of a command line: operations, types, targets, runs, trials.
+
+Nothing heavy is imported, and no mistake is shown: somebody is typing.
+"""
+
+import contextlib
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, final
+
+import click
+from click.shell_completion import CompletionItem
+
+from tuner.cli.output.formatting import one_line
+from tuner.core.problem import ELEMENT_BYTES, EPILOGUES, LAYOUTS, OPERATIONS, OUTPUTS
+from tuner.samplers import OPTUNA, OPTUNA_NAMES, SAMPLERS
+
+Offers = Callable[[click.Context, str], Iterable[tuple[str, str]]]  # (..., word so far) -> (word, help)
+RUN_PREFIX = "run:"
+FILE_URL = "sqlite:///"
+OR_FILES = ("operation", "strategy", "strategies")  # parameters that take a path as well
+
+
+@final
+class OfferedWord(click.ParamType):  # type: ignore[type-arg]  # generic in no older click
+    """A type of words that offers some of them; it takes what the type within takes."""
+
+    def __init__(self, within: "click.ParamType[Any]", offers: Offers) -> None:
+        self.name = within.name
+        self._within = within
+        self._offers = offers
+
+    def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> Any:
+        """Returns what the type within makes of the word."""
+        return self._within.convert(value, param, context)
+
+    def shell_complete(
+        self,
+        ctx: click.Context,
+        param: click.Parameter,
+        incomplete: str,
+    ) -> list[CompletionItem]:
+        """Returns the words that begin as typed; files where there are none and a path is taken as well."""
+        found: list[CompletionItem] = []
+        with contextlib.suppress(Exception):  # a locked database, a file that is none
+            for word, help_ in self._offers(ctx, incomplete):
+                if word.startswith(incomplete):
+                    found.append(CompletionItem(word, help=one_line(help_) or None))
+        return found or [CompletionItem(incomplete, type="file")] * (param.name in OR_FILES)
+
+
+def offer_words(command: click.Command) -> None:
+    """Lets a command's options and arguments offer words, by their names."""
+    for parameter in command.params:
+        offers = OFFERS.get(parameter.name or "")
+        if offers is not None and parameter.type in (click.STRING, click.INT):
+            parameter.type = OfferedWord(parameter.type, offers)
+
+
+def _these(words: Iterable[str]) -> Offers:
+    """Returns what offers always the same."""
+    return lambda _context, _start: ((word, "") for word in words)
+
+
+def _chips(_context: click.Context, _start: str) -> Iterable[tuple[str, str]]:
+    from tuner.core.chips import CHIPS
+
+    return ((name, "") for name in CHIPS)
+
+
+def _targets(context: click.Context, _start: str) -> Iterable[tuple[str, str]]:
+    from tuner.tuning.parts.kinds import KINDS
+    from tuner.tuning.target_choice import AUTO
+
+    has_auto = any(each.name == "target" and each.default == AUTO for each in context.command.params)
+    return ((name, "") for name in (*([AUTO] if has_auto else []), *KINDS))
+
+
+def _strategies(context: click.Context, _start: str) -> Iterable[tuple[str, str]]:
+    import yaml
+
+    from tuner.space_file.shipped import default_space_file
+
+    text = Path(context.params.get("space") or default_space_file()).read_text()
+    entries = yaml.safe_load(text)["strategies"]
+    return ((str(name), str(entry.get("description", ""))) for name, entry in entries.items())
+
+
+def _runs(context: click.Context, start: str) -> Iterable[tuple[str, str]]:
+    from tuner.db.latest_ids import latest_runs
+
+    return ((str(run), help_) for run, help_ in latest_runs(_database(context), start))
+
+
+def _trials(context: click.Context, start: str) -> Iterable[tuple[str, str]]:
+    from tuner.db.latest_ids import latest_trials
+
+    return ((str(trial), help_) for trial, help_ in latest_trials(_database(context), start))
+
+
+def _trials_and_runs(context: click.Context, start: str) -> Iterable[tuple[str, str]]:
+    if not start.startswith(RUN_PREFIX):
+        return _trials(context, start)
+    runs = _runs(context, start.removeprefix(RUN_PREFIX))
+    return ((f"{RUN_PREFIX}{run}", help_) for run, help_ in runs)
+
+
+def _first_words(context: click.Context, start: str) -> Iterable[tuple[str, str]]:
+    """Offers what explain may begin with."""
+    return (*((word, "") for word in OPERATIONS), *_trials(context, start))
+
+
+def _database(context: click.Context) -> Path:
+    """Returns the file of the database meant; a server's is not asked while somebody types."""
+    from tuner.tuning.which_database import which_database
+
+    return Path(which_database(context.params.get("database")).removeprefix(FILE_URL)).expanduser()
+
+
+OFFERS: Mapping[str, Offers] = {  # by the names of parameters
+    **dict.fromkeys(("operation", "op"), _these(OPERATIONS)),
+    "dtype": _these(ELEMENT_BYTES),
+    **dict.fromkeys(("output", "output_dtype"), _these(OUTPUTS)),
+    "layout": _these(LAYOUTS),
+    "epilogue": _these(EPILOGUES),
+    "sampler": _these((*SAMPLERS, *(f"{OPTUNA}{name}" for name in OPTUNA_NAMES))),
+    "chip": _chips,
+    "target": _targets,
+    **dict.fromkeys(("strategy", "strategies"), _strategies),
+    **dict.fromkeys(("run", "run_id", "resume"), _runs),
+    **dict.fromkeys(("trial", "recorded"), _trials),
+    **dict.fromkeys(("trial_or_run", "first", "second"), _trials_and_runs),
+    "words": _first_words,
+}
