@@ -30,7 +30,7 @@ def time_finals(
     """
     present = {place: artifact for place, artifact in enumerate(artifacts) if artifact is not None}
     if not present:
-        return FinalTimes((None,) * len(artifacts), reason="nothing compiles any more")
+        return FinalTimes((None,) * len(artifacts), reason="nothing compiles any more" if artifacts else "")
     found = together(Group(tuple(present.values()), has_baseline=True))
     reason = ""
     if isinstance(found, Failure):
