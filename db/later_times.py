@@ -2,8 +2,9 @@
 
 import datetime
 from dataclasses import asdict
+from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session, selectinload
 
 from tuner.core.host_conditions import HostConditions
@@ -16,13 +17,16 @@ from tuner.db.rows import write_measurement
 
 
 def add_round(session: Session, run: RunRow, timed: TimedRound, now: datetime.datetime) -> None:
-    """Stores a round beside the earlier ones of its run; the quietest of them answers."""
+    """Stores a round beside the earlier ones of its run; the quietest of the last search answers."""
     number = 1 + max((each.number for each in run.rounds), default=0)
+    trials = session.scalar(select(func.count()).where(TrialRow.run_id == run.id)) or 0
+    of_trials = max(trials, *(each.of_trials for each in run.rounds), 0)  # some may be pruned since
     quality, baseline = timed.quality, timed.baseline
     run.rounds.append(
         TimingRoundRow(
             number=number,
             started=now,
+            of_trials=of_trials,
             noise=quality.noise,
             disturbance=quality.disturbance,
             unreliable=quality.unreliable,
@@ -45,16 +49,24 @@ def add_round(session: Session, run: RunRow, timed: TimedRound, now: datetime.da
 
 
 def choose_answering(run: RunRow) -> None:
-    """Lets the quietest of a run's rounds answer; of equally quiet ones the earliest."""
+    """Lets the quietest of a run's rounds answer; of equally quiet ones the earliest.
+
+    A round that was timed before the run was extended answers only until a later one gives times.
+    """
     if not run.rounds:
         return
-    quietest = min(run.rounds, key=lambda each: (*quality_of(each).rank, each.started, each.number))
+    quietest = min(run.rounds, key=_preference)
     if quietest.is_lost:  # the first times stand, with a badge
         run.round, run.noise, run.unreliable = 0, None, quietest.unreliable
         return
     run.round, run.noise, run.unreliable = quietest.number, quietest.noise, quietest.unreliable
     if quietest.number:  # before there were rounds, the run had the names
         run.baseline_name, run.baseline_threads = quietest.baseline_name, quietest.baseline_threads
+
+
+def _preference(row: TimingRoundRow) -> tuple[Any, ...]:
+    quality = quality_of(row)
+    return quality.is_lost, -row.of_trials, *quality.rank, row.started, row.number
 
 
 def quality_of(row: TimingRoundRow) -> RoundQuality:
@@ -65,7 +77,7 @@ def quality_of(row: TimingRoundRow) -> RoundQuality:
 
 def stored_round(row: TimingRoundRow, answering: int) -> StoredRound:
     """Reads a round back."""
-    return StoredRound(row.number, row.started, quality_of(row), row.number == answering)
+    return StoredRound(row.number, row.started, quality_of(row), row.number == answering, row.of_trials)
 
 
 def put_final(session: Session, trial_id: int, measurement: Measurement) -> None:

@@ -21,7 +21,7 @@ Row = TypeVar("Row", bound=Base)
 
 PROGRESS = (
     *("status", "seconds", "noise", "search_s", "idle_s", "baseline_name", "baseline_threads"),
-    "roofline",
+    *("roofline", "trials", "budget_s"),  # a run may be extended
 )
 OUTCOME = (
     "finished",

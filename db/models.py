@@ -230,6 +230,7 @@ class TimingRoundRow(Base):
     run_id: Mapped[int] = mapped_column(ForeignKey("run.id"))
     number: Mapped[int]  # 0: of an older tuner
     started: Mapped[datetime.datetime]
+    of_trials: Mapped[int] = mapped_column(server_default=sa.text("0"), default=0)  # that the run had then
     noise: Mapped[float | None]
     disturbance: Mapped[float]
     unreliable: Mapped[str]  # why; "" where it can be relied on

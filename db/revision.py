@@ -12,7 +12,7 @@ from tuner.db.opening import WRITES
 # db/migrations/versions, oldest first; alembic itself is loaded only to upgrade
 REVISIONS = (
     *("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009", "0010", "0011", "0012"),
-    *("0013", "0014"),
+    *("0013", "0014", "0015"),
 )
 VERSION_TABLE = "alembic_version"
 VERSION = sa.Table(  # as alembic makes it

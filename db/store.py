@@ -139,6 +139,12 @@ class Store:
         with self._database.writing() as session:
             _known(session, RunRow, run_id).status = RUNNING
 
+    def extend_run(self, run_id: int, trials: int | None, budget_s: float | None) -> None:
+        """Stores another limit of a run, in place of those that it has."""
+        with self._database.writing() as session:
+            run = _known(session, RunRow, run_id)
+            run.trials, run.budget_s = trials, budget_s
+
     def finish_run(self, run_id: int, status: str, seconds: float) -> None:
         """Stores how a session of the run ended; its seconds add to those of earlier sessions."""
         if status not in RUN_STATUSES:

@@ -149,6 +149,10 @@ def test_an_interrupted_run_is_gone_on_with(database: str, monkeypatch: pytest.M
     assert (run.run.id, run.counts.proposed) == (1, 20)
     assert run.best is not None
     assert run.best.best_s == fakes.BEST_S
+    extended = tuner.resume(1, db=database, budget="1h")
+    assert (extended.run.settings.trials, extended.run.settings.budget_s) == (None, 3600.0)
+    with pytest.raises(UsageError, match="trials: found 4, but run 1 has 20 trials already"):
+        tuner.resume(1, db=database, trials=4)
     with pytest.raises(UsageError, match="run: found 7, allowed 1 to 1"):
         tuner.resume(7, db=database)
     with pytest.raises(UsageError, match="run: found '1', allowed the number of a run"):

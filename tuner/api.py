@@ -81,18 +81,27 @@ def resume(
     observe: "Observer | None" = None,
     *,
     retime: bool = False,
+    trials: int | None = None,
+    budget: float | str | None = None,
     progress: bool = False,
 ) -> "TunedRun":
     """Goes on with an unfinished run by its stored settings. Returns and raises as ``tune`` does.
 
     A finished one stays as it is; ``retime`` times its best again, and the quietest round of timing answers.
+    ``trials`` or ``budget``, in all, replace its limits: a finished run goes on as if it had begun with them.
     """
     if type(run) is not int:
         raise UsageError(f"run: found {run!r}, allowed the number of a run")
     from tuner.tuning.opened_store import open_known
     from tuner.tuning.run import resume as go_on
+    from tuner.tuning.run_limit import RunLimit
 
-    return _session(open_known, db, lambda *parts: go_on(run, *parts, retime=retime), observe, progress)
+    limit = RunLimit.of(trials, parse_seconds(budget) if isinstance(budget, str) else budget)
+
+    def work(*parts: Any) -> "TunedRun":
+        return go_on(run, *parts, retime=retime, limit=limit)
+
+    return _session(open_known, db, work, observe, progress)
 
 
 def _several(words: Any) -> Any:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tuner.core.candidate import Candidate
     from tuner.db.store import Store
     from tuner.tuning.composition import Composition
+    from tuner.tuning.run_limit import RunLimit
     from tuner.tuning.run_request import RunRequest
 
 P = ParamSpec("P")
@@ -179,6 +180,14 @@ def run_request(problem: Problem, budget: str | None = None, **words: Any) -> "R
     from tuner.tuning.run_request import RunRequest
 
     return RunRequest(problem, budget_s=None if budget is None else parse_seconds(budget), **words)
+
+
+def run_limit(trials: int | None, budget: str | None) -> "RunLimit | None":
+    """Returns the limit that flags ask of a stored run; None where they ask none. Raises UsageError."""
+    from tuner.core.moments import parse_seconds
+    from tuner.tuning.run_limit import RunLimit
+
+    return RunLimit.of(trials, None if budget is None else parse_seconds(budget))
 
 
 def parse_candidate(text: str) -> "Candidate":

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from tuner.core.runs import RunSettings
     from tuner.db.store import Store
     from tuner.tuning.composition import Composition
+    from tuner.tuning.run_limit import RunLimit
     from tuner.tuning.tuned_run import TunedRun
 
 
@@ -21,8 +22,9 @@ def run_session(
     settings: "RunSettings | None",
     resumed: int | None,
     retime: bool = False,
+    limit: "RunLimit | None" = None,
 ) -> "TunedRun":
-    """Begins a run with the settings; with none, goes on with the stored one."""
+    """Begins a run with the settings; with none, goes on with the stored one, perhaps to another limit."""
     from tuner.cli.output.progress import progress
     from tuner.cli.signals import ended_by_signals
     from tuner.tuning.interruption import Interruption
@@ -33,7 +35,7 @@ def run_session(
         if settings is not None:
             return begin(settings, composition, store, interruption, observe)
         assert resumed is not None
-        return resume(resumed, composition, store, interruption, observe, retime=retime)
+        return resume(resumed, composition, store, interruption, observe, retime=retime, limit=limit)
 
 
 def require_no_words(context: click.Context, words: Mapping[str, Any]) -> None:

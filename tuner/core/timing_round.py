@@ -46,3 +46,4 @@ class StoredRound:
     started: datetime.datetime  # UTC
     quality: RoundQuality
     is_answering: bool  # the quietest of its run
+    of_trials: int = 0  # that the run had by then: an extended run has more

@@ -1,5 +1,6 @@
 """Begins a run, or goes on with a stored one."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tuner.analysis.reliability import is_pressed
@@ -14,6 +15,7 @@ from tuner.tuning.events import MachineBusy, Observer, RunStarted, ignore
 from tuner.tuning.first_points import planned, rows_of_first
 from tuner.tuning.interruption import Interruption
 from tuner.tuning.memory_check import require_memory, require_threads, require_workers
+from tuner.tuning.run_limit import RunLimit, require_longer
 from tuner.tuning.session import TuningSession
 from tuner.tuning.target_choice import require_runs_here
 from tuner.tuning.target_kind import Bind, Plan
@@ -57,15 +59,17 @@ def resume(
     observe: Observer = ignore,
     *,
     retime: bool = False,
+    limit: RunLimit | None = None,
 ) -> TunedRun:
     """Goes on with a stored run by its own settings. Raises UsageError when its times would not compare.
 
     A finished run stays as it is; ``retime`` adds a round of timing of its best, and the quietest answers.
+    With another ``limit`` it goes on until that is reached, and its best are timed again.
     """
     run = store.run(run_id)
     if run.elsewhere is not None:
         raise UsageError(f"run {run_id}: was measured from a bundle, allowed a run that tuner tune began")
-    if run.status == "done" and not retime:
+    if run.status == "done" and not retime and limit is None:
         return tuned_run(store, run_id)
     command = tune_command(TrialQuery.of(run.settings.problem))
     require_runs_here(run.settings.target, composition, command)
@@ -80,6 +84,10 @@ def resume(
     _require_same_scripts(run, kind.bind(run.settings, machine), stored)
     first = rows_of_first(run.settings, plan)
     sampler = make_sampler(run.settings.sampler, plan.feasible, run.settings.seed, first)
+    if limit is not None:
+        require_longer(run, stored, limit)
+        store.extend_run(run_id, limit.trials, limit.budget_s)
+        run = replace(run, settings=limit.applied(run.settings))
     store.resume_run(run_id)
     observe(_started(run, plan, stored))
     _observe_load(run, composition, observe)

@@ -43,8 +43,8 @@ class RunRequest:
         if not isinstance(self.problem, Problem):
             raise UsageError(f"problem: found {self.problem!r}, allowed such as tuner.Matmul(512, 512, 512)")
         for name, low in LEAST.items():
-            _require_number(name, getattr(self, name), low)
-        _require_budget(self.budget_s)
+            require_number(name, getattr(self, name), low)
+        require_budget(self.budget_s)
         for name in WORDS:
             _require_word(name, getattr(self, name))
         for name, word in LISTS.items():
@@ -70,7 +70,7 @@ class RunRequest:
         return min(WORKERS_LIMIT, machine.physical_cores) if self.workers is None else self.workers
 
 
-def _require_number(name: str, number: int | None, low: int) -> None:
+def require_number(name: str, number: int | None, low: int) -> None:
     """Raises UsageError for what is no integer, is too small, or is kept by no database."""
     if number is not None and type(number) is not int:
         raise UsageError(f"{name}: found {number!r}, allowed an integer of {low} or more")
@@ -94,7 +94,7 @@ def _require_list(name: str, found: object) -> None:
         raise UsageError(f"{name}: found {found!r}, allowed a tuple of names or paths")
 
 
-def _require_budget(budget_s: float | None) -> None:
+def require_budget(budget_s: float | None) -> None:
     """Raises UsageError for a time that never ends, or is over before it begins."""
     if budget_s is None or (isinstance(budget_s, int | float) and 0 < budget_s < math.inf):
         return

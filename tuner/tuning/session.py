@@ -35,6 +35,7 @@ from tuner.tuning.interruption import Interruption
 from tuner.tuning.known_outcomes import KnownOutcomes
 from tuner.tuning.progress import Progress
 from tuner.tuning.resumption import ReplayingBench, ReplayingSampler
+from tuner.tuning.run_limit import searched_s
 from tuner.tuning.target_kind import BenchSettings, TargetKind
 from tuner.tuning.tuned_run import TunedRun, tuned_run
 from tuner.workers.in_flight import BenchOrder
@@ -72,6 +73,7 @@ class TuningSession:
         self._known = KnownOutcomes(store, run)
         self._bind = kind.bind(run.settings, run.machine)
         self._elapsed_before_s = run.seconds or 0.0  # of earlier sessions, by the monotonic clock
+        self._searched_before_s = searched_s(run)
         self._stored_s = self._elapsed_before_s
         self._started_s = time.monotonic()
 
@@ -109,9 +111,15 @@ class TuningSession:
         self._search(bench)
         if self._interruption.is_asked:
             return "interrupted"
-        if self._must_time or all(each.quality.is_lost for each in self._store.rounds(self._run.id)):
+        if self._must_time or not self._has_round():
             self._time_finalists(bench)
         return "done"
+
+    def _has_round(self) -> bool:
+        """Tells whether a round of all trials of the run gave times: one before an extension is of fewer."""
+        rounds = self._store.rounds(self._run.id)
+        proposed = self._progress.counts.proposed
+        return any(not each.quality.is_lost and each.of_trials >= proposed for each in rounds)
 
     def _search(self, bench: AbstractBench) -> None:
         """Tries candidates until the budget is spent; stores how long that took, however it ends."""
@@ -140,7 +148,7 @@ class TuningSession:
             return False
         if self._interruption.is_asked or (settings.trials is not None and proposed >= settings.trials):
             return True
-        return settings.budget_s is not None and self._elapsed_s() >= settings.budget_s
+        return settings.budget_s is not None and self._searched_s() >= settings.budget_s
 
     def _propose(self, number: int, row: int, candidate: Candidate) -> None:
         if number in self._progress.trial_ids:
@@ -230,3 +238,7 @@ class TuningSession:
 
     def _elapsed_s(self) -> float:
         return self._elapsed_before_s + time.monotonic() - self._started_s
+
+    def _searched_s(self) -> float:
+        """Returns what counts for the budget."""
+        return self._searched_before_s + time.monotonic() - self._started_s

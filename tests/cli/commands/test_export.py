@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Tuner
+from tests.db.values import time_again
 from tests.tuning import fakes
+from tuner.db.store import Store
 from tuner.scripts.header import read_provenance
 
 
@@ -29,7 +31,9 @@ def test_a_script_has_its_source_beside_it(tuned: Tuner, tmp_path: Path) -> None
     path = tmp_path / "out.mlir"
     done = tuned("export", "matmul", "8x8x8", "-o", str(path))
     assert (done.code, done.out) == (0, "")
-    assert done.err == f"wrote {tmp_path / 'out.source.mlir'}\nwrote {path}\n"
+    *wrote, told = done.err.splitlines()
+    assert told == f"tuner: the best is trial {best(tuned)} of run 1: 1 ms (95 % interval 1 ms .. 1 ms)"
+    assert wrote == [f"wrote {tmp_path / 'out.source.mlir'}", f"wrote {path}"]
     assert (tmp_path / "out.source.mlir").read_text() == "// source of 8x8x8\n"
     assert "// payload   out.source.mlir" in path.read_text()
 
@@ -137,3 +141,17 @@ def test_a_failed_trial_has_no_time_to_export(tuner: Tuner) -> None:
     tuner("tune", "matmul", "8x8x8", "--trials", "1")
     assert "trial 1: failed, has no time" in tuner("export", "--trial", "1").err
     assert tuner("export", "--trial", "1", "--format", "source").code == 0
+
+
+def test_the_export_of_a_shape_says_that_its_time_is_unreliable(tuned: Tuner) -> None:
+    trial, why = best(tuned), "two timings of the same code differ by 30%"
+    with Store.open(str(tuned.database)) as store:
+        stored = store.trial(trial)
+        assert stored.record is not None
+        assert stored.final is not None
+        store.propose(1, 20, 0, stored.record.candidate)  # so the round is of more trials, and answers
+        time_again(store, 1, (trial, stored.final), noise=0.3, unreliable=why)
+    said = tuned("export", "matmul", "8x8x8", "--format", "source").err
+    time = "1 ms (95 % interval 1 ms .. 1 ms)"
+    assert said == f"tuner: the best is trial {trial} of run 1: {time}; unreliable: {why}\n"
+    assert tuned("export", "--trial", str(trial), "--format", "source").err == ""

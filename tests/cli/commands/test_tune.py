@@ -64,7 +64,7 @@ def test_a_run_that_is_done_resumes_to_the_same_answer(tuned: Tuner) -> None:
     assert done.json["counts"]["proposed"] == 20
 
 
-@pytest.mark.parametrize("words", [("--trials", "9"), ("--dtype", "f64"), ("--seed", "0"), ("--fresh",)])
+@pytest.mark.parametrize("words", [("--workers", "2"), ("--dtype", "f64"), ("--seed", "0"), ("--fresh",)])
 def test_resume_takes_no_settings_beside_it(tuned: Tuner, words: tuple[str, ...]) -> None:
     done = tuned("tune", "--resume", "1", *words)
     assert done.code == 2
@@ -123,3 +123,17 @@ def test_a_retiming_that_gains_no_round_says_so(tuner: Tuner) -> None:
     assert done.code == 1
     assert f"run 1: --retime gained no round: the final re-measurement was lost: {CUT}" in done.err
     assert f"finals: lost, no times: {CUT}" in done.err
+
+
+def test_a_finished_run_goes_on_to_another_limit(tuner: Tuner) -> None:
+    words = ("tune", "matmul", "8x8x8", "--target", "fake", "--sampler", "exhaustive")
+    assert tuner(*words, "--trials", "3").code == 0
+    done = tuner("tune", "--resume", "1", "--trials", "20", "--json")
+    assert (done.code, done.json["run"], done.json["counts"]["proposed"]) == (0, 1, 20)
+    assert done.json["best"]["knobs"]["x"] == 7
+    refused = tuner("tune", "--resume", "1", "--trials", "9")
+    assert (refused.code, refused.out) == (2, "")
+    assert "trials: found 9, but run 1 has 20 trials already" in refused.err
+    assert tuner("tune", "--resume", "1", "--budget", "1h").code == 0
+    assert tuner("show", "run:1", "--json").json["trials"] is None
+    assert "budget 3600 s" in tuner("show", "run:1").out

@@ -79,6 +79,7 @@ def export(
 
     Example: tuner export matmul 512x512x512 -o best.mlir
     """
+    from tuner.cli.output.result import best_words
     from tuner.tuning.best_known import best_known
     from tuner.tuning.target_choice import AUTO
 
@@ -96,6 +97,8 @@ def export(
             _write_stock(composition, store, stored, form, output, as_json)
         else:
             _write(composition, store, stored, form, output, as_json)
+            if trial is None:
+                print(f"tuner: {best_words(stored, store.run(stored.run))}", file=sys.stderr)
 
 
 def _write_stock(

@@ -28,6 +28,7 @@ from tuner.cli.options import (
     popped_problem,
     print_json,
     problem_options,
+    run_limit,
     run_request,
     target_options,
     typed_options,
@@ -93,7 +94,12 @@ EXAMPLE_SIZES = "512x512x512"
     metavar="N=[SIZES]CONTENT",
     help="An argument of a payload, as for tuner run; others are random.",
 )
-@click.option("--resume", type=int, metavar="RUN", help="Go on with a run, by its stored settings.")
+@click.option(
+    "--resume",
+    type=int,
+    metavar="RUN",
+    help="Go on with a run by its stored settings, or to another --trials or --budget.",
+)
 @click.option(
     "--retime",
     is_flag=True,
@@ -134,15 +140,15 @@ def tune(
     _reject_words_of_programs(context, entry=words.pop("entry"), arg=words.pop("arguments"))
     if resume is None:
         problem = popped_problem(context, words, EXAMPLE_SIZES)
-        settings = run_settings(run_request(problem, **words), composition)
+        settings, limit = run_settings(run_request(problem, **words), composition), None
     else:
+        settings, limit = None, run_limit(words.pop("trials"), words.pop("budget"))
         require_no_words(context, words)
-        settings = None
     from tuner.cli.output.formatting import wrapped
 
     opened = open_store if resume is None else open_known_store
     with opened(database) as store:
-        tuned = run_session(composition, store, settings, resume, retime)
+        tuned = run_session(composition, store, settings, resume, retime, limit)
         all_tuned = (tuned, *(() if fleet is None else followers(alone, fleet, tuned, store)))
         go_on = _go_on_words(tuned.run.id, fleet, database)
         if fleet is not None and fleet.on and as_json:

@@ -75,6 +75,14 @@ def _tied_words(run: Run, trial: StoredTrial, best: StoredTrial) -> str:
     return f"{trial.id} ({compared.longer:+.1%})" if isinstance(compared, Comparable) else str(trial.id)
 
 
+def best_words(best: StoredTrial, run: Run) -> str:
+    """Returns which trial is the best, its time, and why that cannot be relied on where it cannot."""
+    measurement = timed(best)
+    time = f"{seconds_text(measurement.median_s)} (95 % interval {interval_text(measurement.interval_s)})"
+    badge = f"; unreliable: {run.unreliable}" if run.unreliable else ""
+    return f"the best is trial {best.id} of run {run.id}: {time}{badge}"
+
+
 def portable_lines(best: StoredTrial, database_words: str = "") -> list[str]:
     """Returns whether stock mlir-opt runs the best script, and what to type where it does not."""
     if not best.script_text or record_of(best).target.is_replay:  # it exports none
