@@ -195,7 +195,7 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("shapes", nargs="*", default=SHAPES, help="MxNxK ...")
     parser.add_argument("--checks", type=int, default=50, help="of unchanged and of slower code, each")
-    parser.add_argument("--busy-checks", type=int, default=20)
+    parser.add_argument("--busy-checks", type=int, default=10)
     parser.add_argument("--share", type=float, default=0.05, help="of additional work")
     parser.add_argument("--max-slowdown", type=float, default=0.05)
     add_report_options(parser)
