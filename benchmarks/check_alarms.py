@@ -85,7 +85,7 @@ def main() -> None:
             for kind in KINDS
         },
         "seconds": round(time.monotonic() - started_s, 1),
-        "passed": _has_passed(counts),
+        "passed": has_passed(counts),
     }
     print(summary, file=sys.stderr)
     settings = {name: value for name, value in vars(options).items() if name not in ("json", "output")}
@@ -97,10 +97,11 @@ def main() -> None:
     sys.exit(not summary["passed"])
 
 
-def _has_passed(counts: dict[str, Counter[str]]) -> bool:
+def has_passed(counts: dict[str, Counter[str]]) -> bool:
+    """Returns True where the findings of each kind are those of the acceptance."""
     slower, cannot_tell = CheckFinding.SLOWER.value, CheckFinding.CANNOT_TELL.value
     return (
-        counts["unchanged"][slower] == 0
+        counts["unchanged"][slower] == counts["unchanged"][CheckFinding.FAILED.value] == 0
         and counts["slower"][slower] >= CAUGHT_SHARE * counts["slower"].total()
         and counts["busy"][cannot_tell] == counts["busy"].total()
     )
