@@ -7,10 +7,11 @@ BUDGET ?= 60s
 BEST ?= best.mlir
 RESULTS ?= benchmarks/results
 JOBS ?= 2
+ROUNDS ?= 20
 # A folder of wheels to install from, where there is no network: docs/gpu-check.md
 WHEELS ?=
 
-.PHONY: help demo test check lint bench gpu-check wheel clean
+.PHONY: help demo test check lint bench stress gpu-check wheel clean
 
 help:
 	@echo "make demo       tunes a matmul ($(SHAPE) f32, $(BUDGET)), writes $(BEST),"
@@ -18,6 +19,7 @@ help:
 	@echo "make test       runs every test, in $(JOBS) processes"
 	@echo "make check      formatting, lint, types, tests"
 	@echo "make bench      measures against the baseline, writes $(RESULTS)"
+	@echo "make stress     tests of processes, clocks and databases, $(ROUNDS) times under load"
 	@echo "make gpu-check  checks everything on the GPU here within 8 minutes;"
 	@echo "                without a network: WHEELS=FOLDER"
 	@echo "make wheel      builds sdist and wheel into dist/"
@@ -31,7 +33,7 @@ demo: $(VENV)/.installed
 # Processes that share the tests, each with one thread of BLAS: CONTRIBUTING.md says why. The hundreds of processes that
 # the tests start read byte code, also where the environment says that none is written.
 test: $(VENV)/.installed-dev
-	PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+	PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(PYTEST_OPTIONS)
 
 check: lint test
 
@@ -44,6 +46,9 @@ lint: $(VENV)/.installed-dev
 bench: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.overhead
 	$(BIN)/python -m benchmarks.cpu_matmul --threads 1
+
+stress: $(VENV)/.installed-dev
+	$(BIN)/python -m benchmarks.stress --rounds $(ROUNDS) --output $(RESULTS)/stress.json
 
 gpu-check: $(VENV)/.installed-cuda
 	$(BIN)/python -m benchmarks.gpu_check

@@ -34,7 +34,7 @@ def main() -> None:
     print(f"quiet: {quiet_ratio:.3f}", file=sys.stderr, flush=True)
     rows = []
     for number in range(words.runs):
-        with _busy_loops(words.loops, random.Random(number)):
+        with busy_loops(words.loops, random.Random(number)):
             rows.append(_run(words, number))
         rows[-1]["passes"] = _passes(rows[-1], quiet_ratio)
         print(f"run {number}: {rows[-1]}", file=sys.stderr, flush=True)
@@ -91,7 +91,7 @@ def _passes(row: dict[str, Any], quiet_ratio: float) -> bool:
 
 
 @contextmanager
-def _busy_loops(count: int, chance: random.Random) -> Iterator[None]:
+def busy_loops(count: int, chance: random.Random) -> Iterator[None]:
     """Keeps loops that start and stop by chance, each in a process of its own."""
     spawning = multiprocessing.get_context("spawn")
     loops = [spawning.Process(target=spin, args=(os.getpid(),), daemon=True) for _ in range(count)]

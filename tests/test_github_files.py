@@ -29,6 +29,15 @@ def test_the_workflow_tests_every_python_that_the_readme_promises() -> None:
     assert job["strategy"]["matrix"]["python"] == re.findall(r"3\.\d+", promise)
 
 
+def test_the_nightly_workflow_calls_targets_of_make_that_exist() -> None:
+    jobs = yaml_of(GITHUB / "workflows" / "nightly.yml")["jobs"].values()
+    commands = [step["run"].split() for job in jobs for step in job["steps"] if "run" in step]
+    targets = [words[1] for words in commands if words[0] == "make"]
+    assert targets == ["stress", "test"]
+    for target in targets:
+        assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.MULTILINE)
+
+
 def test_ci_uses_the_python_that_it_is_given() -> None:
     assert "PYTHON ?= python3\n" in (ROOT / "Makefile").read_text()
     script = (ROOT / ".ci" / "run").read_text()

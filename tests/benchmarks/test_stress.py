@@ -1,0 +1,67 @@
+"""Rounds under load: real processes are stopped and go on, and a failing test is reported."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks import stress
+from tuner.workers.started_processes import state_of
+
+WAITS = "import sys; print('up', flush=True); sys.stdin.read()"
+
+
+def waiting(token: str) -> "subprocess.Popen[bytes]":
+    process = subprocess.Popen(
+        [sys.executable, "-c", WAITS],
+        env={**os.environ, stress.VARIABLE: token},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"up\n"
+    return process
+
+
+def test_all_that_run_are_stopped_and_go_on_and_what_a_test_has_stopped_stays_so() -> None:
+    processes = [waiting("one"), waiting("one"), waiting("other")]
+    running, stopped, other = processes
+    try:
+        stopped.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, stopped.pid, os.WSTOPPED | os.WNOWAIT)
+        found = stress.stop_all("one")
+        os.waitid(os.P_PID, running.pid, os.WSTOPPED | os.WNOWAIT)
+        assert found == (running.pid,)
+        assert state_of(other.pid) != "T"
+        stress.go_on(found)
+        os.waitid(os.P_PID, running.pid, os.WCONTINUED | os.WNOWAIT)
+        assert state_of(stopped.pid) == "T"
+    finally:
+        for process in processes:
+            process.kill()
+            process.communicate()
+    stress.go_on((running.pid,))  # has ended: nothing to do
+
+
+def test_the_tests_that_are_stressed_exist() -> None:
+    assert [path for path in stress.TESTS if not (stress.ROOT / path).exists()] == []
+
+
+@pytest.mark.parametrize(("body", "is_right"), [("pass", True), ("assert False", False)])
+def test_a_failure_of_a_round_is_named_and_ends_with_1(body: str, is_right: bool, tmp_path: Path) -> None:
+    file, output = tmp_path / "test_it.py", tmp_path / "stress.json"
+    file.write_text(f"def test_it():\n    {body}\n\ndef test_other():\n    pass\n")
+    command = ["--rounds", "2", "--loops", "1", "--output", str(output), str(file)]
+    ended = subprocess.run(
+        [sys.executable, "-m", "benchmarks.stress", *command], cwd=stress.ROOT, capture_output=True, text=True
+    )
+    assert ended.returncode == (0 if is_right else 1), ended.stderr
+    document = json.loads(output.read_text())
+    assert document["summary"]["tests"] == 4
+    names = document["summary"]["failures"]
+    assert [name.rpartition("::")[2] for name in names] == ([] if is_right else ["test_it"])
+    assert [row["load"] for row in document["rows"]] == ["busy loops", "busy loops, stops"]
