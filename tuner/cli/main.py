@@ -13,6 +13,7 @@ import click
 from tuner.cli.offered_words import offer_words
 from tuner.cli.output.formatting import one_line
 from tuner.cli.output.help_text import HelpContext
+from tuner.cli.output.printable_stream import printable_stdout
 from tuner.core.address_secrets import without_secrets
 from tuner.core.errors import TunerError, UsageError
 from tuner.version import __version__
@@ -88,7 +89,7 @@ def _completed(group: click.Group, asked: str) -> int:
 def _run(group: click.Group, arguments: list[str], obj: object) -> int:
     """Runs a command; returns its exit code. Click's own ``main`` would turn a closed pipe into exit 1."""
     try:
-        with group.make_context("tuner", arguments, obj=obj) as context:
+        with printable_stdout(), group.make_context("tuner", arguments, obj=obj) as context:
             group.invoke(context)
     except click.exceptions.Exit as exit_:
         return exit_.exit_code

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 
 from tuner.core.candidate import Value
 from tuner.core.errors import UsageError
+from tuner.core.printable import printable
 from tuner.core.problem import BATCH_MATMUL, SIZE_LIMIT, Problem, split_extents
 from tuner.core.recorded_round import RecordedRound
 from tuner.core.target_name import TargetName
@@ -56,7 +57,7 @@ def script_with_header(
             f"mlir-opt {source_file} "
             f"--transform-preload-library=transform-library-paths={script_file} --transform-interpreter"
         )
-    lines = [f"// {' '.join(line.splitlines())}" for line in _header_lines(provenance)]
+    lines = [f"// {printable(' '.join(line.splitlines()))}" for line in _header_lines(provenance)]
     lines += [f"// payload   {source_file}", f"// apply     {apply}", MARK + _to_json(provenance)]
     return "\n".join(lines) + "\n" + without_header(script).rstrip("\n") + "\n"
 

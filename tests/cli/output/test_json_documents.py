@@ -11,6 +11,7 @@ from tests.trials import finalist, measurement, run, trial
 from tuner.analysis.answer import answer_of
 from tuner.cli.output.json_documents import (
     Document,
+    csv_cell,
     database_document,
     history_csv,
     history_document,
@@ -159,3 +160,15 @@ def test_csv_of_nothing_is_a_header() -> None:
 def test_a_database_document_tells_what_it_holds() -> None:
     document = database_document(DatabaseInfo("sqlite:///x.db", "0001", 2, 30, ("matmul 8x8x8 f32 nn none",)))
     assert (document["runs"], document["trials"], document["revision"]) == (2, 30, "0001")
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+SUM(A1)", "-2+3|cmd", "@x", "\tx", "\rx", "-", "--", "-1.5.2"])
+def test_a_cell_that_would_be_a_formula_is_a_text(text: str) -> None:
+    assert csv_cell(text) == "'" + text.replace("\t", "\\t").replace("\r", "\\r")
+
+
+@pytest.mark.parametrize(
+    "value", ["", "matmul", "8x8x8", "-1.5", "1e-3", "-1E-3", "+7", -1.5, 1e-3, None, True]
+)
+def test_other_cells_stay(value: object) -> None:
+    assert csv_cell(value) == value

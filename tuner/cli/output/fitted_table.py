@@ -3,6 +3,8 @@
 import textwrap
 from collections.abc import Sequence
 
+from tuner.core.printable import printable
+
 GAP = "  "  # between columns
 TEXT_COLUMNS = 24  # a column of words is made no narrower while another column can be spared
 WORD_COLUMNS = 6  # the narrowest of all: words are broken
@@ -18,6 +20,7 @@ def table_lines(
     What does not fit loses its ``spared`` columns, the first of them first, and a line below tells that;
     then long cells go on in the next line.
     """
+    rows = [tuple(map(printable, row)) for row in rows]
     kept, left_out = _without_spared(header, rows, columns, spared)
     cells = [tuple(row[column] for column in kept) for row in (header, *rows)]
     widths = _widths(cells, columns)

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from tuner.core.candidate import Value
+from tuner.core.printable import printable
 from tuner.core.problem import Problem
 from tuner.core.record import Measurement
 from tuner.core.runs import SEED, SPACE_FILE, WARM_START, FirstPoint, StoredTrial
@@ -71,8 +72,7 @@ def knobs_line(knobs: Sequence[tuple[str, Value]]) -> str:
 
 def one_line(text: str) -> str:
     """Returns a text as one line that moves no terminal: what prints, and of long ones the beginning."""
-    line = " ".join(text.split())
-    plain = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
+    plain = printable(" ".join(text.split()))
     return plain if len(plain) <= LINE_LIMIT else f"{plain[:LINE_LIMIT]}..."
 
 
@@ -100,6 +100,7 @@ def wrapped(lines: Iterable[str], columns: int | None = SUMMARY_COLUMNS) -> list
 
     What people type stays on one line.
     """
+    lines = map(printable, lines)
     if columns is None:
         return [*lines]
     found: list[str] = []

@@ -4,6 +4,7 @@ import csv
 import dataclasses
 import io
 import json
+import re
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from tuner.analysis.run_comparison import against_baseline, between_trials, dist
 from tuner.core.errors import Failure
 from tuner.core.gpu_conditions import Conditions
 from tuner.core.moments import utc_text
+from tuner.core.printable import printable
 from tuner.core.problem import Problem
 from tuner.core.record import Measurement
 from tuner.core.runs import Counts, DatabaseInfo, FirstPoint, Run, StoredTrial, record_of
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
     from tuner.tuning.tuned_run import TunedRun
 
 Document = dict[str, Any]
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")  # of cells that spreadsheets compute
+NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
 CSV_COLUMNS = (
     *("trial", "run", "number", "op", "shape", "dtype", "output", "layout", "epilogue", "target", "threads"),
     *("machine", "strategy", "knobs", "status", "stage", "reason", "median_s", "gflop_per_s", "created"),
@@ -309,4 +313,14 @@ def _csv_row(trial: StoredTrial) -> dict[str, Any]:
     row |= {"op": problem.operation, "shape": problem.shape}
     row |= {"dtype": problem.dtype, "output": problem.result_dtype}
     row |= {"layout": problem.layout, "epilogue": problem.epilogue, "knobs": json.dumps(row["knobs"])}
-    return {column: row[column] for column in CSV_COLUMNS if column in row}
+    return {column: csv_cell(row[column]) for column in CSV_COLUMNS if column in row}
+
+
+def csv_cell(value: object) -> object:
+    """Returns a value that a spreadsheet shows as it is: before what would be a formula stands a '.
+
+    https://owasp.org/www-community/attacks/CSV_Injection. Numbers stay numbers.
+    """
+    if not isinstance(value, str) or NUMBER.fullmatch(value):
+        return value
+    return printable(f"'{value}" if value.startswith(FORMULA_STARTS) else value)

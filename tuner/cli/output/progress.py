@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tuner.cli.output.formatting import count_text, first_words, seconds_text, speed_text
+from tuner.cli.output.formatting import count_text, first_words, one_line, seconds_text, speed_text
 from tuner.cli.output.json_documents import gflop_per_s
 from tuner.cli.output.result import worked_words
 from tuner.core.problem import Problem
@@ -60,12 +60,12 @@ class PlainProgress:
         if isinstance(event, RunStarted):
             self._settings = event.settings
         if not isinstance(event, TrialDone):
-            print(event_line(event, self._settings), file=sys.stderr, flush=True)
+            print(one_line(event_line(event, self._settings)), file=sys.stderr, flush=True)
             return
         assert self._settings is not None
         if time.monotonic() - self._printed_s >= PLAIN_EVERY_S:
             self._printed_s = time.monotonic()
-            print(trial_line(event, self._settings), file=sys.stderr, flush=True)
+            print(one_line(trial_line(event, self._settings)), file=sys.stderr, flush=True)
 
 
 class LiveProgress:
@@ -85,12 +85,12 @@ class LiveProgress:
                 self._bar.remove_task(self._task)
             self._task = self._bar.add_task("starting", total=1.0)
         if not isinstance(event, TrialDone):
-            self._console.print(event_line(event, self._settings), markup=False)
+            self._console.print(one_line(event_line(event, self._settings)), markup=False)
             return
         assert self._settings is not None
         assert self._task is not None
         done = share_done(event, self._settings)
-        self._bar.update(self._task, completed=done, description=trial_line(event, self._settings))
+        self._bar.update(self._task, completed=done, description=one_line(trial_line(event, self._settings)))
 
 
 def event_line(event: Event, settings: RunSettings | None = None) -> str:

@@ -3,6 +3,8 @@
 import html
 from collections.abc import Iterable
 
+from tuner.core.printable import printable_lines
+
 VOID = frozenset({"meta", "br"})  # HTML that has no end
 CLOSED = frozenset({"circle", "line", "path", "polyline", "rect"})  # SVG that holds nothing
 
@@ -44,8 +46,8 @@ def _attribute(key: str, value: Attribute) -> str:
         return ""
     if value is True:
         return f" {name}"
-    return f' {name}="{html.escape(value if isinstance(value, str) else number(value))}"'
+    return f' {name}="{_escaped(value if isinstance(value, str) else number(value))}"'
 
 
 def _escaped(child: str) -> str:
-    return child if isinstance(child, Markup) else html.escape(child)
+    return child if isinstance(child, Markup) else html.escape(printable_lines(child))

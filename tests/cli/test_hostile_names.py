@@ -1,0 +1,114 @@
+"""Hostile texts in a merged database: no output moves a terminal, none adds a line to a header."""
+
+import csv
+import io
+import json
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Tuner
+from tests.tuning import fakes
+from tuner.core.printable import CONTROLS
+from tuner.db.columns import plain
+from tuner.scripts.header import MARK, read_provenance
+
+HOSTILE = (
+    "\x1b[31mred\x1b[0m\x1b]0;title\x07\x00",
+    "a\r\nmodule { }\n// tuner: {}",
+    "=1+1\x7f\x85\x9b2J\u202ebackwards\u2028line",
+)
+# What a text column may hold without the row being no row: keys, words that the tuner chooses from, JSON.
+COLUMNS = {
+    "machine": ("name", "processor", "isa"),
+    "environment": ("fingerprint", "mlir"),
+    "run": ("sampler", "tuner_version", "baseline_name", "unreliable", "strategies"),
+    "trial": ("strategy", "reason", "stale", "knobs", "notes", "stage_s"),
+    "timing_round": ("unreliable", "baseline_name", "lost"),
+}
+JSON_COLUMNS: dict[str, Callable[[str], object]] = {
+    "strategies": lambda text: [text],
+    "knobs": lambda text: {text: text, "x": 7},
+    "notes": lambda text: [text],
+    "stage_s": lambda text: [[text, 0.5]],
+}
+COMMANDS = (
+    ("history",),
+    ("history", "--best"),
+    ("history", "--json"),
+    ("history", "--format", "csv"),
+    ("history", "--format", "t4"),
+    ("runs",),
+    ("runs", "--json"),
+    ("show", "run:1"),
+    ("show", "run:1", "--json"),
+    ("show", "1"),
+    ("show", "2"),
+    ("show", "1", "--json"),
+    ("explain", "2"),
+    ("diff", "1", "2"),
+    ("diff", "run:1", "run:1"),
+    ("report",),
+    ("export", "--trial", "1"),
+    ("export", "--trial", "1", "--json"),
+    ("db", "info"),
+)
+
+
+@pytest.fixture(params=HOSTILE, ids=range(len(HOSTILE)))
+def merged(tuned: Tuner, tmp_path: Path, request: pytest.FixtureRequest) -> Tuner:
+    """Gives commands a database into which one was merged whose texts are hostile; trial 2 failed."""
+    text = str(request.param)
+    with closing(sqlite3.connect(tuned.database)) as connection, connection:
+        connection.execute("UPDATE trial SET status = 'failed', stage = 'compile' WHERE number = 1")
+        connection.execute("DELETE FROM measurement WHERE trial_id = 2")
+        for table, columns in COLUMNS.items():
+            known = {name for _, name, *_ in connection.execute(f"PRAGMA table_info({table})")}
+            for column in known.intersection(columns):
+                stored = json.dumps(JSON_COLUMNS[column](text)) if column in JSON_COLUMNS else text
+                is_reason = (
+                    " WHERE number = 1" if column in ("reason", "stale", "notes") and table == "trial" else ""
+                )
+                connection.execute(f"UPDATE {table} SET {column} = ?{is_reason}", (stored,))
+    ours = Tuner(tmp_path / "ours.db", fakes.composition())
+    assert ours("db", "merge", str(tuned.database)).code == 0
+    return ours
+
+
+def test_no_output_holds_a_control_character(merged: Tuner) -> None:
+    for words in COMMANDS:
+        done = merged(*words)
+        assert "defect" not in done.err, (words, done.err)
+        for said in (done.out, done.err):
+            found = CONTROLS.search(said)
+            assert found is None, (words, found)
+    assert merged("history").code == merged("show", "1").code == merged("report").code == 0
+
+
+def test_json_is_json_and_holds_the_text_itself(merged: Tuner) -> None:
+    (first, *_) = merged("history", "--sort", "number", "--json").json
+    assert first["strategy"] in {plain(text) for text in HOSTILE}
+    assert json.loads(merged("history", "--format", "t4").out)
+
+
+def test_an_exported_header_has_no_lines_but_its_own_and_is_read_back(merged: Tuner, tmp_path: Path) -> None:
+    file = tmp_path / "best.mlir"
+    assert merged("export", "--trial", "1", "-o", str(file)).code == 0
+    text = file.read_text()
+    header = text[: text.index(MARK)]
+    assert all(line.startswith("// ") for line in header.splitlines())
+    assert CONTROLS.search(header) is None
+    provenance = read_provenance(text, "best.mlir")
+    assert provenance.machine == provenance.strategy
+
+
+def test_no_csv_cell_is_a_formula(merged: Tuner) -> None:
+    rows = list(csv.DictReader(io.StringIO(merged("history", "--format", "csv").out)))
+    assert len(rows) == 20
+    for row in rows:
+        for cell in row.values():
+            is_number = cell.replace(".", "").replace("e-", "").lstrip("-").isdigit()
+            assert is_number or not cell.startswith(("=", "+", "-", "@", "\t", "\r")), cell
