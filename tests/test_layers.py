@@ -70,6 +70,7 @@ INSIDE: Mapping[str, Table] = {
         "programs": ("bindings", "rewrite", "effects", "interpreter", "pipeline", "cpu", "gpu", "lanes"),
     },
     "mlir/programs": {
+        "bounds_assertions": (),
         "copies_as_loops": (),
         "copies_in_rows": ("streams",),
         "copies_with_offset": (),
@@ -109,6 +110,7 @@ INSIDE: Mapping[str, Table] = {
         ),
         "device_lowering": (
             *(
+                "bounds_assertions",
                 "copies_as_loops",
                 "copies_with_offset",
                 "device_memory",
@@ -129,7 +131,7 @@ INSIDE: Mapping[str, Table] = {
             "streams",
         ),
         "host_lowering": (
-            *("copies_as_loops", "matmuls", "on_host"),
+            *("bounds_assertions", "copies_as_loops", "matmuls", "on_host"),
             *("payload_checks", "read_program", "signature", "streams"),
         ),
     },

@@ -62,9 +62,11 @@ class ProgramCompiler:
         options: DeviceOptions = DEFAULTS,
         *,
         keeps_kernels: bool = False,
+        is_checked: bool = False,
     ) -> CompiledProgram:
         """Compiles a payload's text; ``scripts`` None makes loops of every matmul.
 
+        ``is_checked`` makes host code assert that each access lies in its memory;
         ``keeps_kernels`` keeps beside a device's code what tells what its kernels should do.
 
         Raises UsageError for a payload that does not parse, CandidateError for one that does not lower.
@@ -73,7 +75,7 @@ class ProgramCompiler:
 
         with interpreter.new_context(), bindings.ir.Location.unknown():
             if not self.support.has_device:
-                return self._compile_for_host(text, entry, scripts)
+                return self._compile_for_host(text, entry, scripts, is_checked=is_checked)
             from tuner.core.chips import chip_of
             from tuner.mlir.programs.device_lowering import lower_device_program
             from tuner.mlir.programs.reference_kernels import reference_kernels
@@ -83,7 +85,8 @@ class ProgramCompiler:
             names = frozenset(matmul.name for matmul in made.matmuls)
             reference = reference_kernels(made.payload.module, names) if keeps_kernels else ""
             assemble = self.support.assembler(chip.name)
-            code = lower_device_program(made.payload.module, made.payload.entry, chip, options, assemble)
+            module, name = made.payload.module, made.payload.entry
+            code = lower_device_program(module, name, chip, options, assemble, is_checked=is_checked)
             code = replace(code, reference=reference, matmuls=made.matmuls if keeps_kernels else ())
             return CompiledProgram(code, made.problems, text)
 
@@ -100,14 +103,16 @@ class ProgramCompiler:
         return KernelsInHost(payload, tuple(chosen), matmuls)
 
     def _compile_for_host(
-        self, text: str, entry: str | None, scripts: Mapping[Problem, Script] | None
+        self, text: str, entry: str | None, scripts: Mapping[Problem, Script] | None, *, is_checked: bool
     ) -> CompiledProgram:
         from tuner.mlir.programs import work_to_kernels
         from tuner.mlir.programs.host_lowering import lower_host_program
 
         payload = _read(text, entry)
         chosen = self._scripts(work_to_kernels.problems_of(payload), scripts)
-        return CompiledProgram(lower_host_program(payload, chosen), tuple(chosen), text)
+        return CompiledProgram(
+            lower_host_program(payload, chosen, is_checked=is_checked), tuple(chosen), text
+        )
 
     def _scripts(
         self, problems: tuple[Problem, ...], given: Mapping[Problem, Script] | None

@@ -121,6 +121,7 @@ def _run(request: ProgramRequest) -> ProgramReport:
     rng = np.random.default_rng(request.seed)
     arguments = make_arguments(compiled.code.arguments, request.arguments, rng)
     if not support.has_device:
+        _require_in_bounds(compiler, request, arguments)
         ran = run_on_host(request, compiled.code, arguments)
     else:
         ran = run_on_device(request, support, compiled.code, arguments)
@@ -152,12 +153,31 @@ def _time_pair(request: ProgramRequest) -> TimedPair:
     return timed_on_device(device, bound, plain, arguments, request.seed)
 
 
-def _compile(compiler: ProgramCompiler, request: ProgramRequest) -> CompiledProgram:
+def _require_in_bounds(
+    compiler: ProgramCompiler, request: ProgramRequest, arguments: tuple[Any, ...]
+) -> None:
+    """Runs the program once with checks. Raises CandidateError(RUN) for an access out of its memory."""
+    from tuner.runtime.programs.host_function import HostFunction
+    from tuner.runtime.programs.runner_functions import discard
+
+    HostFunction(_compile(compiler, request, is_checked=True).code, discard)(*copies(arguments))
+
+
+def _compile(
+    compiler: ProgramCompiler, request: ProgramRequest, *, is_checked: bool = False
+) -> CompiledProgram:
     scripts = None if request.is_plain else {problem: Script.of(text) for problem, text in request.scripts}
     if not compiler.support.has_device:
-        return compiler.compile(request.text, request.entry, scripts)
+        return compiler.compile(request.text, request.entry, scripts, is_checked=is_checked)
     options = DeviceOptions(form=request.form, pinned=request.is_pinned)
-    return compiler.compile(request.text, request.entry, scripts, options, keeps_kernels=bool(request.sample))
+    return compiler.compile(
+        request.text,
+        request.entry,
+        scripts,
+        options,
+        keeps_kernels=bool(request.sample),
+        is_checked=compiler.support.is_simulated,  # a real device's host code is timed
+    )
 
 
 def _comparisons(
@@ -170,7 +190,8 @@ def _comparisons(
         return ()
     compiler = ProgramCompiler(host_machine(), ProgramSupport())
     printed: list[str] = []
-    plain = HostFunction(compiler.compile(request.text, request.entry, None).code, printed.append)
+    code_of_loops = compiler.compile(request.text, request.entry, None, is_checked=True).code
+    plain = HostFunction(code_of_loops, printed.append)
     own = copies(arguments)
     numbers = compare(code, ran.outputs, outputs(code, plain(*own), own))
     return (*numbers, *compare_printed(code, ran.printed, "".join(printed)))

@@ -28,6 +28,7 @@ from tuner.mlir.effects.kernel_effects import KernelEffects
 from tuner.mlir.gpu.lowering import kernels_to_ptx, outline_kernels, without_debug_sections
 from tuner.mlir.gpu.ready_kernels import pass_addresses, use_code_of_ready_kernels
 from tuner.mlir.pipeline import run_passes
+from tuner.mlir.programs.bounds_assertions import assert_bounds
 from tuner.mlir.programs.copies_as_loops import copy_by_loops
 from tuner.mlir.programs.copies_with_offset import move_pointers_of_copies
 from tuner.mlir.programs.device_memory.host_to_device_memory import HostMemoryOptions, host_to_device_memory
@@ -81,8 +82,12 @@ def lower_device_program(
     chip: Chip,
     options: DeviceOptions = DEFAULTS,
     assemble: Assemble | None = None,
+    *,
+    is_checked: bool = False,
 ) -> DeviceProgram:
     """Lowers in place; other functions must be inlined. Without ``assemble`` the program holds PTX.
+
+    ``is_checked`` makes the host's loops assert that each access lies in its memory.
 
     Raises CandidateError(COMPILE or RESOURCES).
     """
@@ -94,7 +99,7 @@ def lower_device_program(
         host = _on_its_own_streams(module, function, chip)
     else:
         host = _on_planned_streams(module, function, chip, options)
-    text = _to_llvm(module, function, chip, host.alignment_bytes, assemble)
+    text = _to_llvm(module, function, chip, host.alignment_bytes, assemble, is_checked=is_checked)
     return DeviceProgram(
         text, entry, host.arguments, host.results, host.written, options.device_arguments, host.stream_slots
     )
@@ -161,7 +166,13 @@ def make_asynchronous(module: ir.Module, function: Op, options: DeviceOptions) -
 
 
 def _to_llvm(
-    module: ir.Module, function: Op, chip: Chip, alignment_bytes: int, assemble: Assemble | None
+    module: ir.Module,
+    function: Op,
+    chip: Chip,
+    alignment_bytes: int,
+    assemble: Assemble | None,
+    *,
+    is_checked: bool,
 ) -> str:
     ready = use_code_of_ready_kernels(module)
     kernels = walk(module, "gpu.func")
@@ -176,6 +187,8 @@ def _to_llvm(
     copy_by_loops(function)
     move_pointers_of_copies(module)
     reject_copies_of_views(module)
+    if is_checked:
+        assert_bounds(module)
     lower_missing_math(module)
     run_passes(module, TO_LLVM.format(bare_pointers=str(bare).lower()))
     reject_what_was_not_converted(module)

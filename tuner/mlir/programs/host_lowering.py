@@ -15,6 +15,7 @@ from tuner.mlir.bindings import ir
 from tuner.mlir.cpu.lowering import EXPORTED, jit_text
 from tuner.mlir.gpu.merge_gpu_modules import merge_gpu_modules
 from tuner.mlir.pipeline import run_passes
+from tuner.mlir.programs.bounds_assertions import assert_bounds
 from tuner.mlir.programs.copies_as_loops import copy_by_loops
 from tuner.mlir.programs.matmuls.insert_cpu_kernels import call_kernels, link
 from tuner.mlir.programs.on_host.drop_streams import drop_streams
@@ -42,11 +43,11 @@ NO_SCRIPTS: Mapping[Problem, Script] = {}
 
 
 def lower_host_program(
-    payload: ProgramPayload, scripts: Mapping[Problem, Script] = NO_SCRIPTS
+    payload: ProgramPayload, scripts: Mapping[Problem, Script] = NO_SCRIPTS, *, is_checked: bool = False
 ) -> DeviceProgram:
     """Lowers in place; matmuls with a script become its kernel, the result calls no device.
 
-    Raises CandidateError.
+    ``is_checked`` makes the loops assert that each access lies in its memory. Raises CandidateError.
     """
     module = payload.module
     function = payload.function
@@ -57,6 +58,8 @@ def lower_host_program(
     function.attributes[EXPORTED] = ir.UnitAttr.get()
     if written is None:
         written = written_arguments(function)
+    if is_checked:
+        assert_bounds(module)
     lower_missing_math(module)
     run_passes(module, TO_LLVM)
     link(module, kernels)

@@ -55,7 +55,9 @@ class DeviceFunction(LoadedCode):
         if self._faults is not None:
             symbols |= self._faults.addresses()
             llvm = with_checks(llvm)
-        self._code: HostCode | None = HostCode(llvm, program.entry, symbols)
+        self._code: HostCode | None = HostCode(
+            llvm, program.entry, symbols, catches_assertions=watch is not None
+        )
         self._streams: tuple[int, ...] = ()
         self._kept: tuple[PassedArgument, ...] = ()  # arguments of a call that may still run
         try:

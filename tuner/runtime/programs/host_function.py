@@ -28,7 +28,7 @@ class HostFunction(LoadedCode):
         self._kernels = InterpretedKernels(program.interpreted, write)
         called = self._runner.addresses() | self._kernels.addresses()
         symbols = self._heap.addresses() | called | math_symbols(program.llvm)
-        self._code = HostCode(program.llvm, program.entry, symbols)
+        self._code = HostCode(program.llvm, program.entry, symbols, catches_assertions=True)
 
     def __call__(self, *arguments: object, stream: object = None) -> Any:
         """Calls the function; returns its result, a tuple of several, or None.

@@ -1,0 +1,68 @@
+"""Host code that leaves its memory is an error of the run, with op and line; nothing dies by a signal."""
+
+import pytest
+
+from tests.programs.test_resource_constants import TARGETS
+from tuner.core.errors import CandidateError, Stage
+from tuner.programs.request import ProgramRequest
+from tuner.programs.service import ProgramService
+
+pytestmark = pytest.mark.mlir
+
+FILL = """func.func @main(%a: memref<8xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %x = arith.constant 1.0 : f32
+  scf.for %i = %c0 to %n step %c1 {
+    memref.store %x, %a[%i] : memref<8xf32>
+  }
+  return
+}"""
+READ = """func.func @main(%a: memref<?xf32>, %b: memref<?xf32>) {
+  %c7 = arith.constant 7 : index
+  %x = memref.load %b[%c7] : memref<?xf32>
+  memref.store %x, %a[%c7] : memref<?xf32>
+  return
+}"""
+ASSERT = """func.func @main(%a: memref<8xf32>, %n: index) {
+  %c8 = arith.constant 8 : index
+  %fits = arith.cmpi sle, %n, %c8 : index
+  cf.assert %fits, "n is too large"
+  return
+}"""
+
+
+def run(target: str, text: str, *arguments: str) -> tuple[str, ...]:
+    words = ProgramRequest(
+        target=TARGETS[target], text=text, arguments=arguments, is_compared=True, is_timed=False
+    )
+    return tuple(each.verdict for each in ProgramService(lambda _: None).run(words).comparisons)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("count", [9, 2000, 2000000])
+def test_a_write_beyond_an_argument_is_refused_with_its_line(target: str, count: int) -> None:
+    found = r"^host: memref\.store at line 6:5: found out-of-bounds access"
+    with pytest.raises(CandidateError, match=found) as caught:
+        run(target, FILL, f"1={count}")
+    assert caught.value.stage is Stage.RUN
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_all_of_an_argument_may_be_written(target: str) -> None:
+    assert run(target, FILL, "1=8") == ("equal",)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_sizes_of_the_call_count(target: str) -> None:
+    assert run(target, READ, "0=[8]zeros", "1=[8]range") == ("equal",)
+    with pytest.raises(CandidateError, match=r"^host: memref\.load at line 3:8: "):
+        run(target, READ, "0=[8]zeros", "1=[7]range")
+    with pytest.raises(CandidateError, match=r"^host: memref\.store at line 4:3: "):
+        run(target, READ, "0=[7]zeros", "1=[8]range")
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_an_assertion_of_the_program_is_told_with_its_text(target: str) -> None:
+    with pytest.raises(CandidateError, match=r"^the program's assertion fails: n is too large$"):
+        run(target, ASSERT, "1=9")

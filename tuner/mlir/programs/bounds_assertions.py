@@ -1,0 +1,24 @@
+"""Makes host code assert that what it reads and writes lies in its memory, by upstream's pass.
+
+    memref.store %x, %a[%i] : memref<8xf32>
+  becomes
+    %0 = arith.cmpi sge, %i, %c0 : index
+    %1 = arith.cmpi slt, %i, %c8 : index
+    %2 = arith.andi %0, %1 : i1
+    cf.assert %2, "ERROR: Runtime op verification failed ..."
+    memref.store %x, %a[%i] : memref<8xf32>
+
+Not checked: vectors, and code that is LLVM dialect already.
+"""
+
+from tuner.mlir.bindings import ir
+from tuner.mlir.pipeline import run_passes
+
+ASSERT_BOUNDS = (
+    "builtin.module(func.func(convert-linalg-to-loops),lower-affine,func.func(generate-runtime-verification))"
+)
+
+
+def assert_bounds(module: ir.Module) -> None:
+    """Inserts the assertions, in place."""
+    run_passes(module, ASSERT_BOUNDS)
