@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
-from sqlalchemy import ColumnElement, Select, SQLColumnExpression, and_, or_, select
+from sqlalchemy import ColumnElement, Select, SQLColumnExpression, and_, exists, or_, select
 from sqlalchemy.orm import aliased, joinedload, selectinload
 
 from tuner.core.errors import REPEATABLE, UsageError
@@ -95,14 +95,12 @@ def named(ids: Collection[int], query: TrialQuery) -> "AnySelect":
 def bounds(query: TrialQuery) -> "AnySelect":
     """Selects the runs with times that a query asks for, each with the least: an index gives it of a run.
 
+    Where finalists of the round that answers are among those asked for, only these count.
     Columns: run, problem, target, threads, machine, whether it is unreliable, least seconds.
     """
-    least_s = (
-        select(sa.func.min(TrialRow.ranked_s))
-        .where(TrialRow.run_id == RunRow.id, is_ranked(), *_trial_conditions(query))
-        .correlate(RunRow)
-        .scalar_subquery()
-    )
+    of_round = (MeasurementRow.kind == FINAL, MeasurementRow.round == RunRow.round)
+    is_final = exists().where(MeasurementRow.trial_id == TrialRow.id, *of_round).correlate(TrialRow, RunRow)
+    least_s = sa.func.coalesce(_least(query, is_final), _least(query))
     columns = (
         RunRow.id,
         ProblemRow.key,
@@ -206,6 +204,18 @@ def _trial_conditions(query: TrialQuery) -> Iterator[ColumnElement[bool]]:
 
 def _equal(*pairs: tuple[SQLColumnExpression[Any], object]) -> Iterator[ColumnElement[bool]]:
     return (column == value for column, value in pairs if value is not None)
+
+
+def _least(query: TrialQuery, *conditions: ColumnElement[bool]) -> "sa.ScalarSelect[float | None]":
+    """Selects the least time of a run: the first of an index that fulfils the conditions."""
+    return (
+        select(TrialRow.ranked_s)
+        .where(TrialRow.run_id == RunRow.id, is_ranked(), *_trial_conditions(query), *conditions)
+        .order_by(TrialRow.ranked_s)
+        .limit(1)
+        .correlate(RunRow)
+        .scalar_subquery()
+    )
 
 
 def _in_order(chosen: "AnySelect", query: TrialQuery) -> "AnySelect":
