@@ -1,5 +1,6 @@
 """What a database says when it cannot do its work, as one line for people."""
 
+import json
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -56,6 +57,8 @@ def told_plainly(shown: str, address: str = "") -> Iterator[None]:
         if sentence is None:
             raise
         raise UsageError(f"database {shown}: {without_secrets(sentence, address)}") from error
+    except json.JSONDecodeError as error:
+        raise UsageError(f"database {shown}: found a text that is no JSON; it is damaged") from error
     except OverflowError as error:
         raise UsageError(f"database {shown}: {BEYOND_64_BITS}") from error
 

@@ -20,6 +20,7 @@ from tuner.db.json_columns import (
     compile_seconds_of,
     conditions_of,
     point_of,
+    stored_candidate,
     stored_conditions,
     stored_point,
 )
@@ -228,7 +229,7 @@ def _badge(row: TrialRow, first: MeasurementRow | None, final: MeasurementRow | 
 
 def candidate_of(row: TrialRow) -> Candidate:
     """Reads a candidate back."""
-    return Candidate.of(row.strategy, row.knobs)
+    return stored_candidate(row.strategy, row.knobs)
 
 
 def _record_of(row: TrialRow, first: MeasurementRow | None) -> Record:

@@ -7,6 +7,7 @@ from sqlalchemy.engine import Connection
 
 from tuner.core.candidate import Candidate
 from tuner.core.record import Measurement, Record
+from tuner.db.json_columns import stored_candidate
 from tuner.db.models import FIRST, Base
 from tuner.db.ranking import ranked_s
 from tuner.db.rows import measurement_columns, outcome_columns
@@ -51,7 +52,7 @@ def proposal(connection: Connection, trial_id: int) -> tuple[int, Candidate, boo
     found = connection.execute(sa.select(*columns).where(TRIAL.c.id == trial_id)).one_or_none()
     if found is None:
         return None
-    return found.run_id, Candidate.of(found.strategy, found.knobs), found.status is not None
+    return found.run_id, stored_candidate(found.strategy, found.knobs), found.status is not None
 
 
 def add_script(connection: Connection, sha256: str, text: str) -> None:

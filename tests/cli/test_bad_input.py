@@ -223,6 +223,45 @@ def test_addresses_of_databases(tuner: Tuner, url: str, message: str) -> None:
     assert "secret" not in line
 
 
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (
+            ("export", "matmul", "8x8x8", "--trial", "1"),
+            "export: --trial 1 cannot be combined with matmul",
+        ),
+        (("export", "--trial", "1", "-o", "/"), "/: found a folder, allowed a file to write"),
+        (("history", "--run", "99"), "run: found 99, allowed 1 to 1"),
+        (("tune", "matmul", "8x8x8", "--sampler", ""), "sampler: found ''"),
+    ],
+    ids=str,
+)
+def test_what_an_existing_database_refuses(tuned: Tuner, words: tuple[str, ...], line: str) -> None:
+    done = tuned(*words)
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+    assert done.err.startswith(f"tuner: {line}")
+
+
+@pytest.mark.parametrize(
+    ("knobs", "line"),
+    [
+        ("[1, 2]", "database: found knobs [1, 2], allowed names with numbers or texts; it is damaged"),
+        (
+            '{"x": [1]}',
+            'database: found knobs {"x": [1]}, allowed names with numbers',
+        ),
+        ("nonsense", "found a text that is no JSON; it is damaged"),
+    ],
+)
+@pytest.mark.parametrize("words", [("show", "1"), ("history",), ("export", "--trial", "1")], ids=" ".join)
+def test_knobs_of_a_wrong_shape(tuned: Tuner, words: tuple[str, ...], knobs: str, line: str) -> None:
+    with sqlite3.connect(tuned.database) as connection:
+        connection.execute("update trial set knobs = ? where id = 1", (knobs,))
+    done = tuned(*words)
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+    assert line in done.err
+
+
 ASKING = [  # commands that create no database: they ask one, or need what it has
     ("history",),
     ("runs",),

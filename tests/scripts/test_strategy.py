@@ -68,7 +68,7 @@ def test_a_strategy_that_the_run_does_not_have_is_named() -> None:
         ("{{ 'a' + 1 }}", r"can only concatenate str"),
         ("{{ [].pop() }}", r"pop from empty list$"),
         ("{{ {}.popitem() }}", r"dictionary is empty"),
-        ("{{ 'x' * 10 ** 14 }}", r"MemoryError$"),
+        ("{{ 'x' * 10 ** 14 }}", r"not enough memory$"),
         ("{% macro again() %}{{ again() }}{% endmacro %}{{ again() }}", r"maximum recursion depth exceeded"),
         ("{% for i in range(10 ** 9) %}{% endfor %}", r"Range too big"),
         (

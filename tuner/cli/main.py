@@ -15,7 +15,7 @@ from tuner.cli.output.formatting import one_line
 from tuner.cli.output.help_text import HelpContext
 from tuner.cli.output.printable_stream import printable_stdout
 from tuner.core.address_secrets import without_secrets
-from tuner.core.errors import TunerError, UsageError
+from tuner.core.errors import TunerError, UsageError, defect_line
 from tuner.version import __version__
 
 DONE = 0
@@ -133,8 +133,10 @@ def _told(error: Exception, arguments: Sequence[str]) -> int:
         case OSError():
             _forget_stdout()
             line, code = f"{error.filename or 'system'}: {error.strerror or error}", FAILED
+        case MemoryError():
+            line, code = f"{defect_line(error)}; try a smaller problem, or fewer --workers", FAILED
         case _:
-            line = f"defect: {type(error).__name__}: {error} (--debug shows where)"
+            line = f"defect: {defect_line(error)} (--debug shows where)"
             code = FAILED
     print(f"tuner: {one_line(_without_secrets(line, arguments))}", file=sys.stderr)
     return code

@@ -87,3 +87,19 @@ def failing_at(stage: Stage) -> Iterator[None]:
         yield
     except UsageError as error:
         raise CandidateError(stage, str(error)) from error
+
+
+NO_ATTRIBUTE = "attempt to access a non-existent attribute"  # MLIR's bindings, which do not name it
+
+
+def defect_line(error: BaseException) -> str:
+    """Returns one line for an error that was not raised on purpose: its class and message.
+
+    Memory that ran out, and an attribute that an operation lacks, are said in words.
+    """
+    said = " ".join(str(error).split())
+    if isinstance(error, MemoryError):
+        return f"not enough memory: {said}" if said else "not enough memory"
+    if isinstance(error, KeyError) and NO_ATTRIBUTE in said:
+        return "an operation lacks an attribute that its kind needs here: is the transform meant for it?"
+    return f"{type(error).__name__}: {said}"

@@ -12,7 +12,7 @@ import jinja2
 import jinja2.sandbox
 
 from tuner.core.candidate import Candidate, Value
-from tuner.core.errors import CandidateError, Stage
+from tuner.core.errors import CandidateError, Stage, defect_line
 from tuner.core.problem import Problem
 from tuner.core.target import Panel, Script
 from tuner.payload.cpu import panels_comment, partition, zero
@@ -149,4 +149,5 @@ def _environment(folder: Path) -> jinja2.Environment:
 
 
 def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())[:300] or type(error).__name__
+    said = defect_line(error) if isinstance(error, MemoryError) else " ".join(str(error).split())
+    return said[:300] or type(error).__name__

@@ -57,10 +57,10 @@ def planned_settings(request: RunRequest, composition: Composition) -> RunSettin
 def _sampler(word: str | None, is_timed: bool, target: TargetName) -> str:
     """Returns the sampler, by default one that suits. Raises UsageError for one that learns from no times."""
     if is_timed:
-        return word or TIMED_SAMPLER
+        return TIMED_SAMPLER if word is None else word
     if word is not None and word not in UNTIMED_SAMPLERS:
         raise UsageError(
             f"sampler: found {word!r}, allowed {', '.join(UNTIMED_SAMPLERS)}: "
             f"target {target.kind} gives no times to learn from"
         )
-    return word or UNTIMED_SAMPLERS[0]
+    return UNTIMED_SAMPLERS[0] if word is None else word

@@ -12,7 +12,7 @@ import signal
 import sys
 import traceback
 
-from tuner.core.errors import CandidateError, Failure, MachineError, Stage, TunerError
+from tuner.core.errors import CandidateError, Failure, MachineError, Stage, TunerError, defect_line
 from tuner.workers.protocol import (
     CallRequest,
     Event,
@@ -110,6 +110,8 @@ def _left_behind(token: str) -> Failure | None:
 
 def _defect(error: BaseException) -> ServiceDefect:
     line = traceback.format_exception_only(error)[0].splitlines()[0]  # survives a __str__ that raises
+    if isinstance(error, MemoryError | KeyError):  # whose own message is none for people
+        line = defect_line(error)
     if isinstance(error, TunerError):  # raised on purpose: its message is for people, its class is not
         line = str(error)
     is_machines = isinstance(error, MachineError) or (isinstance(error, OSError) and error.errno in NO_ROOM)

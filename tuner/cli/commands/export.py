@@ -83,6 +83,10 @@ def export(
     from tuner.tuning.best_known import best_known
     from tuner.tuning.target_choice import AUTO
 
+    if trial is not None and operation is not None:
+        raise UsageError(f"export: --trial {trial} cannot be combined with {operation}: give one of them")
+    if output is not None and not output.name:
+        raise UsageError(f"{output}: found a folder, allowed a file to write")
     composition = composition_of(context)
     with open_known_store(database) as store:
         if trial is not None:
