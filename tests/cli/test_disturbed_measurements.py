@@ -1,0 +1,302 @@
+"""Disturbed measurements x everything that prints a ratio of times: none is printed without evidence.
+
+Each row of DISTURBANCES is one way in which a run goes wrong, each row of TEXTS and DOCUMENTS one command
+that prints what was measured. Session, store and output are the real ones; times and counters are scripted.
+"""
+
+import datetime
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.cli.conftest import Done, Tuner
+from tests.fakes import FakeTarget, Loaded
+from tests.forwarding import ForwardingTarget
+from tests.tuning import fakes
+from tuner.core.errors import CandidateError, Stage
+from tuner.core.host_conditions import HostConditions
+from tuner.core.machine import Roofline
+from tuner.core.problem import Problem
+from tuner.core.record import Measurement
+from tuner.core.runs import Baseline
+from tuner.core.target import AbstractBaselineSource, Effort
+from tuner.db import store as db_store
+from tuner.runtime import timing
+from tuner.tuning.composition import Composition
+from tuner.workers.local_bench import LocalBench
+
+Factor = Callable[[int], float]  # of the n-th sample of a round
+QUIET_HOST = HostConditions(0.1, 0.0, 0.0, 0.0, 0.0, 1e-3, 0.0)
+LOAD = replace(QUIET_HOST, others_cores=2.0, waited_share=0.4)
+HOUR = datetime.timedelta(hours=1)
+
+
+def steady(sample: int) -> float:
+    return 1.0
+
+
+def at_times(sample: int) -> float:
+    """A busy loop that starts and stops, and takes half of the processor."""
+    return 2.0 if sample // 40 % 2 else 1.0
+
+
+def at_last(sample: int) -> float:
+    return 2.0 if sample > 150 else 1.0
+
+
+def stopped_once(sample: int) -> float:
+    """SIGSTOP, and SIGCONT after seconds: one sample lasts as long."""
+    return 12_000.0 if sample == 60 else 1.0
+
+
+@dataclass(frozen=True)
+class Disturbance:
+    """What happens to a run."""
+
+    finals: Factor = steady
+    host: HostConditions | None = QUIET_HOST  # readings around the final re-measurement; None: no counters
+    search: float = 1.0  # factor of the first times
+    is_cut: bool = False  # a limit ends the final re-measurement
+    interrupted_at: str = ""  # baseline, search, finals, roofline: where Ctrl-C comes
+    clock_steps: datetime.timedelta = datetime.timedelta()  # of the wall clock, with each question
+    keeps_ratio: bool = False  # its final re-measurement is quiet, so the ratio is that of a quiet run
+
+
+DISTURBANCES: Mapping[str, Disturbance] = {
+    "quiet": Disturbance(keeps_ratio=True),
+    "load throughout": Disturbance(lambda _: 3.0, LOAD, 3.0),
+    "load in the search": Disturbance(search=3.0, keeps_ratio=True),
+    "load in the finals": Disturbance(at_times, replace(LOAD, anchor_drift=1.0)),
+    "load in the finals, without counters": Disturbance(at_times, None),
+    "load at the end": Disturbance(at_last, replace(QUIET_HOST, anchor_drift=0.9, others_cores=0.5)),
+    "stop and continue": Disturbance(stopped_once, keeps_ratio=True),
+    "the clock steps back": Disturbance(clock_steps=-HOUR, keeps_ratio=True),
+    "the clock steps forward": Disturbance(clock_steps=HOUR, keeps_ratio=True),
+    "a limit cuts the finals": Disturbance(is_cut=True),
+    "Ctrl-C before the first trial": Disturbance(interrupted_at="baseline"),
+    "Ctrl-C in the search": Disturbance(interrupted_at="search"),
+    "Ctrl-C in the finals": Disturbance(interrupted_at="finals"),
+    "Ctrl-C after the finals": Disturbance(interrupted_at="roofline", keeps_ratio=True),
+    "throttling": Disturbance(host=replace(QUIET_HOST, throttled_share=0.3)),
+}
+
+
+class DisturbedTarget(ForwardingTarget, AbstractBaselineSource):
+    """Times by a script of what disturbs."""
+
+    baseline_threads = 1
+
+    def __init__(self, disturbance: Disturbance) -> None:
+        super().__init__(FakeTarget())
+        self._disturbance = disturbance
+        self._trials = self._samples = 0
+
+    def load_baseline(self, problem: Problem, rng: np.random.Generator) -> tuple[str, object]:
+        return FakeTarget().load_baseline(problem, rng)
+
+    def measure(
+        self, problem: Problem, loaded: object, effort: Effort, rng: np.random.Generator
+    ) -> Measurement:
+        self._trials += 1
+        if self._disturbance.interrupted_at == "search" and self._trials == 5:
+            raise KeyboardInterrupt
+        taken, factor = self._inner.measure(problem, loaded, effort, rng), self._disturbance.search
+        time_s = taken.median_s * factor
+        host = replace(QUIET_HOST, anchor_s=QUIET_HOST.anchor_s * factor)
+        return replace(
+            taken, samples_s=(time_s,) * 6, median_s=time_s, interval_s=(time_s, time_s), host=host
+        )
+
+    def measure_together(
+        self, problem: Problem, loaded: tuple[object, ...], effort: Effort, rng: np.random.Generator
+    ) -> tuple[Measurement, ...]:
+        if self._disturbance.interrupted_at == "finals":
+            raise KeyboardInterrupt
+        if self._disturbance.is_cut:
+            raise CandidateError(Stage.RUN, "timed out after 24 s")
+        self._samples = 0
+        times = timing.measure_together_by(tuple(map(self._stopwatch, loaded)), effort, rng)
+        return tuple(replace(each, host=self._disturbance.host) for each in times)
+
+    def _stopwatch(self, one: object) -> timing.Stopwatch:
+        assert isinstance(one, Loaded)
+        call_s = one.call_s
+
+        def take(times: int) -> float:
+            self._samples += 1
+            return call_s * self._disturbance.finals(self._samples)
+
+        return take
+
+
+def parts(disturbance: Disturbance) -> Composition:
+    """Returns a composition whose measurements are disturbed; stock mlir-opt does not run its best script."""
+
+    def baseline(problem: Problem, threads: int, seed: int) -> Baseline:
+        if disturbance.interrupted_at == "baseline":
+            raise KeyboardInterrupt
+        return fakes.baseline(problem, threads, seed)
+
+    def roofline(problem: Problem, threads: int) -> Roofline:
+        if disturbance.interrupted_at == "roofline":
+            raise KeyboardInterrupt
+        return Roofline(2e6, 1e9)  # of which the best reaches half
+
+    target = DisturbedTarget(disturbance)
+    return fakes.composition(
+        bench=lambda order, how: LocalBench(order, target, how.seed),
+        baseline=baseline,
+        roofline=roofline,
+        bind=lambda _settings, _machine: fakes.bind_with_own_op,
+    )
+
+
+@dataclass(eq=False)
+class Disturbed:
+    """A database after a disturbed run."""
+
+    disturbance: Disturbance
+    tuner: Tuner
+    tuned: Done  # the command's own output
+
+    @cached_property
+    def best(self) -> str:
+        """Returns the best trial; trial 1 where none was timed."""
+        found = self.tuner("show", "run:1", "--json").json["best"]
+        return "1" if found is None else str(found["trial"])
+
+    @cached_property
+    def other(self) -> str:
+        """Returns another trial of the final re-measurement, or of the search for want of one."""
+        trials = [str(each["trial"]) for each in self.tuner("history", "--sort", "median", "--json").json]
+        return (*trials[2:], "1")[0]  # the second is of the same code as the first
+
+    def page(self) -> str:
+        file = self.tuner.database.parent / "report.html"
+        self.tuner("report", "-o", str(file))
+        text = re.sub(r"<(style|script)\b.*?</\1>", "", file.read_text(), flags=re.DOTALL)
+        rows = re.sub(r"</t[dh]>", " | ", text)  # the others are lines
+        return re.sub(r"<[^>]*>", "\n", re.sub(r"<t[dh][^>]*>", "", rows))
+
+    @cached_property
+    def script(self) -> Path:
+        file = self.tuner.database.parent / "best.mlir"
+        self.tuner("export", "--trial", self.best, "-o", str(file))
+        return file
+
+    def gate(self) -> str:
+        file = str(self.tuner.database.parent / "gate.json")
+        self.tuner("gate", "--baseline", file, "--record", self.best)
+        return _all(self.tuner("gate", "--baseline", file))
+
+
+def _all(done: Done) -> str:
+    return done.out + done.err
+
+
+# Output -> what it prints, and the ratio that it prints of a quiet run ("" where it prints none).
+TEXTS: Mapping[str, tuple[Callable[[Disturbed], str], str]] = {
+    "tune": (lambda run: _all(run.tuned), "200.0% of FakeBLAS 1.0"),
+    "runs": (lambda run: _all(run.tuner("runs")), ""),
+    "history": (lambda run: _all(run.tuner("history")), ""),
+    "history --best": (lambda run: _all(run.tuner("history", "--best")), ""),
+    "show trial": (lambda run: _all(run.tuner("show", run.best)), ""),
+    "show run": (lambda run: _all(run.tuner("show", "run:1")), "51.2% of what 1 thread can do"),
+    "diff": (lambda run: _all(run.tuner("diff", run.best, run.other)), "takes +100.0% time"),
+    "report": (Disturbed.page, "2.00x (2.00 .. 2.00)"),
+    "export": (lambda run: run.script.read_text() if run.script.exists() else "", "ratio 2.000"),
+    "export --stock": (lambda run: _all(run.tuner("export", "--trial", run.best, "--stock")), "+100.0% time"),
+    "audit": (lambda run: _all(run.tuner("audit")), ""),
+    "gate": (Disturbed.gate, ""),
+    "check": (lambda run: _all(run.tuner("check", str(run.script))), "ratio  1.000"),
+}
+DOCUMENTS: Mapping[str, Callable[[Disturbed], Done]] = {
+    "runs --json": lambda run: run.tuner("runs", "--json"),
+    "history --json": lambda run: run.tuner("history", "--json"),
+    "show run --json": lambda run: run.tuner("show", "run:1", "--json"),
+    "show trial --json": lambda run: run.tuner("show", run.best, "--json"),
+    "diff --json": lambda run: run.tuner("diff", run.best, run.other, "--json"),
+}
+HAVE_RATIOS = {"runs --json", "show run --json", "diff --json"}
+# What goes with a ratio, and percentages that are no ratio of measured times.
+COMPANY = re.compile(
+    r"unreliable: .*|lost, no times: .*"  # a badge with its reason
+    r"|two timings of the same code differ by \d+%|the anchor kernel [a-z ]+ by \d+%"  # reasons elsewhere
+    r"|(waited|held the processes back for) \d+% of the time"
+    r"|noise floor:? [\d.]+ ?%|idle \d+% of the search|9[59] % interval|intervals are 95 %"
+    r"|ratio +[\d.]+ \(99 % interval [^)]*\), \d+ sessions"  # of a check, which has evidence of its own
+    r"|[+-]?[\d.]+% \| [+-]?[\d.]+% \.\. [+-]?[\d.]+%"  # a cell, and the next one its interval
+    r"|^\d+%$"  # importance of a knob, by PED-ANOVA
+    r"|full colour from 99 %, then 95, 90, 75, 50 %",  # legend of a map
+    re.IGNORECASE | re.MULTILINE,
+)
+RATIO = re.compile(r"\d ?%|\b\d+\.\d\dx|ratio +[\d.]+|\b[\d.]+ times\b")
+
+
+@pytest.fixture(scope="module", params=DISTURBANCES, ids=str)
+def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Disturbed:
+    """Gives a database after a disturbed run, with what ``tune`` printed."""
+    disturbance = DISTURBANCES[request.param]
+    folder = tmp_path_factory.mktemp("disturbed")
+    tuner = Tuner(folder / "results.db", parts(disturbance))
+    with pytest.MonkeyPatch.context() as patch:
+        asked = [0]
+
+        def stepped() -> datetime.datetime:
+            asked[0] += 1
+            return datetime.datetime.now(datetime.UTC) + asked[0] % 2 * disturbance.clock_steps
+
+        patch.setattr(db_store, "_now", stepped)
+        tuned = tuner("tune", "matmul", "8x8x8", "--sampler", "exhaustive", "--trials", "20")
+    return Disturbed(disturbance, tuner, tuned)
+
+
+@pytest.mark.parametrize("output", TEXTS)
+def test_a_ratio_is_printed_with_evidence_only(run: Disturbed, output: str) -> None:
+    printed, ratio = TEXTS[output]
+    text = re.sub(r"\n {10,}", " ", printed(run))  # what was wrapped
+    if run.disturbance.keeps_ratio:
+        is_shown = ratio in text or (
+            run.disturbance.interrupted_at == "roofline" and "what 1 thread" in ratio
+        )
+        assert is_shown, text
+        return
+    left = [line for line in COMPANY.sub("", text).splitlines() if RATIO.search(line)]
+    assert left == [], text
+
+
+@pytest.mark.parametrize("output", DOCUMENTS)
+def test_a_ratio_in_json_is_null_without_evidence(run: Disturbed, output: str) -> None:
+    done = DOCUMENTS[output](run)
+    ratios = list(_ratios(done.json)) if done.out else []
+    if run.disturbance.keeps_ratio:
+        assert None not in ratios
+        assert bool(ratios) == (output in HAVE_RATIOS)
+    else:
+        assert {each for each in ratios if each is not None} == set()
+
+
+def _ratios(document: Any) -> Iterator[float | None]:
+    """Yields every ratio of a JSON document, wherever it is."""
+    if isinstance(document, list):
+        for each in document:
+            yield from _ratios(each)
+    elif isinstance(document, dict):
+        for key, value in document.items():
+            if key in ("ratio", "slowdown"):
+                yield value
+            else:
+                yield from _ratios(value)
+
+
+def test_a_disturbed_run_says_what_is_wrong_wherever_it_is_listed(run: Disturbed) -> None:
+    listed = run.tuner("runs").out + run.tuner("show", "run:1").out
+    document = run.tuner("runs", "--json").json[0]
+    is_marked = "unreliable" in listed or document["status"] == "interrupted"
+    assert is_marked == (not run.disturbance.keeps_ratio or run.disturbance.interrupted_at == "roofline")
