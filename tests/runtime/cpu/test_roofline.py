@@ -4,7 +4,6 @@ from tuner.runtime.cpu import roofline as roofline_module
 from tuner.runtime.cpu.describe_host import describe_machine
 from tuner.runtime.cpu.roofline import (
     ACCUMULATORS,
-    PLAIN_ACCUMULATORS,
     flop_per_s,
     loop_text,
     measure_roofline,
@@ -39,6 +38,4 @@ def test_bytes_are_multiplied_as_words_where_there_is_no_vnni(monkeypatch: pytes
     [("multiply_add", "llvm.intr.fma"), ("multiply_add_bf16", "dpbf16ps"), ("multiply_add_i8", "@step(%s")],
 )
 def test_the_loops_hold_as_many_sums_as_are_counted(name: str, instruction: str) -> None:
-    assert loop_text(name).count(instruction) == (
-        PLAIN_ACCUMULATORS if name == "multiply_add" else ACCUMULATORS
-    )
+    assert loop_text(name).count(instruction) == ACCUMULATORS

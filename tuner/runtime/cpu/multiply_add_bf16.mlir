@@ -7,12 +7,12 @@ module {
     %one = llvm.mlir.constant(1 : i64) : i64
     %a = llvm.load %sink : !llvm.ptr -> !vector
     %p = llvm.bitcast %a : !vector to !pairs
-    llvm.br ^loop(%zero, %a, %a, %a, %a, %a, %a, %a, %a, %a, %a, %a, %a :
-             i64, !vector, !vector, !vector, !vector, !vector, !vector,
-             !vector, !vector, !vector, !vector, !vector, !vector)
+    llvm.br ^loop(%zero, %a, %a, %a, %a, %a, %a, %a, %a, %a, %a :
+             i64, !vector, !vector, !vector, !vector, !vector,
+             !vector, !vector, !vector, !vector, !vector)
   ^loop(%iteration: i64, %s0: !vector, %s1: !vector, %s2: !vector, %s3: !vector,
         %s4: !vector, %s5: !vector, %s6: !vector, %s7: !vector,
-        %s8: !vector, %s9: !vector, %s10: !vector, %s11: !vector):
+        %s8: !vector, %s9: !vector):
     %n0 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%s0, %p, %p) : (!vector, !pairs, !pairs) -> !vector
     %n1 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%s1, %p, %p) : (!vector, !pairs, !pairs) -> !vector
     %n2 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%s2, %p, %p) : (!vector, !pairs, !pairs) -> !vector
@@ -23,13 +23,11 @@ module {
     %n7 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%s7, %p, %p) : (!vector, !pairs, !pairs) -> !vector
     %n8 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%s8, %p, %p) : (!vector, !pairs, !pairs) -> !vector
     %n9 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%s9, %p, %p) : (!vector, !pairs, !pairs) -> !vector
-    %n10 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%s10, %p, %p) : (!vector, !pairs, !pairs) -> !vector
-    %n11 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%s11, %p, %p) : (!vector, !pairs, !pairs) -> !vector
     %next = llvm.add %iteration, %one : i64
     %more = llvm.icmp "slt" %next, %iterations : i64
-    llvm.cond_br %more, ^loop(%next, %n0, %n1, %n2, %n3, %n4, %n5, %n6, %n7, %n8, %n9, %n10, %n11 :
-             i64, !vector, !vector, !vector, !vector, !vector, !vector,
-             !vector, !vector, !vector, !vector, !vector, !vector), ^end
+    llvm.cond_br %more, ^loop(%next, %n0, %n1, %n2, %n3, %n4, %n5, %n6, %n7, %n8, %n9 :
+             i64, !vector, !vector, !vector, !vector, !vector,
+             !vector, !vector, !vector, !vector, !vector), ^end
   ^end:
     %o0 = llvm.getelementptr %sink[0] : (!llvm.ptr) -> !llvm.ptr, !vector
     llvm.store %s0, %o0 : !vector, !llvm.ptr
@@ -51,10 +49,6 @@ module {
     llvm.store %s8, %o8 : !vector, !llvm.ptr
     %o9 = llvm.getelementptr %sink[9] : (!llvm.ptr) -> !llvm.ptr, !vector
     llvm.store %s9, %o9 : !vector, !llvm.ptr
-    %o10 = llvm.getelementptr %sink[10] : (!llvm.ptr) -> !llvm.ptr, !vector
-    llvm.store %s10, %o10 : !vector, !llvm.ptr
-    %o11 = llvm.getelementptr %sink[11] : (!llvm.ptr) -> !llvm.ptr, !vector
-    llvm.store %s11, %o11 : !vector, !llvm.ptr
     llvm.return
   }
 }

@@ -4,12 +4,12 @@ llvm.func @multiply_add(%sink: !llvm.ptr, %iterations: i64) attributes {llvm.emi
   %zero = llvm.mlir.constant(0 : i64) : i64
   %one = llvm.mlir.constant(1 : i64) : i64
   %a = llvm.load %sink : !llvm.ptr -> !vector
-  llvm.br ^loop(%zero, %a, %a, %a, %a, %a, %a, %a, %a, %a, %a, %a, %a :
-           i64, !vector, !vector, !vector, !vector, !vector, !vector,
-           !vector, !vector, !vector, !vector, !vector, !vector)
+  llvm.br ^loop(%zero, %a, %a, %a, %a, %a, %a, %a, %a, %a, %a :
+           i64, !vector, !vector, !vector, !vector, !vector,
+           !vector, !vector, !vector, !vector, !vector)
 ^loop(%iteration: i64, %s0: !vector, %s1: !vector, %s2: !vector, %s3: !vector,
       %s4: !vector, %s5: !vector, %s6: !vector, %s7: !vector,
-      %s8: !vector, %s9: !vector, %s10: !vector, %s11: !vector):
+      %s8: !vector, %s9: !vector):
   %n0 = llvm.call @step(%s0, %a) : (!vector, !vector) -> !vector
   %n1 = llvm.call @step(%s1, %a) : (!vector, !vector) -> !vector
   %n2 = llvm.call @step(%s2, %a) : (!vector, !vector) -> !vector
@@ -20,13 +20,11 @@ llvm.func @multiply_add(%sink: !llvm.ptr, %iterations: i64) attributes {llvm.emi
   %n7 = llvm.call @step(%s7, %a) : (!vector, !vector) -> !vector
   %n8 = llvm.call @step(%s8, %a) : (!vector, !vector) -> !vector
   %n9 = llvm.call @step(%s9, %a) : (!vector, !vector) -> !vector
-  %n10 = llvm.call @step(%s10, %a) : (!vector, !vector) -> !vector
-  %n11 = llvm.call @step(%s11, %a) : (!vector, !vector) -> !vector
   %next = llvm.add %iteration, %one : i64
   %more = llvm.icmp "slt" %next, %iterations : i64
-  llvm.cond_br %more, ^loop(%next, %n0, %n1, %n2, %n3, %n4, %n5, %n6, %n7, %n8, %n9, %n10, %n11 :
-           i64, !vector, !vector, !vector, !vector, !vector, !vector,
-           !vector, !vector, !vector, !vector, !vector, !vector), ^end
+  llvm.cond_br %more, ^loop(%next, %n0, %n1, %n2, %n3, %n4, %n5, %n6, %n7, %n8, %n9 :
+           i64, !vector, !vector, !vector, !vector, !vector,
+           !vector, !vector, !vector, !vector, !vector), ^end
 ^end:
   %o0 = llvm.getelementptr %sink[0] : (!llvm.ptr) -> !llvm.ptr, !vector
   llvm.store %s0, %o0 : !vector, !llvm.ptr
@@ -48,9 +46,5 @@ llvm.func @multiply_add(%sink: !llvm.ptr, %iterations: i64) attributes {llvm.emi
   llvm.store %s8, %o8 : !vector, !llvm.ptr
   %o9 = llvm.getelementptr %sink[9] : (!llvm.ptr) -> !llvm.ptr, !vector
   llvm.store %s9, %o9 : !vector, !llvm.ptr
-  %o10 = llvm.getelementptr %sink[10] : (!llvm.ptr) -> !llvm.ptr, !vector
-  llvm.store %s10, %o10 : !vector, !llvm.ptr
-  %o11 = llvm.getelementptr %sink[11] : (!llvm.ptr) -> !llvm.ptr, !vector
-  llvm.store %s11, %o11 : !vector, !llvm.ptr
   llvm.return
 }
