@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
-from tests.source_files import MODULES, ROOT, found_in, imports, tree_of
+from tests.source_files import MODULES, ROOT, found_in, imports, last_name, tree_of
 
 PRINTERS = {"bundle.measure.command"}  # beside the command line: it runs where click is not installed
 # Who may read the environment, beside the command line.
@@ -52,13 +52,16 @@ def environment_reads(tree: ast.AST) -> list[str]:
     """Tells where a module reads or changes the environment."""
     names = ("os.environ", "os.environb", "os.getenv", "environ", "getenv")
     nodes = (node for node in ast.walk(tree) if isinstance(node, ast.Attribute | ast.Name))
-    return [f"line {node.lineno}" for node in nodes if ast.unparse(node) in names]
+    likely = (node for node in nodes if last_name(node).startswith(("environ", "getenv")))
+    return [f"line {node.lineno}" for node in likely if ast.unparse(node) in names]
 
 
 def prints(tree: ast.AST) -> list[str]:
     """Tells where a module prints."""
     calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
-    return [f"line {node.lineno}" for node in calls if ast.unparse(node.func) == "print"]
+    return [
+        f"line {node.lineno}" for node in calls if isinstance(node.func, ast.Name) and node.func.id == "print"
+    ]
 
 
 def swallowed(tree: ast.AST) -> list[str]:
