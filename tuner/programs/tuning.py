@@ -113,7 +113,8 @@ class ProgramTuning:
         tuned: list[TunedProblem] = []
         for problem in problems:
             tuned.append(self._tune_one(problem, settings_of))
-            if self.interruption.is_asked:
+            run = tuned[-1].tuned
+            if self.interruption.is_asked or (run is not None and run.is_interrupted):
                 return TunedProgram(
                     request.target, tuple(tuned), request, None, None, time.monotonic() - began_s
                 )

@@ -17,8 +17,8 @@ from tuner.runtime.cpu.thread_team import ThreadTeam
 from tuner.runtime.timing import sample
 
 # Independent sums: a latency of 4 or 5 times two units a cycle wants 8 to 10, and AVX2 has 16 registers.
-# Not more: on a Cascade Lake, loops of 12 reach 115 GFLOP/s of f32 and 444 of i8, loops of 10 reach 129 and 461.
-# A roofline below what kernels reach would call right ones wrong.
+# Not more: on a Cascade Lake, loops of 12 reach 115 GFLOP/s of f32 and 444 of i8, loops of 10 reach 129 and
+# 461. A roofline below what kernels reach would call right ones wrong.
 ACCUMULATORS = 10
 STREAM_BYTES = 256 * 2**20  # at least; more than any cache that is not memory
 ITERATION_BYTES = 256  # that stream.mlir reads in an iteration
