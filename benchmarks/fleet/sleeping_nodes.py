@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 QUEUE: Final = "sleeping"
 LOOK_S: Final = 0.02
-LIMIT_S: Final = 60
+LIMIT_S: Final = 120
 
 
 @contextlib.contextmanager

@@ -22,7 +22,7 @@ def test_it_answers_this_machine_until_interrupted(capfd: pytest.CaptureFixture[
         answers: list[bytes] = []
 
         def ask_and_interrupt() -> None:
-            with urllib.request.urlopen(f"http://{HOST}:{server.server_port}/", timeout=60) as answer:
+            with urllib.request.urlopen(f"http://{HOST}:{server.server_port}/", timeout=120) as answer:
                 answers.append(answer.read())
             os.kill(os.getpid(), signal.SIGINT)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fakes import await_death, children_of
+from tests.fakes import HANG_S, await_death, children_of
 from tuner.core.runs import StoredTrial, TrialQuery
 from tuner.db.store import Store
 
@@ -45,7 +45,7 @@ class Command:
 
     def run(self, *words: str) -> tuple[int, str, str]:
         process = self.start(*words, seconds="0")
-        out, err = process.communicate(timeout=30)
+        out, err = process.communicate(timeout=HANG_S)
         return process.returncode, out, err
 
     def trials(self) -> tuple[StoredTrial, ...]:
@@ -54,7 +54,7 @@ class Command:
 
     def await_trials(self, count: int) -> None:
         """Waits until so many trials have an outcome in the database."""
-        give_up = time.monotonic() + 20
+        give_up = time.monotonic() + HANG_S
         while time.monotonic() < give_up:
             if self._stored() >= count:
                 return
@@ -105,7 +105,7 @@ def test_a_signal_ends_a_run_without_loss(command: Command, number: signal.Signa
     command.await_trials(3)
     children = children_of(process.pid)
     process.send_signal(number)
-    _, err = process.communicate(timeout=10)
+    _, err = process.communicate(timeout=HANG_S)
     assert process.returncode == 130
     assert "tuner tune --resume 1" in err
     assert await_death(children) == []
@@ -119,13 +119,13 @@ def test_an_interrupted_run_prints_its_json(command: Command) -> None:
     process = command.start(*TUNE, "--json")
     command.await_trials(2)
     process.send_signal(signal.SIGINT)
-    out, _ = process.communicate(timeout=10)
+    out, _ = process.communicate(timeout=HANG_S)
     assert json.loads(out)["status"] == "interrupted"
 
 
 def test_a_second_signal_kills_at_once(command: Command) -> None:
-    process = command.start(*TUNE, seconds="30")
-    give_up = time.monotonic() + 20
+    process = command.start(*TUNE, seconds="1000")
+    give_up = time.monotonic() + HANG_S
     while not children_of(process.pid) and time.monotonic() < give_up:
         time.sleep(0.02)
     # stopped, it cannot end by the first one before the second arrives; both are pending when it goes on
@@ -133,7 +133,7 @@ def test_a_second_signal_kills_at_once(command: Command) -> None:
     process.send_signal(signal.SIGTERM)
     process.send_signal(signal.SIGINT)
     process.send_signal(signal.SIGCONT)
-    process.communicate(timeout=5)
+    process.communicate(timeout=HANG_S)
     assert process.returncode != 0
 
 
@@ -188,7 +188,7 @@ def test_a_full_disk_is_one_line_and_loses_nothing(command: Command) -> None:
     words = ("tune", "matmul", "8x8x8", "--trials", "20", "--fresh", "--threads", "2")
     for _ in range(60):  # each run adds some
         process = command.start(*words, seconds="0", preexec_fn=full_disk)
-        _, err = process.communicate(timeout=30)
+        _, err = process.communicate(timeout=HANG_S)
         if process.returncode != 0:
             break
     assert process.returncode == 2

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
-LIMIT_S = 60
+LIMIT_S = 120
 
 
 def start(*words: str, before: tuple[str, ...] = ()) -> subprocess.Popen[str]:

@@ -28,7 +28,7 @@ UP = [each for each in EXAMPLES if each.words[:2] == ("fleet", "up")]
 WORKERS = [each for each in EXAMPLES if each.words[:2] == ("fleet", "worker")]
 DATABASE = re.compile(r"postgresql://\S+")
 NODE, RUN = "gpu-3", 7  # that the help names
-LIMIT_S = 60.0
+LIMIT_S = 120.0
 
 
 @pytest.fixture

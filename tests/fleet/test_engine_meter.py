@@ -11,11 +11,12 @@ def test_work_of_this_process_is_told_and_what_was_before_is_not() -> None:
     until_s = time.thread_time() + 0.1
     while time.thread_time() < until_s:
         pass
+    began_s = time.monotonic()
     assert meter.load().cpu_share > 0.0
-    until_s = time.monotonic() + 0.1
     for _ in range(20):
         time.sleep(0.005)
-    assert meter.load().wakeups_per_s > 10.0
+    wakeups_per_s = meter.load().wakeups_per_s
+    assert wakeups_per_s * (time.monotonic() - began_s) >= 20
 
 
 def test_a_thread_leaves_the_processor_that_is_timed_to_others() -> None:

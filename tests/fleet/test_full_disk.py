@@ -17,7 +17,7 @@ from tuner.fleet.work import compile_queue
 pytestmark = pytest.mark.postgres
 SCRIPT = json.dumps({"x": 3, "at": "compile", "deed": "write"}).encode()
 ROOM_KIB = 512  # half of what the deed writes
-LIMIT_S = 60
+LIMIT_S = 120
 
 
 @pytest.fixture

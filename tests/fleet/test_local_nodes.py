@@ -21,5 +21,5 @@ def test_a_node_that_cannot_work_is_told_of_and_none_is_left(shared_url: str, tm
             nodes.wait("worker", 0.1)
         assert nodes.orphans(within_s=0.0) != ()
         nodes.tell_to_end("worker")
-        assert nodes.wait("worker", 60) == 0
+        assert nodes.wait("worker", 120) == 0
     assert nodes.orphans() == ()

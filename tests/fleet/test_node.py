@@ -24,7 +24,7 @@ from tuner.fleet.work import FleetWork, compile_queue
 if TYPE_CHECKING:
     from tuner.fleet.server import Connection
 
-LIMIT_S = 60
+LIMIT_S = 120
 SLEEPING = json.dumps({"x": 3, "at": "compile", "deed": "sleep"}).encode()
 
 

@@ -46,9 +46,9 @@ def test_what_a_silent_node_held_is_given_back(connection: "Connection", run: st
 def test_nodes_hear_of_what_is_given_back_as_of_a_new_job(connection: "Connection", run: str) -> None:
     connection.execute('LISTEN "procrastinate_queue_v1#compile:a"')
     taken_by_a_node(connection, run, silent_s=31.0)
-    (new,) = connection.notifies(timeout=5, stop_after=1)
+    (new,) = connection.notifies(timeout=120, stop_after=1)
     sweep(connection, lease_s=30.0)
-    (again,) = connection.notifies(timeout=5, stop_after=1)
+    (again,) = connection.notifies(timeout=120, stop_after=1)
     assert again.payload == new.payload
 
 

@@ -31,7 +31,7 @@ def test_an_outcome_wakes_its_driver_and_no_other(connection: "Connection", run:
     connection.execute(f'LISTEN "{tables.channel_of(run)}"'.encode())
     tables.tell(connection, work("another").key, FAILED, "n")
     tables.tell(connection, work(run).key, FAILED, "n")
-    (notice,) = connection.notifies(timeout=5, stop_after=1)
+    (notice,) = connection.notifies(timeout=120, stop_after=1)
     assert notice.channel == tables.channel_of(run)
 
 

@@ -7,7 +7,7 @@ import pytest
 from tuner.fleet.wake_pipe import WakePipe
 from tuner.workers.child_process import sleep_until_news
 
-LONG_S = 30.0
+LONG_S = 240.0
 
 
 @pytest.fixture

@@ -200,4 +200,4 @@ def test_the_interval_holds_the_true_median_about_as_often_as_it_says() -> None:
 
 def test_real_time_is_read_from_a_real_clock() -> None:
     result = timing.measure(lambda times: time.sleep(2e-3 * times), replace(EFFORT, budget_s=0.02), rng())
-    assert 2e-3 <= result.median_s < 0.1
+    assert 2e-3 <= result.median_s < 10

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from tests.fakes import await_death, is_alive
+from tests.fakes import HANG_S, await_death, is_alive
 from tuner.core.errors import Stage
 from tuner.workers.protocol import Factory, ServiceSpec
 from tuner.workers.worker import Worker
@@ -30,7 +30,7 @@ def test_a_child_whose_parent_is_gone_already_ends() -> None:
     child = subprocess.Popen(
         [sys.executable, "-m", "tuner.workers.child", *arguments], pass_fds=(read_fd, write_fd)
     )
-    assert child.wait(timeout=10) == -signal.SIGKILL
+    assert child.wait(timeout=HANG_S) == -signal.SIGKILL
     os.close(read_fd)
     os.close(write_fd)
 
@@ -46,18 +46,18 @@ def test_a_child_ends_when_the_parent_closes_the_pipe() -> None:
     )
     for fd in (to_child, from_parent, from_child, to_parent):
         os.close(fd)
-    assert child.wait(timeout=10) == 1  # it was given no service
+    assert child.wait(timeout=HANG_S) == 1  # it was given no service
 
 
 def test_ctrl_c_is_not_the_childs() -> None:
     worker = Worker(ServiceSpec("echo", Factory("tests.workers.test_worker:Echo")), 1 << 30)
-    worker.submit("echo", 1, stage=Stage.RUN, timeout_s=5)
+    worker.submit("echo", 1, stage=Stage.RUN, timeout_s=HANG_S)
     worker.wait()
     assert worker.child is not None
     pid = worker.child.pid
     assert os.getpgid(pid) == pid != os.getpgid(0)
     os.kill(pid, signal.SIGINT)
-    worker.submit("echo", 2, stage=Stage.RUN, timeout_s=5)
+    worker.submit("echo", 2, stage=Stage.RUN, timeout_s=HANG_S)
     worker.wait()
     assert worker.child.pid == pid
     worker.kill()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fakes import await_death, state_of
+from tests.fakes import HANG_S, await_death, state_of
 from tuner.workers.child_process import OUTPUT_LIMIT_BYTES, ChildProcess, sleep_until_news, telling_line
 from tuner.workers.protocol import CallRequest, Factory, Message, Ready, Reply, ServiceSpec
 
@@ -15,7 +15,7 @@ def spec_of(environment: tuple[tuple[str, str | None], ...] = ()) -> ServiceSpec
 
 
 def hear(child: ChildProcess) -> Message:
-    give_up = time.monotonic() + 10
+    give_up = time.monotonic() + HANG_S
     while (message := child.receive()) is None:
         assert time.monotonic() < give_up
         sleep_until_news([child], 0.1)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.fakes import await_death
+from tests.fakes import HANG_S, await_death
 from tuner.workers.started_processes import VARIABLE, end_all, started_by, state_of
 
 SLEEP = "import time; time.sleep(1000)"
@@ -65,7 +65,7 @@ child.wait()
 """
     running.append(start(code, "another of these tests"))
     child = said(running[0])
-    give_up = time.monotonic() + 10
+    give_up = time.monotonic() + HANG_S
     while started_by(running[0].pid, "another of these tests") and time.monotonic() < give_up:
         time.sleep(0.01)  # until it is a program with variables of its own
     assert end_all(running[0].pid, "another of these tests") == 0

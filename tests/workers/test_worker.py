@@ -9,7 +9,7 @@ from subprocess import PIPE, Popen
 
 import pytest
 
-from tests.fakes import BrokenTarget
+from tests.fakes import HANG_S, BrokenTarget, await_death
 from tuner.core.errors import CandidateError, Failure, MachineError, Stage, TunerError
 from tuner.workers.available_time import LONGEST_STEP_S
 from tuner.workers.protocol import Event, Factory, Reply, ServiceSpec
@@ -138,7 +138,7 @@ def worker() -> Iterator[Worker]:
     made.kill()
 
 
-def call(worker: Worker, method: str, *args: object, timeout_s: float = 5.0) -> Reply:
+def call(worker: Worker, method: str, *args: object, timeout_s: float = HANG_S) -> Reply:
     worker.submit(method, *args, stage=Stage.LOAD, timeout_s=timeout_s)
     reply = worker.wait()
     assert isinstance(reply, Reply)
@@ -179,7 +179,7 @@ def test_an_unknown_method_is_a_failure(worker: Worker) -> None:
 
 
 def test_events_wait_for_the_go_ahead(worker: Worker) -> None:
-    worker.submit("announce_twice", stage=Stage.RUN, timeout_s=5.0)
+    worker.submit("announce_twice", stage=Stage.RUN, timeout_s=HANG_S)
     assert worker.wait() == Event("first")
     assert worker.poll() is None
     worker.go_ahead()
@@ -211,26 +211,45 @@ def test_a_time_out_after_other_calls_is_not_doubtful(worker: Worker) -> None:
 def test_a_death_between_calls_is_nobodys_failure(worker: Worker) -> None:
     call(worker, "die_later")
     first = pid_of(worker)
-    time.sleep(0.3)
+    assert await_death([first]) == []
     assert call(worker, "echo", 1).value == 1
     assert pid_of(worker) != first
 
 
-def test_the_start_of_the_child_does_not_count_against_the_call(worker: Worker) -> None:
-    assert call(worker, "echo", 1, timeout_s=0.02).value == 1  # a child takes longer to start
+@pytest.fixture
+def now() -> list[float]:
+    """Returns the time of a clock that stands still unless a test sets it."""
+    return [0.0]
 
 
-def test_paused_time_does_not_count(worker: Worker) -> None:
-    call(worker, "echo", 1)
-    worker.submit("nap", 0.2, stage=Stage.RUN, timeout_s=0.5)
-    worker.pause()
-    time.sleep(0.6)
-    assert worker.poll() is None
-    worker.resume()
-    reply = worker.wait()
+@pytest.fixture
+def clocked(now: list[float]) -> Iterator[Worker]:
+    made = Worker(spec_of("Echo"), memory_bytes=1 << 30, clock=lambda: now[0])
+    yield made
+    made.kill()
+
+
+def test_the_start_of_the_child_does_not_count_against_the_call(clocked: Worker, now: list[float]) -> None:
+    clocked.submit("echo", 1, stage=Stage.LOAD, timeout_s=LONGEST_STEP_S / 2)
+    now[0] = 50.0
+    reply = clocked.wait()
     assert isinstance(reply, Reply)
-    assert reply.value == 0.2
-    assert reply.seconds < 0.5
+    assert (reply.value, reply.seconds) == (1, 0.0)
+
+
+def test_paused_time_does_not_count(clocked: Worker, now: list[float], tmp_path: Path) -> None:
+    call(clocked, "echo", 1)
+    clocked.submit("wait_for", str(tmp_path), stage=Stage.RUN, timeout_s=LONGEST_STEP_S / 2)
+    clocked.pause()
+    now[0] = 100.0
+    assert clocked.poll() is None
+    clocked.resume()
+    now[0] += LONGEST_STEP_S / 4
+    assert clocked.poll() is None
+    (tmp_path / "go").touch()
+    reply = clocked.wait()
+    assert isinstance(reply, Reply)
+    assert reply.seconds == pytest.approx(LONGEST_STEP_S / 4)
 
 
 # Calls with a limit of a minute. Its clock is as far ahead as a file says, printed after each look.
@@ -299,7 +318,7 @@ def test_garbage_in_place_of_a_message_ends_the_child(worker: Worker) -> None:
 )
 def test_a_child_that_cannot_start_is_no_candidates_failure(service: str, reason: str) -> None:
     worker = Worker(spec_of(service), 1 << 30)
-    worker.submit("echo", 1, stage=Stage.RUN, timeout_s=5.0)
+    worker.submit("echo", 1, stage=Stage.RUN, timeout_s=HANG_S)
     with pytest.raises(TunerError, match=reason):
         worker.wait()
     assert worker.child is None
@@ -347,13 +366,13 @@ def test_a_child_killed_three_times_while_it_restarts_costs_that_call_only(tmp_p
 
 def test_a_stopped_child_charges_no_innocent_call(tmp_path: Path) -> None:
     worker = mortal(tmp_path, 0)
-    assert call(worker, "stand_still_once", str(tmp_path / "stopped"), timeout_s=60.0).value == "done"
+    assert call(worker, "stand_still_once", str(tmp_path / "stopped"), timeout_s=HANG_S).value == "done"
     worker.kill()
 
 
 def test_a_call_that_stops_its_child_each_time_fails(tmp_path: Path) -> None:
     worker = mortal(tmp_path, 0)
-    failure = call(worker, "stand_still", timeout_s=60.0).value
+    failure = call(worker, "stand_still", timeout_s=HANG_S).value
     assert failure == Failure(Stage.LOAD, "stopped by a signal, 3 attempts")
     worker.kill()
 
@@ -365,9 +384,9 @@ def test_a_process_that_a_call_leaves_behind_is_ended_and_is_its_failure(worker:
 
 
 def test_a_busy_worker_takes_no_second_call(worker: Worker) -> None:
-    worker.submit("nap", 1.0, stage=Stage.RUN, timeout_s=5.0)
+    worker.submit("nap", 1.0, stage=Stage.RUN, timeout_s=HANG_S)
     with pytest.raises(RuntimeError, match="echo worker is busy"):
-        worker.submit("echo", 1, stage=Stage.RUN, timeout_s=5.0)
+        worker.submit("echo", 1, stage=Stage.RUN, timeout_s=HANG_S)
 
 
 def test_an_idle_worker_is_not_waited_for(worker: Worker) -> None:

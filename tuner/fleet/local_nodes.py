@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tuner.fleet.server import Connection
 
 READY_LIMIT_S: Final = 120.0  # until a node is at work, on a busy machine
-ORPHAN_LIMIT_S: Final = 5.0  # that the end of a killed process's children may take
+ORPHAN_LIMIT_S: Final = 60.0  # that the end of a killed process's children may take, on a busy machine
 LOOK_S: Final = 0.05
 
 

@@ -10,6 +10,7 @@ from benchmarks.gpu_check.child import ask
 from tuner.core.errors import UsageError
 
 HANG_LIMIT_S = 0.5
+LONG_S = 1000.0  # no test waits for it
 
 
 def refuse() -> CheckOutcome:
@@ -26,7 +27,7 @@ def defect() -> CheckOutcome:
 
 
 def hang() -> CheckOutcome:
-    time.sleep(60)
+    time.sleep(LONG_S)
     return passed()
 
 
@@ -39,7 +40,7 @@ CHECKS = {
         Check("hanging", hang, HANG_LIMIT_S),
         Check("last", lambda: skipped("no reason")),
     ),
-    "slow": (Check("right", passed), Check("long", hang, 60.0), Check("late", passed)),
+    "slow": (Check("right", passed), Check("long", hang, LONG_S), Check("late", passed)),
     "right": (Check("right", passed),),
 }
 
@@ -54,7 +55,7 @@ def main() -> None:
     if words.checks == "none":
         raise SystemExit("no checks here")
     if words.checks == "nothing":
-        time.sleep(60)
+        time.sleep(LONG_S)
     with os.fdopen(words.pipe, "w") as pipe:
         ask(CHECKS[words.checks], words.start, words.limit, pipe)
 

@@ -80,7 +80,7 @@ def test_what_is_known_is_written_where_somebody_interrupts(tmp_path: Path) -> N
             break
     child.send_signal(signal.SIGINT)
     assert "interrupted" in child.stderr.read()
-    assert child.wait(timeout=60) == 130
+    assert child.wait(timeout=120) == 130
     child.stderr.close()
     assert list(json.loads(output.read_text())["summary"]["parts"]) == ["environment"]
 

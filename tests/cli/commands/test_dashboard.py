@@ -18,7 +18,7 @@ from optuna.storages import BaseStorage
 from tests.cli.conftest import Tuner
 from tuner.cli import local_server
 
-WAIT_S = 60
+WAIT_S = 120
 
 
 @pytest.mark.parametrize(
