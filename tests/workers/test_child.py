@@ -2,7 +2,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -78,7 +77,6 @@ def test_the_end_of_the_tuner_ends_a_child_that_is_still_starting(number: signal
     with parent:
         assert parent.stdout is not None
         child = int(parent.stdout.readline())
-        time.sleep(0.2)
         was_alive = is_alive(child)
         parent.send_signal(number)
     assert was_alive

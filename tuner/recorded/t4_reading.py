@@ -190,7 +190,9 @@ def _baseline(given: dict[str, Any] | None) -> Baseline | None:
         _interval("baseline.interval_s", given["interval_s"]),
     )
     name = decode(str, given["name"], f"{OWN}.baseline.name")
-    return Baseline(printable(name), decode(int, given["threads"], f"{OWN}.baseline.threads"), time)
+    threads = decode(int, given["threads"], f"{OWN}.baseline.threads")
+    is_interleaved = decode(bool, given.get("is_interleaved", False), f"{OWN}.baseline.is_interleaved")
+    return Baseline(printable(name), threads, time, is_interleaved)
 
 
 def _verdict(given: dict[str, Any] | None) -> Verdict | None:

@@ -169,6 +169,7 @@ def _baseline(baseline: Baseline | None) -> Document | None:
     return {
         "name": baseline.name,
         "threads": baseline.threads,
+        "is_interleaved": baseline.is_interleaved,
         "median_s": time.median_s,
         "interval_s": list(time.interval_s),
         "inner_calls": time.inner_calls,
