@@ -8,9 +8,10 @@ from pathlib import Path
 
 import hypothesis.strategies as st
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 
 from tests.db.values import COMPILER, outcome, sha256, time_again
+from tests.examples import costly
 from tests.tuning import fakes
 from tuner.analysis.answer import answer_of
 from tuner.cli.report_pages import gathered
@@ -27,7 +28,7 @@ from tuner.tuning.why_not_best import first_is_not_best
 PARTS = fakes.composition()
 PROBLEM = fakes.settings().problem
 MACHINES = (fakes.MACHINE, fakes.OTHER_MACHINE)
-EXAMPLES = 10  # each writes two databases: half a second
+EXAMPLES = costly(5, 10)  # each writes two databases: half a second
 
 
 @dataclass(frozen=True)
@@ -161,7 +162,7 @@ FAST, SLOW, EARLY = Tried(8), Tried(12), Tried(7, is_complete=False)
 LOST = Past(0, 1, (FAST, SLOW), (Round((None, 0), 0.01, False),))  # its fastest took no part in the finals
 
 
-@settings(max_examples=EXAMPLES)
+@EXAMPLES
 @example(history=[LOST, Past(0, 1, (Tried(10),), is_other=True), Past(0, 1, (EARLY,)), Past(1, 2, (EARLY,))])
 @given(history=histories)
 def test_all_that_names_a_best_trial_names_the_same(history: list[Past]) -> None:

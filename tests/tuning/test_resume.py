@@ -11,9 +11,9 @@ from typing import Any, cast
 
 import pytest
 from hypothesis import given
-from hypothesis import settings as how
 from hypothesis import strategies as st
 
+from tests.examples import costly
 from tests.recorded.values import write_recording
 from tests.tuning import fakes
 from tuner.analysis.run_difference import differences
@@ -28,7 +28,7 @@ from tuner.tuning.parts.recording import replay_settings
 from tuner.tuning.run import begin, resume
 from tuner.tuning.run_request import RunRequest
 
-RUNS = 60
+RUNS = costly(25, 60)
 TRIALS = 12
 FINALISTS = 3  # enough to be killed between two of them
 MOMENTS = ("bind", "compile", "load", "verify", "measure", "measure_together")
@@ -131,7 +131,7 @@ def bed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bed]:
         yield Bed(write_recording(folder), store, {})
 
 
-@how(max_examples=RUNS, deadline=None)
+@RUNS
 @given(
     sampler=st.sampled_from(sorted(SAMPLERS)),
     workers=st.sampled_from((1, 3)),

@@ -3,9 +3,10 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import costly
 from tests.mlir.kernels import parsed
 from tuner.mlir.rewrite.walking import walk
 
@@ -30,7 +31,7 @@ def elements(region: Any) -> set[int]:
     }
 
 
-@settings(max_examples=1000)
+@costly(300, 1000)
 @given(regions(), regions())
 def test_regions_overlap_when_they_share_an_element(one: Any, other: Any) -> None:
     assert one.overlaps(other) == bool(elements(one) & elements(other))
@@ -50,7 +51,7 @@ def boxes(draw: st.DrawFn) -> Any:
     return buffer_regions.StridedRegion(offset, tuple(sizes), tuple(strides))
 
 
-@settings(max_examples=1000)
+@costly(300, 1000)
 @given(boxes(), boxes())
 def test_parts_of_a_row_major_array_overlap_when_they_share_an_element(one: Any, other: Any) -> None:
     assert one.overlaps(other) == bool(elements(one) & elements(other))

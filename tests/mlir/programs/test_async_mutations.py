@@ -7,9 +7,10 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import costly
 from tests.mlir.programs.device_programs import (
     BRANCH,
     HALVES,
@@ -118,7 +119,7 @@ def random_programs(draw: st.DrawFn) -> str:
     return host_function(*lines, copy("a", ends[0]), copy("b", ends[1]), *map(free, names))
 
 
-@settings(max_examples=5, derandomize=True)
+@costly(3, 5)
 @given(random_programs(), st.sampled_from(["streams", "tokens"]))
 def test_no_wait_of_a_random_program_can_be_left_out(text: str, form: Form) -> None:
     program = lowered(text, form)

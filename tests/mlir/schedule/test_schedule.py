@@ -4,9 +4,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import costly
 from tests.mlir.scripts import INTEGER, PAYLOAD, TILE, alternatives, knob, script
 from tuner.core.candidate import Candidate, Value
 from tuner.core.errors import CandidateError, Failure, Stage, UsageError
@@ -171,7 +172,7 @@ def choice(draw: st.DrawFn, depth: int) -> str:
     return knob(draw(NAMES) + str(number), OPTIONS[number], kind="!transform.any_param", result="_")
 
 
-@settings(deadline=None, max_examples=60)
+@costly(25, 60)
 @given(st.lists(choice(2), min_size=1, max_size=3), st.data())
 def test_every_candidate_of_any_schedule_binds_and_is_applied(ops: list[str], data: st.DataObject) -> None:
     # alternatives that raise an IndexError: no region and no option may be out of reach

@@ -4,9 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import costly
 from tests.mlir.scripts import INTEGER, alternatives, knob, script
 from tuner.core.candidate import Candidate, Value
 from tuner.core.errors import CandidateError, Stage, UsageError
@@ -251,7 +252,7 @@ def truth(draw: st.DrawFn, prefix: str) -> Smt:
     return combine(junction, left, right, f"%{prefix}t", JUNCTIONS[junction])
 
 
-@settings(deadline=None, max_examples=60)
+@costly(25, 60)
 @given(condition=truth("c"), value=number(2, "v"))
 def test_constraints_admit_what_smt_admits_and_yield_what_smt_yields(condition: Smt, value: Smt) -> None:
     body = "\n".join(

@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, given, settings
 
 from benchmarks.fuzzing.host_program_writer import ProgramFeatures
 from benchmarks.fuzzing.host_programs import RandomProgram, host_programs
+from tests.examples import costly
 from tests.mlir.kernels import parsed
 from tuner.core.errors import CandidateError, Stage
 
@@ -433,7 +434,7 @@ def test_device_arguments_have_limits(text: str, reason: str) -> None:
 # Reads what nobody wrote as well: it is NaN in both runs.
 ANY = ProgramFeatures(uninitialized=True)
 DEVICE_ONLY = ProgramFeatures(uninitialized=True, strided_arguments=False, globals=False)
-FEW = settings(max_examples=40, suppress_health_check=list(HealthCheck))
+FEW = settings(costly(15, 40), suppress_health_check=list(HealthCheck))
 
 
 @FEW

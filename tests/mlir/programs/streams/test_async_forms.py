@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import costly
 from tests.mlir.programs import device_programs as texts
 from tests.mlir.programs.ir_order import BEGIN, END, Order
 
@@ -127,7 +128,7 @@ def required(actions: tuple[Action, ...]) -> set[tuple[int, int]]:
     return conflicts(actions) | {(BEGIN, number) for number in device} | {(number, END) for number in device}
 
 
-@settings(max_examples=40)
+@costly(15, 40)
 @given(programs(), st.sampled_from([1, 2, 99]))
 def test_streams_keep_every_dependency(actions: tuple[Action, ...], limit: int) -> None:
     order, count = order_of(actions, "streams", limit)
@@ -136,14 +137,14 @@ def test_streams_keep_every_dependency(actions: tuple[Action, ...], limit: int) 
     assert order.events == {}  # each is destroyed
 
 
-@settings(max_examples=40)
+@costly(15, 40)
 @given(programs(), st.sampled_from([1, 2, 99]))
 def test_no_wait_of_streams_can_be_left_out(actions: tuple[Action, ...], limit: int) -> None:
     _, *mutants, _ = orders_of(actions, "streams", limit)
     assert all(not required(actions) <= mutant.pairs for mutant in mutants)
 
 
-@settings(max_examples=40)
+@costly(15, 40)
 @given(programs(), st.sampled_from([1, 2, 99]))
 def test_tokens_keep_every_dependency(actions: tuple[Action, ...], limit: int) -> None:
     order, _ = order_of(actions, "tokens", limit)
@@ -152,7 +153,7 @@ def test_tokens_keep_every_dependency(actions: tuple[Action, ...], limit: int) -
     assert order.streams == {}  # each is destroyed
 
 
-@settings(max_examples=30)
+@costly(15, 30)
 @given(programs())
 def test_both_forms_let_the_same_work_overlap(actions: tuple[Action, ...]) -> None:
     streams, _ = order_of(actions, "streams", 99)

@@ -1,9 +1,10 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import costly
 from tuner.mlir.programs.streams.stream_plan import BEGIN, Node, NodeKind, StreamPlan, plan_streams
 
 WORK, HOST, ALLOCATION, FREE = NodeKind.WORK, NodeKind.HOST, NodeKind.ALLOCATION, NodeKind.FREE
@@ -67,14 +68,14 @@ def waits_of(plan: StreamPlan) -> list[tuple[int, int]]:
     return of_steps + [(len(plan.steps), wait) for wait in plan.last_waits]
 
 
-@settings(max_examples=100)
+@costly(40, 100)
 @given(programs(), st.booleans(), st.sampled_from([1, 2, 3, 99]))
 def test_every_dependency_holds(nodes: tuple[Node, ...], has_caller: bool, limit: int) -> None:
     plan = plan_streams(nodes, has_caller=has_caller, limit=limit)
     assert required(nodes, has_caller) <= happens_before(plan, has_caller)
 
 
-@settings(max_examples=100)
+@costly(40, 100)
 @given(programs(), st.booleans(), st.sampled_from([1, 2, 3, 99]))
 def test_no_wait_is_implied_by_the_others(nodes: tuple[Node, ...], has_caller: bool, limit: int) -> None:
     if not has_caller:
