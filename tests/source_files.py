@@ -26,7 +26,8 @@ def tree_of(path: Path) -> ast.Module:
     return ast.parse(path.read_text())
 
 
-def imports(tree: ast.AST) -> set[str]:
+@cache
+def imports(tree: ast.AST) -> frozenset[str]:
     """Returns every module imported anywhere in the tree; ``from tuner import x`` gives ``tuner.x``."""
     found: set[str] = set()
     for node in ast.walk(tree):
@@ -37,7 +38,7 @@ def imports(tree: ast.AST) -> set[str]:
             found.update(f"{module}.{alias.name}" for alias in node.names)
         elif isinstance(node, ast.Call) and last_name(node.func).endswith(("import_module", "__import__")):
             found.update(str(name.value) for name in node.args[:1] if isinstance(name, ast.Constant))
-    return found
+    return frozenset(found)
 
 
 def last_name(node: ast.expr) -> str:

@@ -20,7 +20,7 @@ from tuner.payload.gpu import gpu_payload_mlir, views_in
 
 pytestmark = pytest.mark.mlir
 
-SCHEDULES = (None, 1, 2)
+SCHEDULES = (None, 1, 2)  # of the first point; of each other, one at random and the usual one
 READS = ("nvgpu.ldmatrix", "vector.load")
 BLOCK_OF_96: dict[str, Any] = {"block_m": 96, "block_n": 96, "warps_m": 3}
 TINY: dict[str, Any] = {"block_m": 32, "block_n": 32, "warps_m": 2, "warps_n": 1}
@@ -36,10 +36,11 @@ POINTS = (
 )
 
 
-@pytest.mark.parametrize("one", POINTS, ids=lambda one: f"{one.problem.key} {one.candidate.text}")
-def test_a_rotated_loop_is_right_under_all_schedules(one: GpuPoint) -> None:
+@pytest.mark.parametrize("number", range(len(POINTS)), ids=lambda number: POINTS[number].candidate.text)
+def test_a_rotated_loop_is_right_under_all_schedules(number: int) -> None:
+    one = POINTS[number]
     program = one.program()
-    for schedule in SCHEDULES:
+    for schedule in SCHEDULES if number == 0 else (None, 1 + number % 2):
         verdict, worst, simulations = one.run(program, schedule_seed=schedule)
         assert verdict.max_error <= 1.0, worst
         assert not any(simulation.hazards for simulation in simulations)
