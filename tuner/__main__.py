@@ -14,6 +14,7 @@ def main() -> None:
     """Runs a command and exits with its code; Ctrl-C during imports and at the end prints no traceback."""
     before = signal.getsignal(signal.SIGINT)
     _end_by_interrupts(before)
+    end_by_lost_interrupts()
     _open_closed_streams()
     words = sys.argv[1:]
     run = _measure_bundle if _is_bundle_measured(words) else _run_command
@@ -59,6 +60,23 @@ def _end_by_interrupts(before: object) -> None:
 
 def _end(_number: int, _frame: FrameType | None) -> NoReturn:
     os._exit(INTERRUPTED)
+
+
+def end_by_lost_interrupts() -> None:
+    """Lets Ctrl-C end the process where Python drops its KeyboardInterrupt.
+
+    It does so in finalizers and callbacks of weak references, of which each import runs several. A run has a
+    handler of its own, which remembers that it was asked.
+    """
+    report = sys.unraisablehook
+
+    def end(unraisable: "sys.UnraisableHookArgs") -> None:
+        is_interrupt = issubclass(unraisable.exc_type, KeyboardInterrupt)
+        if is_interrupt and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            os._exit(INTERRUPTED)
+        report(unraisable)
+
+    sys.unraisablehook = end
 
 
 def _open_closed_streams() -> None:

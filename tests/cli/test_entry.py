@@ -88,3 +88,26 @@ def test_a_closed_stdout_is_no_error_and_nothing_is_written_to_the_database(
     assert (done.returncode, done.stderr) == (0, "")
     with sqlite3.connect(tuned_database) as connection:
         assert connection.execute("pragma integrity_check").fetchone() == ("ok",)
+
+
+LOSES = """
+import signal, weakref
+from tuner.__main__ import end_by_lost_interrupts
+class Module: pass
+signal.signal(signal.SIGINT, signal.default_int_handler)
+if {is_installed}:
+    end_by_lost_interrupts()
+module = Module()
+callback = weakref.ref(module, lambda _: signal.raise_signal(signal.SIGINT))
+del module
+print("went on")
+"""
+
+
+@pytest.mark.parametrize(("is_installed", "code", "out"), [(False, 0, "went on\n"), (True, 130, "")])
+def test_an_interrupt_that_python_drops_ends_the_process(is_installed: bool, code: int, out: str) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", LOSES.format(is_installed=is_installed)], capture_output=True, text=True
+    )
+    assert (ended.returncode, ended.stdout) == (code, out)
+    assert bool(ended.stderr) != is_installed
