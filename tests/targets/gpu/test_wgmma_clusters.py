@@ -97,7 +97,7 @@ def healthy() -> KernelProgram:
     return BROKEN.program()
 
 
-@pytest.mark.parametrize("seed", [None, 1, 2, 3])
+@pytest.mark.parametrize("seed", [None, 1])
 def test_the_kernel_that_is_broken_below_is_right(seed: int | None, healthy: KernelProgram) -> None:
     is_right, why = outcome(BROKEN, healthy, seed)
     assert is_right, why
