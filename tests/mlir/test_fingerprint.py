@@ -33,6 +33,7 @@ MAKES_NO_CODE = {
     "mlir/wheels.py",  # whose versions the fingerprint names
     "targets/gpu/cuda_tools.py",  # finds ptxas, whose version the fingerprint names
     "targets/gpu/ptxas_defects.py",  # notes beside the code
+    "workers/timed_command.py",  # ends a ptxas that hangs
 }
 
 
