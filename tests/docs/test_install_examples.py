@@ -149,6 +149,7 @@ def test_programs_of_the_repository_take_the_words(tmp_path: Path) -> None:
         "build",
         "pytest -n 2 --dist worksteal",
     }
+    (tmp_path / "benchmarks" / "results").mkdir(parents=True)  # which some write to
     done = subprocess.run(
         [sys.executable, "-c", READERS, *asked],
         cwd=tmp_path,

@@ -154,7 +154,7 @@ def test_a_finalist_costs_ten_long_calls_or_a_second(call_s: float) -> None:
     actions = tuple(Action(clock, call_s * share) for share in (1.0, 0.9, 0.5))
     stopwatches = tuple(timing.stopwatch_of(action, clock) for action in actions)
     effort = Effort(budget_s=0.4, min_samples=15, max_samples=200)
-    measured = timing.measure_together_by(tuple(map(timing.led_by_one_call, stopwatches)), effort, rng())
+    measured = timing.measure_together_by(tuple(map(timing.led_by_calls, stopwatches)), effort, rng())
     calls = sum(actions[0].repeats) + 2  # of a verification
     assert calls <= 10 or calls * call_s <= 1.0
     assert len(measured[0].samples_s) >= timing.FEW_SAMPLES
@@ -164,7 +164,7 @@ def test_a_call_that_is_not_timed_fills_the_caches_before_a_sample_of_short_call
     clock = Clock()
     actions = (Action(clock, 1e-3), Action(clock, 0.1))
     stopwatches = tuple(timing.stopwatch_of(action, clock) for action in actions)
-    measured = timing.measure_together_by(tuple(map(timing.led_by_one_call, stopwatches)), EFFORT, rng())
+    measured = timing.measure_together_by(tuple(map(timing.led_by_calls, stopwatches)), EFFORT, rng())
     rounds = len(measured[0].samples_s)
     assert sum(actions[0].repeats) == 3 + 2 * rounds  # the second call of the calibration is led as well
     assert sum(actions[1].repeats) == 2 + rounds
@@ -201,3 +201,17 @@ def test_the_interval_holds_the_true_median_about_as_often_as_it_says() -> None:
 def test_real_time_is_read_from_a_real_clock() -> None:
     result = timing.measure(lambda times: time.sleep(2e-3 * times), replace(EFFORT, budget_s=0.02), rng())
     assert 2e-3 <= result.median_s < 10
+
+
+@pytest.mark.parametrize(("lead_s", "untimed"), [(0.0, 1), (1.0, 1), (2.5, 3)])
+def test_a_sample_of_short_calls_is_led_for_as_long_as_asked(lead_s: float, untimed: int) -> None:
+    now_s = [0.0]
+    calls: list[int] = []
+
+    def take(times: int) -> float:
+        calls.append(times)
+        now_s[0] += 1.0
+        return 1e-6
+
+    assert timing.led_by_calls(take, lead_s, lambda: now_s[0])(4) == 1e-6
+    assert calls == [1] * untimed + [4]

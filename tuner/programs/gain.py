@@ -52,10 +52,10 @@ def timed_on_host(
     functions = [HostFunction(code, discard) for code in (bound, plain, bound)]
     repeats = [functools.partial(each.repeat, each.prepare(*copies(arguments))) for each in functions]
     watch = HostWatch(ThreadTeam(1))
-    stopwatches = [timing.led_by_one_call(timing.stopwatch_of(repeat)) for repeat in repeats]
+    stopwatches = [timing.led_by_calls(timing.stopwatch_of(repeat)) for repeat in repeats]
     before = watch.read()
     *times, anchor = timing.measure_together_by(
-        (*stopwatches, timing.led_by_one_call(watch.anchor)), FINAL_EFFORT, np.random.default_rng(seed)
+        (*stopwatches, timing.led_by_calls(watch.anchor)), FINAL_EFFORT, np.random.default_rng(seed)
     )
     host = watch.conditions(before, watch.read(), anchor.samples_s)
     return TimedPair(*(replace(each, host=host) for each in times))

@@ -21,7 +21,8 @@ from tuner.core.record import Measurement
 from tuner.core.target import Artifact, Effort, Panel, Script
 from tuner.payload.cpu import ENTRY, partition
 from tuner.runtime.cpu.describe_host import describe_machine, processors
-from tuner.targets.cpu.baseline_turns import BaselineTurns
+from tuner.targets.cpu.baseline import BaselineService
+from tuner.targets.cpu.baseline_turns import BaselineTurns, BaselineTurnsService
 from tuner.targets.cpu.target import CpuTarget, LoadedKernel
 from tuner.tuning.finals import noise_of
 
@@ -168,6 +169,17 @@ def test_the_baseline_takes_turns_in_a_process_that_stands_still_between() -> No
     assert Path(f"/proc/{baseline.process}/stat").read_text().rpartition(")")[2].split()[0] == "T"
     assert target.load_baseline(problem, rng()) == (name, baseline)  # it stays for the next time
     baseline.close()
+
+
+def test_a_sample_of_the_baseline_is_led_by_calls_of_the_same_request(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    calls: list[int] = []
+    monkeypatch.setattr(BaselineService, "repeat", lambda _service, times: calls.append(times))
+    service = BaselineTurnsService(None, Matmul(16, 16, 16), 1, 0)
+    service.sample(5)
+    assert calls[-1] == 5
+    assert set(calls[:-1]) == {1}
 
 
 def test_a_baseline_that_dies_fails_the_turns() -> None:

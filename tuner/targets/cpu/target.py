@@ -120,7 +120,7 @@ class CpuTarget(AbstractTarget, AbstractBaselineSource):
         baselines = [one.process for one in loaded if isinstance(one, BaselineTurns)]
         stopwatches = tuple(self._stopwatch(problem, one, rng) for one in loaded)
         before = watch.read(*baselines)
-        anchor_stopwatch = timing.led_by_one_call(watch.anchor)
+        anchor_stopwatch = timing.led_by_calls(watch.anchor)
         *times, anchor = timing.measure_together_by((*stopwatches, anchor_stopwatch), effort, rng)
         host = watch.conditions(before, watch.read(*baselines), anchor.samples_s)
         for measurement, one in zip(times, loaded, strict=True):
@@ -153,7 +153,7 @@ class CpuTarget(AbstractTarget, AbstractBaselineSource):
 
     def _stopwatch(self, problem: Problem, loaded: object, rng: np.random.Generator) -> timing.Stopwatch:
         if isinstance(loaded, BaselineTurns):
-            return timing.led_by_one_call(loaded.take)
+            return loaded.take
         assert isinstance(loaded, LoadedKernel)
         arrays = self._arrays_of(problem, rng)
         return WatchedSamples(self._thread_team(), loaded.calls(problem, arrays.operands), arrays, rng)
