@@ -11,7 +11,7 @@ from tuner.core.timing_round import RoundQuality
 NOISE_LIMIT = 0.05  # relative: differences that a quiet machine shows between timings of the same code
 DRIFT_LIMIT = 0.1  # relative, between quarters of a round: OpenBLAS on two quiet cores shows up to 9 %
 SHARE_LIMIT = 0.05  # of the time: processors given away or held back
-WAITED_LIMIT = 0.1  # of the time: threads that take turns wait for each other for 6 % on two quiet cores
+WAITED_LIMIT = 0.1  # of the time: threads that take turns wait a little for one another on quiet cores
 NO_NOISE_FLOOR = "the noise floor is not known: no code was timed twice"
 OTHERS_LIMIT = 0.2  # processors busy with other programs, where none is left over for them
 

@@ -46,19 +46,16 @@ def stopwatch_of(repeat: Repeat, clock: Clock = time.perf_counter) -> Stopwatch:
     return lambda inner: sample(repeat, inner, clock)
 
 
-def led_by_calls(take: Stopwatch, lead_s: float = 0.0, clock: Clock = time.perf_counter) -> Stopwatch:
-    """Returns a stopwatch that begins a sample of short calls by calls that are not timed.
+def led_by_calls(take: Stopwatch, calls: int = 1) -> Stopwatch:
+    """Returns a stopwatch that begins a sample of short calls by some that are not timed.
 
-    One at least, for ``lead_s`` in all: among others that take turns it finds their arrays in the caches.
+    Among others that take turns it finds their arrays in the caches of a CPU.
     """
     last_s: list[float] = []
 
     def taken(inner: int) -> float:
         if inner > 1 or (last_s and last_s[-1] < COLD_S):
-            began_s = clock()
-            take(1)
-            while clock() - began_s < lead_s:
-                take(1)
+            take(calls)
         last_s[:] = [take(inner)]
         return last_s[0]
 

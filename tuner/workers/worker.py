@@ -115,11 +115,16 @@ class Worker:
         return self._fail(None) if has_ended else self._enforce()
 
     def wait(self) -> Reply | Event:
-        """Waits for the call's next Event or its Reply."""
-        while (news := self.poll()) is None:
+        """Waits for the call's next Event or its Reply.
+
+        Sleeps first: a look at the child would take its processor, where both are pinned to one.
+        """
+        news = None
+        while news is None:
             if self._call is None or self._child is None:
                 raise RuntimeError(f"{self._spec.name} worker has nothing to wait for")
             sleep_until_news([self._child], TICK_S)
+            news = self.poll()
         return news
 
     def pause(self) -> None:

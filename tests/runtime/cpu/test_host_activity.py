@@ -54,3 +54,13 @@ def test_what_a_system_does_not_tell_is_nothing(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(host_activity, "THROTTLING", ())
     found = read_activity((7,))
     assert (found.busy_s, found.stolen_s, found.own_s, found.waited_s, found.throttled_s) == (0,) * 5
+
+
+def test_how_long_a_thread_waited_is_read_by_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(host_activity, "PROC", tmp_path)
+    assert host_activity.thread_waited_s() == 0.0
+    (tmp_path / "thread-self").mkdir()
+    (tmp_path / "thread-self" / "schedstat").write_text("5 3000000000 2\n")
+    assert host_activity.thread_waited_s() == 3.0

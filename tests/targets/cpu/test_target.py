@@ -22,7 +22,7 @@ from tuner.core.target import Artifact, Effort, Panel, Script
 from tuner.payload.cpu import ENTRY, partition
 from tuner.runtime.cpu.describe_host import describe_machine, processors
 from tuner.targets.cpu.baseline import BaselineService
-from tuner.targets.cpu.baseline_turns import BaselineTurns, BaselineTurnsService
+from tuner.targets.cpu.baseline_turns import LEAD_CALLS, BaselineTurns, BaselineTurnsService
 from tuner.targets.cpu.target import CpuTarget, LoadedKernel
 from tuner.tuning.finals import noise_of
 
@@ -178,8 +178,21 @@ def test_a_sample_of_the_baseline_is_led_by_calls_of_the_same_request(
     monkeypatch.setattr(BaselineService, "repeat", lambda _service, times: calls.append(times))
     service = BaselineTurnsService(None, Matmul(16, 16, 16), 1, 0)
     service.sample(5)
-    assert calls[-1] == 5
-    assert set(calls[:-1]) == {1}
+    assert calls == [LEAD_CALLS, 5]
+
+
+def test_what_the_caller_waits_for_its_baseline_is_no_disturbance(monkeypatch: pytest.MonkeyPatch) -> None:
+    seconds = itertools.count(0.0, 1e4)  # of a thread that waits more than three hours in each turn
+    problem, target = Matmul(64, 64, 64), CpuTarget(1)
+    loaded = target.load(problem, artifact_of(problem))
+    _, baseline = target.load_baseline(problem, rng())
+    assert isinstance(baseline, BaselineTurns)
+    monkeypatch.setattr("tuner.targets.cpu.baseline_turns.thread_waited_s", lambda: next(seconds))
+    times = target.measure_together(problem, (loaded, baseline), QUICK, rng())
+    assert baseline.waited_s >= 1e4
+    assert times[0].host is not None
+    assert times[0].host.waited_share == 0.0
+    baseline.close()
 
 
 def test_a_baseline_that_dies_fails_the_turns() -> None:

@@ -43,6 +43,12 @@ def read_activity(processes: tuple[int, ...]) -> HostActivity:
     )
 
 
+def thread_waited_s() -> float:
+    """Returns how long the calling thread was ready to run and did not, since it was started."""
+    words = _words(PROC / "thread-self" / "schedstat")
+    return int(words[1]) * 1e-9 if words else 0.0
+
+
 def _processor_s(process: int) -> float:
     behind_name = " ".join(_words(PROC / str(process) / "stat")).rpartition(")")[2].split()
     return sum(int(behind_name[field]) for field in (USER_TICKS, SYSTEM_TICKS)) * TICK_S if behind_name else 0

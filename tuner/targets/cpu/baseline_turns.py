@@ -9,6 +9,7 @@ from tuner.core.errors import CandidateError, Failure, Stage
 from tuner.core.problem import Problem
 from tuner.payload.reference import reference_bytes
 from tuner.runtime import timing
+from tuner.runtime.cpu.host_activity import thread_waited_s
 from tuner.targets.cpu.baseline import BaselineService
 from tuner.workers.library_environment import library_environment
 from tuner.workers.limits import REFERENCE_FLOP_PER_S
@@ -18,10 +19,9 @@ from tuner.workers.worker import Worker
 MEMORY_BYTES = 8 << 30  # beside the arrays of the problem
 START_TIMEOUT_S = 120.0  # to draw inputs and check a result, next to the float64 reference
 TURN_TIMEOUT_S = 60.0
-# After a pause a library is slower for longer than a call lasts. OpenBLAS, 512x512x512 on a Cascade Lake:
-# 2.57 ms led by a call of an earlier request, 2.43 by one of the same, 2.26 by four, 2.25 by ten. Without
-# pauses it takes 2.24.
-LEAD_S = 0.02
+# After a pause a library is slower for some calls, however long they are. OpenBLAS, 512x512x512 on a Cascade
+# Lake: 2.57 ms led by a call of an earlier request, 2.40 by one of the same, 2.23 by four; unpaused 2.25.
+LEAD_CALLS = 4
 ENDED = "baseline: its process has ended"
 
 
@@ -36,6 +36,7 @@ class BaselineTurns:
         self._worker = Worker(spec, MEMORY_BYTES + 2 * reference_bytes(problem))
         self.close: Callable[[], object] = weakref.finalize(self, self._worker.kill)
         self.problem = problem
+        self.waited_s = 0.0  # of the thread that calls ``take``, in turns: both share a processor
         pinned = os.sched_getaffinity(0)
         os.sched_setaffinity(0, processors)  # a child inherits those of the thread that starts it
         try:
@@ -60,8 +61,10 @@ class BaselineTurns:
         """Multiplies ``times`` times in a turn; returns the seconds per call. Raises CandidateError(RUN)."""
         if self.has_ended:  # it would be started again, on this thread's processor
             raise CandidateError(Stage.RUN, ENDED)
+        before_s = thread_waited_s()
         self._worker.resume()
         seconds = self._ask("sample", TURN_TIMEOUT_S, times)
+        self.waited_s += thread_waited_s() - before_s
         assert isinstance(seconds, float)
         return seconds
 
@@ -82,7 +85,7 @@ class BaselineTurnsService:
     def __init__(self, announce: object, problem: Problem, threads: int, seed: int) -> None:
         """Draws inputs and checks a result. Raises TunerError where a library is missing or wrong."""
         self._service = BaselineService(problem, threads, seed)
-        self._stopwatch = timing.led_by_calls(timing.stopwatch_of(self._service.repeat), LEAD_S)
+        self._stopwatch = timing.led_by_calls(timing.stopwatch_of(self._service.repeat), LEAD_CALLS)
 
     def name(self) -> str:
         """Returns the library's name, with the kernel that it chose."""
