@@ -16,6 +16,7 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from multiprocessing.process import BaseProcess
 from typing import Any
 
 import tuner
@@ -91,28 +92,37 @@ def _passes(row: dict[str, Any], quiet_ratio: float) -> bool:
 
 
 @contextmanager
-def busy_loops(count: int, chance: random.Random) -> Iterator[None]:
-    """Keeps loops that start and stop by chance, each in a process of its own."""
+def spinning(count: int) -> Iterator[tuple[BaseProcess, ...]]:
+    """Keeps processes that are busy all the time."""
     spawning = multiprocessing.get_context("spawn")
-    loops = [spawning.Process(target=spin, args=(os.getpid(),), daemon=True) for _ in range(count)]
+    loops = tuple(spawning.Process(target=spin, args=(os.getpid(),), daemon=True) for _ in range(count))
     for loop in loops:
         loop.start()
-    over = threading.Event()
-    switches = [
-        threading.Thread(target=_switch, args=(loop.pid, random.Random(chance.random()), over))
-        for loop in loops
-    ]
-    for switch in switches:
-        switch.start()
     try:
-        yield
+        yield loops
     finally:
-        over.set()
-        for switch in switches:
-            switch.join()
         for loop in loops:
             loop.kill()
             loop.join()
+
+
+@contextmanager
+def busy_loops(count: int, chance: random.Random) -> Iterator[None]:
+    """Keeps loops that start and stop by chance, each in a process of its own."""
+    over = threading.Event()
+    with spinning(count) as loops:
+        switches = [
+            threading.Thread(target=_switch, args=(loop.pid, random.Random(chance.random()), over))
+            for loop in loops
+        ]
+        for switch in switches:
+            switch.start()
+        try:
+            yield
+        finally:
+            over.set()
+            for switch in switches:
+                switch.join()
 
 
 def spin(parent: int) -> None:

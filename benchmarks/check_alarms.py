@@ -11,7 +11,6 @@ on a busy machine nothing is.
 
 import argparse
 import contextlib
-import multiprocessing
 import os
 import sys
 import tempfile
@@ -23,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import tuner
-from benchmarks.busy_loops import spin
+from benchmarks.busy_loops import spinning
 from benchmarks.results_file import add_report_options, emit, report
 from benchmarks.slowed_code import calibrated, slowed
 from tuner.core.bench import AbstractBench, BoundRecord
@@ -71,7 +70,7 @@ def main() -> None:
     started_s = time.monotonic()
     recordings = [_calibrated(_recording(shape), options.share) for shape in options.shapes]
     rows = [*_rows(recordings, "unchanged", options), *_rows(recordings, "slower", options)]
-    with _busy_loops():
+    with spinning(len(os.sched_getaffinity(0))):  # one for each processor
         rows += _rows(recordings, "busy", options)
     counts = {kind: Counter(row.found.finding.value for row in rows if row.kind == kind) for kind in KINDS}
     summary = {
@@ -155,24 +154,6 @@ def _bench(recording: RecordedScript, seed: int) -> Iterator[tuple[AbstractBench
     case = JudgedCase(provenance.problem, provenance.target, provenance.threads, seed)
     with bench_of(real_composition(), case, lambda _candidate: script) as bench:
         yield bench, judged(bench, Candidate(provenance.strategy, provenance.knobs), SESSION_EFFORT)
-
-
-@contextlib.contextmanager
-def _busy_loops() -> Iterator[None]:
-    """Keeps each processor busy with a process."""
-    spawning = multiprocessing.get_context("spawn")
-    loops = [
-        spawning.Process(target=spin, args=(os.getpid(),), daemon=True)
-        for _ in range(len(os.sched_getaffinity(0)))
-    ]
-    for loop in loops:
-        loop.start()
-    try:
-        yield
-    finally:
-        for loop in loops:
-            loop.kill()
-            loop.join()
 
 
 def _document(row: TimedCheck) -> dict[str, Any]:
