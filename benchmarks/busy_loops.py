@@ -17,6 +17,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from multiprocessing.process import BaseProcess
+from multiprocessing.synchronize import Semaphore
 from typing import Any
 
 import tuner
@@ -93,12 +94,16 @@ def _passes(row: dict[str, Any], quiet_ratio: float) -> bool:
 
 @contextmanager
 def spinning(count: int) -> Iterator[tuple[BaseProcess, ...]]:
-    """Keeps processes that are busy all the time."""
+    """Keeps processes that are busy all the time; each of them is before the block begins."""
     spawning = multiprocessing.get_context("spawn")
-    loops = tuple(spawning.Process(target=spin, args=(os.getpid(),), daemon=True) for _ in range(count))
+    started = spawning.Semaphore(0)
+    arguments = (os.getpid(), started)
+    loops = tuple(spawning.Process(target=spin, args=arguments, daemon=True) for _ in range(count))
     for loop in loops:
         loop.start()
     try:
+        for _ in loops:
+            started.acquire()
         yield loops
     finally:
         for loop in loops:
@@ -125,8 +130,9 @@ def busy_loops(count: int, chance: random.Random) -> Iterator[None]:
                 switch.join()
 
 
-def spin(parent: int) -> None:
-    """Is busy until its parent has ended, however that happens."""
+def spin(parent: int, started: Semaphore) -> None:
+    """Is busy until its parent has ended, however that happens; says when it has begun."""
+    started.release()
     while os.getppid() == parent:
         for _ in range(10**6):
             pass

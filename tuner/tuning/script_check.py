@@ -118,7 +118,10 @@ def compared(
     limits: SlowdownLimits,
     spare_cores: int,
 ) -> ScriptCheck:
-    """Times sessions, each of code loaded anew, until they decide or too many were disturbed."""
+    """Times sessions, each of code loaded anew, until they rule out a slowdown, or as many as are allowed.
+
+    What calls code slower needs them all: some sessions in a row may agree on what lasts for seconds only.
+    """
     recorded = provenance.round or RecordedRound(provenance.median_s or math.nan, noise=0.0)
     library = None if provenance.baseline is None else provenance.baseline[0]
     quiet: list[_Session] = []
@@ -130,12 +133,14 @@ def compared(
         if not session.objection and len(quiet) >= LEAST_SESSIONS:
             slowdown = relative_slowdown(recorded, tuple(each.times for each in quiet if each.times))
             conclusion = _conclusion(slowdown, len(quiet), limits)
-        if conclusion or len(disturbed) == DISTURBED_LIMIT or len(quiet) == SESSIONS_LIMIT:
+        if conclusion and conclusion[0].passes:
+            break
+        if len(disturbed) == DISTURBED_LIMIT or len(quiet) == SESSIONS_LIMIT:
             break
     medians_s = [each.kernel.median_s for each in quiet or disturbed if each.kernel is not None]
     if not medians_s:
         return ScriptCheck(CheckFinding.FAILED, BROKEN)
-    if conclusion is None:
+    if conclusion is None or (len(disturbed) == DISTURBED_LIMIT and not conclusion[0].passes):
         conclusion = (CheckFinding.CANNOT_TELL, _why_undecided(quiet, disturbed))
     whole = None if slowdown is None else slowdown.whole
     is_to_record = provenance.round is None and conclusion[0] is CheckFinding.CANNOT_TELL
