@@ -10,22 +10,31 @@ from pathlib import Path
 import pytest
 
 from tuner import api
+from tuner.analysis.reliability import OTHERS_LIMIT
 from tuner.core.problem import Matmul
 
 pytestmark = pytest.mark.mlir
 LOOPS_PER_PROCESSOR = 2
+LOOP = """
+print("begun", flush=True)
+while True:
+    pass
+"""
 
 
 @contextlib.contextmanager
 def busy_loops() -> Iterator[None]:
     count = LOOPS_PER_PROCESSOR * len(os.sched_getaffinity(0))
-    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    loops = [subprocess.Popen([sys.executable, "-c", LOOP], stdout=subprocess.PIPE) for _ in range(count)]
     try:
+        for loop in loops:
+            assert loop.stdout is not None
+            assert loop.stdout.readline()  # it has begun
         yield
     finally:
         for loop in loops:
             loop.kill()
-            loop.wait()
+            loop.communicate()
 
 
 def test_timing_again_beside_busy_loops_replaces_no_quieter_answer(tmp_path: Path) -> None:
@@ -36,7 +45,11 @@ def test_timing_again_beside_busy_loops_replaces_no_quieter_answer(tmp_path: Pat
     with busy_loops():
         again = api.resume(first.run.id, database, retime=True)
     calm, disturbed = (each.quality for each in again.rounds)
-    assert "load, other programs kept" in disturbed.unreliable
+    assert (
+        disturbed.unreliable
+    )  # of a virtual machine whose processors are taken too, that is the cause named
+    assert disturbed.host is not None
+    assert disturbed.host.others_cores > OTHERS_LIMIT
     keeps_first = calm.rank <= disturbed.rank
     assert keeps_first or calm.unreliable
     assert [each.is_answering for each in again.rounds] == [keeps_first, not keeps_first]
