@@ -2,12 +2,11 @@
 
     python -m benchmarks.check_alarms --output benchmarks/results/check_alarms.json
 
-Begin on a quiet machine. The shapes are such that code loaded twice has one speed there: powers of two may
-have two, 7 % apart (docs/decisions/0038-check-in-rounds.md). Scripts are tuned and exported; each check then
-has processes of its own, as the command has. There are three kinds: of the unchanged code, of code with
-additional work in front that was calibrated to make a call 5 % longer, and of the unchanged code while a loop
-keeps each processor busy. Exits with 1 where the numbers miss the acceptance: no unchanged code is called
-slower, 9 of 10 slower ones are, and on a busy machine nothing is.
+Begin on a quiet machine. Scripts are tuned and exported; each check then has processes of its own, as the
+command has. There are three kinds: of the unchanged code, of code with additional work in front that was
+calibrated to make a call 5 % longer, and of the unchanged code while a loop keeps each processor busy. Exits
+with 1 where the numbers miss the acceptance: no unchanged code is called slower, 9 of 10 slower ones are, and
+on a busy machine nothing is.
 """
 
 import argparse
@@ -38,7 +37,7 @@ from tuner.tuning.judged_again import JudgedCase, bench_of, judged
 from tuner.tuning.parts.real import real_composition
 from tuner.tuning.script_check import CheckFinding, ScriptCheck, compared, limits_of
 
-SHAPES = ("96x96x96", "160x160x160", "256x256x256")
+SHAPES = ("96x96x96", "128x128x128", "160x160x160")
 TUNING_TRIALS = 8
 RECORDING_TRIES = 5  # of a run whose time is reliable
 CAUGHT_SHARE = 0.9

@@ -33,7 +33,7 @@ PROVENANCE = ScriptProvenance(
     run=3,
     mlir="LLVM 23",
     date="2026-01-31T12:00:00Z",
-    round=RecordedRound(kernel_s=1.2e-4, noise=0.01, library_s=1.3e-4, reference_kernel_s=3e-4),
+    round=RecordedRound(kernel_s=1.2e-4, noise=0.01, library_s=1.3e-4, panel_product_s=3e-4),
 )
 
 
@@ -81,7 +81,7 @@ def test_a_baseline_under_its_earlier_name_is_read() -> None:
 
 
 @pytest.mark.parametrize(
-    "round_", [None, RecordedRound(1.2e-4, 0.0), RecordedRound(1.2e-4, 0.5, reference_kernel_s=3e-4)]
+    "round_", [None, RecordedRound(1.2e-4, 0.0), RecordedRound(1.2e-4, 0.5, panel_product_s=3e-4)]
 )
 def test_provenance_reads_back_with_the_references_that_it_has(round_: RecordedRound | None) -> None:
     some = replace(PROVENANCE, round=round_)

@@ -1,13 +1,12 @@
 """How much longer code takes than on another day, relative to references timed in the same rounds."""
 
-import math
 from dataclasses import dataclass, replace
 
 from tuner.analysis.paired_slowdown import PairedSlowdown, TurnSession, paired_slowdown
 from tuner.core.recorded_round import RecordedRound
 
 LIBRARY = "the baseline library"  # drifts with the clock, caches and memory, as a kernel does
-REFERENCE_KERNEL = "the reference kernel"  # multiply-adds in registers: drifts with the clock only
+REFERENCE_KERNEL = "the reference kernel"  # a product of small panels: drifts with the clock and first caches
 RECORDED_TIME = "the recorded time"  # of another hour: drift is not cancelled
 
 
@@ -17,7 +16,7 @@ class RoundTimes:
 
     kernel_s: tuple[float, ...]  # one sample per round
     library_s: tuple[float, ...] | None  # in the same rounds; None: no library here, or another one
-    reference_kernel_s: float | None  # median
+    reference_kernel_s: float | None  # lower quartile
 
 
 @dataclass(frozen=True)
@@ -25,16 +24,17 @@ class RelativeSlowdown:
     """How much longer code takes than recorded, by each reference that was timed then and now."""
 
     by_reference: tuple[tuple[str, PairedSlowdown], ...]
+    whole: PairedSlowdown  # relative to the geometric mean of the references
 
     @property
-    def whole(self) -> PairedSlowdown:
-        """Returns the mean of the references' slowdowns, with the interval that holds all their intervals."""
-        found = [slowdown for _name, slowdown in self.by_reference]
-        return PairedSlowdown(
-            math.expm1(sum(math.log1p(each.median) for each in found) / len(found)),
-            (min(each.interval[0] for each in found), max(each.interval[1] for each in found)),
-            max(each.noise for each in found),
-        )
+    def least(self) -> float:
+        """Returns the smallest slowdown that a reference shows."""
+        return min(found.median for _name, found in self.by_reference)
+
+    @property
+    def disagreement(self) -> float:
+        """Returns the difference between the largest and the smallest slowdown that references show."""
+        return max(found.median for _name, found in self.by_reference) - self.least
 
     @property
     def cancels_drift(self) -> bool:
@@ -49,29 +49,31 @@ def relative_slowdown(recorded: RecordedRound, sessions: tuple[RoundTimes, ...])
     """
     named = (
         (LIBRARY, recorded.library_s, [_library_s(each) for each in sessions]),
-        (REFERENCE_KERNEL, recorded.reference_kernel_s, [_reference_kernel_s(each) for each in sessions]),
+        (REFERENCE_KERNEL, recorded.panel_product_s, [_reference_kernel_s(each) for each in sessions]),
     )
     references = [
         (name, then_s, now_s) for name, then_s, now_s in named if then_s is not None and all(now_s)
     ] or [(RECORDED_TIME, 1.0, [(1.0,) * len(each.kernel_s) for each in sessions])]
+    expected = [
+        (name, [tuple(recorded.kernel_s * seconds / then_s for seconds in each) for each in now_s])
+        for name, then_s, now_s in references
+    ]
     return RelativeSlowdown(
-        tuple((name, _slowdown(recorded, then_s, now_s, sessions)) for name, then_s, now_s in references)
+        tuple((name, _slowdown(recorded, one, one, sessions)) for name, one in expected),
+        _slowdown(recorded, expected[0][1], expected[-1][1], sessions),
     )
 
 
 def _slowdown(
     recorded: RecordedRound,
-    reference_then_s: float,
-    reference_now_s: list[tuple[float, ...]],
+    by_first: list[tuple[float, ...]],
+    by_last: list[tuple[float, ...]],
     sessions: tuple[RoundTimes, ...],
 ) -> PairedSlowdown:
-    """Compares today's times with the recorded one, scaled by how fast the reference is today."""
-    expected = [
-        tuple(seconds * recorded.kernel_s / reference_then_s for seconds in now_s)
-        for now_s in reference_now_s
-    ]
+    """Compares today's times with those that the first and the last reference let expect, of each session."""
     paired = tuple(
-        TurnSession(then, then, each.kernel_s) for then, each in zip(expected, sessions, strict=True)
+        TurnSession(first, last, each.kernel_s)
+        for first, last, each in zip(by_first, by_last, sessions, strict=True)
     )
     return replace(paired_slowdown(paired), noise=recorded.noise)
 
@@ -81,5 +83,5 @@ def _library_s(session: RoundTimes) -> tuple[float, ...]:
 
 
 def _reference_kernel_s(session: RoundTimes) -> tuple[float, ...]:
-    median_s = session.reference_kernel_s
-    return () if median_s is None else (median_s,) * len(session.kernel_s)
+    seconds = session.reference_kernel_s
+    return () if seconds is None else (seconds,) * len(session.kernel_s)

@@ -14,3 +14,4 @@ class HostConditions:
     throttled_share: float  # the quota of a control group held the timed processes back
     anchor_s: float  # median time of the anchor, a kernel that is the same in each timing
     anchor_drift: float  # relative, of the anchor's median between parts of the timing
+    panel_product_s: float | None = None  # lower quartile of a product of small panels; None: not timed

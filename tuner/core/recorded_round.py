@@ -10,4 +10,4 @@ class RecordedRound:
     kernel_s: float  # of the script's kernel: lower quartile of its samples
     noise: float  # relative difference between two timings of the same code in the round
     library_s: float | None = None  # of the baseline library: lower quartile; None: not timed in the round
-    reference_kernel_s: float | None = None  # of multiply-adds in registers: median; None: on a GPU
+    panel_product_s: float | None = None  # of a product of small panels: lower quartile; None: on a GPU

@@ -212,7 +212,7 @@ def _round(fields: Fields) -> RecordedRound:
         fields.seconds("kernel_s"),
         fields.share("noise"),
         optional("library_s"),
-        optional("reference_kernel_s"),
+        optional("panel_product_s"),
     )
 
 

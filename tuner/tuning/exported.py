@@ -110,7 +110,7 @@ def _recorded_round(run: Run, trial: StoredTrial) -> RecordedRound | None:
         library_s=(
             lower_quartile(baseline.measurement.samples_s) if baseline and baseline.is_interleaved else None
         ),
-        reference_kernel_s=None if host is None else host.anchor_s,
+        panel_product_s=None if host is None else host.panel_product_s,
     )
 
 

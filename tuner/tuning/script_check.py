@@ -29,6 +29,8 @@ from tuner.tuning.gate import SESSION_EFFORT
 from tuner.tuning.judged_again import JudgedCase, bench_of, judged
 
 SESSIONS_LIMIT = 15  # that were quiet: half of the gate's, since a user waits
+DISAGREEMENT_LIMIT = 0.1  # relative: what two references may show differently on an unchanged machine
+LEAST_BY_EACH = 0.01  # relative: a slowdown that each reference has to show
 BROKEN = "it ran alone, and failed when it was timed interleaved with the references"
 DISTURBED_LIMIT = 6  # sessions of half a second: one of a load that stays
 
@@ -72,11 +74,13 @@ class _Session:
 def limits_of(max_slowdown: float) -> SlowdownLimits:
     """Returns limits by which a slowdown of ``max_slowdown`` is reported, and one of 3 points less is not.
 
-    The gate separates 2 % from 5 % with as many sessions. Up to 2 % nothing is called slower.
+    The gate separates 2 % from 5 % with as many sessions. Up to 2 % nothing is called slower. A check passes
+    where the half of what lies between is ruled out.
     """
     gate = SlowdownLimits()
     resolved = gate.excluded - gate.tolerated
-    return SlowdownLimits(max(gate.tolerated, max_slowdown - resolved), max_slowdown)
+    tolerated = max(gate.tolerated, max_slowdown - resolved)
+    return SlowdownLimits(tolerated, min(max_slowdown, (tolerated + max_slowdown) / 2))
 
 
 def checked(
@@ -175,7 +179,7 @@ def _sessions(
         times = RoundTimes(
             kernel.samples_s,
             baseline.samples_s if baseline and is_same_library else None,
-            None if host is None else host.anchor_s,
+            None if host is None else host.panel_product_s,
         )
         yield _Session(kernel, times, ratio.reason if isinstance(ratio, NotComparable) else "")
 
@@ -185,22 +189,21 @@ def _conclusion(
 ) -> tuple[CheckFinding, str] | None:
     """Returns what is shown, and why; None where more sessions may show something."""
     names = " and ".join(name for name, _found in slowdown.by_reference)
-    match finding_of(slowdown.whole, sessions, limits):
-        case Finding.NOT_SLOWER:
-            return CheckFinding.NOT_SLOWER, f"relative to {names}"
-        case Finding.SLOWER if slowdown.cancels_drift:
-            return CheckFinding.SLOWER, f"relative to {names}"
-        case Finding.SLOWER:
-            return (
-                CheckFinding.CANNOT_TELL,
-                f"it is slower relative to {names} alone, as it is where the machine has become slower",
-            )
-    each = {finding_of(found, sessions, limits) for _name, found in slowdown.by_reference}
-    if each >= {Finding.SLOWER, Finding.NOT_SLOWER}:
+    if slowdown.disagreement > DISAGREEMENT_LIMIT:
         return (
             CheckFinding.CANNOT_TELL,
             f"{names} disagree: the machine's memory or clock is another than then",
         )
+    match finding_of(slowdown.whole, sessions, limits):
+        case Finding.NOT_SLOWER:
+            return CheckFinding.NOT_SLOWER, f"relative to {names}"
+        case Finding.SLOWER if not slowdown.cancels_drift:
+            return (
+                CheckFinding.CANNOT_TELL,
+                f"it is slower relative to {names} alone, as it is where the machine has become slower",
+            )
+        case Finding.SLOWER if slowdown.least > LEAST_BY_EACH:
+            return CheckFinding.SLOWER, f"relative to {names}"
     return None
 
 

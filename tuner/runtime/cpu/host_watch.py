@@ -8,6 +8,7 @@ from tuner.core.drift import drift
 from tuner.core.host_conditions import HostConditions
 from tuner.runtime.cpu.describe_host import describe_machine, load_average
 from tuner.runtime.cpu.host_activity import HostActivity, read_activity
+from tuner.runtime.cpu.panel_product import PanelProduct
 from tuner.runtime.cpu.roofline import MultiplyAdds
 from tuner.runtime.cpu.thread_team import ThreadTeam
 from tuner.runtime.timing import Stopwatch, sample, stopwatch_of
@@ -17,13 +18,18 @@ BESIDE_SAMPLES, BESIDE_REPEATS = 3, 8  # of the anchor before a single timing, a
 
 @final
 class HostWatch:
-    """Watches timings of one thread team. The anchor is a loop of multiply-adds on all its threads."""
+    """Watches timings of one thread team by two kernels on all its threads, which are always the same.
+
+    The anchor is a loop of multiply-adds in registers; the other one is a product of small panels.
+    """
 
     def __init__(self, team: ThreadTeam) -> None:
-        """Compiles the anchor."""
+        """Compiles both."""
         self._threads = team.size
-        self._loops = MultiplyAdds(team, "f32", describe_machine())
+        machine = describe_machine()
+        self._loops = MultiplyAdds(team, "f32", machine)
         self.anchor: Stopwatch = stopwatch_of(self._loops.repeat)
+        self.panel_product: Stopwatch = stopwatch_of(PanelProduct(team, machine).repeat)
 
     def read(self, *helpers: int) -> HostActivity:
         """Reads the counters; ``helpers`` are processes whose work is timed too."""
@@ -34,9 +40,13 @@ class HostWatch:
         return [sample(self._loops.repeat, BESIDE_REPEATS) for _ in range(BESIDE_SAMPLES)]
 
     def conditions(
-        self, before: HostActivity, after: HostActivity, anchor_s: tuple[float, ...]
+        self,
+        before: HostActivity,
+        after: HostActivity,
+        anchor_s: tuple[float, ...],
+        panel_product_s: tuple[float, ...] = (),
     ) -> HostConditions:
-        """Returns what happened between two readings; ``anchor_s`` are the anchor's samples in order."""
+        """Returns what happened between two readings, with the samples of both kernels in order."""
         elapsed_s = max(after.clock_s - before.clock_s, 1e-9)
         own_s = after.own_s - before.own_s
         busy_s = after.busy_s - before.busy_s
@@ -48,4 +58,5 @@ class HostWatch:
             throttled_share=(after.throttled_s - before.throttled_s) / elapsed_s,
             anchor_s=statistics.median(anchor_s),
             anchor_drift=drift(anchor_s),
+            panel_product_s=statistics.quantiles(panel_product_s)[0] if panel_product_s else None,
         )

@@ -114,17 +114,18 @@ class CpuTarget(AbstractTarget, AbstractBaselineSource):
     def measure_together(
         self, problem: Problem, loaded: tuple[object, ...], effort: Effort, rng: np.random.Generator
     ) -> tuple[Measurement, ...]:
-        """Times several kernels on the same arrays, the baseline and the anchor, sample by sample."""
+        """Times kernels on the same arrays, the baseline and what the watch times, sample by sample."""
         self._verify_on_extremes(problem, loaded, rng)
         watch = self._host_watch()
         baselines = [one for one in loaded if isinstance(one, BaselineTurns)]
         processes = [one.process for one in baselines]
         stopwatches = tuple(self._stopwatch(problem, one, rng) for one in loaded)
         before, turns_s = watch.read(*processes), sum(one.waited_s for one in baselines)
-        anchor_stopwatch = timing.led_by_calls(watch.anchor)
-        *times, anchor = timing.measure_together_by((*stopwatches, anchor_stopwatch), effort, rng)
+        watching = (timing.led_by_calls(watch.anchor), timing.led_by_calls(watch.panel_product))
+        *times, anchor, product = timing.measure_together_by((*stopwatches, *watching), effort, rng)
         after, turns_s = watch.read(*processes), sum(one.waited_s for one in baselines) - turns_s
-        host = watch.conditions(before, replace(after, waited_s=after.waited_s - turns_s), anchor.samples_s)
+        after = replace(after, waited_s=after.waited_s - turns_s)
+        host = watch.conditions(before, after, anchor.samples_s, product.samples_s)
         for measurement, one in zip(times, loaded, strict=True):
             if isinstance(one, LoadedKernel):
                 self._require_possible(problem, measurement)
