@@ -16,7 +16,7 @@ from tuner.tuning.exported import exported
 from tuner.tuning.interruption import Interruption
 from tuner.tuning.run import begin
 from tuner.tuning.script_check import (
-    DISTURBED_LIMIT,
+    LEAST_DISTURBED,
     SESSIONS_LIMIT,
     CheckFinding,
     ScriptCheck,
@@ -74,7 +74,7 @@ def test_slower_code_is_found_however_fast_the_machine_is_today(script: str, mac
 def test_on_a_busy_machine_nothing_is_said_of_the_time(script: str, kernel: float) -> None:
     found = check(script, Day(kernel=kernel, library=kernel, waited=0.5))
     assert (found.finding, found.slowdown) == (CheckFinding.CANNOT_TELL, None)
-    assert f"{DISTURBED_LIMIT} of {DISTURBED_LIMIT} sessions were disturbed" in found.reason
+    assert f"{LEAST_DISTURBED} of {LEAST_DISTURBED} sessions were disturbed" in found.reason
     assert "load, other programs kept 0.5 processors busy" in found.reason
     assert not found.finding.passes
 
@@ -82,13 +82,15 @@ def test_on_a_busy_machine_nothing_is_said_of_the_time(script: str, kernel: floa
 def test_sessions_that_a_short_load_disturbs_are_left_out(script: str) -> None:
     found = check(script, Day(waited=0.5, disturbed_every=3))
     assert (found.finding, found.sessions) == (CheckFinding.NOT_SLOWER, LEAST_SESSIONS)
+    found = check(script, Day(kernel=1.05, waited=0.5, disturbed_every=3))
+    assert (found.finding, found.sessions) == (CheckFinding.SLOWER, SESSIONS_LIMIT)
 
 
 def test_some_quiet_sessions_of_a_busy_machine_do_not_show_a_slowdown(script: str) -> None:
     found = check(script, Day(kernel=1.2, waited=0.5, disturbed_every=2))
     assert found.finding is CheckFinding.CANNOT_TELL
     assert LEAST_SESSIONS <= found.sessions < SESSIONS_LIMIT
-    assert f"{DISTURBED_LIMIT} of {DISTURBED_LIMIT + found.sessions} sessions were disturbed" in found.reason
+    assert f"{LEAST_DISTURBED} of {LEAST_DISTURBED + found.sessions} sessions were disturbed" in found.reason
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ SESSIONS_LIMIT = 15  # that were quiet: half of the gate's, since a user waits
 DISAGREEMENT_LIMIT = 0.1  # relative: what two references may show differently on an unchanged machine
 LEAST_BY_EACH = 0.01  # relative: a slowdown that each reference has to show
 BROKEN = "it ran alone, and failed when it was timed interleaved with the references"
-DISTURBED_LIMIT = 6  # sessions of half a second: one of a load that stays
+LEAST_DISTURBED = 6  # sessions of half a second: one of a load that stays
 
 
 class CheckFinding(enum.Enum):
@@ -139,12 +139,12 @@ def compared(
             conclusion = _conclusion(slowdown, len(quiet), limits)
         if conclusion and conclusion[0].passes:
             break
-        if len(disturbed) == DISTURBED_LIMIT or len(quiet) == SESSIONS_LIMIT:
+        if _is_busy(quiet, disturbed) or len(quiet) == SESSIONS_LIMIT:
             break
     medians_s = [each.kernel.median_s for each in quiet or disturbed if each.kernel is not None]
     if not medians_s:
         return ScriptCheck(CheckFinding.FAILED, BROKEN)
-    if conclusion is None or (len(disturbed) == DISTURBED_LIMIT and not conclusion[0].passes):
+    if conclusion is None or (_is_busy(quiet, disturbed) and not conclusion[0].passes):
         conclusion = (CheckFinding.CANNOT_TELL, _why_undecided(quiet, disturbed))
     whole = None if slowdown is None else slowdown.whole
     is_to_record = provenance.round is None and conclusion[0] is CheckFinding.CANNOT_TELL
@@ -212,8 +212,13 @@ def _recorded_again(provenance: ScriptProvenance) -> str:
     return f"record its time again: {retime}, then: tuner export --trial {provenance.trial}"
 
 
+def _is_busy(quiet: Sequence[_Session], disturbed: Sequence[_Session]) -> bool:
+    """Returns True where as many sessions were disturbed as not: then those that look quiet may not be."""
+    return len(disturbed) >= max(LEAST_DISTURBED, len(quiet))
+
+
 def _why_undecided(quiet: Sequence[_Session], disturbed: Sequence[_Session]) -> str:
-    if len(disturbed) < DISTURBED_LIMIT:
+    if not _is_busy(quiet, disturbed):
         return f"the interval is too wide after {len(quiet)} sessions"
     sessions = len(quiet) + len(disturbed)
     return f"{len(disturbed)} of {sessions} sessions were disturbed: {disturbed[-1].objection}"
