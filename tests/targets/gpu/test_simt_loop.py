@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from benchmarks.gpu_check.gpu_point import GpuPoint
 from tests.targets.gpu.test_mma_sync_loop import (
     SCHEDULES,
     Rotated,
@@ -16,17 +15,16 @@ from tests.targets.gpu.test_mma_sync_loop import (
     use_fragments_one_step_late,
 )
 from tests.targets.gpu.test_simt import OF_F64, point
-from tuner.core.problem import Matmul
+from tuner.core.problem import Matmul, Problem
 
 pytestmark = pytest.mark.mlir
 
 TINY: dict[str, Any] = {"block_m": 32, "block_n": 32, "split_n": 1, "prefetch": 1}
-POINTS = (
-    point(Matmul(32, 31, 40), **TINY, unroll_k=1),
-    point(
-        Matmul(31, 32, 36, layout="nt"), "sm_80", **TINY | {"split_n": 4}, thread_n=1, pad_bytes=16, depth=3
-    ),
-    point(Matmul(32, 18, 24, "f64", "tn"), **TINY | OF_F64, split_m=2, depth=1),
+OF_NT: dict[str, Any] = {"split_n": 4, "thread_n": 1, "pad_bytes": 16, "depth": 3}
+POINTS: tuple[tuple[Problem, str, dict[str, Any]], ...] = (
+    (Matmul(32, 31, 40), "sm_90", TINY | {"unroll_k": 1}),
+    (Matmul(31, 32, 36, layout="nt"), "sm_80", TINY | OF_NT),
+    (Matmul(32, 18, 24, "f64", "tn"), "sm_90", TINY | OF_F64 | {"split_m": 2, "depth": 1}),
 )
 MUTATIONS = (
     drop_barrier,
@@ -36,8 +34,11 @@ MUTATIONS = (
 )
 
 
-@pytest.mark.parametrize("one", POINTS, ids=lambda one: f"{one.problem.key} {one.candidate.text}")
-def test_a_rotated_loop_is_right_under_all_schedules(one: GpuPoint) -> None:
+@pytest.mark.parametrize(("problem", "chip", "knobs"), POINTS, ids=str)
+def test_a_rotated_loop_is_right_under_all_schedules(
+    problem: Problem, chip: str, knobs: dict[str, Any]
+) -> None:
+    one = point(problem, chip, **knobs)
     program = one.program()
     *others, behind = (part.count("ld.shared") for part in program.ptx.split("bar.sync"))
     assert 0 < behind < sum(others) / 2  # LLVM would move all of them to where the loop begins
