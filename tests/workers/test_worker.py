@@ -1,134 +1,20 @@
 import os
 import signal
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from subprocess import PIPE, Popen
 
 import pytest
 
-from tests.fakes import HANG_S, BrokenTarget, await_death
-from tuner.core.errors import CandidateError, Failure, MachineError, Stage, TunerError
+from tests.fakes import HANG_S, await_death
+from tests.workers.echo import spec_of
+from tuner.core.errors import Failure, MachineError, Stage, TunerError
 from tuner.workers.available_time import LONGEST_STEP_S
 from tuner.workers.protocol import Event, Factory, Reply, ServiceSpec
 from tuner.workers.started_processes import state_of
 from tuner.workers.worker import Worker
-
-
-class Echo:
-    """A service for these tests."""
-
-    def __init__(self, announce: Callable[[str], None]) -> None:
-        self._announce = announce
-
-    def echo(self, value: object) -> object:
-        return value
-
-    def environment(self, names: tuple[str, ...]) -> tuple[str | None, ...]:
-        return tuple(os.environ.get(name) for name in names)
-
-    def announce_twice(self) -> str:
-        self._announce("first")
-        self._announce("second")
-        return "done"
-
-    def nap(self, seconds: float) -> float:
-        time.sleep(seconds)
-        return seconds
-
-    def refuse(self) -> None:
-        raise CandidateError(Stage.RESOURCES, "too many registers")
-
-    def lock(self) -> object:
-        return threading.Lock()  # does not pickle
-
-    def shout(self, mebibytes: int) -> None:
-        for _ in range(mebibytes):
-            os.write(2, b"y" * (1 << 20))
-
-    def fill_disk(self) -> None:
-        Path("/dev/full").write_text("one byte too many")
-
-    def die(self, number: int) -> None:
-        os.kill(os.getpid(), number)
-        time.sleep(10)
-
-    def slam(self) -> None:
-        """Closes every pipe, as code that turns itself into a daemon does."""
-        os.closerange(3, 256)
-        time.sleep(1000)
-
-    def babble(self) -> None:
-        """Writes garbage where messages go, as a wild pointer may."""
-        for fd in range(3, 256):
-            try:
-                os.write(fd, (7).to_bytes(8, "little") + b"garbage")
-            except OSError:
-                continue
-        time.sleep(1000)
-
-    def spawn(self) -> int:
-        """Starts a process that leaves the session, as a daemon does; returns its id."""
-        process = os.fork()
-        if process == 0:
-            os.setsid()
-            time.sleep(1000)
-            os._exit(0)
-        return process
-
-    def wait_for(self, folder: str) -> str:
-        """Says who it is by a file, and returns once another one is there."""
-        unfinished = Path(folder, "unfinished")
-        unfinished.write_text(str(os.getpid()))
-        unfinished.rename(Path(folder, "process"))
-        while not Path(folder, "go").exists():
-            time.sleep(0.01)
-        return "done"
-
-    def die_later(self) -> None:
-        threading.Timer(0.05, os._exit, (4,)).start()
-
-
-class Refusing:
-    """A factory whose process dies."""
-
-    def __init__(self, announce: Callable[[str], None]) -> None:
-        os.write(2, b"LLVM ERROR: no such processor\n")
-        os.abort()
-
-
-class Mortal(Echo):
-    """Is built once; the next so many that are built are killed, as by a machine short of memory."""
-
-    def __init__(self, announce: Callable[[str], None], log: str, deaths: int) -> None:
-        super().__init__(announce)
-        built = Path(log).read_text() if Path(log).exists() else ""
-        Path(log).write_text(f"{built}.")
-        if 1 <= len(built) <= deaths:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    def stand_still_once(self, log: str) -> str:
-        """Is stopped by a signal in the first call."""
-        if not Path(log).exists():
-            Path(log).write_text("stopped")
-            os.kill(os.getpid(), signal.SIGSTOP)
-        return "done"
-
-    def stand_still(self) -> None:
-        os.kill(os.getpid(), signal.SIGSTOP)
-
-
-class Broken:
-    """A factory that raises."""
-
-    def __init__(self, announce: Callable[[str], None]) -> None:
-        BrokenTarget()
-
-
-def spec_of(name: str) -> ServiceSpec:
-    return ServiceSpec("echo", Factory(f"tests.workers.test_worker:{name}"))
 
 
 @pytest.fixture
@@ -256,7 +142,7 @@ def test_paused_time_does_not_count(clocked: Worker, now: list[float], tmp_path:
 CALLER = """
 import sys, time
 from pathlib import Path
-from tests.workers.test_worker import spec_of
+from tests.workers.echo import spec_of
 from tuner.core.errors import Stage
 from tuner.workers.available_time import TICK_S
 from tuner.workers.child_process import sleep_until_news
@@ -341,7 +227,7 @@ def test_a_child_that_starts_for_ever_is_given_up() -> None:
 
 
 def mortal(tmp_path: Path, deaths: int) -> Worker:
-    factory = Factory("tests.workers.test_worker:Mortal", (str(tmp_path / "log"), deaths))
+    factory = Factory("tests.workers.echo:Mortal", (str(tmp_path / "log"), deaths))
     return Worker(ServiceSpec("echo", factory), memory_bytes=1 << 30)
 
 
