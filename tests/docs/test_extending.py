@@ -15,7 +15,7 @@ from tuner.scripts.strategy import Binder, load_strategy
 pytestmark = pytest.mark.mlir
 
 TESTS = (
-    *("tests/__init__.py", "tests/conftest.py", "tests/postgres_server.py"),
+    *("tests/__init__.py", "tests/conftest.py", "tests/postgres_server.py", "tests/statement_cache.py"),
     *("benchmarks/__init__.py", "benchmarks/gpu_check"),
 )
 GUIDES = sections((ROOT / "docs" / "extending.md").read_text())
