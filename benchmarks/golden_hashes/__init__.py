@@ -1,0 +1,1 @@
+"""Hashes of what the tuner makes of fixed candidates and programs: equal ones show that nothing changed."""

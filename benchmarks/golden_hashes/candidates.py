@@ -1,0 +1,113 @@
+"""The fixed candidates, and the texts that they become: a script, then code.
+
+``candidates.json`` names each by its knobs, so that another search space changes nothing here. They were
+drawn from the space as it was: per strategy, type, layout and chip the first random feasible point that
+compiles, of a generator with the place in the list as its seed; some with a knob given.
+"""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.golden_hashes.machines import machine_of
+from benchmarks.golden_hashes.tuner_names import (
+    Artifact,
+    Binder,
+    Candidate,
+    CpuCompiler,
+    GpuCompiler,
+    KernelProgram,
+    Machine,
+    Problem,
+    Script,
+    TargetName,
+    chip_of,
+    encode,
+    load_strategy,
+    parse_sizes,
+    variables_of,
+)
+
+FILE = Path(__file__).with_name("candidates.json")
+
+
+@dataclass(frozen=True)
+class GoldenCandidate:
+    """A candidate with all that decides its script and its code."""
+
+    number: int  # its place in the file, from 1
+    target: TargetName
+    isa: str  # "avx512" or "avx2"; "ptx" of a GPU
+    threads: int
+    problem: Problem
+    candidate: Candidate
+
+    @property
+    def name(self) -> str:
+        """Returns what tells it apart, for people."""
+        where = self.isa if self.target.kind == "cpu" else self.target.text
+        threads = f" {self.threads} threads" if self.threads > 1 else ""
+        return f"{self.number:02d} {self.candidate.strategy} {self.problem.key} {where}{threads}"
+
+    @property
+    def machine(self) -> Machine:
+        """Returns what its code is made for."""
+        return machine_of(self.target, self.isa)
+
+
+@dataclass(frozen=True)
+class BuiltCandidate:
+    """A candidate with its script and its code."""
+
+    golden: GoldenCandidate
+    script: Script
+    artifact: Artifact
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """Returns the texts by the name of the part."""
+        code = {"script": self.script.text, "code": self.artifact.code}
+        program = self.artifact.program
+        if program is None:
+            return code | {"panels": _lines(encode(self.artifact.panels))}
+        return code | {"launches": _lines(_without_code(program))}
+
+
+def golden_candidates() -> tuple[GoldenCandidate, ...]:
+    """Returns the candidates of the file."""
+    return tuple(_candidate(number, row) for number, row in enumerate(json.loads(FILE.read_text()), 1))
+
+
+def build(golden: GoldenCandidate) -> BuiltCandidate:
+    """Binds and compiles, to PTX without machine code. Raises CandidateError."""
+    strategies = (load_strategy(golden.candidate.strategy),)
+    variables = variables_of(golden.problem, golden.machine, golden.threads)
+    script = Binder(strategies, golden.problem, variables, golden.threads).bind(golden.candidate)
+    if golden.target.kind == "cpu":
+        return BuiltCandidate(golden, script, CpuCompiler().compile(golden.problem, script))
+    compiler = GpuCompiler(chip_of(golden.target.detail), lambda: None)
+    return BuiltCandidate(golden, script, compiler.compile(golden.problem, script))
+
+
+def _candidate(number: int, row: dict[str, Any]) -> GoldenCandidate:
+    operation, shape, *words = row["problem"]
+    dtype, layout, epilogue, output = words
+    batch, sizes = parse_sizes(operation, shape)
+    return GoldenCandidate(
+        number,
+        TargetName.parse(row["target"]),
+        row["isa"],
+        row["threads"],
+        Problem(operation, sizes, dtype, layout, epilogue, output, batch),
+        Candidate.of(row["strategy"], row["knobs"]),
+    )
+
+
+def _without_code(program: KernelProgram) -> dict[str, Any]:
+    """Returns the launches and buffers of a program."""
+    return {"launches": encode(program.launches), "buffers": encode(program.buffers)}
+
+
+def _lines(document: Any) -> str:
+    return json.dumps(document, indent=1) + "\n"

@@ -1,0 +1,28 @@
+"""What differs between two lists of hashes."""
+
+from collections.abc import Mapping
+
+Hashes = Mapping[str, Mapping[str, str]]  # item -> part -> sha256
+
+
+def differences(then: Hashes, now: Hashes) -> list[str]:
+    """Returns a line for each item that differs: its name, and which of its parts do."""
+    lines = []
+    for item in dict.fromkeys((*then, *now)):
+        parts = _different_parts(then.get(item, {}), now.get(item, {}))
+        if parts:
+            lines.append(f"{item}: {', '.join(parts)}")
+    return lines
+
+
+def _different_parts(then: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+    """Returns the parts that differ, each with what became of it."""
+    words = []
+    for part in dict.fromkeys((*then, *now)):
+        if part not in now:
+            words.append(f"{part} (missing)")
+        elif part not in then:
+            words.append(f"{part} (new)")
+        elif then[part] != now[part]:
+            words.append(part)
+    return words
