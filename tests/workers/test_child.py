@@ -49,7 +49,7 @@ def test_a_child_ends_when_the_parent_closes_the_pipe() -> None:
 
 
 def test_ctrl_c_is_not_the_childs() -> None:
-    worker = Worker(ServiceSpec("echo", Factory("tests.workers.test_worker:Echo")), 1 << 30)
+    worker = Worker(ServiceSpec("echo", Factory("tests.workers.echo:Echo")), 1 << 30)
     worker.submit("echo", 1, stage=Stage.RUN, timeout_s=HANG_S)
     worker.wait()
     assert worker.child is not None

@@ -11,7 +11,7 @@ from tuner.workers.protocol import CallRequest, Factory, Message, Ready, Reply, 
 
 
 def spec_of(environment: tuple[tuple[str, str | None], ...] = ()) -> ServiceSpec:
-    return ServiceSpec("echo", Factory("tests.workers.test_worker:Echo"), environment)
+    return ServiceSpec("echo", Factory("tests.workers.echo:Echo"), environment)
 
 
 def hear(child: ChildProcess) -> Message:
