@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Tuner
-from tuner.tuning.parts.real import real_composition
+from tests.cli.real import brief_finals, real_candidates
 
 pytestmark = pytest.mark.mlir
 
@@ -22,9 +22,10 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Tuner:
     script = folder / "own.mlir"
     text = EXAMPLE.read_text().replace("{min = 2, max = 16, divides = 16}", "[8, 24]")
     script.write_text(text.replace("[1, 2, 4]", "[2]"))
-    tuner = Tuner(folder / "results.db", real_composition())
+    tuner = Tuner(folder / "results.db", real_candidates())
     words = ("--strategy", str(script), "--sampler", "exhaustive", "--trials", "20", "--workers", "1")
-    done = tuner("tune", "matmul", "128x128x128", *words)
+    with brief_finals():
+        done = tuner("tune", "matmul", "128x128x128", *words)
     assert done.code == 0, done.err
     return tuner
 
@@ -125,7 +126,7 @@ def test_a_misspelled_op_fails_each_trial_at_once_and_is_explained_with_its_line
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "own.mlir"
-    tuner = Tuner(tmp_path / "results.db", real_composition())
+    tuner = Tuner(tmp_path / "results.db", real_candidates())
     path.write_text(EXAMPLE.read_text().replace('["linalg.matmul"]}', '["linalg.matmull"]}'))
     assert tuner("tune", "matmul", "64x64x64", "--strategy", str(path), "--trials", "1").code == 1
     (trial,) = tuner("history", "--json").json

@@ -1,14 +1,11 @@
 """``tuner tune payload.mlir`` through the real compiler, search and simulator."""
 
-import dataclasses
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Tuner
-from tests.tuning import fakes
-from tuner.tuning.parts.kinds import KINDS
-from tuner.tuning.parts.real import real_composition
+from tests.cli.real import brief_finals, real_candidates
 
 pytestmark = pytest.mark.mlir
 
@@ -32,11 +29,7 @@ PAYLOAD = """func.func @main(%a: tensor<16x8xf32>, %b: tensor<8x16xf32>, %c: ten
 def tune(tmp_path: Path) -> Tuner:
     """Gives the real thing, but for what is measured beside it and takes seconds."""
     (tmp_path / "payload.mlir").write_text(PAYLOAD)
-    kinds = {
-        name: dataclasses.replace(kind, baseline=fakes.baseline, roofline=fakes.FAKE.roofline)
-        for name, kind in KINDS.items()
-    }
-    return Tuner(tmp_path / "results.db", dataclasses.replace(real_composition(), kinds=kinds))
+    return Tuner(tmp_path / "results.db", real_candidates())
 
 
 def test_equal_matmuls_are_tuned_once_and_the_program_checked(tune: Tuner) -> None:
@@ -59,7 +52,8 @@ def test_a_program_on_the_host_is_timed_with_and_without_scripts(
 ) -> None:
     """The README's example, as printed."""
     monkeypatch.chdir(ROOT)
-    done = tune(*EXAMPLE)
+    with brief_finals():
+        done = tune(*EXAMPLE)
     assert done.code == 0, done.err
     lines = done.out.splitlines()
     assert lines[0] == "matmul  matmul 84x84x32 f32 nn none"

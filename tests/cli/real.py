@@ -1,0 +1,35 @@
+"""The real compiler, search and measurement, but for what is measured next to candidates for seconds."""
+
+import contextlib
+import dataclasses
+import functools
+from collections.abc import Iterator
+
+import pytest
+
+from tests.tuning import fakes
+from tuner.core.target import Effort
+from tuner.tuning import session
+from tuner.tuning.composition import Composition
+from tuner.tuning.finals import time_finalists
+from tuner.tuning.parts.kinds import KINDS
+from tuner.tuning.parts.real import real_composition
+
+BRIEF = Effort(budget_s=0.02, min_samples=5, max_samples=20)  # no test here asks how sure its times are
+
+
+def real_candidates() -> Composition:
+    """Returns the real thing with a baseline and a roofline that nobody measures."""
+    kinds = {
+        name: dataclasses.replace(kind, baseline=fakes.baseline, roofline=fakes.FAKE.roofline)
+        for name, kind in KINDS.items()
+    }
+    return dataclasses.replace(real_composition(), kinds=kinds)
+
+
+@contextlib.contextmanager
+def brief_finals() -> Iterator[None]:
+    """Lets the final re-measurement of runs inside take little time for each candidate."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(session, "time_finalists", functools.partial(time_finalists, effort=BRIEF))
+        yield
