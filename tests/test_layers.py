@@ -171,7 +171,7 @@ INSIDE: Mapping[str, Table] = {
         "ptx_arguments": (),
         "output": (),
         "main": ("offered_words", "output"),
-        "report_pages": ("options", "output"),
+        "report_pages": ("output",),
         "run_session": ("output", "signals"),
         "commands": (
             *("fleet_options", "local_server", "main", "options", "output", "ptx_arguments"),

@@ -26,8 +26,6 @@ PROBLEM_WORDS = ("operation", "shape", "dtype", "layout", "epilogue", "output_dt
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout.")
 
-RUNS_SHOWN = 20  # of a report, unless it is asked for more
-
 
 def debug_option(function: Callable[P, R]) -> Callable[P, R]:
     """Adds --debug, which the group reads by itself."""

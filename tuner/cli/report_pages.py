@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from tuner.atomic_write import write_atomically
-from tuner.cli.options import RUNS_SHOWN
 from tuner.cli.output.report.content import BestKnown, Report, ReportedRun
+from tuner.cli.output.report.length import RUNS_SHOWN
 from tuner.cli.output.report.page import page_html
 from tuner.core.errors import UsageError
 from tuner.core.pass_seconds import PassSeconds

@@ -1,8 +1,11 @@
 """A host program as compiled code: LLVM-dialect text that allocates, copies, launches by ``mgpu*`` calls."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from tuner.core.problem import Problem
+
+Assemble = Callable[[str, tuple[str, ...]], bytes]  # PTX, names of its kernels -> cubin
 
 
 @dataclass(frozen=True)

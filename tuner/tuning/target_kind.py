@@ -18,7 +18,7 @@ from tuner.tuning.run_request import RunRequest
 if TYPE_CHECKING:
     from tuner.core.bench import AbstractBench
     from tuner.core.device import AbstractDevice
-    from tuner.mlir.programs.device_lowering import Assemble
+    from tuner.core.device_program import Assemble
     from tuner.workers.in_flight import BenchOrder
     from tuner.workers.limits import Limits
     from tuner.workers.protocol import Factory

@@ -7,7 +7,6 @@ import click
 
 from tuner.atomic_write import write_atomically
 from tuner.cli.options import (
-    RUNS_SHOWN,
     composition_of,
     database_option,
     debug_option,
@@ -16,6 +15,7 @@ from tuner.cli.options import (
     print_json,
 )
 from tuner.cli.output.formatting import count_text
+from tuner.cli.output.report.length import RUNS_SHOWN
 from tuner.core.errors import UsageError
 
 

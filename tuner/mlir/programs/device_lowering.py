@@ -14,11 +14,10 @@ dialect that calls the ``mgpu*`` functions, with the kernels as ``gpu.binary``. 
 Rejected, with op and location, is what upstream's conversions skip silently (``unconverted.py``).
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from tuner.core.chips import Chip
-from tuner.core.device_program import DeviceProgram, ValueType
+from tuner.core.device_program import Assemble, DeviceProgram, ValueType
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Op, Type, Value, gpu, ir
 from tuner.mlir.cpu.lowering import EXPORTED, jit_text
@@ -52,7 +51,6 @@ from tuner.mlir.rewrite.launch_operands import kernel_of, module_of
 from tuner.mlir.rewrite.symbols import name_of
 from tuner.mlir.rewrite.walking import walk
 
-Assemble = Callable[[str, tuple[str, ...]], bytes]  # PTX, names of its kernels -> cubin
 CLEAN = "builtin.module(canonicalize,cse)"
 # Like the host's own pipeline, but for gpu-to-llvm; simplified only behind it.
 TO_LLVM = (

@@ -28,7 +28,7 @@ from tuner.tuning.target_kind import BenchChildren, ProgramSupport, TargetKind, 
 
 if TYPE_CHECKING:
     from tuner.core.device import AbstractDevice
-    from tuner.mlir.programs.device_lowering import Assemble
+    from tuner.core.device_program import Assemble
     from tuner.workers.limits import Limits
 
 FACTORY = "tuner.targets.gpu.cuda:CudaTarget"

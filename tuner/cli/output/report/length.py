@@ -1,0 +1,3 @@
+"""How much a report shows."""
+
+RUNS_SHOWN = 20  # unless more are asked for
