@@ -30,12 +30,12 @@ from tuner.core.candidate import Candidate
 from tuner.core.problem import Matmul, parse_shape
 from tuner.core.target import Script
 from tuner.db.store import Store
+from tuner.regression.gate import SESSION_EFFORT
+from tuner.regression.judged_again import JudgedCase, bench_of, judged
+from tuner.regression.script_check import CheckFinding, ScriptCheck, compared, limits_of
+from tuner.run_history.exported import exported
 from tuner.scripts.header import ScriptProvenance, read_provenance, without_header
-from tuner.tuning.exported import exported
-from tuner.tuning.gate import SESSION_EFFORT
-from tuner.tuning.judged_again import JudgedCase, bench_of, judged
 from tuner.tuning.parts.real import real_composition
-from tuner.tuning.script_check import CheckFinding, ScriptCheck, compared, limits_of
 
 SHAPES = ("96x96x96", "128x128x128", "160x160x160")
 TUNING_TRIALS = 8

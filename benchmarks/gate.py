@@ -26,9 +26,9 @@ from tuner.core.bench import AbstractBench, BoundRecord
 from tuner.core.problem import Matmul, Problem, parse_shape
 from tuner.core.target import Script
 from tuner.db.store import Store
-from tuner.tuning.gate import GateResult, GateStatus, compared, entry_record, recorded_entry
-from tuner.tuning.gate_file import GateEntry
-from tuner.tuning.judged_again import JudgedCase, bench_of
+from tuner.regression.gate import GateResult, GateStatus, compared, entry_record, recorded_entry
+from tuner.regression.gate_file import GateEntry
+from tuner.regression.judged_again import JudgedCase, bench_of
 from tuner.tuning.parts.real import real_composition
 
 SHAPES = ("128x128x128", "256x256x256", "512x512x512")

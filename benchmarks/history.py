@@ -25,7 +25,7 @@ from tuner.core.runs import TrialQuery
 from tuner.db.database import Database
 from tuner.db.store import Store
 from tuner.fleet.local_postgres import NoServerError, server
-from tuner.tuning.history import past_trials
+from tuner.run_history.past_runs import past_trials
 
 SHAPE = SHAPES[0]
 REPEATS = 21

@@ -8,7 +8,7 @@ from dataclasses import replace
 from tuner.analysis.paired_slowdown import paired_slowdown
 from tuner.core.bench import AbstractBench, BoundRecord
 from tuner.core.target import Artifact
-from tuner.tuning.gate import turns
+from tuner.regression.gate import turns
 
 SESSIONS = 7  # of a calibration
 FIRST_SHARE = 0.25  # that the calibration adds: well above the noise

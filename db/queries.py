@@ -83,7 +83,7 @@ def queried(query: TrialQuery) -> "AnySelect":
     Raises UsageError for a word that is not known, ValueError for ``best``, which takes more than SQL.
     """
     if query.best:
-        raise ValueError("best: found True, allowed in tuner.tuning.best_trials")
+        raise ValueError("best: found True, allowed in tuner.run_history.best_trials")
     return _in_order(trial_select().where(*_conditions(query)), query)
 
 

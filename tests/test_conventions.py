@@ -9,11 +9,14 @@ import pytest
 
 from tests.source_files import MODULES, ROOT, found_in, imports, last_name, tree_of
 
-PRINTERS = {"bundle.measure.command"}  # beside the command line: it runs where click is not installed
+PRINTERS = {
+    "bundle.measure.command",  # it runs where click is not installed
+    "output.progress",  # of a run, for the command line and for the Python API
+}
 # Who may read the environment, beside the command line.
 ENVIRONMENT_READERS = {
     "workers.child_process",  # a child gets its parent's environment, changed
-    "tuning.which_database",  # TUNER_DB means the same on the command line and in the Python API
+    "run_history.which_database",  # TUNER_DB means the same on the command line and in the Python API
 }
 ADVICE = re.compile(r"(?::|;|, with:?) tuner [a-z]")  # a command as the end of a message begins
 BELOW_CLI = [name for name in MODULES if name.split(".")[0] != "cli"]

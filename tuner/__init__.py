@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from tuner.version import __version__
+from tuner.core.version import __version__
 
 __all__ = [
     "BatchMatmul",
@@ -22,10 +22,10 @@ __all__ = [
 
 if TYPE_CHECKING:
     from tuner.api import export, history, load_best, resume, runs, tune
-    from tuner.cli.output.progress import progress
-    from tuner.cli.report_pages import report
     from tuner.core.errors import UsageError
     from tuner.core.problem import BatchMatmul, Matmul
+    from tuner.output.progress import progress
+    from tuner.output.report_pages import report
     from tuner.programs.compile import compile_program
 
 
@@ -49,11 +49,11 @@ def __getattr__(name: str) -> Any:
 
         return getattr(api, name)
     if name == "progress":
-        from tuner.cli.output.progress import progress
+        from tuner.output.progress import progress
 
         return progress
     if name == "report":
-        from tuner.cli.report_pages import report
+        from tuner.output.report_pages import report
 
         return report
     if name == "compile_program":

@@ -9,10 +9,10 @@ from tuner.core.errors import UsageError
 from tuner.core.moments import parse_seconds
 from tuner.core.problem import Problem
 from tuner.core.runs import record_of
-from tuner.tuning.history import asked_query, asked_runs, past_runs, past_trials
+from tuner.run_history.past_runs import asked_query, asked_runs, past_runs, past_trials
+from tuner.run_history.trials import Trials
+from tuner.run_history.which_database import database_words, naming_database
 from tuner.tuning.run_request import RunRequest
-from tuner.tuning.trials import Trials
-from tuner.tuning.which_database import database_words, naming_database
 
 if TYPE_CHECKING:
     from tuner.core.runs import StoredTrial
@@ -50,7 +50,7 @@ def tune(
     ``progress`` tells on stderr how far the run is; ``observe`` gets every event.
     Raises UsageError for wrong words, KeyboardInterrupt when interrupted: what was measured is stored.
     """
-    from tuner.tuning.opened_store import open_or_create
+    from tuner.run_history.opened_store import open_or_create
     from tuner.tuning.parts.real import real_composition
     from tuner.tuning.run import begin
     from tuner.tuning.settings import run_settings
@@ -92,7 +92,7 @@ def resume(
     """
     if type(run) is not int:
         raise UsageError(f"run: found {run!r}, allowed the number of a run")
-    from tuner.tuning.opened_store import open_known
+    from tuner.run_history.opened_store import open_known
     from tuner.tuning.run import resume as go_on
     from tuner.tuning.run_limit import RunLimit
 
@@ -133,7 +133,7 @@ def _session(
 @contextlib.contextmanager
 def _observer(own: "Observer | None", progress: bool) -> "Iterator[Observer]":
     """Gives the observer of a session: the caller's own, and one that tells on stderr where he asks."""
-    from tuner.cli.output.progress import progress as telling
+    from tuner.output.progress import progress as telling
     from tuner.tuning.events import ignore
 
     observe = own or ignore
@@ -156,7 +156,7 @@ def history(db: str | Path | None = None, **conditions: Any) -> Trials:
 
     ``since`` may be a text as on the command line, or a datetime, in UTC where it has no zone.
     """
-    from tuner.tuning.opened_store import open_known
+    from tuner.run_history.opened_store import open_known
 
     query = asked_query(**conditions)
     with naming_database(db), open_known(db) as store:
@@ -165,7 +165,7 @@ def history(db: str | Path | None = None, **conditions: Any) -> Trials:
 
 def runs(db: str | Path | None = None, **conditions: Any) -> "tuple[TunedRun, ...]":
     """Returns runs with their answers, the latest first, by fields of RunQuery: ``runs(status="done")``."""
-    from tuner.tuning.opened_store import open_known
+    from tuner.run_history.opened_store import open_known
 
     query = asked_runs(**conditions)
     with naming_database(db), open_known(db) as store:
@@ -190,12 +190,12 @@ def export(
     runs. With ``file`` it is written there too, and a script's payload beside it, as on the command line.
     Raises UsageError where there is none.
     """
-    from tuner.atomic_write import write_atomically
     from tuner.core.runs import StoredTrial
-    from tuner.tuning.best_known import best_known
-    from tuner.tuning.best_stock import best_stock
-    from tuner.tuning.exported import FORMS, exported, source_file, source_of
-    from tuner.tuning.opened_store import open_known
+    from tuner.output.atomic_write import write_atomically
+    from tuner.run_history.best_known import best_known
+    from tuner.run_history.best_stock import best_stock
+    from tuner.run_history.exported import FORMS, exported, source_file, source_of
+    from tuner.run_history.opened_store import open_known
     from tuner.tuning.parts.real import real_composition
 
     if format not in FORMS:
@@ -224,8 +224,8 @@ def load_best(
     device (DLPack, ``__cuda_array_interface__``) with ``out`` and ``stream``. ``auto`` is the first target
     that gives times here and has some of the problem. Raises UsageError when nothing was measured yet.
     """
-    from tuner.tuning.best_known import best_here
-    from tuner.tuning.opened_store import open_known
+    from tuner.run_history.best_known import best_here
+    from tuner.run_history.opened_store import open_known
     from tuner.tuning.parts.real import real_composition
 
     composition = real_composition()

@@ -11,15 +11,15 @@ from tuner.core.chips import WARP_THREADS, Chip
 from tuner.core.problem import Matmul
 from tuner.cost_model.gpu import fma_per_cycle
 from tuner.cost_model.occupancy import BlockNeeds, blocks_per_multiprocessor
-from tuner.machine_code.busiest_part import BlockWork, KernelCounts
-from tuner.machine_code.executions import executions
-from tuner.machine_code.listing import read_kernels
-from tuner.machine_code.nvdisasm import listing_of
-from tuner.machine_code.path_cycles import memory_cycles
-from tuner.ptx.launch import kernel_of, prepare
-from tuner.ptx.parse.parser import parse
-from tuner.ptx.races.access_sample import Access
+from tuner.simulator.ptx.launch import kernel_of, prepare
+from tuner.simulator.ptx.parse.parser import parse
+from tuner.simulator.ptx.races.access_sample import Access
 from tuner.targets.gpu.cuda_tools import Tool
+from tuner.targets.gpu.machine_code.busiest_part import BlockWork, KernelCounts
+from tuner.targets.gpu.machine_code.executions import executions
+from tuner.targets.gpu.machine_code.listing import read_kernels
+from tuner.targets.gpu.machine_code.nvdisasm import listing_of
+from tuner.targets.gpu.machine_code.path_cycles import memory_cycles
 
 PROBLEM = Matmul(4096, 4096, 4096)
 SIZE = 4096

@@ -13,9 +13,9 @@ from tuner.core.problem import BATCH_MATMUL, EPILOGUES, LAYOUTS, Problem
 from tuner.core.target import Script
 from tuner.scripts.strategy import Binder, load_strategy
 from tuner.space.feasible_set import FeasibleSet
-from tuner.space_file.entries import StrategyEntry
-from tuner.space_file.reading import SpaceFile, load_space_file, spaces_for
-from tuner.space_file.shipped import default_space_file
+from tuner.space.file.entries import StrategyEntry
+from tuner.space.file.reading import SpaceFile, load_space_file, spaces_for
+from tuner.space.file.shipped import default_space_file
 
 SIZES = (
     1,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from benchmarks.gpu_check.gpu_point import GpuPoint
 from tuner.core.errors import CandidateError
 from tuner.core.kernel_program import KernelProgram
-from tuner.ptx.defects import SimulationError
+from tuner.simulator.ptx.defects import SimulationError
 
 Schedules = tuple[int | None, ...]  # seeds of random orders of threads; None: the fixed order
 

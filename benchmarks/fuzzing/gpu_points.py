@@ -11,7 +11,7 @@ from tuner.core.candidate import Candidate
 from tuner.core.errors import UsageError
 from tuner.core.problem import BATCH_MATMUL, Matmul, Problem, narrow_output, output_words
 from tuner.space.feasible_set import FeasibleSet
-from tuner.space_file.entries import StrategyEntry
+from tuner.space.file.entries import StrategyEntry
 
 CHIPS = ("sm_80", "sm_90", "sm_90a")
 LARGEST = 120  # of a random problem's sides

@@ -6,18 +6,18 @@ import numpy as np
 
 from benchmarks.fuzzing.host_programs import RandomProgram
 from tuner.core.target_name import TargetName
-from tuner.mlir.programs.device_options import DeviceOptions
 from tuner.programs.compiler import ProgramCompiler
 from tuner.programs.execution import copies
+from tuner.programs.lower.device_options import DeviceOptions
 
 SIMULATOR = TargetName.parse("simulator:sm_90")
 
 
 def check_program(program: RandomProgram, form: str, order: str) -> None:
     """Raises AssertionError with the program's text for any difference, report, leak or double free."""
-    from tuner.runtime.programs.device_function import DeviceFunction
-    from tuner.runtime.programs.host_function import HostFunction
-    from tuner.runtime.simulated.device import SimulatedDevice
+    from tuner.programs.run.device_function import DeviceFunction
+    from tuner.programs.run.host_function import HostFunction
+    from tuner.simulator.device.simulated_device import SimulatedDevice
 
     where = f"form {form}, order {order}\n{program.text}"
     options = DeviceOptions(form=form)  # type: ignore[arg-type] # one of its words

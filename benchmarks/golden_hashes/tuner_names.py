@@ -32,16 +32,16 @@ from tuner.core.target import Artifact, Script
 from tuner.core.target_name import TargetName
 from tuner.core.timing_round import RoundQuality, TimedRound
 from tuner.db.store import Store
-from tuner.mlir.programs.device_options import DeviceOptions
-from tuner.mlir.programs.lowering_steps import LoweringStep
 from tuner.mlir.wheels import packages
 from tuner.programs.compiler import ProgramCompiler
-from tuner.programs.lower import LowerRequest, lowered
+from tuner.programs.lower.device_options import DeviceOptions
+from tuner.programs.lower.lowering_steps import LoweringStep
+from tuner.programs.lower_to_step import LowerRequest, lowered
 from tuner.programs.support import program_support
+from tuner.regression.gate_file import GateEntry, GateFile, gate_file_bytes
 from tuner.scripts.strategy import Binder, load_strategy
 from tuner.targets.cpu.compiler import CpuCompiler
 from tuner.targets.gpu.compiler import GpuCompiler
-from tuner.tuning.gate_file import GateEntry, GateFile, gate_file_bytes
 
 __all__ = [
     "MANIFEST",

@@ -40,7 +40,7 @@ class Bed:
     def open(self, seed: int = 0) -> "AbstractDevice":
         """Opens the device; a simulated one does what is ready in a random order. Raises DeviceError."""
         if self.device == SIMULATOR:
-            from tuner.runtime.simulated.device import SimulatedDevice
+            from tuner.simulator.device.simulated_device import SimulatedDevice
 
             return SimulatedDevice(self.chip, "random", seed)
         if self.device == STUB:

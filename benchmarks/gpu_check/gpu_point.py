@@ -16,12 +16,12 @@ from tuner.mlir.bindings import ir
 from tuner.mlir.gpu.lowering import lower_to_program
 from tuner.payload.gpu import gpu_payload_mlir, views_in
 from tuner.payload.reference import compare, draw, draw_base, unwritten_output
-from tuner.ptx.launch import run_program
-from tuner.ptx.simulation import Simulation
 from tuner.scripts.strategy import Binder, load_strategy
+from tuner.simulator.ptx.launch import run_program
+from tuner.simulator.ptx.simulation import Simulation
 from tuner.space.feasible_set import FeasibleSet
-from tuner.space_file.reading import load_space_file, spaces_for
-from tuner.space_file.shipped import default_space_file
+from tuner.space.file.reading import load_space_file, spaces_for
+from tuner.space.file.shipped import default_space_file
 
 
 @dataclass(frozen=True)

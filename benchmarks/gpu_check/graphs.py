@@ -5,16 +5,16 @@ import numpy as np
 from benchmarks.gpu_check.checks import CheckOutcome
 from benchmarks.gpu_check.device_under_test import Bed
 from benchmarks.gpu_check.program_runs import TWO_MATMULS, Seed, arguments_of, judged_by, program_of, uploaded
-from tuner.mlir.programs.device_options import DeviceOptions
 from tuner.programs.comparison import compare
 from tuner.programs.execution import reports_of
+from tuner.programs.lower.device_options import DeviceOptions
 
 ROUNDS = 3
 
 
 def as_graph(bed: Bed) -> CheckOutcome:
     """Launches a captured call on host memory that changes between launches. Raises TunerError."""
-    from tuner.runtime.programs.device_function import DeviceFunction
+    from tuner.programs.run.device_function import DeviceFunction
 
     code = program_of(TWO_MATMULS.text, bed.target, DeviceOptions(pinned=False))
     device, arguments = bed.open(), arguments_of(code)
@@ -33,7 +33,7 @@ def as_graph(bed: Bed) -> CheckOutcome:
 
 def as_device_graph(bed: Bed) -> CheckOutcome:
     """Launches a captured call on device memory whose input changes between launches. Raises TunerError."""
-    from tuner.runtime.programs.device_function import DeviceFunction
+    from tuner.programs.run.device_function import DeviceFunction
 
     text = Seed("async_matmul").text
     code = program_of(text, bed.target, DeviceOptions(device_arguments=True))

@@ -14,9 +14,9 @@ from tuner.core.problem import BATCH_MATMUL, Matmul, Problem, narrow_output, out
 from tuner.core.target_name import TargetName
 from tuner.programs.support import program_support
 from tuner.space.feasible_set import FeasibleSet
-from tuner.space_file.entries import StrategyEntry
-from tuner.space_file.reading import load_space_file
-from tuner.space_file.shipped import default_space_file
+from tuner.space.file.entries import StrategyEntry
+from tuner.space.file.reading import load_space_file
+from tuner.space.file.shipped import default_space_file
 from tuner.targets.gpu.compiler import refusal_of
 from tuner.targets.gpu.ptxas import find_ptxas
 

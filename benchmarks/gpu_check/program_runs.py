@@ -10,10 +10,10 @@ from benchmarks.gpu_check.checks import CheckOutcome, judged, passed
 from tuner.core.device import AbstractDevice
 from tuner.core.device_program import DeviceProgram
 from tuner.core.target_name import TargetName
-from tuner.mlir.programs.device_options import FORMS, DeviceOptions, Form
 from tuner.programs.arguments import make_arguments
 from tuner.programs.comparison import outputs
 from tuner.programs.execution import copies
+from tuner.programs.lower.device_options import FORMS, DeviceOptions, Form
 from tuner.programs.request import Comparison
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -62,7 +62,7 @@ def called(
     device: AbstractDevice, code: DeviceProgram, arguments: tuple[Any, ...], calls: int
 ) -> tuple[Any, ...]:
     """Loads a program, calls it so often, each time on fresh arguments; returns what the last call gave."""
-    from tuner.runtime.programs.device_function import DeviceFunction
+    from tuner.programs.run.device_function import DeviceFunction
 
     program = DeviceFunction(code, device)
     try:
@@ -92,7 +92,7 @@ def judged_by(
 
 def uploaded(device: AbstractDevice, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
     """Returns views of copies in device memory."""
-    from tuner.runtime.programs.device_arrays import DeviceArray
+    from tuner.runtime.arrays.device_arrays import DeviceArray
 
     views = []
     for array in arrays:

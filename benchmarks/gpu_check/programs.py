@@ -19,9 +19,9 @@ from benchmarks.gpu_check.program_runs import (
 )
 from tuner.core.device import AbstractDevice
 from tuner.core.target_name import TargetName
-from tuner.mlir.programs.device_options import DEFAULTS, DeviceOptions, Form
 from tuner.programs.comparison import compare, outputs
 from tuner.programs.execution import copies, reports_of
+from tuner.programs.lower.device_options import DEFAULTS, DeviceOptions, Form
 from tuner.programs.times import ProgramTimes
 
 # Few blocks and a long K: kernels of a millisecond that leave room for one another
@@ -70,7 +70,7 @@ def agree(bed: Bed, seed: Seed, form: Form, is_pinned: bool = False) -> CheckOut
 
 def on_callers_stream(bed: Bed, seed: Seed) -> CheckOutcome:
     """Calls a program on a stream of the caller's. Raises TunerError."""
-    from tuner.runtime.programs.device_function import DeviceFunction
+    from tuner.programs.run.device_function import DeviceFunction
 
     code, device = program_of(seed.text, bed.target, DEFAULTS), bed.open()
     arguments = arguments_of(code)
@@ -84,8 +84,8 @@ def on_callers_stream(bed: Bed, seed: Seed) -> CheckOutcome:
 
 def call_again(bed: Bed, seed: Seed = TWO_MATMULS) -> CheckOutcome:
     """Counts what later calls create: no stream, no module. Raises TunerError."""
-    from tuner.runtime.programs.device_function import DeviceFunction
-    from tuner.runtime.programs.recording_device import RecordingDevice
+    from tuner.programs.run.device_function import DeviceFunction
+    from tuner.programs.run.recording_device import RecordingDevice
 
     code = program_of(seed.text, bed.target, DEFAULTS)
     recorder = RecordingDevice(bed.open())
@@ -135,7 +135,7 @@ def against_simulator(
     device: AbstractDevice,
 ) -> CheckOutcome:
     """Compares two results with those of the simulator, which looks for what nothing orders as well."""
-    from tuner.runtime.simulated.device import SimulatedDevice
+    from tuner.simulator.device.simulated_device import SimulatedDevice
 
     code = program_of(text, TargetName(SIMULATOR, bed.chip), options)
     simulated = SimulatedDevice(bed.chip)

@@ -15,10 +15,10 @@ from benchmarks.gpu_check.program_runs import SEED, called, judged_by
 from tuner.core.device import AbstractDevice
 from tuner.core.errors import TunerError
 from tuner.core.target_name import TargetName
-from tuner.mlir.programs.device_options import FORMS, DeviceOptions, Form
 from tuner.programs.comparison import compare, outputs
 from tuner.programs.compiler import ProgramCompiler
 from tuner.programs.execution import copies, reports_of
+from tuner.programs.lower.device_options import FORMS, DeviceOptions, Form
 from tuner.programs.request import Comparison
 
 FEATURES = ProgramFeatures(strided_arguments=False)  # arrays come from Python without gaps
@@ -45,7 +45,7 @@ def on_host_too(
     bed: Bed, device: AbstractDevice, program: RandomProgram, form: Form
 ) -> tuple[Comparison, ...]:
     """Compares one program without scripts with the same on the host. Raises TunerError."""
-    from tuner.runtime.programs.host_function import HostFunction
+    from tuner.programs.run.host_function import HostFunction
 
     code = ProgramCompiler.of(bed.target).compile(program.text, "main", None, DeviceOptions(form=form)).code
     plain = HostFunction(ProgramCompiler.of(TargetName("cpu")).compile(program.text, "main", None).code)

@@ -30,9 +30,9 @@ from tuner.core.problem import Matmul, Problem
 from tuner.core.target import Effort
 from tuner.cost_model.row_cost import model_of
 from tuner.space.feasible_set import FeasibleSet
-from tuner.space_file.entries import StrategyEntry
+from tuner.space.file.entries import StrategyEntry
 from tuner.targets.gpu.event_timing import GpuTimer
-from tuner.targets.gpu.predicted import predicted
+from tuner.targets.gpu.machine_code.predicted import predicted
 
 SIZE = 2048
 DTYPES = ("f16", "f32")  # the first that a strategy takes

@@ -17,7 +17,7 @@ from tuner.core.device import AbstractDevice
 from tuner.core.kernel_program import KernelProgram
 from tuner.payload.reference import TINY, Array, Inputs, compare, draw, draw_base, output_dtype
 from tuner.runtime.cpu.guarded_arrays import GUARD_BYTES, GuardedArray
-from tuner.runtime.simulated import run_kernels as simulator
+from tuner.simulator.device import run_kernels as simulator
 from tuner.targets.gpu.loaded_kernels import LoadedKernels
 
 LISTED = 5  # disagreements of a point that are told

@@ -23,8 +23,8 @@ from tuner.core.chips import chip_of
 from tuner.core.device import DeviceError, Extent, KernelLaunch
 from tuner.runtime.cuda.cuda_device import CudaDevice
 from tuner.runtime.cuda.opening import open_device
-from tuner.runtime.simulated.kernels import SimulatedKernels
-from tuner.runtime.simulated.memory import MemoryKind, MemoryRegion
+from tuner.simulator.device.kernels import SimulatedKernels
+from tuner.simulator.device.memory import MemoryKind, MemoryRegion
 
 SOURCE = Path(__file__).with_name("stub_driver.c")
 DESCRIBE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p, ctypes.POINTER(ctypes.c_int))

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 
 from tuner.core.kernel_program import Resources
-from tuner.machine_code.listing import Kernel
+from tuner.targets.gpu.machine_code.listing import Kernel
 
 LIMIT = re.compile(r"USETMAXREG\.\S+ (?:UP\d, )?(0x[0-9a-f]+)")
 

@@ -6,7 +6,7 @@ from tuner.bundle.predicted_order import predicted_first
 from tuner.core.kernel_program import KernelProgram
 from tuner.core.pending_trial import PendingTrial
 from tuner.core.problem import Problem
-from tuner.machine_code.prediction import PredictedCycles
+from tuner.targets.gpu.machine_code.prediction import PredictedCycles
 
 
 def numbers(trials: tuple[PendingTrial, ...]) -> list[int]:

@@ -26,7 +26,7 @@ def test_a_line_that_ends_in_a_defect_is_found(tmp_path: Path, monkeypatch: pyte
     tuner = Tuner(tmp_path / "results.db", fakes.composition())
     assert command_lines.complaint(("history",), tuner) == ""
     assert command_lines.complaint(("history", "--status", "odd"), tuner) == ""
-    monkeypatch.setattr("tuner.tuning.history.past_trials", lambda *_: 1 / 0)
+    monkeypatch.setattr("tuner.run_history.past_runs.past_trials", lambda *_: 1 / 0)
     assert "defect: ZeroDivisionError" in command_lines.complaint(("history",), tuner)
 
 

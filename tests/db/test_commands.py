@@ -6,8 +6,8 @@ from typing import cast
 import pytest
 
 from tests.cli.conftest import Tuner
+from tests.regression.test_gate import changed
 from tests.tuning import fakes
-from tests.tuning.test_gate import changed
 
 
 def commands_on(url: str) -> Tuner:

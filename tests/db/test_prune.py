@@ -11,7 +11,7 @@ from tuner.core.problem import Matmul
 from tuner.core.record import Verdict
 from tuner.core.runs import Pruned, TrialQuery
 from tuner.db.store import Store
-from tuner.tuning.history import past_trials
+from tuner.run_history.past_runs import past_trials
 
 
 def fill(store: Store, status: str = "done") -> int:

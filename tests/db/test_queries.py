@@ -28,7 +28,7 @@ from tuner.core.record import Verdict
 from tuner.core.runs import TrialQuery
 from tuner.db.queries import bounds, queried
 from tuner.db.store import Store
-from tuner.tuning.history import past_trials
+from tuner.run_history.past_runs import past_trials
 
 OTHER = Matmul(64, 128, 256, "f64", "nt", "bias_relu")
 DIRECT = Candidate.of("matmul_cpu_direct", {"tile_m": 4})

@@ -21,7 +21,7 @@ def test_the_picture_is_of_the_quickstarts_commands() -> None:
 
 
 def test_the_picture_shows_the_lines_that_a_run_ends_with() -> None:
-    output = ROOT / "tuner" / "cli" / "output"
+    output = ROOT / "tuner" / "output"
     source = "".join((output / name).read_text() for name in ("result.py", "formatting.py"))
     for label in ("best", "knobs", "time", "speed", "roofline", "portable", "trials", "next"):
         assert re.search(rf"{label:<10}", WORDS), label

@@ -4,10 +4,10 @@ import pytest
 
 from tests.mlir.scripts import PAYLOAD, script
 from tuner.core.errors import CandidateError
-from tuner.core.op_place import SCRIPT, OpPlace
 from tuner.mlir import interpreter
 from tuner.mlir.bindings import ir
 from tuner.mlir.failing_op import failing_op
+from tuner.mlir.op_place import SCRIPT, OpPlace
 
 pytestmark = pytest.mark.mlir
 

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.fuzzing.program_check import SIMULATOR
-from tuner.mlir.programs.device_options import DEFAULTS, DeviceOptions
 from tuner.programs.compiler import ProgramCompiler
+from tuner.programs.lower.device_options import DEFAULTS, DeviceOptions
 
 ARRAY = "memref<2x64xf32>"
 CONSTANTS = "\n".join(f"  %c{n} = arith.constant {n} : index" for n in (0, 1, 2, 3, 4, 63, 64))
@@ -47,8 +47,8 @@ def store(value: str, element: str = "f32") -> str:
 
 def ran(text: str, *arguments: Any, order: str = "fifo", options: DeviceOptions = DEFAULTS) -> Any:
     """Runs on the simulator, which must find nothing wrong; returns what the program returns."""
-    from tuner.runtime.programs.device_function import DeviceFunction
-    from tuner.runtime.simulated.device import SimulatedDevice
+    from tuner.programs.run.device_function import DeviceFunction
+    from tuner.simulator.device.simulated_device import SimulatedDevice
 
     device = SimulatedDevice("sm_90", order, seed=0)  # type: ignore[arg-type] # one of its words
     loaded = DeviceFunction(ProgramCompiler.of(SIMULATOR).compile(text, None, None, options).code, device)

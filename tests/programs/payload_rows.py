@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tuner.mlir.programs.device_options import Form
+from tuner.programs.lower.device_options import Form
 from tuner.programs.request import ORDERS
-from tuner.runtime.programs.element_types import dtype_of
+from tuner.programs.run.element_types import dtype_of
 
 Array = NDArray[Any]
 BLOCKS, THREADS = 2, 64

@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from tests.mlir.programs.device_programs import BUFFER, KERNELS, ONE_BLOCK
+from tests.programs.lower.device_programs import BUFFER, KERNELS, ONE_BLOCK
 from tuner.core.target_name import TargetName
-from tuner.mlir.programs.device_options import DEFAULTS, DeviceOptions
 from tuner.programs.compiler import ProgramCompiler
+from tuner.programs.lower.device_options import DEFAULTS, DeviceOptions
 from tuner.programs.request import ORDERS
 
 __all__ = ["BUFFER", "KERNELS", "ONE_BLOCK", "A", "B", "ended", "launched", "payload", "trace_of"]
@@ -42,9 +42,9 @@ def ended(text: str, *arguments: Any, options: DeviceOptions = DEFAULTS) -> tupl
 
     Nothing is reported, nothing leaks on either side, and device memory is freed once.
     """
-    from tuner.runtime.programs.device_function import DeviceFunction
-    from tuner.runtime.programs.host_function import HostFunction
-    from tuner.runtime.simulated.device import SimulatedDevice
+    from tuner.programs.run.device_function import DeviceFunction
+    from tuner.programs.run.host_function import HostFunction
+    from tuner.simulator.device.simulated_device import SimulatedDevice
 
     plain = HostFunction(ProgramCompiler.of(CPU).compile(text, "main", None).code, lambda _: None)
     own = _copies(arguments)
@@ -69,9 +69,9 @@ def ended(text: str, *arguments: Any, options: DeviceOptions = DEFAULTS) -> tupl
 
 def trace_of(text: str, *arguments: Any, options: DeviceOptions = DEFAULTS) -> list[str]:
     """Returns what a program asks of a device in one call, one line each."""
-    from tuner.runtime.programs.device_function import DeviceFunction
-    from tuner.runtime.programs.recording_device import RecordingDevice
-    from tuner.runtime.simulated.device import SimulatedDevice
+    from tuner.programs.run.device_function import DeviceFunction
+    from tuner.programs.run.recording_device import RecordingDevice
+    from tuner.simulator.device.simulated_device import SimulatedDevice
 
     recorder = RecordingDevice(SimulatedDevice("sm_90"))
     code = ProgramCompiler.of(SIMULATOR).compile(text, "main", None, options).code

@@ -14,7 +14,7 @@ from tuner.programs.execution import copies
 
 pytestmark = pytest.mark.mlir
 
-pytest.importorskip("tuner.mlir.lanes.kernels")
+pytest.importorskip("tuner.programs.interpret.kernels")
 
 SIMULATOR = TargetName.parse("simulator:sm_90")
 MUTATIONS = [(program, change) for program in PROGRAMS for change in program.mutations]
@@ -22,7 +22,7 @@ MUTATIONS = [(program, change) for program in PROGRAMS for change in program.mut
 
 def interpreted(text: str, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
     """Returns what a program leaves on the host."""
-    from tuner.runtime.programs.host_function import HostFunction
+    from tuner.programs.run.host_function import HostFunction
 
     code = ProgramCompiler.of(TargetName("cpu")).compile(text, None, None).code
     assert code.interpreted
@@ -38,8 +38,8 @@ def right(program: SharedProgram) -> tuple[Any, ...]:
 
 def simulated(text: str, arguments: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
     """Returns a program's code and what it leaves on the simulator."""
-    from tuner.runtime.programs.device_function import DeviceFunction
-    from tuner.runtime.simulated.device import SimulatedDevice
+    from tuner.programs.run.device_function import DeviceFunction
+    from tuner.simulator.device.simulated_device import SimulatedDevice
 
     code = ProgramCompiler.of(SIMULATOR).compile(text, None, None).code
     own, device = copies(arguments), SimulatedDevice("sm_90")

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 import tuner
-from tests.mlir.programs.compiled import first_script
+from tests.programs.lower.compiled import first_script
 from tuner.core.errors import CandidateError, UsageError
 from tuner.core.problem import Matmul
 
 pytestmark = pytest.mark.mlir
 
-pytest.importorskip("tuner.mlir.programs.device_lowering")
+pytest.importorskip("tuner.programs.lower.device_lowering")
 
 A, B, C = "memref<16x8xf32>", "memref<8x16xf32>", "memref<16x16xf32>"
 PROBLEM = Matmul(16, 16, 8)

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from tests.programs.kernel_programs import arrays, ran
-from tuner.mlir.programs.device_options import FORMS, DeviceOptions
+from tuner.programs.lower.device_options import FORMS, DeviceOptions
 from tuner.programs.request import ORDERS
 
 pytestmark = pytest.mark.mlir
 
-pytest.importorskip("tuner.mlir.programs.copies_in_rows")
+pytest.importorskip("tuner.programs.lower.copies_in_rows")
 
 NUMBERS: dict[str, tuple[Any, str]] = {
     "i8": (np.int8, "-5"),

@@ -7,8 +7,8 @@ from benchmarks.fuzzing.program_check import SIMULATOR
 from tests.programs.kernel_programs import ARRAY, arrays, program, ran, store
 from tuner.core.device import DeviceError
 from tuner.programs.compiler import ProgramCompiler
-from tuner.runtime.programs.device_function import DeviceFunction
-from tuner.runtime.simulated.device import SimulatedDevice
+from tuner.programs.run.device_function import DeviceFunction
+from tuner.simulator.device.simulated_device import SimulatedDevice
 
 pytestmark = pytest.mark.mlir
 

@@ -12,7 +12,7 @@ from tuner.programs.compiler import ProgramCompiler
 
 pytestmark = pytest.mark.mlir
 
-pytest.importorskip("tuner.mlir.programs.device_lowering")
+pytest.importorskip("tuner.programs.lower.device_lowering")
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -35,7 +35,7 @@ def arrays() -> tuple[Any, ...]:
 
 def test_launches_are_timed_and_results_stay_right(code: Any) -> None:
     from tuner.programs.launch_timer import LaunchTimer
-    from tuner.runtime.programs.device_function import DeviceFunction
+    from tuner.programs.run.device_function import DeviceFunction
 
     device = StubDriver().open()
     timer = LaunchTimer(device)

@@ -11,7 +11,7 @@ from tuner.programs.request import ORDERS
 
 pytestmark = pytest.mark.mlir
 
-device_lowering = pytest.importorskip("tuner.mlir.programs.device_lowering")
+device_lowering = pytest.importorskip("tuner.programs.lower.device_lowering")
 
 BEGIN = (f"%d = gpu.alloc () : {BUFFER}", f"gpu.memcpy %d, %a : {BUFFER}, {BUFFER}", launched("inc", "d"))
 END = f"gpu.dealloc %d : {BUFFER}"
@@ -46,8 +46,8 @@ FAULTS = {
 
 
 def loaded(text: str, order: Any, written: list[str]) -> Any:
-    from tuner.runtime.programs.device_function import DeviceFunction
-    from tuner.runtime.simulated.device import SimulatedDevice
+    from tuner.programs.run.device_function import DeviceFunction
+    from tuner.simulator.device.simulated_device import SimulatedDevice
 
     code = ProgramCompiler.of(SIMULATOR).compile(text, "main", None).code
     return DeviceFunction(code, SimulatedDevice("sm_90", order), written.append)

@@ -5,11 +5,11 @@ import pytest
 
 from tests.programs.payload_runs import BUFFER, A, B, ended, launched, payload, trace_of
 from tuner.core.errors import CandidateError
-from tuner.mlir.programs.device_options import FORMS, DeviceOptions
+from tuner.programs.lower.device_options import FORMS, DeviceOptions
 
 pytestmark = pytest.mark.mlir
 
-pytest.importorskip("tuner.mlir.programs.explicit_memory")
+pytest.importorskip("tuner.programs.lower.explicit_memory")
 
 ON_DEVICE = f"gpu.alloc () : {BUFFER}"
 SHARED = f"gpu.alloc host_shared () : {BUFFER}"

@@ -9,7 +9,7 @@ from tests.programs.payload_runs import BUFFER, KERNELS, ONE_BLOCK, A, B, ended,
 
 pytestmark = pytest.mark.mlir
 
-pytest.importorskip("tuner.mlir.programs.streams.carried_dependences")
+pytest.importorskip("tuner.programs.lower.streams.carried_dependences")
 
 SQUARE = "memref<16x16xf32>"
 EVENTS, WAITS, HOST_WAITS = "record", "wait", "synchronize"
@@ -144,7 +144,7 @@ def test_the_authors_wait_before_a_free_is_kept_and_no_other_is_added(free: str)
 
 @pytest.mark.parametrize("form", ["streams", "tokens"])
 def test_a_wait_of_tokens_before_a_free_is_one_wait(form: Any) -> None:
-    from tuner.mlir.programs.device_options import DeviceOptions
+    from tuner.programs.lower.device_options import DeviceOptions
 
     text = payload(
         *("%t0 = gpu.wait async", f"%d, %t1 = gpu.alloc async [%t0] () : {BUFFER}"),

@@ -8,7 +8,7 @@ import pytest
 from tests.programs.payload_rows import Row, rows
 from tuner.core.errors import TunerError
 from tuner.core.target_name import TargetName
-from tuner.mlir.programs.device_options import DeviceOptions
+from tuner.programs.lower.device_options import DeviceOptions
 from tuner.programs.request import ORDERS
 
 pytestmark = pytest.mark.mlir
@@ -24,8 +24,8 @@ def outcomes(row: Row) -> list[tuple[Any, ...]]:
     from tuner.programs.comparison import outputs
     from tuner.programs.compiler import ProgramCompiler
     from tuner.programs.execution import copies
-    from tuner.runtime.programs.device_function import DeviceFunction
-    from tuner.runtime.simulated.device import SimulatedDevice
+    from tuner.programs.run.device_function import DeviceFunction
+    from tuner.simulator.device.simulated_device import SimulatedDevice
 
     options = DeviceOptions(form=row.form)
     code = ProgramCompiler.of(SIMULATOR).compile(row.text, "main", None, options).code

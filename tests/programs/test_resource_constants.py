@@ -8,9 +8,9 @@ import pytest
 from tuner.core.errors import UsageError
 from tuner.core.target_name import TargetName
 from tuner.programs.compiler import ProgramCompiler
-from tuner.runtime.programs.device_function import DeviceFunction
-from tuner.runtime.programs.host_function import HostFunction
-from tuner.runtime.simulated.device import SimulatedDevice
+from tuner.programs.run.device_function import DeviceFunction
+from tuner.programs.run.host_function import HostFunction
+from tuner.simulator.device.simulated_device import SimulatedDevice
 
 pytestmark = pytest.mark.mlir
 

@@ -8,8 +8,8 @@ from tuner.programs.samples import samples_of
 
 pytest.importorskip("tuner.mlir.bindings")
 
-from tuner.runtime.sampled.references import ComparedElements
-from tuner.runtime.sampled.sampled_launches import LaunchSample
+from tuner.programs.run.sampled.references import ComparedElements
+from tuner.programs.run.sampled.sampled_launches import LaunchSample
 
 ONES = np.ones(8, np.float32)
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.tuning import fakes
 from tuner.cli.commands.tune_program import program_lines
-from tuner.cli.output.program_documents import program_document
+from tuner.cli.program_documents import program_document
 from tuner.core.errors import TunerError, UsageError
 from tuner.core.host_conditions import HostConditions
 from tuner.core.problem import Matmul, Problem

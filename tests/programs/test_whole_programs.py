@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from benchmarks.fuzzing.host_program_writer import ProgramFeatures
 from benchmarks.fuzzing.host_programs import RandomProgram, host_programs
 from benchmarks.fuzzing.program_check import SIMULATOR, check_program
-from tuner.mlir.programs.device_options import FORMS, DeviceOptions
 from tuner.programs.compiler import ProgramCompiler
+from tuner.programs.lower.device_options import FORMS, DeviceOptions
 from tuner.programs.request import ORDERS
 
 pytestmark = pytest.mark.mlir
 
-pytest.importorskip("tuner.mlir.programs.device_lowering")
+pytest.importorskip("tuner.programs.lower.device_lowering")
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 HEALTH = list(hypothesis.HealthCheck)
@@ -38,9 +38,9 @@ def arrays(*shapes: tuple[int, ...]) -> tuple[Any, ...]:
 
 def traced(code: Any, *arguments: Any) -> list[str]:
     """Calls a program on a device that writes down what is asked of it."""
-    from tuner.runtime.programs.device_function import DeviceFunction
-    from tuner.runtime.programs.recording_device import RecordingDevice
-    from tuner.runtime.simulated.device import SimulatedDevice
+    from tuner.programs.run.device_function import DeviceFunction
+    from tuner.programs.run.recording_device import RecordingDevice
+    from tuner.simulator.device.simulated_device import SimulatedDevice
 
     recorder = RecordingDevice(SimulatedDevice("sm_90"))
     program = DeviceFunction(code, recorder)
@@ -103,8 +103,8 @@ def two_matmuls() -> Any:
 
 
 def loaded(code: Any, order: str = "fifo") -> Any:
-    from tuner.runtime.programs.device_function import DeviceFunction
-    from tuner.runtime.simulated.device import SimulatedDevice
+    from tuner.programs.run.device_function import DeviceFunction
+    from tuner.simulator.device.simulated_device import SimulatedDevice
 
     return DeviceFunction(code, SimulatedDevice("sm_90", order))  # type: ignore[arg-type] # one of its words
 

@@ -5,7 +5,7 @@ import pytest
 from tuner.core.errors import UsageError
 from tuner.core.problem import Matmul
 from tuner.scripts.chosen import Chosen, choose, spaces
-from tuner.space_file.reading import SpaceFile, load_space_file, parse_space
+from tuner.space.file.reading import SpaceFile, load_space_file, parse_space
 
 TEXT = """
 strategies:

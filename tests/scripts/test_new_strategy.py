@@ -2,7 +2,7 @@ import pytest
 
 from tuner.core.errors import UsageError
 from tuner.scripts.new_strategy import starter_files
-from tuner.space_file.reading import parse_space
+from tuner.space.file.reading import parse_space
 
 
 def test_the_files_are_named_by_the_strategy_and_name_each_other() -> None:

@@ -15,8 +15,8 @@ from tuner.core.machine import Machine
 from tuner.core.problem import Matmul
 from tuner.payload.cpu import panels_in
 from tuner.scripts.strategy import Binder, Strategy, load_strategy, strategy_folder
-from tuner.space_file.reading import load_space_file
-from tuner.space_file.shipped import default_space_file
+from tuner.space.file.reading import load_space_file
+from tuner.space.file.shipped import default_space_file
 
 MACHINE = Machine("any", "any", "avx512", True, 2, 2, 49152, 1 << 20, 1 << 25, 1 << 34)
 SHIPPED = [entry.name for entry in load_space_file(default_space_file()).strategies]

@@ -4,16 +4,16 @@ from dataclasses import replace
 
 import pytest
 
+from tests.regression.test_audit import audited
 from tests.tuning import fakes
-from tests.tuning.test_audit import audited
 from tuner.core.errors import UsageError
 from tuner.core.machine import Machine, processor_class
 from tuner.core.problem import Matmul
 from tuner.core.runs import TrialQuery, record_of
 from tuner.db.store import Store
-from tuner.tuning.best_known import best_here, best_known
+from tuner.regression.gate import recorded_entry
+from tuner.run_history.best_known import best_here, best_known
 from tuner.tuning.composition import Composition
-from tuner.tuning.gate import recorded_entry
 from tuner.tuning.interruption import Interruption
 from tuner.tuning.run import begin, resume
 

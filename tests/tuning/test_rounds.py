@@ -16,11 +16,11 @@ from tuner.core.record import Measurement
 from tuner.core.runs import TrialQuery
 from tuner.core.target import Effort
 from tuner.db.store import Store
+from tuner.run_history.best_known import best_answer
+from tuner.run_history.past_runs import past_trials
 from tuner.runtime import timing
-from tuner.tuning.best_known import best_answer
 from tuner.tuning.composition import Composition
 from tuner.tuning.events import Event, FinalsStarted
-from tuner.tuning.history import past_trials
 from tuner.tuning.interruption import Interruption
 from tuner.tuning.run import begin, resume
 from tuner.tuning.target_kind import BenchSettings

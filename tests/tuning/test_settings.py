@@ -10,7 +10,7 @@ from tuner.core.errors import UsageError
 from tuner.core.problem import Matmul
 from tuner.core.runs import RunSettings
 from tuner.core.target_name import TargetName
-from tuner.space_file.shipped import default_space_file
+from tuner.space.file.shipped import default_space_file
 from tuner.tuning.run_request import RunRequest
 from tuner.tuning.settings import run_settings
 from tuner.tuning.target_kind import TargetStatus

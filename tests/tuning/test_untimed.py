@@ -13,7 +13,7 @@ from tuner.core.record import Verdict
 from tuner.core.runs import TrialQuery
 from tuner.core.target_name import TargetName
 from tuner.db.store import Store
-from tuner.tuning.best_known import best_answer
+from tuner.run_history.best_known import best_answer
 from tuner.tuning.events import Event, RunStarted, TrialDone
 from tuner.tuning.interruption import Interruption
 from tuner.tuning.run import begin, resume

@@ -15,8 +15,8 @@ from tuner.bundle.results import read_results
 from tuner.core.errors import TunerError
 from tuner.core.pending_trial import PendingTrial
 from tuner.core.runs import Imported, TrialQuery
+from tuner.core.version import __version__
 from tuner.tuning.advice import tune_command
-from tuner.version import __version__
 
 if TYPE_CHECKING:
     from tuner.db.store import Store

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from tuner.bundle.static_ranking import best_first
 from tuner.core.pending_trial import PendingTrial
-from tuner.targets.gpu.predicted import predicted
+from tuner.targets.gpu.machine_code.predicted import predicted
 
 LOOKED_AT = 64  # of each problem: half a second each
 

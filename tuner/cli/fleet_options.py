@@ -46,7 +46,7 @@ def popped_fleet(words: dict[str, Any], database: str | None) -> "FleetRequest |
     from tuner.fleet.driver import FleetRequest
     from tuner.fleet.kind import pending_limit
     from tuner.fleet.server import require_packages, server_of
-    from tuner.tuning.which_database import which_database
+    from tuner.run_history.which_database import which_database
 
     url = which_database(database)
     server_of(url)

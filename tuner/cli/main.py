@@ -10,13 +10,13 @@ from typing import Any, NoReturn
 
 import click
 
+from tuner.cli.help_text import HelpContext
 from tuner.cli.offered_words import offer_words
-from tuner.cli.output.formatting import one_line
-from tuner.cli.output.help_text import HelpContext
-from tuner.cli.output.printable_stream import printable_stdout
+from tuner.cli.printable_stream import printable_stdout
 from tuner.core.address_secrets import without_secrets
 from tuner.core.errors import TunerError, UsageError, defect_line
-from tuner.version import __version__
+from tuner.core.version import __version__
+from tuner.output.formatting import one_line
 
 DONE = 0
 FAILED = 1  # the work failed: no candidate worked, a check failed
@@ -26,7 +26,7 @@ HELP_COLUMNS = 80  # a terminal that nobody made wider
 INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 
 
-DATABASE_VARIABLE = "TUNER_DB"  # as in tuner.tuning.which_database, which takes longer to import
+DATABASE_VARIABLE = "TUNER_DB"  # as in tuner.run_history.which_database, which takes longer to import
 COMPLETION_VARIABLE = "_TUNER_COMPLETE"  # a shell sets it while it completes a line
 Sections = tuple[tuple[str, tuple[click.Command, ...]], ...]  # title of a job, its commands
 

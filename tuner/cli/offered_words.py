@@ -11,8 +11,8 @@ from typing import Any, final
 import click
 from click.shell_completion import CompletionItem
 
-from tuner.cli.output.formatting import one_line
 from tuner.core.problem import ELEMENT_BYTES, EPILOGUES, LAYOUTS, OPERATIONS, OUTPUTS
+from tuner.output.formatting import one_line
 from tuner.samplers import OPTUNA, OPTUNA_NAMES, SAMPLERS
 
 Offers = Callable[[click.Context, str], Iterable[tuple[str, str]]]  # (..., word so far) -> (word, help)
@@ -79,7 +79,7 @@ def _targets(context: click.Context, _start: str) -> Iterable[tuple[str, str]]:
 def _strategies(context: click.Context, _start: str) -> Iterable[tuple[str, str]]:
     import yaml
 
-    from tuner.space_file.shipped import default_space_file
+    from tuner.space.file.shipped import default_space_file
 
     text = Path(context.params.get("space") or default_space_file()).read_text()
     entries = yaml.safe_load(text)["strategies"]
@@ -112,7 +112,7 @@ def _first_words(context: click.Context, start: str) -> Iterable[tuple[str, str]
 
 def _database(context: click.Context) -> Path:
     """Returns the file of the database meant; a server's is not asked while somebody types."""
-    from tuner.tuning.which_database import which_database
+    from tuner.run_history.which_database import which_database
 
     return Path(which_database(context.params.get("database")).removeprefix(FILE_URL)).expanduser()
 

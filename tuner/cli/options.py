@@ -49,7 +49,7 @@ def database_option(function: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(function)
     def command(*arguments: P.args, **words: P.kwargs) -> R:
-        from tuner.tuning.which_database import naming_database
+        from tuner.run_history.which_database import naming_database
 
         with naming_database(words["database"]):  # type: ignore[arg-type]  # as the option says
             return function(*arguments, **words)
@@ -99,7 +99,7 @@ def composition_of(context: click.Context) -> "Composition":
 
 def open_store(database: str | None) -> "Store":
     """Opens the database named, or the default one; creates its file. Raises UsageError when it cannot."""
-    from tuner.tuning.opened_store import open_or_create
+    from tuner.run_history.opened_store import open_or_create
 
     return open_or_create(database)
 
@@ -109,14 +109,14 @@ def open_known_store(database: str | None) -> "Store":
 
     Raises UsageError when it cannot.
     """
-    from tuner.tuning.opened_store import open_known
+    from tuner.run_history.opened_store import open_known
 
     return open_known(database)
 
 
 def open_existing_store(database: str | None) -> "Store":
     """Opens a database that has to exist, named or not. Raises UsageError when it cannot."""
-    from tuner.tuning.opened_store import open_existing
+    from tuner.run_history.opened_store import open_existing
 
     return open_existing(database)
 

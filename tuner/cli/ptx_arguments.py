@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuner.core.errors import UsageError
-from tuner.payload.npy_file import read_npy
+from tuner.programs.npy_file import read_npy
 
 BYTES_LIMIT = 4 << 30  # of one argument
 FILLS = "random, zeros, ones, range, nan, a number or @FILE.npy"

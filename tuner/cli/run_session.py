@@ -25,8 +25,8 @@ def run_session(
     limit: "RunLimit | None" = None,
 ) -> "TunedRun":
     """Begins a run with the settings; with none, goes on with the stored one, perhaps to another limit."""
-    from tuner.cli.output.progress import progress
     from tuner.cli.signals import ended_by_signals
+    from tuner.output.progress import progress
     from tuner.tuning.interruption import Interruption
     from tuner.tuning.run import begin, resume
 

@@ -126,7 +126,7 @@ class AbstractDevice(abc.ABC):
 
     In the life of a candidate (``tuner.targets.gpu.loaded_kernels``): ``load_module``, ``function`` for each
     kernel, ``allocate`` for scratch memory; ``launch`` for each kernel of each run; ``free``,
-    ``unload_module`` when it is forgotten. Of a whole program (``tuner.runtime.programs.device_function``):
+    ``unload_module`` when it is forgotten. Of a whole program (``tuner.programs.run.device_function``):
     ``load_module`` when its host code is loaded, ``create_stream`` for each slot; in each call what compiled
     code asks for through the ``mgpu*`` table; ``synchronize_stream``, ``destroy_stream``, ``unload_module``
     when it is closed. Calls of one candidate or program come from one thread at a time.

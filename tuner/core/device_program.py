@@ -46,7 +46,9 @@ class DeviceProgram:
     written: tuple[bool, ...]  # per argument: the function may change it
     device_arguments: bool = False  # True: buffers of the arguments are device memory, nothing is copied
     stream_slots: int = 0  # trailing !llvm.ptr arguments; slot 0 is the caller's stream. 0: token form
-    interpreted: str = ""  # MLIR of kernels that host code calls and nobody compiles: see tuner.mlir.lanes
+    interpreted: str = (
+        ""  # MLIR of kernels that host code calls and nobody compiles: see tuner.programs.interpret
+    )
     # Where launches may be sampled: what tells what they should leave.
     reference: str = ""  # MLIR of the kernels that can be interpreted
     matmuls: tuple[MatmulKernel, ...] = ()

@@ -190,7 +190,9 @@ class TrialQuery:
     status: str | None = None  # measured, verified, failed
     run: int | None = None
     since: datetime.datetime | None = None
-    best: bool = False  # the best per problem, target, threads and machine: see ``tuner.tuning.best_trials``
+    best: bool = (
+        False  # the best per problem, target, threads and machine: see ``tuner.run_history.best_trials``
+    )
     limit: int | None = None
     sort: str = "created"  # created, median, number; "-" before it reverses
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 from tuner.core.errors import Failure, Stage, TunerError, UsageError
 from tuner.core.target import Artifact
 from tuner.core.target_name import TargetName
+from tuner.core.version import __version__
 from tuner.fleet import queues, tables
 from tuner.fleet.artifacts import hash_of, packed
 from tuner.fleet.engine_meter import EngineMeter, keep_off_timed_processors
@@ -27,7 +28,6 @@ from tuner.fleet.settings import FleetSettings, read_settings
 from tuner.fleet.sweep import sweep
 from tuner.fleet.work import COMPILE, Compiled, FleetWork, Outcome, compile_queue, maker_of, measure_queue
 from tuner.tuning.target_kind import TargetKind
-from tuner.version import __version__
 
 if TYPE_CHECKING:
     from tuner.fleet.server import Connection

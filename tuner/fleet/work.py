@@ -12,7 +12,7 @@ from tuner.core.problem import Problem
 from tuner.core.runs import Baseline
 from tuner.core.target import Effort
 from tuner.core.target_name import TargetName
-from tuner.version import __version__
+from tuner.core.version import __version__
 from tuner.workers.judge import Judgement
 
 COMPILE: Final = "compile"  # stages of work

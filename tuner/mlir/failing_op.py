@@ -5,9 +5,9 @@ the last one of the shortest beginning that fails.
 """
 
 from tuner.core.errors import CandidateError, Stage
-from tuner.core.op_place import SCRIPT, OpPlace
 from tuner.mlir.bindings import ir
 from tuner.mlir.interpreter import apply_script, entry_sequence, new_context, parse
+from tuner.mlir.op_place import SCRIPT, OpPlace
 
 
 def failing_op(script: str, payload: str) -> OpPlace | None:

@@ -39,8 +39,10 @@ GPU_SOURCES: Sources = (
 # A verdict is all that the simulator gives: it lives no longer than the simulator that gave it.
 SIMULATOR_SOURCES: Sources = (
     *GPU_SOURCES,
-    "ptx",
-    "runtime/simulated/run_kernels.py",
+    "simulator/block_sample.py",
+    "simulator/device/run_kernels.py",
+    "simulator/ptx",
+    "simulator/written_tiles.py",
     "targets/gpu/simulator.py",
 )
 

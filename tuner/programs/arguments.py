@@ -9,7 +9,7 @@ import numpy as np
 
 from tuner.core.device_program import BufferType, ScalarType, ValueType
 from tuner.core.errors import UsageError
-from tuner.payload.npy_file import read_npy
+from tuner.programs.npy_file import read_npy
 
 WORD = re.compile(r"([0-9]{1,4})=(?:\[([0-9]{1,9}(?:,[0-9]{1,9})*)\])?(.+)")
 EXAMPLE = "such as 0=zeros, 1=[64,64]random or 2=7"
@@ -56,7 +56,7 @@ def _given(types: tuple[ValueType, ...], words: tuple[str, ...]) -> dict[int, tu
 def _make(
     number: int, kind: ValueType, sizes: tuple[int, ...], content: str, rng: np.random.Generator
 ) -> Any:
-    from tuner.runtime.programs.element_types import dtype_of
+    from tuner.programs.run.element_types import dtype_of
 
     dtype = dtype_of(kind.element)
     if isinstance(kind, BufferType):

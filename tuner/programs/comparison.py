@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tuner.core.device_program import BufferType, DeviceProgram
-from tuner.core.runner_names import CLOCKS
+from tuner.mlir.effects.runner_names import CLOCKS
 from tuner.programs.request import Comparison
 
 # The sums of two orders differ by a random walk of roundings: sqrt(terms) of them; twice that, and some for

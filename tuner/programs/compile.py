@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from tuner.core.errors import UsageError
 from tuner.core.problem import Problem
 from tuner.core.target import Script
-from tuner.mlir.programs.device_options import DeviceOptions, Form
+from tuner.programs.lower.device_options import DeviceOptions, Form
 
 if TYPE_CHECKING:
-    from tuner.runtime.programs.device_function import DeviceFunction
-    from tuner.runtime.programs.host_function import HostFunction
+    from tuner.programs.run.device_function import DeviceFunction
+    from tuner.programs.run.host_function import HostFunction
 
 
 def compile_program(
@@ -54,10 +54,10 @@ def compile_program(
     with named_in_errors("payload" if text == payload else str(payload), text):
         code = compile_in_child(resolved, text, entry, bound, options).code
     if open_device is None:
-        from tuner.runtime.programs.host_function import HostFunction
+        from tuner.programs.run.host_function import HostFunction
 
         return HostFunction(code)
-    from tuner.runtime.programs.device_function import DeviceFunction
+    from tuner.programs.run.device_function import DeviceFunction
 
     return DeviceFunction(code, open_device(resolved.detail, order, seed))
 

@@ -13,8 +13,8 @@ from tuner.core.errors import CandidateError, Failure, Stage, TunerError, UsageE
 from tuner.core.problem import Problem
 from tuner.core.target import Script
 from tuner.core.target_name import TargetName
-from tuner.mlir.programs.device_options import DeviceOptions
 from tuner.programs.compiler import CompiledProgram
+from tuner.programs.lower.device_options import DeviceOptions
 from tuner.programs.service import program_spec
 from tuner.tuning.parts.child_call import MEMORY_BYTES
 from tuner.workers.protocol import Reply

@@ -12,14 +12,14 @@ from tuner.core.machine import Machine
 from tuner.core.problem import Problem
 from tuner.core.target import Script
 from tuner.core.target_name import TargetName
-from tuner.mlir.programs.device_options import DEFAULTS, DeviceOptions
+from tuner.core.text_file import read_text
+from tuner.programs.lower.device_options import DEFAULTS, DeviceOptions
 from tuner.programs.support import program_support
-from tuner.text_file import read_text
 from tuner.tuning.parts.real import target_machine
 from tuner.tuning.target_kind import ProgramSupport
 
 if TYPE_CHECKING:
-    from tuner.mlir.programs.read_program import ProgramPayload
+    from tuner.programs.lower.read_program import ProgramPayload
 
 MARKS = ("\n", "{")  # of MLIR text; paths have neither
 
@@ -77,8 +77,8 @@ class ProgramCompiler:
             if not self.support.has_device:
                 return self._compile_for_host(text, entry, scripts, is_checked=is_checked)
             from tuner.core.chips import chip_of
-            from tuner.mlir.programs.device_lowering import lower_device_program
-            from tuner.mlir.programs.reference_kernels import reference_kernels
+            from tuner.programs.lower.device_lowering import lower_device_program
+            from tuner.programs.lower.reference_kernels import reference_kernels
 
             made = self.kernels(text, entry, scripts)
             chip = chip_of(self.machine.chip)
@@ -95,7 +95,7 @@ class ProgramCompiler:
     ) -> KernelsInHost:
         """Reads a payload and makes kernels of its work. Raises UsageError, CandidateError as ``compile``."""
         from tuner.core.chips import chip_of
-        from tuner.mlir.programs import work_to_kernels
+        from tuner.programs.lower import work_to_kernels
 
         payload = _read(text, entry)
         chosen = self._scripts(work_to_kernels.problems_of(payload), scripts)
@@ -105,8 +105,8 @@ class ProgramCompiler:
     def _compile_for_host(
         self, text: str, entry: str | None, scripts: Mapping[Problem, Script] | None, *, is_checked: bool
     ) -> CompiledProgram:
-        from tuner.mlir.programs import work_to_kernels
-        from tuner.mlir.programs.host_lowering import lower_host_program
+        from tuner.programs.lower import work_to_kernels
+        from tuner.programs.lower.host_lowering import lower_host_program
 
         payload = _read(text, entry)
         chosen = self._scripts(work_to_kernels.problems_of(payload), scripts)
@@ -140,7 +140,7 @@ class ProgramCompiler:
 def problems_in(text: str, entry: str | None) -> tuple[Problem, ...]:
     """Returns the distinct matmuls of a payload. Raises UsageError for one that does not parse."""
     from tuner.mlir import bindings, interpreter
-    from tuner.mlir.programs.work_to_kernels import problems_of
+    from tuner.programs.lower.work_to_kernels import problems_of
 
     with interpreter.new_context(), bindings.ir.Location.unknown():
         return problems_of(_read(text, entry))
@@ -157,7 +157,7 @@ def payload_text(payload: str | Path) -> str:
 
 def _read(text: str, entry: str | None) -> "ProgramPayload":
     """Reads a payload. Raises UsageError where that is the user's mistake, else CandidateError."""
-    from tuner.mlir.programs.read_program import read_program
+    from tuner.programs.lower.read_program import read_program
 
     try:
         return read_program(text, entry)

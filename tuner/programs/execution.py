@@ -15,7 +15,7 @@ from tuner.tuning.finals import FINAL_EFFORT
 from tuner.tuning.target_kind import ProgramSupport
 
 if TYPE_CHECKING:
-    from tuner.runtime.sampled.sampled_launches import LaunchSample
+    from tuner.programs.run.sampled.sampled_launches import LaunchSample
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,9 +34,9 @@ def run_on_device(
     request: ProgramRequest, support: ProgramSupport, code: DeviceProgram, arguments: tuple[Any, ...]
 ) -> ProgramRun:
     """Runs once; on hardware then times. Raises CandidateError(LOAD), DeviceError, UsageError."""
-    from tuner.runtime.programs.device_function import DeviceFunction
-    from tuner.runtime.programs.recording_device import RecordingDevice
-    from tuner.runtime.simulated.device import SimulatedDevice
+    from tuner.programs.run.device_function import DeviceFunction
+    from tuner.programs.run.recording_device import RecordingDevice
+    from tuner.simulator.device.simulated_device import SimulatedDevice
 
     device = _opened(request, support)
     launches = _sampled(request, device, code)
@@ -57,7 +57,7 @@ def run_on_device(
 
 def run_on_host(request: ProgramRequest, code: DeviceProgram, arguments: tuple[Any, ...]) -> ProgramRun:
     """Runs once, then times, unless it interprets kernels. Raises CandidateError(LOAD, RUN), UsageError."""
-    from tuner.runtime.programs.host_function import HostFunction
+    from tuner.programs.run.host_function import HostFunction
 
     own = copies(arguments)
     printed: list[str] = []
@@ -72,8 +72,8 @@ def run_on_host(request: ProgramRequest, code: DeviceProgram, arguments: tuple[A
 
 def host_times(code: DeviceProgram, arguments: tuple[Any, ...], seed: int) -> ProgramTimes:
     """Times whole calls on the host, on one set of arguments that stays in place."""
-    from tuner.runtime.programs.host_function import HostFunction
-    from tuner.runtime.programs.runner_functions import discard
+    from tuner.programs.run.host_function import HostFunction
+    from tuner.programs.run.runner_functions import discard
     from tuner.runtime.timing import measure
 
     function = HostFunction(code, discard)
@@ -86,7 +86,7 @@ def host_times(code: DeviceProgram, arguments: tuple[Any, ...], seed: int) -> Pr
 
 def reports_of(device: AbstractDevice) -> tuple[str, ...]:
     """Returns the defects that a simulated device found; none of a real one, which does not check."""
-    from tuner.runtime.simulated.device import SimulatedDevice
+    from tuner.simulator.device.simulated_device import SimulatedDevice
 
     return tuple(map(str, device.reports)) if isinstance(device, SimulatedDevice) else ()
 
@@ -103,11 +103,11 @@ def _opened(request: ProgramRequest, support: ProgramSupport) -> AbstractDevice:
 
 def _sampled(request: ProgramRequest, device: AbstractDevice, code: DeviceProgram) -> "list[LaunchSample]":
     """Lets a simulated device sample its launches where that is asked for; returns where samples go."""
-    from tuner.runtime.simulated.device import SimulatedDevice
+    from tuner.simulator.device.simulated_device import SimulatedDevice
 
     launches: list[LaunchSample] = []
     if request.sample and isinstance(device, SimulatedDevice):
-        from tuner.runtime.sampled.sampled_launches import SampledLaunches
+        from tuner.programs.run.sampled.sampled_launches import SampledLaunches
 
         device.run_launches_by(SampledLaunches(code, request.sample, launches.append).run)
     return launches

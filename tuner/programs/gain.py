@@ -43,11 +43,11 @@ def timed_on_host(
 ) -> TimedPair:
     """Times both on this processor, interleaved with the reference kernel, on arguments that stay."""
     from tuner.programs.execution import copies
+    from tuner.programs.run.host_function import HostFunction
+    from tuner.programs.run.runner_functions import discard
     from tuner.runtime import timing
     from tuner.runtime.cpu.host_watch import HostWatch
     from tuner.runtime.cpu.thread_team import ThreadTeam
-    from tuner.runtime.programs.host_function import HostFunction
-    from tuner.runtime.programs.runner_functions import discard
 
     functions = [HostFunction(code, discard) for code in (bound, plain, bound)]
     repeats = [functools.partial(each.repeat, each.prepare(*copies(arguments))) for each in functions]
@@ -69,9 +69,9 @@ def timed_on_device(
     seed: int,
 ) -> TimedPair:
     """Times both from host to host. Raises DeviceError."""
+    from tuner.programs.run.device_function import DeviceFunction
+    from tuner.programs.run.runner_functions import discard
     from tuner.programs.timing import repeat
-    from tuner.runtime.programs.device_function import DeviceFunction
-    from tuner.runtime.programs.runner_functions import discard
     from tuner.runtime.timing import measure_together
 
     with ExitStack() as opened:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from tuner.core.problem import Problem
 from tuner.core.target_name import TargetName
-from tuner.mlir.programs.device_options import Form
+from tuner.programs.lower.device_options import Form
 from tuner.programs.times import ProgramTimes
 
 ORDERS = ("fifo", "lifo", "random")

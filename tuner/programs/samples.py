@@ -10,8 +10,8 @@ from tuner.programs.comparison import FLOATS, is_blind, max_error, tolerance
 from tuner.programs.request import Comparison, KernelSample
 
 if TYPE_CHECKING:
-    from tuner.runtime.sampled.references import ComparedElements
-    from tuner.runtime.sampled.sampled_launches import LaunchSample
+    from tuner.programs.run.sampled.references import ComparedElements
+    from tuner.programs.run.sampled.sampled_launches import LaunchSample
 
 AS_COARSE = {"tf32": "f16"}  # both have 10 bits of mantissa
 

@@ -11,7 +11,6 @@ from tuner.core.errors import CandidateError, Stage, failing_at
 from tuner.core.problem import Problem
 from tuner.core.target import Script
 from tuner.core.target_name import TargetName
-from tuner.mlir.programs.device_options import DeviceOptions
 from tuner.programs.arguments import make_arguments, spelled
 from tuner.programs.comparison import compare, compare_printed, outputs
 from tuner.programs.compiler import (
@@ -21,7 +20,8 @@ from tuner.programs.compiler import (
 )
 from tuner.programs.execution import ProgramRun, copies, run_on_device, run_on_host
 from tuner.programs.gain import TimedPair, timed_on_device, timed_on_host
-from tuner.programs.lower import LoweredText, LowerRequest, lowered
+from tuner.programs.lower.device_options import DeviceOptions
+from tuner.programs.lower_to_step import LoweredText, LowerRequest, lowered
 from tuner.programs.request import Comparison, ProgramReport, ProgramRequest, without_scripts
 from tuner.tuning.parts.child_call import call_in_child
 from tuner.tuning.parts.cpu import host_machine
@@ -100,7 +100,7 @@ class ProgramService:
         options: DeviceOptions,
     ) -> CompiledProgram:
         """Compiles, and makes machine code of the host part as a check. Raises CandidateError."""
-        from tuner.runtime.programs.host_code_check import check_host_code
+        from tuner.programs.run.host_code_check import check_host_code
 
         with failing_at(Stage.BIND):
             compiler = ProgramCompiler.of(target)
@@ -157,8 +157,8 @@ def _require_in_bounds(
     compiler: ProgramCompiler, request: ProgramRequest, arguments: tuple[Any, ...]
 ) -> None:
     """Runs the program once with checks. Raises CandidateError(RUN) for an access out of its memory."""
-    from tuner.runtime.programs.host_function import HostFunction
-    from tuner.runtime.programs.runner_functions import discard
+    from tuner.programs.run.host_function import HostFunction
+    from tuner.programs.run.runner_functions import discard
 
     HostFunction(_compile(compiler, request, is_checked=True).code, discard)(*copies(arguments))
 
@@ -184,7 +184,7 @@ def _comparisons(
     request: ProgramRequest, code: DeviceProgram, arguments: tuple[Any, ...], ran: ProgramRun
 ) -> tuple[Comparison, ...]:
     """Compares with the payload on the host, as loops and interpreted kernels, on the same arguments."""
-    from tuner.runtime.programs.host_function import HostFunction
+    from tuner.programs.run.host_function import HostFunction
 
     if not request.is_compared:
         return ()

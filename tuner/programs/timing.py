@@ -19,8 +19,8 @@ def time_on_device(
     device: AbstractDevice, code: DeviceProgram, arguments: tuple[Any, ...], seed: int
 ) -> ProgramTimes:
     """Measures whole calls and the kernels of a typical one. Raises DeviceError."""
-    from tuner.runtime.programs.device_function import DeviceFunction
-    from tuner.runtime.programs.runner_functions import discard
+    from tuner.programs.run.device_function import DeviceFunction
+    from tuner.programs.run.runner_functions import discard
     from tuner.runtime.timing import measure
 
     program = DeviceFunction(code, device, discard)
@@ -37,8 +37,8 @@ def kernel_times(
 ) -> tuple[KernelTime, ...]:
     """Returns the kernels of a typical call on the device's own clock."""
     from tuner.programs.launch_timer import LaunchTimer
-    from tuner.runtime.programs.device_function import DeviceFunction
-    from tuner.runtime.programs.runner_functions import discard
+    from tuner.programs.run.device_function import DeviceFunction
+    from tuner.programs.run.runner_functions import discard
 
     timer = LaunchTimer(device)
     program = DeviceFunction(code, timer.as_device(), discard)

@@ -161,7 +161,7 @@ class ProgramTuning:
 
     def _best(self, tuned: TunedRun) -> StoredTrial | None:
         """Returns the fastest known trial, of earlier runs too; where none is timed, the first verified."""
-        from tuner.tuning.best_known import best_answer
+        from tuner.run_history.best_known import best_answer
 
         run = tuned.run
         if tuned.answer is not None:

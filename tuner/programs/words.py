@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 
 from tuner.core.errors import UsageError
 from tuner.core.target_name import TargetName
-from tuner.mlir.programs.device_options import DEFAULTS, DeviceOptions
+from tuner.programs.lower.device_options import DEFAULTS, DeviceOptions
 from tuner.programs.request import ORDERS
 from tuner.programs.support import kinds_with, program_support
 from tuner.tuning.target_kind import ProgramSupport

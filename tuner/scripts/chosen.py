@@ -9,11 +9,11 @@ from tuner.core.candidate import Value
 from tuner.core.errors import UsageError
 from tuner.core.problem import Problem
 from tuner.scripts.strategy import TEMPLATE_SUFFIX, Strategy, load_strategy
+from tuner.space.file.reading import SpaceFile, spaces_for
 from tuner.space.search_space import SearchSpace
-from tuner.space_file.reading import SpaceFile, spaces_for
 
 if TYPE_CHECKING:
-    from tuner.mlir.schedule.schedule import Schedule
+    from tuner.scripts.schedule.schedule import Schedule
 
 PLAIN_SUFFIX = ".mlir"  # a script whose knobs are transform.tune ops
 
@@ -97,7 +97,7 @@ def _is_plain(chosen: Chosen) -> bool:
 
 
 def _schedule(chosen: Chosen) -> "Schedule":
-    from tuner.mlir.schedule.schedule import Schedule
+    from tuner.scripts.schedule.schedule import Schedule
 
     strategy = chosen.load()
     return Schedule(strategy.text, strategy.path.name)

@@ -8,9 +8,9 @@ from tuner.core.target import Script
 from tuner.scripts.chosen import choose, spaces
 from tuner.scripts.strategy import Binder
 from tuner.space.feasible_set import FeasibleSet
+from tuner.space.file.reading import load_space_file
+from tuner.space.file.shipped import default_space_file
 from tuner.space.search_space import SearchSpace
-from tuner.space_file.reading import load_space_file
-from tuner.space_file.shipped import default_space_file
 
 
 def default_script(problem: Problem, machine: Machine) -> Script | None:

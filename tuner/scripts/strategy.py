@@ -15,11 +15,11 @@ from tuner.core.candidate import Candidate, Value
 from tuner.core.errors import CandidateError, Stage, defect_line
 from tuner.core.problem import Problem
 from tuner.core.target import Panel, Script
+from tuner.core.text_file import read_text
 from tuner.payload.cpu import panels_comment, partition, zero
-from tuner.text_file import read_text
 
 if TYPE_CHECKING:
-    from tuner.mlir.schedule.schedule import Schedule
+    from tuner.scripts.schedule.schedule import Schedule
 
 TEMPLATE_SUFFIX = ".mlir.j2"
 SCRIPT_LIMIT = 4 * 2**20  # characters of a bound script; a template that writes more is broken
@@ -73,7 +73,7 @@ class Binder:
     @cached_property
     def _schedules(self) -> "dict[str, Schedule]":
         """Returns the plain scripts, parsed once: binding a template needs no compiler."""
-        from tuner.mlir.schedule.schedule import Schedule
+        from tuner.scripts.schedule.schedule import Schedule
 
         plain = (strategy for strategy in self.strategies if not strategy.is_template)
         return {strategy.name: Schedule(strategy.text, strategy.path.name) for strategy in plain}

@@ -6,10 +6,10 @@ from typing import Protocol
 
 from tuner.core.errors import UsageError
 from tuner.core.machine import Machine
-from tuner.core.op_place import OpPlace
 from tuner.core.processors import PresentLoad, Processors
 from tuner.core.runs import RunSettings
 from tuner.core.target_name import TargetName
+from tuner.mlir.op_place import OpPlace
 from tuner.tuning.target_kind import TargetKind, TargetStatus
 
 

@@ -7,6 +7,7 @@ from tuner.analysis.reliability import is_pressed
 from tuner.core.errors import CandidateError, UsageError
 from tuner.core.machine import Compiler, Machine
 from tuner.core.runs import Run, RunSettings, StoredTrial, TrialQuery
+from tuner.core.version import __version__
 from tuner.samplers import make_sampler
 from tuner.space.feasible_set import FeasibleSet
 from tuner.tuning.advice import tune_command
@@ -20,7 +21,6 @@ from tuner.tuning.session import TuningSession
 from tuner.tuning.target_choice import require_runs_here
 from tuner.tuning.target_kind import Bind, Plan
 from tuner.tuning.tuned_run import TunedRun, tuned_run
-from tuner.version import __version__
 
 if TYPE_CHECKING:
     from tuner.db.store import Store

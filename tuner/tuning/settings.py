@@ -26,8 +26,8 @@ def planned_settings(request: RunRequest, composition: Composition) -> RunSettin
     Candidates of the target may be unable to run here.
     """
     from tuner.scripts.chosen import choose
-    from tuner.space_file.reading import load_space_file
-    from tuner.space_file.shipped import default_space_file
+    from tuner.space.file.reading import load_space_file
+    from tuner.space.file.shipped import default_space_file
 
     workers = request.workers_on(composition.machine())
     named = composition.kinds.get(TargetName.parse(request.target).kind)

@@ -8,7 +8,7 @@ from benchmarks.gpu_check.points import Case, built, cases, gpu_strategies
 from benchmarks.gpu_check.strategies import agree, checks, compared, run_on
 from tuner.core.problem import Matmul, Problem
 from tuner.payload.reference import Inputs, draw, draw_base
-from tuner.runtime.simulated.device import SimulatedDevice
+from tuner.simulator.device.simulated_device import SimulatedDevice
 
 WGMMA = "matmul_gpu_wgmma"
 WGMMA_LACKS = {(dtype, layout) for dtype in ("tf32", "i8", "e4m3", "e5m2") for layout in ("nn", "tn")}

@@ -9,7 +9,7 @@ from tests.fleet.values import MAKER, node, work
 from tuner.fleet import queues, tables
 from tuner.fleet.server import session
 from tuner.fleet.work import compile_queue
-from tuner.tuning.which_database import database_words
+from tuner.run_history.which_database import database_words
 
 pytestmark = pytest.mark.postgres
 URL = "postgresql://tuner@db.example.org/tuner"

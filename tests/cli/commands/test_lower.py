@@ -9,7 +9,7 @@ from tuner.tuning.parts.real import real_composition
 
 pytestmark = pytest.mark.mlir
 
-pytest.importorskip("tuner.mlir.programs.device_lowering")
+pytest.importorskip("tuner.programs.lower.device_lowering")
 
 OWN_STREAM = str(Path(__file__).parents[3] / "examples" / "gpux_own_streams.mlir")
 COPY = """func.func @f(%a: memref<4xf32>, %b: memref<4xf32>) {

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.cli.conftest import Tuner
-from tests.ptx.matmuls import DATA
+from tests.simulator.ptx.matmuls import DATA
 
 SQUARE = """
 .version 8.0

@@ -11,7 +11,7 @@ from tuner.tuning.parts.real import real_composition
 
 pytestmark = pytest.mark.mlir
 
-pytest.importorskip("tuner.mlir.programs.device_lowering")
+pytest.importorskip("tuner.programs.lower.device_lowering")
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 BARRIER = """func.func @f(%a: memref<8xf32>) {

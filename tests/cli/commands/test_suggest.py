@@ -6,7 +6,7 @@ from tests.fakes import bind
 from tests.tuning import fakes
 from tuner.core.candidate import Candidate
 from tuner.core.target import Script
-from tuner.space_file.reading import parse_space
+from tuner.space.file.reading import parse_space
 
 PROBLEM = ("matmul", "8x8x8")
 

@@ -9,7 +9,7 @@ from tests.cli.real import brief_finals, real_candidates
 
 pytestmark = pytest.mark.mlir
 
-pytest.importorskip("tuner.mlir.programs.device_lowering")
+pytest.importorskip("tuner.programs.lower.device_lowering")
 
 ROOT = Path(__file__).parents[3]
 # As the README has it: tests/docs/test_examples.py compares.

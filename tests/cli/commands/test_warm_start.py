@@ -4,10 +4,10 @@ from pathlib import Path
 from tests.cli.conftest import Tuner
 from tests.recorded import values
 from tests.tuning import fakes
-from tuner.cli.output.formatting import first_words
 from tuner.core.candidate import Candidate
 from tuner.core.machine import Machine
 from tuner.core.runs import SEED, SPACE_FILE, WARM_START, FirstPoint, RunSettings
+from tuner.output.formatting import first_words
 from tuner.tuning.composition import Composition
 from tuner.tuning.target_kind import Plan
 

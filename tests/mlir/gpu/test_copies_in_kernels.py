@@ -13,7 +13,7 @@ from tuner.core.chips import chip_of
 from tuner.core.errors import CandidateError
 from tuner.core.kernel_program import buffers_of
 from tuner.core.problem import Matmul
-from tuner.runtime.simulated.run_kernels import run
+from tuner.simulator.device.run_kernels import run
 
 pytestmark = pytest.mark.mlir
 

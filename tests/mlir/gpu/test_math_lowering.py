@@ -14,7 +14,7 @@ from tests.mlir.kernels import parsed
 from tuner.core.chips import chip_of
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.kernel_program import KernelBuffer, KernelProgram
-from tuner.ptx.launch import simulate
+from tuner.simulator.ptx.launch import simulate
 from tuner.targets.gpu.ptxas import find_ptxas
 
 pytestmark = pytest.mark.mlir

@@ -87,8 +87,8 @@ func.func @main(%x: tensor<64x16xf32>, %n: tensor<64xi32>) -> tensor<64xf32> {
 
 def ran(text: str, *arguments: Any) -> Any:
     """Runs a program on the simulator, which must find nothing wrong."""
-    from tuner.runtime.programs.device_function import DeviceFunction
-    from tuner.runtime.simulated.device import SimulatedDevice
+    from tuner.programs.run.device_function import DeviceFunction
+    from tuner.simulator.device.simulated_device import SimulatedDevice
 
     device = SimulatedDevice("sm_90")
     program = DeviceFunction(ProgramCompiler.of(SIMULATOR).compile(text, None, None).code, device)

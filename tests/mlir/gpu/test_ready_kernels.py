@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.fuzzing.program_check import SIMULATOR
 from benchmarks.gpu_check.gpu_point import GpuPoint
-from tests.mlir.programs.matmuls.test_insert_gpu_kernels import MMA
+from tests.programs.lower.matmuls.test_insert_gpu_kernels import MMA
 from tests.targets.gpu.test_simt import point as simt_point
 from tuner.core.candidate import Candidate
 from tuner.core.problem import Matmul, Problem
@@ -76,8 +76,8 @@ def test_the_ptx_in_a_program_is_that_of_the_trial(strategy: str, beside: str) -
 
 @pytest.mark.parametrize("strategy", POINTS)
 def test_a_tuned_kernel_runs_beside_one_that_takes_descriptors(strategy: str) -> None:
-    from tuner.runtime.programs.device_function import DeviceFunction
-    from tuner.runtime.simulated.device import SimulatedDevice
+    from tuner.programs.run.device_function import DeviceFunction
+    from tuner.simulator.device.simulated_device import SimulatedDevice
 
     point = POINTS[strategy]
     script = {point.problem: Script.of(point.script())}

@@ -4,11 +4,11 @@ import pytest
 
 from tests.mlir.scripts import PAYLOAD
 from tuner.core.errors import CandidateError, Stage
-from tuner.core.op_place import named_places
 from tuner.core.problem import Matmul
 from tuner.core.target import Script
 from tuner.mlir import interpreter
 from tuner.mlir.bindings import ir
+from tuner.mlir.op_place import named_places
 from tuner.targets.cpu.compiler import CpuCompiler
 
 pytestmark = pytest.mark.mlir

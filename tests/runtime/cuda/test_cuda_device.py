@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks.gpu_check.stub_driver import StubDriver, stub_library
 from tests.runtime.calling_every import call_everything
-from tests.runtime.simulated.test_kernels import SCALE, Parameters
+from tests.simulator.device.test_kernels import SCALE, Parameters
 from tuner.core.device import DeviceError, Extent, KernelLaunch, TensorMapLayout
 
 KERNEL = b""".version 8.0

@@ -3,7 +3,7 @@
 from tuner.core.gpu_conditions import GpuState
 from tuner.runtime.cuda.facts import CudaFacts
 from tuner.runtime.cuda.probe import GpuHere
-from tuner.runtime.simulated.device import SimulatedDevice
+from tuner.simulator.device.simulated_device import SimulatedDevice
 from tuner.targets.gpu.cuda import CudaTarget
 from tuner.targets.gpu.local_gpu import LocalGpu
 

@@ -13,7 +13,7 @@ from tuner.core.errors import UsageError
 from tuner.core.kernel_program import KernelProgram
 from tuner.core.problem import Matmul
 from tuner.core.target import Script
-from tuner.runtime.simulated.device import SimulatedDevice
+from tuner.simulator.device.simulated_device import SimulatedDevice
 from tuner.targets.gpu.callable import GpuCallable
 from tuner.targets.gpu.cuda import CudaTarget
 

@@ -16,7 +16,7 @@ from tuner.core.kernel_program import KernelProgram
 from tuner.core.problem import Matmul
 from tuner.core.record import Verdict
 from tuner.core.target import Artifact, Effort, Script
-from tuner.runtime.simulated.device import SimulatedDevice
+from tuner.simulator.device.simulated_device import SimulatedDevice
 from tuner.targets.gpu import event_timing
 from tuner.targets.gpu.cuda import CudaTarget
 from tuner.targets.gpu.problem_arrays import GpuProblemArrays

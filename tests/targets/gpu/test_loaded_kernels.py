@@ -9,7 +9,7 @@ import pytest
 from benchmarks.gpu_check.stub_driver import StubDriver
 from tuner.core.device import TensorMapLayout
 from tuner.core.kernel_program import BufferMap, KernelBuffer, KernelProgram, Launch
-from tuner.runtime.simulated.device import SimulatedDevice
+from tuner.simulator.device.simulated_device import SimulatedDevice
 from tuner.targets.gpu.loaded_kernels import Arguments, LoadedKernels
 
 PTX = """.version 8.0

@@ -10,7 +10,7 @@ from tuner.core.device import DeviceError
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.problem import Matmul, Problem
 from tuner.payload.reference import output_dtype
-from tuner.runtime.simulated.device import SimulatedDevice
+from tuner.simulator.device.simulated_device import SimulatedDevice
 from tuner.targets.gpu.problem_arrays import GpuProblemArrays
 
 PROBLEM = Matmul(6, 5, 4, epilogue="bias_relu")

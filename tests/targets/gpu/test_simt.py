@@ -21,7 +21,7 @@ from tuner.mlir.gpu.lowering import outline
 from tuner.mlir.rewrite.walking import walk
 from tuner.payload.gpu import gpu_payload_mlir, views_in
 from tuner.payload.reference import draw, draw_base, output_dtype
-from tuner.ptx.launch import run_program
+from tuner.simulator.ptx.launch import run_program
 from tuner.targets.gpu.ptxas import find_ptxas
 
 pytestmark = pytest.mark.mlir

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks.gpu_check.gpu_point import GpuPoint, feasible_set
-from tests.ptx.mutations import Edit, change, drop
+from tests.simulator.ptx.mutations import Edit, change, drop
 from tests.targets.gpu.wgmma_points import (
     CHIP,
     LARGE,

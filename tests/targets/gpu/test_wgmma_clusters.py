@@ -3,7 +3,7 @@
 import pytest
 
 from benchmarks.gpu_check.gpu_point import GpuPoint
-from tests.ptx.mutations import Edit, change, drop
+from tests.simulator.ptx.mutations import Edit, change, drop
 from tests.targets.gpu.wgmma_points import (
     LARGE,
     WAIT,

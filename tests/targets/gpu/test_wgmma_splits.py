@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks.gpu_check.gpu_point import GpuPoint
-from tests.ptx.mutations import Edit, change, drop
+from tests.simulator.ptx.mutations import Edit, change, drop
 from tests.targets.gpu.wgmma_points import (
     LARGE,
     by_name,
@@ -16,7 +16,7 @@ from tests.targets.gpu.wgmma_points import (
 )
 from tuner.core.kernel_program import KernelProgram
 from tuner.core.problem import BatchMatmul, Matmul
-from tuner.ptx.launch import run_program
+from tuner.simulator.ptx.launch import run_program
 
 pytestmark = pytest.mark.mlir
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from benchmarks.gpu_check.gpu_point import GpuPoint
-from tests.ptx.mutations import Edit, change, drop
+from tests.simulator.ptx.mutations import Edit, change, drop
 from tests.targets.gpu.wgmma_points import (
     LARGE,
     by_name,

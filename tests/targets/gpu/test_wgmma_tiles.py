@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks.gpu_check.gpu_point import GpuPoint
-from tests.ptx.mutations import Edit, change
+from tests.simulator.ptx.mutations import Edit, change
 from tests.targets.gpu.wgmma_points import (
     CHIP,
     LARGE,

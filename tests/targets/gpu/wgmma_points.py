@@ -5,11 +5,11 @@ from dataclasses import replace
 from typing import Any
 
 from benchmarks.gpu_check.gpu_point import GpuPoint, feasible_set
-from tests.ptx.mutations import Edit
+from tests.simulator.ptx.mutations import Edit
 from tuner.core.candidate import Candidate
 from tuner.core.kernel_program import KernelProgram
 from tuner.core.problem import Matmul, Problem
-from tuner.ptx.defects import SimulationError
+from tuner.simulator.ptx.defects import SimulationError
 from tuner.targets.gpu.ptxas import find_ptxas
 
 WAIT = r"mbarrier\.try_wait\.parity\.shared\.b64 P1, [^;]*;"  # of any role

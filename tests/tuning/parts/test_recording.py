@@ -15,7 +15,7 @@ from tuner.core.runs import ReuseKey, TrialQuery
 from tuner.core.target_name import TargetName
 from tuner.db.store import Store
 from tuner.recorded.t4_writing import Recording, t4_bytes
-from tuner.tuning.best_known import best_answer
+from tuner.run_history.best_known import best_answer
 from tuner.tuning.interruption import Interruption
 from tuner.tuning.parts.recording import KIND
 from tuner.tuning.run import begin, resume

@@ -25,8 +25,8 @@ from tuner.core.measured_elsewhere import ElsewhereResults, MeasuringProvenance
 from tuner.core.problem import Problem
 from tuner.core.runs import Baseline
 from tuner.core.target import Effort
+from tuner.core.version import __version__
 from tuner.runtime.cuda.probe import describe_gpu, machine_of
-from tuner.version import __version__
 from tuner.workers.timing_lock import TimingLock, words_of
 
 DEFAULT_SECONDS = 300.0

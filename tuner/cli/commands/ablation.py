@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 from tuner.analysis.ablation import TooFew, ablate
 from tuner.analysis.run_comparison import distrust
 from tuner.cli.options import print_json
-from tuner.cli.output.ablation import ablation_document, ablation_lines
 from tuner.cli.screen import screen_columns
 from tuner.core.errors import TunerError
 from tuner.core.runs import TrialQuery
+from tuner.output.ablation import ablation_document, ablation_lines
 from tuner.tuning.tuned_run import tuned_run
 
 if TYPE_CHECKING:

@@ -15,11 +15,11 @@ from tuner.cli.options import (
     print_json,
     seed_option,
 )
-from tuner.cli.output.formatting import count_text, one_line, seconds_text, wrapped
 from tuner.cli.screen import screen_columns
+from tuner.output.formatting import count_text, one_line, seconds_text, wrapped
 
 if TYPE_CHECKING:
-    from tuner.tuning.audit import Audited
+    from tuner.regression.audit import Audited
 
 
 @click.command()
@@ -51,8 +51,8 @@ def audit(
 
     Example: tuner audit --shape 512x512x512
     """
-    from tuner.tuning.audit import audit as audited_bests
-    from tuner.tuning.history import asked_query
+    from tuner.regression.audit import audit as audited_bests
+    from tuner.run_history.past_runs import asked_query
 
     limit = parse_share(max_slowdown)
     query = asked_query(operation=op, **conditions)

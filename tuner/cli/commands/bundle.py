@@ -15,8 +15,8 @@ from tuner.cli.options import (
     open_known_store,
     print_json,
 )
-from tuner.cli.output.formatting import count_text
 from tuner.core.errors import UsageError
+from tuner.output.formatting import count_text
 
 if TYPE_CHECKING:
     from tuner.core.pending_trial import PendingTrial
@@ -63,8 +63,8 @@ def export_(
 
     Example: tuner bundle export matmul 64x64x64 --limit 50 -o pending.bundle
     """
-    from tuner.atomic_write import write_atomically
     from tuner.bundle.pack_and_import import choose_pending, packed
+    from tuner.output.atomic_write import write_atomically
 
     query = _query(operation, shape, since, conditions)
     for name, number, least in (("limit", limit, 1), ("seed", seed, 0)):
@@ -111,7 +111,7 @@ def import_(results: Path, database: str | None, as_json: bool) -> None:
 def _query(
     operation: str | None, shape: str | None, since: str | None, conditions: dict[str, Any]
 ) -> "TrialQuery":
-    from tuner.tuning.history import asked_query
+    from tuner.run_history.past_runs import asked_query
 
     return asked_query(operation=operation, shape=shape, since=since, sort="number", **conditions)
 

@@ -18,10 +18,10 @@ from tuner.cli.options import (
     run_request,
     target_options,
 )
-from tuner.cli.output.formatting import count_text
 from tuner.cli.screen import screen_columns
 from tuner.core.errors import UsageError
 from tuner.core.target_name import TargetName
+from tuner.output.formatting import count_text
 
 if TYPE_CHECKING:
     from tuner.space.feasible_set import FeasibleSet
@@ -43,8 +43,8 @@ def strategies(space: Path | None, as_json: bool) -> None:
 
     Example: tuner strategies --json
     """
-    from tuner.space_file.reading import load_space_file
-    from tuner.space_file.shipped import default_space_file
+    from tuner.space.file.reading import load_space_file
+    from tuner.space.file.shipped import default_space_file
 
     entries = load_space_file(space or default_space_file()).strategies
     if as_json:
@@ -66,7 +66,7 @@ def strategies(space: Path | None, as_json: bool) -> None:
             ]
         )
         return
-    from tuner.cli.output.formatting import wrapped
+    from tuner.output.formatting import wrapped
 
     for entry in entries:
         title = f"{entry.name}: {entry.description}" if entry.description else entry.name
@@ -138,7 +138,7 @@ def space(
     if as_json:
         print_json(_space_document(feasible))
     else:
-        from tuner.cli.output.formatting import wrapped
+        from tuner.output.formatting import wrapped
 
         lines = (f"{problem.key}: {_feasible_words(feasible)}", *_space_lines(feasible))
         print("\n".join(wrapped(lines, screen_columns())))
@@ -210,7 +210,7 @@ def targets(context: click.Context, as_json: bool) -> None:
             ]
         )
         return
-    from tuner.cli.output.formatting import wrapped
+    from tuner.output.formatting import wrapped
 
     for status in known:
         words = f"{'available' if status.is_available else 'not available'}: {status.reason}"

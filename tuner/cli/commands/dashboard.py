@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import click
 
 from tuner.cli.options import database_option, debug_option, json_option, open_known_store, print_json
-from tuner.cli.output.formatting import count_text
 from tuner.core.errors import UsageError
+from tuner.output.formatting import count_text
 
 if TYPE_CHECKING:
     from tuner.cli.local_server import Application

@@ -14,7 +14,7 @@ from tuner.cli.options import (
     open_store,
     print_json,
 )
-from tuner.cli.output.formatting import count_text
+from tuner.output.formatting import count_text
 
 
 @click.group(cls=Commands)
@@ -51,7 +51,7 @@ def info(database: str | None, as_json: bool) -> None:
 
     Example: tuner db info --json
     """
-    from tuner.cli.output.json_documents import database_document
+    from tuner.output.json_documents import database_document
 
     with open_known_store(database) as store:
         found = store.info()

@@ -54,9 +54,9 @@ def diff(
 
     Example: tuner diff 41 42 --show payload, or tuner diff run:3 run:4
     """
-    from tuner.analysis.trial_difference import trial_difference
-    from tuner.cli.output.trial_difference import FIRST, difference_document, difference_lines
-    from tuner.tuning.trial_stages import trial_stages
+    from tuner.output.trial_difference import FIRST, difference_document, difference_lines
+    from tuner.run_history.trial_difference import trial_difference
+    from tuner.run_history.trial_stages import trial_stages
 
     composition = composition_of(context)
     with open_known_store(database) as store:

@@ -79,8 +79,8 @@ def export(
 
     Example: tuner export matmul 512x512x512 -o best.mlir
     """
-    from tuner.cli.output.result import best_words
-    from tuner.tuning.best_known import best_known
+    from tuner.output.result import best_words
+    from tuner.run_history.best_known import best_known
     from tuner.tuning.target_choice import AUTO
 
     if trial is not None and operation is not None:
@@ -114,8 +114,8 @@ def _write_stock(
     as_json: bool,
 ) -> None:
     """Writes what takes the winner's place in stock mlir-opt, and then says what that costs."""
-    from tuner.cli.output.result import stock_words
-    from tuner.tuning.best_stock import best_stock
+    from tuner.output.result import stock_words
+    from tuner.run_history.best_stock import best_stock
 
     found = best_stock(store, winner)
     _write(composition, store, found.trial, form, output, as_json)
@@ -130,7 +130,7 @@ def _write(
     output: Path | None,
     as_json: bool,
 ) -> None:
-    from tuner.tuning.exported import source_file, source_of
+    from tuner.run_history.exported import source_file, source_of
 
     content = _content(composition, store, trial, form, output)
     if output is None:
@@ -150,12 +150,12 @@ def _write(
 def _content(
     composition: "Composition", store: "Store", trial: "StoredTrial", form: str, output: Path | None
 ) -> bytes:
-    from tuner.tuning.exported import exported, require_bound
+    from tuner.run_history.exported import exported, require_bound
 
     if form == "json":
         import json
 
-        from tuner.cli.output.json_documents import trial_document
+        from tuner.output.json_documents import trial_document
 
         require_bound(trial)
         return (json.dumps(trial_document(trial), indent=2, allow_nan=False) + "\n").encode()
@@ -182,7 +182,7 @@ def _print(content: bytes, trial: int, form: str, as_json: bool) -> None:
 
 
 def _put(output: Path, content: bytes) -> None:
-    from tuner.atomic_write import write_atomically
+    from tuner.output.atomic_write import write_atomically
 
     write_atomically(output, content)
     print(f"wrote {output}", file=sys.stderr)

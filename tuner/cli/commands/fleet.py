@@ -11,8 +11,8 @@ from tuner.cli.commands.fleet_script import script
 from tuner.cli.commands.fleet_status import status
 from tuner.cli.main import DONE, FAILED, Commands
 from tuner.cli.options import composition_of, database_option, debug_option
-from tuner.cli.output.formatting import count_text
 from tuner.core.errors import UsageError
+from tuner.output.formatting import count_text
 
 if TYPE_CHECKING:
     from tuner.core.target_name import TargetName
@@ -45,7 +45,7 @@ def up(lease: float, role: str | None, database: str | None) -> None:
     from tuner.fleet.install import install
     from tuner.fleet.server import as_role
     from tuner.fleet.settings import FleetSettings
-    from tuner.tuning.which_database import database_words, which_database
+    from tuner.run_history.which_database import database_words, which_database
 
     install(which_database(database), FleetSettings(lease), role)
     words = database_words(database and as_role(database, role))
@@ -94,7 +94,7 @@ def worker(
     Example: tuner fleet worker --compile 8 --db postgresql://fleet_worker@db/tuner
     """
     from tuner.fleet.node import NodeRequest, run_node
-    from tuner.tuning.which_database import which_database
+    from tuner.run_history.which_database import which_database
 
     kind, wanted = _kind_of(target, composition_of(context))
     request = NodeRequest(wanted, name, seats, has_device, device, keep_free_mib * MIB)
@@ -126,7 +126,7 @@ def drain(node: str, database: str | None) -> None:
     """
     from tuner.fleet import tables
     from tuner.fleet.server import session
-    from tuner.tuning.which_database import which_database
+    from tuner.run_history.which_database import which_database
 
     with session(which_database(database)) as connection:
         if not tables.drain(connection, node):
@@ -147,7 +147,7 @@ def cancel(run: int, database: str | None) -> None:
     from tuner.cli.options import open_store
     from tuner.fleet import queues, tables
     from tuner.fleet.server import session
-    from tuner.tuning.which_database import which_database
+    from tuner.run_history.which_database import which_database
 
     with open_store(database) as store:
         uuid = store.run(run).uuid

@@ -53,7 +53,7 @@ def demo(operation: str, shape: str, trials: int, target: str, output: Path | No
 
 def _tune(nodes: "LocalNodes", words: tuple[str, ...]) -> None:
     """Lets another process drive the run, and shows the fleet once while it is at work."""
-    from tuner.cli.output.fleet_tables import status_text
+    from tuner.cli.fleet_tables import status_text
 
     process = _started(nodes, words, stdout=subprocess.PIPE)
     assert process.stdout is not None

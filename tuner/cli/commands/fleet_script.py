@@ -133,7 +133,7 @@ def kubernetes(
 
 def _command(database: str | None, **words: Any) -> "NodeCommand":
     from tuner.fleet.scripts.node_command import NodeCommand
-    from tuner.tuning.which_database import which_database
+    from tuner.run_history.which_database import which_database
 
     command = NodeCommand(which_database(database), **words)
     if command.has_address_of_this_machine:

@@ -37,8 +37,8 @@ def status(
 
     Example: tuner fleet status --watch 2
     """
-    from tuner.cli.output.fleet_tables import status_document, status_text
-    from tuner.tuning.which_database import database_words, which_database
+    from tuner.cli.fleet_tables import status_document, status_text
+    from tuner.run_history.which_database import database_words, which_database
 
     if every_s is not None and not every_s > 0:
         raise UsageError(f"watch: found {every_s:g} s, allowed more than 0")
@@ -62,10 +62,10 @@ def _check(url: str, rounds: int, as_json: bool) -> int:
 
     import numpy as np
 
-    from tuner.cli.output.fleet_tables import check_line
-    from tuner.cli.output.formatting import count_text, wrapped
+    from tuner.cli.fleet_tables import check_line
     from tuner.core.dataclass_json import encode
     from tuner.fleet.noise_check import check_noise, nodes_to_check
+    from tuner.output.formatting import count_text, wrapped
 
     if rounds < 1:
         raise UsageError(f"rounds: found {rounds}, allowed 1 or more")

@@ -19,16 +19,16 @@ from tuner.cli.options import (
     print_json,
     seed_option,
 )
-from tuner.cli.output.formatting import count_text
 from tuner.cli.screen import screen_columns
 from tuner.core.errors import UsageError
-from tuner.version import __version__
+from tuner.core.version import __version__
+from tuner.output.formatting import count_text
 
 if TYPE_CHECKING:
     from tuner.core.runs import StoredTrial
     from tuner.db.store import Store
+    from tuner.regression.gate_file import GateEntry, GateFile
     from tuner.tuning.composition import Composition
-    from tuner.tuning.gate_file import GateEntry, GateFile
 
 BEST = "best"
 
@@ -81,9 +81,9 @@ def gate(
         _record(composition, baseline, recorded, database, as_json)
         return
     from tuner.analysis.paired_slowdown import SlowdownLimits
-    from tuner.cli.output.gate_summary import gate_document, gate_line, gate_markdown, gate_table
-    from tuner.tuning.gate import gated
-    from tuner.tuning.gate_file import read_gate_file
+    from tuner.cli.gate_summary import gate_document, gate_line, gate_markdown, gate_table
+    from tuner.regression.gate import gated
+    from tuner.regression.gate_file import read_gate_file
 
     limits = SlowdownLimits(tolerated=parse_share(tolerance))
     results = []
@@ -105,7 +105,7 @@ def _record(
     composition: "Composition", file: Path, words: tuple[str, ...], database: str | None, as_json: bool
 ) -> None:
     """Adds trials to the file, or puts them in the place of earlier ones of the same problem."""
-    from tuner.tuning.gate_file import gate_file_bytes
+    from tuner.regression.gate_file import gate_file_bytes
 
     with open_known_store(database) as store:
         entries = tuple(_entries(composition, store, words))
@@ -118,7 +118,7 @@ def _record(
 
 
 def _entries(composition: "Composition", store: "Store", words: tuple[str, ...]) -> "list[GateEntry]":
-    from tuner.tuning.gate import recorded_entry
+    from tuner.regression.gate import recorded_entry
 
     entries = []
     for trial in _trials(composition, store, words):
@@ -129,8 +129,8 @@ def _entries(composition: "Composition", store: "Store", words: tuple[str, ...])
 
 def _trials(composition: "Composition", store: "Store", words: tuple[str, ...]) -> "list[StoredTrial]":
     from tuner.core.runs import TrialQuery
+    from tuner.run_history.best_known import bests_here
     from tuner.tuning.advice import tune_command
-    from tuner.tuning.best_known import bests_here
 
     trials: list[StoredTrial] = []
     for word in words:
@@ -147,13 +147,13 @@ def _trials(composition: "Composition", store: "Store", words: tuple[str, ...]) 
 
 
 def _earlier(file: Path) -> "GateFile":
-    from tuner.tuning.gate_file import GateFile, read_gate_file
+    from tuner.regression.gate_file import GateFile, read_gate_file
 
     now = datetime.datetime.now(datetime.UTC)
     return read_gate_file(file) if file.exists() else GateFile(now, __version__, ())
 
 
 def _put(file: Path, content: bytes) -> None:
-    from tuner.atomic_write import write_atomically
+    from tuner.output.atomic_write import write_atomically
 
     write_atomically(file, content)

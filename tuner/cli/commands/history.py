@@ -70,8 +70,8 @@ def history(
 
     Example: tuner history --shape 512x512x512 --dtype f32 --sort median --limit 10
     """
-    from tuner.tuning.history import asked_query, bests_among, past_trials
-    from tuner.tuning.why_not_best import first_is_not_best
+    from tuner.run_history.past_runs import asked_query, bests_among, past_trials
+    from tuner.run_history.why_not_best import first_is_not_best
 
     if as_json and form == "csv":
         raise UsageError("history: found --format csv and --json, allowed one of them")
@@ -82,11 +82,11 @@ def history(
         why = first_is_not_best(store, trials, bests) if query.sort == BY_MEDIAN else ""
         info = store.info()
         runs = tuple(store.run(run) for run in {trial.run: None for trial in trials} if form == "t4")
-    from tuner.cli.output.formatting import wrapped
-    from tuner.cli.output.json_documents import history_csv, listed_documents
-    from tuner.cli.output.tables import history_table
+    from tuner.output.formatting import wrapped
+    from tuner.output.json_documents import history_csv, listed_documents
+    from tuner.output.tables import history_table
+    from tuner.run_history.which_database import database_words
     from tuner.tuning.advice import nothing_matches
-    from tuner.tuning.which_database import database_words
 
     best = {each.best.id for each in bests}
     match "json" if as_json and form != "t4" else form:  # T4 is one JSON document, too
@@ -144,9 +144,9 @@ def show(
         with open_known_store(database) as store:
             show_ablation(store, trial if run is None else run, as_json)  # type: ignore[arg-type]
         return
-    from tuner.cli.output.formatting import wrapped
-    from tuner.cli.output.json_documents import run_document, trial_document
-    from tuner.cli.output.tables import run_lines, trial_lines
+    from tuner.output.formatting import wrapped
+    from tuner.output.json_documents import run_document, trial_document
+    from tuner.output.tables import run_lines, trial_lines
     from tuner.tuning.advice import require_outcome
 
     with open_known_store(database) as store:
@@ -158,8 +158,8 @@ def show(
             else:
                 print("\n".join(wrapped((*trial_lines(stored), *_predicted_lines(store, stored)))))
             return
+        from tuner.run_history.which_database import database_words
         from tuner.tuning.tuned_run import tuned_run
-        from tuner.tuning.which_database import database_words
 
         assert run is not None
         tuned = tuned_run(store, run)
@@ -170,8 +170,8 @@ def show(
 
 
 def _show_passes(composition: "Composition", database: str | None, trial: int, as_json: bool) -> None:
-    from tuner.cli.output.tables import pass_lines
-    from tuner.tuning.compile_time import pass_seconds
+    from tuner.output.tables import pass_lines
+    from tuner.run_history.compile_time import pass_seconds
 
     with open_known_store(database) as store:
         found = pass_seconds(composition, store, store.trial(trial))
@@ -183,9 +183,9 @@ def _show_passes(composition: "Composition", database: str | None, trial: int, a
 
 def _predicted_lines(store: "Store", trial: "StoredTrial") -> list[str]:
     """Returns what the machine code of a GPU's kernels keeps busy, where it is stored and can be read."""
-    from tuner.cli.output.tables import predicted_lines
     from tuner.core.runs import record_of
-    from tuner.targets.gpu.predicted import predicted
+    from tuner.output.tables import predicted_lines
+    from tuner.targets.gpu.machine_code.predicted import predicted
 
     program = store.program(trial.id)
     found = None if program is None else predicted(record_of(trial).problem, program)
@@ -282,16 +282,16 @@ def _explain_part(
 
 
 def _tell(line: str) -> None:
-    from tuner.cli.output.formatting import wrapped
+    from tuner.output.formatting import wrapped
 
     print("\n".join(wrapped([line], screen_columns())))
 
 
 def _explain_trial(composition: "Composition", word: str, database: str | None, as_json: bool) -> None:
-    from tuner.cli.output.explanation import explain_document, explain_lines
+    from tuner.output.explanation import explain_document, explain_lines
+    from tuner.run_history.failed_ops import failed_ops
+    from tuner.run_history.which_database import database_words
     from tuner.tuning.advice import require_outcome
-    from tuner.tuning.failed_ops import failed_ops
-    from tuner.tuning.which_database import database_words
 
     with open_known_store(database) as store:
         trial = store.trial(parse_number(word))

@@ -7,11 +7,11 @@ import click
 
 from tuner.cli.options import composition_of, debug_option, json_option, print_json
 from tuner.core.errors import UsageError
-from tuner.mlir.programs.lowering_steps import STEPS, WITH_FORM
+from tuner.programs.lower.lowering_steps import STEPS, WITH_FORM
 
 if TYPE_CHECKING:
-    from tuner.mlir.programs.device_options import Form
-    from tuner.mlir.programs.lowering_steps import LoweringStep
+    from tuner.programs.lower.device_options import Form
+    from tuner.programs.lower.lowering_steps import LoweringStep
 
 LOWERING_TARGET = "simulator"  # compiles for every chip and needs no GPU
 LOWER_TIMEOUT_S = 600.0
@@ -47,12 +47,12 @@ def lower(
 
     Example: tuner lower examples/two_matmuls.mlir --to device-memory
     """
-    from tuner.atomic_write import write_atomically
-    from tuner.mlir.programs.device_options import DeviceOptions
-    from tuner.programs.lower import LowerRequest
+    from tuner.core.text_file import read_text_or_stdin
+    from tuner.output.atomic_write import write_atomically
+    from tuner.programs.lower.device_options import DeviceOptions
+    from tuner.programs.lower_to_step import LowerRequest
     from tuner.programs.positions import named_in_errors
     from tuner.programs.service import lower_in_child
-    from tuner.text_file import read_text_or_stdin
     from tuner.tuning.target_choice import named_target
 
     if form is not None and step not in WITH_FORM:

@@ -25,10 +25,10 @@ def new_strategy(name: str, folder: Path, as_json: bool) -> None:
 
     Example: tuner new-strategy my_tiles
     """
-    from tuner.atomic_write import write_atomically
+    from tuner.output.atomic_write import write_atomically
     from tuner.scripts.new_strategy import starter_files
-    from tuner.space_file.reading import load_space_file
-    from tuner.space_file.shipped import default_space_file
+    from tuner.space.file.reading import load_space_file
+    from tuner.space.file.shipped import default_space_file
 
     shipped = load_space_file(default_space_file()).strategies
     files = {folder / file.name: file.text for file in starter_files(name, tuple(e.name for e in shipped))}

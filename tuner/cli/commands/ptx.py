@@ -8,13 +8,13 @@ import click
 
 from tuner.cli.main import DONE, FAILED, Commands
 from tuner.cli.options import debug_option, json_option, print_json, seed_option
-from tuner.cli.output.formatting import count_text
 from tuner.core.errors import UsageError
+from tuner.output.formatting import count_text
 
 if TYPE_CHECKING:
-    from tuner.ptx.defects import Hazard
-    from tuner.ptx.instruction import PtxModule
-    from tuner.ptx.simulation import Simulation
+    from tuner.simulator.ptx.defects import Hazard
+    from tuner.simulator.ptx.instruction import PtxModule
+    from tuner.simulator.ptx.simulation import Simulation
 
 CONFLICTS_SHOWN = 8
 
@@ -67,7 +67,7 @@ def run(
     import numpy as np
 
     from tuner.cli.ptx_arguments import parse_argument, parse_block_index, parse_sizes
-    from tuner.ptx.launch import simulate_module
+    from tuner.simulator.ptx.launch import simulate_module
 
     module = _module(file)
     rng = np.random.default_rng(seed)
@@ -96,9 +96,9 @@ def run(
 
 def _module(file: Path) -> "PtxModule":
     """Reads a PTX file. Raises UsageError for one that is none."""
-    from tuner.ptx.defects import Defect, SimulationError
-    from tuner.ptx.parse.parser import parse
-    from tuner.text_file import read_text_or_stdin
+    from tuner.core.text_file import read_text_or_stdin
+    from tuner.simulator.ptx.defects import Defect, SimulationError
+    from tuner.simulator.ptx.parse.parser import parse
 
     try:
         return parse(read_text_or_stdin(file, "PTX text"), file.name)

@@ -102,7 +102,7 @@ def record_space(
 
 
 def _tell_how_to_go_on(run: int, output: Path, database: str | None) -> None:
-    from tuner.tuning.which_database import database_words
+    from tuner.run_history.which_database import database_words
 
     words = f"{run} -o {shlex.quote(str(output))}{database_words(database)}"
     print("interrupted; everything measured is stored. Go on with:", file=sys.stderr)
@@ -152,8 +152,8 @@ def _require_recording(store: "Store", run: int) -> None:
 
 
 def _write(composition: "Composition", store: "Store", tuned: "TunedRun", output: Path) -> None:
-    from tuner.atomic_write import write_atomically
     from tuner.core.runs import TrialQuery
+    from tuner.output.atomic_write import write_atomically
     from tuner.recorded.t4_writing import Recording, t4_bytes
 
     run = tuned.run
@@ -163,8 +163,8 @@ def _write(composition: "Composition", store: "Store", tuned: "TunedRun", output
 
 
 def _print(tuned: "TunedRun", output: Path, database: str | None, as_json: bool) -> None:
-    from tuner.cli.output.json_documents import counts_document, problem_document
-    from tuner.cli.output.result import counts_words
+    from tuner.output.json_documents import counts_document, problem_document
+    from tuner.output.result import counts_words
 
     run = tuned.run
     if as_json:
@@ -183,8 +183,8 @@ def _print(tuned: "TunedRun", output: Path, database: str | None, as_json: bool)
     print(f"recorded  {counts_words(tuned.counts)} in {tuned.seconds:.0f} s")
     print(f"file      {output}, {output.stat().st_size} bytes")
     from tuner.core.runs import TrialQuery
+    from tuner.run_history.which_database import database_words
     from tuner.tuning.advice import tune_command
-    from tuner.tuning.which_database import database_words
 
     asked = TrialQuery.of(run.settings.problem, target=f"replay:{output}")
     print(f"next      {tune_command(asked)}{database_words(database)}")

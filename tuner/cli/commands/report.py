@@ -5,7 +5,6 @@ from pathlib import Path
 
 import click
 
-from tuner.atomic_write import write_atomically
 from tuner.cli.options import (
     composition_of,
     database_option,
@@ -14,9 +13,10 @@ from tuner.cli.options import (
     open_known_store,
     print_json,
 )
-from tuner.cli.output.formatting import count_text
-from tuner.cli.output.report.length import RUNS_SHOWN
 from tuner.core.errors import UsageError
+from tuner.output.atomic_write import write_atomically
+from tuner.output.formatting import count_text
+from tuner.output.report.length import RUNS_SHOWN
 
 
 @click.command()
@@ -50,9 +50,9 @@ def report(
     """
     if as_json and output is None:
         raise UsageError("report: --json tells of the file written, allowed with -o FILE only")
-    from tuner.cli.output.report.page import page_html
-    from tuner.cli.report_pages import gathered, no_passes, timed_passes
-    from tuner.tuning.which_database import database_words
+    from tuner.output.report.page import page_html
+    from tuner.output.report_pages import gathered, no_passes, timed_passes
+    from tuner.run_history.which_database import database_words
 
     with open_known_store(database) as store:
         passes = timed_passes(composition_of(context), store) if with_passes else no_passes

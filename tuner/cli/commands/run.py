@@ -13,7 +13,7 @@ from tuner.core.errors import UsageError
 
 if TYPE_CHECKING:
     from tuner.core.target_name import TargetName
-    from tuner.mlir.programs.device_options import Form
+    from tuner.programs.lower.device_options import Form
     from tuner.programs.request import KernelSample, ProgramReport, ProgramRequest
 
 RUN_TIMEOUT_S = 600.0
@@ -54,10 +54,10 @@ def run(context: click.Context, /, payload: Path, as_json: bool, **words: Any) -
 
     Example: tuner run examples/two_matmuls.mlir --target simulator --trace --compare
     """
-    from tuner.cli.output.formatting import wrapped
+    from tuner.core.text_file import read_text_or_stdin
+    from tuner.output.formatting import wrapped
     from tuner.programs.positions import in_file, named_in_errors
     from tuner.programs.service import run_in_child
-    from tuner.text_file import read_text_or_stdin
 
     text = read_text_or_stdin(payload, "MLIR text")
     request = _request(context, text, **words)
@@ -65,7 +65,7 @@ def run(context: click.Context, /, payload: Path, as_json: bool, **words: Any) -
         report = run_in_child(request, RUN_TIMEOUT_S)
     report = replace(report, reports=tuple(in_file(each, str(payload), text) for each in report.reports))
     if as_json:
-        from tuner.cli.output.program_documents import run_document
+        from tuner.cli.program_documents import run_document
 
         print_json(run_document(request, report))
     else:
@@ -77,7 +77,7 @@ def run(context: click.Context, /, payload: Path, as_json: bool, **words: Any) -
 
 def report_lines(target: "TargetName", report: "ProgramReport") -> list[str]:
     """Returns what was run and found, for people."""
-    from tuner.cli.output.formatting import count_text
+    from tuner.output.formatting import count_text
 
     lines = [f"call    {line}" for line in report.trace]
     lines.append(f"ran     @{report.entry} on {target}, {_streams(report)}")
@@ -122,7 +122,7 @@ def _compared_line(sample: "KernelSample") -> str:
 
 def time_lines(report: "ProgramReport") -> list[str]:
     """Returns the times of a program on hardware."""
-    from tuner.cli.output.formatting import seconds_text
+    from tuner.output.formatting import seconds_text
 
     assert report.times is not None
     lines = [f"time    {seconds_text(report.times.call_s)} a call, host to host"]
@@ -134,7 +134,7 @@ def time_lines(report: "ProgramReport") -> list[str]:
 
 
 def _streams(report: "ProgramReport") -> str:
-    from tuner.cli.output.formatting import count_text
+    from tuner.output.formatting import count_text
 
     return count_text(report.streams, "stream") if report.streams else "no streams of its own"
 
@@ -151,7 +151,7 @@ def _request(
     compare: bool,
     **words: Any,
 ) -> "ProgramRequest":
-    from tuner.mlir.programs.device_options import DeviceOptions
+    from tuner.programs.lower.device_options import DeviceOptions
     from tuner.programs.request import ProgramRequest
     from tuner.programs.words import ProgramWords
     from tuner.tuning.target_choice import resolve_target

@@ -33,11 +33,11 @@ def runs(database: str | None, as_json: bool, **conditions: Any) -> None:
 
     Example: tuner runs --shape 512x512x512 --status done
     """
-    from tuner.cli.output.json_documents import listed_run_document
-    from tuner.cli.output.run_table import runs_table
+    from tuner.output.json_documents import listed_run_document
+    from tuner.output.run_table import runs_table
+    from tuner.run_history.past_runs import asked_runs, past_runs
+    from tuner.run_history.which_database import database_words
     from tuner.tuning.advice import nothing_matches
-    from tuner.tuning.history import asked_runs, past_runs
-    from tuner.tuning.which_database import database_words
 
     query = asked_runs(**conditions)
     with open_known_store(database) as store:

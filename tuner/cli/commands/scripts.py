@@ -7,10 +7,10 @@ import click
 
 from tuner.cli.main import DONE, FAILED, UNDECIDED
 from tuner.cli.options import composition_of, debug_option, json_option, parse_share, print_json, seed_option
-from tuner.cli.output.formatting import wrapped
 from tuner.cli.screen import screen_columns
 from tuner.core.errors import UsageError
-from tuner.text_file import read_text_or_stdin
+from tuner.core.text_file import read_text_or_stdin
+from tuner.output.formatting import wrapped
 
 
 @click.command()
@@ -35,9 +35,9 @@ def check(context: click.Context, script: Path, max_slowdown: str, seed: int, as
 
     Example: tuner check best.mlir --max-slowdown 10%
     """
-    from tuner.cli.output.script_check import check_document, check_lines
+    from tuner.cli.script_check import check_document, check_lines
+    from tuner.regression.script_check import CheckFinding, checked, limits_of
     from tuner.scripts.header import read_provenance, without_header
-    from tuner.tuning.script_check import CheckFinding, checked, limits_of
 
     limits = limits_of(parse_share(max_slowdown))
     text = read_text_or_stdin(script, "MLIR text")

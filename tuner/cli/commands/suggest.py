@@ -3,9 +3,9 @@
 from typing import TYPE_CHECKING, Any
 
 from tuner.cli.options import open_known_store, print_json
-from tuner.cli.output.formatting import count_text
 from tuner.core.errors import UsageError
 from tuner.core.moments import parse_moment
+from tuner.output.formatting import count_text
 
 if TYPE_CHECKING:
     from tuner.analysis.constraint_mining import Suggestion
@@ -24,7 +24,7 @@ def suggest_constraints(
     as_json: bool,
 ) -> None:
     """Prints constraints for the strategies, from the trials of the database. Raises UsageError."""
-    from tuner.tuning.suggest_constraints import place, suggestions
+    from tuner.run_history.suggest_constraints import place, suggestions
 
     if min_support < 1:
         raise UsageError(f"min-support: found {min_support}, allowed 1 or more")

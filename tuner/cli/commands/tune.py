@@ -144,7 +144,7 @@ def tune(
     else:
         settings, limit = None, run_limit(words.pop("trials"), words.pop("budget"))
         require_no_words(context, words)
-    from tuner.cli.output.formatting import wrapped
+    from tuner.output.formatting import wrapped
 
     opened = open_store if resume is None else open_known_store
     with opened(database) as store:
@@ -181,7 +181,7 @@ def _on_fleet(composition: "Composition", fleet: "FleetRequest", words: dict[str
 
 def _go_on_words(run: int, fleet: "FleetRequest | None", database: str | None) -> str:
     """Returns the command that goes on with an interrupted run."""
-    from tuner.tuning.which_database import database_words
+    from tuner.run_history.which_database import database_words
 
     on_fleet = " --fleet" if fleet is not None else ""
     on = f" --on {shlex.quote(','.join(fleet.on))}" if fleet is not None and fleet.on else ""
@@ -197,10 +197,10 @@ def _reject_words_of_programs(context: click.Context, **words: object) -> None:
 
 
 def _print(tuned: "TunedRun", store: "Store", as_json: bool, database: str | None, go_on: str) -> None:
-    from tuner.cli.output.formatting import wrapped
-    from tuner.cli.output.json_documents import tune_document
-    from tuner.cli.output.result import failure_lines, result_lines, verified_lines
-    from tuner.tuning.which_database import database_words
+    from tuner.output.formatting import wrapped
+    from tuner.output.json_documents import tune_document
+    from tuner.output.result import failure_lines, result_lines, verified_lines
+    from tuner.run_history.which_database import database_words
 
     words = database_words(database)
     if as_json:

@@ -57,8 +57,8 @@ def followers(
 
 def compromise_lines(all_tuned: "tuple[TunedRun, ...]", store: "Store") -> list[str]:
     """Returns what suits all of the machines best, beside the best of each."""
-    from tuner.cli.output.formatting import knobs_line, seconds_text
     from tuner.core.runs import record_of
+    from tuner.output.formatting import knobs_line, seconds_text
 
     found = _compromise(all_tuned, store)
     if found is None:
@@ -79,8 +79,8 @@ def compromise_lines(all_tuned: "tuple[TunedRun, ...]", store: "Store") -> list[
 
 def several_document(all_tuned: "tuple[TunedRun, ...]", store: "Store") -> dict[str, Any]:
     """Returns the runs and the compromise as values."""
-    from tuner.cli.output.json_documents import tune_document
     from tuner.core.runs import record_of
+    from tuner.output.json_documents import tune_document
 
     found = _compromise(all_tuned, store)
     runs = [tune_document(each.run, each.counts, each.answer, each.seconds) for each in all_tuned]

@@ -32,12 +32,12 @@ def tune_payload(
     context: click.Context, composition: "Composition", database: str | None, as_json: bool, **words: Any
 ) -> int:
     """Tunes and prints; returns the exit code. Raises UsageError."""
-    from tuner.cli.output.progress import progress
     from tuner.cli.signals import ended_by_signals
+    from tuner.core.text_file import read_text_or_stdin
+    from tuner.output.progress import progress
     from tuner.programs.request import ProgramRequest
     from tuner.programs.support import program_support
     from tuner.programs.tuning import ProgramTuning, real_parts
-    from tuner.text_file import read_text_or_stdin
     from tuner.tuning.interruption import Interruption
     from tuner.tuning.settings import run_settings
     from tuner.tuning.target_choice import require_runs_here, resolve_target
@@ -84,8 +84,8 @@ def program_lines(tuned: "TunedProgram") -> list[str]:
 
 def _problem_lines(each: "TunedProblem") -> list[str]:
     from tuner.analysis.answer import timed
-    from tuner.cli.output.formatting import knobs_text, seconds_text
     from tuner.core.record import Measurement
+    from tuner.output.formatting import knobs_text, seconds_text
 
     lines = [f"matmul  {each.problem.key}"]
     if each.trial is None or each.trial.record is None:
@@ -98,7 +98,7 @@ def _problem_lines(each: "TunedProblem") -> list[str]:
 
 
 def _call_words(report: "ProgramReport") -> str:
-    from tuner.cli.output.formatting import seconds_text
+    from tuner.output.formatting import seconds_text
 
     assert report.times is not None
     return f"{seconds_text(report.times.call_s)} a call"
@@ -128,8 +128,8 @@ def _require_words_of_programs(context: click.Context, words: dict[str, Any]) ->
 
 
 def _print(tuned: "TunedProgram", as_json: bool) -> None:
-    from tuner.cli.output.formatting import wrapped
-    from tuner.cli.output.program_documents import program_document
+    from tuner.cli.program_documents import program_document
+    from tuner.output.formatting import wrapped
 
     if as_json:
         print_json(program_document(tuned))

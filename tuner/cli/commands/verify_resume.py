@@ -11,9 +11,9 @@ import click
 from tuner.cli.commands.verify_resume_fleet import verify_on_fleet
 from tuner.cli.main import DONE, FAILED
 from tuner.cli.options import composition_of, debug_option, json_option, print_json
-from tuner.cli.output.formatting import count_text, wrapped
-from tuner.cli.output.run_difference import run_difference_document, run_difference_lines
 from tuner.core.errors import UsageError
+from tuner.output.formatting import count_text, wrapped
+from tuner.output.run_difference import run_difference_document, run_difference_lines
 
 if TYPE_CHECKING:
     from tuner.core.runs import RunSettings

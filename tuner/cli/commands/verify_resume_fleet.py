@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from tuner.cli.options import print_json
-from tuner.cli.output.formatting import count_text, wrapped
-from tuner.cli.output.run_difference import run_difference_document, run_difference_lines
+from tuner.output.formatting import count_text, wrapped
+from tuner.output.run_difference import run_difference_document, run_difference_lines
 
 if TYPE_CHECKING:
     from tuner.core.runs import RunSettings

@@ -9,7 +9,7 @@ from tuner.core.address_secrets import has_secret
 from tuner.core.errors import UsageError
 from tuner.core.target_name import TargetName
 from tuner.fleet.server import server_of
-from tuner.tuning.which_database import VARIABLE
+from tuner.run_history.which_database import VARIABLE
 
 DRAIN_S: Final = 120  # from the first signal until a node is ended: it finishes the work that it has
 LOCAL_HOSTS: Final = ("", "localhost", "127.0.0.1", "::1")

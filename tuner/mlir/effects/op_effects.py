@@ -7,8 +7,8 @@ listed may read and write. Views are not followed and regions are not entered: `
 
 from typing import NamedTuple
 
-from tuner.core.runner_names import is_runner_function
 from tuner.mlir.bindings import Op, ir
+from tuner.mlir.effects.runner_names import is_runner_function
 from tuner.mlir.rewrite.symbols import callee_of
 
 READERS = frozenset(

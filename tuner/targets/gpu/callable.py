@@ -10,10 +10,10 @@ from tuner.core.device import AbstractDevice
 from tuner.core.errors import UsageError
 from tuner.core.kernel_program import KernelProgram, buffers_of
 from tuner.core.problem import Problem
+from tuner.runtime.arrays.device_arrays import DeviceArray, device_array, overlap, wait_for_producers
+from tuner.runtime.arrays.stream_handle import stream_handle
 from tuner.runtime.cuda.opening import open_device
 from tuner.runtime.loaded_code import LoadedCode
-from tuner.runtime.programs.device_arrays import DeviceArray, device_array, overlap, wait_for_producers
-from tuner.runtime.programs.stream_handle import stream_handle
 from tuner.targets.call_arrays import (
     LOAD_AGAIN,
     Expected,

@@ -12,11 +12,11 @@ from tuner.core.problem import SUM_DTYPES, Problem
 from tuner.core.record import Measurement, Verdict
 from tuner.core.target import AbstractTarget, Artifact, Effort, Script
 from tuner.payload.bf16 import is_nan
-from tuner.payload.block_sample import LEAST, Block, sample
 from tuner.payload.cpu import ENTRY
 from tuner.payload.reference import Array, Inputs, compare, compare_tile, draw, draw_base, unwritten_output
-from tuner.payload.written_tiles import Mask, Tile, corners, written_tiles
-from tuner.runtime.simulated import run_kernels as simulator
+from tuner.simulator.block_sample import LEAST, Block, sample
+from tuner.simulator.device import run_kernels as simulator
+from tuner.simulator.written_tiles import Mask, Tile, corners, written_tiles
 from tuner.targets.gpu.compiler import GpuCompiler
 from tuner.targets.gpu.ptxas import Ptxas, find_ptxas
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from tuner.core.op_place import OpPlace
+from tuner.mlir.op_place import OpPlace
 from tuner.workers.protocol import Factory, ServiceSpec
 
 

@@ -74,7 +74,7 @@ def _roofline(problem: Problem, threads: int) -> Roofline:
     from tuner.workers.protocol import Factory, ServiceSpec
     from tuner.workers.timing_lock import TimingLock, words_of
 
-    spec = ServiceSpec("roofline", Factory("tuner.tuning.parts.roofline:RooflineCall"))
+    spec = ServiceSpec("roofline", Factory("tuner.targets.roofline:RooflineCall"))
     with TimingLock("cpu", words_of(problem)).held():
         roofline = call_in_child(
             spec, "measure", (problem.dtype, threads, host_machine()), BASELINE_TIMEOUT_S

@@ -110,7 +110,7 @@ def _roofline(problem: Problem, _threads: int) -> Roofline:
     from tuner.workers.protocol import Factory, ServiceSpec
     from tuner.workers.timing_lock import TimingLock, words_of
 
-    spec = ServiceSpec("roofline", Factory("tuner.tuning.parts.roofline:GpuRooflineCall"))
+    spec = ServiceSpec("roofline", Factory("tuner.targets.roofline:GpuRooflineCall"))
     with TimingLock(_bus(), words_of(problem)).held():
         roofline = call_in_child(spec, "measure", (problem.dtype,), BASELINE_TIMEOUT_S)
     assert isinstance(roofline, Roofline)

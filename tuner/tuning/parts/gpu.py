@@ -41,7 +41,7 @@ def gpu_code(target: TargetName, problem: Problem, script: Script) -> str:
 
 def gpu_assembly(_code: str, program: KernelProgram | None) -> str:
     """Returns the machine code of a program."""
-    from tuner.targets.gpu.sass import sass
+    from tuner.targets.gpu.machine_code.sass import sass
 
     return sass(program)
 

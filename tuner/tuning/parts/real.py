@@ -1,9 +1,9 @@
 """The real parts of a run. What is heavy is imported by the part that needs it."""
 
 from tuner.core.machine import Machine
-from tuner.core.op_place import OpPlace
 from tuner.core.processors import PresentLoad, Processors
 from tuner.core.target_name import TargetName
+from tuner.mlir.op_place import OpPlace
 from tuner.tuning.composition import Composition
 from tuner.tuning.parts.child_call import call_in_child
 from tuner.tuning.parts.cpu import host_machine

@@ -26,7 +26,7 @@ from tuner.tuning.target_kind import BenchChildren, ProgramSupport, TargetKind, 
 
 if TYPE_CHECKING:
     from tuner.core.device import AbstractDevice
-    from tuner.runtime.simulated.lazy_streams import Order as WorkOrder
+    from tuner.simulator.device.lazy_streams import Order as WorkOrder
     from tuner.workers.limits import Limits
 
 FACTORY = "tuner.targets.gpu.simulator:SimulatorTarget"
@@ -75,7 +75,7 @@ def _no_roofline(_problem: Problem, _threads: int) -> Roofline:
 
 
 def _open_device(chip: str, order: str, seed: int) -> "AbstractDevice":
-    from tuner.runtime.simulated.device import SimulatedDevice
+    from tuner.simulator.device.simulated_device import SimulatedDevice
 
     return SimulatedDevice(chip, cast("WorkOrder", order), seed)
 

@@ -16,7 +16,7 @@ def plan(settings: RunSettings, machine: Machine) -> Plan:
     from tuner.cost_model.seed_rows import seed_rows
     from tuner.scripts.chosen import Chosen, spaces
     from tuner.space.feasible_set import FeasibleSet
-    from tuner.space_file.reading import first_rows, parse_space
+    from tuner.space.file.reading import first_rows, parse_space
 
     space_file = parse_space(settings.space_yaml, SPACE_NAME)
     chosen = tuple(Chosen.parse(text) for text in settings.strategies)

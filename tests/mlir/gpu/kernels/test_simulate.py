@@ -10,7 +10,7 @@ from tests.mlir.gpu.kernels.test_compile import IDS, program_of
 
 pytestmark = pytest.mark.mlir
 
-launch = pytest.importorskip("tuner.ptx.launch")
+launch = pytest.importorskip("tuner.simulator.ptx.launch")
 
 
 @pytest.mark.parametrize("seed", [None, 1, 2])

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from tuner.mlir.ops.wgmma.operand_tile import MMA_DEPTH_BYTES, OperandTile
-from tuner.ptx.matrices.wgmma_layout import operand_addresses
-from tuner.ptx.memory.tensor_map import TensorMap
+from tuner.simulator.ptx.matrices.wgmma_layout import operand_addresses
+from tuner.simulator.ptx.memory.tensor_map import TensorMap
 
 START = 4096  # of the tile in shared memory
 TILES = (

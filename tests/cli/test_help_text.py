@@ -1,0 +1,41 @@
+from collections.abc import Iterator
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from tuner.cli import main
+from tuner.cli.help_text import example_lines
+from tuner.cli.main import HELP_COLUMNS
+
+
+def _words(group: click.Group = main, names: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    yield names
+    for name, command in group.commands.items():
+        yield from _words(command, (*names, name)) if isinstance(command, click.Group) else ((*names, name),)
+
+
+def help_of(words: tuple[str, ...]) -> str:
+    """Returns what a command's ``--help`` prints in a terminal."""
+    return CliRunner().invoke(main, [*words, "--help"], terminal_width=HELP_COLUMNS).output
+
+
+@pytest.mark.parametrize("words", tuple(_words()), ids=" ".join)
+def test_help_fits_a_terminal_and_tells_summaries_whole(words: tuple[str, ...]) -> None:
+    text = help_of(words)
+    assert max(map(len, text.splitlines())) <= HELP_COLUMNS
+    assert "..." not in text.partition("Commands:")[2]
+
+
+@pytest.mark.parametrize(
+    ("examples", "lines"),
+    [
+        ("tuner show 42", ["Example: tuner show 42"]),
+        ("tuner show 42 --run 3", ["Example:", "  tuner show 42 --run 3"]),
+        ("tuner show 42,\n or tuner show run:3", ["Examples:", "  tuner show 42", "  tuner show run:3"]),
+        ("tuner history --limit 10 --best", ["Example:", "  tuner history --limit 10 \\", "      --best"]),
+        ("tuner explain 'a(b=1, c=2)' -x", ["Example:", "  tuner explain \\", "      'a(b=1, c=2)' -x"]),
+    ],
+)
+def test_examples_are_lines_to_copy(examples: str, lines: list[str]) -> None:
+    assert example_lines(examples, 29) == lines

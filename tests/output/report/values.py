@@ -1,0 +1,44 @@
+"""Reports as values."""
+
+import datetime
+from dataclasses import replace
+
+from tests.trials import measurement, run, trial
+from tuner.analysis.answer import Answer, answer_of
+from tuner.core.candidate import Candidate, Value
+from tuner.core.record import Verdict
+from tuner.core.runs import Counts, Run, StoredTrial, record_of
+from tuner.output.report.content import BestKnown, Report, ReportedRun
+
+MOMENT = datetime.datetime(2026, 2, 1, tzinfo=datetime.UTC)
+
+
+def many(count: int = 30) -> tuple[StoredTrial, ...]:
+    """Returns timed trials of a knob that decides the time and of one that does not."""
+    return tuple(_point(n, {"decides": n % 7, "idle": n % 3}) for n in range(count))
+
+
+def _point(number: int, knobs: dict[str, Value]) -> StoredTrial:
+    made = trial(number, measurement(1e-3 * (1 + int(knobs["decides"])), 0.01))
+    return replace(made, record=replace(record_of(made), candidate=Candidate.of("fake", knobs)))
+
+
+def reported(trials: tuple[StoredTrial, ...], of: Run | None = None) -> ReportedRun:
+    """Returns a run of these trials."""
+    records = [each.record for each in trials if each.record is not None]
+    statuses = [record.status for record in records]
+    verified = sum(isinstance(record.outcome, Verdict) for record in records)
+    counts = Counts(len(trials), statuses.count("measured"), verified, statuses.count("failed"), 0)
+    return ReportedRun(of or run(), counts, trials)
+
+
+def best_of(of: Run, *trials: StoredTrial) -> BestKnown:
+    """Returns the best of some timed trials."""
+    answer = answer_of(trials, of.noise)
+    assert isinstance(answer, Answer)
+    return BestKnown(answer, of)
+
+
+def report(*runs: ReportedRun, best: tuple[BestKnown, ...] = (), left_out: int = 0) -> Report:
+    """Returns a report of runs."""
+    return Report(best, runs, left_out, "0.1.0", MOMENT)

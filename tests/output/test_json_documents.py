@@ -1,0 +1,174 @@
+"""The keys of command-line.md, which other programs rely on."""
+
+import csv
+import io
+import json
+from dataclasses import replace
+
+import pytest
+
+from tests.trials import finalist, measurement, run, trial
+from tuner.analysis.answer import answer_of
+from tuner.core.errors import Failure, Stage
+from tuner.core.record import Verdict
+from tuner.core.runs import Counts, DatabaseInfo, record_of
+from tuner.output.json_documents import (
+    Document,
+    csv_cell,
+    database_document,
+    history_csv,
+    history_document,
+    run_document,
+    trial_document,
+    tune_document,
+)
+
+MEASURED = finalist(7, measurement(1e-3, 0.02))
+FAILED = trial(8, Failure(Stage.VERIFY, "element (0, 1): found 2, expected 1"))
+COUNTS = Counts(5, 3, 1, 1, 2)
+HISTORY_KEYS = {
+    *("trial", "run", "number", "problem", "target", "strategy", "knobs"),
+    *("status", "stage", "reason", "median_s", "gflop_per_s", "created"),
+}
+
+
+def tuned() -> Document:
+    return tune_document(run(), COUNTS, answer_of((MEASURED,), 0.01), 12.5)
+
+
+def test_tune_has_the_keys_of_the_contract() -> None:
+    document = tuned()
+    assert document.keys() >= {"run", "problem", "target", "counts", "best", "seconds"}
+    assert document["problem"].keys() >= {"op", "shape", "dtype", "layout"}
+    assert document["counts"] == {"proposed": 5, "measured": 3, "verified": 1, "failed": 1, "reused": 2}
+    assert document["best"].keys() == {
+        *("trial", "strategy", "knobs", "median_s", "interval_s", "gflop_per_s", "baseline"),
+        *("cold_median_s", "conditions", "vendor", "unreliable", "own_ops"),
+    }
+    assert document["best"]["vendor"] == document["best"]["baseline"]  # its earlier name
+    assert document["best"]["baseline"].keys() >= {"name", "median_s", "ratio"}
+
+
+def test_of_an_unreliable_answer_no_ratio_is_told() -> None:
+    answer = answer_of((MEASURED,), 0.01)
+    document = tune_document(run(unreliable="load"), COUNTS, answer, 12.5)
+    assert document["best"]["unreliable"] == "load"
+    assert document["best"]["baseline"]["ratio"] is None
+    assert document["best"]["baseline"]["ratio_interval"] is None
+    assert document["best"]["baseline"]["ratio_unknown"] == "load"
+    assert document["tied_set"][0]["slowdown"] is None
+    assert document["tied_set"][0]["slowdown_unknown"] == "load"
+    assert document["can_separate"] is False
+    assert tuned()["best"]["unreliable"] is None
+    assert tuned()["can_separate"] is True
+    assert history_document(replace(MEASURED, unreliable="load"))["unreliable"] == "load"
+
+
+def test_tune_tells_the_numbers() -> None:
+    document = tuned()
+    assert document["problem"]["shape"] == [8, 8, 8]
+    assert document["best"]["trial"] == 107
+    assert document["best"]["gflop_per_s"] == pytest.approx(2 * 8**3 / 1e-3 / 1e9)
+    assert document["best"]["interval_s"] == [pytest.approx(0.99e-3), pytest.approx(1.01e-3)]
+    assert document["best"]["baseline"]["ratio"] == pytest.approx(2.0)  # twice as fast as the baseline
+    assert document["seconds"] == 12.5
+
+
+def test_tune_tells_which_own_ops_the_best_script_calls() -> None:
+    own = trial(7, measurement(1e-3, 0.02), script='"tuner.dot"(%x)\n')
+    assert tune_document(run(), COUNTS, answer_of((own,), 0.01), 1.0)["best"]["own_ops"] == ["tuner.dot"]
+    assert tuned()["best"]["own_ops"] == []
+
+
+def test_tune_without_a_working_candidate_has_a_null_best() -> None:
+    assert tune_document(run(), COUNTS, None, 1.0)["best"] is None
+
+
+def test_tune_without_a_baseline_has_a_null_baseline() -> None:
+    document = tune_document(run(baseline_s=None), COUNTS, answer_of((MEASURED,), None), 1.0)
+    assert document["best"]["baseline"] is None
+
+
+def test_history_has_the_keys_of_the_contract() -> None:
+    assert history_document(MEASURED).keys() >= HISTORY_KEYS
+    assert history_document(FAILED).keys() == history_document(MEASURED).keys()
+
+
+def test_history_tells_a_measured_trial() -> None:
+    document = history_document(MEASURED)
+    assert (document["status"], document["stage"], document["reason"]) == ("measured", None, None)
+    assert document["median_s"] == 1e-3
+    assert document["created"] == "2026-01-31T12:00:00Z"
+
+
+def test_history_tells_a_failed_trial() -> None:
+    document = history_document(FAILED)
+    assert (document["status"], document["stage"]) == ("failed", "verify")
+    assert document["reason"] == "element (0, 1): found 2, expected 1"
+    assert document["median_s"] is None
+    assert document["gflop_per_s"] is None
+
+
+def test_history_tells_a_verified_trial_without_a_time() -> None:
+    document = history_document(trial(9, Verdict(0.5, 64)))
+    assert (document["status"], document["median_s"]) == ("verified", None)
+
+
+def test_history_prefers_the_final_time() -> None:
+    assert history_document(trial(1, measurement(1.0), final=measurement(2.0)))["median_s"] == 2.0
+
+
+def test_a_proposal_without_outcome_has_no_record() -> None:
+    with pytest.raises(ValueError, match="trial 104 was proposed, its outcome never arrived"):
+        record_of(trial(4, None))
+
+
+def test_a_trial_document_holds_everything() -> None:
+    document = trial_document(trial(1, measurement(1.0), final=measurement(2.0)))
+    assert document["measurement"]["samples_s"] == [1.0] * 6
+    assert document["final"]["median_s"] == 2.0
+    assert document["stages_s"] == {"bind": 0.001, "measure": 0.2}
+    assert document["verdict"] == {"max_error": 0.25, "elements": 64, "notes": []}
+    assert document["resources"] == []
+    assert document["script"] == "module {}\n"
+
+
+def test_documents_are_json() -> None:
+    answer = answer_of((MEASURED,), 0.01)
+    for document in (tuned(), run_document(run(), COUNTS, answer), trial_document(FAILED)):
+        assert json.loads(json.dumps(document, allow_nan=False)) == document
+
+
+def test_a_run_document_holds_its_settings() -> None:
+    document = run_document(run(), COUNTS, None)
+    assert (document["sampler"], document["seed"], document["trials"]) == ("random", 0, 12)
+    assert document["compiler"].startswith("fake 1.0")
+
+
+def test_csv_reads_back() -> None:
+    rows = list(csv.DictReader(io.StringIO(history_csv((MEASURED, FAILED)))))
+    assert [row["trial"] for row in rows] == ["107", "108"]
+    assert rows[0]["shape"] == "8x8x8"
+    assert json.loads(rows[0]["knobs"]) == {"knob_0": 7}
+    assert rows[1]["reason"] == "element (0, 1): found 2, expected 1"
+
+
+def test_csv_of_nothing_is_a_header() -> None:
+    assert history_csv(()).count("\n") == 1
+
+
+def test_a_database_document_tells_what_it_holds() -> None:
+    document = database_document(DatabaseInfo("sqlite:///x.db", "0001", 2, 30, ("matmul 8x8x8 f32 nn none",)))
+    assert (document["runs"], document["trials"], document["revision"]) == (2, 30, "0001")
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+SUM(A1)", "-2+3|cmd", "@x", "\tx", "\rx", "-", "--", "-1.5.2"])
+def test_a_cell_that_would_be_a_formula_is_a_text(text: str) -> None:
+    assert csv_cell(text) == "'" + text.replace("\t", "\\t").replace("\r", "\\r")
+
+
+@pytest.mark.parametrize(
+    "value", ["", "matmul", "8x8x8", "-1.5", "1e-3", "-1E-3", "+7", -1.5, 1e-3, None, True]
+)
+def test_other_cells_stay(value: object) -> None:
+    assert csv_cell(value) == value

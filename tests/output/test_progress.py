@@ -1,0 +1,150 @@
+import io
+
+import pytest
+from rich.console import Console
+from rich.progress import Progress
+
+from tests.trials import measurement, run, trial
+from tests.tuning.fakes import MACHINE, settings
+from tuner.core.processors import PresentLoad
+from tuner.core.runs import Counts, record_of
+from tuner.output.progress import (
+    LiveProgress,
+    PlainProgress,
+    event_line,
+    progress,
+    share_done,
+    time_left_s,
+    trial_line,
+)
+from tuner.tuning.events import (
+    BaselineFailed,
+    BaselineMeasured,
+    Event,
+    FinalsStarted,
+    MachineBusy,
+    NoiseMeasured,
+    RunStarted,
+    TrialDone,
+    WaitsForNode,
+    WaitsForTurn,
+)
+
+STARTED = RunStarted(3, settings(trials=10), MACHINE, 20, 15, proposed_before=0)
+RECORD = record_of(trial(4, measurement(1e-6)))
+DONE = TrialDone(104, 4, RECORD, Counts(5, 3, 0, 2, 1), RECORD, elapsed_s=10.0)
+BASELINE = run().baseline
+assert BASELINE is not None
+
+
+def test_another_tuner_that_times_is_named() -> None:
+    line = event_line(WaitsForTurn("process 7, matmul 8x8x8 f32 nn none"))
+    assert line == "waiting for process 7, matmul 8x8x8 f32 nn none: it times on the same device"
+
+
+def test_a_fleet_that_tells_nothing_says_why() -> None:
+    assert event_line(WaitsForNode("no node compiles cpu")) == "waiting for the fleet: no node compiles cpu"
+
+
+def test_a_trial_line_tells_counts_best_and_time_left() -> None:
+    line = trial_line(DONE, settings(trials=10))
+    assert line == "5/10 trials: 3 measured, 2 failed, 1 reused; best 1 us (1.024 GFLOP/s); 10 s left"
+
+
+def test_a_trial_line_of_a_finished_run_tells_no_time_left() -> None:
+    assert "left" not in trial_line(DONE, settings(trials=None, budget_s=5.0))
+
+
+def test_a_trial_line_without_a_number_of_trials_counts_on() -> None:
+    assert trial_line(DONE, settings(trials=None, budget_s=60.0)).startswith("5 trials: ")
+
+
+@pytest.mark.parametrize(
+    ("trials", "budget_s", "left_s"),
+    [
+        (10, None, 10.0),
+        (None, 60.0, 50.0),
+        (10, 13.0, 3.0),
+        (10, 300.0, 10.0),
+        (None, 5.0, 0.0),
+        (None, None, None),
+    ],
+)
+def test_time_left_is_that_of_the_nearer_budget(
+    trials: int | None, budget_s: float | None, left_s: float | None
+) -> None:
+    assert time_left_s(DONE, settings(trials=trials, budget_s=budget_s)) == left_s
+
+
+@pytest.mark.parametrize(("trials", "budget_s", "share"), [(10, None, 0.5), (100, 20.0, 0.5), (5, 5.0, 1.0)])
+def test_the_share_done_is_that_of_the_nearer_budget(
+    trials: int, budget_s: float | None, share: float
+) -> None:
+    assert share_done(DONE, settings(trials=trials, budget_s=budget_s)) == share
+
+
+@pytest.mark.parametrize(
+    ("event", "words"),
+    [
+        (STARTED, "run 3: matmul 8x8x8 f32 nn none, fake, 1 thread on fake; 15 of 20 combinations"),
+        (
+            MachineBusy(3, PresentLoad(busy=1.84, stolen=0.0), 2),
+            "note: 1.8 of 2 processors are busy with other programs; times will be unreliable\nhint: when",
+        ),
+        (MachineBusy(3, PresentLoad(0.1, 0.9), 2), "note: the hypervisor gives 0.9 of 2 away; times will"),
+        (BaselineMeasured(BASELINE), "baseline: FakeBLAS 1.0 2 ms (0.000512 GFLOP/s)"),
+        (BaselineFailed("no BLAS"), "baseline: not measured: no BLAS"),
+        (FinalsStarted(8), "finals: timing the best 8 again, interleaved"),
+        (NoiseMeasured(0.0123), "noise floor: 1.23%"),
+        (DONE, "trial 104: measured"),
+    ],
+)
+def test_every_event_has_a_line(event: Event, words: str) -> None:
+    assert event_line(event, settings()).startswith(words)
+
+
+def test_plain_lines_are_throttled(capsys: pytest.CaptureFixture[str]) -> None:
+    observe = PlainProgress()
+    observe(STARTED)
+    for _ in range(100):
+        observe(DONE)
+    observe(NoiseMeasured(0.01))
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert [line.split(":")[0] for line in err.splitlines()] == ["run 3", "noise floor"]
+
+
+def test_a_line_comes_now_and_then(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tuner.output.progress.PLAIN_EVERY_S", 0.0)
+    observe = PlainProgress()
+    observe(STARTED)
+    observe(DONE)
+    assert "5/10 trials" in capsys.readouterr().err
+
+
+def test_a_terminal_gets_a_moving_line() -> None:
+    screen = io.StringIO()
+    console = Console(file=screen, force_terminal=True, width=200, highlight=False)
+    with Progress("{task.description}", console=console) as bar:
+        observe = LiveProgress(console, bar)
+        observe(STARTED)
+        observe(DONE)
+        bar.refresh()
+    assert "15 of 20 combinations are feasible" in screen.getvalue()
+    assert "5/10 trials: 3 measured" in screen.getvalue()
+
+
+def test_only_the_run_under_way_moves() -> None:
+    console = Console(file=io.StringIO(), force_terminal=True, width=200)
+    with Progress("{task.description}", console=console) as bar:
+        observe = LiveProgress(console, bar)
+        for event in (STARTED, DONE, STARTED):  # a program tunes one matmul after another
+            observe(event)
+        assert [task.description for task in bar.tasks] == ["starting"]
+
+
+def test_what_is_no_terminal_gets_plain_lines() -> None:
+    with progress() as observe:
+        assert isinstance(observe, PlainProgress)

@@ -1,0 +1,124 @@
+from dataclasses import replace
+
+import pytest
+
+from tests.trials import finalist, measurement, run
+from tuner.analysis.answer import answer_of
+from tuner.core.gpu_conditions import Conditions, GpuState
+from tuner.core.machine import Roofline
+from tuner.core.runs import Counts, StoredTrial
+from tuner.output.result import baseline_words, counts_words, failure_lines, result_lines, tied_lines
+from tuner.tuning.tuned_run import TunedRun
+
+COUNTS = Counts(12, 9, 0, 3, 4)
+
+
+def lines(*trials: StoredTrial, baseline_s: float | None = 2e-3) -> str:
+    stored = run(baseline_s=baseline_s)
+    answer = answer_of(trials, stored.noise)
+    assert answer is not None
+    return "\n".join(result_lines(TunedRun(stored, COUNTS, answer, 12.5), answer))
+
+
+def test_the_answer_is_told_with_its_interval_and_noise() -> None:
+    text = lines(finalist(0, measurement(1e-3, 0.02)))
+    assert "time      1 ms (95 % interval 990 us .. 1.01 ms; noise floor 1.0%)" in text
+    assert "200.0% of FakeBLAS 1.0" in text
+    assert "tied" not in text
+
+
+def test_an_unreliable_answer_says_why_in_place_of_a_percentage() -> None:
+    answer = answer_of((finalist(0, measurement(1e-3, 0.02)),), 0.01)
+    assert answer is not None
+    disturbed, quiet = (
+        "\n".join(result_lines(TunedRun(run(unreliable=reason), COUNTS, answer, 12.5), answer))
+        for reason in ("the baseline drifted by 34%: load", "")
+    )
+    assert ", unreliable next to FakeBLAS 1.0 (2 ms, " in disturbed
+    assert "% of FakeBLAS" not in disturbed
+    assert "badge     unreliable: the baseline drifted by 34%: load\n" in disturbed
+    assert f"on a quiet machine: tuner tune --resume {run().id} --retime" in disturbed
+    assert "unreliable" not in quiet
+    assert "200.0% of FakeBLAS 1.0" in quiet
+
+
+def test_a_round_that_cannot_separate_trials_calls_none_tied() -> None:
+    trials = tuple(finalist(number, measurement(1e-3 * (1 + 0.6 * number), 0.02)) for number in range(2))
+    noisy, clear = answer_of(trials, 0.7), answer_of(trials, 0.01)
+    assert noisy is not None
+    assert clear is not None
+    line, again = tied_lines(noisy, run())
+    assert line.startswith("unclear   this round of timing cannot separate it from 101 (+60.0%)")
+    assert again == f"          on a quiet machine: tuner tune --resume {run().id} --retime"
+    (unreliable,) = tied_lines(noisy, run(unreliable="load"))  # its badge has the command
+    assert unreliable == line.replace(" (+60.0%)", "")
+    assert tied_lines(clear, run()) == []
+
+
+def test_the_answer_is_compared_with_the_measured_limits_of_the_machine() -> None:
+    answer = answer_of((finalist(0, measurement(1e-3)),), 0.01)
+    assert answer is not None
+    flop, moved = run().settings.problem.flop, run().settings.problem.bytes
+    limits = Roofline(flop / 0.5e-3, moved / 0.2e-3)
+    stored = run(baseline_s=None, roofline=limits)
+    assert "roofline  50.0% of what 1 thread can do" in "\n".join(
+        result_lines(TunedRun(stored, COUNTS, answer, 1.0), answer)
+    )
+    assert limits.least_s(flop, 10 * moved, 10 * moved - 1) == pytest.approx(2e-3)
+    assert limits.least_s(flop, 10 * moved, 10 * moved) == pytest.approx(0.5e-3)
+
+
+def test_on_a_gpu_nothing_is_said_of_threads_and_the_source_of_the_peak_is() -> None:
+    stored = run(baseline_s=2e-3)
+    assert stored.baseline is not None
+    gpu = replace(stored.machine, name="NVIDIA H200", chip="sm_90", isa="ptx")
+    limits = Roofline(989e12, 4.8e12, "documented, at 1980 MHz")
+    stored = replace(stored, machine=gpu, baseline=replace(stored.baseline, threads=0), roofline=limits)
+    answer = answer_of((finalist(0, measurement(1e-3)),), 0.01)
+    assert answer is not None
+    text = "\n".join(result_lines(TunedRun(stored, COUNTS, answer, 1.0), answer))
+    assert (
+        "of what this GPU can do (9.89e+05 GFLOP/s, documented, at 1980 MHz and 4800.0 GB/s, measured)"
+        in text
+    )
+    assert "thread" not in text
+
+
+def test_a_throttled_time_is_told_as_such() -> None:
+    state = GpuState(1.4e9, 2.6e9, 84.0, 700.0, ("power cap",))
+    timed = replace(measurement(1e-3), conditions=Conditions(state, state))
+    assert "throttled by power cap: the GPU can be faster than this time" in lines(finalist(0, timed))
+
+
+def test_without_a_baseline_only_the_speed_is_told() -> None:
+    assert "%" not in lines(finalist(0, measurement(1e-3)), baseline_s=None).split("speed")[1].splitlines()[0]
+    assert baseline_words(run(baseline_s=None), finalist(0, measurement(1.0))) == ""
+
+
+def test_the_tied_are_listed_but_not_without_end() -> None:
+    text = lines(*(finalist(number, measurement(1e-3 + number * 1e-8, 0.02)) for number in range(12)))
+    assert "tied      with 101 (+0.0%), 102 (+0.0%), 103 (+0.0%)" in text
+    assert "108 (+0.0%) and 3 more: not shown to differ by more than noise; the simplest" in text
+
+
+def test_the_idle_share_of_the_measuring_worker_is_told_where_it_is_known() -> None:
+    stored = replace(run(), search_s=8.0, idle_s=1.0)
+    answer = answer_of((finalist(0, measurement(1e-3)),), 0.01)
+    assert answer is not None
+    told = "\n".join(result_lines(TunedRun(stored, COUNTS, answer, 12.5), answer))
+    assert "in 12 s; measuring worker idle 12% of the search" in told
+    assert "idle" not in lines(finalist(0, measurement(1e-3)))
+
+
+def test_counts_tell_what_was_reused() -> None:
+    assert counts_words(COUNTS) == "12 trials: 9 measured, 3 failed, 4 of them reused"
+    assert counts_words(Counts(1, 1)) == "1 trial: 1 measured, 0 failed"
+
+
+def test_a_run_that_found_nothing_tells_the_commonest_reasons() -> None:
+    nothing = failure_lines(TunedRun(run(), Counts(0, 0, 0, 0), None, 1.0), [])
+    assert nothing == ["no candidate was tried: the budget was spent before the first"]
+    told = failure_lines(TunedRun(run(), Counts(3, 0, 0, 3), None, 1.0), [("run: killed by SIGSEGV", 3)])
+    assert told[0] == "no candidate worked: 3 trials: 0 measured, 3 failed"
+    assert told[1] == "  3 x run: killed by SIGSEGV"
+    assert "tuner history --run 3 --status failed" in told[2]

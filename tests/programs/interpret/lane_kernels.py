@@ -1,0 +1,75 @@
+"""Kernels for tests of the interpreter, launched on numpy arrays."""
+
+from functools import cache
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from tuner.runtime.arrays.memref import MemRef
+
+NAMES = {
+    np.dtype(np.float16): "f16",
+    np.dtype(ml_dtypes.bfloat16): "bf16",
+    np.dtype(np.float32): "f32",
+    np.dtype(np.float64): "f64",
+    np.dtype(np.bool_): "i1",
+    np.dtype(np.int8): "i8",
+    np.dtype(np.int16): "i16",
+    np.dtype(np.int32): "i32",
+    np.dtype(np.int64): "i64",
+}
+DTYPES = {name: dtype for dtype, name in NAMES.items()}
+Sizes3 = tuple[int, int, int]
+
+
+def memref_type(array: Any) -> str:
+    """Returns the MLIR type of a row-major array."""
+    return f"memref<{''.join(f'{size}x' for size in array.shape)}{NAMES[array.dtype]}>"
+
+
+@cache
+def kernel_of(text: str) -> Any:
+    """Returns the decoded kernel ``k`` of a module."""
+    from tuner.programs.interpret.kernels import read_kernels
+
+    return read_kernels(text)["k"]
+
+
+def module_text(body: str, kinds: tuple[str, ...], own: str = "", beside: str = "") -> str:
+    """Returns a module with a kernel of parameters %0, %1, ...; ``own`` is its own memory."""
+    parameters = ", ".join(f"%{number}: {kind}" for number, kind in enumerate(kinds))
+    return f"gpu.module @m {{ {beside} gpu.func @k({parameters}) {own} kernel {{ {body} gpu.return }} }}"
+
+
+def launch(
+    body: str,
+    *arrays: Any,
+    grid: Sizes3 = (1, 1, 1),
+    block: Sizes3 = (32, 1, 1),
+    own: str = "",
+    beside: str = "",
+    shared_bytes: int | None = None,
+) -> str:
+    """Runs a kernel on arrays, which it changes in place; returns what it prints."""
+    from tuner.programs.interpret.kernels import LaneLaunch
+
+    kernel = kernel_of(module_text(body, tuple(map(memref_type, arrays)), own, beside))
+    words = [np.array(MemRef.of(each.ctypes.data, each.shape).words, np.int64) for each in arrays]
+    printed: list[str] = []
+    sizes = LaneLaunch(grid, block, shared_bytes)
+    kernel.launch(sizes, [each.ctypes.data for each in words], printed.append)
+    return "".join(printed)
+
+
+def applied(lines: str, result: Any, *operands: Any) -> Any:
+    """Returns ``%r`` of some lines, of type ``result``, for each element of 1-D operands %a, %b, %c."""
+    count = len(operands[0])
+    found = np.zeros(count, result)
+    loads = "\n".join(
+        f"%{name} = memref.load %{number}[%t] : {memref_type(each)}"
+        for number, (name, each) in enumerate(zip("abc", operands, strict=False))
+    )
+    store = f"memref.store %r, %{len(operands)}[%t] : {memref_type(found)}"
+    launch(f"%t = gpu.thread_id x\n{loads}\n{lines}\n{store}", *operands, found, block=(count, 1, 1))
+    return found

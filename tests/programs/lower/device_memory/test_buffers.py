@@ -1,0 +1,76 @@
+from typing import Any
+
+import pytest
+
+from tests.mlir.kernels import parsed
+from tuner.core.errors import CandidateError
+from tuner.mlir.rewrite.walking import walk
+
+pytestmark = pytest.mark.mlir
+
+device_buffers = pytest.importorskip("tuner.programs.lower.device_memory.buffers")
+bindings = pytest.importorskip("tuner.mlir.bindings")
+
+
+def allocated(kind: str, body: str = "") -> tuple[str, str, str]:
+    """Allocates like %a, or like the result of the body; returns the types of what was made and the text."""
+    text = f"func.func @main(%a: {kind}, %n: index) {{ {body} return }}"
+    with parsed(text) as module:
+        function = module.body.operations[0].operation
+        block = function.regions[0].blocks[0]
+        end = list(block.operations)[-1].operation
+        host: Any = block.operations[0].operation.results[0] if body else block.arguments[0]
+        found = str(host.type)
+        with bindings.ir.InsertionPoint(end):
+            _, device = device_buffers.allocate_like(host)
+            device_buffers.create("memref.dealloc", [], [device])  # keeps it
+        assert module.operation.verify()
+        bindings.passmanager.PassManager.parse("builtin.module(canonicalize)").run(module.operation)
+        made = walk(module, "gpu.alloc")[0].results[0]
+        return str(made.type), found, str(module)
+
+
+@pytest.mark.parametrize("kind", ["memref<4x8xf32>", "memref<f32>", "memref<0x4xf16>"])
+def test_adjacent_rows_are_allocated_as_they_are(kind: str) -> None:
+    assert allocated(kind)[:2] == (kind, kind)
+
+
+@pytest.mark.parametrize(
+    ("kind", "flat"),
+    [
+        ("memref<4x8xf32, strided<[16, 1]>>", "memref<56xf32>"),
+        ("memref<4x8xf32, strided<[16, 1], offset: 3>>", "memref<59xf32>"),
+        ("memref<4x8xf32, strided<[1, 4], offset: ?>>", "memref<32xf32>"),
+        ("memref<0x8xf32, strided<[16, 1]>>", "memref<0xf32>"),
+        ("memref<4x8xf32, strided<[?, 1]>>", "memref<?xf32>"),
+        ("memref<?x8xf32, strided<[16, 1]>>", "memref<?xf32>"),
+    ],
+)
+def test_other_layouts_get_memory_from_the_first_to_the_last_element(kind: str, flat: str) -> None:
+    made, _, text = allocated(kind)
+    assert made == flat
+    assert "memref.reinterpret_cast" in text
+
+
+def test_dynamic_sizes_are_those_of_the_host_memory() -> None:
+    _, _, text = allocated("memref<?x4x?xf32>")
+    assert "memref.dim %arg0, %c0" in text
+    assert "memref.dim %arg0, %c2" in text
+    _, _, text = allocated("index", "%t = memref.alloc(%n) : memref<?xf32>")
+    assert "gpu.alloc  (%arg1) : memref<?xf32>" in text
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "reason"),
+    [
+        ("memref<*xf32>", "", r"^argument %arg0: found memref<\*xf32>, allowed a ranked memref$"),
+        (
+            "index",
+            "%t = memref.alloc(%n) : memref<?x8xf32, strided<[16, 1]>>",
+            r"^%alloc of memref\.alloc: found memref<\?x8xf32, .*> of dynamic size, allowed a row-major",
+        ),
+    ],
+)
+def test_what_cannot_be_mirrored_is_refused(kind: str, body: str, reason: str) -> None:
+    with pytest.raises(CandidateError, match=reason):
+        allocated(kind, body)

@@ -1,0 +1,166 @@
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.examples import costly
+from tuner.programs.lower.streams.stream_plan import BEGIN, Node, NodeKind, StreamPlan, plan_streams
+
+WORK, HOST, ALLOCATION, FREE = NodeKind.WORK, NodeKind.HOST, NodeKind.ALLOCATION, NodeKind.FREE
+END = -2
+
+
+@st.composite
+def programs(draw: st.DrawFn) -> tuple[Node, ...]:
+    """Draws nodes with direct conflicts; a free waits for some, nothing waits for a free."""
+    nodes: list[Node] = []
+    for number in range(draw(st.integers(0, 12))):
+        kind = draw(st.sampled_from([WORK, WORK, WORK, WORK, HOST, ALLOCATION, FREE]))
+        earlier = [u for u in range(number) if nodes[u].kind is not FREE]
+        before = draw(st.sets(st.sampled_from(earlier), max_size=4)) if earlier else set()
+        if kind is ALLOCATION:
+            before = set()
+        nodes.append(Node(kind, frozenset(before), draw(st.booleans())))
+    return tuple(nodes)
+
+
+def required(nodes: tuple[Node, ...], has_caller: bool) -> set[tuple[int, int]]:
+    """Returns all pairs that have to be in order."""
+    pairs = {(u, v) for v, node in enumerate(nodes) for u in node.before}
+    if has_caller:
+        device = [v for v, node in enumerate(nodes) if node.kind is not HOST]
+        pairs |= {(BEGIN, v) for v in device} | {(v, END) for v in device}
+    return pairs
+
+
+def happens_before(plan: StreamPlan, has_caller: bool) -> set[tuple[int, int]]:
+    """Returns all pairs that streams, waits and the host put in order: told apart from how a plan is made."""
+    seen: dict[int, set[int]] = {BEGIN: set()}
+    last: dict[int | None, int] = {0: BEGIN} if has_caller else {}
+    for step in plan.steps:
+        goes_on = has_caller or step.slot is None or not step.waits
+        follows = last.get(step.slot) if goes_on else None
+        known = [u for u in (follows, last.get(None), *step.waits) if u is not None]
+        seen[step.node] = set().union(*({u} | seen[u] for u in known))
+        last[step.slot] = step.node
+    end = [
+        u for u in (last.get(0) if has_caller else None, last.get(None), *plan.last_waits) if u is not None
+    ]
+    seen[END] = set().union(*({u} | seen[u] for u in end))
+    for free in plan.last_frees:
+        seen[free] = set(seen[END])
+        seen[END].add(free)
+    return {(u, v) for v, earlier in seen.items() for u in earlier}
+
+
+def without(plan: StreamPlan, index: int, wait: int) -> StreamPlan:
+    """Returns the plan less one wait of a step, or of the end."""
+    if index == len(plan.steps):
+        return replace(plan, last_waits=tuple(u for u in plan.last_waits if u != wait))
+    step = plan.steps[index]
+    less = replace(step, waits=tuple(u for u in step.waits if u != wait))
+    return replace(plan, steps=(*plan.steps[:index], less, *plan.steps[index + 1 :]))
+
+
+def waits_of(plan: StreamPlan) -> list[tuple[int, int]]:
+    of_steps = [(index, wait) for index, step in enumerate(plan.steps) for wait in step.waits]
+    return of_steps + [(len(plan.steps), wait) for wait in plan.last_waits]
+
+
+@costly(40, 100)
+@given(programs(), st.booleans(), st.sampled_from([1, 2, 3, 99]))
+def test_every_dependency_holds(nodes: tuple[Node, ...], has_caller: bool, limit: int) -> None:
+    plan = plan_streams(nodes, has_caller=has_caller, limit=limit)
+    assert required(nodes, has_caller) <= happens_before(plan, has_caller)
+
+
+@costly(40, 100)
+@given(programs(), st.booleans(), st.sampled_from([1, 2, 3, 99]))
+def test_no_wait_is_implied_by_the_others(nodes: tuple[Node, ...], has_caller: bool, limit: int) -> None:
+    if not has_caller:
+        limit = 99  # a lower one keeps an order that nothing else asks for
+    plan = plan_streams(nodes, has_caller=has_caller, limit=limit)
+    for index, wait in waits_of(plan):
+        assert not required(nodes, has_caller) <= happens_before(without(plan, index, wait), has_caller)
+
+
+@given(programs(), st.booleans(), st.sampled_from([1, 2, 99]))
+def test_everything_is_done_once_on_a_stream_there_is(
+    nodes: tuple[Node, ...], has_caller: bool, limit: int
+) -> None:
+    plan = plan_streams(nodes, has_caller=has_caller, limit=limit)
+    assert sorted([step.node for step in plan.steps] + list(plan.last_frees)) == list(range(len(nodes)))
+    assert plan.slots <= limit
+    assert all(step.slot < plan.slots for step in plan.steps if step.slot is not None)
+
+
+@given(programs())
+def test_the_order_of_issue_stays_but_for_frees(nodes: tuple[Node, ...]) -> None:
+    plan = plan_streams(nodes, has_caller=True, limit=99)
+    others = [step.node for step in plan.steps if nodes[step.node].kind is not FREE]
+    assert others == sorted(others)
+
+
+@given(programs())
+def test_frees_and_allocations_take_no_stream_of_their_own(nodes: tuple[Node, ...]) -> None:
+    plan = plan_streams(nodes, has_caller=True, limit=99)
+    used = {step.slot for step in plan.steps if nodes[step.node].kind is WORK}
+    assert {step.slot for step in plan.steps if step.slot} <= used
+
+
+def kernel(*before: int) -> Node:
+    return Node(WORK, frozenset(before), is_kernel=True)
+
+
+def copy(*before: int) -> Node:
+    return Node(WORK, frozenset(before))
+
+
+def test_two_chains_that_join_take_two_streams() -> None:
+    plan = plan_streams((kernel(), kernel(), kernel(0), kernel(1), kernel(2, 3)), has_caller=True, limit=99)
+    assert [(step.slot, step.waits) for step in plan.steps] == [
+        *((1, (BEGIN,)), (0, ()), (1, ()), (0, ()), (0, (2,)))
+    ]
+    assert (plan.slots, plan.last_waits) == (2, ())
+
+
+def test_kernels_stay_on_one_stream_and_copies_go_beside_them() -> None:
+    nodes = (copy(), kernel(0), copy(), kernel(1, 2), copy(), kernel(3, 4))
+    plan = plan_streams(nodes, has_caller=True, limit=99)
+    assert len({step.slot for step in plan.steps if nodes[step.node].is_kernel}) == 1
+    assert plan.slots == 3
+
+
+def test_the_host_waits_for_what_it_reads_and_for_nothing_else() -> None:
+    plan = plan_streams((kernel(), kernel(), Node(HOST, frozenset({1}))), has_caller=True, limit=99)
+    assert plan.steps[2].slot is None
+    assert plan.steps[2].waits == (1,)
+
+
+def test_work_behind_the_host_needs_no_second_wait() -> None:
+    nodes = (kernel(), kernel(), Node(HOST, frozenset({0, 1})), kernel(0), kernel(1))
+    plan = plan_streams(nodes, has_caller=True, limit=99)
+    assert [step.waits for step in plan.steps[3:]] == [(), ()]
+
+
+def test_a_free_waits_where_the_streams_have_met_anyway() -> None:
+    # 0 is read on two streams, which meet at 3: the free before it would make one of them wait
+    nodes = (kernel(), kernel(0), kernel(0), Node(FREE, frozenset({0, 1, 2})), kernel(1, 2))
+    plan = plan_streams(nodes, has_caller=True, limit=99)
+    assert [step.node for step in plan.steps] == [0, 1, 2, 4, 3]
+    assert plan.steps[-1].waits == ()
+
+
+def test_what_meets_nowhere_is_freed_at_the_end() -> None:
+    nodes = (kernel(), kernel(0), kernel(0), Node(FREE, frozenset({0, 1, 2})))
+    plan = plan_streams(nodes, has_caller=True, limit=99)
+    assert plan.last_frees == (3,)
+    assert len(plan.last_waits) == 1
+
+
+@pytest.mark.parametrize("has_caller", [True, False])
+def test_no_work_needs_no_wait(has_caller: bool) -> None:
+    plan = plan_streams((Node(HOST), Node(HOST, frozenset({0}))), has_caller=has_caller, limit=4)
+    assert (plan.slots, plan.last_waits) == (1, ())
+    assert [step.waits for step in plan.steps] == [(), ()]

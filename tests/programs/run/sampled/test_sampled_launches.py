@@ -1,0 +1,180 @@
+"""Programs of which the simulator runs some blocks: the reference's content goes on, errors are told."""
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tuner.core.errors import CandidateError, Stage
+from tuner.core.target_name import TargetName
+
+pytestmark = pytest.mark.mlir
+
+pytest.importorskip("tuner.programs.lower.reference_kernels")
+
+SIMULATOR = TargetName.parse("simulator:sm_90")
+SIZE = 256
+CHAIN = f"""func.func @main(%a: memref<{SIZE}x48xf32>, %b: memref<48x{SIZE}xf32>,
+                              %d: memref<{SIZE}x{SIZE}xf32>) {{
+  %zero = arith.constant 0.0 : f32
+  %c = memref.alloc() : memref<{SIZE}x{SIZE}xf32>
+  linalg.fill ins(%zero : f32) outs(%c : memref<{SIZE}x{SIZE}xf32>)
+  linalg.matmul ins(%a, %b : memref<{SIZE}x48xf32>, memref<48x{SIZE}xf32>)
+    outs(%c : memref<{SIZE}x{SIZE}xf32>)
+  linalg.add ins(%c, %c : memref<{SIZE}x{SIZE}xf32>, memref<{SIZE}x{SIZE}xf32>)
+    outs(%d : memref<{SIZE}x{SIZE}xf32>)
+  memref.dealloc %c : memref<{SIZE}x{SIZE}xf32>
+  return
+}}"""
+
+
+def compiled(text: str, **words: Any) -> Any:
+    from tuner.programs.compiler import ProgramCompiler
+
+    return ProgramCompiler.of(SIMULATOR).compile(text, keeps_kernels=True, **words).code
+
+
+@pytest.fixture(scope="module")
+def chain() -> Any:
+    """Gives a matmul of 4 x 4 blocks and the sum of its product with itself, of 256 blocks."""
+    return compiled(CHAIN)
+
+
+def ran(
+    code: Any, limit: int, *arguments: Any, order: str = "fifo", **limits: float
+) -> tuple[Any, tuple[Any, ...]]:
+    """Runs on arrays in place; returns the samples of each launch and the device's reports."""
+    from tuner.programs.run.device_function import DeviceFunction
+    from tuner.programs.run.sampled.sampled_launches import SampledLaunches
+    from tuner.simulator.device.simulated_device import SimulatedDevice
+
+    samples: list[Any] = []
+    device = SimulatedDevice("sm_90", order)  # type: ignore[arg-type] # one of its words
+    device.run_launches_by(SampledLaunches(code, limit, samples.append, **limits).run)
+    program = DeviceFunction(code, device)
+    try:
+        program(*arguments)
+    finally:
+        program.close()
+    return samples, device.reports
+
+
+def factors() -> tuple[Any, ...]:
+    rng = np.random.default_rng(0)
+    shapes = ((SIZE, 48), (48, SIZE))
+    a, b = (rng.standard_normal(shape).astype(np.float32) for shape in shapes)
+    return a, b, np.zeros((SIZE, SIZE), np.float32)
+
+
+@pytest.mark.parametrize("order", ["fifo", "lifo"])
+def test_what_was_not_simulated_is_the_references_and_goes_on(chain: Any, order: str) -> None:
+    a, b, d = factors()
+    samples, reports = ran(chain, 4, a, b, d, order=order)
+    np.testing.assert_allclose(d, 2 * (a.astype(np.float64) @ b), rtol=1e-5, atol=1e-5)
+    assert reports == ()
+    shares = {sample.reference: (sample.simulated, sample.blocks) for sample in samples}
+    assert shares == {"float64 products": (9, 16), "the interpreter": (6, 256)}
+    sizes = {sample.reference: sum(each.found.size for each in sample.compared) for sample in samples}
+    assert sizes == {"float64 products": 9 * 64 * 64, "the interpreter": 6 * 256}
+
+
+def test_what_was_compared_is_what_the_simulator_left(chain: Any) -> None:
+    a, b, d = factors()
+    samples, _ = ran(chain, 4, a, b, d)
+    for sample in samples:
+        for each in sample.compared:
+            assert np.isfinite(each.found).all()
+            np.testing.assert_allclose(each.found, each.expected, rtol=1e-4, atol=1e-4)
+
+
+def changed(code: Any, pattern: str, replacement: str) -> Any:
+    """Returns a program whose PTX has one line changed."""
+    text, count = re.subn(pattern, replacement, code.llvm, count=1)
+    assert count == 1
+    return replace(code, llvm=text)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "replacement", "reference"),
+    [
+        (r"add\.rn\.f32 (\S*%r6, %r5, %r5)", r"mul.rn.f32 \1", "the interpreter"),
+        (r"fma\.rn\.f32 (\S*%r\d+), (%r\d+), %r\d+,", r"fma.rn.f32 \1, \2, \2,", "float64 products"),
+    ],
+)
+def test_a_wrong_kernel_is_told_and_does_no_harm_to_what_follows(
+    chain: Any, pattern: str, replacement: str, reference: str
+) -> None:
+    a, b, d = factors()
+    samples, _ = ran(changed(chain, pattern, replacement), 4, a, b, d)
+    np.testing.assert_allclose(d, 2 * (a.astype(np.float64) @ b), rtol=1e-5, atol=1e-5)
+    for sample in samples:
+        errors = [np.abs(each.found - each.expected).max() for each in sample.compared]
+        assert (max(errors) > 0.01) == (sample.reference == reference)
+
+
+def test_an_element_of_a_product_that_is_not_stored_is_told(chain: Any) -> None:
+    holes = changed(chain, r"(matmul_kernel.*?)st\.global\.v4[^;]*;", r"\1")
+    with pytest.raises(CandidateError, match="elements of a tile were not written") as caught:
+        ran(holes, 4, *factors())
+    assert caught.value.stage is Stage.VERIFY
+
+
+def test_an_element_that_only_the_reference_stores_is_compared(chain: Any) -> None:
+    holes = changed(chain, r"(add\.rn\.f32 \S*%r6, %r5, %r5;.*?)st\.global\.b32[^;]*;", r"\1")
+    samples, _ = ran(holes, 4, *factors())
+    (compared,) = next(each.compared for each in samples if each.reference == "the interpreter")
+    assert compared.found.size == 6 * 256
+    assert (compared.found != compared.expected).all()
+
+
+SPACE = "#gpu.address_space<workgroup>"
+OWN_KERNEL = f"""func.func @main(%a: memref<64x32xf32>, %n: index, %scale: f32) {{
+  %c0 = arith.constant 0 : index %c1 = arith.constant 1 : index %c32 = arith.constant 32 : index
+  %c64 = arith.constant 64 : index %c31 = arith.constant 31 : index
+  gpu.launch blocks(%bx, %by, %bz) in (%gx = %c64, %gy = %c1, %gz = %c1)
+             threads(%tx, %ty, %tz) in (%sx = %c32, %sy = %c1, %sz = %c1)
+             workgroup(%s : memref<32xf32, {SPACE}>) {{
+    %x = memref.load %a[%bx, %tx] : memref<64x32xf32>
+    memref.store %x, %s[%tx] : memref<32xf32, {SPACE}>
+    gpu.barrier
+    %q = arith.addi %tx, %n : index
+    %p = arith.remui %q, %c32 : index
+    %y = memref.load %s[%p] : memref<32xf32, {SPACE}>
+    %z = arith.mulf %y, %scale : f32
+    memref.store %z, %a[%bx, %tx] : memref<64x32xf32>
+    gpu.terminator
+  }}
+  return
+}}"""
+
+
+@pytest.mark.parametrize("shape", ["64x32", "?x32"])
+def test_a_kernel_of_the_program_with_numbers_and_shared_memory_is_sampled(shape: str) -> None:
+    code = compiled(OWN_KERNEL.replace("memref<64x32x", f"memref<{shape}x"))
+    a = np.random.default_rng(0).standard_normal((64, 32)).astype(np.float32)
+    before = a.copy()
+    samples, reports = ran(code, 4, a, 5, 3.0)
+    np.testing.assert_array_equal(a, np.roll(before, -5, 1) * np.float32(3))
+    assert [(each.simulated, each.blocks) for each in samples] == [(6, 64)]
+    assert reports == ()
+
+
+@pytest.mark.parametrize(("more", "limit"), [("", 64), ("nvvm.fence.mbarrier.init", 4)])
+def test_few_blocks_and_kernels_that_nothing_else_can_do_run_whole(more: str, limit: int) -> None:
+    text = OWN_KERNEL.replace("gpu.barrier", f"gpu.barrier {more}")
+    a = np.ones((64, 32), np.float32)
+    samples, _ = ran(compiled(text), limit, a, 5, 3.0)
+    assert [(each.simulated, each.blocks, each.reference) for each in samples] == [(64, 64, "")]
+    assert (a == 3).all()
+
+
+def test_a_reference_out_of_time_does_the_sampled_blocks_alone() -> None:
+    a = np.random.default_rng(0).standard_normal((64, 32)).astype(np.float32)
+    before = a.copy()
+    (sample,), reports = ran(compiled(OWN_KERNEL), 4, a, 5, 3.0, references_limit_s=-1.0)
+    done = (a != before).any(1)
+    assert (sample.simulated, sample.finished, int(done.sum())) == (6, 6, 6)
+    np.testing.assert_array_equal(a[done], np.roll(before, -5, 1)[done] * np.float32(3))
+    assert reports == ()

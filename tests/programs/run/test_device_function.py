@@ -1,0 +1,352 @@
+"""Compiled host programs on the simulated device: results, order, streams, errors, and every defect found."""
+
+import threading
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from tests.programs.run.host_modules import (
+    BUFFER,
+    IN_PLACE,
+    TOKENS,
+    TWO_CHAINS,
+    M,
+    N,
+    compiled,
+    host_only,
+    two_chains,
+)
+from tuner.core.device import DeviceError
+from tuner.core.device_program import BufferType, DeviceProgram, ScalarType
+from tuner.core.errors import CandidateError, Stage, UsageError
+from tuner.programs.run.device_function import DeviceFunction
+from tuner.runtime.arrays.device_arrays import DeviceArray
+from tuner.simulator.device.defects import HostDefect
+from tuner.simulator.device.lazy_streams import ORDERS, Order
+from tuner.simulator.device.simulated_device import SimulatedDevice
+
+pytestmark = pytest.mark.mlir
+
+A, B = np.arange(N, dtype=np.float32), np.full(N, 0.25, np.float32)
+LINES = TWO_CHAINS.splitlines()
+
+
+@pytest.fixture(scope="module")
+def chains() -> DeviceProgram:
+    return two_chains()
+
+
+def without(text: str, mark: str, number: int = 0) -> str:
+    """Returns a program without the line that has a mark, one of them."""
+    lines = text.splitlines()
+    found = [index for index, line in enumerate(lines) if mark in line]
+    return "\n".join(line for index, line in enumerate(lines) if index != found[number])
+
+
+def found_in(program: DeviceProgram, *arguments: Any, order: Order = "fifo") -> tuple[Any, set[HostDefect]]:
+    device = SimulatedDevice(order=order)
+    loaded = DeviceFunction(program, device)
+    result = loaded(*arguments)
+    loaded.close()
+    return result, {report.kind for report in device.reports}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_a_right_program_is_right_in_any_order_and_nothing_is_reported(
+    chains: DeviceProgram, order: Order
+) -> None:
+    device = SimulatedDevice(order=order, seed=3)
+    loaded = DeviceFunction(chains, device)
+    for scale in (1, 3):
+        np.testing.assert_array_equal(loaded(scale * A, B), 2 * scale * A + 2 * B)
+    loaded.close()
+    assert device.reports == ()
+
+
+@pytest.mark.parametrize(
+    ("mark", "number", "kind"),
+    [
+        ("// fork", 0, HostDefect.MISSING_FORK),
+        ("// join", 0, HostDefect.MISSING_JOIN),
+        ("// join", 0, HostDefect.RACE),
+        ("mgpuEventRecord(%fork", 0, HostDefect.NEVER_RECORDED),
+        ("mgpuEventRecord(%join", 0, HostDefect.NEVER_RECORDED),
+        ("// copy in", 0, HostDefect.UNWRITTEN),
+        ("// copy in", 1, HostDefect.UNWRITTEN),
+        *(("gpu.dealloc", number, HostDefect.LEAK) for number in range(5)),
+    ],
+)
+def test_a_line_left_out_is_reported(mark: str, number: int, kind: HostDefect) -> None:
+    _, kinds = found_in(two_chains(without(TWO_CHAINS, mark, number)), A, B)
+    assert kind in kinds
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_a_copy_back_that_is_left_out_leaves_nan(order: Order) -> None:
+    result, _ = found_in(two_chains(without(TWO_CHAINS, "// copy out")), A, B, order=order)
+    assert np.isnan(result).all()
+
+
+def test_memory_freed_too_early_and_twice_is_reported() -> None:
+    free = f"%t4 = gpu.dealloc async [%t_s0] %da : {M}"
+    launch = "%t3 = gpu.launch_func"
+    before = TWO_CHAINS.replace(free, "").replace(launch, f"{free}\n    {launch}")
+    assert HostDefect.USE_AFTER_FREE in found_in(two_chains(before), A, B)[1]
+    twice = TWO_CHAINS.replace(free, f"{free}\n    %t44 = gpu.dealloc async [%t_s0] %da : {M}")
+    assert HostDefect.DOUBLE_FREE in found_in(two_chains(twice), A, B)[1]
+
+
+SHARED = f"""
+    %half = arith.constant 0.5 : f32
+    %c = memref.alloc() : {M}
+    %h = gpu.alloc host_shared () : {M}
+    memref.store %half, %h[%c1] : {M}
+    memref.store %half, %c[%c1] : {M}
+    %t0 = gpu.dealloc async [%t_s0] %h : {M}
+    return %c : {M}
+"""
+FREED = f"%t0 = gpu.dealloc async [%t_s0] %h : {M}"
+RETURNED_INSTEAD = {FREED: f"memref.dealloc %c : {M}", "return %c": "return %h"}
+LEAKS = tuple(f"leak: p{number} ({4 * N} bytes) is never freed" for number in range(2))
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize(
+    ("change", "reports"),
+    [({}, ()), ({FREED: ""}, LEAKS), (RETURNED_INSTEAD, ())],
+    ids=["freed", "left", "returned"],
+)
+def test_shared_memory_that_is_neither_freed_nor_returned_is_a_leak_of_its_call(
+    change: dict[str, str], reports: tuple[str, ...], order: Order
+) -> None:
+    text = SHARED
+    for old, new in change.items():
+        text = text.replace(old, new)
+    device = SimulatedDevice(order=order)
+    loaded = DeviceFunction(compiled(text, (), (BUFFER,), streams=1), device)
+    assert [loaded()[1] for _ in LEAKS] == [0.5, 0.5]
+    loaded.close()
+    assert tuple(map(str, device.reports)) == reports
+
+
+def test_memory_freed_on_another_stream_is_a_race() -> None:
+    free = f"%t4 = gpu.dealloc async [%t_s0] %da : {M}"
+    elsewhere = TWO_CHAINS.replace(free, free.replace("%t_s0", "%t_s1"))
+    assert HostDefect.RACE in found_in(two_chains(elsewhere), A, B)[1]
+
+
+def test_a_host_read_before_its_copy_is_a_race() -> None:
+    """The program's own host code reads what no synchronization has waited for: the caller gets NaN."""
+    early = TWO_CHAINS.replace(
+        "%t13 = gpu.dealloc",
+        f"memref.dealloc %c : {M}\n    %c2 = memref.alloc() : {M}\n    %t13 = gpu.dealloc",
+    ).replace("return %c ", "return %c2 ")
+    assert HostDefect.RACE in found_in(two_chains(early), A, B)[1]
+
+
+def test_streams_are_made_once_and_modules_loaded_once(chains: DeviceProgram) -> None:
+    device = SimulatedDevice()
+    loaded, again = DeviceFunction(chains, device), DeviceFunction(chains, device)
+    for _ in range(3):
+        loaded(A, B)
+        again(A, B)
+    assert (device.counts.streams_created, device.counts.modules_loaded) == (4, 1)
+    loaded.close()
+    assert (device.counts.streams_destroyed, device.counts.modules_unloaded) == (2, 0)
+    again.close()
+    again.close()
+    assert (device.counts.streams_destroyed, device.counts.modules_unloaded) == (4, 1)
+
+
+def test_slot_0_is_the_callers_stream(chains: DeviceProgram) -> None:
+    device = SimulatedDevice(order="lifo")
+    loaded, stream = DeviceFunction(chains, device), device.create_stream()
+    source, target = np.full(N, 3, np.float32), np.zeros(N, np.float32)
+    scratch = device.allocate(4 * N, stream)
+    device.copy(scratch, source.ctypes.data, 4 * N, stream)
+    device.copy(target.ctypes.data, scratch, 4 * N, stream)
+    loaded(A, B, stream=stream)
+    assert target[0] == 3  # the call has waited for its stream, and so for what was there before
+    assert device.reports == ()
+
+
+def test_token_form_runs_and_cannot_take_a_stream() -> None:
+    program = compiled(TOKENS, (BUFFER,), (BUFFER,), streams=0)
+    device = SimulatedDevice(order="lifo")
+    loaded = DeviceFunction(program, device)
+    np.testing.assert_array_equal(loaded(A), 2 * A)
+    assert device.reports == ()
+    assert device.counts.streams_created > 0
+    with pytest.raises(UsageError, match="main: found a stream, allowed none: each call makes its own"):
+        loaded(A, stream=1)
+
+
+def test_token_form_that_does_not_wait_is_unfinished() -> None:
+    program = compiled(without(TOKENS, "// finish"), (BUFFER,), (BUFFER,), streams=0)
+    result, kinds = found_in(program, A)
+    assert HostDefect.UNFINISHED in kinds
+    assert np.isnan(result).all()
+
+
+def test_device_arguments_are_used_where_they_are() -> None:
+    program = compiled(IN_PLACE, (BUFFER, BUFFER), (), 1, written=(False, True), device_arguments=True)
+    device = SimulatedDevice()
+    loaded, stream = DeviceFunction(program, device), device.create_stream()
+    a, b = (device.allocate(4 * N, stream) for _ in range(2))
+    device.copy(a, A.ctypes.data, 4 * N, stream)
+    arrays = [DeviceArray(address, (N,), None, np.dtype(np.float32), None) for address in (a, b)]
+    assert loaded(*arrays, stream=stream) is None
+    found = np.zeros(N, np.float32)
+    device.copy(found.ctypes.data, b, 4 * N, stream)
+    assert found[1] == 0  # only enqueued so far
+    device.synchronize_stream(stream)
+    np.testing.assert_array_equal(found, 2 * A)
+    assert device.counts.copies == 2
+    assert device.reports == ()
+
+
+def test_a_result_in_pinned_memory_is_copied_and_given_back() -> None:
+    body = TWO_CHAINS.replace("%c = memref.alloc() :", "%c = gpu.alloc host_shared () :")
+    device = SimulatedDevice()
+    loaded = DeviceFunction(two_chains(body), device)
+    for _ in range(2):
+        np.testing.assert_array_equal(loaded(A, B), 2 * A + 2 * B)
+    assert device.reports == ()
+
+
+def test_written_arguments_are_as_the_program_leaves_them() -> None:
+    body = f"""
+    %da, %t0 = gpu.alloc async [%t_s0] () : {M}
+    %t1 = gpu.memcpy async [%t_s0] %da, %a : {M}, {M}
+    %t2 = gpu.launch_func async [%t_s0] @kernels::@twice blocks in (%c1, %c1, %c1) threads in (%c64, %c1, %c1)
+      args(%da : {M}, %da : {M})
+    %t3 = gpu.memcpy async [%t_s0] %a, %da : {M}, {M}
+    %t4 = gpu.dealloc async [%t_s0] %da : {M}
+    return
+"""
+    loaded = DeviceFunction(
+        compiled(body, (BUFFER,), (), 1, written=(True,)), SimulatedDevice(order="random")
+    )
+    array = A.copy()
+    loaded(array)
+    np.testing.assert_array_equal(array, 2 * A)
+    array.flags.writeable = False
+    with pytest.raises(
+        UsageError, match="main: argument 0: found a read-only array, allowed one that can be"
+    ):
+        loaded(array)
+
+
+def test_numbers_and_buffers_of_all_types_go_in_and_come_out() -> None:
+    types = ("f64", "i8", "f32", "i64", "i1", "index", "bf16", "f16", "i16", "i32")
+    scalars = tuple(ScalarType(name) for name in types)
+    buffers = (BufferType("bf16", (None, 3)), BufferType("i1", (2,)), BufferType("f64", ()))
+    values = (-2.5, -7, 0.5, -(2**40), True, 2**33, 1.5, -0.25, -300, 70000)
+    arrays = (
+        np.arange(12).reshape(4, 3).astype(ml_dtypes.bfloat16),
+        np.array([True, False]),
+        np.array(4.25),
+    )
+    program = host_only((*scalars, *buffers))
+    found = DeviceFunction(program, SimulatedDevice())(*values, *arrays)
+    assert tuple(found[: len(values)]) == values
+    for array, result in zip(arrays, found[len(values) :], strict=True):
+        assert (result.dtype, result.shape) == (array.dtype, array.shape)
+        np.testing.assert_array_equal(result, array)
+        assert result.flags.owndata
+        assert not np.may_share_memory(result, array)
+
+
+@pytest.mark.parametrize("element", ["f32", "i1", "bf16", "i64"])
+def test_a_single_number_is_returned_as_itself(element: str) -> None:
+    loaded = DeviceFunction(host_only((ScalarType(element),)), SimulatedDevice())
+    assert loaded(1) == 1
+
+
+def test_integers_may_be_unsigned() -> None:
+    loaded = DeviceFunction(host_only((BufferType("i16", (2,)),)), SimulatedDevice())
+    assert loaded(np.array([1, 2**16 - 1], np.uint16)).tolist() == [1, -1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((A,), "main: found 1 arguments, allowed 2"),
+        ((A, list(B)), "main: argument 1: found list, allowed a numpy array"),
+        ((A, B.astype(np.float64)), "argument 1: found float64 of shape 64, allowed float32 of shape 64"),
+        ((A.reshape(8, 8), B), "argument 0: found float32 of shape 8x8, allowed float32 of shape 64"),
+        ((A[:63], B), "argument 0: found float32 of shape 63, allowed"),
+        ((np.zeros(2 * N, np.float32)[::2], B), r"argument 0: found strides \(8,\), allowed a C-contiguous"),
+    ],
+)
+def test_arguments_that_do_not_fit_are_refused(
+    chains: DeviceProgram, arguments: tuple[Any, ...], message: str
+) -> None:
+    loaded = DeviceFunction(chains, SimulatedDevice())
+    with pytest.raises(UsageError, match=message):
+        loaded(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (2.5, "argument 0: found 2.5, allowed a number of type i8"),
+        (300, "argument 0: found 300, allowed a number of type i8"),
+        ("7", "argument 0: found str, allowed a number of type i8"),
+        (A, "argument 0: found ndarray, allowed a number of type i8"),
+    ],
+)
+def test_numbers_that_do_not_fit_are_refused(value: Any, message: str) -> None:
+    loaded = DeviceFunction(host_only((ScalarType("i8"),)), SimulatedDevice())
+    with pytest.raises(UsageError, match=message):
+        loaded(value)
+
+
+def test_an_error_of_the_device_is_raised_with_the_call_it_came_from(chains: DeviceProgram) -> None:
+    device = SimulatedDevice()
+    loaded = DeviceFunction(chains, device)
+    with pytest.raises(DeviceError, match=r"mgpu\w+: CUDA_ERROR_INVALID_HANDLE: found stream 0x7,") as caught:
+        loaded(A, B, stream=7)
+    assert caught.value.error_name == "CUDA_ERROR_INVALID_HANDLE"
+    np.testing.assert_array_equal(loaded(A, B), 2 * A + 2 * B)  # the program goes on
+
+
+def test_code_that_does_not_load_is_a_failure_to_load(chains: DeviceProgram) -> None:
+    broken = DeviceProgram("nonsense", "main", (), (), ())
+    with pytest.raises(CandidateError, match=r"custom op|expected") as caught:
+        DeviceFunction(broken, SimulatedDevice())
+    assert caught.value.stage is Stage.LOAD
+    renamed = DeviceProgram(chains.llvm, "other", (), (), ())
+    with pytest.raises(CandidateError, match="function 'other' is not there with a C interface"):
+        DeviceFunction(renamed, SimulatedDevice())
+
+
+def test_kernels_that_the_device_cannot_read_are_an_error_of_it(chains: DeviceProgram) -> None:
+    broken = DeviceProgram(chains.llvm.replace(".visible", ".visibel"), "main", (), (), ())
+    with pytest.raises(DeviceError, match="mgpuModuleLoadJIT: CUDA_ERROR_INVALID_PTX"):
+        DeviceFunction(broken, SimulatedDevice())
+
+
+def test_a_closed_program_is_refused(chains: DeviceProgram) -> None:
+    loaded = DeviceFunction(chains, SimulatedDevice())
+    loaded.close()
+    with pytest.raises(UsageError, match="main: found a closed program, allowed an open one"):
+        loaded(A, B)
+
+
+def test_threads_take_turns(chains: DeviceProgram) -> None:
+    device = SimulatedDevice(order="random")
+    loaded, found = DeviceFunction(chains, device), {}
+
+    def call(scale: int) -> None:
+        found[scale] = loaded(scale * A, B)
+
+    threads = [threading.Thread(target=call, args=(scale,)) for scale in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all((found[scale] == 2 * scale * A + 2 * B).all() for scale in range(4))
+    assert device.reports == ()

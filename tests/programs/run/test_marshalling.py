@@ -1,0 +1,194 @@
+"""Where compiled code leaves its results, against the layout that C gives the same struct."""
+
+import ctypes
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tuner.core.device_program import BufferType, DeviceProgram, ScalarType, ValueType
+from tuner.core.errors import UsageError
+from tuner.programs.run.element_types import dtype_of, is_same_bits
+from tuner.programs.run.marshalling import (
+    CallFrame,
+    PassedArgument,
+    ResultLayout,
+    check_distinct,
+    check_writable,
+    pass_value,
+    view_of,
+)
+from tuner.runtime.arrays.device_arrays import DeviceArray
+from tuner.runtime.arrays.memref import MemRef
+from tuner.runtime.arrays.numpy_types import DTYPES
+
+C_TYPES: dict[str, Any] = {
+    "f16": ctypes.c_uint16,
+    "bf16": ctypes.c_uint16,
+    "f32": ctypes.c_float,
+    "f64": ctypes.c_double,
+    "i1": ctypes.c_bool,
+    "i8": ctypes.c_int8,
+    "i16": ctypes.c_int16,
+    "i32": ctypes.c_int32,
+    "i64": ctypes.c_int64,
+    "index": ctypes.c_int64,
+}
+SCALARS = st.sampled_from(sorted(C_TYPES)).map(ScalarType)
+BUFFERS = st.integers(0, 3).map(lambda rank: BufferType("f32", (None,) * rank))
+
+
+@given(st.lists(SCALARS | BUFFERS, min_size=2, max_size=6), st.randoms(use_true_random=False))
+def test_a_struct_of_results_is_read_as_c_lays_it_out(results: list[ValueType], random: Any) -> None:
+    fields = [
+        (
+            f"f{number}",
+            ctypes.c_int64 * (3 + 2 * len(each.shape))
+            if isinstance(each, BufferType)
+            else C_TYPES[each.element],
+        )
+        for number, each in enumerate(results)
+    ]
+    struct = type("Results", (ctypes.Structure,), {"_fields_": fields})()
+    content = random.randbytes(ctypes.sizeof(struct))
+    content = bytes(byte & 1 for byte in content)  # floats that equal themselves, flags that are 0 or 1
+    ctypes.memmove(ctypes.addressof(struct), content, len(content))
+    layout = ResultLayout(tuple(results))
+    assert layout.is_struct
+    found = layout.read(bytes(struct) + bytes(8))
+    for (name, _), value in zip(fields, found, strict=True):
+        raw = bytes(np.array(value.words, np.int64)) if isinstance(value, MemRef) else value.tobytes()
+        start = getattr(type(struct), name).offset
+        assert raw == content[start : start + len(raw)]
+
+
+def test_one_number_is_left_in_the_last_slot() -> None:
+    frame = CallFrame((PassedArgument(np.int64(5).tobytes(), False, None, None),), (7,), (ScalarType("i64"),))
+    slots = (ctypes.c_uint64 * 3).from_address(frame.address)
+    assert [ctypes.c_int64.from_address(slot).value for slot in slots[:2]] == [5, 7]
+    ctypes.c_int64.from_address(slots[2]).value = 42
+    assert frame.results()[0] == np.int64(42)
+
+
+def test_a_struct_is_passed_before_the_arguments_and_buffers_by_a_pointer_more() -> None:
+    words = np.array(MemRef.of(64, (2,)).words, np.int64).tobytes()
+    frame = CallFrame((PassedArgument(words, True, None, None),), (), (BufferType("f32", (2,)),))
+    slots = (ctypes.c_uint64 * 2).from_address(frame.address)
+    room, descriptor = (ctypes.c_uint64.from_address(slot).value for slot in slots)
+    assert MemRef.at(descriptor, 1) == MemRef.of(64, (2,))
+    ctypes.memmove(room, words, len(words))
+    assert frame.results() == (MemRef.of(64, (2,)),)
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (2, 3), (0, 3), (2, 0)])
+def test_a_view_of_a_buffer_is_its_memory(shape: tuple[int, ...]) -> None:
+    array = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+    found = view_of(MemRef.of(array.ctypes.data, shape), BufferType("f32", shape))
+    np.testing.assert_array_equal(found, array)
+    assert not array.size or np.shares_memory(found, array)
+
+
+def test_a_strided_view_keeps_its_strides_and_offset() -> None:
+    array = np.arange(24, dtype=np.float64).reshape(4, 6)
+    start = array.ctypes.data
+    found = view_of(MemRef(start, start, 7, (3, 2), (6, 2)), BufferType("f64", (3, 2)))
+    np.testing.assert_array_equal(found, array[1:, 1:5:2])
+
+
+def test_element_types_are_those_of_numpy() -> None:
+    assert {name: dtype_of(name).itemsize for name in ("i1", "bf16", "f16", "index")} == {
+        "i1": 1,
+        "bf16": 2,
+        "f16": 2,
+        "index": 8,
+    }
+    with pytest.raises(UsageError, match="element type: found i4, allowed f16, bf16"):
+        dtype_of("i4")
+
+
+def test_unsigned_integers_have_the_bits_of_signed_ones_and_nothing_else_has() -> None:
+    same = {
+        (found, name)
+        for found in ("u1", "u2", "u4", "u8", "i4", "f4")
+        for name in DTYPES
+        if is_same_bits(np.dtype(found), DTYPES[name])
+    }
+    unsigned = {("u1", "i8"), ("u2", "i16"), ("u4", "i32"), ("u8", "i64"), ("u8", "index")}
+    assert same == unsigned | {("i4", "i32"), ("f4", "f32")}
+
+
+def test_a_written_argument_shares_no_memory_with_another() -> None:
+    array = np.zeros(8, np.float32)
+    buffer = BufferType("f32", (None,))
+    reads = DeviceProgram("", "f", (buffer, buffer), (), (False, False))
+    writes = DeviceProgram("", "f", (buffer, buffer), (), (True, False))
+    overlapping = tuple(pass_value("f", part, buffer, reads, 0) for part in (array, array[4:]))
+    apart = tuple(pass_value("f", part, buffer, reads, 0) for part in (array[:4], array[4:]))
+    check_distinct(reads, overlapping)
+    check_distinct(writes, apart)
+    with pytest.raises(UsageError, match="f: argument 0, which is written: found memory of argument 1"):
+        check_distinct(writes, overlapping)
+
+
+def device_memory(first: int, *, is_read_only: bool = False) -> DeviceArray:
+    """Returns 8 numbers in device memory, from that place on."""
+    return DeviceArray(4096 + 4 * first, (8,), None, np.dtype(np.float32), None, is_read_only)
+
+
+def test_a_written_argument_in_device_memory_shares_none_with_another() -> None:
+    buffer = BufferType("f32", (None,))
+    writes = DeviceProgram("", "f", (buffer, buffer), (), (False, True), device_arguments=True)
+    apart = tuple(pass_value("f", device_memory(first), buffer, writes, 0) for first in (0, 8))
+    check_distinct(writes, apart)
+    overlapping = tuple(pass_value("f", device_memory(first), buffer, writes, 0) for first in (0, 4))
+    with pytest.raises(UsageError, match="f: argument 1, which is written: found memory of argument 0"):
+        check_distinct(writes, overlapping)
+
+
+def test_read_only_device_memory_is_not_written() -> None:
+    buffer = BufferType("f32", (None,))
+    program = DeviceProgram("", "f", (buffer,), (), (True,), device_arguments=True)
+    check_writable("a", pass_value("a", device_memory(0), buffer, program, 0))
+    with pytest.raises(UsageError, match="a: found a read-only array, allowed one that can be written"):
+        check_writable("a", pass_value("a", device_memory(0, is_read_only=True), buffer, program, 0))
+
+
+@pytest.mark.parametrize(
+    ("element", "value"),
+    [
+        ("i32", float("nan")),
+        ("i32", float("inf")),
+        ("i32", 10**400),
+        ("i32", 1.5),
+        ("i1", 2),
+        ("f32", 1e300),
+        ("f16", 1e5),
+        ("f64", 10**400),
+        ("f32", np.complex64(1)),
+        ("f32", np.datetime64("2020")),
+        ("i64", np.timedelta64(1)),
+        ("f32", np.str_("1")),
+    ],
+)
+def test_a_number_that_a_type_does_not_have_is_refused(element: str, value: object) -> None:
+    program = DeviceProgram("", "f", (ScalarType(element),), (), (False,))
+    with pytest.raises(UsageError, match=f"x: found .*, allowed a number of type {element}"):
+        pass_value("x", value, ScalarType(element), program, 0)
+
+
+@pytest.mark.parametrize(
+    ("element", "value", "found"),
+    [
+        ("i32", 3.0, np.int32(3)),
+        ("i1", True, np.bool_(True)),
+        ("f32", 0.1, np.float32(0.1)),
+        ("f32", float("inf"), np.float32(np.inf)),
+        ("f16", np.float64(2), np.float16(2)),
+        ("f64", 3, np.float64(3)),
+    ],
+)
+def test_a_number_is_passed_in_the_bytes_of_its_type(element: str, value: object, found: np.generic) -> None:
+    program = DeviceProgram("", "f", (ScalarType(element),), (), (False,))
+    assert pass_value("x", value, ScalarType(element), program, 0).content == found.tobytes()

@@ -1,0 +1,129 @@
+"""Lowering up to a step: the text reads again, and what is GPUX or has tokens runs to the same results."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tuner.core.errors import CandidateError, UsageError
+from tuner.core.target_name import TargetName
+from tuner.programs.lower.device_options import DeviceOptions
+from tuner.programs.lower.lowering_steps import STEPS, LoweringStep
+
+pytestmark = pytest.mark.mlir
+
+pytest.importorskip("tuner.mlir.bindings")
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+# A loop in which the host reads what a kernel wrote, and a branch.
+HOST_READS = """func.func @main(%a: memref<4xf32>, %n: index) -> f32 {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %zero = arith.constant 0.0 : f32
+  %sum = scf.for %i = %c0 to %n step %c1 iter_args(%old = %zero) -> f32 {
+    gpu.launch blocks(%bx, %by, %bz) in (%gx = %c1, %gy = %c1, %gz = %c1)
+               threads(%tx, %ty, %tz) in (%sx = %c4, %sy = %c1, %sz = %c1) {
+      %x = memref.load %a[%tx] : memref<4xf32>
+      %y = arith.addf %x, %x : f32
+      memref.store %y, %a[%tx] : memref<4xf32>
+      gpu.terminator
+    }
+    %v = memref.load %a[%c0] : memref<4xf32>
+    %new = arith.addf %old, %v : f32
+    scf.yield %new : f32
+  }
+  return %sum : f32
+}"""
+
+
+def lowered(text: str, step: LoweringStep, chip: str = "sm_90", **words: object) -> str:
+    from tuner.programs.lower_to_step import LowerRequest
+    from tuner.programs.service import ProgramService
+
+    options = DeviceOptions(**words)  # type: ignore[arg-type]
+    request = LowerRequest(text, step, TargetName("simulator", chip), None, options)
+    return ProgramService(print).lower(request).text
+
+
+def reads_again(text: str) -> bool:
+    from tuner.mlir.bindings import ir
+    from tuner.mlir.interpreter import new_context
+    from tuner.programs.lower.streams.gpux_ops import parse_with_gpux
+
+    with new_context(), ir.Location.unknown():
+        return bool(parse_with_gpux(text, "lowered").operation.verify())
+
+
+@pytest.mark.parametrize("step", [step for step in STEPS if step != "ptx"])
+@pytest.mark.parametrize("name", ["two_matmuls", "softmax"])
+def test_each_step_reads_again(name: str, step: LoweringStep) -> None:
+    assert reads_again(lowered((EXAMPLES / f"{name}.mlir").read_text(), step))
+
+
+@pytest.mark.parametrize("step", ["async", "streams", "gpux", "llvm"])
+def test_a_program_that_names_its_streams_is_lowered_too(step: LoweringStep) -> None:
+    assert reads_again(lowered((EXAMPLES / "gpux_own_streams.mlir").read_text(), step))
+
+
+def test_the_steps_say_what_they_are() -> None:
+    of = {step: lowered(HOST_READS, step) for step in STEPS}
+    assert "gpu.memcpy  %" in of["device-memory"]
+    assert "async" not in of["device-memory"]
+    assert "gpu.launch_func async" in of["async"]
+    assert "mgpuStreamSynchronize" in of["streams"]
+    assert of["gpux"].count('"gpux.create_stream"') == of["gpux"].count('"gpux.destroy_stream"') == 1
+    assert "mgpu" not in of["gpux"]
+    assert "gpu.binary" in of["llvm"]
+    assert of["ptx"].lstrip().startswith("//")
+    assert ".entry main_kernel" in of["ptx"]
+
+
+def test_the_ptx_is_for_the_chip() -> None:
+    assert ".target sm_80" in lowered(HOST_READS, "ptx", "sm_80")
+
+
+def test_the_form_of_the_hosts_code_may_be_chosen() -> None:
+    assert "mgpuStreamCreate" in lowered(HOST_READS, "llvm", form="tokens")
+    assert "mgpuStreamCreate" not in lowered(HOST_READS, "llvm")
+
+
+@pytest.mark.parametrize("step", ["device-memory", "async", "gpux"])
+@pytest.mark.parametrize("order", ["fifo", "lifo", "random"])
+def test_what_was_lowered_runs_to_the_same_results(step: LoweringStep, order: str) -> None:
+    import tuner
+
+    text = lowered(HOST_READS, step)
+    of_source, of_lowered = (np.arange(4, dtype=np.float32) + 1 for _ in range(2))
+    program = tuner.compile_program(HOST_READS, "simulator", order=order)
+    again = tuner.compile_program(text, "simulator", order=order)
+    assert program(of_source, 3) == again(of_lowered, 3) == 14.0
+    assert of_source.tolist() == of_lowered.tolist() == [8.0, 16.0, 24.0, 32.0]
+
+
+def test_gpux_of_matmuls_runs_to_the_same_results() -> None:
+    import tuner
+
+    source = (EXAMPLES / "async_matmul.mlir").read_text()
+    rng = np.random.default_rng(0)
+    a, b = rng.random((84, 32), np.float32), rng.random((32, 84), np.float32)
+    found, expected = np.zeros((84, 84), np.float32), np.zeros((84, 84), np.float32)
+    tuner.compile_program(source, "simulator")(a, b, expected)
+    tuner.compile_program(lowered(source, "gpux"), "simulator")(a, b, found)
+    assert np.array_equal(found, expected)
+    assert np.allclose(found, a @ b, atol=1e-4)
+
+
+def test_device_memory_of_a_program_that_has_it_is_refused() -> None:
+    with pytest.raises(CandidateError, match="found device-memory for a program that names its streams"):
+        lowered((EXAMPLES / "gpux_own_streams.mlir").read_text(), "device-memory")
+
+
+def test_a_program_without_kernels_has_no_ptx() -> None:
+    with pytest.raises(CandidateError, match="found no kernel, allowed work for a device"):
+        lowered("func.func @f() { return }", "ptx")
+
+
+def test_a_payload_that_does_not_parse_is_the_users_mistake() -> None:
+    with pytest.raises((UsageError, CandidateError), match="payload"):
+        lowered("func.func @f( {", "async")

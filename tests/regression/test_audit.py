@@ -1,0 +1,126 @@
+"""An audit of fake results, whose times follow from the knob x: 1 ms for 7, 2 ms for 6 and 8."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.regression.test_gate import changed
+from tests.tuning import fakes
+from tuner.core.candidate import Candidate
+from tuner.core.errors import CandidateError, Failure, Stage
+from tuner.core.runs import TrialQuery, record_of
+from tuner.core.target import Script
+from tuner.db.store import Store
+from tuner.regression.audit import Audited, AuditStatus, audit
+from tuner.run_history.best_known import best_answer
+from tuner.run_history.past_runs import past_trials
+from tuner.tuning.composition import Composition
+from tuner.tuning.interruption import Interruption
+from tuner.tuning.run import begin
+from tuner.tuning.target_kind import TargetStatus
+
+PROBLEM = fakes.settings().problem
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store.open(str(tmp_path / "results.db")) as opened:
+        begin(fakes.settings(trials=20, sampler="exhaustive"), fakes.composition(), opened, Interruption())
+        yield opened
+
+
+def upgraded(composition: Composition) -> Composition:
+    """Returns the composition with another compiler."""
+    kinds = {
+        name: replace(kind, compiler=lambda _target: fakes.OTHER_COMPILER) if name == "fake" else kind
+        for name, kind in composition.kinds.items()
+    }
+    return replace(composition, kinds=kinds)
+
+
+def audited(composition: Composition, store: Store) -> list[Audited]:
+    return list(audit(composition, store, TrialQuery(), 0.05))
+
+
+def test_with_nothing_upgraded_nothing_is_compiled(store: Store) -> None:
+    (found,) = audited(fakes.composition(bench=None), store)
+    assert found.status is AuditStatus.UNCHANGED
+    assert found.status.holds
+
+
+def test_the_same_code_by_another_compiler_holds_for_free(store: Store) -> None:
+    (found,) = audited(upgraded(fakes.composition()), store)
+    assert (found.status, found.now_s, found.run) == (AuditStatus.SAME_CODE, None, None)
+    assert found.reason == "changed: fake 1.0 -> fake 2.0, our passes"
+    assert len(store.runs()) == 1
+
+
+def test_a_changed_script_of_the_same_code_holds_for_free(store: Store) -> None:
+    (found,) = audited(changed(comment="other"), store)
+    assert found.status is AuditStatus.SAME_CODE
+    assert found.reason == "changed: the script"
+
+
+def test_other_code_is_timed_and_takes_the_place_of_the_old_time(store: Store) -> None:
+    found = audited(upgraded(changed(another=1)), store)
+    assert {each.status for each in found} == {AuditStatus.TIMED_AGAIN}
+    assert found[0].now_s == fakes.BEST_S
+    best = best_answer(store, PROBLEM, "fake").best
+    assert best.run in {each.run for each in found}
+    assert store.run(best.run).compiler == fakes.OTHER_COMPILER
+    assert store.run(best.run).status == "done"
+    assert "timed again in an audit" in store.trial(found[0].trial.id).stale
+    assert {each.status for each in audited(upgraded(changed(another=1)), store)} == {AuditStatus.UNCHANGED}
+
+
+def test_slower_code_is_flagged(store: Store) -> None:
+    found = audited(changed(x=9), store)
+    first = found[0]
+    assert (first.status, first.now_s) == (AuditStatus.SLOWER, 5 * fakes.BEST_S)
+    assert first.reason == "other code, recorded 1000.00 us in another session"
+    assert not first.status.holds
+    assert best_answer(store, PROBLEM, "fake").measurement.median_s > fakes.BEST_S
+    (best,) = past_trials(store, TrialQuery(best=True))
+    assert best.best_s is not None
+    assert best.best_s > fakes.BEST_S
+
+
+def test_wrong_code_is_flagged_and_its_time_forgotten(store: Store) -> None:
+    found = audited(changed(deed="wrong", at="verify"), store)
+    assert {each.status for each in found} == {AuditStatus.FAILED}
+    assert found[0].reason == "fails at stage verify: element (0, 1): found 2, expected 1"
+    assert found[0].run is not None
+    (stored,) = store.trials(TrialQuery(run=found[0].run))
+    assert isinstance(record_of(stored).outcome, Failure)
+    assert found[0].trial.id not in {each.id for each in past_trials(store, TrialQuery(best=True))}
+
+
+def test_a_strategy_that_no_longer_binds_is_flagged(store: Store) -> None:
+    def bind(_candidate: Candidate) -> Script:
+        raise CandidateError(Stage.BIND, "no strategy 'fake' in this run")
+
+    found = audited(fakes.composition(bind=lambda _settings, _machine: bind), store)
+    assert found[0].status is AuditStatus.FAILED
+    assert found[0].reason == "fails at stage bind: no strategy 'fake' in this run"
+
+
+def test_other_code_that_cannot_run_here_is_not_judged(store: Store) -> None:
+    gone = TargetStatus("fake", False, "no GPU", is_timed=False, can_compile=True)
+    composition = changed(another=1)
+    kind = replace(composition.kinds["fake"], status=lambda: gone)
+    (found,) = audited(replace(composition, kinds={"fake": kind}), store)
+    assert (found.status, found.reason) == (AuditStatus.NOT_JUDGED, "other code; no GPU")
+    assert len(store.runs()) == 1
+    assert not store.trial(found.trial.id).stale
+
+
+def test_results_of_another_machine_are_left_alone(store: Store) -> None:
+    composition = fakes.composition()
+    kind = replace(composition.kinds["fake"], machine=lambda _target: fakes.OTHER_MACHINE)
+    assert audited(replace(composition, kinds={"fake": kind}), store) == []
+
+
+def test_the_audit_has_an_end(store: Store) -> None:
+    assert len(audited(changed(x=1), store)) <= 8

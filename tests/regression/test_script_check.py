@@ -1,0 +1,197 @@
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fakes import bind, candidate
+from tests.tuning import fakes
+from tests.tuning.watched_target import ANCHOR_S, Day, composition
+from tuner.analysis.paired_slowdown import LEAST_SESSIONS, SlowdownLimits
+from tuner.core.recorded_round import RecordedRound
+from tuner.db.store import Store
+from tuner.regression.script_check import (
+    LEAST_DISTURBED,
+    SESSIONS_LIMIT,
+    CheckFinding,
+    ScriptCheck,
+    checked,
+    limits_of,
+)
+from tuner.run_history.exported import exported
+from tuner.scripts.header import read_provenance, without_header
+from tuner.tuning.interruption import Interruption
+from tuner.tuning.run import begin
+
+
+@pytest.fixture(scope="module")
+def script(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Gives a script as it is exported after a run on a usual day."""
+    usual = composition(Day())
+    with Store.open(str(tmp_path_factory.mktemp("check") / "results.db")) as store:
+        tuned = begin(fakes.settings(trials=20, sampler="exhaustive"), usual, store, Interruption())
+        assert tuned.best is not None
+        return exported(usual, store, tuned.best, "script", None).decode()
+
+
+def check(script: str, day: Day, knobs: Mapping[str, Any] | None = None, **header: Any) -> ScriptCheck:
+    """Checks the script on a day; ``knobs`` are of code that takes another time, ``header`` is edited."""
+    provenance = replace(read_provenance(script, "best.mlir"), **header)
+    text = without_header(script)
+    if knobs:
+        text = bind(candidate(**knobs)).text
+    return checked(composition(day), provenance, text, SlowdownLimits())
+
+
+def test_an_export_has_the_references_of_its_round(script: str) -> None:
+    assert read_provenance(script, "best.mlir").round == RecordedRound(
+        kernel_s=fakes.BEST_S, noise=0.0, library_s=2 * fakes.BEST_S, panel_product_s=ANCHOR_S
+    )
+
+
+@pytest.mark.parametrize("machine", [0.7, 1.0, 1.3])
+def test_code_as_fast_as_recorded_passes_however_fast_the_machine_is_today(
+    script: str, machine: float
+) -> None:
+    found = check(script, Day(kernel=machine, library=machine, anchor=machine))
+    assert (found.finding, found.sessions) == (CheckFinding.NOT_SLOWER, LEAST_SESSIONS)
+    assert found.median_s == pytest.approx(machine * fakes.BEST_S)
+    assert found.slowdown is not None
+    assert found.slowdown.median == pytest.approx(0.0)
+
+
+@pytest.mark.parametrize("machine", [0.7, 1.0, 1.3])
+def test_slower_code_is_found_however_fast_the_machine_is_today(script: str, machine: float) -> None:
+    found = check(script, Day(kernel=1.05 * machine, library=machine, anchor=machine))
+    assert (found.finding, found.sessions) == (CheckFinding.SLOWER, SESSIONS_LIMIT)
+    assert found.slowdown is not None
+    assert found.slowdown.interval[0] == pytest.approx(0.05)
+    assert not found.finding.passes
+
+
+@pytest.mark.parametrize("kernel", [1.0, 2.0])
+def test_on_a_busy_machine_nothing_is_said_of_the_time(script: str, kernel: float) -> None:
+    found = check(script, Day(kernel=kernel, library=kernel, waited=0.5))
+    assert (found.finding, found.slowdown) == (CheckFinding.CANNOT_TELL, None)
+    assert f"{LEAST_DISTURBED} of {LEAST_DISTURBED} sessions were disturbed" in found.reason
+    assert "load, other programs kept 0.5 processors busy" in found.reason
+    assert not found.finding.passes
+
+
+def test_sessions_that_a_short_load_disturbs_are_left_out(script: str) -> None:
+    found = check(script, Day(waited=0.5, disturbed_every=3))
+    assert (found.finding, found.sessions) == (CheckFinding.NOT_SLOWER, LEAST_SESSIONS)
+    found = check(script, Day(kernel=1.05, waited=0.5, disturbed_every=3))
+    assert (found.finding, found.sessions) == (CheckFinding.SLOWER, SESSIONS_LIMIT)
+
+
+def test_some_quiet_sessions_of_a_busy_machine_do_not_show_a_slowdown(script: str) -> None:
+    found = check(script, Day(kernel=1.2, waited=0.5, disturbed_every=2))
+    assert found.finding is CheckFinding.CANNOT_TELL
+    assert LEAST_SESSIONS <= found.sessions < SESSIONS_LIMIT
+    assert f"{LEAST_DISTURBED} of {LEAST_DISTURBED + found.sessions} sessions were disturbed" in found.reason
+
+
+@pytest.mark.parametrize(
+    "day",
+    [Day(kernel=1.2, library=1.2), Day(library=0.8), Day(kernel=1.2, anchor=1.2)],
+    ids=["slower memory", "faster memory", "another clock, at which the library gains nothing"],
+)
+def test_references_that_disagree_are_no_slowdown(script: str, day: Day) -> None:
+    found = check(script, day)
+    assert found.finding is CheckFinding.CANNOT_TELL
+    assert found.reason.startswith("the baseline library and the reference kernel disagree")
+
+
+def test_times_too_noisy_to_decide_end_at_a_limit(script: str) -> None:
+    found = check(script, Day(kernel=1.03, spread=0.04))
+    assert (found.finding, found.sessions) == (CheckFinding.CANNOT_TELL, SESSIONS_LIMIT)
+    assert found.reason == f"the interval is too wide after {SESSIONS_LIMIT} sessions"
+    assert found.slowdown is not None
+
+
+def test_another_library_does_not_show_a_slowdown(script: str) -> None:
+    found = check(script, Day(kernel=1.2, library_name="FakeBLAS 2.0"))
+    assert found.finding is CheckFinding.CANNOT_TELL
+    assert found.reason.startswith("it is slower relative to the reference kernel alone")
+    assert check(script, Day(library_name="FakeBLAS 2.0")).finding is CheckFinding.NOT_SLOWER
+
+
+def test_without_recorded_references_a_drift_cannot_be_ruled_out(script: str) -> None:
+    found = check(script, Day(kernel=1.2, library=1.2, anchor=1.2), round=None)
+    assert found.finding is CheckFinding.CANNOT_TELL
+    assert found.reason.startswith("it is slower relative to the recorded time alone")
+    assert "tuner tune --resume 1 --retime" in found.hint
+    as_fast = check(script, Day(), round=None)
+    assert (as_fast.finding, as_fast.hint) == (CheckFinding.NOT_SLOWER, "")
+
+
+@pytest.mark.parametrize(
+    ("header", "reason", "is_to_record"),
+    [
+        ({"machine": "yours"}, "it was recorded on another machine, yours", False),
+        ({"unreliable": "load"}, "the recorded time is unreliable: load", True),
+    ],
+)
+def test_a_recorded_time_that_is_no_basis_is_not_compared_with(
+    script: str, header: dict[str, str], reason: str, is_to_record: bool
+) -> None:
+    found = check(script, Day(), None, **header)
+    assert (found.finding, found.reason, found.slowdown) == (CheckFinding.CANNOT_TELL, reason, None)
+    assert found.median_s == fakes.BEST_S
+    assert bool(found.hint) is is_to_record
+
+
+def test_noise_of_the_recorded_round_is_no_slowdown(script: str) -> None:
+    round_ = read_provenance(script, "best.mlir").round
+    assert round_ is not None
+    noisy = replace(round_, noise=0.06)
+    assert check(script, Day(kernel=1.05), round=noisy).finding is CheckFinding.CANNOT_TELL
+
+
+@pytest.mark.parametrize(
+    ("knobs", "reason"),
+    [
+        ({"x": 7, "deed": "wrong", "at": "verify"}, "failed at stage verify: element (0, 1)"),
+        (
+            {"x": 7, "deed": "fail", "at": "together"},
+            "it ran alone, and failed when it was timed interleaved",
+        ),
+    ],
+)
+def test_code_that_is_wrong_or_breaks_has_failed(script: str, knobs: dict[str, Any], reason: str) -> None:
+    found = check(script, Day(), knobs)
+    assert found.finding is CheckFinding.FAILED
+    assert reason in found.reason
+
+
+@pytest.mark.parametrize(
+    ("max_slowdown", "tolerated", "excluded"),
+    [(0.05, 0.02, 0.035), (0.1, 0.07, 0.085), (0.03, 0.02, 0.025), (0.01, 0.02, 0.01), (9.0, 8.97, 8.985)],
+)
+def test_a_limit_is_three_points_above_what_is_never_called_slower(
+    max_slowdown: float, tolerated: float, excluded: float
+) -> None:
+    found = limits_of(max_slowdown)
+    assert found.tolerated == pytest.approx(tolerated)
+    assert found.excluded == pytest.approx(excluded)
+
+
+def test_a_larger_limit_lets_a_smaller_slowdown_pass(script: str) -> None:
+    provenance, text = read_provenance(script, "best.mlir"), without_header(script)
+    smaller = checked(composition(Day(kernel=1.05)), provenance, text, limits_of(0.1))
+    larger = checked(composition(Day(kernel=1.12)), provenance, text, limits_of(0.1))
+    assert (smaller.finding, larger.finding) == (CheckFinding.NOT_SLOWER, CheckFinding.SLOWER)
+
+
+def test_a_library_that_was_timed_alone_is_no_reference(tmp_path: Path) -> None:
+    alone = fakes.composition(bench=fakes.bench_without_baseline)
+    with Store.open(str(tmp_path / "results.db")) as store:
+        tuned = begin(fakes.settings(trials=2), alone, store, Interruption())
+        assert tuned.best is not None
+        text = exported(alone, store, tuned.best, "script", None).decode()
+    provenance = read_provenance(text, "best.mlir")
+    assert provenance.baseline is not None
+    assert provenance.round is not None
+    assert provenance.round.library_s is None

@@ -1,0 +1,72 @@
+import pytest
+
+from tests.trials import trial
+from tests.tuning import fakes
+from tuner.analysis.comparison import Comparable, NotComparable
+from tuner.core.candidate import Candidate
+from tuner.core.errors import UsageError
+from tuner.core.record import Verdict
+from tuner.core.runs import StoredTrial, record_of
+from tuner.core.target import Script
+from tuner.db.store import Store
+from tuner.run_history.best_stock import BestStock, best_stock
+from tuner.tuning.composition import Composition
+from tuner.tuning.interruption import Interruption
+from tuner.tuning.run import begin
+
+OWN_FASTEST = fakes.composition(bind=lambda _settings, _machine: fakes.bind_with_own_op)
+
+
+def tuned(store: Store, composition: Composition, trials: int = 20) -> StoredTrial:
+    """Returns the best of a run that tries the first points of the space in their order."""
+    run = begin(fakes.settings(trials=trials, sampler="exhaustive"), composition, store, Interruption())
+    assert run.answer is not None
+    return run.answer.best
+
+
+def knob_x(found: BestStock) -> object:
+    return dict(record_of(found.trial).candidate.choices)["x"]
+
+
+def test_a_portable_winner_is_its_own_stand_in(store: Store) -> None:
+    winner = tuned(store, fakes.composition())
+    found = best_stock(store, winner)
+    assert found.trial is winner
+    assert isinstance(found.compared, Comparable)
+    assert found.compared.longer == 0.0
+
+
+def test_the_fastest_script_without_own_ops_comes_with_its_slowdown(store: Store) -> None:
+    found = best_stock(store, tuned(store, OWN_FASTEST))
+    assert knob_x(found) in (6, 8)
+    assert isinstance(found.compared, Comparable)
+    assert found.compared.longer == pytest.approx(1.0)
+    assert found.compared.longer_interval == pytest.approx((1.0, 1.0))
+
+
+def test_another_runs_script_is_taken_where_it_is_faster_and_told_to_be_of_another_round(
+    store: Store,
+) -> None:
+    tuned(store, fakes.composition())
+    winner = tuned(store, OWN_FASTEST)
+    found = best_stock(store, winner)
+    assert found.trial.run != winner.run
+    assert knob_x(found) == 7
+    assert found.compared == NotComparable("not timed interleaved in one round")
+
+
+def test_where_all_timed_scripts_call_own_ops_they_are_named(store: Store) -> None:
+    def bind(chosen: Candidate) -> Script:
+        return fakes.bind_with_own_op(Candidate.of("fake", dict(chosen.choices) | {"x": 7}))
+
+    winner = tuned(store, fakes.composition(bind=lambda _settings, _machine: bind), trials=3)
+    message = (
+        r"--stock: matmul 8x8x8 f32 nn none: found 3 timed scripts that all call .* \(tuner\.fast\), allowed"
+    )
+    with pytest.raises(UsageError, match=message):
+        best_stock(store, winner)
+
+
+def test_what_was_not_timed_has_no_stand_in(store: Store) -> None:
+    with pytest.raises(UsageError, match="--stock: trial 104 was not timed, allowed a measured trial"):
+        best_stock(store, trial(4, Verdict(0.0, 1)))

@@ -1,0 +1,142 @@
+"""Arrays of other packages: what DLPack and __cuda_array_interface__ say, read without those packages."""
+
+import ctypes
+from types import SimpleNamespace
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from tuner.core.device_program import BufferType, DeviceProgram
+from tuner.core.errors import UsageError
+from tuner.programs.run.marshalling import pass_value
+from tuner.runtime.arrays.device_arrays import DeviceArray, device_array, wait_for_producers
+from tuner.simulator.device.simulated_device import SimulatedDevice
+
+CUDA, CPU = (2, 0), (1, 0)
+
+
+class Tensor:
+    """A tensor of host memory that says where it is: numpy's own capsule under another device."""
+
+    def __init__(self, array: Any, device: tuple[int, int] = CUDA) -> None:
+        self.array, self.device, self.stream = array, device, None
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.device
+
+    def __dlpack__(self, stream: Any = None) -> Any:
+        self.stream = stream
+        return self.array.__dlpack__()
+
+
+def test_a_dlpack_tensor_is_viewed_in_place() -> None:
+    array = np.zeros((3, 4), np.float32)[1:]
+    tensor = Tensor(array)
+    found = device_array("a", tensor, 99)
+    assert (found.address, found.shape, found.dtype) == (array.ctypes.data, (2, 4), np.dtype(np.float32))
+    assert found.strides in (None, (4, 1))
+    assert tensor.stream == 99
+
+
+def test_a_producer_is_told_the_default_stream_by_its_number_in_the_protocol() -> None:
+    tensor = Tensor(np.zeros(4, np.float32))
+    device_array("a", tensor, 0)
+    assert tensor.stream == 1
+
+
+def test_bfloat16_comes_by_its_own_code() -> None:
+    tensor = Tensor(np.zeros(4, np.float16))
+    capsule = tensor.array.__dlpack__()
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    # data pointer, device, ndim, then the type's code
+    ctypes.c_uint8.from_address(pointer(capsule, b"dltensor") + 20).value = 4
+    tensor.array = SimpleNamespace(__dlpack__=lambda: capsule)
+    assert device_array("a", tensor, 0).dtype == ml_dtypes.bfloat16
+
+
+def test_a_cuda_array_interface_is_viewed_in_place() -> None:
+    fields = {"data": (4096, False), "shape": (2, 3), "typestr": "<f2", "strides": (16, 2), "version": 3}
+    found = device_array("a", SimpleNamespace(__cuda_array_interface__=fields), 0)
+    assert (found.address, found.shape, found.strides, found.dtype) == (
+        4096,
+        (2, 3),
+        (8, 1),
+        np.dtype(np.float16),
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (np.zeros(4), "a: found ndarray, allowed DLPack or __cuda_array_interface__"),
+        ([1.0], "a: found list, allowed DLPack"),
+        (Tensor(np.zeros(4), CPU), r"a: found memory of DLPack device 1, allowed CUDA: \(2, 3, 13\)"),
+        (
+            Tensor(np.zeros(4, np.complex64)),
+            r"a: found DLPack type \(5, 64, 1\), allowed floats and integers",
+        ),
+    ],
+)
+def test_memory_that_is_not_on_a_gpu_is_refused(value: Any, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        device_array("a", value, 0)
+
+
+def test_a_view_that_is_not_row_major_is_refused() -> None:
+    program = DeviceProgram("", "f", (), (), (), device_arguments=True, stream_slots=1)
+    expected = BufferType("f32", (2, 3))
+    transposed = DeviceArray(4096, (2, 3), (1, 2), np.dtype(np.float32), None)
+    with pytest.raises(UsageError, match=r"a: found strides \(1, 2\), allowed row-major \(3, 1\)"):
+        pass_value("a", transposed, expected, program, 0)
+    single = DeviceArray(4096, (1, 3), (77, 1), np.dtype(np.float32), None)
+    assert pass_value("a", single, BufferType("f32", (None, 3)), program, 0).is_buffer
+
+
+def test_memory_that_wide_loads_cannot_reach_is_refused() -> None:
+    array = DeviceArray(4096 + 4, (3,), None, np.dtype(np.float32), None)
+    message = "a: found memory 4 bytes behind a multiple of 16, allowed a multiple"
+    with pytest.raises(UsageError, match=message):
+        device_array("a", array, 0)
+    empty = DeviceArray(4, (0,), None, np.dtype(np.float32), None)
+    assert device_array("a", empty, 0) is empty
+
+
+def test_an_interface_says_what_must_not_be_written() -> None:
+    fields = {"data": (4096, True), "shape": (2,), "typestr": "<f4", "version": 3}
+    assert device_array("a", SimpleNamespace(__cuda_array_interface__=fields), 0).is_read_only
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"shape": (4,), "typestr": "<f4"}, "a: found a __cuda_array_interface__ that is none: KeyError"),
+        ({"data": (0, False), "shape": (4,), "typestr": "zz"}, "a: found a __cuda_array_interface__ that is"),
+        ({"data": (0, False), "shape": (4,), "typestr": "<f4", "mask": 1}, "a: found a masked array"),
+        (
+            {"data": (0, False), "shape": (4,), "typestr": "<f4", "strides": (5,)},
+            r"a: found strides of \(5,\) bytes, allowed multiples of 4",
+        ),
+    ],
+)
+def test_an_interface_that_says_odd_things_is_refused(fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        device_array("a", SimpleNamespace(__cuda_array_interface__=fields), 0)
+
+
+@pytest.mark.parametrize("is_by_host", [False, True])
+def test_what_is_still_being_made_is_waited_for(is_by_host: bool) -> None:
+    device = SimulatedDevice(order="lifo")
+    source, copied = np.arange(4, dtype=np.float32), np.zeros(4, np.float32)
+    address, producer, stream = device.allocate(16, 0), device.create_stream(), device.create_stream()
+    device.synchronize_stream(0)
+    device.copy(address, source.ctypes.data, 16, producer)
+    fields = {"data": (address, False), "shape": (4,), "typestr": "<f4", "stream": producer}
+    array = device_array("a", SimpleNamespace(__cuda_array_interface__=fields), stream)
+    wait_for_producers(device, [array], None if is_by_host else stream)
+    device.copy(copied.ctypes.data, address, 16, stream)
+    device.synchronize_stream(stream)
+    np.testing.assert_array_equal(copied, source)
+    assert device.reports == ()

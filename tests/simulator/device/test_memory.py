@@ -1,0 +1,80 @@
+import numpy as np
+import pytest
+
+from tuner.core.device import DeviceError
+from tuner.simulator.device import memory
+from tuner.simulator.device.happens_before import moment_after
+from tuner.simulator.device.memory import RED_ZONE_BYTES, MemoryKind, SimulatedMemory
+
+
+def test_memory_is_aligned_nan_and_named_in_order() -> None:
+    found = SimulatedMemory()
+    regions = [found.allocate(12, MemoryKind.DEVICE) for _ in range(3)] + [
+        found.allocate(4, MemoryKind.PINNED)
+    ]
+    assert [region.name for region in regions] == ["d0", "d1", "d2", "p0"]
+    assert all(region.address % 256 == 0 for region in regions)
+    assert all(np.isnan(region.bytes.view(np.float32)).all() for region in regions)
+    assert found.live() == tuple(regions)
+    found.register(np.zeros(4, np.uint8).ctypes.data, 4)
+    assert found.live() == tuple(regions)
+
+
+def test_addresses_are_found_by_their_region_red_zones_included() -> None:
+    found = SimulatedMemory()
+    regions = [found.allocate(100, MemoryKind.DEVICE) for _ in range(20)]
+    for region in regions:
+        near = (region.address - RED_ZONE_BYTES, region.address, region.end, region.end + RED_ZONE_BYTES - 1)
+        assert all(found.near(address) is region for address in near)
+        assert found.at(region.address) is region
+        assert found.at(region.address + 1) is None
+    assert found.near(7) is None
+    assert found.describe(regions[3].address + 5) == "byte 5 of d3 (100 bytes)"
+    assert found.describe(7) == "host memory"
+
+
+def test_overlaps_are_seen_from_both_sides() -> None:
+    found = SimulatedMemory()
+    region = found.allocate(100, MemoryKind.DEVICE)
+    assert found.overlapping(region.address + 50, 10) is region
+    assert found.overlapping(region.address - RED_ZONE_BYTES - 8, 9) is region
+    assert found.overlapping(region.address - RED_ZONE_BYTES - 8, 8) is None
+    assert found.overlapping(region.address - 10**6, 10**7) is region
+
+
+def test_registered_memory_is_the_callers_and_has_no_red_zones() -> None:
+    found, array = SimulatedMemory(), np.zeros(4, np.float32)
+    region = found.register(array.ctypes.data, array.nbytes)
+    region.bytes[:] = 0xFF
+    assert np.isnan(array).all()
+    assert found.near(array.ctypes.data + 15) is region
+    assert found.near(array.ctypes.data + 16) is None
+    assert region.stray_bytes() == 0
+    assert found.unregister(array.ctypes.data) is region
+    assert found.unregister(array.ctypes.data) is None
+
+
+def test_a_write_beside_a_region_is_counted() -> None:
+    region = SimulatedMemory().allocate(100, MemoryKind.DEVICE)
+    region._slab[region.end - int(region._slab.ctypes.data)] = 0  # noqa: SLF001 - what a stray write does
+    assert region.stray_bytes() == 1
+
+
+def test_freed_memory_is_kept_up_to_a_limit_oldest_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "QUARANTINE_BYTES", 250)
+    found = SimulatedMemory()
+    regions = [found.allocate(100, MemoryKind.DEVICE) for _ in range(4)]
+    regions[0].is_kept = True
+    for region in (*regions, regions[1]):
+        region.freed = moment_after(0, ())
+        found.retire(region)
+    addresses = [region.address for region in regions]
+    found.release()
+    assert [found.at(address) is not None for address in addresses] == [True, False, True, True]
+
+
+@pytest.mark.parametrize("size_bytes", [2**60, 2**64 - 20])
+def test_memory_that_is_not_there_is_refused_as_by_a_driver(size_bytes: int) -> None:
+    message = f"CUDA_ERROR_OUT_OF_MEMORY: found {size_bytes} bytes, allowed what is free here"
+    with pytest.raises(DeviceError, match=message):
+        SimulatedMemory().allocate(size_bytes, MemoryKind.DEVICE)

@@ -1,0 +1,326 @@
+"""The simulated device: it obeys its port, and finds every defect of small programs, whatever the order."""
+
+import ctypes
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.runtime.calling_every import call_everything
+from tests.simulator.device.test_kernels import SCALE, Parameters
+from tuner.core.device import DeviceError, Extent, KernelLaunch, TensorMapLayout
+from tuner.core.errors import UsageError
+from tuner.simulator.device.defects import HostDefect
+from tuner.simulator.device.lazy_streams import ORDERS, Order
+from tuner.simulator.device.simulated_device import SimulatedDevice
+
+KERNEL = b""".version 8.0
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 a, .param .u32 n, .param .u64 b) { ret; }
+"""
+BYTES = 256
+SOURCE = np.arange(64, dtype=np.float32)
+
+
+def kinds_of(device: SimulatedDevice) -> list[HostDefect]:
+    return [report.kind for report in device.reports]
+
+
+class Program:
+    """y = 3 x on two streams; a step may be left out or changed."""
+
+    def __init__(self, order: Order, seed: int = 0) -> None:
+        self.device = SimulatedDevice(order=order, seed=seed)
+        self.result = np.zeros(64, np.float32)
+        self.source = SOURCE.copy()
+        self.first, self.second = self.device.create_stream(), self.device.create_stream()
+        self.function = self.device.function(self.device.load_module(SCALE), "scale")
+
+    def run(
+        self, without: str = "", instead: dict[str, Callable[[], object]] | None = None
+    ) -> set[HostDefect]:
+        """Runs all steps but one; returns the kinds that were reported."""
+        steps = self.steps()
+        assert without == "" or without in steps
+        for name, step in steps.items():
+            if name != without:
+                (instead or {}).get(name, step)()
+        return {report.kind for report in self.device.reports}
+
+    def steps(self) -> dict[str, Callable[[], object]]:
+        device, watch = self.device, self.device.watch
+        assert watch is not None
+        fork, ready, join = (device.create_event() for _ in range(3))
+        made: dict[str, int] = {}
+
+        def allocate(name: str, stream: int) -> None:
+            made[name] = device.allocate(BYTES, stream)
+
+        self.made = made
+        return {
+            "begin": lambda: watch.begin_call(self.first),
+            "record fork": lambda: device.record_event(fork, self.first),
+            "fork": lambda: device.wait_event(self.second, fork),
+            "allocate x": lambda: allocate("x", self.first),
+            "copy in": lambda: device.copy(made["x"], self.source.ctypes.data, BYTES, self.first),
+            "record ready": lambda: device.record_event(ready, self.first),
+            "allocate y": lambda: allocate("y", self.second),
+            "wait ready": lambda: device.wait_event(self.second, ready),
+            "launch": lambda: self.launch(made["x"], made["y"], self.second),
+            "copy out": lambda: device.copy(self.result.ctypes.data, made["y"], BYTES, self.second),
+            "free y": lambda: device.free(made["y"], self.second),
+            "record join": lambda: device.record_event(join, self.second),
+            "join": lambda: device.wait_event(self.first, join),
+            "free x": lambda: device.free(made["x"], self.first),
+            "end": lambda: watch.end_call(self.first),
+            "synchronize": lambda: device.synchronize_stream(self.first),
+            "read": lambda: watch.host_reads(self.result.ctypes.data, BYTES),
+        }
+
+    def launch(self, x: int, y: int, stream: int) -> None:
+        given = Parameters(ctypes.c_uint64(x), ctypes.c_float(3), ctypes.c_uint64(y))
+        self.device.launch(given.launch(self.function), stream)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_nothing_is_done_before_it_is_needed_and_nothing_is_reported(order: Order) -> None:
+    program = Program(order)
+    program.run(without="synchronize", instead={"read": lambda: None})
+    assert not program.result.any()
+    program.device.synchronize_stream(program.first)
+    np.testing.assert_array_equal(program.result, 3 * SOURCE)
+    assert program.device.reports == ()
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize(
+    ("left_out", "kind"),
+    [
+        ("fork", HostDefect.MISSING_FORK),
+        ("record fork", HostDefect.NEVER_RECORDED),
+        ("copy in", HostDefect.UNWRITTEN),
+        ("record ready", HostDefect.NEVER_RECORDED),
+        ("wait ready", HostDefect.RACE),
+        ("launch", HostDefect.UNWRITTEN),
+        ("free y", HostDefect.LEAK),
+        ("record join", HostDefect.NEVER_RECORDED),
+        ("join", HostDefect.MISSING_JOIN),
+        ("free x", HostDefect.LEAK),
+        ("synchronize", HostDefect.RACE),
+    ],
+)
+def test_each_step_left_out_is_reported_in_any_order(order: Order, left_out: str, kind: HostDefect) -> None:
+    assert kind in Program(order).run(without=left_out)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_a_result_that_is_not_copied_out_is_not_there(order: Order) -> None:
+    program = Program(order)
+    program.run(without="copy out")
+    assert not program.result.any()
+
+
+@pytest.mark.parametrize(
+    ("step", "change", "kind"),
+    [
+        ("copy out", lambda p: (p.device.free(p.made["x"], p.second), p.copy_back()), HostDefect.DOUBLE_FREE),
+        (
+            "copy out",
+            lambda p: (p.device.free(p.made["y"], p.second), p.copy_back()),
+            HostDefect.USE_AFTER_FREE,
+        ),
+        ("launch", lambda p: (p.free_second("x"), p.start()), HostDefect.USE_AFTER_FREE),
+        ("free x", lambda p: [p.device.free(p.made["x"], p.first) for _ in range(2)], HostDefect.DOUBLE_FREE),
+        (
+            "record ready",
+            lambda p: p.device.record_event(p.device.create_event(), 0),
+            HostDefect.NEVER_RECORDED,
+        ),
+        ("end", lambda p: (p.device.allocate(8, p.first), p.watch.end_call(p.first)), HostDefect.LEAK),
+        ("copy in", lambda p: p.copy_in(BYTES + 1), HostDefect.OUT_OF_BOUNDS),
+        ("copy in", lambda p: p.copy_in(BYTES, -8), HostDefect.OUT_OF_BOUNDS),
+        ("launch", lambda p: (p.start(), p.device.fill(p.made["x"], 0, 4, 64, p.first)), HostDefect.RACE),
+        ("copy out", lambda p: (p.copy_back(), p.watch.host_reads(p.there, 4)), HostDefect.RACE),
+        ("copy in", lambda p: (p.copy_in(BYTES), p.watch.host_writes(p.source_there, 4)), HostDefect.RACE),
+    ],
+    ids=[
+        *("freed elsewhere", "read after free", "freed before the launch", "freed twice", "another event"),
+        *("left at the end", "copied too much", "copied too early a byte", "filled while read"),
+        *("read by the host too early", "written by the host too early"),
+    ],
+)
+def test_each_wrong_step_is_reported(step: str, change: Callable[[Any], object], kind: HostDefect) -> None:
+    for order in ORDERS:
+        program = Changed(order)
+        assert kind in program.run(instead={step: partial(change, program)})
+
+
+class Changed(Program):
+    """What the wrong steps are made of."""
+
+    @property
+    def watch(self) -> Any:
+        return self.device.watch
+
+    @property
+    def there(self) -> int:
+        return self.result.ctypes.data
+
+    @property
+    def source_there(self) -> int:
+        return self.source.ctypes.data
+
+    def copy_back(self) -> None:
+        self.device.copy(self.there, self.made["y"], BYTES, self.second)
+
+    def copy_in(self, size_bytes: int, shift: int = 0) -> None:
+        self.device.copy(self.made["x"] + shift, self.source_there, size_bytes, self.first)
+
+    def free_second(self, name: str) -> None:
+        self.device.free(self.made[name], self.second)
+
+    def record_another(self) -> None:
+        self.device.record_event(self.device.create_event(), self.first)
+
+    def start(self) -> None:
+        self.launch(self.made["x"], self.made["y"], self.second)
+
+
+def test_every_method_does_what_the_port_says() -> None:
+    device = SimulatedDevice()
+    for name, call in call_everything(device, KERNEL):
+        call()
+        assert name
+    assert device.reports == ()
+    counts = device.counts
+    assert (counts.streams_created, counts.streams_destroyed) == (1, 1)
+    assert (counts.events_created, counts.events_destroyed) == (2, 2)
+    assert (counts.allocations, counts.frees, counts.copies, counts.fills) == (1, 1, 3, 3)
+    assert (counts.modules_loaded, counts.modules_unloaded, counts.launches) == (1, 1, 2)
+
+
+def test_an_event_stands_for_what_was_there_when_it_was_recorded() -> None:
+    device, found = SimulatedDevice("sm_90", "lifo"), np.zeros(4, np.uint8)
+    stream, event = device.create_stream(), device.create_event()
+    address = device.allocate(4, stream)
+    device.fill(address, 1, 1, 4, stream)
+    device.copy(found.ctypes.data, address, 4, stream)
+    device.record_event(event, stream)
+    device.fill(address, 2, 1, 4, stream)
+    device.copy(found.ctypes.data, address, 4, stream)
+    device.synchronize_event(event)
+    assert found.tolist() == [1] * 4
+    device.destroy_event(event)
+    device.synchronize_stream(stream)
+    assert found.tolist() == [2] * 4
+
+
+def test_the_host_waits_for_a_stream_and_is_ordered_behind_it_alone() -> None:
+    device = SimulatedDevice()
+    one, other = device.create_stream(), device.create_stream()
+    a, b = device.allocate(4, one), device.allocate(4, other)
+    device.synchronize_stream(one)
+    device.fill(a, 0, 4, 1, other)  # its allocation is done
+    assert device.reports == ()
+    device.fill(b, 0, 4, 1, one)
+    assert kinds_of(device) == [HostDefect.RACE]
+
+
+def test_kernels_reach_pinned_and_registered_memory() -> None:
+    program = Program("random", seed=2)
+    device, host = program.device, np.zeros(64, np.float32)
+    pinned = device.allocate_host(BYTES)
+    ctypes.memmove(pinned, SOURCE.ctypes.data, BYTES)
+    device.register_host(host.ctypes.data, BYTES)
+    program.launch(pinned, host.ctypes.data, program.first)
+    device.synchronize_stream(program.first)
+    np.testing.assert_array_equal(host, 3 * SOURCE)
+    device.unregister_host(host.ctypes.data)
+    device.free_host(pinned)
+    assert device.reports == ()
+    device.free_host(pinned)
+    assert kinds_of(device) == [HostDefect.DOUBLE_FREE]
+
+
+def test_freeing_pinned_memory_waits_for_its_work() -> None:
+    device = SimulatedDevice()
+    stream, pinned = device.create_stream(), device.allocate_host(4)
+    found, address = np.zeros(4, np.uint8), device.allocate(4, stream)
+    device.fill(pinned, 7, 1, 4, stream)
+    device.copy(address, pinned, 4, stream)
+    device.copy(found.ctypes.data, address, 4, stream)
+    device.free_host(pinned)
+    assert found.tolist() == [7] * 4
+    assert device.reports == ()
+
+
+def test_a_race_inside_of_a_kernel_is_reported() -> None:
+    every_thread = SCALE.replace(b"add.s64 %rd2, %rd2, %rd3;", b"")  # all write to one place
+    device = SimulatedDevice()
+    function = device.function(device.load_module(every_thread), "scale")
+    program = Program("fifo")
+    program.device, program.function = device, function
+    x = device.allocate(BYTES, 0)
+    device.copy(x, SOURCE.ctypes.data, BYTES, 0)
+    program.launch(x, device.allocate(BYTES, 0), 0)
+    device.synchronize_stream(0)
+    assert kinds_of(device) == [HostDefect.KERNEL]
+    assert "kernel scale: line" in str(device.reports[0])
+
+
+def test_a_fault_shows_when_it_is_waited_for() -> None:
+    program = Program("fifo")
+    program.launch(64, 128, program.first)
+    with pytest.raises(
+        DeviceError, match=r"kernel scale: CUDA_ERROR_LAUNCH_FAILED: .*in no buffer"
+    ) as caught:
+        program.device.synchronize_stream(program.first)
+    assert caught.value.is_sticky
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda d: d.synchronize_stream(7), "INVALID_HANDLE: found stream 0x7, allowed 0 or one that exists"),
+        (lambda d: d.destroy_stream(0), "INVALID_HANDLE: found stream 0, allowed a stream that was created"),
+        (lambda d: d.allocate(4, 7), "INVALID_HANDLE: found stream 0x7"),
+        (lambda d: d.record_event(7, 0), "INVALID_HANDLE: found event 0x7, allowed one that exists"),
+        (lambda d: d.launch_graph(7, 0), "INVALID_HANDLE: found graph 0x7, allowed one that exists"),
+        (lambda d: d.unload_module(7), "INVALID_HANDLE: found module 0x7, allowed one that is loaded"),
+        (lambda d: d.free(64, 0), "INVALID_VALUE: found free of 0x40, allowed what was allocated here"),
+        (lambda d: d.free_host(64), "INVALID_VALUE: found free of 0x40, allowed pinned memory made here"),
+        (lambda d: d.unregister_host(64), "HOST_MEMORY_NOT_REGISTERED: found 0x40"),
+        (lambda d: d.fill(64, 0, 4, 1, 0), "INVALID_VALUE: found a fill at 0x40, allowed device memory"),
+        (lambda d: d.fill(64, 0, 3, 1, 0), r"INVALID_VALUE: found items of 3 bytes, allowed \(1, 2, 4\)"),
+        (lambda d: d.elapsed_s(1, 2), "the simulator has no clock"),
+        (
+            lambda d: d.tensor_map(0, TensorMapLayout((8,), (), (8,), 7, interleave=1)),
+            "found interleave 1 and fill 0, allowed 0 and 0",
+        ),
+        (
+            lambda d: d.launch(KernelLaunch(1, Extent(2), Extent(1), cluster=Extent(2)), 0),
+            r"found clusters of \(2, 1, 1\) blocks, which are not simulated",
+        ),
+    ],
+)
+def test_what_a_driver_refuses_is_refused(call: Callable[[SimulatedDevice], object], message: str) -> None:
+    with pytest.raises(DeviceError, match=message):
+        call(SimulatedDevice())
+
+
+def test_chip_and_order_must_be_known() -> None:
+    with pytest.raises(UsageError, match="chip: found 'sm_1', allowed sm_80"):
+        SimulatedDevice("sm_1")
+    with pytest.raises(UsageError, match="order: found 'fast', allowed fifo, lifo, random"):
+        SimulatedDevice(order="fast")  # type: ignore[arg-type]
+
+
+def test_a_copy_of_nothing_reads_nothing() -> None:
+    device = SimulatedDevice()
+    empty = device.allocate(0, 0)  # of an array with a size of 0
+    device.copy(SOURCE.ctypes.data, empty, 0, 0)
+    device.synchronize_stream(0)
+    assert device.reports == ()

@@ -1,0 +1,134 @@
+import numpy as np
+import pytest
+
+from tests.simulator.ptx.snippets import run
+from tuner.simulator.ptx.defects import Defect, SimulationError
+
+TILE = ".shared .align 4 .b8 tile[512];\n"
+OUT = "add.s64 %rd9, %p0, %t4w; st.global.u32 [%rd9], %r1;"
+
+
+def test_diverged_lanes_meet_again_behind_a_branch() -> None:
+    out = np.zeros(32, np.uint32)
+    code = f"""setp.lt.u32 %q1, %t, 10; @%q1 bra LOW; mov.u32 %r1, 200; bra.uni BOTH;
+      LOW: mov.u32 %r1, 100; BOTH: activemask.b32 %r2; add.u32 %r1, %r1, 1; popc.b32 %r3, %r2;
+      add.u32 %r1, %r1, %r3; {OUT}"""
+    run(code, out)
+    assert out.tolist() == [133] * 10 + [233] * 22
+
+
+@pytest.mark.parametrize("seed", [None, 0, 1])
+def test_lanes_leave_a_loop_one_after_the_other(seed: int | None) -> None:
+    out = np.zeros(32, np.uint32)
+    code = f"""mov.u32 %r1, 0; mov.u32 %r2, 0;
+      LOOP: add.u32 %r2, %r2, 1; add.u32 %r1, %r1, %r2; setp.le.u32 %q1, %r2, %t; @%q1 bra LOOP; {OUT}"""
+    run(code, out, seed=seed)
+    assert out.tolist() == [(n + 1) * (n + 2) // 2 for n in range(32)]
+
+
+def test_predicated_ends_let_the_others_go_on() -> None:
+    out = np.zeros(32, np.uint32)
+    run(f"mov.u32 %r1, 7; setp.lt.u32 %q1, %t, 4; @%q1 ret; {OUT} setp.lt.u32 %q2, %t, 8; @!%q2 exit;", out)
+    assert out.tolist() == [0] * 4 + [7] * 28
+
+
+@pytest.mark.parametrize(
+    "spelling", ["bar.sync 0", "barrier.sync 0", "barrier.cta.sync.aligned 0", "bar.sync 3, 128"]
+)
+def test_a_barrier_orders_the_block(spelling: str) -> None:
+    out = np.zeros(128, np.uint32)
+    code = f"""mov.u32 %r2, tile; add.u32 %r2, %r2, %t4; st.shared.u32 [%r2], %t; {spelling};
+      mov.u32 %r3, tile; sub.u32 %r4, 508, %t4; add.u32 %r3, %r3, %r4; ld.shared.u32 %r1, [%r3]; {OUT}"""
+    found = run(code, out, threads=128, variables=TILE)
+    assert out.tolist() == list(range(127, -1, -1))
+    assert found.races == ()
+    assert run(code.replace(f"{spelling};", ""), out, threads=128, variables=TILE).races != ()
+
+
+def test_named_barriers_join_only_those_who_come() -> None:
+    out = np.zeros(128, np.uint32)
+    code = f"""shr.u32 %r5, %t, 6; add.u32 %r5, %r5, 1; mov.u32 %r2, tile; add.u32 %r2, %r2, %t4;
+      st.shared.u32 [%r2], %t; bar.sync %r5, 64; xor.b32 %r3, %t4, %r6;
+      mov.u32 %r4, tile; add.u32 %r4, %r4, %r3; ld.shared.u32 %r1, [%r4]; {OUT}"""
+    near = run(f"mov.u32 %r6, 128; {code}", out, threads=128, variables=TILE)
+    assert near.races == ()
+    np.testing.assert_array_equal(out, np.arange(128) ^ 32)
+    far = run(f"mov.u32 %r6, 256; {code}", out, threads=128, variables=TILE)
+    assert {hazard.kind for hazard in far.races} == {Defect.SHARED_RACE}
+
+
+def test_threads_may_arrive_without_waiting() -> None:
+    out = np.zeros(64, np.uint32)
+    code = f"""mov.u32 %r1, 5; setp.ge.u32 %q1, %t, 32; @%q1 bra LATER;
+      mov.u32 %r2, tile; add.u32 %r2, %r2, %t4; st.shared.u32 [%r2], %t; bar.arrive 1, 64; bra.uni DONE;
+      LATER: bar.sync 1, 64; mov.u32 %r2, tile; add.u32 %r2, %r2, %t4; ld.shared.u32 %r1, [%r2+-128];
+      DONE: {OUT}"""
+    found = run(code, out, threads=64, variables=TILE)
+    assert out.tolist() == [5] * 32 + list(range(32))
+    assert found.races == ()
+
+
+@pytest.mark.parametrize(("operation", "expected"), [("and", 0), ("or", 1), ("popc", 10)])
+def test_barriers_combine_predicates(operation: str, expected: int) -> None:
+    out = np.zeros(64, np.uint32)
+    if operation == "popc":
+        code = f"setp.lt.u32 %q1, %t, 10; bar.red.popc.u32 %r1, 0, %q1; {OUT}"
+    else:
+        code = (
+            f"setp.lt.u32 %q1, %t, 10; bar.red.{operation}.pred %q2, 0, %q1; selp.b32 %r1, 1, 0, %q2; {OUT}"
+        )
+    run(code, out, threads=64)
+    assert set(out.tolist()) == {expected}
+
+
+def test_threads_that_have_ended_are_not_waited_for() -> None:
+    out = np.zeros(64, np.uint32)
+    run(f"mov.u32 %r1, 3; setp.lt.u32 %q1, %t, 32; @%q1 exit; bar.sync 0; {OUT}", out, threads=64)
+    assert out.tolist() == [0] * 32 + [3] * 32
+
+
+def test_blocks_of_odd_size_run_in_whole_warps() -> None:
+    out = np.zeros((3, 45), np.uint32)
+    code = """bar.sync 0; mad.lo.u32 %r1, %b, 45, %t; mul.wide.u32 %rd1, %r1, 4; add.s64 %rd1, %rd1, %p0;
+      st.global.u32 [%rd1], %r1;"""
+    run(code, out, threads=45, grid=(3, 1, 1))
+    np.testing.assert_array_equal(out.ravel(), np.arange(135))
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "reason"),
+    [
+        (
+            "setp.lt.u32 %q1, %t, 8; @!%q1 bra OUT; bar.sync 0; OUT:",
+            Defect.DIVERGENCE,
+            r"thread \(8, 0, 0\).*not here",
+        ),
+        (
+            "setp.lt.u32 %q1, %t, 32; @%q1 bra A; bar.sync 1, 64; A: bar.sync 2, 64;",
+            Defect.DEADLOCK,
+            "waits at barrier",
+        ),
+        ("bar.sync 0, 32;", Defect.BARRIER, "barrier 0: found 64 threads, allowed 32"),
+        ("bar.sync 16;", Defect.BARRIER, "found barrier 16, allowed 0 to 15"),
+        ("bar.sync 1, 33;", Defect.BARRIER, "found a count of 33 threads, allowed multiples of 32"),
+        ("trap;", Defect.TRAP, "ran into it"),
+    ],
+)
+def test_what_never_ends_well_is_a_fault(code: str, kind: Defect, reason: str) -> None:
+    with pytest.raises(SimulationError, match=reason) as error:
+        run(code, threads=64)
+    assert error.value.kind is kind
+
+
+def test_a_barrier_without_alignment_may_be_reached_in_parts() -> None:
+    out = np.zeros(64, np.uint32)
+    code = f"""mov.u32 %r1, 1; setp.lt.u32 %q1, %t, 8; @%q1 bra A; barrier.sync 0; bra.uni END;
+      A: barrier.sync 0; END: {OUT}"""
+    run(code, out, threads=64)
+    assert set(out.tolist()) == {1}
+
+
+def test_a_loop_without_end_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tuner.simulator.ptx.engine.STEPS_LIMIT", 100)
+    with pytest.raises(SimulationError, match="kernel snippet: endless: found more than 100 basic blocks"):
+        run("LOOP: bra.uni LOOP;")

@@ -1,0 +1,336 @@
+"""ldmatrix, stmatrix and mma.sync, element by element after the tables of the PTX ISA."""
+
+from collections.abc import Callable
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from tests.simulator.ptx.snippets import run
+from tuner.simulator.ptx.defects import Defect, SimulationError, UnsupportedInstruction
+
+Array = NDArray[Any]
+Place = Callable[[int, int], tuple[int, int]]  # lane, element of the fragment -> row, column
+DTYPES: dict[str, Any] = {
+    "f16": np.float16,
+    "bf16": ml_dtypes.bfloat16,
+    "tf32": np.float32,
+    "s8": np.int8,
+    "u8": np.uint8,
+    "e4m3": ml_dtypes.float8_e4m3fn,
+    "e5m2": ml_dtypes.float8_e5m2,
+}
+
+
+def a_16x16(lane: int, i: int) -> tuple[int, int]:
+    """.m16n8k16, A of .f16 and .bf16: row = groupID for a0,a1,a4,a5, else groupID + 8."""
+    group, thread = lane >> 2, lane % 4
+    row = group if i in (0, 1, 4, 5) else group + 8
+    return row, thread * 2 + (i & 1) if i < 4 else thread * 2 + (i & 1) + 8
+
+
+def b_16x8(lane: int, i: int) -> tuple[int, int]:
+    """.m16n8k16, B of .f16 and .bf16: row for b0,b1, else + 8; column groupID."""
+    row = lane % 4 * 2 + (i & 1)
+    return row if i < 2 else row + 8, lane >> 2
+
+
+def a_16x8(lane: int, i: int) -> tuple[int, int]:
+    """.m16n8k8, A of .f16 and .bf16."""
+    return (lane >> 2 if i < 2 else (lane >> 2) + 8), lane % 4 * 2 + (i & 1)
+
+
+def b_8x8(lane: int, i: int) -> tuple[int, int]:
+    """.m16n8k8, B of .f16 and .bf16."""
+    return lane % 4 * 2 + i, lane >> 2
+
+
+def a_tf32(lane: int, i: int) -> tuple[int, int]:
+    """.m16n8k8, A of .tf32: rows for a0,a2, else + 8; columns for a0,a1, else + 4."""
+    return (lane >> 2) + (8 if i in (1, 3) else 0), lane % 4 + (4 if i in (2, 3) else 0)
+
+
+def b_tf32(lane: int, i: int) -> tuple[int, int]:
+    """.m16n8k8, B of .tf32."""
+    return lane % 4 + (4 if i else 0), lane >> 2
+
+
+def a_tf32_4(lane: int, i: int) -> tuple[int, int]:
+    """.m16n8k4, A of .tf32."""
+    return (lane >> 2) + 8 * i, lane % 4
+
+
+def b_tf32_4(lane: int, _i: int) -> tuple[int, int]:
+    """.m16n8k4, B of .tf32."""
+    return lane % 4, lane >> 2
+
+
+def a_8bit(lane: int, i: int) -> tuple[int, int]:
+    """.m16n8k32 and .m16n8k16, A of 8 bits: rows + 8 for a4..a7, a12..a15; columns + 16 from a8 on."""
+    return (lane >> 2) + (8 if i // 4 in (1, 3) else 0), lane % 4 * 4 + (i & 3) + (16 if i >= 8 else 0)
+
+
+def b_8bit(lane: int, i: int) -> tuple[int, int]:
+    """.m16n8k32 and .m16n8k16, B of 8 bits."""
+    return lane % 4 * 4 + (i & 3) + (16 if i >= 4 else 0), lane >> 2
+
+
+def c_16x8(lane: int, i: int) -> tuple[int, int]:
+    """C and D: row = groupID for c0,c1, else + 8."""
+    return (lane >> 2 if i < 2 else (lane >> 2) + 8), lane % 4 * 2 + (i & 1)
+
+
+SHAPES = [
+    ("m16n8k16", "f16", 16, a_16x16, 8, b_16x8, 4),
+    ("m16n8k16", "bf16", 16, a_16x16, 8, b_16x8, 4),
+    ("m16n8k8", "f16", 8, a_16x8, 4, b_8x8, 2),
+    ("m16n8k8", "bf16", 8, a_16x8, 4, b_8x8, 2),
+    ("m16n8k8", "tf32", 8, a_tf32, 4, b_tf32, 2),
+    ("m16n8k4", "tf32", 4, a_tf32_4, 2, b_tf32_4, 1),
+]
+OF_8_BITS = [
+    ("m16n8k32", "s8", "s8", "s32"),
+    ("m16n8k32", "u8", "s8", "s32"),
+    ("m16n8k32", "u8", "u8", "s32"),
+    ("m16n8k16", "s8", "s8", "s32"),
+    ("m16n8k16", "s8", "u8", "s32"),
+    ("m16n8k32", "e4m3", "e4m3", "f32"),
+    ("m16n8k32", "e5m2", "e5m2", "f32"),
+    ("m16n8k32", "e4m3", "e5m2", "f32"),
+]
+
+
+def fragments(matrix: Array, place: Place, count: int) -> Array:
+    """Returns the registers of each lane [lane, register] as 32 bits."""
+    values = np.array([[matrix[place(lane, i)] for i in range(count)] for lane in range(32)])
+    return np.ascontiguousarray(values).view(np.uint32)
+
+
+def matrix_of(registers: Array, dtype: Any) -> Array:
+    """Returns the 16x8 matrix that the registers of C hold."""
+    values = np.ascontiguousarray(registers).view(dtype)
+    found = np.zeros((16, 8))
+    for lane in range(32):
+        for i in range(4):
+            found[c_16x8(lane, i)] = values[lane, i]
+    return found
+
+
+def multiply(opcode: str, *operands: Array, before: str = "") -> Array:
+    """Runs one mma of a warp on the registers [lane, register] of A, B and C; returns those of D."""
+    names, loads = [], ""
+    for number, registers in enumerate(operands):
+        count = registers.shape[1]
+        names.append([f"%f{number}_{i}" for i in range(count)])
+        loads += f"mul.wide.u32 %rd1, %t, {4 * count}; add.s64 %rd1, %rd1, %p{number};"
+        loads += "".join(f"ld.global.b32 {name}, [%rd1+{4 * i}]; " for i, name in enumerate(names[-1]))
+    declare = f".reg .b32 {', '.join(name for some in names for name in some)};"
+    out = np.zeros_like(operands[2])
+    results = ", ".join(names[2])
+    listed = ", ".join(f"{{{', '.join(some)}}}" for some in names)
+    stores = f"mul.wide.u32 %rd1, %t, {4 * out.shape[1]}; add.s64 %rd1, %rd1, %p3;"
+    stores += "".join(f"st.global.b32 [%rd1+{4 * i}], {name}; " for i, name in enumerate(names[2]))
+    run(f"{declare} {loads} {before} {opcode} {{{results}}}, {listed}; {stores}", *operands, out)
+    return out
+
+
+@pytest.mark.parametrize(("shape", "kind", "depth", "a_place", "a_count", "b_place", "b_count"), SHAPES)
+def test_a_product_into_f32(
+    shape: str, kind: str, depth: int, a_place: Place, a_count: int, b_place: Place, b_count: int
+) -> None:
+    rng = np.random.default_rng(0)
+    a, b = (rng.integers(-8, 9, size).astype(DTYPES[kind]) for size in ((16, depth), (depth, 8)))
+    c = rng.integers(-8, 9, (16, 8)).astype(np.float32)
+    found = multiply(
+        f"mma.sync.aligned.{shape}.row.col.f32.{kind}.{kind}.f32",
+        fragments(a, a_place, a_count),
+        fragments(b, b_place, b_count),
+        fragments(c, c_16x8, 4),
+    )
+    np.testing.assert_array_equal(matrix_of(found, np.float32), a.astype(float) @ b.astype(float) + c)
+
+
+def of_all_bits(rng: np.random.Generator, size: tuple[int, int], kind: str) -> Array:
+    """Returns numbers of 8 bits, each pattern as likely as any other; NaN and infinities become 1."""
+    numbers: Array = rng.integers(0, 256, size, np.uint8).view(DTYPES[kind])
+    numbers[~np.isfinite(numbers.astype(float))] = 1
+    return numbers
+
+
+@pytest.mark.parametrize(("shape", "left", "right", "result"), OF_8_BITS)
+def test_a_product_of_8_bits(shape: str, left: str, right: str, result: str) -> None:
+    rng, depth = np.random.default_rng(2), int(shape.removeprefix("m16n8k"))
+    a, b = of_all_bits(rng, (16, depth), left), of_all_bits(rng, (depth, 8), right)
+    dtype = np.int32 if result == "s32" else np.float32
+    c = rng.integers(-(2**20), 2**20, (16, 8)).astype(dtype)
+    found = multiply(
+        f"mma.sync.aligned.{shape}.row.col.{result}.{left}.{right}.{result}",
+        fragments(a, a_8bit, depth // 2),
+        fragments(b, b_8bit, depth // 4),
+        fragments(c, c_16x8, 4),
+    )
+    exact = a.astype(float) @ b.astype(float) + c
+    np.testing.assert_array_equal(matrix_of(found, dtype), exact.astype(dtype))
+
+
+@pytest.mark.parametrize(("word", "largest"), [("", -(2**31)), (".satfinite", 2**31 - 1)])
+def test_integer_sums_wrap_around_or_saturate(word: str, largest: int) -> None:
+    a, b = np.full((16, 32), -128, np.int8), np.full((32, 8), -128, np.int8)
+    c = np.full((16, 8), 2**31 - 2**19, np.int32)
+    found = multiply(
+        f"mma.sync.aligned.m16n8k32.row.col{word}.s32.s8.s8.s32",
+        fragments(a, a_8bit, 16),
+        fragments(b, b_8bit, 8),
+        fragments(c, c_16x8, 4),
+    )
+    assert set(matrix_of(found, np.int32).ravel().tolist()) == {largest}
+
+
+@pytest.mark.parametrize(("shape", "depth", "a_place", "a_count", "b_place", "b_count"), [
+    ("m16n8k16", 16, a_16x16, 8, b_16x8, 4), ("m16n8k8", 8, a_16x8, 4, b_8x8, 2),
+])  # fmt: skip
+def test_a_product_into_f16_is_rounded_to_it(
+    shape: str, depth: int, a_place: Place, a_count: int, b_place: Place, b_count: int
+) -> None:
+    rng = np.random.default_rng(1)
+    a, b, c = (rng.standard_normal(size).astype(np.float16) for size in ((16, depth), (depth, 8), (16, 8)))
+    found = multiply(
+        f"mma.sync.aligned.{shape}.row.col.f16.f16.f16.f16",
+        fragments(a, a_place, a_count),
+        fragments(b, b_place, b_count),
+        fragments(c, c_16x8, 4),
+    )
+    exact = a.astype(float) @ b.astype(float) + c
+    np.testing.assert_array_equal(matrix_of(found, np.float16), exact.astype(np.float16))
+
+
+def test_tf32_ignores_the_low_bits_of_its_operands() -> None:
+    a, b = np.full((16, 8), 1 + 2.0**-12, np.float32), np.full((8, 8), 3 + 2.0**-11, np.float32)
+    found = multiply(
+        "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32",
+        fragments(a, a_tf32, 4),
+        fragments(b, b_tf32, 2),
+        fragments(np.zeros((16, 8), np.float32), c_16x8, 4),
+    )
+    assert set(matrix_of(found, np.float32).ravel().tolist()) == {24.0}
+
+
+def test_a_warp_that_is_not_whole_cannot_multiply() -> None:
+    zeros = [np.zeros((32, count), np.uint32) for count in (4, 2, 4)]
+    with pytest.raises(SimulationError, match="has 30 of 32 threads here, allowed all") as error:
+        multiply(
+            "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
+            *zeros,
+            before="setp.ge.u32 %q1, %t, 30; @%q1 ret;",
+        )
+    assert error.value.kind is Defect.DIVERGENCE
+
+
+@pytest.mark.parametrize(
+    ("opcode", "counts"),
+    [
+        ("mma.sync.aligned.m16n8k16.row.col.f32.e4m3.e4m3.f32", (4, 2, 4)),
+        ("mma.sync.aligned.m16n8k16.row.col.satfinite.f32.f16.f16.f32", (4, 2, 4)),
+        ("mma.sync.aligned.m16n8k32.row.col.f32.s8.s8.f32", (4, 2, 4)),
+        ("mma.sync.aligned.m16n8k32.row.col.s32.s8.e4m3.s32", (4, 2, 4)),
+        ("mma.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32", (4, 2, 4)),
+        ("mma.sync.aligned.m16n8k16.row.col.f16.bf16.bf16.f16", (4, 2, 2)),
+        ("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", (2, 2, 4)),
+        ("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64", (1, 1, 2)),
+    ],
+)
+def test_what_is_not_known_is_refused(opcode: str, counts: tuple[int, ...]) -> None:
+    with pytest.raises(UnsupportedInstruction, match="does not know"):
+        multiply(opcode, *(np.zeros((32, count), np.uint32) for count in counts))
+
+
+TILE = ".shared .align 16 .b8 tile[1024];\n"
+LOAD = "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r1},"
+FILL = """shl.b32 %r9, %t, 5; mov.u32 %r8, tile; add.u32 %r7, %r8, %r9; cvt.u64.u32 %rd9, %r9;
+  add.s64 %rd8, %p0, %rd9;
+  ld.global.v4.b32 {%r1, %r2, %r3, %r4}, [%rd8]; st.shared.v4.b32 [%r7], {%r1, %r2, %r3, %r4};
+  ld.global.v4.b32 {%r1, %r2, %r3, %r4}, [%rd8+16];
+  st.shared.v4.b32 [%r7+16], {%r1, %r2, %r3, %r4}; bar.sync 0;"""
+
+
+@pytest.mark.parametrize("count", [1, 2, 4])
+@pytest.mark.parametrize("trans", ["", ".trans"])
+@pytest.mark.parametrize("is_generic", [False, True])
+def test_ldmatrix_gives_each_lane_two_elements_of_a_row(count: int, trans: str, is_generic: bool) -> None:
+    """Lanes 8 i to 8 i + 7 name the rows of matrix i; row r of it is row 3 r + i of the tile."""
+    a = np.arange(512, dtype=np.uint16)
+    out = np.zeros((32, count, 2), np.uint16)
+    names = ", ".join(f"%r{i + 1}" for i in range(count))
+    space, convert = (".shared", "") if not is_generic else ("", "cvta.shared.u64 %rd7, %rd7;")
+    code = f"""{FILL} and.b32 %r5, %t, 7; shr.u32 %r6, %t, 3; mad.lo.u32 %r5, %r5, 3, %r6;
+      shl.b32 %r5, %r5, 5; add.u32 %r5, %r5, %r8; cvt.u64.u32 %rd7, %r5; {convert}
+      ldmatrix.sync.aligned.m8n8.x{count}{trans}{space}.b16 {{{names}}}, [%rd7];
+      mul.wide.u32 %rd6, %t, {4 * count}; add.s64 %rd6, %rd6, %p1;
+      {"".join(f"st.global.b32 [%rd6+{4 * i}], %r{i + 1}; " for i in range(count))}"""
+    found = run(code, a, out, variables=TILE)
+    rows = a.reshape(32, 16)
+    for lane in range(32):
+        for i in range(count):
+            matrix = rows[[3 * r + i for r in range(8)], :8]
+            matrix = matrix.T if trans else matrix
+            assert out[lane, i].tolist() == matrix[lane // 4, lane % 4 * 2 : lane % 4 * 2 + 2].tolist()
+    assert found.races == ()
+
+
+@pytest.mark.parametrize("count", [1, 2, 4])
+@pytest.mark.parametrize("trans", ["", ".trans"])
+def test_stmatrix_is_the_inverse_of_ldmatrix(count: int, trans: str) -> None:
+    out = np.zeros((32, count), np.uint32)
+    names = ", ".join(f"%r{i + 1}" for i in range(count))
+    code = f"""{"".join(f"mad.lo.u32 %r{i + 1}, %t, 100, {i}; " for i in range(count))}
+      mov.u32 %r8, tile; shl.b32 %r9, %t, 5; add.u32 %r8, %r8, %r9;
+      stmatrix.sync.aligned.m8n8.x{count}{trans}.shared.b16 [%r8], {{{names}}}; bar.sync 0;
+      {"".join(f"mov.b32 %r{i + 1}, 0; " for i in range(count))}
+      ldmatrix.sync.aligned.m8n8.x{count}{trans}.shared.b16 {{{names}}}, [%r8];
+      mul.wide.u32 %rd6, %t, {4 * count}; add.s64 %rd6, %rd6, %p0;
+      {"".join(f"st.global.b32 [%rd6+{4 * i}], %r{i + 1}; " for i in range(count))}"""
+    found = run(code, out, variables=TILE)
+    np.testing.assert_array_equal(out, np.arange(32)[:, None] * 100 + np.arange(count))
+    assert found.races == ()
+
+
+def test_rows_that_no_lane_names_are_not_looked_at() -> None:
+    """x1 reads the addresses of lanes 0 to 7 alone; those of the others may be anything."""
+    a = np.zeros(512, np.uint16)
+    elsewhere = "setp.ge.u32 %q1, %t, 8; selp.b32 %r8, -1, %r8, %q1;"
+    code = f"{FILL} {elsewhere} {LOAD} [%r8];"
+    assert run(code, a, variables=TILE).races == ()
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        (f"{LOAD} [%r8+8];", "allowed multiples of 16 bytes"),
+        (f"{LOAD} [%r8+1024];", "allowed up to 1024"),
+        (
+            "cvta.global.u64 %rd1, %p0; ldmatrix.sync.aligned.m8n8.x1.b16 {%r1}, [%rd1];",
+            "allowed shared memory",
+        ),
+        (
+            f"setp.lt.u32 %q1, %t, 9; @%q1 {LOAD} [%r8];",
+            "has 9 of 32 threads",
+        ),
+    ],
+)
+def test_a_wrong_ldmatrix_is_a_fault(code: str, reason: str) -> None:
+    with pytest.raises(SimulationError, match=reason):
+        run(f"{FILL} {code}", np.zeros(512, np.uint16), variables=TILE)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "ldmatrix.sync.aligned.m8n16.x1.shared.b8x16.b6x16_p32 {%r1}, [%r8];",
+        "ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%r1}, [%r8];",
+    ],
+)
+def test_another_ldmatrix_is_refused(code: str) -> None:
+    with pytest.raises(UnsupportedInstruction, match="does not know"):
+        run(f"{FILL} {code}", np.zeros(512, np.uint16), variables=TILE)

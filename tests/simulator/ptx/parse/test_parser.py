@@ -1,0 +1,188 @@
+from typing import Any
+
+import pytest
+
+from tests.simulator.ptx.matmuls import DATA
+from tuner.simulator.ptx.defects import Defect, SimulationError
+from tuner.simulator.ptx.instruction import (
+    Address,
+    Guard,
+    Immediate,
+    Instruction,
+    Label,
+    Negated,
+    Pair,
+    Parameter,
+    PtxModule,
+    Register,
+    RegisterBank,
+    Symbol,
+    Variable,
+    Vector,
+)
+from tuner.simulator.ptx.parse.parser import parse
+
+HEADER = ".version 8.3\n.target sm_90a, debug\n.address_size 64\n"
+REGISTERS = ".reg .b32 %r<9>; .reg .b64 %rd<9>; .reg .pred %p<9>;"
+
+
+def body(code: str) -> tuple[Instruction | Label, ...]:
+    return parse(f"{HEADER}.entry k() {{ {REGISTERS} {code} }}").kernels[0].body
+
+
+def only(code: str) -> Instruction:
+    (found,) = body(code)
+    assert isinstance(found, Instruction)
+    return found
+
+
+def test_a_module_names_its_version_and_chip() -> None:
+    module = parse(f"// hello\n/* two\nlines */{HEADER}")
+    assert module == PtxModule("kernel.ptx", "8.3", "sm_90a", (), ())
+
+
+def test_a_kernel_has_parameters_sizes_registers_and_variables() -> None:
+    source = f"""{HEADER}
+    .extern .shared .align 128 .b8 dyn[];
+    .global .align 4 .u32 table[3] = {{1, 0x2, -1}};
+    .visible .entry k(.param .u64 .ptr .align 1 a, .param .align 64 .b8 map[128], .param .f32 x)
+    .maxntid 128, 1, 1
+    .minnctapersm 2
+    {{ .reg .b32 %r<5>; .reg .pred p, q; .shared .align 8 .b8 bars[16];
+      .local .align 8 .b8 depot[64]; ret; }}"""
+    module = parse(source)
+    (kernel,) = module.kernels
+    assert module.variables == (
+        Variable("dyn", "shared", 128, 0, True),
+        Variable("table", "global", 4, 12, False, (1, 0, 0, 0, 2, 0, 0, 0, 255, 255, 255, 255)),
+    )
+    assert kernel.parameters == (
+        Parameter("a", "u64", 8, 8, False),
+        Parameter("map", "b8", 64, 128, True),
+        Parameter("x", "f32", 4, 4, False),
+    )
+    assert (kernel.max_threads, kernel.required_threads) == ((128, 1, 1), None)
+    assert kernel.registers == (
+        RegisterBank("%r", "b32", 5),
+        RegisterBank("p", "pred", None),
+        RegisterBank("q", "pred", None),
+    )
+    assert [(v.name, v.space, v.bytes) for v in kernel.variables] == [
+        ("bars", "shared", 16),
+        ("depot", "local", 64),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "operand"),
+    [
+        ("%r1", Register("%r1")),
+        ("%tid.x", Register("%tid.x")),
+        ("-7", Immediate(-7)),
+        ("0x10U", Immediate(16)),
+        ("0f3F800000", Immediate(0x3F800000, is_f32=True)),
+        ("0d3FF0000000000000", Immediate(0x3FF0000000000000, is_f64=True)),
+        ("name", Symbol("name")),
+        ("!%p1", Negated(Register("%p1"))),
+        ("%p1|%p2", Pair(Register("%p1"), Register("%p2"))),
+        ("{%r1, _, 3}", Vector((Register("%r1"), Register("_"), Immediate(3)))),
+        ("[%rd1]", Address(Register("%rd1"))),
+        ("[%rd1+16]", Address(Register("%rd1"), 16)),
+        ("[%rd1+-16]", Address(Register("%rd1"), -16)),
+        ("[%rd1-16]", Address(Register("%rd1"), -16)),
+        ("[name+8]", Address(Symbol("name"), 8)),
+        ("[64]", Address(Immediate(64))),
+        ("[%rd1, {%r1, 2}]", Address(Register("%rd1"), 0, (Register("%r1"), Immediate(2)))),
+    ],
+)
+def test_operands(text: str, operand: Any) -> None:
+    assert only(f"op.x {text};").operands == (operand,)
+
+
+def test_an_instruction_has_its_guard_line_and_text() -> None:
+    source = (
+        f"{HEADER}.entry k() {{ {REGISTERS}\n\n@!%p3 st.global.v2.b32\n   [%rd1], {{%r1, // low\n %r2}}; }}"
+    )
+    (found,) = parse(source).kernels[0].body
+    assert isinstance(found, Instruction)
+    assert found.guard == Guard(Register("%p3"), is_negated=True)
+    assert (found.line, found.text) == (6, "@!%p3 st.global.v2.b32 [%rd1], {%r1, %r2}")
+    assert found.parts == ("st", "global", "v2", "b32")
+
+
+def test_names_of_inner_scopes_are_their_own() -> None:
+    code = """{ .reg .pred p; WAIT: setp.eq.b32 p, %r1, 0; @p bra WAIT; bra DONE; }
+      { .reg .pred p; WAIT: setp.eq.b32 p, %r2, 0; @p bra WAIT; { @p bra WAIT; } } DONE: ret;"""
+    items = body(code)
+    labels = [item.name for item in items if isinstance(item, Label)]
+    branches = [i.operands[0] for i in items if isinstance(i, Instruction) and i.parts[0] == "bra"]
+    assert len(set(labels)) == 3
+    first, second, done = labels
+    assert branches == [Symbol(first), Symbol(done), Symbol(second), Symbol(second)]
+    compares = [i.operands[0] for i in items if isinstance(i, Instruction) and i.parts[0] == "setp"]
+    assert compares[0] != compares[1]
+    assert all(isinstance(operand, Register) for operand in compares)
+
+
+def test_functions_and_debug_sections_are_skipped() -> None:
+    source = f"""{HEADER}.file 1 "a.cu"
+    .extern .func (.param .b32 r) vprintf (.param .b64 a, .param .b64 b);
+    .func helper() {{ {{ ret; }} }}
+    .section .debug_abbrev {{ .b8 1 .b8 2 }}
+    .entry k() {{ .loc 1 2 3
+      .pragma "nounroll";
+      ret; }}"""
+    (kernel,) = parse(source).kernels
+    assert [item.text for item in kernel.body if isinstance(item, Instruction)] == ["ret"]
+
+
+@pytest.mark.parametrize("path", sorted(DATA.glob("*.ptx")), ids=lambda path: path.stem)
+def test_every_semicolon_of_a_body_ends_something_that_was_read(path: Any) -> None:
+    source = path.read_text()
+    (kernel,) = parse(source, path.name).kernels
+    inside = source[source.index("\n{\n") :]
+    statements = sum(not line.strip().startswith(("//", ".")) for line in inside.split(";")[:-1])
+    declared = sum(line.count(";") for line in inside.splitlines() if line.strip().startswith("."))
+    read = sum(isinstance(item, Instruction) for item in kernel.body)
+    assert read == inside.count(";") - declared
+    assert read <= statements + declared
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("module", "x.ptx:1: found 'module', allowed '.version'"),
+        (".version 8.0\n.target 90", "x.ptx:2: found '90', allowed a chip"),
+        (f"{HEADER}.entry", "x.ptx:4: found the end of the text, allowed a kernel's name"),
+        (f"{HEADER}\n§", "x.ptx:5: found '§', allowed PTX"),
+        (f"{HEADER}.entry k() {{ ret }}", r"x.ptx:4: found '}', allowed"),
+        (f"{HEADER}.entry k() {{ .frob; }}", "found '.frob', allowed an instruction; a directive"),
+        (f"{HEADER}.entry k() {{ add.u32 %r1, %r2 %r3; }}", "found '%r3', allowed ','"),
+        (f"{HEADER}.entry k() {{ add.u32 %r1,", "found the end of the text"),
+        (f"{HEADER}.entry k() {{ {{ ret; }}", "found the end of the text"),
+        (f"{HEADER}.entry k() .frob {{ ret; }}", "found '.frob', allowed { or .maxntid"),
+        (f"{HEADER}.entry k(.param .q32 x) {{ ret; }}", "found '.q32', allowed a type such as .b32"),
+        (f"{HEADER}.shared .v2 .b32 x;", "found '.v2', allowed a variable of a plain type"),
+        (f"{HEADER}.frob x;", "found '.frob', allowed .entry, .func"),
+        (".version 8.0\n.target sm_80\n.address_size 32", "allowed .address_size 64"),
+    ],
+)
+def test_what_is_no_ptx_is_told_with_file_and_line(source: str, message: str) -> None:
+    with pytest.raises(SimulationError, match=message) as error:
+        parse(source, "x.ptx")
+    assert error.value.kind is Defect.SYNTAX
+    assert str(error.value).startswith("x.ptx:")
+
+
+def test_an_instruction_has_the_place_that_the_last_loc_says() -> None:
+    text = """.version 8.0 .target sm_90 .address_size 64
+.visible .entry k() {
+  .reg .b32 %r<3>;
+  mov.u32 %r1, 1;
+  .loc 1 14 12
+  mov.u32 %r2, 2;
+  .loc 1 0 0
+  ret;
+}"""
+    places = [each.place for each in parse(text).kernels[0].body if isinstance(each, Instruction)]
+    assert places == ["", "14:12", ""]

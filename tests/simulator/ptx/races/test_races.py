@@ -1,0 +1,176 @@
+"""Races by small kernels: each is found in every schedule, and its repair is not."""
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.simulator.ptx.snippets import run
+from tuner.simulator.ptx.defects import Defect
+from tuner.simulator.ptx.simulation import Simulation
+
+SHARED = ".shared .align 16 .b8 tile[4096];\n"
+SEEDS = [None, 0, 1]
+MINE = "mov.u32 %r8, tile; add.u32 %r8, %r8, %t4;"
+OTHER = "xor.b32 %r7, %r8, 128;"  # the same lane of the other warp
+PLACE = "mad.lo.u32 %r9, %b, %r6, %t; mul.wide.u32 %rd1, %r9, 4; add.s64 %rd1, %rd1, %p0;"
+
+
+def kinds(found: Simulation) -> set[Defect]:
+    return {hazard.kind for hazard in found.hazards}
+
+
+def shared(code: str, seed: int | None = None, threads: int = 64) -> Simulation:
+    return run(f"{MINE} {OTHER} {code}", threads=threads, variables=SHARED, seed=seed)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("st.shared.u32 [%r8], %t;", "ld.shared.u32 %r1, [%r7];"),
+        ("st.shared.u32 [%r8], %t;", "st.shared.u32 [%r7], %t;"),
+        ("st.shared.u32 [%r8], %t; bar.sync 0; ld.shared.u32 %r1, [%r8];", "st.shared.u32 [%r7], %t;"),
+    ],
+)
+def test_two_warps_need_a_barrier(before: str, after: str, seed: int | None) -> None:
+    assert Defect.SHARED_RACE in kinds(shared(f"{before} {after}", seed))
+    assert kinds(shared(f"{before} bar.sync 0; {after}", seed)) == set()
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_lanes_of_a_warp_need_one_too(seed: int | None) -> None:
+    code = "st.shared.u32 [%r8], %t; xor.b32 %r6, %r8, 4; {} ld.shared.u32 %r1, [%r6];"
+    assert kinds(shared(code.format(""), seed)) == {Defect.SHARED_RACE}
+    assert kinds(shared(code.format("bar.warp.sync -1;"), seed)) == set()
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_many_readers_need_a_barrier_before_the_next_write(seed: int | None) -> None:
+    code = """setp.eq.u32 %q1, %t, 0; @%q1 st.shared.u32 [tile], %t; bar.sync 0;
+      ld.shared.u32 %r1, [tile]; {} add.u32 %r5, %t, 1; @%q1 st.shared.u32 [tile], %r5;"""
+    assert kinds(shared(code.format(""), seed)) == {Defect.SHARED_RACE}
+    assert kinds(shared(code.format("bar.sync 0;"), seed)) == set()
+
+
+def test_a_collective_read_is_over_for_its_warp_at_once() -> None:
+    """Each lane overwrites rows that ldmatrix read through another lane of its warp."""
+    code = """shl.b32 %r6, %t, 4; mov.u32 %r5, tile; add.u32 %r5, %r5, %r6; mov.b32 %r1, 0;
+      st.shared.v4.b32 [%r5], {%r1, %r1, %r1, %r1}; bar.sync 0;
+      ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r1, %r2, %r3, %r4}, [%r5]; xor.b32 %r5, %r5, 16;
+      add.u32 %r1, %t, 5; st.shared.u32 [%r5], %r1;"""
+    assert kinds(shared(code, threads=32)) == set()
+
+
+def test_what_was_never_written_is_told() -> None:
+    found = shared("st.shared.u32 [%r8], %t; bar.sync 0; ld.shared.u32 %r1, [%r8+64];")
+    assert kinds(found) == {Defect.UNINITIALISED}
+    (hazard,) = found.races
+    assert hazard.count == 16
+    assert "thread (48, 0, 0) of block (0, 0, 0) at shared byte 256" in hazard.example
+
+
+def test_the_same_value_written_twice_does_no_harm() -> None:
+    found = shared("mov.u32 %r1, 5; st.shared.u32 [tile], %r1; bar.sync 0; ld.shared.u32 %r2, [tile];")
+    assert found.races == ()
+    assert {hazard.kind for hazard in found.benign} == {Defect.SAME_VALUE}
+    differs = shared("st.shared.u32 [tile], %t; bar.sync 0; ld.shared.u32 %r2, [tile];")
+    assert {hazard.kind for hazard in differs.races} == {Defect.SHARED_RACE}
+
+
+def test_narrow_accesses_beside_each_other_do_not_race() -> None:
+    code = """mov.u32 %r5, tile; add.u32 %r5, %r5, %t; cvt.u16.u32 %rs1, %t;
+      st.shared.u8 [%r5], %rs1; bar.sync 0; ld.shared.u8 %rs2, [%r5];"""
+    assert kinds(shared(code)) == set()
+
+
+def between(code: str, *arrays: Any, grid: int = 2, seed: int | None = None) -> Simulation:
+    return run(f"{PLACE} {code}", *arrays, grid=(grid, 1, 1), seed=seed)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        ("st.global.u32 [%rd1], %b;", Defect.BLOCK_RACE),  # another value from every block
+        ("st.global.u32 [%rd1], %t;", Defect.SAME_VALUE),
+        (
+            "@%q1 st.global.u32 [%rd1], %t; @!%q1 ld.global.u32 %r1, [%rd1];",
+            Defect.BLOCK_RACE,
+        ),
+        (
+            "@!%q1 st.global.u32 [%rd1], %t4; @%q1 ld.global.u32 %r1, [%rd1];",
+            Defect.BLOCK_RACE,
+        ),
+        (
+            "@%q1 red.global.add.u32 [%rd1], 1; @!%q1 st.global.u32 [%rd1], 7;",
+            Defect.BLOCK_RACE,
+        ),
+    ],
+)
+def test_blocks_must_not_share_what_one_of_them_writes(code: str, kind: Defect, seed: int | None) -> None:
+    found = between(
+        f"mov.u32 %r6, 0; {PLACE} setp.eq.u32 %q1, %b, 0; {code}", np.full(32, 99, np.uint32), seed=seed
+    )
+    assert kinds(found) == {kind}
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "ld.global.u32 %r1, [%rd1];",
+        "red.global.add.u32 [%rd1], 1;",
+        "st.relaxed.gpu.global.u32 [%rd1], %b;",
+        "ld.volatile.global.u32 %r1, [%rd1]; red.global.add.u32 [%rd1], 1;",
+    ],
+)
+def test_blocks_may_share_what_they_read_or_update_atomically(code: str) -> None:
+    assert kinds(between(f"mov.u32 %r6, 0; {PLACE} {code}", np.zeros(32, np.uint32))) == set()
+
+
+def test_blocks_that_keep_to_their_own_do_not_race() -> None:
+    out = np.zeros(64, np.uint32)
+    found = between(f"mov.u32 %r6, 32; {PLACE} st.global.u32 [%rd1], %t;", out)
+    assert kinds(found) == set()
+
+
+def test_halves_of_a_word_may_belong_to_two_blocks() -> None:
+    code = """mad.lo.u32 %r9, %t, 2, %b; mul.wide.u32 %rd1, %r9, 2; add.s64 %rd1, %rd1, %p0;
+      cvt.u16.u32 %rs1, %b; st.global.u16 [%rd1], %rs1;"""
+    assert kinds(run(code, np.zeros(64, np.uint16), grid=(2, 1, 1))) == set()
+
+
+def test_blocks_far_apart_are_compared_although_they_do_not_run_together() -> None:
+    """300 blocks of 32 threads are more than run at once."""
+    found = between(f"mov.u32 %r6, 0; {PLACE} st.global.u32 [%rd1], %b;", np.zeros(32, np.uint32), grid=300)
+    (hazard,) = found.races
+    assert hazard.kind is Defect.BLOCK_RACE
+    assert hazard.count >= 299 * 32  # of every block but one
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_threads_of_a_block_need_a_barrier_in_global_memory(seed: int | None) -> None:
+    code = """add.s64 %rd1, %p0, %t4w; st.global.u32 [%rd1], %t; xor.b32 %r5, %t4, 128; cvt.u64.u32 %rd3, %r5;
+      add.s64 %rd2, %p0, %rd3; {} ld.global.u32 %r1, [%rd2];"""
+    out = np.full(64, 99, np.uint32)
+    assert kinds(run(code.format(""), out, threads=64, seed=seed)) == {Defect.GLOBAL_RACE}
+    assert kinds(run(code.format("bar.sync 0;"), out, threads=64, seed=seed)) == set()
+    out[:] = 99
+    write = code.replace("ld.global.u32 %r1, [%rd2]", "st.global.u32 [%rd2], %t")
+    assert kinds(run(write.format(""), out, threads=64, seed=seed)) == {Defect.GLOBAL_RACE}
+
+
+def test_two_lanes_of_one_instruction_race() -> None:
+    code = "st.global.u32 [%p0], %t;"
+    assert kinds(run(code, np.zeros(1, np.uint32))) == {Defect.GLOBAL_RACE}
+    assert kinds(run(code.replace("%t;", "7;"), np.zeros(1, np.uint32))) == {Defect.SAME_VALUE}
+
+
+def test_a_hazard_tells_line_instruction_and_example() -> None:
+    found = between(f"mov.u32 %r6, 0; {PLACE}\nst.global.u32 [%rd1], %b;", np.zeros(32, np.uint32))
+    (hazard,) = found.races
+    place = r"thread \(0, 0, 0\) of block \([01], 0, 0\) at a0 byte 0: not ordered after"
+    assert re.match(
+        rf"line {hazard.line}: st.global.u32 \[%rd1\], %b: race between blocks: {place}", str(hazard)
+    )

@@ -1,0 +1,149 @@
+"""Small kernels around a few instructions: every thread loads its operands, runs code, stores its result."""
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from tuner.simulator.ptx.geometry import Index3
+from tuner.simulator.ptx.launch import simulate
+from tuner.simulator.ptx.simulation import Simulation
+
+Array = NDArray[Any]
+LANES = 64
+HEADER = ".version 8.3\n.target sm_90a\n.address_size 64\n"
+
+
+def lanes_of(dtype: str, lanes: int = LANES) -> st.SearchStrategy[Array]:
+    """Returns arrays of any bit patterns, with the edges of the type among them."""
+    type_ = np.dtype(dtype)
+    size = lanes * type_.itemsize
+    edges = edge_values(type_)
+
+    def mixed(raw: bytes) -> Array:
+        values = np.frombuffer(raw, type_).copy()
+        values[: 3 * len(edges) : 3] = edges
+        if type_.kind == "f":
+            values[np.isnan(values)] = np.nan  # quiet ones: numpy warns of the others
+        return values
+
+    return st.binary(min_size=size, max_size=size).map(mixed)
+
+
+def edge_values(dtype: "np.dtype[Any]") -> Array:
+    if dtype.kind == "f":
+        info = np.finfo(dtype)
+        found = [0.0, -0.0, 1.0, -1.5, np.inf, -np.inf, np.nan, info.max, info.tiny, -info.smallest_subnormal]
+    else:
+        limits = np.iinfo(dtype)
+        found = [0, 1, limits.max, limits.min, limits.max - 1, 31, 32]
+    return np.array(found, dtype)
+
+
+def register_type(dtype: "np.dtype[Any]") -> str:
+    return "pred" if dtype == np.bool_ else f"b{8 * max(dtype.itemsize, 2)}"
+
+
+def each_lane(code: str, *inputs: Array, result: str, declare: str = "", grid: Index3 = (1, 1, 1)) -> Array:
+    """Runs ``code`` in one thread per element, operands in %a, %b, %c, %x; returns what it leaves in %d."""
+    arrays = [np.ascontiguousarray(array) for array in inputs]
+    count = len(arrays[0]) if arrays else 32
+    out = np.zeros(count, result)
+    names = "abcdefgh"[: len(arrays)].replace("d", "x")
+    loads = [_access("ld", name, array) for name, array in zip(names, arrays, strict=True)]
+    dtype = out.dtype
+    text = kernel(
+        "\n".join([*loads, code, _access("st", "d", out)]),
+        parameters=[f".param .u64 p{name}" for name in (*names, "d")],
+        declare=f"{''.join(_register(name, array.dtype) for name, array in zip(names, arrays, strict=True))}"
+        f"{_register('d', dtype)} .reg .b64 %at, %tid64; .reg .b32 %thread; {declare}",
+        before="mov.u32 %thread, %tid.x; cvt.u64.u32 %tid64, %thread;",
+    )
+    simulate(text, "snippet", grid, (count, 1, 1), (*arrays, out))
+    return out
+
+
+def _register(name: str, dtype: "np.dtype[Any]") -> str:
+    return f".reg .{register_type(dtype)} %{name}; "
+
+
+def _access(kind: str, name: str, array: Array) -> str:
+    size = array.dtype.itemsize
+    pair = (f"%{name}", "[%at]") if kind == "ld" else ("[%at]", f"%{name}")
+    return (
+        f"ld.param.u64 %at, [p{name}]; mad.lo.s64 %at, %tid64, {size}, %at; "
+        f"{kind}.global.u{8 * size} {pair[0]}, {pair[1]};"
+    )
+
+
+def kernel(
+    code: str, parameters: list[str] | None = None, declare: str = "", before: str = "", variables: str = ""
+) -> str:
+    """Returns a PTX file with one kernel, ``snippet``."""
+    listed = ", ".join(parameters or [])
+    return (
+        f"{HEADER}{variables}\n.visible .entry snippet({listed})\n{{\n{declare}\n{before}\n{code}\nret;\n}}\n"
+    )
+
+
+def run(
+    code: str,
+    *arguments: Any,
+    threads: int = 32,
+    grid: Index3 = (1, 1, 1),
+    shared: int = 0,
+    variables: str = "",
+    seed: int | None = None,
+    cluster: Index3 = (1, 1, 1),
+) -> Simulation:
+    """Runs code with pointers %p0, %p1, ... to its arguments, %t the thread, %b the block.
+
+    %t4 and %t4w are four times the thread, in 32 and 64 bits; %r, %rd, %rs and predicates %q are spare.
+    """
+    names = [f"a{number}" for number in range(len(arguments))]
+    declare = ".reg .b32 %t, %t4, %b, %r<10>; .reg .b64 %rd<10>, %t4w, %p<10>; "
+    declare += ".reg .b16 %rs<10>; .reg .pred %q<10>;"
+    loads = "".join(f"ld.param.u64 %p{number}, [{name}]; " for number, name in enumerate(names))
+    before = f"{loads} mov.u32 %t, %tid.x; mov.u32 %b, %ctaid.x; shl.b32 %t4, %t, 2; cvt.u64.u32 %t4w, %t4;"
+    text = kernel(code, [f".param .u64 {name}" for name in names], declare, before, variables)
+    sizes = ", ".join(map(str, cluster))
+    text = text.replace(")\n{", f")\n.explicitcluster .reqnctapercluster {sizes}\n{{", 1)
+    return simulate(
+        text,
+        "snippet",
+        grid,
+        (threads, 1, 1),
+        tuple(arguments),
+        dynamic_shared_bytes=shared,
+        schedule_seed=seed,
+    )
+
+
+def same_bits(found: Array, expected: Array) -> bool:
+    """Tells whether arrays are equal bit for bit, but for the payloads of NaN."""
+    raw = f"u{expected.dtype.itemsize}"
+    equal = found.view(raw) == expected.view(raw)
+    with np.errstate(invalid="ignore"):  # a signaling NaN is widened
+        is_nan = [np.isnan(each.astype(np.float64)) for each in (found, expected)]
+    return bool((equal | (is_nan[0] & is_nan[1])).all())
+
+
+PRECISIONS = {"f2": (11, -14, 15), "b2": (8, -126, 127), "f4": (24, -126, 127), "f8": (53, -1022, 1023)}
+
+
+def rounded(exact: Fraction, dtype: str) -> float:
+    """Returns a fraction rounded to the nearest float of a type, ties to even, by integers alone."""
+    precision, smallest, largest = PRECISIONS[dtype]
+    if exact == 0:
+        return 0.0
+    size = abs(exact)
+    exponent = size.numerator.bit_length() - size.denominator.bit_length()
+    exponent -= size < Fraction(2) ** exponent
+    unit = Fraction(2) ** (max(exponent, smallest) - precision + 1)
+    whole, rest = divmod(size / unit, 1)
+    whole += rest > Fraction(1, 2) or (rest == Fraction(1, 2) and whole % 2 == 1)
+    value = math.inf if whole * unit >= Fraction(2) ** (largest + 1) else float(whole * unit)
+    return math.copysign(value, 1 if exact > 0 else -1)

@@ -1,0 +1,178 @@
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from tests.simulator.ptx.matmuls import BY_NAME, DATA
+from tests.simulator.ptx.snippets import kernel, run
+from tuner.core.errors import TunerError, UsageError
+from tuner.core.kernel_program import KernelBuffer, KernelProgram, Launch
+from tuner.simulator.ptx.defects import Defect, SimulationError, UnsupportedInstruction
+from tuner.simulator.ptx.launch import run_program, simulate
+
+SCALE = kernel(
+    """ld.param.u64 %rd1, [x]; ld.param.u64 %rd2, [y]; mad.lo.u32 %r1, %b, 32, %t; mul.wide.u32 %rd3, %r1, 4;
+    add.s64 %rd1, %rd1, %rd3; add.s64 %rd2, %rd2, %rd3; ld.global.f32 %r2, [%rd1]; add.f32 %r2, %r2, %r2;
+    st.global.f32 [%rd2], %r2;""",
+    [".param .u64 x", ".param .u64 y"],
+    ".reg .b32 %t, %b, %r<3>; .reg .b64 %rd<4>;",
+    "mov.u32 %t, %tid.x; mov.u32 %b, %ctaid.x;",
+)
+BLOCKS, THREADS = (4, 1, 1), (32, 1, 1)
+
+
+def program(**changes: Any) -> KernelProgram:
+    buffers = (
+        KernelBuffer("a", 512, "input"),
+        KernelBuffer("workspace", 512, "scratch"),
+        KernelBuffer("c", 512, "output"),
+    )
+    launches = (
+        Launch("snippet", BLOCKS, THREADS, 0, ("a", "workspace")),
+        Launch("snippet", BLOCKS, THREADS, 0, ("workspace", "c")),
+    )
+    return KernelProgram("sm_90", SCALE, b"", launches, changes.get("buffers", buffers))
+
+
+def test_a_program_runs_its_launches_in_order() -> None:
+    a, c = np.arange(128, dtype=np.float32), np.zeros(128, np.float32)
+    simulations = run_program(program(), {"a": a, "c": c})
+    np.testing.assert_array_equal(c, 4 * a)
+    assert [(s.kernel, s.blocks, s.races) for s in simulations] == [("snippet", 4, ())] * 2
+
+
+def test_blocks_are_chosen_for_each_launch_by_its_number() -> None:
+    a, c = np.ones(128, np.float32), np.zeros(128, np.float32)
+    simulations = run_program(program(), {"a": a, "c": c}, blocks={1: ((2, 0, 0), (2, 0, 0))})
+    assert [simulation.blocks for simulation in simulations] == [4, 1]
+    assert np.flatnonzero(c).tolist() == list(range(64, 96))
+
+
+def test_scratch_is_nan_until_it_is_written() -> None:
+    a, c = np.ones(128, np.float32), np.zeros(128, np.float32)
+    run_program(program(), {"a": a, "c": c}, blocks={0: ((0, 0, 0),)})
+    assert np.isnan(c).tolist() == [False] * 32 + [True] * 96
+
+
+def test_buffers_that_must_be_zero_are_zeroed() -> None:
+    buffers = (
+        KernelBuffer("a", 512, "input"),
+        KernelBuffer("workspace", 512, "scratch", is_zeroed=True),
+        KernelBuffer("c", 512, "output", is_zeroed=True),
+    )
+    c = np.ones(128, np.float32)
+    run_program(program(buffers=buffers), {"a": c.copy(), "c": c}, blocks={0: ((0, 0, 0),), 1: ((1, 0, 0),)})
+    assert not c.any()
+
+
+@pytest.mark.parametrize(
+    ("buffers", "message"),
+    [
+        ({"a": np.zeros(128, np.float32)}, "buffer c: found nothing, allowed an array of 512 bytes"),
+        ({"a": np.zeros(2), "c": np.zeros(64)}, "buffer a: found 16 bytes, allowed 512"),
+    ],
+)
+def test_buffers_that_do_not_fit_are_refused(buffers: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        run_program(program(), buffers)
+
+
+X = np.zeros(128, np.float32)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"kernel": "other"}, "kernel.ptx: found no kernel 'other', allowed snippet"),
+        ({"arguments": (X,)}, "kernel snippet: found 1 arguments, allowed 2"),
+        ({"arguments": (X, X[::2])}, "argument y: found a strided array, allowed a C-contiguous one"),
+        ({"grid": (0, 1, 1)}, r"found grid \(0, 1, 1\)"),
+        ({"block": (32, 33, 1)}, "found a block of 1056 threads, allowed up to 1024"),
+        ({"blocks": ((4, 0, 0),)}, r"blocks: found \(4, 0, 0\), allowed blocks of the grid \(4, 1, 1\)"),
+        ({"arguments": (X, b"1234")}, "argument y: found 4 bytes, allowed 8"),
+    ],
+)
+def test_a_launch_that_does_not_fit_is_refused(changes: dict[str, Any], message: str) -> None:
+    launch = {"kernel": "snippet", "grid": BLOCKS, "block": THREADS, "arguments": (X, X), **changes}
+    with pytest.raises(UsageError, match=message):
+        simulate(SCALE, **launch)
+
+
+@pytest.mark.parametrize(
+    ("directive", "block", "message"),
+    [
+        (".maxntid 64, 1, 1", (65, 1, 1), "found a block of 65 threads, allowed up to 64"),
+        (".reqntid 8, 8", (64, 1, 1), r"found a block of \(64, 1, 1\), allowed \(8, 8, 1\)"),
+    ],
+)
+def test_the_kernels_own_limits_hold(directive: str, block: tuple[int, int, int], message: str) -> None:
+    text = SCALE.replace("\n{", f" {directive}\n{{", 1)
+    with pytest.raises(UsageError, match=message):
+        simulate(text, "snippet", BLOCKS, block, (X, X))
+
+
+def test_the_same_array_twice_is_one_buffer() -> None:
+    x = np.ones(128, np.float32)
+    assert simulate(SCALE, "snippet", BLOCKS, THREADS, (x, x)).races == ()
+    assert x.tolist() == [2] * 128
+
+
+def test_arrays_of_any_type_and_shape_are_bytes() -> None:
+    x = np.ones((4, 8, 8), ml_dtypes.bfloat16)
+    simulate(SCALE, "snippet", BLOCKS, THREADS, (x, x))  # halves of words: 1.0078125 is 0x3F813F81's value
+    assert x.astype(float).max() == 2
+
+
+def test_too_little_shared_memory_is_found() -> None:
+    matmul = BY_NAME["mma_f16"]
+    a, b = matmul.inputs()
+    with pytest.raises(SimulationError, match=r"shared address .* allowed up to 16384") as error:
+        simulate(matmul.ptx, "matmul_kernel", matmul.grid, matmul.block, (a, b, matmul.output()), 16384)
+    assert error.value.kind is Defect.OUT_OF_BOUNDS
+
+
+def test_sampled_blocks_leave_the_rest_alone() -> None:
+    matmul = BY_NAME["mma_f16"]
+    a, b = matmul.inputs()
+    c = matmul.output()
+    found = simulate(
+        matmul.ptx, "matmul_kernel", matmul.grid, matmul.block, (a, b, c), 24576, blocks=((1, 0, 0),)
+    )
+    np.testing.assert_allclose(c[:64, 64:], matmul.expected(a, b)[:64, 64:], atol=2e-5)
+    assert np.isnan(c).sum() == 3 * 64 * 64
+    assert found.blocks == 1
+
+
+def test_a_transpose_of_the_gpu_dialect_with_private_and_shared_memory() -> None:
+    x, out = np.arange(64 * 64, dtype=np.float32).reshape(64, 64), np.zeros((64, 64), np.float32)
+    found = simulate((DATA / "transpose.ptx").read_text(), "kernel", (2, 2, 1), (32, 8, 1), (x, out))
+    tiles = x.reshape(2, 32, 2, 32)
+    expected = tiles.transpose(2, 3, 0, 1) + tiles.transpose(2, 1, 0, 3)  # the tile and what the thread kept
+    np.testing.assert_array_equal(out.reshape(2, 32, 2, 32), expected)
+    assert found.hazards == ()
+    assert found.conflict_ratio == 1.0
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        (
+            "call.uni (%r1), helper, (%r2);",
+            r"line \d+: call.uni .*not know a call of helper; only vprintf",
+        ),
+        ("tcgen05.fence::before_thread_sync;", "does not know the instruction tcgen05"),
+        ("bar.sync 0, 32, 1;", "does not know it with 3 operands"),
+        ("brx.idx %r1, table;", "does not know the instruction brx"),
+        ("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%rd1], [%rd2], %r1;", "does not know"),
+        ("fence.proxy.tensormap::generic.acquire.gpu [%rd1], 128;", None),
+    ],
+)
+def test_an_instruction_that_is_not_known_is_named(code: str, message: str | None) -> None:
+    if message is None:
+        run(code)
+        return
+    with pytest.raises(UnsupportedInstruction, match=message) as error:
+        run(code)
+    assert error.value.kind is Defect.UNSUPPORTED
+    assert isinstance(error.value, TunerError)

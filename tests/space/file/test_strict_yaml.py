@@ -1,0 +1,42 @@
+import pytest
+
+from tuner.core.errors import UsageError
+from tuner.space.file import strict_yaml
+
+
+def test_plain_yaml_is_read() -> None:
+    assert strict_yaml.load("a: [1, x]\nb: {c: 2.5}\n", "f.yaml") == {"a": [1, "x"], "b": {"c": 2.5}}
+
+
+def test_an_empty_text_is_nothing() -> None:
+    assert strict_yaml.load("", "f.yaml") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a: [1\nb: 2", r"f\.yaml: line 2, column [12]: found no YAML \(.*expected ',' or ']'"),
+        ("a: 1\na: 2", r"f\.yaml: line 2: found key 'a' again, allowed once"),
+        ("x:\n  b: 1\n  c: {b: 1, b: 2}", r"f\.yaml: line 3: found key 'b' again"),
+        ("x: [{b: 1, b: 2}]", r"f\.yaml: line 1: found key 'b' again"),
+        ("a: &x [1]\nb: *x", r"f\.yaml: line 2: found the alias \*x, allowed values written out"),
+        ("? [1, 2]\n: 3", "found a list or mapping as key, allowed text"),
+        ("--- 1\n--- 2", "line 2: found a second document, allowed one"),
+        ("[" * 10_000, "line 1: found deeper nesting, allowed 20 levels"),
+        ("- " * 10_000, "line 1: found deeper nesting, allowed 20 levels"),
+        ("a: !!python/object/apply:os.system [ls]", "could not determine a constructor"),
+        ("a: 2001-99-99", r"found no YAML \(month must be in 1\.\.12\)"),
+        ("a: " + "9" * 5000, "found no YAML .*4300 digits"),
+        ("a: \0", "found no YAML .*character"),
+        ("x" * 1_000_001, "found 1000001 characters, allowed 1000000"),
+    ],
+)
+def test_a_trap_is_refused_with_its_line(text: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        strict_yaml.load(text, "f.yaml")
+
+
+def test_a_billion_laughs_is_refused_at_once() -> None:
+    lines = ["a0: &a0 [ha]"] + [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 30)]
+    with pytest.raises(UsageError, match="line 2: found the alias"):
+        strict_yaml.load("\n".join(lines), "f.yaml")

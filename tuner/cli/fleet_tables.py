@@ -1,0 +1,87 @@
+"""A fleet as tables for people, and as a document."""
+
+from string import ascii_uppercase
+from typing import Any
+
+from tuner.core.dataclass_json import encode
+from tuner.fleet.noise_check import ALLOWED, NoiseCheck
+from tuner.fleet.status import DeviceStatus, FleetStatus, QueueStatus
+from tuner.fleet.tables import SeenNode
+from tuner.fleet.work import COMPILE, FleetWork
+from tuner.output.fitted_table import table_lines
+from tuner.output.formatting import count_text, wrapped
+
+NODES = ("node", "state", "target", "compiles", "measures on", "seen", "engine", "compiler")
+DEVICES = ("device", "class of machine", "idle", "now")
+QUEUES = ("stage", "of", "now", "wait", "runs", "why they wait")
+SPARED = ("engine", "seen", "target")  # of nodes, for want of width
+
+
+def status_text(status: FleetStatus, columns: int | None = None, database_words: str = "") -> str:
+    """Returns the tables of nodes, devices and queues; compilers have letters, told below."""
+    makers = sorted({seen.node.maker for seen in status.nodes} | {each.maker for each in status.queues})
+    letters = {maker: _letters(place) for place, maker in enumerate(makers)}
+    nodes = [(*_node(each, status), letters[each.node.maker]) for each in status.nodes]
+    devices = [_device(each, status) for each in status.devices]
+    waiting = [_queue(each, status, letters) for each in status.queues]
+    no_node = f"no node; start one with: tuner fleet worker --compile 4 --measure{database_words}"
+    parts = (
+        table_lines(NODES, nodes, columns, SPARED) if nodes else [no_node],
+        table_lines(DEVICES, devices, columns) if devices else ["no device"],
+        table_lines(QUEUES, waiting, columns) if waiting else ["no job"],
+        wrapped(f"compiler {letter}: {maker}" for maker, letter in letters.items()),
+    )
+    return "\n\n".join("\n".join(lines) for lines in parts if lines)
+
+
+def _letters(place: int) -> str:
+    """Returns A, B, ..., Z, AA, AB, ..."""
+    first = "" if place < len(ascii_uppercase) else _letters(place // len(ascii_uppercase) - 1)
+    return first + ascii_uppercase[place % len(ascii_uppercase)]
+
+
+def check_line(check: NoiseCheck) -> str:
+    """Returns what a check has shown."""
+    low, high = check.longer.interval
+    finding = "does not disturb" if check.is_quiet else "disturbs" if check.is_loud else "unclear"
+    return (
+        f"{check.node}: {finding}: times beside it {check.longer.median:+.2%} (99 % interval {low:+.2%} .. "
+        f"{high:+.2%}), allowed {ALLOWED:.1%}; without it twice: {check.longer.noise:.2%} apart; "
+        f"{count_text(check.rounds, 'round')}"
+    )
+
+
+def status_document(status: FleetStatus) -> dict[str, Any]:
+    """Returns the same as values."""
+    document: dict[str, Any] = encode(status)
+    for fields, seen in zip(document["nodes"], status.nodes, strict=True):
+        fields["state"] = status.state_of(seen)
+    return document
+
+
+def _node(seen: SeenNode, status: FleetStatus) -> tuple[str, ...]:
+    node = seen.node
+    return (
+        node.name,
+        status.state_of(seen),
+        node.target,
+        f"{node.seats} at once" if node.seats else "-",
+        node.device or "-",
+        f"{seen.silent_s:.0f} s ago",
+        "-" if seen.load is None else f"{seen.load.cpu_share:.1%}, {seen.load.wakeups_per_s:.0f}/s",
+    )
+
+
+def _device(device: DeviceStatus, status: FleetStatus) -> tuple[str, ...]:
+    now = "waits for work" if device.doing is None else _work(device.doing, status)
+    return (device.device, device.machine, f"{device.idle_share:.0%}", now)
+
+
+def _work(work: FleetWork, status: FleetStatus) -> str:
+    return f"{work.words} of {status.run_words(work.run)}"
+
+
+def _queue(queue: QueueStatus, status: FleetStatus, letters: dict[str, str]) -> tuple[str, ...]:
+    of = f"compiler {letters[queue.maker]}" if queue.stage == COMPILE else queue.device
+    runs = ", ".join(map(status.run_words, queue.runs)) or "-"
+    return (queue.stage, of, str(queue.done_now), str(queue.waits), runs, queue.why or "-")

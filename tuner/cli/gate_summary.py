@@ -1,0 +1,97 @@
+"""What a gate found: as Markdown for a summary of CI, and as JSON."""
+
+from typing import TYPE_CHECKING, Any
+
+from tuner.output.fitted_table import table_lines
+from tuner.output.formatting import count_text, one_line, seconds_text
+
+if TYPE_CHECKING:
+    from tuner.regression.gate import GateResult
+
+HEADER = ("problem", "result", "slowdown", "99 % interval", "noise", "then", "now")
+SPARED = ("noise", "99 % interval")  # for want of width
+
+
+def gate_markdown(results: "tuple[GateResult, ...]") -> str:
+    """Returns a headline, a table with a row per entry, and why some were not timed."""
+    rows = [_markdown_row(result) for result in results]
+    reasons = [
+        f"- {result.entry.key}: {_escaped(result.reason)}" for result in results if result.slowdown is None
+    ]
+    table = (_piped(HEADER), f"|{'---|' * len(HEADER)}", *rows)
+    return "\n".join((f"### tuner gate: {_head(results)}", "", *table, *([""] if reasons else []), *reasons))
+
+
+def gate_table(results: "tuple[GateResult, ...]", columns: int) -> list[str]:
+    """Returns the same for a terminal; why some were not timed is told while the gate runs."""
+    rows = [(result.entry.key, result.status.value, *_times(result)) for result in results]
+    return [*table_lines(HEADER, rows, columns, SPARED), f"gate: {_head(results)}"]
+
+
+def gate_document(results: "tuple[GateResult, ...]") -> dict[str, Any]:
+    """Returns the same for programs."""
+    passed = all(result.status.passes for result in results)
+    return {"passed": passed, "entries": [_entry_document(result) for result in results]}
+
+
+def gate_line(result: "GateResult") -> str:
+    """Returns one entry as a line of progress."""
+    return f"{result.entry.key}: {result.status.value},{_slowdown_words(result)} {result.reason}"
+
+
+def _slowdown_words(result: "GateResult") -> str:
+    """Returns how much longer the code takes, with its interval; '' where it was not timed."""
+    if result.slowdown is None:
+        return ""
+    low, high = result.slowdown.interval
+    return f" {result.slowdown.median:+.1%} (99 % interval {low:+.1%} .. {high:+.1%}),"
+
+
+def _head(results: "tuple[GateResult, ...]") -> str:
+    stopped = sum(not result.status.passes for result in results)
+    return f"{stopped} of {count_text(len(results), 'kernel')} stopped the gate" if stopped else "passed"
+
+
+def _markdown_row(result: "GateResult") -> str:
+    status = result.status.value if result.status.passes else f"**{result.status.value}**"
+    return _piped((result.entry.key, status, *_times(result)))
+
+
+def _piped(cells: tuple[str, ...]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _times(result: "GateResult") -> tuple[str, ...]:
+    slowdown = result.slowdown
+    if slowdown is None or result.then_s is None or result.now_s is None:
+        return ("-",) * 5
+    low, high = slowdown.interval
+    noise = (f"{slowdown.median:+.1%}", f"{low:+.1%} .. {high:+.1%}", f"{slowdown.noise:.1%}")
+    return (*noise, seconds_text(result.then_s), seconds_text(result.now_s))
+
+
+def _escaped(text: str) -> str:
+    """Returns a reason, which may quote anything, as text that makes no Markdown."""
+    return "".join(f"\\{sign}" if sign in "\\`*_|<>[]#" else sign for sign in one_line(text))
+
+
+def _entry_document(result: "GateResult") -> dict[str, Any]:
+    entry, slowdown = result.entry, result.slowdown
+    return {
+        "problem": entry.problem.key,
+        "target": entry.target.text,
+        "threads": entry.threads,
+        "candidate": entry.candidate.text,
+        "status": result.status.value,
+        "passed": result.status.passes,
+        "reason": result.reason,
+        "slowdown": None if slowdown is None else slowdown.median,
+        "interval": None if slowdown is None else list(slowdown.interval),
+        "noise": None if slowdown is None else slowdown.noise,
+        "sessions": result.sessions,
+        "then_s": result.then_s,
+        "now_s": result.now_s,
+        "recorded_s": entry.measurement.median_s,
+        "recorded_machine": entry.machine,
+        "recorded_compiler": entry.compiler,
+    }

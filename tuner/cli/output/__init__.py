@@ -1,1 +1,0 @@
-"""Values to lines, JSON and HTML. Nothing here prints."""

@@ -1,0 +1,91 @@
+"""Runs of programs as documents for other programs."""
+
+import math
+from typing import Any
+
+from tuner.analysis.comparison import Comparable, NotComparable
+from tuner.output.json_documents import problem_document, trial_document, tune_document
+from tuner.programs.request import Comparison, KernelSample, ProgramReport, ProgramRequest
+from tuner.programs.times import ProgramTimes
+from tuner.programs.tuning import TunedProblem, TunedProgram
+
+
+def run_document(request: ProgramRequest, report: ProgramReport) -> dict[str, Any]:
+    """Returns what ``tuner run --json`` prints."""
+    return {
+        "entry": report.entry,
+        "target": request.target.text,
+        "form": request.form,
+        "streams": report.streams,
+        "arguments": list(report.arguments),
+        "results": list(report.results),
+        "problems": [problem.key for problem in report.problems],
+        "trace": list(report.trace) if request.is_traced else None,
+        "reports": list(report.reports),
+        "comparisons": [_comparison(one) for one in report.comparisons] if request.is_compared else None,
+        "times": None if report.times is None else times_document(report.times),
+        "interpreted": report.is_interpreted,
+        "samples": [_sample(one) for one in report.samples] if request.sample else None,
+        "printed": report.printed,
+        "right": report.is_right,
+    }
+
+
+def times_document(times: ProgramTimes) -> dict[str, Any]:
+    """Returns the times of a program; kernels only where a device ran them."""
+    kernels = {"kernel_s": times.kernel_s, "overlap": times.overlap, "serialized": times.is_serialized}
+    return {"call_s": times.call_s, **(kernels if times.kernels else {})}
+
+
+def _sample(sample: KernelSample) -> dict[str, Any]:
+    compared = None if sample.comparison is None else _comparison(sample.comparison)
+    return {
+        "kernel": sample.kernel,
+        "launches": sample.launches,
+        "blocks": sample.blocks,
+        "simulated": sample.simulated,
+        "elements": sample.elements,
+        "reference": sample.reference or None,
+        "finished": sample.finished if sample.reference else sample.blocks,
+        "comparison": compared,
+    }
+
+
+def _comparison(one: Comparison) -> dict[str, Any]:
+    error = one.max_error if math.isfinite(one.max_error) else None  # JSON has no infinity
+    return {
+        "name": one.name,
+        "equal": one.is_equal,
+        "error": error,
+        "tolerance": one.tolerance,
+        "blind": one.is_blind,
+    }
+
+
+def program_document(tuned: TunedProgram) -> dict[str, Any]:
+    """Returns the runs of all problems, and the program with and without their scripts."""
+    report, plain, gain = tuned.report, tuned.plain, tuned.gain
+    return {
+        "target": tuned.target.text,
+        "problems": [_problem(each) for each in tuned.problems],
+        "program": None if report is None else run_document(tuned.request, report),
+        "plain": None if plain is None or plain.times is None else times_document(plain.times),
+        "failure": tuned.failure or None,
+        "speedup": tuned.speedup,
+        "speedup_interval": list(gain.speed_interval) if isinstance(gain, Comparable) else None,
+        "speedup_unknown": gain.reason if isinstance(gain, NotComparable) else None,
+        "seconds": tuned.seconds,
+    }
+
+
+def _problem(each: TunedProblem) -> dict[str, Any]:
+    tuned, trial = each.tuned, each.trial
+    run = None
+    if tuned is not None:
+        run = tune_document(tuned.run, tuned.counts, tuned.answer, tuned.seconds)
+    return {
+        "problem": problem_document(each.problem),
+        "run": run,
+        "used": None if trial is None else trial_document(trial),
+        "reason": each.reason or None,
+    }

@@ -1,0 +1,1 @@
+"""Values to lines, JSON and HTML. Nothing here prints but ``progress``."""

@@ -1,0 +1,75 @@
+"""``tuner show RUN --ablation``: what each knob and each strategy gave a run."""
+
+from dataclasses import asdict
+from typing import Any
+
+from tuner.analysis.ablation import Ablation, Gain, KnobAblation, StrategyAblation, TooFew
+from tuner.core.runs import Run
+from tuner.output.fitted_table import table_lines
+from tuner.output.formatting import seconds_text, wrapped
+
+GAIN_HEADER = ("trials", "gain", "95 % interval", "p-value")
+HELD_HEADER = ("knob", "held at", *GAIN_HEADER, "importance")
+WITHOUT_HEADER = ("knob", "without", *GAIN_HEADER)
+STRATEGY_HEADER = ("strategy", "trials", "failed", "best", "timed", *GAIN_HEADER[1:])
+GAIN_LINE = (
+    "gain      how much slower the best trial is that holds a knob where the search began; in the second "
+    "table, that of all without the knob's best value; '-': fewer than 3 such trials"
+)
+SPARED = ("timed", "failed")  # of strategies, for want of width
+
+
+def ablation_document(run: Run, ablation: Ablation | TooFew) -> dict[str, Any]:
+    """Returns what ``--json`` prints; gains are fractions of the best time."""
+    return {"run": run.id, "noise": run.noise, "knobs": (), **asdict(ablation)}
+
+
+def ablation_lines(
+    run: Run, ablation: Ablation | TooFew, distrusted: str, columns: int | None = None
+) -> list[str]:
+    """Returns two tables of knobs, where enough trials tell of them, and one of strategies, for people."""
+    badge = [f"badge     unreliable: {distrusted}"] * bool(distrusted)
+    strategies = table_lines(
+        STRATEGY_HEADER, [_strategy_row(each) for each in ablation.strategies], columns, SPARED
+    )
+    if isinstance(ablation, TooFew):
+        why = ablation.reason.removeprefix("ablation: ")
+        explained = (f"ablation  run {run.id}: {why} to compare knobs", *badge)
+        return [*wrapped(explained, columns), "", *strategies]
+    noise = "" if run.noise is None else f"; noise floor {run.noise:.1%}"
+    explained = (
+        f"ablation  run {run.id}: {ablation.measured} measured trials of {ablation.strategy}{noise}",
+        GAIN_LINE,
+        "p-value   that of a knob without any effect; importance: PED-ANOVA",
+        *badge,
+    )
+    return [
+        *wrapped(explained, columns),
+        "",
+        *table_lines(HELD_HEADER, [_held_row(each) for each in ablation.knobs], columns),
+        "",
+        *table_lines(WITHOUT_HEADER, [_without_row(each) for each in ablation.knobs], columns),
+        "",
+        *strategies,
+    ]
+
+
+def _held_row(each: KnobAblation) -> tuple[str, ...]:
+    return (each.knob, str(each.held), *gain_texts(each.gain), f"{each.importance:.0%}")
+
+
+def _without_row(each: KnobAblation) -> tuple[str, ...]:
+    return (each.knob, str(each.best), *gain_texts(each.without_best))
+
+
+def _strategy_row(each: StrategyAblation) -> tuple[str, ...]:
+    best = "-" if each.best_s is None else seconds_text(each.best_s)
+    return (each.strategy, str(each.trials), str(each.failed), best, *gain_texts(each.gain))
+
+
+def gain_texts(gain: Gain | None) -> tuple[str, str, str, str]:
+    """Returns trials, gain, interval and chance; '-' where too few trials are behind them."""
+    if gain is None:
+        return "-", "-", "-", "-"
+    interval = f"{gain.interval[0]:.1%} .. {gain.interval[1]:.1%}"
+    return str(gain.trials), f"{gain.slower:.1%}", interval, f"{gain.chance:.2g}"

@@ -1,0 +1,54 @@
+"""Why a trial failed, as lines and as a JSON document."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from tuner.core.errors import Failure
+from tuner.core.runs import StoredTrial, record_of
+from tuner.output.formatting import (
+    SUMMARY_COLUMNS,
+    SUMMARY_INDENT,
+    knobs_line,
+    one_line,
+    trial_time_text,
+    wrapped,
+)
+from tuner.output.json_documents import Document, history_document
+
+if TYPE_CHECKING:
+    from tuner.run_history.failed_ops import FailedOp
+
+LINE_COLUMNS = SUMMARY_COLUMNS - SUMMARY_INDENT  # of a text that is quoted
+
+
+def explain_lines(trial: StoredTrial, failed: "Sequence[FailedOp]", database_words: str = "") -> list[str]:
+    """Returns why a trial has no time, with the lines of the ops that failed, or that it has one."""
+    record = record_of(trial)
+    if not isinstance(record.outcome, Failure):
+        time = "not timed" if trial.best_s is None else trial_time_text(trial)
+        return [f"trial {trial.id} did not fail: {record.status}, {time}"]
+    stage, reason = record.outcome.stage.value, one_line(record.outcome.reason)
+    return [
+        *wrapped([f"trial {trial.id} failed at stage {stage}: {reason}"]),
+        f"problem   {record.problem.key}",
+        f"strategy  {record.candidate.strategy}",
+        *wrapped([knobs_line(record.candidate.choices)]),
+        *(line for each in failed for line in _failed_op_lines(each)),
+        *([f"texts     tuner show {trial.id} --json{database_words}"] if trial.script_text else []),
+    ]
+
+
+def explain_document(trial: StoredTrial, failed: "Sequence[FailedOp]") -> Document:
+    """Returns what ``tuner explain ID --json`` prints."""
+    places = [{**asdict(each.place), "line_text": each.line_text} for each in failed]
+    return {**history_document(trial), "failed_ops": places}
+
+
+def _failed_op_lines(failed: "FailedOp") -> Iterator[str]:
+    at = failed.place
+    yield f"{at.text:<9} line {at.line}, column {at.column}: {at.op}"
+    if failed.line_text:
+        quoted = failed.line_text
+        shown = quoted if len(quoted) <= LINE_COLUMNS else f"{quoted[: LINE_COLUMNS - 3]}..."
+        yield f"{'':{SUMMARY_INDENT}}{shown}"

@@ -1,0 +1,46 @@
+"""What is told of a time on a GPU beside the time: a cold cache, the sensors, clocks held down."""
+
+from tuner.core.gpu_conditions import GpuState, Span
+from tuner.core.record import Measurement
+from tuner.output.formatting import seconds_text
+
+
+def gpu_lines(measurement: Measurement) -> list[str]:
+    """Returns the lines that only times of GPUs have."""
+    lines = []
+    if measurement.cold_median_s is not None:
+        lines.append(f"cold      {seconds_text(measurement.cold_median_s)} with the cache flushed before")
+    conditions = measurement.conditions
+    if conditions is not None:
+        lines.append(f"sensors   {_state_words(conditions.before)}; after: {_state_words(conditions.after)}")
+        lines += _span_lines(conditions.between)
+    return lines + slowdown_lines(measurement)
+
+
+def slowdown_lines(measurement: Measurement) -> list[str]:
+    """Returns a warning where the GPU held its clocks down while it was timed."""
+    slowdowns = () if measurement.conditions is None else measurement.conditions.slowdowns
+    words = "throttled by {}: the GPU can be faster than this time"
+    return [words.format(", ".join(slowdowns))] * bool(slowdowns)
+
+
+def _span_lines(span: Span | None) -> list[str]:
+    if span is None or span.lowest_sm_clock_hz is None or span.highest_sm_clock_hz is None:
+        return []
+    low, high = (clock_hz / 1e6 for clock_hz in (span.lowest_sm_clock_hz, span.highest_sm_clock_hz))
+    return [f"clocks    SM {low:.0f} to {high:.0f} MHz in {span.readings} readings between the rounds"]
+
+
+def _state_words(state: GpuState) -> str:
+    readings = (
+        ("SM", state.sm_clock_hz, 1e6, "MHz"),
+        ("memory", state.memory_clock_hz, 1e6, "MHz"),
+        ("", state.temperature_c, 1.0, "C"),
+        ("", state.power_w, 1.0, "W"),
+    )
+    told = (
+        f"{name} {value / scale:.0f} {unit}".strip()
+        for name, value, scale, unit in readings
+        if value is not None
+    )
+    return ", ".join(told) or "nothing told"

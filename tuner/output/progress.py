@@ -1,0 +1,184 @@
+"""Live progress on stderr: a moving line on a terminal, a plain line now and then elsewhere."""
+
+import contextlib
+import sys
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from tuner.core.problem import Problem
+from tuner.core.runs import RunSettings
+from tuner.output.formatting import count_text, first_words, one_line, seconds_text, speed_text
+from tuner.output.json_documents import gflop_per_s
+from tuner.output.result import worked_words
+from tuner.tuning.events import (
+    BaselineFailed,
+    BaselineMeasured,
+    Event,
+    FinalsStarted,
+    MachineBusy,
+    NoiseMeasured,
+    Observer,
+    RoundLost,
+    RunStarted,
+    TrialDone,
+    WaitsForNode,
+    WaitsForTurn,
+)
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress, TaskID
+
+PLAIN_EVERY_S = 5.0  # a line; a log of a long run stays readable
+
+
+@contextlib.contextmanager
+def progress() -> Iterator[Observer]:
+    """Gives an observer that suits stderr."""
+    if not sys.stderr.isatty():
+        yield PlainProgress()
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn
+
+    console = Console(stderr=True, highlight=False)
+    columns = (BarColumn(bar_width=24), TextColumn("{task.description}", markup=False))
+    with Progress(*columns, console=console, transient=True) as bar:
+        yield LiveProgress(console, bar)
+
+
+class PlainProgress:
+    """Prints lines: every new best at most once per PLAIN_EVERY_S, and otherwise how far it is."""
+
+    def __init__(self) -> None:
+        self._settings: RunSettings | None = None
+        self._printed_s = time.monotonic()
+
+    def __call__(self, event: Event) -> None:
+        """Prints the event, trials not too often."""
+        if isinstance(event, RunStarted):
+            self._settings = event.settings
+        if not isinstance(event, TrialDone):
+            print(one_line(event_line(event, self._settings)), file=sys.stderr, flush=True)
+            return
+        assert self._settings is not None
+        if time.monotonic() - self._printed_s >= PLAIN_EVERY_S:
+            self._printed_s = time.monotonic()
+            print(one_line(trial_line(event, self._settings)), file=sys.stderr, flush=True)
+
+
+class LiveProgress:
+    """Moves one line; other events scroll above it."""
+
+    def __init__(self, console: "Console", bar: "Progress") -> None:
+        self._console = console
+        self._bar = bar
+        self._settings: RunSettings | None = None
+        self._task: TaskID | None = None
+
+    def __call__(self, event: Event) -> None:
+        """Shows the event."""
+        if isinstance(event, RunStarted):
+            self._settings = event.settings
+            if self._task is not None:  # of the run before: a program has several
+                self._bar.remove_task(self._task)
+            self._task = self._bar.add_task("starting", total=1.0)
+        if not isinstance(event, TrialDone):
+            self._console.print(one_line(event_line(event, self._settings)), markup=False)
+            return
+        assert self._settings is not None
+        assert self._task is not None
+        done = share_done(event, self._settings)
+        self._bar.update(self._task, completed=done, description=one_line(trial_line(event, self._settings)))
+
+
+def event_line(event: Event, settings: RunSettings | None = None) -> str:
+    """Returns an event that is no trial as one line; ``settings`` are those of the run once it is started."""
+    match event:
+        case RunStarted():
+            words = f"run {event.run}: {event.settings.problem.key}, {event.settings.target}, "
+            words += f"{count_text(event.settings.threads, 'thread')} on {event.machine.name}; "
+            words += f"{event.feasible} of {event.cartesian} combinations are feasible"
+            if event.proposed_before:
+                return f"{words}; going on after {event.proposed_before} trials"
+            first = first_words(event.settings.first or ())
+            return f"{words}; {first}" if first else words
+        case MachineBusy():
+            return _busy_line(event)
+        case BaselineMeasured(baseline):
+            assert settings is not None
+            return f"baseline: {baseline.name} {_pace(settings.problem, baseline.measurement.median_s)}"
+        case BaselineFailed(reason):
+            return f"baseline: not measured: {reason}"
+        case FinalsStarted() | NoiseMeasured() | RoundLost():
+            return _finals_line(event)
+        case WaitsForTurn(who):
+            return f"waiting for {who}: it times on the same device"
+        case WaitsForNode(why):
+            return f"waiting for the fleet: {why}"
+        case TrialDone():
+            return f"trial {event.trial}: {event.record.status}"
+
+
+def _busy_line(event: MachineBusy) -> str:
+    """Returns what keeps the processors busy, and below it what to type once they are idle."""
+    load = event.load
+    busy = f"{load.busy:.1f} of {count_text(event.processors, 'processor')} are busy with other programs"
+    stolen = f"the hypervisor gives {load.stolen:.1f} of {event.processors} away"
+    what = stolen if load.stolen > load.busy else busy
+    return (
+        f"note: {what}; times will be unreliable\n"
+        f"hint: when the machine is idle, time the best again: tuner tune --resume {event.run} --retime"
+    )
+
+
+def _finals_line(event: FinalsStarted | NoiseMeasured | RoundLost) -> str:
+    """Returns what happens to the final re-measurement."""
+    match event:
+        case FinalsStarted(trials):
+            return f"finals: timing the best {trials} again, interleaved"
+        case NoiseMeasured(noise):
+            return f"noise floor: {noise:.2%}"
+        case RoundLost(reason):
+            return f"finals: lost, no times: {reason}"
+
+
+def trial_line(event: TrialDone, settings: RunSettings) -> str:
+    """Returns how far a run is and what is the best so far."""
+    counts, total = event.counts, settings.trials
+    done = event.number + 1
+    words = f"{done}{'' if total is None else f'/{total}'} trials: "
+    words += f"{worked_words(counts)}, {counts.failed} failed"
+    if counts.reused:
+        words += f", {counts.reused} reused"
+    if event.best is not None:
+        assert event.best.median_s is not None
+        words += f"; best {_pace(event.best.problem, event.best.median_s)}"
+    left_s = time_left_s(event, settings)
+    return words + (f"; {left_s:.0f} s left" if left_s else "")
+
+
+def _pace(problem: Problem, median_s: float) -> str:
+    return f"{seconds_text(median_s)} ({speed_text(gflop_per_s(problem, median_s))})"
+
+
+def time_left_s(event: TrialDone, settings: RunSettings) -> float | None:
+    """Returns the seconds until the nearer budget ends, by the pace so far."""
+    done = event.number + 1
+    left = []
+    if settings.trials is not None:
+        left.append((settings.trials - done) * event.elapsed_s / done)
+    if settings.budget_s is not None:
+        left.append(settings.budget_s - event.elapsed_s)
+    return max(0.0, min(left)) if left else None
+
+
+def share_done(event: TrialDone, settings: RunSettings) -> float:
+    """Returns the part of the nearer budget that is spent, 0 to 1."""
+    spent = [0.0]
+    if settings.trials is not None:
+        spent.append((event.number + 1) / settings.trials)
+    if settings.budget_s is not None:
+        spent.append(event.elapsed_s / settings.budget_s)
+    return min(1.0, max(spent))

@@ -1,0 +1,39 @@
+"""How far a figure can be trusted, as one word with its reason."""
+
+from dataclasses import dataclass
+
+from tuner.analysis.reliability import NOISE_LIMIT
+from tuner.analysis.run_comparison import distrust
+from tuner.core.runs import Run, StoredTrial
+from tuner.output.report.element import Markup, element
+
+
+@dataclass(frozen=True)
+class Badge:
+    """One word about a figure, and why."""
+
+    kind: str  # good, unknown, warning: its colour
+    word: str
+    reason: str
+
+
+def badge_of(run: Run, best: StoredTrial | None = None) -> Badge:
+    """Returns how far a run's times can be relied on; ``best`` is its best trial."""
+    if run.settings.target.is_replay:
+        return Badge("unknown", "replayed", "Times of a recording, told again: nothing ran here.")
+    if run.unreliable:
+        return Badge("warning", "unreliable", f"{run.unreliable}.")
+    if run.noise is None:
+        return Badge("unknown", "noise not measured", "No code was timed twice to see how far times repeat.")
+    reason = "" if best is None else distrust(run, best)
+    if reason:
+        return Badge("warning", "unreliable", f"{reason}.")
+    differ = f"Two timings of the same code differ by {run.noise:.1%}"
+    if run.noise > NOISE_LIMIT:
+        return Badge("warning", "unreliable", f"{differ}: something else was running.")
+    return Badge("good", f"noise {run.noise:.1%}", f"{differ}: smaller differences mean nothing.")
+
+
+def badge(of: Badge) -> Markup:
+    """Draws it; the reason is told beside."""
+    return element("span", of.word, class_=f"badge {of.kind}", title=of.reason)

@@ -1,0 +1,98 @@
+"""Pages of a database, for the command line and for ``tuner.report``: gathered, and written."""
+
+import contextlib
+import datetime
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from tuner.core.errors import UsageError
+from tuner.core.pass_seconds import PassSeconds
+from tuner.core.runs import BestGroup, StoredTrial, TrialQuery
+from tuner.core.version import __version__
+from tuner.db.store import Store
+from tuner.output.atomic_write import write_atomically
+from tuner.output.report.content import BestKnown, Report, ReportedRun
+from tuner.output.report.length import RUNS_SHOWN
+from tuner.output.report.page import page_html
+from tuner.run_history.best_trials import any_group, best_answers
+from tuner.run_history.compile_time import pass_seconds
+from tuner.run_history.opened_store import open_known
+from tuner.run_history.which_database import database_words, naming_database
+from tuner.tuning.composition import Composition
+
+Passes = Callable[[StoredTrial], tuple[PassSeconds, ...]]  # of compiling a trial again
+
+
+def no_passes(_trial: StoredTrial) -> tuple[PassSeconds, ...]:
+    """Returns nothing: nobody asked."""
+    return ()
+
+
+def timed_passes(composition: Composition, store: Store) -> Passes:
+    """Returns what times the passes of a trial; a replay's, or one that compiles no more, has none."""
+
+    def passes(trial: StoredTrial) -> tuple[PassSeconds, ...]:
+        with contextlib.suppress(UsageError):
+            return pass_seconds(composition, store, trial)
+        return ()
+
+    return passes
+
+
+def gathered(
+    store: Store, run: int | None = None, limit: int = RUNS_SHOWN, passes: Passes = no_passes
+) -> Report:
+    """Returns the latest runs and the best of every problem, or a run and its problem. Raises UsageError."""
+    if limit < 1:
+        raise UsageError(f"limit: found {limit}, allowed 1 or more")
+    runs, left_out = _runs(store, run, limit)
+    found = _best(store, runs[0] if run is not None else None)
+    best = tuple(replace(each, passes=passes(each.answer.best)) for each in found)
+    return Report(best, runs, left_out, __version__, datetime.datetime.now(datetime.UTC))
+
+
+def report(
+    file: Path | str | None = None,
+    *,
+    db: str | Path | None = None,
+    run: int | None = None,
+    limit: int = RUNS_SHOWN,
+    compile_time: bool = False,
+) -> str:
+    """Returns one HTML page that stands alone, of the latest runs or of one; ``file`` gets it too.
+
+    All is named as on the command line. Raises UsageError.
+    """
+    from tuner.tuning.parts.real import real_composition
+
+    with naming_database(db), open_known(db) as store:
+        passes = timed_passes(real_composition(), store) if compile_time else no_passes
+        found = gathered(store, run, limit, passes)
+    page = page_html(replace(found, database_words=database_words(db)))
+    if file is not None:
+        write_atomically(Path(file), page.encode())
+    return page
+
+
+def _runs(store: Store, run_id: int | None, limit: int) -> tuple[tuple[ReportedRun, ...], int]:
+    """Returns the runs to show, the latest first, and how many there are beside them."""
+    chosen = store.runs(limit) if run_id is None else (store.run(run_id),)
+    reported = tuple(
+        ReportedRun(run, store.counts(run.id), store.trials(TrialQuery(run=run.id, sort="number")))
+        for run in chosen
+    )
+    return reported, 0 if run_id is not None else store.info().runs - len(reported)
+
+
+def _best(store: Store, only: ReportedRun | None) -> tuple[BestKnown, ...]:
+    """Returns the best of every problem, target and machine, replays too; of one run's where given."""
+    found = best_answers(store, TrialQuery(), any_group if only is None else _group(only).__eq__)
+    ordered = sorted(found.values(), key=lambda each: (each.best.created, each.best.id))
+    return tuple(BestKnown(each.answer, each.run) for each in ordered)
+
+
+def _group(reported: ReportedRun) -> BestGroup:
+    settings = reported.run.settings
+    machine = reported.run.machine.name
+    return BestGroup(settings.problem.key, settings.target.text, settings.threads, machine)

@@ -1,0 +1,37 @@
+"""Runs as a table for people."""
+
+from typing import TYPE_CHECKING
+
+from tuner.output.fitted_table import table_lines, varying_columns
+from tuner.output.formatting import problem_words, seconds_text, wrapped
+from tuner.output.json_documents import gflop_per_s
+
+if TYPE_CHECKING:
+    from tuner.tuning.tuned_run import TunedRun
+
+HEADER = ("run", "begun", "problem", "target", "status", "trials", "failed", "best", "GFLOP/s")
+MAY_BE_SHARED = ("problem", "target")  # columns of HEADER
+SPARED = ("failed", "GFLOP/s", "begun", "trials")  # for want of width
+
+
+def runs_table(runs: "tuple[TunedRun, ...]", columns: int | None = None) -> list[str]:
+    """Returns one line per run with what varies, and what all share below."""
+    header, rows, shared = varying_columns(HEADER, [_row(tuned) for tuned in runs], MAY_BE_SHARED)
+    return [*table_lines(header, rows, columns, SPARED), *wrapped(shared, columns)]
+
+
+def _row(tuned: "TunedRun") -> tuple[str, ...]:
+    run = tuned.run
+    best_s = None if tuned.answer is None else tuned.answer.measurement.median_s
+    speed = gflop_per_s(run.settings.problem, best_s)
+    return (
+        str(run.id),
+        f"{run.created:%Y-%m-%d}",
+        problem_words(run.settings.problem),
+        run.settings.target.text,
+        run.status + (", unreliable" if run.unreliable else ""),
+        str(tuned.counts.proposed),
+        str(tuned.counts.failed),
+        "-" if best_s is None else seconds_text(best_s),
+        "-" if speed is None else f"{speed:.1f}",
+    )

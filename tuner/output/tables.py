@@ -1,0 +1,258 @@
+"""Trials and runs as lines for people."""
+
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING
+
+from tuner.core.candidate import Value
+from tuner.core.errors import Failure
+from tuner.core.kernel_program import Resources
+from tuner.core.moments import utc_text
+from tuner.core.record import Measurement
+from tuner.core.runs import Elsewhere, StoredTrial, record_of
+from tuner.core.timing_round import RoundQuality, StoredRound
+from tuner.output.fitted_table import Row, table_lines, varying_columns
+from tuner.output.formatting import (
+    bound_text,
+    count_text,
+    early_stopped_text,
+    first_words,
+    interval_text,
+    knobs_line,
+    knobs_text,
+    one_line,
+    problem_words,
+    seconds_text,
+    speed_text,
+    wrapped,
+)
+from tuner.output.gpu_conditions import gpu_lines
+from tuner.output.json_documents import gflop_per_s
+from tuner.output.result import counts_words, idle_words, result_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tuner.core.pass_seconds import PassSeconds
+    from tuner.targets.gpu.machine_code.prediction import PredictedCycles
+    from tuner.tuning.tuned_run import TunedRun
+
+PARTS_SHOWN = 3
+Choices = tuple[tuple[str, Value], ...]
+HISTORY_HEADER = (
+    *("trial", "run", "problem", "target", "threads", "status", "time", "GFLOP/s", "strategy and knobs"),
+)
+MAY_BE_SHARED = ("run", "problem", "target", "threads")  # columns of HISTORY_HEADER
+SPARED = ("GFLOP/s", "threads", "run", "target")  # for want of width
+REASON_LIMIT = 60  # characters of a failure in a table
+
+
+def history_table(
+    trials: tuple[StoredTrial, ...], columns: int | None = None, best: Collection[int] = ()
+) -> list[str]:
+    """Returns one line per trial with what varies; below, what all share, or all of a strategy.
+
+    ``best`` are the ids of trials to mark as the best.
+    """
+    same = _same_knobs(trials)
+    rows = [_history_row(trial, same, best) for trial in trials]
+    header, rows, shared = varying_columns(*_with_machines(HISTORY_HEADER, rows, trials), MAY_BE_SHARED)
+    below = [f"{strategy} everywhere: {knobs_text(knobs)}" for strategy, knobs in same.items() if knobs]
+    return [*table_lines(header, rows, columns, SPARED), *wrapped([*shared, *below], columns)]
+
+
+def _with_machines(header: Row, rows: list[Row], trials: tuple[StoredTrial, ...]) -> tuple[Row, list[Row]]:
+    """Returns header and rows with a column of machines where the trials are of several."""
+    names = [trial.machine.name for trial in trials]
+    if len(set(names)) < 2:
+        return header, rows
+    at = header.index("target") + 1
+    cells = zip(("machine", *names), (header, *rows), strict=True)
+    header, *rows = [(*row[:at], name, *row[at:]) for name, row in cells]
+    return header, rows
+
+
+def _same_knobs(trials: tuple[StoredTrial, ...]) -> dict[str, Choices]:
+    """Returns the knobs that all trials of a strategy share, of strategies with several."""
+    choices: dict[str, list[Choices]] = {}
+    for trial in trials:
+        choices.setdefault(trial.strategy, []).append(record_of(trial).candidate.choices)
+    return {
+        strategy: tuple(knob for knob in every[0] if all(knob in each for each in every))
+        for strategy, every in choices.items()
+        if len(every) > 1
+    }
+
+
+def trial_lines(trial: StoredTrial) -> list[str]:
+    """Returns one trial whole."""
+    record = record_of(trial)
+    lines = [
+        f"trial     {trial.id}: number {trial.number} of run {trial.run}, {utc_text(trial.created)}",
+        f"problem   {record.problem.key}",
+        f"target    {record.target}, {count_text(trial.threads, 'thread')} on {trial.machine.name}",
+        f"strategy  {record.candidate.strategy}",
+        knobs_line(record.candidate.choices),
+        f"status    {record.status}{_reused_words(trial)}",
+    ]
+    lines += [f"stale     {trial.stale}"] * bool(trial.stale)
+    lines += _outcome_lines(trial)
+    lines += resources_lines(record.resources)
+    lines += [f"stages    {', '.join(f'{name} {seconds_text(s)}' for name, s in record.stage_s)}"] * bool(
+        record.stage_s
+    )
+    lines.append(f"script    sha256 {record.script_sha256 or '-'}")
+    lines.append(f"code      sha256 {record.artifact_sha256 or '-'}")
+    return lines
+
+
+def resources_lines(resources: tuple[Resources, ...]) -> list[str]:
+    """Returns what ptxas told of each kernel, with its advice."""
+    lines = []
+    for each in resources:
+        shared = f"{each.dynamic_shared_bytes} + {each.static_shared_bytes} shared bytes"
+        spills = f"{each.spill_store_bytes} + {each.spill_load_bytes} bytes spilled"
+        lines.append(
+            f"kernel    {each.kernel}: {each.registers} registers, {spills}, {shared} (dynamic + static), "
+            f"occupancy {each.occupancy:.0%}: {count_text(each.blocks_per_multiprocessor, 'block')}"
+        )
+        lines += [f"ptxas     {note}" for note in each.notes]
+    return lines
+
+
+def predicted_lines(found: "PredictedCycles") -> list[str]:
+    """Returns what a model counts in machine code: the order of candidates, and what they wait for."""
+    lines = [f"predicted {found.cycles:,.0f} cycles by a count of its machine code: an order, no time"]
+    if found.parts is not None:
+        busy = sorted(vars(found.parts).items(), key=lambda part: -part[1])
+        shown = ", ".join(f"{name.replace('_', ' ')} {cycles:,.0f}" for name, cycles in busy[:PARTS_SHOWN])
+        lines.append(f"busiest   {shown} (cycles of a multiprocessor and its blocks)")
+    return lines
+
+
+def pass_lines(passes: "Sequence[PassSeconds]", columns: int | None = None) -> list[str]:
+    """Returns how long each pass took, the longest first."""
+    total_s = sum(each.seconds for each in passes)
+    rows = [(each.name, f"{each.seconds * 1e3:.1f}", str(each.runs)) for each in passes]
+    rows.append(("all", f"{total_s * 1e3:.1f}", "-"))
+    return table_lines(("pass", "ms", "runs"), rows, columns)
+
+
+def run_lines(tuned: "TunedRun", database_words: str = "") -> list[str]:
+    """Returns one run whole."""
+    run, settings = tuned.run, tuned.run.settings
+    budget = [count_text(settings.trials, "trial")] if settings.trials is not None else []
+    budget += [f"{settings.budget_s:g} s"] if settings.budget_s is not None else []
+    workers = count_text(settings.workers, "worker")
+    load = "" if run.load_average is None else f", load {run.load_average:.2f}"
+    lines = [
+        f"run       {run.id}: {run.status}, {utc_text(run.created)}, tuner {run.tuner_version}",
+        f"problem   {settings.problem.key}",
+        f"target    {settings.target}, {count_text(settings.threads, 'thread')} on {run.machine.name}{load}",
+        f"search    {settings.sampler}, seed {settings.seed}, budget {' or '.join(budget)}, {workers}",
+        f"compiler  {run.compiler.mlir}",
+        *([f"first     {first_words(settings.first)}"] if settings.first else []),
+        *([f"elsewhere {elsewhere_words(run.elsewhere)}"] if run.elsewhere else []),
+    ]
+    if tuned.answer is None:
+        nothing = "best      none" if not tuned.has_worked else "best      none: nothing was timed"
+        return [*lines, f"trials    {counts_words(tuned.counts)}{idle_words(run)}", nothing]
+    return lines + _round_lines(tuned.rounds) + result_lines(tuned, tuned.answer, database_words)
+
+
+def _round_lines(rounds: tuple[StoredRound, ...]) -> list[str]:
+    """Returns the rounds of timing where there is a choice, each with how quiet it was."""
+    if len(rounds) < 2:
+        return []
+    return [
+        f"round     {each.number}: {utc_text(each.started)}, "
+        f"{_quality_words(each.quality)}{' (answers)' if each.is_answering else ''}"
+        for each in rounds
+    ]
+
+
+def _quality_words(quality: RoundQuality) -> str:
+    if quality.unreliable:
+        return f"unreliable: {quality.unreliable}"
+    return "noise not known" if quality.noise is None else f"noise floor {quality.noise:.1%}"
+
+
+def elsewhere_words(elsewhere: Elsewhere) -> str:
+    """Returns where the times of a run were taken."""
+    measuring = f"measuring {elsewhere.session}, tuner {elsewhere.tuner}, CUDA driver {elsewhere.driver}"
+    return f"{measuring}; bundle {elsewhere.bundle[:12]}, of run {elsewhere.source}"
+
+
+def _history_row(trial: StoredTrial, same: Mapping[str, Choices], best: Collection[int]) -> tuple[str, ...]:
+    record = record_of(trial)
+    speed = gflop_per_s(record.problem, None if trial.early_stopped is not None else trial.best_s)
+    known = same.get(trial.strategy, ())
+    varying = tuple(knob for knob in record.candidate.choices if knob not in known)
+    what = f"{record.candidate.strategy} {knobs_text(varying)}".rstrip()
+    if isinstance(record.outcome, Failure):
+        reason = one_line(record.outcome.reason)[:REASON_LIMIT]
+        what = f"{record.candidate.strategy} {record.outcome.stage.value}: {reason}"
+    return (
+        str(trial.id),
+        str(trial.run),
+        problem_words(record.problem),
+        record.target.text,
+        str(trial.threads),
+        _status_words(trial) + ", best" * (trial.id in best),
+        _table_time(trial),
+        "-" if speed is None else f"{speed:.1f}",
+        what,
+    )
+
+
+def _status_words(trial: StoredTrial) -> str:
+    record = record_of(trial)
+    if trial.stale:
+        return "stale"
+    is_reused = record.reused_from is not None and record.status == "measured"
+    words = "reused" if is_reused else record.status
+    if trial.early_stopped is not None:
+        return f"{words}, early-stopped"
+    return words + (", unreliable" if trial.unreliable else "")
+
+
+def _table_time(trial: StoredTrial) -> str:
+    if trial.early_stopped is not None:
+        return bound_text(trial.early_stopped)
+    return "-" if trial.best_s is None else seconds_text(trial.best_s)
+
+
+def _outcome_lines(trial: StoredTrial) -> list[str]:
+    record = record_of(trial)
+    outcome = record.outcome
+    verdict = record.judged_right
+    lines = []
+    if isinstance(outcome, Failure):
+        lines.append(f"failure   stage {outcome.stage.value}: {outcome.reason}")
+    if verdict is not None:
+        lines.append(
+            f"verified  {verdict.elements} elements, largest error {verdict.max_error:.3g} of the tolerance"
+        )
+        lines += [f"note      {note}" for note in verdict.notes]
+    if isinstance(outcome, Measurement):
+        lines.append(f"time      {_measurement_words(outcome)}")
+        lines += gpu_lines(outcome)
+    if trial.final is not None:
+        badge = f"; unreliable: {trial.unreliable}" if trial.unreliable else ""
+        lines.append(f"final     {_measurement_words(trial.final)}, interleaved{badge}")
+        lines += gpu_lines(trial.final)
+    if trial.best_s is not None and trial.early_stopped is None:
+        lines.append(f"speed     {speed_text(gflop_per_s(record.problem, trial.best_s))}")
+    return lines
+
+
+def _measurement_words(measurement: Measurement) -> str:
+    calls = count_text(measurement.inner_calls, "call")
+    if not measurement.is_complete:
+        return f"{early_stopped_text(measurement)} of {calls}"
+    words = f"{seconds_text(measurement.median_s)} (95 % interval {interval_text(measurement.interval_s)}; "
+    return words + f"{len(measurement.samples_s)} samples of {calls})"
+
+
+def _reused_words(trial: StoredTrial) -> str:
+    source = record_of(trial).reused_from
+    return "" if source is None else f", reused from trial {source}: same script or same code"

@@ -1,0 +1,142 @@
+"""Loads and stores of all lanes at once, each checked against the memref's sizes and the buffer's bytes."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from tuner.programs.interpret import flat_memory
+from tuner.programs.interpret.buffer_view import BufferView, behind
+from tuner.programs.interpret.element_types import Array, ElementType
+from tuner.programs.interpret.frame import LaneFrame, require
+
+Update = Callable[[Array, Array], Array]  # of what is there and the operand
+
+
+def check_indices(frame: LaneFrame, where: str, view: BufferView, indices: Sequence[Array]) -> None:
+    """Raises CandidateError(RUN) for an index outside of its dimension; indices are one per lane."""
+    for axis, (index, size) in enumerate(zip(indices, view.sizes, strict=True)):
+        inside = (index >= 0) & (index < size)
+        if not inside.all():
+            _refuse_index(frame, where, axis, index, size, inside)
+
+
+def check_bytes(
+    frame: LaneFrame, where: str, view: BufferView, addresses: Array, size_bytes: int, align_bytes: int
+) -> None:
+    """Raises CandidateError(RUN) for addresses outside of the buffer's bytes, or that are no multiples."""
+    axes = addresses.ndim - 2
+    inside = (addresses >= behind(view.low, axes)) & (addresses + size_bytes <= behind(view.high, axes))
+    require(inside, frame, where, "found an address outside of its buffer")
+    if align_bytes > 1:
+        is_aligned = addresses % align_bytes == 0
+        require(is_aligned, frame, where, f"found an address that is no multiple of {align_bytes}")
+
+
+def load_element(
+    frame: LaneFrame, where: str, view: BufferView, kind: ElementType, indices: Sequence[Array]
+) -> Array:
+    """Returns one element of each lane."""
+    check_indices(frame, where, view, indices)
+    addresses = view.at(indices, kind.size_bytes)
+    check_bytes(frame, where, view, addresses, kind.size_bytes, kind.dtype.itemsize)
+    return _gather(frame.active(addresses.shape), kind, addresses)
+
+
+def store_element(
+    frame: LaneFrame, where: str, view: BufferView, kind: ElementType, indices: Sequence[Array], values: Array
+) -> None:
+    """Stores one element of each lane; of lanes at one place the last wins."""
+    check_indices(frame, where, view, indices)
+    addresses = view.at(indices, kind.size_bytes)
+    check_bytes(frame, where, view, addresses, kind.size_bytes, kind.dtype.itemsize)
+    axes = len(kind.shape)
+    targets = behind(addresses, axes) + kind.offsets_bytes
+    shape = np.broadcast_shapes(targets.shape, values.shape, behind(frame.mask, axes).shape)
+    chosen = np.broadcast_to(behind(frame.mask, axes), shape)
+    targets, values = np.broadcast_to(targets, shape), np.broadcast_to(values, shape)
+    flat_memory.write(kind.dtype, targets[chosen], values[chosen])
+
+
+def load_where(
+    frame: LaneFrame, where: str, view: BufferView, kind: ElementType, addresses: Array, wanted: Array
+) -> Array:
+    """Returns numbers at addresses with the axes of a vector, zeros where none is wanted."""
+    require_bytes_where(frame, where, view, kind, addresses, wanted)
+    shape = np.broadcast_shapes(addresses.shape, wanted.shape)
+    chosen = np.broadcast_to(frame.active(shape) & wanted, shape)
+    found = np.zeros(shape, kind.dtype)
+    found[chosen] = flat_memory.read(kind.dtype, np.broadcast_to(addresses, shape)[chosen])
+    return found
+
+
+def store_where(
+    frame: LaneFrame,
+    where: str,
+    view: BufferView,
+    kind: ElementType,
+    addresses: Array,
+    wanted: Array,
+    values: Array,
+) -> None:
+    """Stores the wanted numbers of vectors at addresses with the same axes."""
+    require_bytes_where(frame, where, view, kind, addresses, wanted)
+    mask = behind(frame.mask, addresses.ndim - 2)
+    shape = np.broadcast_shapes(addresses.shape, values.shape, mask.shape, wanted.shape)
+    chosen = np.broadcast_to(mask & wanted, shape)
+    targets, values = np.broadcast_to(addresses, shape), np.broadcast_to(values, shape)
+    flat_memory.write(kind.dtype, targets[chosen], values[chosen])
+
+
+def require_bytes_where(
+    frame: LaneFrame, where: str, view: BufferView, kind: ElementType, addresses: Array, wanted: Array
+) -> None:
+    """Raises CandidateError(RUN) for wanted numbers outside of the buffer's bytes."""
+    axes, size = addresses.ndim - 2, kind.dtype.itemsize
+    inside = (addresses >= behind(view.low, axes)) & (addresses + size <= behind(view.high, axes))
+    require(inside | ~wanted, frame, where, "found an address outside of its buffer")
+    require((addresses % size == 0) | ~wanted, frame, where, f"found no multiple of {size}")
+
+
+def update(frame: LaneFrame, kind: ElementType, addresses: Array, values: Array, function: Update) -> Array:
+    """Replaces numbers by a function of them, one lane after another; returns what each lane has found."""
+    shape = np.broadcast_shapes(addresses.shape, values.shape, frame.mask.shape, frame.grid.shape)
+    chosen = np.broadcast_to(frame.mask, shape)
+    targets = np.broadcast_to(addresses, shape)[chosen]
+    operands = np.broadcast_to(values, shape)[chosen]
+    found = np.zeros(shape, kind.dtype)
+    olds = np.zeros(targets.shape, kind.dtype)
+    for turn in turns(targets):
+        olds[turn] = flat_memory.read(kind.dtype, targets[turn])
+        flat_memory.write(kind.dtype, targets[turn], function(olds[turn], operands[turn]))
+    found[chosen] = olds
+    return found
+
+
+def turns(targets: Array) -> list[Array]:
+    """Splits lanes so that those of one turn are at different addresses; lanes of one keep their order."""
+    order = np.argsort(targets, kind="stable")
+    places = targets[order]
+    starts = np.flatnonzero(np.r_[True, places[1:] != places[:-1]])
+    sizes = np.diff(np.r_[starts, len(places)])
+    rank = np.arange(len(places)) - np.repeat(starts, sizes)
+    by_rank = np.argsort(rank, kind="stable")
+    ends = np.cumsum(np.bincount(rank))[:-1]
+    return [order[part] for part in np.split(by_rank, ends)]
+
+
+def _gather(active: Array, kind: ElementType, addresses: Array) -> Array:
+    """Reads at addresses that are right in active lanes; others get what one of those reads."""
+    if not active.all():
+        addresses = np.where(active, addresses, addresses[active][0])
+    return flat_memory.read(kind.dtype, behind(addresses, len(kind.shape)) + kind.offsets_bytes)
+
+
+def _refuse_index(frame: LaneFrame, where: str, axis: int, index: Array, size: Array, inside: Array) -> None:
+    shape = inside.shape
+    found, sizes = np.broadcast_to(index, shape), np.broadcast_to(size, shape)
+    require(
+        inside,
+        frame,
+        where,
+        lambda lane: f"found index {found[lane]} of dimension {axis}, allowed 0 to {sizes[lane] - 1},",
+    )

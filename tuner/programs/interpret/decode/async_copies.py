@@ -1,0 +1,40 @@
+"""Asynchronous copies to shared memory, which are done at once: waits have nothing to wait for."""
+
+import numpy as np
+
+from tuner.mlir.bindings import Op, ir
+from tuner.programs.interpret import accesses
+from tuner.programs.interpret.buffer_view import behind
+from tuner.programs.interpret.frame import LaneFrame, Step
+from tuner.programs.interpret.scope import Decode, FunctionScope, where_of
+
+
+def copy(op: Op, scope: FunctionScope) -> Step:
+    """Decodes ``nvgpu.device_async_copy``: elements beyond those of the source become zeros."""
+    sizes = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
+    to, *rest = scope.slots(op.operands)
+    there, (source, *rest) = rest[: sizes[1]], rest[sizes[1] :]
+    here, told = rest[: sizes[3]], rest[sizes[3] :]
+    count = ir.IntegerAttr(op.attributes["dstElements"]).value
+    kind, where = scope.element(op, op.operands[0].type), where_of(op)
+    steps = np.arange(count)
+
+    def step(frame: LaneFrame) -> None:
+        one, other = (
+            frame.values[view].at([frame.values[slot] for slot in indices], kind.size_bytes)
+            for view, indices in ((source, here), (to, there))
+        )
+        wanted = np.ones((1, 1, count), bool) if not told else steps < behind(frame.values[told[0]], 1)
+        offsets = steps * kind.size_bytes
+        found = accesses.load_where(
+            frame, where, frame.values[source], kind, behind(one, 1) + offsets, wanted
+        )
+        everything = np.ones((1, 1, count), bool)
+        accesses.store_where(
+            frame, where, frame.values[to], kind, behind(other, 1) + offsets, everything, found
+        )
+
+    return step
+
+
+DECODERS: dict[str, Decode] = {"nvgpu.device_async_copy": copy}

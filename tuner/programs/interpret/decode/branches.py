@@ -1,0 +1,134 @@
+"""Branches: lanes that do not take one wait; calls of functions."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tuner.mlir.bindings import Op, ir
+from tuner.mlir.rewrite.symbols import callee_of
+from tuner.programs.interpret.body import AbstractBody
+from tuner.programs.interpret.buffer_view import merged
+from tuner.programs.interpret.element_types import Array
+from tuner.programs.interpret.frame import LaneFrame, Step, require
+from tuner.programs.interpret.scope import Decode, FunctionScope, where_of
+
+
+def run_where(frame: LaneFrame, condition: Array, body: AbstractBody) -> list[Any] | None:
+    """Runs a region in the lanes of a condition; returns what it yields, None where no lane enters it."""
+    outside = frame.mask
+    inside = outside & condition
+    if not inside.any():
+        return None
+    frame.mask = outside if (inside == outside).all() else inside
+    try:
+        return body.run(frame)
+    finally:
+        frame.mask = outside
+
+
+def put(frame: LaneFrame, targets: Sequence[int], condition: Array, values: list[Any] | None) -> None:
+    """Gives results in the lanes of a condition; others keep what they have."""
+    for target, value in zip(targets, values or (), strict=values is not None):
+        frame.values[target] = merged(condition, value, frame.values[target])
+
+
+def if_else(op: Op, scope: FunctionScope) -> Step:
+    """Decodes ``scf.if``."""
+    condition, targets = scope.slot(op.operands[0]), scope.slots(op.results)
+    then, other = (scope.body(region) if region.blocks else None for region in op.regions)
+    assert then is not None
+
+    def step(frame: LaneFrame) -> None:
+        holds = frame.values[condition]
+        taken = run_where(frame, holds, then)
+        left = run_where(frame, ~holds, other) if other is not None else None
+        for number, target in enumerate(targets):
+            if taken is None or left is None:
+                frame.values[target] = (taken or left or [])[number]
+            else:
+                frame.values[target] = merged(holds, taken[number], left[number])
+
+    return step
+
+
+def switch(op: Op, scope: FunctionScope) -> Step:
+    """Decodes ``scf.index_switch``, whose default region comes first."""
+    chosen, targets = scope.slot(op.operands[0]), scope.slots(op.results)
+    default, *cases = (scope.body(region) for region in op.regions)
+    numbers = list(ir.DenseI64ArrayAttr(op.attributes["cases"]))
+
+    def step(frame: LaneFrame) -> None:
+        value = frame.values[chosen]
+        conditions = [value == number for number in numbers]
+        conditions.append(~np.isin(value, numbers))
+        for target in targets:
+            frame.values[target] = None
+        for condition, body in zip(conditions, [*cases, default], strict=True):
+            put(frame, targets, condition, run_where(frame, condition, body))
+
+    return step
+
+
+def region(op: Op, scope: FunctionScope) -> Step:
+    """Decodes operations that run their only region once."""
+    body, targets = scope.body(op.regions[0]), scope.slots(op.results)
+
+    def step(frame: LaneFrame) -> None:
+        for target, value in zip(targets, body.run(frame), strict=True):
+            frame.values[target] = value
+
+    return step
+
+
+def call(op: Op, scope: FunctionScope) -> Step:
+    """Decodes ``func.call`` of a function beside the kernel."""
+    name = callee_of(op)
+    function = scope.function(name, op)
+    sources, targets = scope.slots(op.operands), scope.slots(op.results)
+
+    def step(frame: LaneFrame) -> None:
+        results = function.run(frame.call(function.slots), [frame.values[slot] for slot in sources])
+        for target, value in zip(targets, results, strict=True):
+            frame.values[target] = value
+
+    return step
+
+
+def assertion(op: Op, scope: FunctionScope) -> Step:
+    """Decodes ``cf.assert``."""
+    condition, where = scope.slot(op.operands[0]), where_of(op)
+    said = ir.StringAttr(op.attributes["msg"]).value
+
+    def step(frame: LaneFrame) -> None:
+        require(frame.values[condition], frame, where, f"found false, {said!r},")
+
+    return step
+
+
+def two_ways(op: Op, scope: FunctionScope) -> Callable[[LaneFrame], Sequence[Array]]:
+    """Returns the conditions of a ``cf.cond_br``."""
+    condition = scope.slot(op.operands[0])
+    return lambda frame: (frame.values[condition], ~frame.values[condition])
+
+
+def many_ways(op: Op, scope: FunctionScope) -> Callable[[LaneFrame], Sequence[Array]]:
+    """Returns the conditions of a ``cf.switch``, whose default successor comes first."""
+    chosen = scope.slot(op.operands[0])
+    numbers = [int(each) for each in ir.DenseIntElementsAttr(op.attributes["case_values"])]
+
+    def choose(frame: LaneFrame) -> Sequence[Array]:
+        value = frame.values[chosen]
+        return [~np.isin(value, numbers), *(value == number for number in numbers)]
+
+    return choose
+
+
+CHOICES = {"cf.cond_br": two_ways, "cf.switch": many_ways}
+DECODERS: dict[str, Decode] = {
+    "scf.if": if_else,
+    "scf.index_switch": switch,
+    **dict.fromkeys(("scf.execute_region", "memref.alloca_scope"), region),
+    "func.call": call,
+    "cf.assert": assertion,
+}

@@ -1,0 +1,139 @@
+"""Constants, selections and conversions between types."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tuner.mlir.bindings import Op, ir
+from tuner.mlir.rewrite.located_error import unsupported
+from tuner.programs.interpret.buffer_view import merged
+from tuner.programs.interpret.decode.steps import of_result, step_of
+from tuner.programs.interpret.element_types import BOOL, Array, signed, to_integer, unsigned
+from tuner.programs.interpret.frame import LaneFrame, Step
+from tuner.programs.interpret.scope import Decode, FunctionScope
+from tuner.runtime.arrays.numpy_types import DType
+
+F64 = np.dtype(np.float64)
+NUMBER = re.compile(r"0x[0-9A-F]+|-?[0-9][0-9.]*(?:[eE][-+]?[0-9]+)?")  # as MLIR prints it
+NEAREST = "0 : i32"  # arith's rounding mode to_nearest_even
+
+
+def constant(op: Op, scope: FunctionScope) -> Step:
+    """Decodes ``arith.constant``."""
+    (target,), value = scope.slots(op.results), constant_of(op, scope)
+
+    def step(frame: LaneFrame) -> None:
+        frame.values[target] = value
+
+    return step
+
+
+def constant_of(op: Op, scope: FunctionScope) -> Array:
+    """Returns what an ``arith.constant`` or a ``memref.global`` holds, for all lanes."""
+    attribute = op.attributes["value" if "value" in op.attributes else "initial_value"]
+    if isinstance(attribute, ir.DenseElementsAttr):
+        kind = attribute.type
+        return dense(attribute, scope.element(op, kind.element_type).dtype, tuple(kind.shape))[None, None]
+    if not isinstance(attribute, ir.IntegerAttr | ir.BoolAttr | ir.FloatAttr):
+        raise unsupported(op, str(attribute)[:80], "numbers and dense<...>")
+    dtype = scope.element(op, attribute.type).dtype
+    return np.full((1, 1), _wrapped(attribute.value, dtype)).astype(dtype)
+
+
+def dense(attribute: Any, dtype: DType, shape: tuple[int, ...]) -> Array:
+    """Returns the contents of a ``dense<...>`` attribute."""
+    if attribute.is_splat:
+        return np.full(shape, _wrapped(attribute.get_splat_value().value, dtype)).astype(dtype)
+    if dtype.kind in "ib":
+        return np.array([_wrapped(each, dtype) for each in attribute]).astype(dtype).reshape(shape)
+    if dtype.isbuiltin == 1:
+        return np.array(attribute).astype(dtype).reshape(shape)
+    return _printed(str(attribute), dtype).reshape(shape)
+
+
+def _printed(text: str, dtype: DType) -> Array:
+    """Returns numbers of a type that numpy lacks from how MLIR prints them: bits where there are many."""
+    contents = text.removeprefix("dense<").rpartition("> : ")[0]
+    if (bits := re.match(r'"0x([0-9A-F]+)"', contents)) is not None:
+        return np.frombuffer(bytes.fromhex(bits[1]), dtype)
+    words = NUMBER.findall(contents)
+    whole = np.dtype(f"u{dtype.itemsize}")
+    parts = [
+        np.array([int(word, 16)], whole).view(dtype) if word.startswith("0x") else np.array([word], F64)
+        for word in words
+    ]
+    return np.concatenate([part.astype(dtype) for part in parts])
+
+
+def _wrapped(value: Any, dtype: DType) -> Any:
+    """Returns a signless number as one that a signed type holds."""
+    if dtype == BOOL:
+        return bool(value)
+    if dtype.kind != "i":
+        return float(value)
+    half = 1 << (8 * dtype.itemsize - 1)
+    return (int(value) + half) % (2 * half) - half
+
+
+def select(condition: Array, one: Any, other: Any) -> Any:
+    """Returns values, or memrefs, by a condition for each lane or for each element."""
+    if condition.ndim > 2:
+        return np.where(condition, one, other)
+    return merged(condition, one, other)
+
+
+def to_float(read: Callable[[Array], Array]) -> Callable[[DType], Callable[[Array], Array]]:
+    """Returns what converts integers, read as signed or not."""
+    return lambda dtype: lambda values: read(values).astype(dtype)
+
+
+def from_float(dtype: DType, *, is_signed: bool) -> Callable[[Array], Array]:
+    """Returns what rounds to zero; numbers that the type does not have become the nearest that it has."""
+    bits = 1 if dtype == BOOL else 8 * dtype.itemsize
+    low, high = (-(2 ** (bits - 1)), 2 ** (bits - 1)) if is_signed else (0, 2**bits)
+    wide = np.int64 if is_signed else np.uint64
+
+    def convert(values: Array) -> Array:
+        numbers = np.trunc(np.nan_to_num(values.astype(F64), nan=0.0, posinf=np.inf, neginf=-np.inf))
+        inside = np.where((numbers >= low) & (numbers < high), numbers, 0.0).astype(wide)
+        ends = np.where(numbers >= high, wide(high - 1), wide(low % (1 << 64)) if low >= 0 else wide(low))
+        is_inside = (numbers >= low) & (numbers < high)
+        return to_integer(np.where(is_inside, inside, ends), dtype)
+
+    return convert
+
+
+def reinterpreted(dtype: DType) -> Callable[[Array], Array]:
+    """Returns what takes the bits of a number for a number of another type."""
+    return lambda values: np.ascontiguousarray(values).view(dtype)
+
+
+def rounded(op: Op, scope: FunctionScope) -> Step:
+    """Decodes ``arith.truncf``."""
+    mode = op.attributes.get("roundingmode")
+    if mode is not None and str(mode) != NEAREST:
+        raise unsupported(op, f"rounding mode {mode}", "to_nearest_even")
+    dtype = scope.element(op, op.results[0].type).dtype
+    return step_of(op, scope, lambda values: values.astype(dtype))
+
+
+def _widened(read: Callable[[Array], Array]) -> Decode:
+    return of_result(lambda dtype: lambda values: to_integer(read(values), dtype))
+
+
+DECODERS: dict[str, Decode] = {
+    "arith.constant": constant,
+    "arith.select": lambda op, scope: step_of(op, scope, select),
+    **dict.fromkeys(("arith.extsi", "arith.index_cast", "arith.trunci"), _widened(signed)),
+    **dict.fromkeys(("arith.extui", "arith.index_castui"), _widened(unsigned)),
+    "arith.sitofp": of_result(to_float(signed)),
+    "arith.uitofp": of_result(to_float(unsigned)),
+    "arith.fptosi": of_result(lambda dtype: from_float(dtype, is_signed=True)),
+    "arith.fptoui": of_result(lambda dtype: from_float(dtype, is_signed=False)),
+    "arith.extf": of_result(lambda dtype: lambda values: values.astype(dtype)),
+    "arith.convertf": of_result(lambda dtype: lambda values: values.astype(np.float32).astype(dtype)),
+    "arith.truncf": rounded,
+    "arith.bitcast": of_result(reinterpreted),
+}

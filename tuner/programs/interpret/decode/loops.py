@@ -1,0 +1,131 @@
+"""Loops: they go on while any lane does, with those lanes."""
+
+import itertools
+from typing import Any
+
+import numpy as np
+
+from tuner.mlir.bindings import Op
+from tuner.mlir.rewrite.located_error import unsupported
+from tuner.programs.interpret.body import AbstractBody
+from tuner.programs.interpret.buffer_view import merged
+from tuner.programs.interpret.element_types import Array
+from tuner.programs.interpret.frame import LaneFrame, Step, require
+from tuner.programs.interpret.scope import Decode, FunctionScope, where_of
+
+
+def counted(op: Op, scope: FunctionScope) -> Step:
+    """Decodes ``scf.for``."""
+    lower, upper, stride, *starts = scope.slots(op.operands)
+    targets, body, where = scope.slots(op.results), scope.body(op.regions[0]), where_of(op)
+    is_unsigned = "unsignedCmp" in op.attributes
+
+    def step(frame: LaneFrame) -> None:
+        first, end, by = (frame.values[slot] for slot in (lower, upper, stride))
+        if is_unsigned:
+            first, end, by = (each.view(f"u{each.itemsize}") for each in (first, end, by))
+        require(by > 0, frame, where, lambda lane: f"found step {by[lane]}, allowed above 0,")
+        carried = [frame.values[slot] for slot in starts]
+        for target, value in zip(targets, run_loop(frame, body, first, end, by, carried), strict=True):
+            frame.values[target] = value
+
+    return step
+
+
+def run_loop(
+    frame: LaneFrame, body: AbstractBody, first: Array, end: Array, by: Array, carried: list[Any]
+) -> list[Any]:
+    """Counts from ``first`` to ``end`` in each lane; returns what the last iterations yield."""
+    outside, index = frame.mask, first
+    dtype = np.dtype(f"i{first.itemsize}")
+    try:
+        while True:
+            goes_on = outside & (index < end)
+            if not goes_on.any():
+                return carried
+            is_same = bool((goes_on == outside).all())
+            frame.mask = outside if is_same else goes_on
+            new = body.run(frame, [index.view(dtype), *carried])
+            carried = new if is_same else list(map(merged, itertools.repeat(goes_on), new, carried))
+            before, index = index, index + by
+            end = np.where(index < before, index, end)  # it has wrapped around: no more iterations
+    finally:
+        frame.mask = outside
+
+
+def conditional(op: Op, scope: FunctionScope) -> Step:
+    """Decodes ``scf.while``."""
+    starts, targets = scope.slots(op.operands), scope.slots(op.results)
+    before, after = (scope.body(region) for region in op.regions)
+
+    def step(frame: LaneFrame) -> None:
+        outside, results = frame.mask, [None] * len(targets)
+        carried = [frame.values[slot] for slot in starts]
+        try:
+            while True:
+                condition, *values = before.run(frame, carried)
+                leaves = frame.mask & ~condition
+                results = [
+                    merged(leaves, new, old) if leaves.any() else old
+                    for new, old in zip(values, results, strict=True)
+                ]
+                goes_on = frame.mask & condition
+                if not goes_on.any():
+                    break
+                frame.mask = goes_on
+                carried = after.run(frame, values)
+        finally:
+            frame.mask = outside
+        for target, value in zip(targets, results, strict=True):
+            frame.values[target] = value
+
+    return step
+
+
+def parallel(op: Op, scope: FunctionScope) -> Step:
+    """Decodes ``scf.parallel`` without reductions: iterations of one thread, one after another."""
+    if op.results:
+        raise unsupported(op, "a reduction", "loops without one")
+    count = len(op.operands) // 3
+    slots = scope.slots(op.operands)
+    body, where = scope.body(op.regions[0]), where_of(op)
+
+    def step(frame: LaneFrame) -> None:
+        lower, upper, by = (
+            [frame.values[slot] for slot in slots[at : at + count]] for at in (0, count, 2 * count)
+        )
+        for each in by:
+            require(each > 0, frame, where, "found a step below 1")
+        _nest(frame, body, list(zip(lower, upper, by, strict=True)), [])
+
+    return step
+
+
+class _Inner:
+    """The body of all loops but the innermost."""
+
+    def __init__(
+        self, body: AbstractBody, loops: list[tuple[Array, Array, Array]], places: list[Any]
+    ) -> None:
+        self._body, self._loops, self._places = body, loops, places
+
+    def run(self, frame: LaneFrame, arguments: Any = ()) -> list[Any]:
+        _nest(frame, self._body, self._loops, [*self._places, *arguments])
+        return []
+
+
+def _nest(
+    frame: LaneFrame, body: AbstractBody, loops: list[tuple[Array, Array, Array]], places: list[Any]
+) -> None:
+    if not loops:
+        body.run(frame, places)
+        return
+    first, end, by = loops[0]
+    run_loop(frame, _Inner(body, loops[1:], places), first, end, by, [])
+
+
+DECODERS: dict[str, Decode] = {
+    "scf.for": counted,
+    "scf.while": conditional,
+    "scf.parallel": parallel,
+}

@@ -1,0 +1,150 @@
+"""Loads, stores, copies and atomic updates of memrefs."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from tuner.mlir.bindings import Op, ir
+from tuner.programs.interpret import accesses, flat_memory
+from tuner.programs.interpret.buffer_view import BufferView
+from tuner.programs.interpret.decode import floats, integers
+from tuner.programs.interpret.element_types import INDEX, Array
+from tuner.programs.interpret.frame import LaneFrame, Step, fault
+from tuner.programs.interpret.scope import Decode, FunctionScope, where_of
+
+# By the number of arith's atomic kind: the names in alphabetical order.
+ATOMIC_KINDS: tuple[Callable[[Array, Array], Array], ...] = (
+    floats.BINARY["addf"],
+    integers.BINARY["addi"],
+    integers.BINARY["andi"],
+    lambda _, new: new,  # assign
+    floats.BINARY["maximumf"],
+    floats.BINARY["maxnumf"],
+    integers.BINARY["maxsi"],
+    integers.BINARY["maxui"],
+    floats.BINARY["minimumf"],
+    floats.BINARY["minnumf"],
+    integers.BINARY["minsi"],
+    integers.BINARY["minui"],
+    floats.BINARY["mulf"],
+    integers.BINARY["muli"],
+    integers.BINARY["ori"],
+    integers.BINARY["xori"],
+)
+COPY_LIMIT = 1 << 26  # elements of all lanes together
+
+
+def load(op: Op, scope: FunctionScope) -> Step:
+    """Decodes ``memref.load``."""
+    source, *indices = scope.slots(op.operands)
+    target, kind, where = scope.slot(op.results[0]), scope.element(op, op.results[0].type), where_of(op)
+
+    def step(frame: LaneFrame) -> None:
+        values = frame.values
+        places = [values[slot] for slot in indices]
+        values[target] = accesses.load_element(frame, where, values[source], kind, places)
+
+    return step
+
+
+def store(op: Op, scope: FunctionScope) -> Step:
+    """Decodes ``memref.store``."""
+    value, to, *indices = scope.slots(op.operands)
+    kind, where = scope.element(op, op.operands[0].type), where_of(op)
+
+    def step(frame: LaneFrame) -> None:
+        values = frame.values
+        places = [values[slot] for slot in indices]
+        accesses.store_element(frame, where, values[to], kind, places, values[value])
+
+    return step
+
+
+def copy(op: Op, scope: FunctionScope) -> Step:
+    """Decodes ``memref.copy``: each lane copies all of it."""
+    source, to = scope.slots(op.operands)
+    kind, where = scope.element(op, op.operands[0].type), where_of(op)
+
+    def step(frame: LaneFrame) -> None:
+        one, other = frame.values[source], frame.values[to]
+        sizes = extents(frame, where, one)
+        places = np.indices(sizes, INDEX).reshape(len(sizes), -1)
+        addresses = [view.at(tuple(places[:, None, None]), kind.size_bytes) for view in (one, other)]
+        if not places.shape[1]:
+            return
+        everything = np.ones((1, 1, 1), bool)
+        for offset in kind.offsets_bytes.ravel():
+            numbers = accesses.load_where(frame, where, one, kind, addresses[0] + offset, everything)
+            accesses.store_where(frame, where, other, kind, addresses[1] + offset, everything, numbers)
+
+    return step
+
+
+def extents(frame: LaneFrame, where: str, view: BufferView) -> tuple[int, ...]:
+    """Returns a view's sizes. Raises CandidateError(RUN) where lanes differ, and for too many elements."""
+    sizes = []
+    for size in view.sizes:
+        found = np.unique(size[frame.active(size.shape)])
+        if len(found) != 1:
+            fault(where, f"found sizes {found[:4].tolist()} in different threads, allowed one")
+        sizes.append(int(found[0]))
+    lanes = np.prod(np.broadcast_shapes(view.address.shape, frame.mask.shape))
+    if np.prod(sizes, dtype=object) * lanes > COPY_LIMIT:
+        fault(where, f"found {sizes} elements in each thread, allowed {COPY_LIMIT} in all")
+    return tuple(sizes)
+
+
+def atomic(op: Op, scope: FunctionScope) -> Step:
+    """Decodes ``memref.atomic_rmw``."""
+    value, to, *indices = scope.slots(op.operands)
+    target, kind, where = scope.slot(op.results[0]), scope.element(op, op.operands[0].type), where_of(op)
+    function = ATOMIC_KINDS[ir.IntegerAttr(op.attributes["kind"]).value]
+
+    def step(frame: LaneFrame) -> None:
+        values = frame.values
+        places = [values[slot] for slot in indices]
+        addresses = checked(frame, where, values[to], kind.size_bytes, places)
+        values[target] = accesses.update(frame, kind, addresses, values[value], function)
+
+    return step
+
+
+def atomic_region(op: Op, scope: FunctionScope) -> Step:
+    """Decodes ``memref.generic_atomic_rmw``."""
+    to, *indices = scope.slots(op.operands)
+    target, kind, where = scope.slot(op.results[0]), scope.element(op, op.results[0].type), where_of(op)
+    body = scope.body(op.regions[0])
+
+    def step(frame: LaneFrame) -> None:
+        outside, values = frame.mask, frame.values
+        view, places = values[to], [values[slot] for slot in indices]
+        addresses = np.broadcast_to(checked(frame, where, view, kind.size_bytes, places), frame.grid.shape)
+        lanes = np.flatnonzero(np.broadcast_to(outside, frame.grid.shape))
+        found = np.zeros(frame.grid.shape, kind.dtype)
+        for turn in accesses.turns(addresses.ravel()[lanes]):
+            frame.mask = np.zeros(frame.grid.shape, bool)
+            frame.mask.ravel()[lanes[turn]] = True
+            found[frame.mask] = flat_memory.read(kind.dtype, addresses[frame.mask])
+            (new,) = body.run(frame, [found.copy()])
+            changed = np.broadcast_to(new, frame.grid.shape)[frame.mask]
+            flat_memory.write(kind.dtype, addresses[frame.mask], changed)
+        frame.mask, values[target] = outside, found
+
+    return step
+
+
+def checked(frame: LaneFrame, where: str, view: BufferView, item_bytes: int, indices: list[Array]) -> Array:
+    """Returns the address of one element of each lane that may be touched."""
+    accesses.check_indices(frame, where, view, indices)
+    addresses = view.at(indices, item_bytes)
+    accesses.check_bytes(frame, where, view, addresses, item_bytes, item_bytes)
+    return addresses
+
+
+DECODERS: dict[str, Decode] = {
+    "memref.load": load,
+    "memref.store": store,
+    "memref.copy": copy,
+    "memref.atomic_rmw": atomic,
+    "memref.generic_atomic_rmw": atomic_region,
+}

@@ -1,0 +1,51 @@
+"""Steps that compute their results from their operands alone, lane by lane."""
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from tuner.mlir.bindings import Op
+from tuner.programs.interpret.buffer_view import behind
+from tuner.programs.interpret.element_types import Array
+from tuner.programs.interpret.frame import LaneFrame, Step
+from tuner.programs.interpret.scope import Decode, FunctionScope
+
+Compute: TypeAlias = Callable[..., Any]
+
+
+def step_of(op: Op, scope: FunctionScope, compute: Compute) -> Step:
+    """Returns the step that puts ``compute(*operands)`` into the only result."""
+    sources, (target,) = scope.slots(op.operands), scope.slots(op.results)
+    if len(sources) == 1:
+        (only,) = sources
+
+        def unary(frame: LaneFrame) -> None:
+            frame.values[target] = compute(frame.values[only])
+
+        return unary
+    if len(sources) == 2:
+        first, second = sources
+
+        def binary(frame: LaneFrame) -> None:
+            frame.values[target] = compute(frame.values[first], frame.values[second])
+
+        return binary
+
+    def step(frame: LaneFrame) -> None:
+        frame.values[target] = compute(*(frame.values[slot] for slot in sources))
+
+    return step
+
+
+def elementwise(compute: Compute) -> Decode:
+    """Returns the decoder of operations that are one function, whatever their types are."""
+    return lambda op, scope: step_of(op, scope, compute)
+
+
+def of_result(make: Callable[[Any], Compute]) -> Decode:
+    """Returns the decoder of operations whose function depends on the numpy type of their result."""
+    return lambda op, scope: step_of(op, scope, make(scope.element(op, op.results[0].type).dtype))
+
+
+def aligned(scalar: Array, vector: Array) -> Array:
+    """Returns a number of each lane so that it meets a vector of each lane."""
+    return behind(scalar, vector.ndim - scalar.ndim)

@@ -1,0 +1,248 @@
+"""Vectors to and from memory: contiguous, permuted, masked, scattered."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tuner.mlir.bindings import Op, ir
+from tuner.mlir.rewrite.located_error import unsupported
+from tuner.programs.interpret import accesses
+from tuner.programs.interpret.buffer_view import BufferView, behind
+from tuner.programs.interpret.decode import memory
+from tuner.programs.interpret.decode.vectors import shape_of
+from tuner.programs.interpret.element_types import Array, ElementType
+from tuner.programs.interpret.frame import LaneFrame, Step, require
+from tuner.programs.interpret.scope import Decode, FunctionScope, where_of
+
+Axes = Sequence[
+    int | None
+]  # of a vector: the dimension of the memref along which each goes, None: along none
+
+
+def load(op: Op, scope: FunctionScope) -> Step:
+    """Decodes ``vector.load``."""
+    kind = scope.element(op, op.operands[0].type)
+    if kind.shape:  # a memref of vectors
+        return memory.load(op, scope)
+    source, *indices = scope.slots(op.operands)
+    target, where = scope.slot(op.results[0]), where_of(op)
+    shape = shape_of(op.results[0].type)
+
+    def step(frame: LaneFrame) -> None:
+        view = frame.values[source]
+        places = along([frame.values[slot] for slot in indices], last(len(indices), shape), shape)
+        frame.values[target] = _load(frame, where, view, kind, places, everywhere(shape))
+
+    return step
+
+
+def store(op: Op, scope: FunctionScope) -> Step:
+    """Decodes ``vector.store``."""
+    kind = scope.element(op, op.operands[1].type)
+    if kind.shape:
+        return memory.store(op, scope)
+    value, to, *indices = scope.slots(op.operands)
+    where, shape = where_of(op), shape_of(op.operands[0].type)
+
+    def step(frame: LaneFrame) -> None:
+        places = along([frame.values[slot] for slot in indices], last(len(indices), shape), shape)
+        _store(frame, where, frame.values[to], kind, places, everywhere(shape), frame.values[value])
+
+    return step
+
+
+def transfer_read(op: Op, scope: FunctionScope) -> Step:
+    """Decodes ``vector.transfer_read``: what is outside of the memref, or masked, is the padding."""
+    transfer = _Transfer(op, scope, op.operands[0], shape_of(op.results[0].type))
+    sizes = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
+    slots = list(scope.slots(op.operands))
+    source, indices, padding, mask = (
+        slots[0],
+        slots[1 : 1 + sizes[1]],
+        slots[1 + sizes[1]],
+        slots[2 + sizes[1] :],
+    )
+    (target,) = scope.slots(op.results)
+
+    def step(frame: LaneFrame) -> None:
+        view: BufferView = frame.values[source]
+        places, wanted = transfer.places(frame, view, indices, mask)
+        found = _load(frame, transfer.where, view, transfer.kind, places, wanted)
+        filler = behind(frame.values[padding], len(transfer.shape))
+        frame.values[target] = np.where(wanted, found, filler)
+
+    return step
+
+
+def transfer_write(op: Op, scope: FunctionScope) -> Step:
+    """Decodes ``vector.transfer_write``."""
+    transfer = _Transfer(op, scope, op.operands[1], shape_of(op.operands[0].type))
+    sizes = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
+    value, to, *rest = scope.slots(op.operands)
+    indices, mask = rest[: sizes[2]], rest[sizes[2] :]
+
+    def step(frame: LaneFrame) -> None:
+        view: BufferView = frame.values[to]
+        places, wanted = transfer.places(frame, view, indices, mask)
+        _store(frame, transfer.where, view, transfer.kind, places, wanted, frame.values[value])
+
+    return step
+
+
+class _Transfer:
+    """How a vector lies in a memref."""
+
+    def __init__(self, op: Op, scope: FunctionScope, buffer: Any, shape: tuple[int, ...]) -> None:
+        self.kind, self.where, self.shape = scope.element(op, buffer.type), where_of(op), shape
+        if self.kind.shape:
+            raise unsupported(op, f"elements {buffer.type.element_type}", "numbers")
+        results = ir.AffineMapAttr(op.attributes["permutation_map"]).value.results
+        self._axes = [each.position if isinstance(each, ir.AffineDimExpr) else None for each in results]
+        self._in_bounds = [ir.BoolAttr(each).value for each in ir.ArrayAttr(op.attributes["in_bounds"])]
+
+    def places(
+        self, frame: LaneFrame, view: BufferView, indices: Sequence[int], mask: Sequence[int]
+    ) -> tuple[list[Array], Array]:
+        """Returns the index of each element in each dimension, and which are wanted."""
+        places = along([frame.values[slot] for slot in indices], self._axes, self.shape)
+        wanted = everywhere(self.shape)
+        if mask:
+            wanted = wanted & self._aligned(frame.values[mask[0]])
+        for axis, in_bounds in zip(self._axes, self._in_bounds, strict=True):
+            if axis is None:
+                continue
+            inside = (places[axis] >= 0) & (places[axis] < behind(view.sizes[axis], len(self.shape)))
+            if in_bounds:
+                found = f"found an index outside of dimension {axis}, said to be in bounds,"
+                require(inside | ~wanted, frame, self.where, found)
+            wanted = wanted & inside
+        return places, wanted
+
+    def _aligned(self, mask: Array) -> Array:
+        """Returns a mask, whose axes are those of the memref in order, with the axes of the vector."""
+        moved = [number for number, axis in enumerate(self._axes) if axis is not None]
+        order = sorted(moved, key=lambda number: int(self._axes[number] or 0))
+        back = [2 + order.index(number) for number in moved]
+        turned = mask.transpose(0, 1, *back)
+        still = [number for number, axis in enumerate(self._axes) if axis is None]
+        return np.expand_dims(turned, [2 + number for number in still])
+
+
+def masked_load(op: Op, scope: FunctionScope) -> Step:
+    """Decodes ``vector.maskedload``."""
+    kind, shape = scope.element(op, op.operands[0].type), shape_of(op.results[0].type)
+    source, *indices, mask, passed = scope.slots(op.operands)
+    target, where = scope.slot(op.results[0]), where_of(op)
+
+    def step(frame: LaneFrame) -> None:
+        places = along([frame.values[slot] for slot in indices], last(len(indices), shape), shape)
+        wanted = frame.values[mask]
+        found = _load(frame, where, frame.values[source], kind, places, wanted)
+        frame.values[target] = np.where(wanted, found, frame.values[passed])
+
+    return step
+
+
+def masked_store(op: Op, scope: FunctionScope) -> Step:
+    """Decodes ``vector.maskedstore``."""
+    kind, shape = scope.element(op, op.operands[0].type), shape_of(op.operands[-1].type)
+    to, *indices, mask, value = scope.slots(op.operands)
+    where = where_of(op)
+
+    def step(frame: LaneFrame) -> None:
+        places = along([frame.values[slot] for slot in indices], last(len(indices), shape), shape)
+        _store(frame, where, frame.values[to], kind, places, frame.values[mask], frame.values[value])
+
+    return step
+
+
+def gather(op: Op, scope: FunctionScope) -> Step:
+    """Decodes ``vector.gather``: places of the last dimension are a vector."""
+    kind = scope.element(op, op.operands[0].type)
+    source, *indices, chosen, mask, passed = scope.slots(op.operands)
+    target, where = scope.slot(op.results[0]), where_of(op)
+
+    def step(frame: LaneFrame) -> None:
+        places = _chosen([frame.values[slot] for slot in indices], frame.values[chosen])
+        wanted = frame.values[mask]
+        found = _load(frame, where, frame.values[source], kind, places, wanted)
+        frame.values[target] = np.where(wanted, found, frame.values[passed])
+
+    return step
+
+
+def scatter(op: Op, scope: FunctionScope) -> Step:
+    """Decodes ``vector.scatter``."""
+    kind = scope.element(op, op.operands[0].type)
+    to, *indices, chosen, mask, value = scope.slots(op.operands)
+    where = where_of(op)
+
+    def step(frame: LaneFrame) -> None:
+        places = _chosen([frame.values[slot] for slot in indices], frame.values[chosen])
+        _store(frame, where, frame.values[to], kind, places, frame.values[mask], frame.values[value])
+
+    return step
+
+
+def along(indices: Sequence[Array], axes: Axes, shape: tuple[int, ...]) -> list[Array]:
+    """Returns the index of each element of a vector in each dimension of its memref."""
+    places = [behind(index, len(shape)) for index in indices]
+    for number, axis in enumerate(axes):
+        if axis is not None:
+            steps = np.arange(shape[number]).reshape(-1, *[1] * (len(shape) - 1 - number))
+            places[axis] = places[axis] + steps
+    return places
+
+
+def last(rank: int, shape: tuple[int, ...]) -> list[int]:
+    """Returns the axes of a vector that lies along the last dimensions."""
+    return list(range(rank - len(shape), rank))
+
+
+def everywhere(shape: tuple[int, ...]) -> Array:
+    """Returns a mask that leaves nothing out."""
+    return np.ones((1, 1, *shape), bool)
+
+
+def _chosen(indices: list[Array], chosen: Array) -> list[Array]:
+    places = [behind(index, chosen.ndim - 2) for index in indices]
+    places[-1] = places[-1] + chosen.astype(np.int64)
+    return places
+
+
+def _load(
+    frame: LaneFrame, where: str, view: BufferView, kind: ElementType, places: list[Array], wanted: Array
+) -> Array:
+    addresses = _addresses(view, kind, places, wanted)
+    return accesses.load_where(frame, where, view, kind, addresses, np.broadcast_to(wanted, addresses.shape))
+
+
+def _store(
+    frame: LaneFrame,
+    where: str,
+    view: BufferView,
+    kind: ElementType,
+    places: list[Array],
+    wanted: Array,
+    values: Array,
+) -> None:
+    addresses = _addresses(view, kind, places, wanted)
+    accesses.store_where(frame, where, view, kind, addresses, wanted, values)
+
+
+def _addresses(view: BufferView, kind: ElementType, places: list[Array], wanted: Array) -> Array:
+    addresses = view.at(places, kind.size_bytes)
+    return np.broadcast_to(addresses, np.broadcast_shapes(addresses.shape, wanted.shape))
+
+
+DECODERS: dict[str, Decode] = {
+    "vector.load": load,
+    "vector.store": store,
+    "vector.transfer_read": transfer_read,
+    "vector.transfer_write": transfer_write,
+    "vector.maskedload": masked_load,
+    "vector.maskedstore": masked_store,
+    "vector.gather": gather,
+    "vector.scatter": scatter,
+}

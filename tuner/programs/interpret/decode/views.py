@@ -1,0 +1,227 @@
+"""Views of memrefs: other sizes, strides and offsets of the same bytes."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.rewrite.located_error import unsupported
+from tuner.programs.interpret.buffer_view import BufferView, row_major
+from tuner.programs.interpret.decode.allocations import filled
+from tuner.programs.interpret.decode.steps import elementwise
+from tuner.programs.interpret.element_types import INDEX, Array
+from tuner.programs.interpret.frame import LaneFrame, Step
+from tuner.programs.interpret.lane_grid import uniform
+from tuner.programs.interpret.scope import Decode, FunctionScope
+
+
+class MixedNumbers:
+    """Offsets, sizes or strides of which some are known and some are operands."""
+
+    def __init__(self, op: Op, scope: FunctionScope, name: str, values: Sequence[Value]) -> None:
+        self.static = list(ir.DenseI64ArrayAttr(op.attributes[name]))
+        self._slots = scope.slots(values)
+
+    def __call__(self, frame: LaneFrame) -> list[Array]:
+        """Returns them all; of a size, a stride and an offset that is not known MLIR has one number."""
+        return filled(self.static, [frame.values[slot] for slot in self._slots])
+
+
+def _mixed(op: Op, scope: FunctionScope) -> tuple[MixedNumbers, MixedNumbers, MixedNumbers]:
+    sizes = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
+    rest = list(op.operands)[1:]
+    found = []
+    for name, count in zip(("offsets", "sizes", "strides"), sizes[1:], strict=True):
+        found.append(MixedNumbers(op, scope, f"static_{name}", rest[:count]))
+        rest = rest[count:]
+    offsets, extents, strides = found
+    return offsets, extents, strides
+
+
+def subview(op: Op, scope: FunctionScope) -> Step:
+    """Decodes ``memref.subview``, with fewer dimensions where the result has fewer."""
+    source, target = scope.slot(op.operands[0]), scope.slot(op.results[0])
+    offsets, extents, strides = _mixed(op, scope)
+    item_bytes = scope.element(op, op.operands[0].type).size_bytes
+    kept = _kept(op, extents.static, list(op.results[0].type.shape))
+
+    def step(frame: LaneFrame) -> None:
+        view: BufferView = frame.values[source]
+        address = view.at(offsets(frame), item_bytes)
+        sizes = extents(frame)
+        steps = [one * other for one, other in zip(view.strides, strides(frame), strict=True)]
+        frame.values[target] = view.shifted(
+            address, [sizes[axis] for axis in kept], [steps[axis] for axis in kept]
+        )
+
+    return step
+
+
+def _kept(op: Op, sizes: list[int], shape: list[int]) -> list[int]:
+    """Returns which dimensions stay; those that go have size 1."""
+    kept: list[int] = []
+    for axis, size in enumerate(sizes):
+        if len(kept) < len(shape) and size == shape[len(kept)]:
+            kept.append(axis)
+        elif size != 1:
+            raise unsupported(op, f"a dimension of size {size} that is dropped", "dimensions of size 1")
+    return kept
+
+
+def reinterpret_cast(op: Op, scope: FunctionScope) -> Step:
+    """Decodes ``memref.reinterpret_cast``: counted from where the buffer begins."""
+    source, target = scope.slot(op.operands[0]), scope.slot(op.results[0])
+    offsets, extents, strides = _mixed(op, scope)
+    item_bytes = scope.element(op, op.operands[0].type).size_bytes
+
+    def step(frame: LaneFrame) -> None:
+        view: BufferView = frame.values[source]
+        address = view.origin + offsets(frame)[0] * item_bytes
+        frame.values[target] = view.shifted(address, extents(frame), strides(frame))
+
+    return step
+
+
+def byte_view(op: Op, scope: FunctionScope) -> Step:
+    """Decodes ``memref.view`` of a buffer of bytes."""
+    source, shift, *dynamic = scope.slots(op.operands)
+    target, shape = scope.slot(op.results[0]), list(op.results[0].type.shape)
+
+    def step(frame: LaneFrame) -> None:
+        view: BufferView = frame.values[source]
+        sizes = filled(shape, [frame.values[slot] for slot in dynamic])
+        address = view.address + frame.values[shift]
+        frame.values[target] = replace(view.shifted(address, sizes, row_major(sizes)), origin=address)
+
+    return step
+
+
+def dimension(op: Op, scope: FunctionScope) -> Step:
+    """Decodes ``memref.dim``."""
+    source, axis = scope.slots(op.operands)
+    (target,) = scope.slots(op.results)
+
+    def step(frame: LaneFrame) -> None:
+        sizes, wanted = frame.values[source].sizes, frame.values[axis]
+        frame.values[target] = np.select([wanted == number for number in range(len(sizes))], sizes)
+
+    return step
+
+
+def groups_of(op: Op) -> list[list[int]]:
+    """Returns which dimensions of the longer shape belong to each of the shorter."""
+    groups = ir.ArrayAttr(op.attributes["reassociation"])
+    return [[ir.IntegerAttr(axis).value for axis in ir.ArrayAttr(group)] for group in groups]
+
+
+def collapse(op: Op, scope: FunctionScope) -> Step:
+    """Decodes ``memref.collapse_shape``."""
+    source, target, groups = scope.slot(op.operands[0]), scope.slot(op.results[0]), groups_of(op)
+
+    def step(frame: LaneFrame) -> None:
+        view: BufferView = frame.values[source]
+        sizes, strides = [], []
+        for group in groups:
+            size = uniform(1)
+            for axis in group:
+                size = size * view.sizes[axis]
+            sizes.append(size)
+            strides.append(_innermost([(view.sizes[axis], view.strides[axis]) for axis in group]))
+        frame.values[target] = view.shifted(view.address, sizes, strides)
+
+    return step
+
+
+def _innermost(pairs: list[tuple[Array, Array]]) -> Array:
+    """Returns the stride of the last dimension that has more than one element; those of one step nowhere."""
+    stride = pairs[-1][1]
+    is_settled = pairs[-1][0] != 1
+    for size, other in reversed(pairs[:-1]):
+        stride = np.where(is_settled, stride, other).astype(INDEX)
+        is_settled = is_settled | (size != 1)
+    return stride
+
+
+def expand(op: Op, scope: FunctionScope) -> Step:
+    """Decodes ``memref.expand_shape``."""
+    source, target, groups = scope.slot(op.operands[0]), scope.slot(op.results[0]), groups_of(op)
+    extents = MixedNumbers(op, scope, "static_output_shape", list(op.operands)[1:])
+
+    def step(frame: LaneFrame) -> None:
+        view: BufferView = frame.values[source]
+        sizes = extents(frame)
+        strides: list[Any] = [None] * len(sizes)
+        for number, group in enumerate(groups):
+            stride = view.strides[number]
+            for axis in reversed(group):
+                strides[axis] = stride
+                stride = stride * sizes[axis]
+        frame.values[target] = view.shifted(view.address, sizes, strides)
+
+    return step
+
+
+def transpose(op: Op, scope: FunctionScope) -> Step:
+    """Decodes ``memref.transpose``."""
+    source, target = scope.slot(op.operands[0]), scope.slot(op.results[0])
+    results = ir.AffineMapAttr(op.attributes["permutation"]).value.results
+    order = [ir.AffineDimExpr(result).position for result in results]
+
+    def step(frame: LaneFrame) -> None:
+        view: BufferView = frame.values[source]
+        sizes, strides = ([part[axis] for axis in order] for part in (view.sizes, view.strides))
+        frame.values[target] = view.shifted(view.address, sizes, strides)
+
+    return step
+
+
+def metadata(op: Op, scope: FunctionScope) -> Step:
+    """Decodes ``memref.extract_strided_metadata``."""
+    source, (base, offset, *rest) = scope.slot(op.operands[0]), scope.slots(op.results)
+    item_bytes = scope.element(op, op.operands[0].type).size_bytes
+
+    def step(frame: LaneFrame) -> None:
+        view: BufferView = frame.values[source]
+        frame.values[base] = view.shifted(view.origin, (), ())
+        frame.values[offset] = (view.address - view.origin) // item_bytes
+        for slot, number in zip(rest, (*view.sizes, *view.strides), strict=True):
+            frame.values[slot] = number
+
+    return step
+
+
+def cast(op: Op, scope: FunctionScope) -> Step:
+    """Decodes casts between ranked types, which change no byte."""
+    kinds = (op.operands[0].type, op.results[0].type)
+    if not all(isinstance(kind, ir.MemRefType) for kind in kinds):
+        raise unsupported(op, str(kinds[1]), "memrefs of known rank")
+    return elementwise(lambda view: view)(op, scope)
+
+
+def same(op: Op, scope: FunctionScope) -> Step:
+    """Decodes what hands its operands on."""
+    sources, targets = scope.slots(op.operands), scope.slots(op.results)
+
+    def step(frame: LaneFrame) -> None:
+        for target, slot in zip(targets, sources, strict=False):
+            frame.values[target] = frame.values[slot]
+
+    return step
+
+
+DECODERS: dict[str, Decode] = {
+    "memref.subview": subview,
+    "memref.reinterpret_cast": reinterpret_cast,
+    "memref.view": byte_view,
+    "memref.dim": dimension,
+    "memref.rank": elementwise(lambda view: uniform(len(view.sizes))),
+    "memref.collapse_shape": collapse,
+    "memref.expand_shape": expand,
+    "memref.transpose": transpose,
+    "memref.extract_strided_metadata": metadata,
+    "memref.extract_aligned_pointer_as_index": elementwise(lambda view: view.origin),
+    **dict.fromkeys(("memref.cast", "memref.memory_space_cast"), cast),
+    **dict.fromkeys(("memref.assume_alignment", "memref.distinct_objects"), same),
+}

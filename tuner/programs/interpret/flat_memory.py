@@ -1,0 +1,44 @@
+"""The memory of this process as arrays of numbers, read and written at addresses that were checked before."""
+
+from functools import cache
+from types import SimpleNamespace
+
+import numpy as np
+
+from tuner.programs.interpret.element_types import BOOL, Array
+from tuner.runtime.arrays.numpy_types import DType
+
+FIRST = 16  # address of element 0: no array may begin at 0; a multiple of every element's size
+SPAN_BYTES = 1 << 47  # user addresses of x86-64
+ALIGN_BYTES = 256  # of what is allocated here, as cudaMalloc: CUDA programming guide, device memory accesses
+POISON = 0xFF  # of bytes that nobody has written: NaN as a float, -1 as an integer
+
+
+@cache
+def _numbers(dtype: DType) -> Array:
+    size = dtype.itemsize
+    interface = {
+        "shape": (SPAN_BYTES // size,),
+        "typestr": f"<u{size}" if size > 1 else "|u1",
+        "data": (FIRST, False),
+        "version": 3,
+    }
+    whole = np.asarray(SimpleNamespace(__array_interface__=interface))
+    return whole if dtype == BOOL else whole.view(dtype)
+
+
+def read(dtype: DType, addresses: Array) -> Array:
+    """Returns the numbers at addresses that are multiples of their size."""
+    found: Array = _numbers(dtype)[(addresses - FIRST) // dtype.itemsize]
+    return found != 0 if dtype == BOOL else found
+
+
+def write(dtype: DType, addresses: Array, values: Array) -> None:
+    """Puts numbers at addresses that are multiples of their size; of equal ones the last stays."""
+    _numbers(dtype)[(addresses - FIRST) // dtype.itemsize] = values
+
+
+def allocate(size_bytes: int) -> tuple[int, Array]:
+    """Returns the aligned address of new bytes without contents, and what keeps them alive."""
+    memory = np.full(size_bytes + ALIGN_BYTES, POISON, np.uint8)
+    return memory.ctypes.data + -memory.ctypes.data % ALIGN_BYTES, memory

@@ -1,0 +1,70 @@
+"""What a function's steps work on: the values of its lanes, and which of them run."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from tuner.core.errors import CandidateError, Stage
+from tuner.programs.interpret.buffer_view import BufferView, behind
+from tuner.programs.interpret.element_types import Array
+from tuner.programs.interpret.lane_grid import LaneGrid
+
+ALL: Array = np.ones((1, 1), bool)
+
+
+@dataclass(eq=False)
+class BlockMemory:
+    """Memory of the blocks that run together, beside what their kernel allocates."""
+
+    dynamic_bytes: int  # of each block's dynamic shared memory
+    made: dict[str, BufferView] = field(default_factory=dict)  # by symbol; the dynamic one has no name
+
+
+@dataclass(eq=False)
+class LaneFrame:
+    """One call of a function in all lanes; ``mask`` tells which of them take part in a step."""
+
+    values: list[Any]  # by slot: arrays of shape (blocks, threads, *vector), or BufferView
+    grid: LaneGrid
+    memory: BlockMemory
+    write: Callable[[str], object]  # takes what a kernel prints
+    mask: Array = field(default_factory=ALL.copy)
+    live: Array = field(default_factory=ALL.copy)  # lanes that have not returned
+
+    def call(self, slots: int) -> "LaneFrame":
+        """Returns the frame of a function that these lanes call."""
+        return LaneFrame([None] * slots, self.grid, self.memory, self.write, self.mask, self.live)
+
+    def active(self, shape: tuple[int, ...]) -> Array:
+        """Returns which values of a shape belong to a lane that runs."""
+        mask = self.mask
+        for axis in range(2):
+            if shape[axis] == 1 and mask.shape[axis] > 1:
+                mask = np.any(mask, axis=axis, keepdims=True)
+        return np.broadcast_to(behind(mask, len(shape) - 2), shape)
+
+
+Step: TypeAlias = Callable[[LaneFrame], None]
+
+
+def require(
+    holds: Array, frame: LaneFrame, where: str, found: str | Callable[[tuple[int, ...]], str]
+) -> None:
+    """Raises CandidateError(RUN) where a condition fails in a lane that runs; ``found`` words that lane's."""
+    if holds.all():
+        return
+    bad = frame.active(holds.shape) & ~holds
+    if bad.any():
+        place = tuple(int(number) for number in np.argwhere(bad)[0])
+        on = np.argwhere(np.broadcast_to(frame.mask, frame.grid.shape))
+        same = [axis for axis in range(2) if holds.shape[axis] > 1]
+        lane = next(each for each in on if all(each[axis] == place[axis] for axis in same))
+        said = found if isinstance(found, str) else found(place)
+        fault(where, f"{said} in {frame.grid.describe(*map(int, lane))}")
+
+
+def fault(where: str, message: str) -> None:
+    """Raises CandidateError(RUN)."""
+    raise CandidateError(Stage.RUN, f"{where}: {message}")

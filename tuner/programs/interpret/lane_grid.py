@@ -1,0 +1,71 @@
+"""The lanes that run together: all threads of some blocks, as arrays of shape (blocks, threads).
+
+A value that is the same in all blocks, or in all threads of a block, has 1 in that place of its shape.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from tuner.programs.interpret.element_types import INDEX, Array
+
+Sizes3 = tuple[int, int, int]  # x, y, z
+SUBGROUP = 32  # lanes of a warp
+
+
+@dataclass(frozen=True, eq=False)
+class LaneGrid:
+    """Some blocks of a launch, by their number, x fastest."""
+
+    grid: Sizes3
+    block: Sizes3
+    numbers: Array
+
+    @property
+    def count(self) -> int:
+        """Returns how many blocks there are."""
+        return len(self.numbers)
+
+    @property
+    def threads(self) -> int:
+        """Returns the threads of a block."""
+        return math.prod(self.block)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Returns blocks and threads of a block."""
+        return self.count, self.threads
+
+    @cached_property
+    def linear_thread(self) -> Array:
+        """Returns the number of each thread in its block, of shape (1, threads)."""
+        return np.arange(self.threads, dtype=INDEX)[None, :]
+
+    @cached_property
+    def linear_block(self) -> Array:
+        """Returns the number of each block in the grid, of shape (blocks, 1)."""
+        return self.numbers[:, None]
+
+    def thread_id(self, axis: int) -> Array:
+        """Returns the index of each thread along an axis."""
+        return self.linear_thread // math.prod(self.block[:axis]) % self.block[axis]
+
+    def block_id(self, axis: int) -> Array:
+        """Returns the index of each block along an axis."""
+        return self.linear_block // math.prod(self.grid[:axis]) % self.grid[axis]
+
+    def describe(self, block: int, thread: int) -> str:
+        """Returns the name of one lane, by its place in the arrays."""
+        number = int(self.numbers[block])
+        places = (
+            ", ".join(str(linear // math.prod(sizes[:axis]) % sizes[axis]) for axis in range(3))
+            for linear, sizes in ((number, self.grid), (thread, self.block))
+        )
+        return "block ({}), thread ({})".format(*places)
+
+
+def uniform(value: int) -> Array:
+    """Returns an index that is the same in all lanes."""
+    return np.full((1, 1), value, INDEX)

@@ -1,0 +1,130 @@
+"""What a kernel takes: read from memref descriptors, or from the bytes that a driver gets."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tuner.mlir.bindings import Op, Type, ir
+from tuner.mlir.rewrite.located_error import unsupported
+from tuner.programs.interpret import flat_memory
+from tuner.programs.interpret.buffer_view import BufferView
+from tuner.programs.interpret.element_types import INDEX, Array, ElementType, UnknownTypeError, element_type
+from tuner.programs.interpret.lane_grid import uniform
+
+WORD_BYTES, HEADER_WORDS = 8, 3  # of a memref's descriptor: allocated, aligned, offset
+
+
+@dataclass(frozen=True)
+class MemrefLayout:
+    """Where the elements of a memref are; None is what only a descriptor tells."""
+
+    sizes: tuple[int | None, ...]
+    strides: tuple[int | None, ...]
+    offset: int | None
+
+    @property
+    def word_count(self) -> int:
+        """Returns the words of a descriptor."""
+        return HEADER_WORDS + 2 * len(self.sizes)
+
+    def words(self, address: int) -> list[int]:
+        """Returns the descriptor of a memref of which only the address is told. Raises ValueError."""
+        told = (self.offset, *self.sizes, *self.strides)
+        known = [number for number in told if number is not None]
+        if len(known) != len(told):
+            raise ValueError(f"found an address alone, allowed a descriptor: sizes {self.sizes}")
+        return [address, address, *known]
+
+
+@dataclass(frozen=True)
+class LaneParameter:
+    """One parameter of a kernel; ``layout`` None is a number, or a vector of them."""
+
+    element: ElementType
+    layout: MemrefLayout | None
+
+    def at(self, address: int) -> BufferView | Array:
+        """Reads the parameter from its memref descriptor: a number stands in a memref of rank 0."""
+        if self.layout is not None:
+            return _view(_words(address, self.layout.word_count), self.element)
+        first = np.full((1, 1, *[1] * len(self.element.shape)), _words(address, 2)[1])
+        return flat_memory.read(self.element.dtype, first + self.element.offsets_bytes)
+
+    def take(self, contents: list[bytes], *, is_bare: bool) -> BufferView | Array:
+        """Reads the parameter from what a driver gets, and removes that from the front. Raises ValueError.
+
+        ``is_bare`` says that a memref is passed as its address, else as all words of its descriptor.
+        """
+        if self.layout is None:
+            return self._number(contents.pop(0))
+        if is_bare:
+            return _view(self.layout.words(int.from_bytes(contents.pop(0), "little")), self.element)
+        count = self.layout.word_count
+        words = [int.from_bytes(contents.pop(0), "little", signed=True) for _ in range(count)]
+        return _view(words, self.element)
+
+    def _number(self, content: bytes) -> Array:
+        if len(content) < self.element.size_bytes - _unused(self.element):
+            raise ValueError(f"found {len(content)} bytes, allowed {self.element.size_bytes}")
+        size = self.element.dtype.itemsize
+        places = (self.element.offsets_bytes // size)[None, None]
+        numbers = np.frombuffer(content[: len(content) // size * size], self.element.dtype)
+        return np.asarray(numbers[places])
+
+
+def parameter_of(op: Op, kind: Type) -> LaneParameter:
+    """Returns a parameter of a kernel. Raises CandidateError(COMPILE) for a type that is not known here."""
+    is_memref = isinstance(kind, ir.MemRefType)
+    try:
+        element = element_type(kind.element_type if is_memref else kind)
+    except UnknownTypeError:
+        raise unsupported(op, f"a parameter {kind}", "memrefs and numbers of 1 to 64 bits") from None
+    return LaneParameter(element, _layout(kind) if is_memref else None)
+
+
+def arguments_of(parameters: Sequence[LaneParameter], contents: Sequence[bytes]) -> list[BufferView | Array]:
+    """Reads the bytes that a driver gets for a launch. Raises ValueError where they do not fit."""
+    rest = list(contents)
+    is_bare = len(rest) == len(parameters)
+    count = sum(1 if is_bare or each.layout is None else each.layout.word_count for each in parameters)
+    if len(rest) != count:
+        raise ValueError(f"found {len(rest)} parameters, allowed {count}")
+    return [parameter.take(rest, is_bare=is_bare) for parameter in parameters]
+
+
+def _layout(kind: Type) -> MemrefLayout:
+    strides, offset = kind.get_strides_and_offset()
+    unknown = ir.ShapedType.get_dynamic_stride_or_offset()
+    sizes = (None if kind.is_dynamic_dim(axis) else kind.shape[axis] for axis in range(kind.rank))
+    known = [None if number == unknown else number for number in (*strides, offset)]
+    return MemrefLayout(tuple(sizes), tuple(known[:-1]), known[-1])
+
+
+def _view(words: Sequence[int], element: ElementType) -> BufferView:
+    rank = (len(words) - HEADER_WORDS) // 2
+    _, aligned, offset = words[:HEADER_WORDS]
+    sizes, strides = words[HEADER_WORDS : HEADER_WORDS + rank], words[HEADER_WORDS + rank :]
+    last = sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True))
+    first = aligned + offset * element.size_bytes
+    extent = (last + 1) * element.size_bytes if math.prod(sizes) > 0 else 0
+    return BufferView(
+        uniform(first),
+        origin=uniform(aligned),
+        low=uniform(first),
+        high=uniform(first + extent),
+        sizes=tuple(map(uniform, sizes)),
+        strides=tuple(map(uniform, strides)),
+    )
+
+
+def _words(address: int, count: int) -> list[int]:
+    found: list[int] = flat_memory.read(INDEX, address + WORD_BYTES * np.arange(count)).tolist()
+    return found
+
+
+def _unused(element: ElementType) -> int:
+    """Returns the bytes behind the last number of a vector."""
+    last = int(element.offsets_bytes.max(initial=0)) + element.dtype.itemsize
+    return element.size_bytes - last

@@ -1,0 +1,85 @@
+"""Turns the tensors of a program into memrefs that are freed, by upstream's one-shot bufferization.
+
+Takes a module with one function on tensors; gives it on memrefs, results included. Arguments that were
+tensors are never written: a tensor is a value, and the caller's stays. Loops and branches whose yields
+upstream rejects, or would free by address at run time, yield copies (``copy_yields.py``).
+
+    func.func @exp(%x: tensor<4xf32>) -> tensor<4xf32> {
+      %empty = tensor.empty() : tensor<4xf32>
+      %y = linalg.exp ins(%x : tensor<4xf32>) outs(%empty : tensor<4xf32>) -> tensor<4xf32>
+      return %y : tensor<4xf32>
+    }
+  becomes
+    func.func @exp(%x: memref<4xf32>) -> memref<4xf32> {
+      %y = memref.alloc() {alignment = 64 : i64} : memref<4xf32>
+      linalg.exp ins(%x : memref<4xf32>) outs(%y : memref<4xf32>)
+      return %y : memref<4xf32>
+    }
+"""
+
+from tuner.core.errors import CandidateError
+from tuner.mlir.bindings import Op, Type, WalkResult, ir
+from tuner.mlir.pipeline import run_passes
+from tuner.mlir.rewrite.module_copy import copy_of
+from tuner.mlir.rewrite.padded_views import set_argument_attribute
+from tuner.programs.lower.copy_shared_fills import copy_shared_fills
+from tuner.programs.lower.copy_yields import copy_yields, yields_own_memory
+from tuner.programs.lower.deallocation import deallocate
+from tuner.programs.lower.entry import function_named
+
+ELEMENTWISE = "builtin.module(convert-elementwise-to-linalg)"  # of arith and math on tensors
+ONE_SHOT = (
+    "one-shot-bufferize{bufferize-function-boundaries"
+    " function-boundary-type-conversion=identity-layout-map},canonicalize,cse"
+)
+BUFFERIZE = f"builtin.module(eliminate-empty-tensors,{ONE_SHOT})"
+BUFFERIZE_COPIES = f"builtin.module({ONE_SHOT})"  # the elimination would undo what keeps copies apart
+YIELDS_ANOTHER = "is not equivalent to the corresponding iter bbArg"  # upstream's error for a yield
+TENSORS = ir.RankedTensorType | ir.UnrankedTensorType
+
+
+def has_tensors(module: ir.Module) -> bool:
+    """Tells whether any value of a module is a tensor."""
+    found: list[Type] = []
+
+    def visit(op: Op) -> WalkResult:
+        types = [each.type for each in (*op.operands, *op.results)]
+        types += [each.type for region in op.regions for block in region.blocks for each in block.arguments]
+        found.extend(each for each in types if isinstance(each, TENSORS))
+        return ir.WalkResult.INTERRUPT if found else ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    return bool(found)
+
+
+def bufferized(module: ir.Module, name: str) -> ir.Module:
+    """Returns the module on memrefs that are freed; ``name`` is its function. Raises CandidateError."""
+    _protect_arguments(function_named(module, name))
+    run_passes(module, ELEMENTWISE)
+    copy_shared_fills(function_named(module, name))
+    copied = copy_of(module)
+    if _is_bufferized_without_copies(module, name):
+        return module
+    copy_yields(function_named(copied, name))
+    run_passes(copied, BUFFERIZE_COPIES)
+    deallocate(copied)
+    return copied
+
+
+def _is_bufferized_without_copies(module: ir.Module, name: str) -> bool:
+    """Bufferizes in place; tells whether that worked as loops and branches are, and all memory is freed."""
+    try:
+        run_passes(module, BUFFERIZE)
+        return not yields_own_memory(function_named(module, name)) and deallocate(module)
+    except CandidateError as error:
+        if YIELDS_ANOTHER not in error.reason:
+            raise
+        return False
+
+
+def _protect_arguments(function: Op) -> None:
+    """Marks tensor arguments as not writable."""
+    for argument in function.regions[0].blocks[0].arguments:
+        if isinstance(argument.type, TENSORS):
+            no = ir.BoolAttr.get(False)
+            set_argument_attribute(function, argument.arg_number, "bufferization.writable", no)

@@ -1,0 +1,141 @@
+"""Rewrites copies and fills that the runtime has no call for: of views with gaps, and of 8 and 64 bits.
+
+Takes a host function; ``gpu.memcpy`` of memory with gaps becomes one copy for each part without, and between
+two buffers on the device a loop, which becomes a kernel. So does ``gpu.memset`` but for those of 16 and 32
+bits, as MLIR's runtime has no other. A token of such an op becomes that of a ``gpu.wait``: streams are
+planned anew. ``gpux.memcpy`` becomes one for each part on the same stream, wherever its buffers are.
+
+    gpu.memcpy %a, %b : memref<4x2xf32, strided<[8, 1]>>, memref<4x2xf32>
+  becomes
+    scf.for %i = %c0 to %c4 step %c1 {
+      %s = memref.subview %a[%i, 0] [1, 2] [1, 1] : ...
+      %t = memref.subview %b[%i, 0] [1, 2] [1, 1] : ...
+      gpu.memcpy %s, %t : ...
+"""
+
+from collections.abc import Callable
+
+from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.effects.buffer_roots import roots_of
+from tuner.mlir.rewrite import parallel_loops
+from tuner.mlir.rewrite.building import create, index, value
+from tuner.mlir.rewrite.contiguity import contiguous_dimensions, is_contiguous
+from tuner.mlir.rewrite.walking import walk
+from tuner.programs.lower.streams.async_ops import ASYNC, is_filled_by_runtime, is_token
+from tuner.programs.lower.streams.gpux_tokens import lower_tokens
+
+STREAM_COPY = "gpux.memcpy"
+ANY_SIZE, ANY_OFFSET = ir.ShapedType.get_dynamic_size(), ir.ShapedType.get_dynamic_stride_or_offset()
+
+
+Copy = Callable[[Value, Value], object]  # builds the copy of a part, to the first from the second
+
+
+def copy_in_rows(function: Op) -> None:
+    """Rewrites in place, outside of kernels; unranked memrefs stay."""
+    for op in walk(function, "gpu.memcpy"):
+        target, source = _buffers(op)
+        if _has_gaps(target, source):
+            _replace(op, target, source)
+    if _stream_copies_with_gaps(function):
+        lower_tokens(function)
+    for op in _stream_copies_with_gaps(function):
+        stream, target, source = op.operands
+        with op.location, ir.InsertionPoint(op):
+            _copy_in_parts(target, source, _copy_on(stream))
+        op.erase()
+    for op in walk(function, "gpu.memset"):
+        target, number = _buffers(op)
+        if _is_ranked(target) and not is_filled_by_runtime(target.type):
+            with op.location, ir.InsertionPoint(op):
+                parallel_loops.fill(target, number)
+                _hand_on_token(op)
+            op.erase()
+
+
+def _replace(op: Op, target: Value, source: Value) -> None:
+    with op.location, ir.InsertionPoint(op):
+        if _is_on_device(target) and _is_on_device(source):
+            parallel_loops.copy(source, target)
+        else:
+            _copy_in_parts(target, source, lambda to, what: create("gpu.memcpy", [], [to, what]))
+        _hand_on_token(op)
+    op.erase()
+
+
+def _stream_copies_with_gaps(function: Op) -> list[Op]:
+    return [op for op in walk(function, STREAM_COPY) if _has_gaps(*list(op.operands)[-2:])]
+
+
+def _copy_on(stream: Value) -> Copy:
+    return lambda target, source: create(STREAM_COPY, [], [stream, target, source])
+
+
+def _copy_in_parts(target: Value, source: Value, copy: Copy) -> None:
+    """Builds loops around the copies of parts without gaps."""
+    dimensions = min(contiguous_dimensions(target.type), contiguous_dimensions(source.type))
+    _copy_parts(target, source, target.type.rank - dimensions, [], copy)
+
+
+def _copy_parts(target: Value, source: Value, outer: int, indices: list[Value], copy: Copy) -> None:
+    if len(indices) == outer:
+        copy(_part(target, indices), _part(source, indices))
+        return
+    number = len(indices)
+    loop = ir.Operation.create("scf.for", operands=[index(0), _size(target, number), index(1)], regions=1)
+    body = loop.regions[0].blocks.append(ir.IndexType.get(), arg_locs=[loop.location])
+    with loop.location, ir.InsertionPoint(body):
+        _copy_parts(target, source, outer, [*indices, body.arguments[0]], copy)
+        create("scf.yield")
+
+
+def _part(buffer: Value, indices: list[Value]) -> Value:
+    """Creates the view of what is behind the indices, of the dimensions that are left."""
+    kind, outer = buffer.type, len(indices)
+    inner = list(range(outer, kind.rank))
+    strides = kind.get_strides_and_offset()[0]
+    sizes = [_size(buffer, number) for number in inner if kind.is_dynamic_dim(number)]
+    shape = [ANY_SIZE if kind.is_dynamic_dim(number) else kind.shape[number] for number in inner]
+    layout = ir.StridedLayoutAttr.get(ANY_OFFSET, [strides[number] for number in inner])
+    result = ir.MemRefType.get(shape, kind.element_type, layout=layout, memory_space=kind.memory_space)
+    return value(
+        "memref.subview",
+        result,
+        *[buffer, *indices, *sizes],
+        static_offsets=ir.DenseI64ArrayAttr.get([ANY_OFFSET] * outer + [0] * len(inner)),
+        static_sizes=ir.DenseI64ArrayAttr.get([1] * outer + shape),
+        static_strides=ir.DenseI64ArrayAttr.get([1] * kind.rank),
+        operandSegmentSizes=ir.DenseI32ArrayAttr.get([1, outer, len(sizes), 0]),
+    )
+
+
+def _hand_on_token(op: Op) -> None:
+    for result in filter(is_token, op.results):
+        tokens = [each for each in op.operands if is_token(each)]
+        waited = create("gpu.wait", [ir.Type.parse(ASYNC)], tokens).results[0]
+        result.replace_all_uses_with(waited)
+
+
+def _buffers(op: Op) -> list[Value]:
+    return [each for each in op.operands if not is_token(each)]
+
+
+def _has_gaps(target: Value, source: Value) -> bool:
+    """Tells whether a copy is of ranked memory that is not all in one piece."""
+    is_whole = _is_ranked(target, source) and is_contiguous(target.type) and is_contiguous(source.type)
+    return _is_ranked(target, source) and not is_whole
+
+
+def _is_ranked(*buffers: Value) -> bool:
+    return all(isinstance(each.type, ir.MemRefType) for each in buffers)
+
+
+def _is_on_device(buffer: Value) -> bool:
+    owners = [root.owner for root in roots_of(buffer)]
+    return all(not isinstance(owner, ir.Block) and owner.name == "gpu.alloc" for owner in owners)
+
+
+def _size(buffer: Value, number: int) -> Value:
+    if not buffer.type.is_dynamic_dim(number):
+        return index(buffer.type.shape[number])
+    return value("memref.dim", ir.IndexType.get(), buffer, index(number))

@@ -1,0 +1,239 @@
+"""Lowers a host function around kernels to LLVM dialect that allocates, copies and launches by itself.
+
+Takes a module with one function on memrefs, whose work is ``gpu.launch`` or ``gpu.launch_func``; gives LLVM
+dialect that calls the ``mgpu*`` functions, with the kernels as ``gpu.binary``. Four stages:
+
+1. Read: the signature as the author wrote it, and which arguments are written.
+2. Outline: kernels are ``gpu.func``, while the host is still on memrefs, so that their effects can be read.
+3. Make asynchronous: a function that names its streams (GPUX) keeps them; any other loses its tokens, gets
+   device memory unless it allocates its own (``gpu.alloc``), and the streams or tokens of a plan. Its own
+   memory that is mixed with the host's (``explicit_memory.py``) is placed anew, on planned streams.
+4. To LLVM: kernels to PTX or machine code, then the host. Nothing is simplified between the asynchronous form
+   and ``gpu-to-llvm``: upstream takes a ``gpu.wait async`` of one token, which is a fork, for that token.
+
+Rejected, with op and location, is what upstream's conversions skip silently (``unconverted.py``).
+"""
+
+from dataclasses import dataclass
+
+from tuner.core.chips import Chip
+from tuner.core.device_program import Assemble, DeviceProgram, ValueType
+from tuner.core.errors import CandidateError, Stage
+from tuner.mlir.bindings import Op, Type, Value, gpu, ir
+from tuner.mlir.cpu.lowering import EXPORTED, jit_text
+from tuner.mlir.effects.buffer_accesses import device_accesses, host_accesses, union
+from tuner.mlir.effects.buffer_roots import is_buffer
+from tuner.mlir.effects.kernel_effects import KernelEffects
+from tuner.mlir.gpu.lowering import kernels_to_ptx, outline_kernels, without_debug_sections
+from tuner.mlir.gpu.ready_kernels import pass_addresses, use_code_of_ready_kernels
+from tuner.mlir.pipeline import run_passes
+from tuner.mlir.rewrite.launch_operands import kernel_of, module_of
+from tuner.mlir.rewrite.symbols import name_of
+from tuner.mlir.rewrite.walking import walk
+from tuner.programs.lower.bounds_assertions import assert_bounds
+from tuner.programs.lower.copies_as_loops import copy_by_loops
+from tuner.programs.lower.copies_with_offset import move_pointers_of_copies
+from tuner.programs.lower.device_memory.host_to_device_memory import HostMemoryOptions, host_to_device_memory
+from tuner.programs.lower.device_memory.pinned_memory import forget_registrations
+from tuner.programs.lower.device_options import DEFAULTS, DeviceOptions
+from tuner.programs.lower.explicit_memory import mixes_memory, reject_tensor_maps, without_explicit_memory
+from tuner.programs.lower.launch_stack import give_stack_back
+from tuner.programs.lower.on_host.drop_streams import drop_streams
+from tuner.programs.lower.on_host.libm_names import with_own_math
+from tuner.programs.lower.on_host.math_lowering import lower_missing_math
+from tuner.programs.lower.signature import arguments_of, results_of
+from tuner.programs.lower.streams.async_streams import use_streams
+from tuner.programs.lower.streams.async_tokens import use_tokens
+from tuner.programs.lower.streams.drop_tokens import drop_tokens
+from tuner.programs.lower.streams.gpux import lower_gpux, take_stream_from_caller
+from tuner.programs.lower.streams.gpux_ops import uses_gpux
+from tuner.programs.lower.streams.synchronous import wait_for_each
+from tuner.programs.lower.tensor_map_arguments import create_tensor_maps
+from tuner.programs.lower.unconverted import reject_copies_of_views, reject_what_was_not_converted
+
+CLEAN = "builtin.module(canonicalize,cse)"
+# Like the host's own pipeline, but for gpu-to-llvm; simplified only behind it.
+TO_LLVM = (
+    "builtin.module(convert-nvgpu-to-nvvm,func.func(convert-linalg-to-loops),convert-vector-to-scf,expand-strided-metadata,lower-affine,"
+    "convert-scf-to-cf,convert-vector-to-llvm,arith-expand,convert-math-to-libm,convert-math-to-llvm,"
+    "gpu-to-llvm{{use-bare-pointers-for-kernels={bare_pointers}}},"
+    "convert-ub-to-llvm,finalize-memref-to-llvm,convert-func-to-llvm,convert-arith-to-llvm,convert-index-to-llvm,"
+    "convert-cf-to-llvm,reconcile-unrealized-casts,canonicalize,cse)"
+)
+BINARY = 3  # gpu.CompilationTarget: a cubin
+
+
+@dataclass(frozen=True)
+class _HostFunction:
+    """What the caller of a function must know of it, and its kernels' interface."""
+
+    arguments: tuple[ValueType, ...]
+    results: tuple[ValueType, ...]
+    written: tuple[bool, ...]  # of each argument
+    stream_slots: int  # streams that it takes as its last arguments
+    alignment_bytes: int  # of the kernels' dynamic shared memory
+
+
+def lower_device_program(
+    module: ir.Module,
+    entry: str,
+    chip: Chip,
+    options: DeviceOptions = DEFAULTS,
+    assemble: Assemble | None = None,
+    *,
+    is_checked: bool = False,
+) -> DeviceProgram:
+    """Lowers in place; other functions must be inlined. Without ``assemble`` the program holds PTX.
+
+    ``is_checked`` makes the host's loops assert that each access lies in its memory.
+
+    Raises CandidateError(COMPILE or RESOURCES).
+    """
+    function = _function(module, entry)
+    if uses_gpux(function):
+        _require_form_of_streams(options)
+        drop_streams_of_mixed_memory(function)
+    if uses_gpux(function):
+        host = _on_its_own_streams(module, function, chip)
+    else:
+        host = _on_planned_streams(module, function, chip, options)
+    text = _to_llvm(module, function, chip, host.alignment_bytes, assemble, is_checked=is_checked)
+    return DeviceProgram(
+        text, entry, host.arguments, host.results, host.written, options.device_arguments, host.stream_slots
+    )
+
+
+def _on_its_own_streams(module: ir.Module, function: Op, chip: Chip) -> _HostFunction:
+    take_stream_from_caller(function)
+    arguments, results = arguments_of(function), results_of(function)
+    slots = lower_gpux(function)
+    alignment_bytes = outline_kernels(module, chip)
+    written = _written(module, function)[: len(arguments)]
+    return _HostFunction(arguments, results, written, slots, alignment_bytes)
+
+
+def _on_planned_streams(module: ir.Module, function: Op, chip: Chip, options: DeviceOptions) -> _HostFunction:
+    arguments, results = arguments_of(function), results_of(function)
+    alignment_bytes = outline_kernels(module, chip)
+    drop_tokens(function)
+    written = _written(module, function)
+    give_device_memory(module, function, options)
+    slots = make_asynchronous(module, function, options)
+    return _HostFunction(arguments, results, written, slots, alignment_bytes)
+
+
+def drop_streams_of_mixed_memory(function: Op) -> None:
+    """Takes a GPUX program's streams where copies are needed, of which the author's streams say nothing."""
+    if mixes_memory(function):
+        drop_streams(function)
+
+
+def _require_form_of_streams(options: DeviceOptions) -> None:
+    """Raises CandidateError(BIND) for a form that a program which names its streams cannot have."""
+    if options.form != "streams":
+        found = f"found {options.form!r} for a program that names its streams (GPUX)"
+        raise CandidateError(Stage.BIND, f"form: {found}, allowed streams")
+    if options.pinned:
+        raise CandidateError(
+            Stage.BIND, "pinned: found a program with device memory of its own (GPUX), allowed others"
+        )
+
+
+def give_device_memory(module: ir.Module, function: Op, options: DeviceOptions) -> None:
+    """Gives a function without device memory of its own that, and the copies."""
+    is_explicit = bool(walk(function, "gpu.alloc"))
+    if not is_explicit or mixes_memory(function, device_arguments=options.device_arguments):
+        reject_tensor_maps(function)
+        forget_registrations(function)
+        without_explicit_memory(function)
+        host_to_device_memory(module, HostMemoryOptions(options.device_arguments, options.pinned))
+    create_tensor_maps(module)
+    run_passes(module, CLEAN)
+
+
+def make_asynchronous(module: ir.Module, function: Op, options: DeviceOptions) -> int:
+    """Gives synchronous device work its form; returns how many streams the function takes."""
+    effects = KernelEffects(module)
+    if options.form == "streams":
+        return use_streams(function, effects, options.max_streams)
+    if options.form == "tokens":
+        use_tokens(function, effects, options.max_streams)
+    else:
+        wait_for_each(function)
+    return 0
+
+
+def _to_llvm(
+    module: ir.Module,
+    function: Op,
+    chip: Chip,
+    alignment_bytes: int,
+    assemble: Assemble | None,
+    *,
+    is_checked: bool,
+) -> str:
+    ready = use_code_of_ready_kernels(module)
+    kernels = walk(module, "gpu.func")
+    bare = all(_is_static(argument.type) for kernel in kernels for argument in _arguments(kernel))
+    function.attributes[EXPORTED] = ir.UnitAttr.get()
+    if kernels:
+        kernels_to_ptx(module, chip, alignment_bytes, bare_pointers=bare, has_lines=assemble is None)
+    for binary in walk(module, "gpu.binary"):
+        _finish_binary(module, binary, assemble)
+    if not bare:
+        pass_addresses(module, ready)
+    copy_by_loops(function)
+    move_pointers_of_copies(module)
+    reject_copies_of_views(module)
+    if is_checked:
+        assert_bounds(module)
+    lower_missing_math(module)
+    run_passes(module, TO_LLVM.format(bare_pointers=str(bare).lower()))
+    reject_what_was_not_converted(module)
+    give_stack_back(module)
+    return with_own_math(jit_text(module))
+
+
+def _function(module: ir.Module, entry: str) -> Op:
+    named = {name_of(op): op.operation for op in module.body.operations if op.operation.name == "func.func"}
+    if entry not in named:
+        found = ", ".join(sorted(named)) or "none"
+        raise CandidateError(
+            Stage.COMPILE, f"host program: found functions {found}, allowed one named {entry}"
+        )
+    return named[entry]
+
+
+def _written(module: ir.Module, function: Op) -> tuple[bool, ...]:
+    """Tells of each argument whether the function may change it."""
+    effects = KernelEffects(module)
+    block = function.regions[0].blocks[0]
+    ops = [op.operation for op in block.operations]
+    accesses = union([*(device_accesses(op, effects) for op in ops), *map(host_accesses, ops)])
+    written = {part.root for part in accesses.writes}
+    return tuple(
+        is_buffer(argument.type) and (accesses.is_unknown or argument in written)
+        for argument in block.arguments
+    )
+
+
+def _finish_binary(module: ir.Module, binary: Op, assemble: Assemble | None) -> None:
+    """Puts the code into a binary of kernels, without upstream's note of the time that it took to make."""
+    made = gpu.ObjectAttr(ir.ArrayAttr(binary.attributes["objects"])[0])
+    launched = [launch for launch in walk(module, "gpu.launch_func") if module_of(launch) == name_of(binary)]
+    names = tuple(sorted(set(map(kernel_of, launched))))
+    whole = bytes(made.object)
+    ptx = without_debug_sections(whole.rstrip(b"\0").decode())
+    text = ptx.encode() + b"\0" * whole.endswith(b"\0")
+    code, kind = (text, made.format) if assemble is None else (assemble(ptx, names), BINARY)
+    kept = gpu.ObjectAttr.get(made.target, kind, code, kernels=made.kernels)
+    binary.attributes["objects"] = ir.ArrayAttr.get([kept])
+
+
+def _arguments(function: Op) -> list[Value]:
+    return list(function.regions[0].blocks[0].arguments)
+
+
+def _is_static(kind: Type) -> bool:
+    """Tells whether an address says all about a value: then a kernel can take that alone for a memref."""
+    return not isinstance(kind, ir.MemRefType | ir.UnrankedMemRefType) or "?" not in str(kind)

@@ -1,0 +1,71 @@
+"""Gives each memref of the host its device view: the same part of the same buffer in device memory.
+
+Takes a function on host memrefs, and the device memory of whole buffers one by one; gives a device view to
+each view of such a buffer, and to each memref that structured control flow hands on (as extra iter_args).
+Views made by other ops than ``VIEWS`` and ``arith.select`` get none.
+
+    %s = memref.subview %a[4] [4] [1] : memref<8xf32> to memref<4xf32, strided<[1], offset: 4>>
+  is followed by, for %a_device = gpu.alloc
+    %t = memref.subview %a_device[4] [4] [1] : memref<8xf32> to memref<4xf32, strided<[1], offset: 4>>
+"""
+
+from collections.abc import Callable
+
+from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.effects.alias_sets import STRUCTURED, structured_operations
+from tuner.mlir.effects.buffer_roots import VIEWS, is_buffer
+from tuner.programs.lower.device_memory.extra_iter_args import IterArgOperand, add_iter_args
+
+DERIVED = VIEWS | {"arith.select"}  # ops whose device view is a clone of them on device views
+
+
+class DeviceViews:
+    """The device view of each memref that has one: first ``set_root`` of all buffers, then ``connect``."""
+
+    def __init__(self, function: Op, is_wanted: Callable[[Value], bool]) -> None:
+        """Adds iter_args for the device views of wanted memrefs; up to ``connect`` they hold the memrefs."""
+        self._block = function.regions[0].blocks[0]
+        self._views: dict[Value, Value] = {}
+        self._operands: list[IterArgOperand] = []
+        self._clones: list[Op] = []
+        for op in list(structured_operations(self._block)):
+            if op.name in STRUCTURED:
+                added = add_iter_args(op, lambda each: is_buffer(each.type) and is_wanted(each))
+                self._views.update(added.pairs)
+                self._operands += added.operands
+
+    def set_root(self, host: Value, device: Value) -> None:
+        """Sets the device memory of a whole buffer."""
+        self._views[host] = device
+
+    def of(self, value: Value) -> Value:
+        """Returns the device view of a memref; the value itself where it has none."""
+        return self._views.get(value, value)
+
+    def connect(self) -> None:
+        """Creates the device views of views, and puts device views into the operands of extra iter_args."""
+        own = set(self._views.values())
+        for op in list(structured_operations(self._block)):
+            if op.name in DERIVED and not own & set(op.results):
+                self._derive(op)
+        for each in self._operands:
+            each.op.operands[each.number] = self.of(each.op.operands[each.number])
+
+    def erase_unused(self) -> None:
+        """Erases views, on either side, that nothing uses."""
+        for op in reversed(self._clones):
+            if not any(list(result.uses) for result in op.results):
+                op.erase()
+
+    def _derive(self, op: Op) -> None:
+        """Clones a view of a buffer behind it, on device views."""
+        if all(self.of(operand) == operand for operand in op.operands):
+            return
+        with ir.InsertionPoint.after(op):
+            clone = op.clone()
+        for number, operand in enumerate(op.operands):
+            clone.operands[number] = self.of(operand)
+        for old, new in zip(op.results, clone.results, strict=True):
+            if is_buffer(old.type):
+                self._views[old] = new
+        self._clones += [op, clone]

@@ -1,0 +1,96 @@
+"""Inserts the copies, and the frees of device memory, that ``CoherenceWalk`` asks for.
+
+Takes a function whose buffers have device memory that nothing uses yet; gives it with ``gpu.memcpy`` where an
+alias set is fetched, kernels on device memory, and ``gpu.dealloc`` where a buffer is freed or goes out of
+scope. A buffer that is freed in an inner block lives to the end of its own. Copies are of whole buffers.
+"""
+
+from tuner.core.errors import CandidateError, Stage
+from tuner.mlir.bindings import Block, Op, Value, ir
+from tuner.mlir.effects.alias_sets import AliasSets
+from tuner.mlir.effects.buffer_roots import described
+from tuner.mlir.effects.region_dataflow import last_of
+from tuner.mlir.rewrite.building import create
+from tuner.programs.lower.device_memory.buffers import BufferKind, MirroredBuffer
+from tuner.programs.lower.device_memory.coherence_actions import AbstractActions
+from tuner.programs.lower.device_memory.device_views import DeviceViews
+from tuner.programs.lower.device_memory.validity import Location, Side
+
+
+class CopyInsertion(AbstractActions):
+    """Rewrites a function while it is walked; ``finish`` ends it."""
+
+    def __init__(
+        self, alias_sets: AliasSets, buffers: dict[Value, MirroredBuffer], device_views: DeviceViews
+    ) -> None:
+        """Starts where the function does: what it allocates does not exist yet."""
+        self._alias_sets, self._buffers, self._device_views = alias_sets, buffers, device_views
+        self._alive = [buffer for buffer in buffers.values() if buffer.kind is not BufferKind.ALLOCATION]
+        self._dead: list[Op] = []
+        self.used_on_host: set[int] = set()  # alias sets
+
+    def fetch(self, location: Location, before: Op) -> None:
+        alias_set, side = location
+        self.used_on_host.add(alias_set)
+        with before.location, ir.InsertionPoint(before):
+            for buffer in self._alive:
+                if buffer.alias_set == alias_set:
+                    buffer.copy_to(side)
+
+    def launch(self, launch: Op) -> None:
+        for number, operand in enumerate(launch.operands):
+            launch.operands[number] = self._device_views.of(operand)
+
+    def copy(self, copy: Op, source: Side, target: Side) -> None:
+        old, new = copy.operands
+        old = self._device_views.of(old) if source is Side.DEVICE else old
+        new = self._device_views.of(new) if target is Side.DEVICE else new
+        with copy.location, ir.InsertionPoint(copy):
+            create("gpu.memcpy", [], [new, old])
+        self._dead.append(copy)
+
+    def touch_on_host(self, alias_set: int) -> None:
+        self.used_on_host.add(alias_set)
+
+    def define(self, allocation: Op) -> None:
+        self._alive.append(self._buffers[allocation.results[0]])
+
+    def release(self, deallocation: Op) -> None:
+        roots = self._alias_sets.roots_of(deallocation.operands[0])
+        buffer = self._buffers[roots[0]]
+        if len(roots) > 1 or buffer.kind is not BufferKind.ALLOCATION:
+            found = " or ".join(described(root) for root in roots)
+            raise CandidateError(Stage.COMPILE, f"memref.dealloc: found {found}, allowed one allocation")
+        if buffer not in self._alive:
+            found = f"found {described(buffer.host)}, which is freed before"
+            raise CandidateError(Stage.COMPILE, f"memref.dealloc: {found}, allowed buffers in use")
+        if deallocation.block != buffer.block:
+            self._release_late(deallocation, buffer)
+            return
+        with deallocation.location, ir.InsertionPoint(deallocation):
+            buffer.free()
+        buffer.deallocations.append(deallocation)
+        self._alive.remove(buffer)
+
+    def leave(self, block: Block) -> None:
+        end = last_of(block)
+        leaving = [buffer for buffer in self._alive if buffer.block == block]
+        with end.location, ir.InsertionPoint(end):
+            for buffer in leaving:
+                buffer.free()
+                self._alive.remove(buffer)
+
+    def finish(self) -> None:
+        """Erases the copies and frees that were replaced."""
+        for op in reversed(self._dead):
+            op.erase()
+
+    def _release_late(self, deallocation: Op, buffer: MirroredBuffer) -> None:
+        """Lets a buffer that only some iterations or branches free live to the end of its block."""
+        if buffer.is_returned:
+            found = f"found {described(buffer.host)}, which is returned as well"
+            raise CandidateError(
+                Stage.COMPILE, f"memref.dealloc in an inner block: {found}, allowed one of both"
+            )
+        buffer.is_freed_late = True
+        self._dead.append(deallocation)

@@ -1,0 +1,61 @@
+"""Takes host memory that is copied to or from a device from page-locked memory.
+
+Copies of it are faster and truly asynchronous. ``memref.alloc`` and its ``memref.dealloc`` become
+``gpu.alloc host_shared`` and ``gpu.dealloc``, which lower to ``mgpuMemAlloc(size, stream, 1)`` and
+``mgpuMemFree``. Not handled, and left as they are: results, since the caller frees them; the caller's own
+memory; the stack; memrefs with gaps.
+"""
+
+from tuner.mlir.bindings import Op, ir
+from tuner.mlir.rewrite.building import create, value
+from tuner.mlir.rewrite.type_sizes import is_row_major
+from tuner.mlir.rewrite.walking import walk
+from tuner.programs.lower.device_memory.buffers import BufferKind, MirroredBuffer
+
+
+def pin(buffers: list[MirroredBuffer]) -> None:
+    """Page-locks the host memory of the buffers that the function allocates and frees itself."""
+    for buffer in buffers:
+        if _can_be_pinned(buffer):
+            _pin(buffer)
+
+
+def forget_registrations(function: Op) -> None:
+    """Erases ``gpu.host_register`` and its like: kernels get copies, so they need not reach host memory."""
+    for name in ("gpu.host_register", "gpu.host_unregister"):
+        for op in walk(function, name):
+            cast = op.operands[0].owner
+            op.erase()
+            if (
+                not isinstance(cast, ir.Block)
+                and cast.name == "memref.cast"
+                and not list(cast.results[0].uses)
+            ):
+                cast.operation.erase()
+
+
+def _can_be_pinned(buffer: MirroredBuffer) -> bool:
+    if buffer.is_returned or buffer.kind not in (BufferKind.ALLOCATION, BufferKind.DEVICE_ARGUMENT):
+        return False
+    return buffer.host.owner.operation.name == "memref.alloc" and is_row_major(buffer.host.type)
+
+
+def _pin(buffer: MirroredBuffer) -> None:
+    old = buffer.host.owner.operation
+    sizes = list(old.operands)
+    segments = ir.DenseI32ArrayAttr.get([0, len(sizes), 0])
+    with old.location, ir.InsertionPoint(old):
+        memory = value(
+            "gpu.alloc", buffer.host.type, *sizes, operandSegmentSizes=segments, hostShared=ir.UnitAttr.get()
+        )
+    for deallocation in buffer.deallocations:
+        _free(deallocation)
+    buffer.host.replace_all_uses_with(memory)
+    old.erase()
+    buffer.host = memory
+
+
+def _free(deallocation: Op) -> None:
+    with deallocation.location, ir.InsertionPoint(deallocation):
+        create("gpu.dealloc", [], [deallocation.operands[0]])
+    deallocation.erase()

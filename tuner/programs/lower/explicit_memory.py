@@ -1,0 +1,129 @@
+"""Explicit device memory: whether a program mixes it with the host's, and the same program without it.
+
+A program that allocates device memory itself may still give host memory to a kernel, or load on the host
+what it allocated on the device. Its meaning is clear, and no GPU runs it as it stands. Such a program is
+taken back to memory of one kind, for ``host_to_device_memory`` to place and to copy anew.
+
+    %0 = gpu.alloc () : memref<4xf32>
+    gpu.memcpy %0, %a : memref<4xf32>, memref<4xf32>
+    gpu.dealloc %0 : memref<4xf32>
+  becomes
+    %0 = memref.alloc() : memref<4xf32>
+    memref.copy %a, %0 : memref<4xf32> to memref<4xf32>
+    memref.dealloc %0 : memref<4xf32>
+
+Memory that both can reach stays as it is: ``gpu.alloc host_shared``, and registered memory.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.effects.buffer_accesses import DESCRIPTOR, SHARED, host_accesses
+from tuner.mlir.effects.buffer_roots import is_buffer, roots_of
+from tuner.mlir.rewrite.building import create
+from tuner.mlir.rewrite.located_error import unsupported
+from tuner.mlir.rewrite.parallel_loops import for_each_element, store
+from tuner.mlir.rewrite.walking import walk
+from tuner.programs.lower.streams.async_ops import is_token
+
+ALLOCATIONS = ("gpu.alloc", "gpux.alloc")
+# Of gpu, gpux and nvgpu: their memory is the device's.
+DEVICE_WORK = frozenset({"launch_func", "memset", "tma.create.descriptor"})
+EXPLICIT = ("gpu.alloc", "gpu.dealloc", "gpu.memcpy", "gpu.memset")
+
+
+def mixes_memory(function: Op, *, device_arguments: bool = False) -> bool:
+    """Tells whether device work takes memory that only the host has, or the host's takes the device's."""
+    ops = list(_outside_of_kernels(function))
+    registered = {root for op in ops if op.name == "gpu.host_register" for root in roots_of(op.operands[0])}
+
+    def is_for_device(root: Value) -> bool:
+        is_argument = isinstance(root.owner, ir.Block)
+        return root in registered or (device_arguments if is_argument else _is_explicit(root))
+
+    for op in ops:
+        dialect, _, name = op.name.partition(".")
+        if dialect in ("gpu", "gpux") or op.name == DESCRIPTOR:
+            operands = op.operands if name in DEVICE_WORK else []
+            if not all(is_for_device(root) for root in _roots(operands)):
+                return True
+        elif any(_is_explicit(root) and not _is_shared(root) for root in _of_host(op)):
+            return True
+    return False
+
+
+def reject_tensor_maps(function: Op) -> None:
+    """Raises CandidateError(COMPILE) for a tensor map, which memory that is placed anew leaves behind."""
+    for op in walk(function, DESCRIPTOR):
+        found = f"{op.operands[0].type} in a program that leaves memory of the device to the compiler"
+        allowed = "tensors in gpu.alloc, where the program itself copies all that its kernels take"
+        raise unsupported(op, found, allowed)
+
+
+def without_explicit_memory(function: Op) -> None:
+    """Rewrites synchronous GPU dialect in place; what is shared stays."""
+    dead = []
+    for op in list(_outside_of_kernels(function)):
+        if op.name in EXPLICIT and not _is_of_shared(op):
+            use_host_memory(op)
+            dead.append(op)
+    for op in reversed(dead):
+        op.erase()
+
+
+def use_host_memory(op: Op) -> None:
+    """Builds what an op does with memory of the host, in front of it; the caller erases it."""
+    kept = [each for each in op.operands if not is_token(each)]
+    kinds = [each.type for each in op.results if not is_token(each)]
+    with op.location, ir.InsertionPoint(op):
+        if op.name == "gpu.memcpy":
+            create("memref.copy", [], kept[::-1])  # there the destination comes first
+        elif op.name == "gpu.memset":
+            for_each_element(kept[0], lambda indices: store(kept[1], kept[0], indices))
+        elif op.name == "gpu.dealloc":
+            create("memref.dealloc", [], kept)
+        elif op.name == "gpu.alloc":
+            segments = ir.DenseI32ArrayAttr.get([len(kept), 0])
+            new = create("memref.alloc", kinds, kept, operandSegmentSizes=segments)
+            op.results[0].replace_all_uses_with(new.results[0])
+
+
+def _outside_of_kernels(op: Op) -> Iterator[Op]:
+    """Yields an op and those in its regions but for those of gpu.launch, in pre-order."""
+    yield op
+    if op.name == "gpu.launch":
+        return
+    for region in op.regions:
+        for block in region.blocks:
+            for inner in block.operations:
+                yield from _outside_of_kernels(inner.operation)
+
+
+def _of_host(op: Op) -> set[Value]:
+    """Returns the buffers that an op of the host, without those in it, touches or returns."""
+    if op.name == "func.return":
+        return _roots(op.operands)
+    if list(op.regions) and not op.name.startswith("linalg."):
+        return set()
+    accesses = host_accesses(op)
+    return {part.root for part in accesses.reads | accesses.writes}
+
+
+def _roots(values: Iterable[Value]) -> set[Value]:
+    return {root for each in values if is_buffer(each.type) for root in roots_of(each)}
+
+
+def _is_explicit(root: Value) -> bool:
+    return not isinstance(root.owner, ir.Block) and root.owner.operation.name in ALLOCATIONS
+
+
+def _is_shared(root: Value) -> bool:
+    return SHARED in root.owner.operation.attributes
+
+
+def _is_of_shared(op: Op) -> bool:
+    """Tells whether an op allocates or frees memory that is shared; copies of it are like any other."""
+    if op.name == "gpu.alloc":
+        return SHARED in op.attributes
+    roots = _roots(op.operands) if op.name == "gpu.dealloc" else set()
+    return any(_is_explicit(root) and _is_shared(root) for root in roots)

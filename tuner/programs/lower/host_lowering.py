@@ -1,0 +1,98 @@
+"""Lowers a whole program for the host alone: launches become loops, and everything LLVM dialect for the JIT.
+
+Takes the same payload as ``device_lowering.py``; gives code that calls no device, to run on a machine
+without a GPU and to compare a device's results with. Matmuls with a script become calls of its CPU kernel.
+Rejected: kernels whose threads work together (``on_host/launches_as_loops.py``).
+"""
+
+from collections.abc import Mapping
+
+from tuner.core.device_program import DeviceProgram
+from tuner.core.errors import CandidateError, Stage
+from tuner.core.problem import Problem
+from tuner.core.target import Script
+from tuner.mlir.bindings import ir
+from tuner.mlir.cpu.lowering import EXPORTED, jit_text
+from tuner.mlir.gpu.merge_gpu_modules import merge_gpu_modules
+from tuner.mlir.pipeline import run_passes
+from tuner.mlir.rewrite.module_copy import copy_of
+from tuner.mlir.rewrite.walking import walk_where
+from tuner.programs.lower.bounds_assertions import assert_bounds
+from tuner.programs.lower.copies_as_loops import copy_by_loops
+from tuner.programs.lower.matmuls.insert_cpu_kernels import call_kernels, link
+from tuner.programs.lower.on_host.drop_streams import drop_streams
+from tuner.programs.lower.on_host.launches_as_loops import run_kernels_on_host
+from tuner.programs.lower.on_host.libm_names import with_own_math
+from tuner.programs.lower.on_host.math_lowering import lower_missing_math
+from tuner.programs.lower.payload_checks import reject_linalg
+from tuner.programs.lower.read_program import INLINE, ProgramPayload
+from tuner.programs.lower.signature import arguments_of, results_of, written_arguments
+from tuner.programs.lower.streams.drop_tokens import drop_tokens
+
+OUTLINE = "builtin.module(gpu-launch-sink-index-computations,gpu-kernel-outlining)"
+TO_LOOPS = "builtin.module(func.func(convert-linalg-to-loops,scf-forall-to-parallel),lower-affine)"
+# Descriptors, not bare pointers: sizes may be known only at run time, and buffers are returned.
+TO_LLVM = (
+    "builtin.module(convert-vector-to-scf,"
+    "expand-strided-metadata,lower-affine,canonicalize,cse,convert-scf-to-cf,convert-vector-to-llvm,"
+    "arith-expand,convert-math-to-libm,convert-math-to-llvm,convert-ub-to-llvm,finalize-memref-to-llvm,"
+    "convert-func-to-llvm,convert-arith-to-llvm,convert-index-to-llvm,convert-cf-to-llvm,"
+    "reconcile-unrealized-casts,cse)"
+)
+NO_SCRIPTS: Mapping[Problem, Script] = {}
+
+
+def lower_host_program(
+    payload: ProgramPayload, scripts: Mapping[Problem, Script] = NO_SCRIPTS, *, is_checked: bool = False
+) -> DeviceProgram:
+    """Lowers in place; matmuls with a script become its kernel, the result calls no device.
+
+    ``is_checked`` makes the loops assert that each access lies in its memory. Raises CandidateError.
+    """
+    module = payload.module
+    function = payload.function
+    arguments, results = arguments_of(function), results_of(function)
+    written = _written_by_loops(payload) if scripts else None
+    kernels = call_kernels(payload, scripts)
+    interpreted = _make_loops(payload)
+    function.attributes[EXPORTED] = ir.UnitAttr.get()
+    if written is None:
+        written = written_arguments(function)
+    if is_checked:
+        assert_bounds(module)
+    lower_missing_math(module)
+    run_passes(module, TO_LLVM)
+    link(module, kernels)
+    _reject_leftovers(module)
+    text = with_own_math(jit_text(module))
+    return DeviceProgram(text, payload.entry, arguments, results, written, interpreted=interpreted)
+
+
+def _written_by_loops(payload: ProgramPayload) -> tuple[bool, ...]:
+    """Tells which arguments are written, read off loops in place of kernels: those take addresses."""
+    loops = ProgramPayload(copy_of(payload.module), payload.entry)
+    _make_loops(loops)
+    return written_arguments(loops.function)
+
+
+def _make_loops(payload: ProgramPayload) -> str:
+    """Rewrites in place; returns the text of kernels that are interpreted."""
+    module = payload.module
+    drop_streams(payload.function)
+    run_passes(module, OUTLINE)
+    drop_tokens(payload.function)
+    merge_gpu_modules(module)  # kernels then have names of their own
+    interpreted = run_kernels_on_host(module)
+    run_passes(module, INLINE)  # the kernels: only exported functions keep their loops, see ``lowering``
+    copy_by_loops(module)
+    run_passes(module, TO_LOOPS)
+    reject_linalg(payload.function)
+    return interpreted
+
+
+def _reject_leftovers(module: ir.Module) -> None:
+    found = walk_where(module, lambda op: not op.name.startswith(("llvm.", "builtin.module")))
+    if found:
+        raise CandidateError(
+            Stage.COMPILE, f"payload on the host: found {found[0].name}, allowed what becomes loops"
+        )

@@ -1,0 +1,142 @@
+"""Frees memory after its last use: what a program allocates, does not free itself, and does not return.
+
+Ownership is decided for each allocation, by escape. Returned memory, through views and control flow, belongs
+to the caller; memory that the program frees anywhere is its own business; all else is freed where its block
+has no later use. Work that has a token uses its memory until that token is waited for. Takes one function
+with structured control flow, GPU dialect and GPUX included; other functions are left alone.
+
+    %0 = gpu.alloc () : memref<4xf32>
+    %t = gpu.launch_func async [%s] @m::@k ... args(%0 : memref<4xf32>)
+    gpu.wait [%t]
+    return
+  becomes
+    %0 = gpu.alloc () : memref<4xf32>
+    %t = gpu.launch_func async [%s] @m::@k ... args(%0 : memref<4xf32>)
+    gpu.wait [%t]
+    gpu.dealloc %0 : memref<4xf32>
+    return
+
+A branch's allocation that leaves the branch is made in front of it. Where a result may be one of several
+allocations, it becomes a copy. Rejected: memory that leaves an iteration of a loop, which only its author
+could free, and memory on several streams of GPUX.
+"""
+
+from tuner.mlir.bindings import Block, Op, Value, ir
+from tuner.mlir.effects.buffer_roots import is_buffer, roots_of
+from tuner.mlir.effects.region_dataflow import BRANCHES, last_of
+from tuner.mlir.rewrite.building import create, index, value
+from tuner.mlir.rewrite.located_error import unsupported
+from tuner.mlir.rewrite.walking import walk
+from tuner.programs.lower.aliases import Aliases, aliases_of
+from tuner.programs.lower.enclosing_ops import around, holder_of
+
+# Allocation -> what frees it.
+FREES = {"memref.alloc": "memref.dealloc", "gpu.alloc": "gpu.dealloc", "gpux.alloc": "gpux.dealloc"}
+ALLOCATES = frozenset(FREES)
+RETURN = "func.return"
+END_OF_STREAM = "gpux.destroy_stream"
+
+
+def free_after_last_use(function: Op) -> None:
+    """Adds frees in place. Raises CandidateError(COMPILE) where it cannot be decided who frees."""
+    if len(function.regions[0].blocks) != 1:
+        return
+    _leave_branches(function)
+    _copy_ambiguous_results(function)
+    for allocation in _allocations(function):
+        aliases = aliases_of(allocation.results[0])
+        if not aliases.is_freed and not aliases.is_returned:
+            _free(allocation, aliases)
+
+
+def _allocations(function: Op) -> list[Op]:
+    """Returns the allocations outside of kernels."""
+    found = walk(function, *ALLOCATES)
+    return [op for op in found if not any(each.name == "gpu.launch" for each in around(op))]
+
+
+def _leave_branches(function: Op) -> None:
+    """Moves allocations in front of the branches that hand them on, from the innermost outwards."""
+    for allocation in _allocations(function):
+        while _leaves(allocation) and allocation.parent.operation.name in BRANCHES:
+            branch = allocation.parent.operation
+            inside = [each for each in allocation.operands if _block_of(each) == allocation.block]
+            if inside:
+                found = "memory that leaves its branch, of a size that is computed there"
+                raise unsupported(allocation, found, "sizes from outside, or memory from outside")
+            allocation.move_before(branch)
+
+
+def _leaves(allocation: Op) -> bool:
+    """Tells whether memory that nobody frees leaves the block of its allocation, by its terminator."""
+    aliases = aliases_of(allocation.results[0])
+    end = last_of(allocation.block)
+    hands_on = end.name != RETURN and any(each in aliases.values for each in end.operands)
+    return hands_on and not aliases.is_freed
+
+
+def _copy_ambiguous_results(function: Op) -> None:
+    """Returns a copy where a result may be one of several buffers, one of which the program allocates."""
+    end = last_of(function.regions[0].blocks[0])
+    for number, result in enumerate(list(end.operands)):
+        if not is_buffer(result.type):
+            continue
+        roots = roots_of(result)
+        if len(roots) > 1 and any(map(_is_ours, roots)):
+            with end.location, ir.InsertionPoint(end):
+                end.operands[number] = _copy(result)
+
+
+def _is_ours(root: Value) -> bool:
+    is_allocated = not isinstance(root.owner, ir.Block) and root.owner.operation.name in ALLOCATES
+    return is_allocated and not aliases_of(root).is_freed
+
+
+def _copy(buffer: Value) -> Value:
+    kind = buffer.type
+    dynamic = [axis for axis in range(kind.rank) if kind.is_dynamic_dim(axis)]
+    sizes = [value("memref.dim", ir.IndexType.get(), buffer, index(axis)) for axis in dynamic]
+    segments = ir.DenseI32ArrayAttr.get([len(sizes), 0])
+    memory = value("memref.alloc", kind, *sizes, operandSegmentSizes=segments)
+    create("memref.copy", [], [buffer, memory])
+    return memory
+
+
+def _free(allocation: Op, aliases: Aliases) -> None:
+    if any(each in aliases.values for each in last_of(allocation.block).operands):
+        found = f"memory that leaves {allocation.parent.operation.name} and that nobody frees"
+        raise unsupported(allocation, found, "memory that is freed, or memory from outside")
+    streams = list(allocation.operands)[:1] if allocation.name.startswith("gpux.") else []
+    before = _behind_last_use(allocation, aliases, streams)
+    with allocation.location, ir.InsertionPoint(before):
+        create(FREES[allocation.name], [], [*streams, allocation.results[0]])
+
+
+def _behind_last_use(allocation: Op, aliases: Aliases, streams: list[Value]) -> Op:
+    """Returns the op of the block in front of which nothing uses the memory any more."""
+    users = set(aliases.users)
+    for stream in streams:
+        users |= _waits_for_streams(allocation, aliases, stream)
+    ops = [op.operation for op in allocation.block.operations]
+    holders = {holder_of(user, allocation.block) for user in users} - {None}
+    last = max((number for number, op in enumerate(ops) if op in holders), default=ops.index(allocation))
+    if aliases.has_address:
+        return ops[-1]
+    return ops[last] if ops[last].name == END_OF_STREAM else ops[min(last + 1, len(ops) - 1)]
+
+
+def _waits_for_streams(allocation: Op, aliases: Aliases, own: Value) -> set[Op]:
+    """Returns the waits, and the end, of the stream of an allocation. Raises for uses on another stream."""
+    for user in aliases.users:
+        is_elsewhere = user.name.startswith("gpux.") and user.operands[0] != own
+        if is_elsewhere:
+            raise unsupported(allocation, "memory on several streams that nobody frees", "gpux.dealloc of it")
+    return {
+        use.owner.operation
+        for use in own.uses
+        if use.owner.name in ("gpux.wait", END_OF_STREAM) and use.owner.operation.block == allocation.block
+    }
+
+
+def _block_of(each: Value) -> Block:
+    return each.owner if isinstance(each.owner, ir.Block) else each.owner.operation.block

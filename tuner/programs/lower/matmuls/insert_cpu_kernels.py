@@ -1,0 +1,131 @@
+"""Replaces a program's matmuls by calls of tuned CPU kernels, with the addresses of their arrays.
+
+Takes matches of ``find_matmuls.py`` and a bound script for each problem. ``call_kernels`` gives calls of
+functions that are declared only: the kernels have their own pipeline and calling convention. ``link`` puts
+their LLVM dialect in, when the program is LLVM dialect as well.
+
+    linalg.generic ... ins(%a, %b : ...) outs(%c : memref<512x512xf32>)
+  becomes, where C was filled with zeros
+    %address = memref.extract_aligned_pointer_as_index %a : memref<512x512xf32> -> index
+    %0 = arith.index_cast %address : index to i64
+    %1 = llvm.inttoptr %0 : i64 to !llvm.ptr
+    ...
+    llvm.call @matmul_0(%1, %3, %5) : (!llvm.ptr, !llvm.ptr, !llvm.ptr) -> ()
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tuner.core.errors import Stage, failing_at
+from tuner.core.problem import Problem
+from tuner.core.target import Panel, Script
+from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.cpu.jit_guards import reject_what_crashes_the_jit
+from tuner.mlir.cpu.lowering import lower_to_llvm
+from tuner.mlir.interpreter import apply_script, parse
+from tuner.mlir.rewrite.building import create, value
+from tuner.mlir.rewrite.symbols import name_of
+from tuner.payload.cpu import element_offsets, panels_in, payload_mlir
+from tuner.programs.lower.matmuls.find_matmuls import find_matmuls
+from tuner.programs.lower.matmuls.replace_matmuls import Multiply, replace_matmuls
+from tuner.programs.lower.read_program import ProgramPayload
+
+POINTER = "!llvm.ptr"
+
+
+@dataclass(frozen=True)
+class LinkedKernel:
+    """The kernel of one problem, and the calls that together compute it."""
+
+    problem: Problem
+    llvm: str  # module of LLVM dialect; its own symbols end in ``suffix``
+    suffix: str
+    panels: tuple[Panel, ...]
+
+
+def call_kernels(payload: ProgramPayload, scripts: Mapping[Problem, Script]) -> tuple[LinkedKernel, ...]:
+    """Replaces matmuls by calls, in place, of functions that ``link`` adds later. Raises CandidateError."""
+    kernels: dict[Problem, LinkedKernel] = {}
+    matches = [match for match in find_matmuls(payload) if match.problem in scripts]
+    for problem in dict.fromkeys(match.problem for match in matches):
+        kernels[problem] = _compile(problem, scripts[problem], f"_{len(kernels)}")
+        _declare(payload.module, kernels[problem])
+    replace_matmuls(matches, lambda match: _multiply(kernels[match.problem]))
+    return tuple(kernels.values())
+
+
+def link(module: ir.Module, kernels: tuple[LinkedKernel, ...]) -> None:
+    """Adds the kernels to a module that is LLVM dialect by now, in place of their declarations."""
+    for kernel in kernels:
+        own = parse(kernel.llvm, "kernel")
+        names = {name_of(op.operation) for op in own.body.operations if _has_body(op.operation)}
+        for op in list(module.body.operations):
+            if name_of(op.operation) in names:
+                op.operation.erase()
+        known = {name_of(op.operation) for op in module.body.operations}
+        for op in list(own.body.operations):
+            if name_of(op.operation) not in known:
+                module.body.append(op.operation)
+
+
+def _compile(problem: Problem, script: Script, suffix: str) -> LinkedKernel:
+    with failing_at(Stage.BIND):
+        panels = panels_in(script.text, problem)
+    module = parse(payload_mlir(problem, panels), "payload")
+    apply_script(module, parse(script.text, "script"))
+    text = lower_to_llvm(module)
+    reject_what_crashes_the_jit(text)
+    own = [name_of(op.operation) for op in module.body.operations if _has_body(op.operation)]
+    for name in own:
+        text = re.sub(rf"@{re.escape(name)}\b", f"@{name}{suffix}", text)
+    return LinkedKernel(problem, text, suffix, panels)
+
+
+def _has_body(op: Op) -> bool:
+    return op.name != "llvm.func" or len(op.regions[0].blocks) > 0
+
+
+def _declare(module: ir.Module, kernel: LinkedKernel) -> None:
+    kind = ir.Type.parse(f"!llvm.func<void ({POINTER}, {POINTER}, {POINTER})>")
+    for entry in dict.fromkeys(panel.entry for panel in kernel.panels):
+        with ir.InsertionPoint(module.body):
+            ir.Operation.create(
+                "llvm.func",
+                attributes={
+                    "sym_name": ir.StringAttr.get(f"{entry}{kernel.suffix}"),
+                    "function_type": ir.TypeAttr.get(kind),
+                    "linkage": ir.Attribute.parse("#llvm.linkage<external>"),
+                },
+                regions=1,
+            )
+
+
+def _multiply(kernel: LinkedKernel) -> Multiply:
+    return lambda *arrays: _call(kernel, arrays)
+
+
+def _call(kernel: LinkedKernel, arrays: tuple[Value, ...]) -> None:
+    for panel in kernel.panels:
+        offsets = element_offsets(kernel.problem, panel)
+        pointers = [_pointer(array, offset) for array, offset in zip(arrays, offsets, strict=True)]
+        create(
+            "llvm.call",
+            [],
+            pointers,
+            callee=ir.FlatSymbolRefAttr.get(f"{panel.entry}{kernel.suffix}"),
+            operandSegmentSizes=ir.DenseI32ArrayAttr.get([len(pointers), 0]),
+            op_bundle_sizes=ir.DenseI32ArrayAttr.get([]),
+        )
+
+
+def _pointer(array: Value, offset: int) -> Value:
+    """Returns the address of an element of a plain memref."""
+    wide = ir.IntegerType.get_signless(64)
+    start = value("memref.extract_aligned_pointer_as_index", ir.IndexType.get(), array)
+    address = value("arith.index_cast", wide, start)
+    if offset:
+        size = array.type.element_type.width // 8
+        distance = value("arith.constant", wide, value=ir.IntegerAttr.get(wide, offset * size))
+        address = value("arith.addi", wide, address, distance)
+    return value("llvm.inttoptr", ir.Type.parse(POINTER), address)

@@ -1,0 +1,124 @@
+"""Packs the factors of matmuls that have gaps: equal views once, as long as nobody writes their memory.
+
+Takes the matches of a function before any is replaced. Two factors share a copy if both are the same view in
+one block, and no op between them may write the view's buffer, be it through another view. Not shared is what
+cannot be followed: views of globals, of what control flow chooses, and of a buffer whose address is taken.
+
+    linalg.generic ... ins(%view, %b : memref<4x8xf32, strided<[16, 1]>>, ...) outs(%c : ...)
+    linalg.generic ... ins(%view, %d : memref<4x8xf32, strided<[16, 1]>>, ...) outs(%e : ...)
+  becomes
+    %packed = memref.alloc() : memref<4x8xf32>
+    scf.parallel (%i, %j) = ... { <%packed[%i, %j] = %view[%i, %j]> }
+    <multiply %packed, %b, %c>
+    <multiply %packed, %d, %e>
+    memref.dealloc %packed : memref<4x8xf32>
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from tuner.mlir.bindings import Attribute, Op, Value, ir
+from tuner.mlir.effects.buffer_accesses import FORWARDING
+from tuner.mlir.effects.buffer_roots import VIEWS
+from tuner.mlir.effects.op_effects import effect_on_operand
+from tuner.mlir.rewrite import parallel_loops
+from tuner.mlir.rewrite.building import create, value
+from tuner.mlir.rewrite.type_sizes import is_row_major
+from tuner.programs.lower.aliases import aliases_of
+from tuner.programs.lower.enclosing_ops import holder_of
+from tuner.programs.lower.matmuls.find_matmuls import MatmulMatch
+
+ALLOCATIONS = frozenset({"memref.alloc", "memref.alloca", "gpu.alloc"})
+
+
+class PackedViews:
+    """The packed copies that are in use where matches are replaced, one after the other."""
+
+    def __init__(self, matches: Sequence[MatmulMatch]) -> None:
+        """Decides which factors share a copy."""
+        self._copies = _copies(matches)  # match -> numbers of the copies of A and B
+        self._uses_left = Counter(copy for pair in self._copies for copy in pair)
+        self._packed: dict[int, Value] = {}  # copy -> its memory
+
+    def take(self, match: int, factor: int, view: Value) -> Value:
+        """Returns a factor without gaps, packed at the current insertion point if that is not done yet."""
+        copy = self._copies[match][factor]
+        self._uses_left[copy] -= 1
+        if is_row_major(view.type):
+            return view
+        if copy not in self._packed:
+            self._packed[copy] = allocate(ir.MemRefType.get(view.type.shape, view.type.element_type))
+            parallel_loops.copy(view, self._packed[copy])
+        return self._packed[copy]
+
+    def free_unused(self) -> None:
+        """Builds, here, the frees of copies that no later match takes."""
+        for copy in [copy for copy in self._packed if not self._uses_left[copy]]:
+            create("memref.dealloc", [], [self._packed.pop(copy)])
+
+
+def allocate(kind: ir.MemRefType) -> Value:
+    """Creates a buffer of a static memref type."""
+    return value("memref.alloc", kind, operandSegmentSizes=ir.DenseI32ArrayAttr.get([0, 0]))
+
+
+def _copies(matches: Sequence[MatmulMatch]) -> list[tuple[int, int]]:
+    seen: list[tuple[Op, Value, int]] = []  # (matmul, factor, copy)
+    found = []
+    for match in matches:
+        for view in (match.a, match.b):
+            equal = (
+                copy
+                for op, earlier, copy in reversed(seen)
+                if is_same_view(earlier, view) and _is_unwritten(view, op, match.op)
+            )
+            seen.append((match.op, view, next(equal, len(seen))))
+        found.append((seen[-2][2], seen[-1][2]))
+    return found
+
+
+def is_same_view(one: Value, other: Value) -> bool:
+    """Tells whether two values are one, or the same view of the same memory."""
+    if one == other:
+        return True
+    if isinstance(one.owner, ir.Block) or isinstance(other.owner, ir.Block) or one.type != other.type:
+        return False
+    first, second = one.owner, other.owner
+    pairs = zip(first.operands, second.operands, strict=False)
+    return (
+        first.name == second.name
+        and first.name in VIEWS
+        and _attributes(first) == _attributes(second)
+        and len(first.operands) == len(second.operands)
+        and all(is_same_view(*pair) for pair in pairs)
+    )
+
+
+def _attributes(op: Op) -> dict[str, Attribute]:
+    return {name: op.attributes[name] for name in op.attributes}
+
+
+def _is_unwritten(view: Value, first: Op, last: Op) -> bool:
+    """Tells whether it is known that nothing writes a view's buffer from an op on, up to another one."""
+    buffer = view
+    while not isinstance(buffer.owner, ir.Block) and buffer.owner.name in VIEWS:
+        buffer = buffer.owner.operands[0]
+    if first.block != last.block or not _can_be_followed(buffer):
+        return False
+    aliases = aliases_of(buffer)
+    ops = [op.operation for op in first.block.operations]
+    between = set(ops[ops.index(first) : ops.index(last)])
+    writers = {holder_of(user, first.block) for user in aliases.users if _writes(user, aliases.values)}
+    return not aliases.has_address and not between & writers
+
+
+def _can_be_followed(buffer: Value) -> bool:
+    """Tells whether a buffer is an argument of the function or an allocation: no other value begins there."""
+    if isinstance(buffer.owner, ir.Block):
+        return bool(buffer.owner.owner.operation.name == "func.func")
+    return buffer.owner.name in ALLOCATIONS
+
+
+def _writes(op: Op, aliases: frozenset[Value]) -> bool:
+    numbers = [number for number, each in enumerate(op.operands) if each in aliases]
+    return op.name not in FORWARDING and any(effect_on_operand(op, number).writes for number in numbers)

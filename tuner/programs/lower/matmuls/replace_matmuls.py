@@ -1,0 +1,50 @@
+"""Replaces matmuls of a program by code that takes row-major arrays without gaps and writes all of C.
+
+Takes matches of ``find_matmuls.py``. Factors with gaps are copied first (``packed_views.py``). Where the
+matmul adds to what C holds, the product goes to a buffer of its own, which is added afterwards.
+
+    linalg.generic ... ins(%a, %b : ...) outs(%c : memref<4x16xf32>)    // C += A B
+  becomes
+    %product = memref.alloc() : memref<4x16xf32>
+    <multiply %a, %b, %product>
+    scf.parallel (%i, %j) = ... { <%c[%i, %j] += %product[%i, %j]> }
+    memref.dealloc %product : memref<4x16xf32>
+"""
+
+from collections.abc import Callable, Sequence
+
+from tuner.mlir.bindings import Value, ir
+from tuner.mlir.rewrite import parallel_loops
+from tuner.mlir.rewrite.building import create
+from tuner.mlir.rewrite.type_sizes import is_row_major
+from tuner.programs.lower.matmuls.find_matmuls import MatmulMatch
+from tuner.programs.lower.matmuls.packed_views import PackedViews, allocate
+
+Multiply = Callable[[Value, Value, Value], None]  # builds ``C = A B`` of three plain memrefs
+
+
+def replace_matmuls(matches: Sequence[MatmulMatch], multiply: Callable[[MatmulMatch], Multiply]) -> None:
+    """Rewrites all matches of a function in place; ``multiply`` tells how each multiplies."""
+    views = PackedViews(matches)
+    for number, match in enumerate(matches):
+        _replace(match, number, views, multiply(match))
+
+
+def _replace(match: MatmulMatch, number: int, views: PackedViews, multiply: Multiply) -> None:
+    is_added = match.zero_fill is None
+    is_own = is_added or not is_row_major(match.c.type)
+    with match.op.location, ir.InsertionPoint(match.op):
+        a, b = (views.take(number, factor, each) for factor, each in enumerate((match.a, match.b)))
+        kind = match.c.type
+        c = allocate(ir.MemRefType.get(kind.shape, kind.element_type)) if is_own else match.c
+        multiply(a, b, c)
+        if is_added:
+            parallel_loops.add_to(match.c, c)
+        elif is_own:
+            parallel_loops.copy(c, match.c)
+        if is_own:
+            create("memref.dealloc", [], [c])
+        views.free_unused()
+    match.op.erase()
+    if match.zero_fill is not None:
+        match.zero_fill.erase()

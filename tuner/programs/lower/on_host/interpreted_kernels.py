@@ -1,0 +1,129 @@
+"""Launches of kernels whose threads wait for one another or share memory: calls of the interpreter.
+
+A launch becomes a call of a function that nobody has defined: the runtime gives it, and interprets the kernel
+from its text. Every parameter crosses as a memref, a number as one of rank 0, behind one with the sizes::
+
+    gpu.launch_func @m::@k blocks in (%g, %1, %1) threads in (%t, %1, %1) args(%a : memref<4xf32>, %n : index)
+
+    %sizes = memref.alloca() : memref<7xindex>    // grid, block, bytes of dynamic shared memory or -1
+    %0 = memref.alloca() : memref<index>
+    memref.store %n, %0[] : memref<index>
+    func.call @interpret_k(%sizes, %a, %0) {writes = array<i64: 1>}
+"""
+
+from tuner.mlir.bindings import Op, Type, Value, ir
+from tuner.mlir.effects.buffer_roots import is_buffer
+from tuner.mlir.effects.kernel_effects import KernelEffects, is_number
+from tuner.mlir.effects.op_effects import WRITES_ATTRIBUTE
+from tuner.mlir.pipeline import run_passes
+from tuner.mlir.rewrite.building import create, index, value
+from tuner.mlir.rewrite.launch_operands import ARGUMENTS, BLOCK, GRID, SHARED_BYTES, kernel_of, operands
+from tuner.mlir.rewrite.located_error import unsupported
+from tuner.mlir.rewrite.module_copy import copy_of
+from tuner.mlir.rewrite.symbols import name_of
+from tuner.mlir.rewrite.walking import walk
+from tuner.programs.interpret.kernels import decode_kernels
+
+PREFIX = "interpret_"  # of the functions that the runtime defines
+EXPORTED = "llvm.emit_c_interface"
+NOT_TOLD = -1  # bytes of dynamic shared memory of a launch that does not say
+SIZES = 7
+LOWER_AFFINE = "builtin.module(lower-affine)"
+
+
+def call_interpreter(module: ir.Module, kernels: frozenset[str]) -> str:
+    """Replaces the launches of some kernels, which are erased; returns their text.
+
+    Raises CandidateError(COMPILE) for what the interpreter does not know.
+    """
+    if not kernels:
+        return ""
+    run_passes(module, LOWER_AFFINE)
+    effects = KernelEffects(module)
+    for launch in walk(module, "gpu.launch_func"):
+        if kernel_of(launch) in kernels:
+            _call(module, launch, effects)
+    return _taken_out(module, kernels)
+
+
+def _taken_out(module: ir.Module, kernels: frozenset[str]) -> str:
+    """Erases kernels and returns the text of a module that holds them and what lies beside them."""
+    kept = copy_of(module)
+    for op in list(kept.body.operations):
+        if op.operation.name != "gpu.module":
+            op.operation.erase()
+    for kernel in walk(kept, "gpu.func"):
+        if name_of(kernel) not in kernels:
+            kernel.erase()
+    for kernel in walk(module, "gpu.func"):
+        if name_of(kernel) in kernels:
+            kernel.erase()
+    decode_kernels(kept)
+    return str(kept.operation.get_asm(enable_debug_info=True))
+
+
+def _call(module: ir.Module, launch: Op, effects: KernelEffects) -> None:
+    arguments = operands(launch, ARGUMENTS)
+    written = {access.value for access in effects.of_launch(launch) if access.effect.writes}
+    with launch.location:
+        passed = [_sizes(launch), *(_as_buffer(launch, each) for each in arguments)]
+        name = PREFIX + kernel_of(launch)
+        _declare(module, name, [each.type for each in passed])
+        with ir.InsertionPoint(launch):
+            numbers = [number for number, each in enumerate(arguments, 1) if each in written]
+            callee = ir.FlatSymbolRefAttr.get(name)
+            writes = ir.DenseI64ArrayAttr.get(numbers)
+            create("func.call", [], passed, callee=callee, **{WRITES_ATTRIBUTE: writes})
+
+
+def _declare(module: ir.Module, name: str, kinds: list[Type]) -> None:
+    if any(name_of(function) == name for function in walk(module, "func.func")):
+        return
+    with ir.InsertionPoint(module.body):
+        ir.Operation.create(
+            "func.func",
+            attributes={
+                "sym_name": ir.StringAttr.get(name),
+                "function_type": ir.TypeAttr.get(ir.FunctionType.get(kinds, [])),
+                "sym_visibility": ir.StringAttr.get("private"),
+                EXPORTED: ir.UnitAttr.get(),
+            },
+            regions=1,
+        )
+
+
+def _sizes(launch: Op) -> Value:
+    """Returns a buffer of the sizes of a launch."""
+    kind = ir.IndexType.get()
+    buffer = _room(launch, ir.MemRefType.get([SIZES], kind))
+    sizes = [operands(launch, number)[0] for part in (GRID, BLOCK) for number in range(part.start, part.stop)]
+    with ir.InsertionPoint(launch):
+        sizes += operands(launch, SHARED_BYTES) or [index(NOT_TOLD)]
+        for place, size in enumerate(sizes):
+            is_index = isinstance(size.type, ir.IndexType)
+            whole = size if is_index else value("arith.index_cast", kind, size)
+            create("memref.store", [], [whole, buffer, index(place)])
+    return buffer
+
+
+def _as_buffer(launch: Op, argument: Value) -> Value:
+    """Returns an argument that is a buffer, or a buffer that holds it. Raises CandidateError(COMPILE)."""
+    if is_buffer(argument.type):
+        return argument
+    if not is_number(argument.type):
+        found = f"an argument of type {argument.type}, which has no meaning on the host"
+        raise unsupported(launch, found, "memrefs and numbers")
+    buffer = _room(launch, ir.MemRefType.get([], argument.type))
+    with ir.InsertionPoint(launch):
+        create("memref.store", [], [argument, buffer])
+    return buffer
+
+
+def _room(launch: Op, kind: Type) -> Value:
+    """Returns a buffer on the stack, made once for a function, not once for an iteration."""
+    function = launch.operation.parent
+    while function.name != "func.func":
+        function = function.operation.parent
+    with ir.InsertionPoint.at_block_begin(function.regions[0].blocks[0]):
+        segments = ir.DenseI32ArrayAttr.get([0, 0])
+        return value("memref.alloca", kind, operandSegmentSizes=segments)

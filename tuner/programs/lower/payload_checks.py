@@ -1,0 +1,99 @@
+"""Checks of a user's program that no pass of MLIR makes: calls, names, memory spaces, linalg that stays."""
+
+import re
+
+from tuner.core.errors import CandidateError, Stage
+from tuner.mlir.bindings import Op, Type, WalkResult, ir
+from tuner.mlir.cpu.jit_guards import RESOLVABLE
+from tuner.mlir.effects.buffer_roots import is_buffer
+from tuner.mlir.effects.runner_names import RUNNER_FUNCTIONS
+from tuner.mlir.rewrite.located_error import location_of, unsupported
+from tuner.mlir.rewrite.symbols import callee_of, name_of
+from tuner.mlir.rewrite.walking import walk, walk_where
+from tuner.programs.lower.entry import defined_functions
+
+NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_.$]*")  # of a kernel: PTX ISA, identifiers; . becomes $
+# A constant whose data stand behind the module: 'dense_resource<name>', and 'name: "0x...' there
+RESOURCE = re.compile(r'dense_resource<("(?:[^"\\]|\\.)*"|[^>\s]+)>')
+RESOURCES = "\n{-#"  # where they begin
+RUNTIME = "mgpu"  # begins the names of what host code calls
+
+
+def require_resources(text: str) -> None:
+    """Raises CandidateError(BIND) for a constant whose data the text leaves out, as torch-mlir prints it."""
+    module, _, data = text.rpartition(RESOURCES)
+    for name in dict.fromkeys(RESOURCE.findall(module or text)):
+        if not module or f'{name}: "0x' not in data:
+            raise CandidateError(
+                Stage.BIND,
+                f"payload: found dense_resource<{name}> without data, allowed data behind the module: "
+                "print it with large_elements_limit=None",
+            )
+
+
+def reject_calls(module: ir.Module) -> None:
+    """Raises CandidateError(BIND) for calls of functions without a body, but the runner's, and for recursion.
+
+    Neither can be inlined. Recursion is a cycle of the call graph: what Kahn's topological sort leaves over.
+    """
+    functions = defined_functions(module)
+    callees = {name_of(function): _callees(function) for function in functions}
+    whys = {
+        name: "which has no body"
+        for called in callees.values()
+        for name in called - callees.keys() - RUNNER_FUNCTIONS
+    }
+    unsorted = {name: called & callees.keys() for name, called in callees.items()}
+    while leaves := [name for name, called in unsorted.items() if not called]:
+        for name in leaves:
+            del unsorted[name]
+        unsorted = {name: called & unsorted.keys() for name, called in unsorted.items()}
+    whys |= dict.fromkeys((name for called in unsorted.values() for name in called), "which calls itself")
+    allowed = "calls that can be inlined, and MLIR's runner functions, such as @printMemrefF32"
+    calls = {callee_of(call): call for function in functions for call in walk(function, "func.call")}
+    for name in sorted(whys):
+        raise _refused(calls[name], f"a call of @{name}, {whys[name]}", allowed)
+
+
+def require_names(module: ir.Module) -> None:
+    """Raises CandidateError(BIND) for names that the linker or PTX cannot have, or that the runtime has."""
+    for function in [each for kind in ("func.func", "gpu.func") for each in walk(module, kind)]:
+        name = name_of(function)
+        if not NAME.fullmatch(name):
+            raise _refused(function, f"the name {name!r}", "letters, digits, _ . $")
+        if name in RESOLVABLE or name.startswith(RUNTIME):
+            raise _refused(function, f"the name {name!r}, which is the runtime's", "others")
+
+
+def require_default_memory(function: Op) -> None:
+    """Raises CandidateError(BIND) for host memory in a memory space: host code has one kind of address."""
+    found: list[tuple[Op, Type]] = []
+
+    def visit(op: Op) -> WalkResult:
+        if op.name == "gpu.launch":
+            return ir.WalkResult.SKIP
+        types = [each.type for each in op.results]
+        types += [each.type for region in op.regions for block in region.blocks for each in block.arguments]
+        found.extend((op, each) for each in types if is_buffer(each) and each.memory_space is not None)
+        return ir.WalkResult.ADVANCE
+
+    function.walk(visit, ir.WalkOrder.PRE_ORDER)
+    if found:
+        raise _refused(found[0][0], f"{found[0][1]} outside of kernels", "the default memory space")
+
+
+def reject_linalg(function: Op) -> None:
+    """Raises CandidateError(COMPILE) for linalg that became no loop, such as softmax: nothing lowers it."""
+    found = walk_where(function, lambda op: op.name.startswith("linalg."))
+    if found:
+        raise unsupported(found[0], "no loops for it", "linalg ops that become loops")
+
+
+def _refused(op: Op, found: str, allowed: str) -> CandidateError:
+    return CandidateError(
+        Stage.BIND, f"payload: {op.name} {location_of(op)}: found {found}, allowed {allowed}"
+    )
+
+
+def _callees(function: Op) -> set[str]:
+    return {callee_of(call) for call in walk(function, "func.call")}

@@ -1,0 +1,73 @@
+"""Reads a user's whole program: MLIR text with one function to run, brought to memrefs that are freed.
+
+Takes MLIR on tensors or memrefs, GPUX included; gives a module whose only function is the entry: calls are
+inlined, tensors are memrefs, results included, and memory that the program leaves to us is freed. Matmuls,
+other linalg ops, loops and launches stay as they are.
+"""
+
+from dataclasses import dataclass
+
+from tuner.mlir.bindings import Op, ir
+from tuner.mlir.gpu.inline_device_functions import inline_device_functions
+from tuner.mlir.gpu.launch_memory import declare_launch_memory
+from tuner.mlir.pipeline import run_passes
+from tuner.mlir.rewrite.memory_spaces import name_memory_spaces
+from tuner.programs.lower.bufferize import bufferized, has_tensors
+from tuner.programs.lower.deallocation import free_memory
+from tuner.programs.lower.entry import entry_of, function_named, hide_others
+from tuner.programs.lower.payload_checks import (
+    reject_calls,
+    require_default_memory,
+    require_names,
+    require_resources,
+)
+from tuner.programs.lower.runtime_calls import replace_runtime_calls
+from tuner.programs.lower.streams.async_regions import inline_async_regions
+from tuner.programs.lower.streams.gpux import take_stream_from_caller
+from tuner.programs.lower.streams.gpux_ops import parse_with_gpux
+from tuner.programs.lower.streams.inline_streams import inline_stream_functions
+
+UNUSED = "builtin.module(symbol-dce)"
+INLINE = "builtin.module(inline,symbol-dce)"
+
+
+@dataclass(frozen=True)
+class ProgramPayload:
+    """A module in the current context whose function ``entry`` works on memrefs alone."""
+
+    module: ir.Module
+    entry: str
+
+    @property
+    def function(self) -> Op:
+        """Returns the function that is run."""
+        return function_named(self.module, self.entry)
+
+
+def read_program(text: str, entry: str | None = None) -> ProgramPayload:
+    """Parses and bufferizes. Raises CandidateError: BIND for no program, COMPILE for what does not fit.
+
+    ``entry`` may be left out where the module has one public function, or one that is called main.
+    """
+    module = parse_with_gpux(text, "payload")
+    require_resources(text)
+    name_memory_spaces(module)
+    inline_device_functions(module)
+    declare_launch_memory(module)
+    name = entry_of(module, entry)
+    take_stream_from_caller(function_named(module, name))
+    hide_others(module, name)
+    replace_runtime_calls(module)
+    run_passes(module, UNUSED)
+    reject_calls(module)
+    inline_stream_functions(module)
+    run_passes(module, UNUSED)
+    run_passes(module, INLINE)
+    inline_async_regions(function_named(module, name))
+    require_names(module)
+    require_default_memory(function_named(module, name))
+    if has_tensors(module):
+        module = bufferized(module, name)
+    else:
+        module = free_memory(module, name)
+    return ProgramPayload(module, name)

@@ -1,0 +1,221 @@
+"""Makes device work asynchronous on streams that are trailing arguments of the function.
+
+Takes a function of synchronous device work; gives it with asynchronous work on the streams of a plan
+(``stream_plan.py``) and the plan's waits as events. The first stream is the caller's: all work follows what
+was on it and precedes what comes on it later, so a call can be captured as a CUDA graph. The others are
+forked from it and joined to it by events: those of an ``scf.for`` in front of the loop and behind it, not in
+it. Only events are created here; the caller creates the other streams once. Upstream's ops take tokens, not
+streams: ``gpu-to-llvm`` folds away a cast of the stream to a token.
+
+    func.func @main(%a: memref<4xf32>, %b: memref<4xf32>, %c: memref<4xf32>) {
+      gpu.memcpy %b, %a : memref<4xf32>, memref<4xf32>
+      gpu.memcpy %c, %a : memref<4xf32>, memref<4xf32>
+      return
+    }
+  becomes, with ``event = record(stream)`` and the like for calls of mgpuEventRecord and its kind
+    func.func @main(%a: ..., %b: ..., %c: ..., %s0: !llvm.ptr, %s1: !llvm.ptr) {
+      %t0 = builtin.unrealized_conversion_cast %s0 : !llvm.ptr to !gpu.async.token
+      %t1 = builtin.unrealized_conversion_cast %s1 : !llvm.ptr to !gpu.async.token
+      %begin = record(%s0); wait(%s1, %begin)
+      %0 = gpu.memcpy async [%t1] %b, %a : memref<4xf32>, memref<4xf32>
+      %end = record(%s1)
+      %1 = gpu.memcpy async [%t0] %c, %a : memref<4xf32>, memref<4xf32>
+      wait(%s0, %end)
+      return
+    }
+"""
+
+from collections import Counter
+from dataclasses import dataclass
+
+from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.effects.kernel_effects import KernelEffects
+from tuner.mlir.effects.region_dataflow import last_of
+from tuner.programs.lower.streams.async_ops import make_async
+from tuner.programs.lower.streams.dependency_graph import DependencyGraph, dependency_graph
+from tuner.programs.lower.streams.stream_calls import StreamCalls
+from tuner.programs.lower.streams.stream_plan import BEGIN, NodeKind, StreamPlan, StreamStep, plan_streams
+
+
+@dataclass(frozen=True)
+class BlockPlan:
+    """The plan of a block, and those of the blocks inside of it."""
+
+    graph: DependencyGraph
+    plan: StreamPlan
+    streams: tuple[int, ...]  # slot of the plan -> number of the function's stream
+    bodies: tuple[tuple["BlockPlan", ...], ...]  # of each item
+
+
+def use_streams(function: Op, effects: KernelEffects, limit: int) -> int:
+    """Rewrites a function of synchronous device work; returns how many streams it takes, at least one.
+
+    The host waits for what it reads; the caller waits for the end of all work. Of the arguments, host
+    memory must be ready when the function is called, device memory when the caller's stream comes to the
+    call. A block inside has its node's stream and streams of its own, shared with no work beside it.
+    """
+    graph = dependency_graph(function, effects, bodies_run_on_streams=True)
+    planner = _Planner(limit)
+    plan = planner.plan(graph, 0)
+    calls = StreamCalls(function, planner.count)
+    for op in reversed(_rewrite(plan, calls)):
+        op.erase()
+    return planner.count
+
+
+class _Planner:
+    """Numbers the streams of a function, block by block."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = max(limit, 1)
+        self.count = 1
+
+    def plan(self, graph: DependencyGraph, first: int) -> BlockPlan:
+        """Plans a block whose first stream is given; its others are new, as far as the limit allows."""
+        limit = 1 + self._limit - self.count
+        plan = plan_streams(graph.nodes, has_caller=True, limit=limit, carried=graph.carried)
+        streams = (first, *range(self.count, self.count + plan.slots - 1))
+        self.count += plan.slots - 1
+        stream_of = {step.node: streams[step.slot] for step in plan.steps if step.slot is not None}
+        bodies = tuple(
+            tuple(self.plan(body, stream_of[number]) for body in item.bodies)
+            for number, item in enumerate(graph.items)
+        )
+        return BlockPlan(graph, plan, streams, bodies)
+
+
+def _rewrite(block_plan: BlockPlan, calls: StreamCalls) -> list[Op]:
+    """Rewrites a block and those inside; returns the ops that were replaced."""
+    dead = [op for bodies in block_plan.bodies for body in bodies for op in _rewrite(body, calls)]
+    return dead + _Block(block_plan, calls).rewrite()
+
+
+class _Block:
+    """The rewrite of one block: its events, and the waits for them that are still to come."""
+
+    def __init__(self, block_plan: BlockPlan, calls: StreamCalls) -> None:
+        self._graph = block_plan.graph
+        self._bodies = block_plan.bodies
+        self._plan = block_plan.plan
+        self._first = block_plan.streams[0]
+        self._calls = calls
+        self._stream_of = {BEGIN: self._first} | {
+            step.node: block_plan.streams[step.slot] for step in self._plan.steps if step.slot is not None
+        }
+        self._whole = _whole_streams(self._graph, self._plan)
+        carried = [(block_plan.streams[slot], node) for slot, node in self._plan.carried_waits or ()]
+        self._last_waits = [*((self._first, node) for node in self._plan.last_waits), *carried]
+        self._awaited = Counter(node for _, node in self._last_waits)  # node -> waits for its event to come
+        for step in self._plan.steps:
+            self._awaited.update(wait for wait in step.waits if (step.node, wait) not in self._whole)
+        self._events: dict[int, Value] = {}
+        self._dead: list[Op] = []
+
+    def rewrite(self) -> list[Op]:
+        """Follows the plan; returns the ops that were replaced."""
+        self._record_before(self._graph.block.operations[0].operation, BEGIN)
+        latest = -1
+        behind: Op | None = None  # the op in front of which a delayed free goes
+        for step in self._plan.steps:
+            op = self._graph.items[step.node].op
+            if step.node < latest:
+                op.move_before(behind)
+            else:
+                latest = step.node
+                behind = next_op(op)
+            self._take(step, op)
+        self._end()
+        return self._dead
+
+    def _take(self, step: StreamStep, op: Op) -> None:
+        with op.location, ir.InsertionPoint(op):
+            for wait in step.waits:
+                self._wait(step, wait)
+        if step.slot is None:
+            return
+        if self._bodies[step.node]:
+            following = next_op(op)
+            for body in self._bodies[step.node]:
+                if body.plan.carried_waits is not None:
+                    self._fork_around(op, following, body.streams)
+            self._record_before(following, step.node)
+            return
+        make_async(op, self._calls.tokens[self._stream_of[step.node]])
+        self._dead.append(op)
+        self._record_before(op, step.node)
+
+    def _fork_around(self, loop: Op, following: Op, streams: tuple[int, ...]) -> None:
+        """Forks the streams of a loop from its first in front of it, and joins them to that behind it.
+
+        Also where an iteration has done so: a capture wants it of streams that went on.
+        """
+        first, *others = streams
+        if not others:
+            return
+        with loop.location, ir.InsertionPoint(loop):
+            begin = self._calls.record(first)
+            for stream in others:
+                self._calls.wait(stream, begin)
+            self._calls.destroy(begin)
+        with loop.location, ir.InsertionPoint(following):
+            for stream in others:
+                end = self._calls.record(stream)
+                self._calls.wait(first, end)
+                self._calls.destroy(end)
+
+    def _wait(self, step: StreamStep, node: int) -> None:
+        if (step.node, node) in self._whole:
+            self._calls.synchronize_stream(self._stream_of[node])
+            return
+        if step.slot is None:
+            self._calls.synchronize_event(self._events[node])
+        else:
+            self._calls.wait(self._stream_of[step.node], self._events[node])
+        self._forget(node)
+
+    def _record_before(self, point: Op, node: int) -> None:
+        if self._awaited[node]:
+            with point.location, ir.InsertionPoint(point):
+                self._events[node] = self._calls.record(self._stream_of[node])
+
+    def _forget(self, node: int) -> None:
+        """Counts one wait for an event, and destroys the event behind the last."""
+        self._awaited[node] -= 1
+        if not self._awaited[node]:
+            self._calls.destroy(self._events[node])
+
+    def _end(self) -> None:
+        """Adds the last waits, which join the other streams to the first one, and the last frees."""
+        terminator = last_of(self._graph.block)
+        with terminator.location, ir.InsertionPoint(terminator):
+            for stream, node in self._last_waits:
+                self._calls.wait(stream, self._events[node])
+                self._forget(node)
+        for free in self._plan.last_frees:
+            op = self._graph.items[free].op
+            op.move_before(terminator)
+            make_async(op, self._calls.tokens[self._first])
+            self._dead.append(op)
+
+
+def next_op(op: Op) -> Op:
+    """Returns the op behind one that ends no block."""
+    following = iter(op.block.operations)
+    while next(following).operation != op:
+        pass
+    return next(following).operation
+
+
+def _whole_streams(graph: DependencyGraph, plan: StreamPlan) -> set[tuple[int, int]]:
+    """Returns (node of the host, node that it waits for) where that node is the last so far of its stream.
+
+    The host then waits for the stream, which needs no event.
+    """
+    last: dict[int | None, int] = {0: BEGIN}
+    found = set()
+    for step in plan.steps:
+        if step.slot is None:
+            found |= {(step.node, wait) for wait in step.waits if wait in last.values()}
+        elif graph.nodes[step.node].kind is not NodeKind.FREE:
+            last[step.slot] = step.node
+    return found

@@ -1,0 +1,117 @@
+"""Adds streams as trailing arguments to a function, and builds the runtime's calls for them and their events.
+
+Streams and events are ``!llvm.ptr``; the functions are those of MLIR's CUDA runtime wrappers, declared on
+use.
+
+    func.func private @mgpuEventRecord(!llvm.ptr, !llvm.ptr)
+    func.func @main(%a: memref<4xf32>, %stream: !llvm.ptr) {
+      %event = call @mgpuEventCreate() : () -> !llvm.ptr
+      call @mgpuEventRecord(%event, %stream) : (!llvm.ptr, !llvm.ptr) -> ()
+"""
+
+from tuner.mlir.bindings import Op, Type, Value, ir
+from tuner.mlir.rewrite.building import create
+from tuner.mlir.rewrite.symbols import function_type
+from tuner.programs.lower.streams.async_ops import ASYNC
+
+POINTER = "!llvm.ptr"
+# Function -> (number of pointers that it takes, whether it returns one).
+SIGNATURES = {
+    "mgpuEventCreate": (0, True),
+    "mgpuEventDestroy": (1, False),
+    "mgpuEventRecord": (2, False),
+    "mgpuEventSynchronize": (1, False),
+    "mgpuStreamSynchronize": (1, False),
+    "mgpuStreamWaitEvent": (2, False),
+}
+
+
+Stream = int | Value  # the number of an argument, or a pointer that control flow chooses
+
+
+class StreamCalls:
+    """Builds calls at the current insertion point, for the streams of one function."""
+
+    def __init__(self, function: Op, count: int) -> None:
+        """Adds ``count`` streams behind the arguments of the function."""
+        self._module = function.parent
+        block = function.regions[0].blocks[0]
+        pointer = ir.Type.parse(POINTER)
+        _extend_type(function, [pointer] * count)
+        self._streams = [block.add_argument(pointer, function.location) for _ in range(count)]
+        with function.location, ir.InsertionPoint.at_block_begin(block):
+            token = ir.Type.parse(ASYNC)
+            self.tokens = [
+                create("builtin.unrealized_conversion_cast", [token], [stream]).results[0]
+                for stream in self._streams
+            ]
+
+    def pointer(self, stream: Stream) -> Value:
+        """Returns a stream as the runtime takes it."""
+        return self._streams[stream] if isinstance(stream, int) else stream
+
+    def token(self, stream: Stream) -> Value:
+        """Returns a stream as upstream's ops take it; builds the cast, here, of one that is chosen."""
+        if isinstance(stream, int):
+            return self.tokens[stream]
+        return create("builtin.unrealized_conversion_cast", [ir.Type.parse(ASYNC)], [stream]).results[0]
+
+    def record(self, stream: Stream) -> Value:
+        """Returns an event that is complete when all that is on the stream by now is."""
+        event = self._call("mgpuEventCreate")
+        self._call("mgpuEventRecord", event, self.pointer(stream))
+        return event
+
+    def wait(self, stream: Stream, event: Value) -> None:
+        """Lets a stream wait for an event."""
+        self._call("mgpuStreamWaitEvent", self.pointer(stream), event)
+
+    def destroy(self, event: Value) -> None:
+        """Destroys an event that no later call names; waits for it that were enqueued still hold."""
+        self._call("mgpuEventDestroy", event)
+
+    def synchronize_event(self, event: Value) -> None:
+        """Lets the host wait for an event."""
+        self._call("mgpuEventSynchronize", event)
+
+    def synchronize_stream(self, stream: Stream) -> None:
+        """Lets the host wait for all that is on a stream."""
+        self._call("mgpuStreamSynchronize", self.pointer(stream))
+
+    def _call(self, name: str, *operands: Value) -> Value | None:
+        self._declare(name)
+        results = [ir.Type.parse(POINTER)] if SIGNATURES[name][1] else []
+        op = create("func.call", results, operands, callee=ir.FlatSymbolRefAttr.get(name))
+        return op.results[0] if results else None
+
+    def _declare(self, name: str) -> None:
+        block = self._module.regions[0].blocks[0]
+        if any(_symbol(op) == name for op in block.operations):
+            return
+        pointer = ir.Type.parse(POINTER)
+        takes, returns = SIGNATURES[name]
+        kind = ir.FunctionType.get([pointer] * takes, [pointer] * returns)
+        with self._module.location, ir.InsertionPoint.at_block_begin(block):
+            ir.Operation.create(
+                "func.func",
+                attributes={
+                    "sym_name": ir.StringAttr.get(name),
+                    "sym_visibility": ir.StringAttr.get("private"),
+                    "function_type": ir.TypeAttr.get(kind),
+                },
+                regions=1,
+            )
+
+
+def _symbol(op: Op) -> str | None:
+    attributes = op.operation.attributes
+    return str(ir.StringAttr(attributes["sym_name"]).value) if "sym_name" in attributes else None
+
+
+def _extend_type(function: Op, kinds: list[Type]) -> None:
+    kind = function_type(function)
+    longer = ir.FunctionType.get([*kind.inputs, *kinds], kind.results)
+    function.attributes["function_type"] = ir.TypeAttr.get(longer)
+    if "arg_attrs" in function.attributes:
+        known = list(ir.ArrayAttr(function.attributes["arg_attrs"]))
+        function.attributes["arg_attrs"] = ir.ArrayAttr.get([*known, *[ir.DictAttr.get({})] * len(kinds)])

@@ -1,0 +1,289 @@
+"""Assigns the nodes of a dependency graph to streams, and finds the waits that order the streams.
+
+Takes nodes with their direct dependencies; gives a ``StreamPlan``: the stream of each node and the nodes
+that it waits for. Everything here is numbers. The streams are a minimum chain cover of the graph
+(``chain_cover.py``). Work is issued in the order of its nodes. What is known to be done where a stream, or
+the host, comes to a node is a vector clock, kept as a set of nodes in the bits of an integer. The waits are
+the edges between streams of the transitive reduction of dependencies, stream order and host order: leaving
+any one out breaks a dependency.
+"""
+
+import enum
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from tuner.programs.lower.streams.chain_cover import chain_cover
+
+BEGIN = -1  # the point of the first stream where everything starts
+
+
+class NodeKind(enum.Enum):
+    """What does a node, the device or the host, and what it costs."""
+
+    WORK = "work"  # a device's: kernel, copy, fill, or a loop of them
+    HOST = "host"  # done when it is issued
+    ALLOCATION = "allocation"  # a device's, but takes no time: it needs no stream of its own
+    FREE = "free"  # likewise; it is put behind any node where all that it waits for is known to be done
+
+
+@dataclass(frozen=True)
+class Node:
+    """One operation, or a loop or branch around device work."""
+
+    kind: NodeKind
+    before: frozenset[int] = frozenset()  # earlier nodes, or BEGIN, that must be done: direct conflicts
+    is_kernel: bool = False
+
+
+@dataclass(frozen=True)
+class StreamStep:
+    """A node with its stream and its waits."""
+
+    node: int
+    slot: int | None  # number of the stream; None: the host
+    # Nodes that it waits for first. With a caller's stream they are of other streams, and the step also
+    # follows its own. Without, they are all that it waits for: a new stream begins behind them.
+    waits: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class StreamPlan:
+    """Steps in the order of issue, and how everything ends."""
+
+    slots: int  # number of streams, at least one; the first is the caller's, if there is a caller's
+    steps: tuple[StreamStep, ...]
+    last_waits: tuple[int, ...]  # nodes that the caller's stream waits for at the end
+    last_frees: tuple[int, ...]  # done behind those
+    # At the end of an iteration, if streams go on from one to the next: (stream but the first, node that
+    # it waits for). The others begin and end with the loop.
+    carried_waits: tuple[tuple[int, int], ...] | None = None
+
+
+def plan_streams(
+    nodes: tuple[Node, ...],
+    *,
+    has_caller: bool,
+    limit: int,
+    carried: frozenset[tuple[int, int]] | None = None,
+) -> StreamPlan:
+    """Plans the fewest streams that keep independent work apart, up to a limit.
+
+    With a caller's stream, all work follows what was on it, and precedes what comes on it afterwards.
+    Without, the host starts and ends everything: ``last_waits`` are then for the last frees alone.
+    Given the dependences that a loop carries, streams go on from iteration to iteration.
+    """
+    joined = frozenset(u for u, v in carried or () if v == BEGIN)
+    planner = _Planner(nodes, _slots(nodes, limit, joined), has_caller=has_caller, carried=carried)
+    for number, node in enumerate(nodes):
+        if node.kind is not NodeKind.FREE:
+            planner.issue(number)
+    return planner.plan()
+
+
+def _slots(nodes: tuple[Node, ...], limit: int, joined: frozenset[int]) -> dict[int, int]:
+    """Returns the stream of each work and allocation.
+
+    Stream 0 has the most of what joins it for the host; else it ends last, so that others can join it.
+    """
+    work = [number for number, node in enumerate(nodes) if node.kind is NodeKind.WORK]
+    seen = _closure(nodes)
+    index_of = {number: index for index, number in enumerate(work)}
+    before = tuple(frozenset(index_of[u] for u in _numbers(seen[v]) if u in index_of) for v in work)
+    chains = chain_cover(before, lambda u, v: _preference(nodes, work[u], work[v]), limit)
+    ranked = sorted(chains, key=lambda chain: (-sum(work[each] in joined for each in chain), -chain[-1]))
+    slots = {work[index]: slot for slot, chain in enumerate(ranked) for index in chain}
+    for number, node in enumerate(nodes):
+        if node.kind is NodeKind.ALLOCATION:
+            user = next((v for v in work if number in nodes[v].before), None)
+            slots[number] = 0 if user is None else slots[user]
+    return slots
+
+
+def _preference(nodes: tuple[Node, ...], u: int, v: int) -> int:
+    """Prefers direct dependencies, and kernels behind kernels: copies then go to other streams."""
+    return 2 * (u in nodes[v].before) + (nodes[u].is_kernel and nodes[v].is_kernel)
+
+
+def _closure(nodes: tuple[Node, ...]) -> list[int]:
+    """Returns all that precedes each node: the transitive closure of dependencies and host order."""
+    seen: list[int] = []
+    host = 0
+    for number, node in enumerate(nodes):
+        mask = host
+        for u in node.before - {BEGIN}:
+            mask |= seen[u] | 1 << u
+        seen.append(mask)
+        if node.kind is NodeKind.HOST:
+            host |= mask | 1 << number
+    return seen
+
+
+def _numbers(mask: int) -> Iterator[int]:
+    """Yields the numbers of the bits that are set."""
+    while mask:
+        lowest = mask & -mask
+        yield lowest.bit_length() - 1
+        mask ^= lowest
+
+
+class _Planner:
+    """Issues node after node; keeps the vector clock of each node, in which bit ``len(nodes)`` is BEGIN."""
+
+    def __init__(
+        self,
+        nodes: tuple[Node, ...],
+        slots: dict[int, int],
+        *,
+        has_caller: bool,
+        carried: frozenset[tuple[int, int]] | None,
+    ) -> None:
+        self._nodes = nodes
+        self._slots = slots
+        self._has_caller = has_caller
+        self._carried = carried
+        self._starts_anew = has_caller and carried is None  # all streams begin and end here
+        self._begin = 1 << len(nodes)
+        self._seen: dict[int, int] = {BEGIN: 0}  # node -> all that is done when it begins
+        self._last: dict[int, int] = {0: BEGIN} if has_caller else {}  # stream -> its last node
+        self._host = 0  # what the host knows to be done
+        self._steps: list[StreamStep] = []
+        self._states: list[dict[int, int]] = [self._state()]  # before each step: stream -> its clock
+
+    def issue(self, number: int) -> None:
+        """Adds the step of a node that is not a free."""
+        node = self._nodes[number]
+        slot = self._slots.get(number)
+        follows = None if slot is None else self._last.get(slot)
+        base = self._host if follows is None else self._host | self._with(follows)
+        wanted = set(node.before)
+        if self._starts_anew and slot is not None:
+            wanted.add(BEGIN)
+        waits = self._necessary(wanted, base)
+        if waits and follows is not None and not self._has_caller:
+            base = self._host
+            waits = self._necessary(wanted | self._kept_by_limit(self._slots[number], wanted), base)
+        self._steps.append(StreamStep(number, slot, waits))
+        self._note(number, slot, base | self._union(waits))
+        self._states.append(self._state())
+
+    def plan(self) -> StreamPlan:
+        """Returns the plan: frees where they need no wait, and the waits of the first stream at the end."""
+        count = 1 + max(self._slots.values(), default=0)
+        placed, left = self._insert_frees()
+        wanted = {u for u in self._slots if any(u in self._nodes[f].before for f in left)}
+        steps = self._with_frees(placed)
+        if self._carried is None:
+            ends = self._state() if self._has_caller else {0: self._host}
+            last = self._last_waits(0, set(self._slots) if self._starts_anew else wanted, ends)
+            return StreamPlan(count, steps, last, tuple(left))
+        waits = self._waits_of_iteration(wanted)
+        others = [(slot, u) for slot in range(1, count) for u in waits[slot]]
+        return StreamPlan(count, steps, waits[0], tuple(left), tuple(others))
+
+    def _waits_of_iteration(self, wanted: set[int]) -> dict[int, tuple[int, ...]]:
+        """Returns what each stream waits for at the end of an iteration; streams that begin first come first.
+
+        So what waits for them in the next iteration anyway does not wait for the same work now.
+        """
+        ends = self._state()
+        slots = dict.fromkeys([*(step.slot for step in self._steps if step.slot is not None), 0])
+        return {slot: self._last_waits(slot, set() if slot else wanted, ends) for slot in slots}
+
+    def _last_waits(self, slot: int, wanted: set[int], ends: dict[int, int]) -> tuple[int, ...]:
+        """Returns what a stream waits for at the end: what is wanted, and what later iterations lack.
+
+        Adds that to ``ends``, the clocks of the streams at the end.
+        """
+        lacking = {
+            u
+            for u, v in self._carried or ()
+            if self._slots.get(v, 0) == slot and not self._bit(u) & self._carried_to(v, ends)
+        }
+        waits = self._necessary(wanted | lacking, ends[slot])
+        ends[slot] |= self._union(waits)
+        return waits
+
+    def _carried_to(self, number: int, ends: dict[int, int]) -> int:
+        """Returns what is known to be done of the iteration before where a node begins.
+
+        That is what its stream has done by then, and those of all that comes before it in its own iteration.
+        """
+        earlier = [u for u in _numbers(self._seen[number] & ~self._begin) if u in self._slots]
+        known = 0
+        for slot in {self._slots.get(u, 0) for u in (number, *earlier)}:
+            known |= ends[slot]
+        return known
+
+    def _kept_by_limit(self, slot: int, wanted: set[int]) -> set[int]:
+        """Returns the last work of a stream if only the limit of streams orders it before the next."""
+        works = [step.node for step in self._steps if step.slot == slot and self._is_work(step.node)]
+        return {u for u in works[-1:] if not self._bit(u) & self._union(wanted)}
+
+    def _is_work(self, number: int) -> bool:
+        return self._nodes[number].kind is NodeKind.WORK
+
+    def _necessary(self, wanted: Iterable[int], base: int) -> tuple[int, ...]:
+        """Returns the wanted nodes that neither ``base`` nor another one implies: a transitive reduction."""
+        missing = [u for u in wanted if not self._bit(u) & base]
+        return tuple(
+            sorted(u for u in missing if not any(self._bit(u) & self._seen[w] for w in missing if w != u))
+        )
+
+    def _note(self, number: int, slot: int | None, seen: int) -> None:
+        self._seen[number] = seen
+        if slot is None:
+            self._host |= seen | self._bit(number)
+        else:
+            self._last[slot] = number
+
+    def _insert_frees(self) -> tuple[dict[int, list[StreamStep]], list[int]]:
+        """Returns the frees by the number of steps before them, and those that come after all steps."""
+        placed: dict[int, list[StreamStep]] = {}
+        left: list[int] = []
+        for number, node in enumerate(self._nodes):
+            if node.kind is not NodeKind.FREE:
+                continue
+            point = self._point_of_free(number, self._union(node.before))
+            if point is None:
+                left.append(number)
+            else:
+                placed.setdefault(point[0], []).append(StreamStep(number, point[1], ()))
+        return placed, left
+
+    def _point_of_free(self, number: int, needed: int) -> tuple[int, int] | None:
+        """Returns (steps before, stream) of the first point where all needed is done; None if there is none.
+
+        A stream other than the first must have a later step, or go on: else the end would have to wait for
+        the free.
+        """
+        first = sum(step.node < number for step in self._steps)
+        ends = {step.slot: count for count, step in enumerate(self._steps)}
+        for count in range(first, len(self._states)):
+            for slot in sorted(self._states[count]):
+                goes_on = slot == 0 or ends[slot] >= count or self._carried is not None
+                if goes_on and not needed & ~self._states[count][slot]:
+                    return count, slot
+        return None
+
+    def _with_frees(self, placed: dict[int, list[StreamStep]]) -> tuple[StreamStep, ...]:
+        steps = list(placed.get(0, []))
+        for count, step in enumerate(self._steps, start=1):
+            steps += [step, *placed.get(count, [])]
+        return tuple(steps)
+
+    def _state(self) -> dict[int, int]:
+        """Returns the clocks of the streams in use."""
+        return {slot: self._host | self._with(last) for slot, last in self._last.items()}
+
+    def _union(self, nodes: Iterable[int]) -> int:
+        """Returns what is done when all of the nodes are: the join of their clocks."""
+        mask = 0
+        for u in nodes:
+            mask |= self._with(u)
+        return mask
+
+    def _with(self, u: int) -> int:
+        return self._seen[u] | self._bit(u)
+
+    def _bit(self, u: int) -> int:
+        return self._begin if u == BEGIN else 1 << u

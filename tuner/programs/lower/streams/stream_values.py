@@ -1,0 +1,44 @@
+"""The values that are streams of GPUX, and their change to pointers, as which the runtime takes streams.
+
+Control flow may choose streams: ``arith.select``, results and block arguments of scf. Rejected: streams from
+anything else.
+"""
+
+from collections.abc import Iterator
+
+from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.effects.buffer_accesses import inside
+from tuner.mlir.rewrite.located_error import unsupported
+from tuner.programs.lower.streams.gpux_ops import CREATE, is_stream
+from tuner.programs.lower.streams.stream_calls import POINTER
+
+CHOOSING = frozenset(
+    {"arith.select", "scf.if", "scf.for", "scf.while", "scf.index_switch", "scf.execute_region"}
+)
+
+
+def chosen_streams(function: Op) -> list[Value]:
+    """Returns the streams that control flow chooses. Raises CandidateError(COMPILE) for other ops'."""
+    found = []
+    for op in inside(function):
+        for value in filter(is_stream, _defined(op)):
+            if op.name == CREATE:
+                continue
+            if op.name not in CHOOSING:
+                raise unsupported(op, "a stream that it gives", f"streams of {CREATE}, arith.select and scf")
+            found.append(value)
+    return found
+
+
+def make_pointers(streams: list[Value]) -> None:
+    """Changes the type of streams; whatever they are chosen of is a pointer already, or among them."""
+    for stream in streams:
+        stream.set_type(ir.Type.parse(POINTER))
+
+
+def _defined(op: Op) -> Iterator[Value]:
+    """Yields the results of an op and the arguments of its blocks."""
+    yield from op.results
+    for region in op.regions:
+        for block in region.blocks:
+            yield from block.arguments

@@ -1,0 +1,29 @@
+"""Lets the host wait for each op of device work: a program's meaning without any overlap.
+
+Takes a function of synchronous device work; gives each op a stream of its own, which the host waits for at
+once. Tokens are needed even here: ``gpu-to-llvm`` leaves synchronous allocations and copies as they are,
+silently.
+
+    gpu.memcpy %b, %a : memref<4xf32>, memref<4xf32>
+  becomes
+    %0 = gpu.wait async
+    %1 = gpu.memcpy async [%0] %b, %a : memref<4xf32>, memref<4xf32>
+    gpu.wait [%1]
+"""
+
+from tuner.mlir.bindings import Op, ir
+from tuner.mlir.effects.buffer_accesses import inside, is_device_work
+from tuner.programs.lower.streams.async_ops import make_async, wait_async, wait_on_host
+
+
+def wait_for_each(function: Op) -> None:
+    """Rewrites in place: stream, work, wait of the host."""
+    works = [op for op in inside(function) if is_device_work(op)]
+    for op in works:
+        with op.location, ir.InsertionPoint(op):
+            dependency = wait_async([])
+        token = make_async(op, dependency)
+        with op.location, ir.InsertionPoint(op):
+            wait_on_host([token])
+    for op in reversed(works):
+        op.erase()

@@ -1,0 +1,54 @@
+"""Turns the work of a program on buffers into kernels.
+
+Takes linalg, scf.forall and scf.parallel on memrefs; gives a host function of launches. A matmul with a
+script becomes ``gpu.launch_func`` of its tuned kernels, all other work ``gpu.launch`` with one thread for
+each element; a loop with ``#gpu.loop_dim_map`` gets the blocks and threads that it asks for, by upstream's
+pass. Loops that reduce to a value, and loops around launches, stay with the host. Rejected: linalg ops that
+do not become loops, such as softmax.
+"""
+
+from tuner.core.chips import Chip
+from tuner.core.device_program import MatmulKernel
+from tuner.core.problem import Problem
+from tuner.core.target import Script
+from tuner.mlir.pipeline import run_passes
+from tuner.mlir.rewrite.walking import walk
+from tuner.programs.lower.copies_in_rows import copy_in_rows
+from tuner.programs.lower.host_parallel_loops import make_host_loops
+from tuner.programs.lower.launch_parallel_loops import launch_parallel_loops
+from tuner.programs.lower.matmuls.find_matmuls import find_matmuls
+from tuner.programs.lower.matmuls.insert_gpu_kernels import insert_gpu_kernels
+from tuner.programs.lower.payload_checks import reject_linalg
+from tuner.programs.lower.read_program import ProgramPayload
+
+TO_PARALLEL = (
+    "builtin.module(func.func(convert-linalg-to-parallel-loops,scf-forall-to-parallel),"
+    "lower-affine,canonicalize,cse)"
+)
+MAPPING = "mapping"  # of a loop to blocks and threads: #gpu.loop_dim_map
+MAPPED_TO_LAUNCHES = "builtin.module(func.func(convert-parallel-loops-to-gpu),lower-affine,canonicalize,cse)"
+
+
+def problems_of(payload: ProgramPayload) -> tuple[Problem, ...]:
+    """Returns the distinct matmuls of a program, in the order they are met."""
+    return tuple(dict.fromkeys(match.problem for match in find_matmuls(payload)))
+
+
+def launch_kernels(
+    payload: ProgramPayload, scripts: dict[Problem, Script], chip: Chip
+) -> tuple[MatmulKernel, ...]:
+    """Rewrites in place; matmuls without a script become loops as well. Raises CandidateError.
+
+    Returns the kernels of which one launch does a whole matmul.
+    """
+    matches = [match for match in find_matmuls(payload) if match.problem in scripts]
+    matmuls = insert_gpu_kernels(payload.module, matches, scripts, chip)
+    copy_in_rows(payload.function)
+    run_passes(payload.module, TO_PARALLEL)
+    make_host_loops(payload.function)
+    if any(MAPPING in loop.attributes for loop in walk(payload.function, "scf.parallel")):
+        run_passes(payload.module, MAPPED_TO_LAUNCHES)
+    launch_parallel_loops(payload.function)
+    run_passes(payload.module, "builtin.module(canonicalize,cse)")
+    reject_linalg(payload.function)
+    return matmuls

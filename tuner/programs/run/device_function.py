@@ -1,0 +1,210 @@
+"""A compiled host program on a device, as a Python function."""
+
+import contextlib
+import sys
+import threading
+from typing import Any
+
+from tuner.core.device import AbstractDevice, DeviceError
+from tuner.core.device_program import BufferType, DeviceProgram
+from tuner.core.errors import UsageError
+from tuner.programs.run.captured_graph import ProgramGraph
+from tuner.programs.run.host_faults import HostFaults, with_checks
+from tuner.programs.run.host_heap import HostHeap
+from tuner.programs.run.jitted_host_code import HostCode
+from tuner.programs.run.libm_symbols import math_symbols
+from tuner.programs.run.marshalling import CallFrame, PassedArgument, pass_arguments
+from tuner.programs.run.mgpu import MgpuTable
+from tuner.programs.run.results import allocated_for_results, copied, note_reads, viewed
+from tuner.programs.run.runner_functions import RunnerFunctions, Write
+from tuner.runtime.arrays.device_arrays import DeviceArray, wait_for_producers
+from tuner.runtime.arrays.stream_handle import stream_handle
+from tuner.runtime.loaded_code import LoadedCode
+
+# What a wait of the host for captured work is refused with
+WAITS = ("CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED", "CUDA_ERROR_CAPTURED_EVENT")
+
+
+class DeviceFunction(LoadedCode):
+    """A Python function that runs a program on a device, one call at a time, from any thread.
+
+    Buffers are numpy arrays, or arrays in device memory where the program takes those. A program on streams
+    keeps its streams from call to call; the caller may give the first.
+    """
+
+    load_again = "tuner.compile_program(payload)"
+
+    def __init__(
+        self, program: DeviceProgram, device: AbstractDevice, write: Write = sys.stdout.write
+    ) -> None:
+        """Compiles the host part and loads the kernels; ``write`` takes what the program prints.
+
+        Raises CandidateError(LOAD) and DeviceError.
+        """
+        self.program = program
+        self.device = device
+        self._turn = threading.Lock()
+        self._table = MgpuTable(device)
+        self._heap = HostHeap(device.watch)
+        watch = device.watch
+        self._faults = None if watch is None else HostFaults(watch, self._table.note)
+        self._runner = RunnerFunctions(write, watch, self._faults)
+        symbols = self._table.addresses() | self._heap.addresses() | self._runner.addresses()
+        symbols |= math_symbols(program.llvm)
+        llvm = program.llvm
+        if self._faults is not None:
+            symbols |= self._faults.addresses()
+            llvm = with_checks(llvm)
+        self._code: HostCode | None = HostCode(
+            llvm, program.entry, symbols, catches_assertions=watch is not None
+        )
+        self._streams: tuple[int, ...] = ()
+        self._kept: tuple[PassedArgument, ...] = ()  # arguments of a call that may still run
+        try:
+            self._table.raise_error()
+            self._streams = tuple(device.create_stream() for _ in range(program.stream_slots))
+        except BaseException:
+            with contextlib.suppress(DeviceError):  # the first error is the one to tell
+                self.close()
+            raise
+
+    def __call__(self, *arguments: object, stream: object = None) -> Any:
+        """Calls the function; returns its result, a tuple of several, or None.
+
+        Returns when host memory is as the function leaves it. A program on device memory without results only
+        enqueues its work on ``stream``, which is a handle or an object that has one. Raises UsageError for
+        arguments that do not fit, DeviceError for what the device refuses.
+        """
+        with self._turn:
+            slots = self._slots(stream)
+            passed = self._pass(arguments, slots)
+            wait_for_producers(self.device, _device_arrays(passed), slots[0] if slots else None)
+            results = self._run(passed, slots)
+        return results[0] if len(results) == 1 else results or None
+
+    def as_graph(self, *arguments: object) -> ProgramGraph:
+        """Captures one call as a graph: launched again, it reads the same arguments anew.
+
+        Raises UsageError for a program that makes its own streams or waits for the device in its middle.
+        """
+        entry = self.program.entry
+        with self._turn:
+            slots = self._slots(None)
+            if not slots:
+                raise UsageError(
+                    f"{entry}: found a program that makes its own streams, allowed explicit ones"
+                )
+            passed = self._pass(arguments, slots)
+            wait_for_producers(self.device, _device_arrays(passed), None)  # before the capture, not in it
+            frame = CallFrame(passed, slots, self.program.results)
+            graph = self._capture(frame, slots[0])
+            results = frame.results()
+            for address in allocated_for_results(results, passed):
+                self._heap.free(address)
+            kept = self._heap.take_freed()
+        return ProgramGraph(
+            self.device,
+            graph,
+            viewed(results, self.program),
+            passed,
+            self.program,
+            lambda: self._code is not None,
+            lambda: self._heap.give_back(kept),
+        )
+
+    def close(self) -> None:
+        """Unloads the kernels and destroys the program's streams."""
+        with self._turn:
+            code, self._code = self._code, None
+            if code is None:
+                return
+            with contextlib.ExitStack() as last_first:  # all of it, whatever fails
+                last_first.callback(self._table.raise_error)
+                last_first.callback(lambda: self._heap.give_back(self._heap.take_freed()))
+                last_first.callback(code.close)
+                last_first.callback(self._table.close)
+                for stream in self._streams:
+                    last_first.callback(self.device.destroy_stream, stream)
+                    last_first.callback(self.device.synchronize_stream, stream)
+
+    @property
+    def host_allocations(self) -> int:
+        """Returns how many allocations of the host code were not freed."""
+        return self._heap.in_use
+
+    @property
+    def is_synchronous(self) -> bool:
+        """Tells whether a call returns when its work is done, because it reads or writes host memory."""
+        program = self.program
+        has_results = any(isinstance(each, BufferType) for each in program.results)
+        return not program.stream_slots or not program.device_arguments or has_results
+
+    def _slots(self, stream: object) -> tuple[int, ...]:
+        if self._code is None:
+            raise UsageError(f"{self.program.entry}: found a closed program, allowed an open one")
+        if stream is None:
+            return self._streams
+        if not self._streams:
+            raise UsageError(f"{self.program.entry}: found a stream, allowed none: each call makes its own")
+        return (stream_handle(stream), *self._streams[1:])
+
+    def _pass(self, arguments: tuple[object, ...], slots: tuple[int, ...]) -> tuple[PassedArgument, ...]:
+        return pass_arguments(self.program, arguments, slots[0] if slots else 0)
+
+    def _run(self, passed: tuple[PassedArgument, ...], slots: tuple[int, ...]) -> tuple[Any, ...]:
+        first, watch = slots[0] if slots else None, self.device.watch
+        frame = CallFrame(passed, slots, self.program.results)
+        self._invoke(frame, first, passed)
+        self._kept = passed
+        if not self.is_synchronous:
+            return copied(frame.results(), self.program, watch)
+        if first is not None:
+            self.device.synchronize_stream(first)
+        note_reads(passed, self.program, watch)
+        results = copied(frame.results(), self.program, watch)
+        for address in allocated_for_results(frame.results(), passed):
+            if not self._table.free_shared(address):
+                self._heap.free(address)
+        self._kept = ()
+        self._heap.give_back(self._heap.take_freed())
+        return results
+
+    def _invoke(self, frame: CallFrame, first: int | None, passed: tuple[PassedArgument, ...]) -> None:
+        """Runs the code, and tells a device that checks its host where the call begins and ends."""
+        assert self._code is not None
+        watch = self.device.watch
+        if watch is not None:
+            watch.begin_call(first)
+        try:
+            self._code(frame.address)
+            self._table.raise_error()
+        except BaseException:
+            if watch is not None:
+                watch.abandon_call()
+            raise
+        if watch is not None:
+            for address in allocated_for_results(frame.results(), passed):
+                watch.keep(address)
+            watch.end_call(first)
+
+    def _capture(self, frame: CallFrame, stream: int) -> int:
+        """Runs the code while its stream is captured; returns the graph."""
+        assert self._code is not None
+        self.device.begin_capture(stream)
+        try:
+            self._code(frame.address)
+            self._table.raise_error()
+        except BaseException as error:
+            with contextlib.suppress(DeviceError):  # the first error is the one to tell
+                self.device.destroy_graph(self.device.end_capture(stream))
+            if isinstance(error, DeviceError) and error.error_name in WAITS:
+                entry = self.program.entry
+                raise UsageError(
+                    f"{entry}: found a wait in its middle, allowed none in a graph: {error}"
+                ) from error
+            raise
+        return self.device.end_capture(stream)
+
+
+def _device_arrays(passed: tuple[PassedArgument, ...]) -> list[DeviceArray]:
+    return [each.owner for each in passed if isinstance(each.owner, DeviceArray)]

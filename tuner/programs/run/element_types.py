@@ -1,0 +1,20 @@
+"""Element types of compiled code as numpy types."""
+
+import numpy as np
+
+from tuner.core.errors import UsageError
+from tuner.runtime.arrays.numpy_types import DTYPES
+
+
+def dtype_of(element: str) -> "np.dtype[np.generic]":
+    """Returns the numpy type of an MLIR element type. Raises UsageError."""
+    if element not in DTYPES:
+        raise UsageError(f"element type: found {element}, allowed {', '.join(DTYPES)}")
+    return DTYPES[element]
+
+
+def is_same_bits(found: "np.dtype[np.generic]", expected: "np.dtype[np.generic]") -> bool:
+    """Tells whether an array of a type can be passed as another: integers of MLIR have no sign."""
+    if found == expected:
+        return True
+    return found.kind == "u" and expected.kind == "i" and found.itemsize == expected.itemsize

@@ -1,0 +1,74 @@
+"""Assertions of compiled host code that fail are errors of the call, where they would end the process.
+
+Upstream lowers ``cf.assert`` to calls of ``puts`` with the text and of ``abort``, which must not return. So
+the code runs in a thread of its own: where it fails, that thread waits for ever, and the caller gets the
+error. The thread keeps the memory of its call, and ends with the process.
+"""
+
+import ctypes
+import re
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from tuner.core.errors import CandidateError, Stage
+from tuner.programs.lower.on_host.libm_names import MATH_PREFIX
+
+ABORT, PUTS = f"{MATH_PREFIX}abort", f"{MATH_PREFIX}puts"  # as the code calls them
+# What generate-runtime-verification asserts: op, what is wrong, location
+VERIFICATION = re.compile(
+    r'.*verification failed\s*(?:%\S+ = )?"?([\w.]+).*\^ (.*)\s*Location: loc\(.*?:(\d+:\d+)', re.DOTALL
+)
+
+
+def has_assertions(llvm_text: str) -> bool:
+    """Tells whether host code may fail at an assertion."""
+    return f"@{ABORT}(" in llvm_text
+
+
+class HostAssertions:
+    """The functions that failing code calls; they live as long as this object."""
+
+    def __init__(self) -> None:
+        self._said: list[str] = []
+        self._is_over = threading.Event()
+        self._puts = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p)(self._note)
+        self._abort = ctypes.CFUNCTYPE(None)(self._fail)
+
+    def addresses(self) -> dict[str, int]:
+        """Returns the address of each function by its name."""
+        functions: dict[str, Any] = {PUTS: self._puts, ABORT: self._abort}
+        return {name: ctypes.cast(each, ctypes.c_void_p).value or 0 for name, each in functions.items()}
+
+    def call(self, code: Callable[[], None]) -> None:
+        """Runs the code. Raises CandidateError(RUN) with the text of an assertion that fails."""
+        self._said, self._is_over = [], threading.Event()
+
+        def run() -> None:
+            try:
+                code()
+            finally:
+                self._is_over.set()
+
+        threading.Thread(target=run, daemon=True).start()
+        self._is_over.wait()
+        if self._said:
+            raise CandidateError(Stage.RUN, _reason(self._said[0]))
+
+    def _note(self, text: bytes) -> int:
+        self._said.append(text.decode(errors="replace"))
+        return 0
+
+    def _fail(self) -> None:
+        self._said = self._said or ["an assertion of the program fails"]
+        self._is_over.set()
+        threading.Event().wait()
+
+
+def _reason(text: str) -> str:
+    """Returns the text of an assertion in one line, with op and line in front where it names them."""
+    found = VERIFICATION.match(text)
+    if found is None:
+        return f"the program's assertion fails: {' '.join(text.split())}"[:300]
+    wrong = " ".join(found[2].split())
+    return f"host: {found[1]} at line {found[3]}: found {wrong}, allowed what lies in its memory"

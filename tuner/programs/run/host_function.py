@@ -1,0 +1,84 @@
+"""A compiled host program that calls no device, as a Python function: what programs are compared with."""
+
+import sys
+from typing import Any, Never
+
+from tuner.core.device_program import DeviceProgram
+from tuner.core.errors import UsageError
+from tuner.programs.run.host_heap import HostHeap
+from tuner.programs.run.interpreted_kernels import InterpretedKernels
+from tuner.programs.run.jitted_host_code import HostCode
+from tuner.programs.run.libm_symbols import math_symbols
+from tuner.programs.run.marshalling import CallFrame, PassedArgument, pass_arguments
+from tuner.programs.run.results import allocated_for_results, copied
+from tuner.programs.run.runner_functions import RunnerFunctions, Write
+from tuner.runtime.loaded_code import LoadedCode
+
+
+class HostFunction(LoadedCode):
+    """A Python function that runs a program on this processor, in the caller's thread, one call at a time."""
+
+    load_again = "tuner.compile_program(payload)"
+
+    def __init__(self, program: DeviceProgram, write: Write = sys.stdout.write) -> None:
+        """Compiles; ``write`` takes what the program prints. Raises CandidateError(LOAD)."""
+        self.program = program
+        self._heap = HostHeap(None)
+        self._runner = RunnerFunctions(write)
+        self._kernels = InterpretedKernels(program.interpreted, write)
+        called = self._runner.addresses() | self._kernels.addresses()
+        symbols = self._heap.addresses() | called | math_symbols(program.llvm)
+        self._code = HostCode(program.llvm, program.entry, symbols, catches_assertions=True)
+
+    def __call__(self, *arguments: object, stream: object = None) -> Any:
+        """Calls the function; returns its result, a tuple of several, or None.
+
+        Raises UsageError for what does not fit, CandidateError(RUN) where an interpreted kernel faults.
+        """
+        if stream is not None:
+            raise UsageError(f"{self.program.entry}: found a stream, allowed none for a program on the host")
+        call = self.prepare(*arguments)
+        self._code(call.frame.address)
+        self._kernels.raise_error()
+        results = copied(call.frame.results(), self.program, None)
+        self._free(call)
+        return results[0] if len(results) == 1 else results or None
+
+    def as_graph(self, *_arguments: object) -> Never:
+        """Raises UsageError: graphs are of GPUs."""
+        raise UsageError(
+            f"{self.program.entry}: found a program on the host, allowed one on a GPU for a graph"
+        )
+
+    def close(self) -> None:
+        """Does nothing, unlike that of ``DeviceFunction``: the code is freed with this object."""
+
+    @property
+    def allocations(self) -> int:
+        """Returns how many allocations of the code were not freed."""
+        return self._heap.in_use
+
+    def prepare(self, *arguments: object) -> "PreparedHostCall":
+        """Checks arguments and lays them out. Raises UsageError."""
+        passed = pass_arguments(self.program, arguments, 0)
+        return PreparedHostCall(passed, CallFrame(passed, (), self.program.results))
+
+    def repeat(self, call: "PreparedHostCall", times: int) -> None:
+        """Calls so many times on the same arguments; results are dropped."""
+        for _ in range(times):
+            self._code(call.frame.address)
+            self._kernels.raise_error()
+            self._free(call)
+
+    def _free(self, call: "PreparedHostCall") -> None:
+        for address in allocated_for_results(call.frame.results(), call.passed):
+            self._heap.free(address)
+        self._heap.give_back(self._heap.take_freed())
+
+
+class PreparedHostCall:
+    """Checked arguments, and the frame that points at them."""
+
+    def __init__(self, passed: tuple[PassedArgument, ...], frame: CallFrame) -> None:
+        self.passed = passed
+        self.frame = frame

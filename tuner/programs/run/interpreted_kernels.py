@@ -1,0 +1,58 @@
+"""Kernels that are interpreted, as functions that JIT-compiled host code calls."""
+
+import ctypes
+from collections.abc import Callable
+from ctypes import c_int64, c_void_p
+from typing import Any
+
+from tuner.programs.interpret.kernels import LaneKernel, LaneLaunch, read_kernels
+from tuner.programs.lower.on_host.interpreted_kernels import NOT_TOLD, PREFIX, SIZES
+from tuner.programs.lower.on_host.libm_names import CALLBACK
+from tuner.programs.run.runner_functions import Write
+from tuner.runtime.arrays.memref import MemRef
+
+
+class InterpretedKernels:
+    """The functions as addresses for a JIT. They live as long as this object.
+
+    Compiled code cannot see a Python exception: the first one is kept, later calls do nothing, and whoever
+    called the compiled code asks with ``raise_error``.
+    """
+
+    def __init__(self, text: str, write: Write) -> None:
+        """Reads MLIR text; none where it is empty. ``write`` takes what is printed. Raises CandidateError."""
+        kernels = read_kernels(text) if text else {}
+        self._error: BaseException | None = None
+        self._write = write
+        self._functions = {name: self._function(kernel) for name, kernel in kernels.items()}
+
+    def addresses(self) -> dict[str, int]:
+        """Returns the address of each function by the name that host code has for it."""
+        return {
+            CALLBACK + PREFIX + name: ctypes.cast(function, c_void_p).value or 0
+            for name, function in self._functions.items()
+        }
+
+    def raise_error(self) -> None:
+        """Raises the first error since the last time, if there is one."""
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
+
+    def _function(self, kernel: LaneKernel) -> Any:
+        kinds = [c_void_p] * (1 + len(kernel.parameters))
+        return ctypes.CFUNCTYPE(None, *kinds)(self._guarded(kernel))
+
+    def _guarded(self, kernel: LaneKernel) -> Callable[..., None]:
+        def launch(sizes: int, *parameters: int) -> None:
+            if self._error is not None:
+                return
+            try:
+                first = MemRef.at(sizes, 1).address(ctypes.sizeof(c_int64))
+                gx, gy, gz, bx, by, bz, shared_bytes = (c_int64 * SIZES).from_address(first)
+                told = None if shared_bytes == NOT_TOLD else shared_bytes
+                kernel.launch(LaneLaunch((gx, gy, gz), (bx, by, bz), told), parameters, self._write)
+            except BaseException as error:  # noqa: BLE001 - kept, and raised again by raise_error
+                self._error = error
+
+        return launch

@@ -1,0 +1,63 @@
+"""Compiles LLVM dialect to a function in this process that can call functions of this process."""
+
+import contextlib
+import ctypes
+from typing import Any
+
+from tuner.core.errors import CandidateError, Stage
+from tuner.mlir.bindings import jit_bindings
+from tuner.programs.run.host_assertions import HostAssertions, has_assertions
+
+
+class HostCode:
+    """The machine code of a program. Its constructors have run: the kernels' modules are loaded."""
+
+    def __init__(
+        self,
+        llvm_text: str,
+        entry: str,
+        symbols: dict[str, int],
+        *,
+        is_run: bool = True,
+        catches_assertions: bool = False,
+    ) -> None:
+        """Compiles with LLVM -O2; runs the constructors if any of it is to run. Raises CandidateError(LOAD).
+
+        With ``catches_assertions`` code with assertions runs in a thread of its own, see ``host_assertions``.
+        Every symbol is known before the constructors run: without that their modules would be null.
+        """
+        jit_ir, execution_engine = jit_bindings()
+        is_caught = catches_assertions and has_assertions(llvm_text)
+        self._assertions = HostAssertions() if is_caught else None
+        if self._assertions is not None:
+            symbols = symbols | self._assertions.addresses()
+        try:
+            with jit_ir.Context(), jit_ir.Location.unknown():
+                module = jit_ir.Module.parse(llvm_text)
+                self._engine: Any = execution_engine.ExecutionEngine(module, opt_level=2)
+            for name, address in symbols.items():
+                self._engine.raw_register_runtime(name, ctypes.c_void_p(address))
+            if is_run:
+                self._engine.initialize()
+            address = self._engine.raw_lookup(f"_mlir_ciface_{entry}")
+        except (RuntimeError, ValueError, jit_ir.MLIRError) as error:
+            raise CandidateError(Stage.LOAD, " ".join(str(error).split())[:300]) from error
+        if not address:
+            raise CandidateError(Stage.LOAD, f"function {entry!r} is not there with a C interface")
+        self._function: Any = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)
+
+    def __call__(self, address: int) -> None:
+        """Calls the packed wrapper; ``address`` is that of the array of pointers to arguments.
+
+        Raises CandidateError(RUN) for an assertion that fails and is caught.
+        """
+        if self._assertions is None:
+            self._function(address)
+        else:
+            self._assertions.call(lambda: self._function(address))
+
+    def close(self) -> None:
+        """Runs the destructors, which unload the kernels' modules, and frees the code."""
+        self._function = None
+        with contextlib.suppress(AttributeError):
+            del self._engine

@@ -1,0 +1,24 @@
+"""Addresses of the C math library's functions, by the names under which compiled code calls them."""
+
+import ctypes
+import re
+from ctypes.util import find_library
+
+from tuner.programs.lower.on_host.libm_names import MATH_PREFIX
+
+DECLARED = re.compile(rf"llvm\.func @{MATH_PREFIX}(\w+)\(")
+
+
+def math_symbols(llvm_text: str) -> dict[str, int]:
+    """Returns the address of each function that the code declares and the math library has."""
+    names = sorted(set(DECLARED.findall(llvm_text)))
+    path = find_library("m") if names else None  # it starts a process
+    if path is None:
+        return {}
+    library = ctypes.CDLL(path)
+    found = {name: getattr(library, name, None) for name in names}
+    return {
+        MATH_PREFIX + name: ctypes.cast(function, ctypes.c_void_p).value or 0
+        for name, function in found.items()
+        if function is not None
+    }

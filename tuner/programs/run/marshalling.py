@@ -1,0 +1,219 @@
+"""Converts Python's values to the packed calling convention of compiled code, and its results back."""
+
+import ctypes
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tuner.core.device_program import BufferType, DeviceProgram, ScalarType, ValueType
+from tuner.core.errors import UsageError
+from tuner.programs.run.element_types import dtype_of, is_same_bits
+from tuner.programs.run.host_arrays import host_array
+from tuner.runtime.arrays.device_arrays import DeviceArray, device_array, overlap
+from tuner.runtime.arrays.memref import MemRef, array_of, word_count
+
+WORD_BYTES = 8
+NO_NUMBERS = (np.flexible, np.complexfloating, np.datetime64, np.timedelta64, np.object_)
+
+
+@dataclass(frozen=True, eq=False)
+class PassedArgument:
+    """One checked argument, as compiled code takes it."""
+
+    content: bytes  # of the descriptor, or of the number
+    is_buffer: bool
+    host: npt.NDArray[Any] | None  # memory that the program reads and may write
+    owner: object  # what keeps the memory alive
+
+    @property
+    def memory(self) -> range:
+        """Returns the addresses of an array's bytes; none of a number."""
+        if self.host is not None:
+            return range(self.host.ctypes.data, self.host.ctypes.data + self.host.nbytes)
+        if isinstance(self.owner, DeviceArray):
+            return self.owner.memory
+        return range(0)
+
+
+def pass_value(
+    name: str, value: object, expected: ValueType, program: DeviceProgram, stream: int
+) -> PassedArgument:
+    """Checks an argument and returns it as compiled code takes it. Raises UsageError."""
+    if isinstance(expected, ScalarType):
+        return PassedArgument(_number(name, value, expected), False, None, None)
+    if program.device_arguments:
+        found = device_array(name, value, stream)
+        _check_type(name, found.dtype, found.shape, expected)
+        _check_device_strides(name, found)
+        return PassedArgument(_words(MemRef.of(found.address, found.shape)), True, None, found)
+    array = host_array(name, value)
+    _check_type(name, array.dtype, array.shape, expected)
+    if not array.flags.c_contiguous:
+        raise UsageError(
+            f"{name}: found strides {array.strides}, allowed a C-contiguous array; copy it: "
+            "np.ascontiguousarray"
+        )
+    return PassedArgument(_words(MemRef.of(array.ctypes.data, array.shape)), True, array, (value, array))
+
+
+def pass_arguments(
+    program: DeviceProgram, arguments: tuple[object, ...], stream: int
+) -> tuple[PassedArgument, ...]:
+    """Checks all arguments of a call, each by itself and for overlap with the others. Raises UsageError."""
+    entry, expected = program.entry, program.arguments
+    if len(arguments) != len(expected):
+        raise UsageError(f"{entry}: found {len(arguments)} arguments, allowed {len(expected)}")
+    passed: list[PassedArgument] = []
+    for number, (value, type_) in enumerate(zip(arguments, expected, strict=True)):
+        name = f"{entry}: argument {number}"
+        passed.append(pass_value(name, value, type_, program, stream))
+        if program.written[number]:
+            check_writable(name, passed[-1])
+    check_distinct(program, tuple(passed))
+    return tuple(passed)
+
+
+def check_writable(name: str, passed: PassedArgument) -> None:
+    """Raises UsageError for a read-only array: compiled code writes by address and would not notice."""
+    is_read_only = passed.host is not None and not passed.host.flags.writeable
+    if is_read_only or (isinstance(passed.owner, DeviceArray) and passed.owner.is_read_only):
+        raise UsageError(f"{name}: found a read-only array, allowed one that can be written")
+
+
+def check_distinct(program: DeviceProgram, passed: tuple[PassedArgument, ...]) -> None:
+    """Raises UsageError where a written argument overlaps another: each has its own mirror on the device."""
+    for number, one in enumerate(passed):
+        for other, another in enumerate(passed):
+            if program.written[number] and number != other and overlap(one.memory, another.memory):
+                raise UsageError(
+                    f"{program.entry}: argument {number}, which is written: found memory of argument {other},"
+                    " allowed memory of its own"
+                )
+
+
+class CallFrame:
+    """The memory of one call: values, descriptors, streams, and room for the results."""
+
+    def __init__(
+        self, arguments: tuple[PassedArgument, ...], streams: tuple[int, ...], results: tuple[ValueType, ...]
+    ) -> None:
+        """Lays out the array of pointers that the packed wrapper takes."""
+        self._layout = ResultLayout(results)
+        self._room = ctypes.create_string_buffer(max(self._layout.size_bytes, WORD_BYTES))
+        self._kept: list[Any] = []
+        slots = [self._place(passed) for passed in arguments]
+        slots += [self._keep(ctypes.c_uint64(stream)) for stream in streams]
+        room = ctypes.addressof(self._room)
+        if self._layout.is_struct:  # the first argument points at it
+            slots.insert(0, self._keep(ctypes.c_uint64(room)))
+        elif results:
+            slots.append(room)
+        self._slots = (ctypes.c_uint64 * max(len(slots), 1))(*slots)
+        self.address = ctypes.addressof(self._slots)
+
+    def results(self) -> tuple["MemRef | np.generic", ...]:
+        """Returns the results of the call, buffers as descriptors."""
+        return self._layout.read(self._room.raw)
+
+    def _place(self, passed: PassedArgument) -> int:
+        content = self._keep(ctypes.create_string_buffer(passed.content, len(passed.content)))
+        return self._keep(ctypes.c_uint64(content)) if passed.is_buffer else content
+
+    def _keep(self, value: Any) -> int:
+        self._kept.append(value)
+        return ctypes.addressof(value)
+
+
+class ResultLayout:
+    """The layout of compiled code's results: a single number by value, all else in a struct."""
+
+    def __init__(self, results: tuple[ValueType, ...]) -> None:
+        self._results = results
+        self._starts: list[int] = []
+        self.size_bytes = 0
+        for result in results:
+            size, alignment = _extent(result)
+            start = -(-self.size_bytes // alignment) * alignment
+            self._starts.append(start)
+            self.size_bytes = start + size
+
+    @property
+    def is_struct(self) -> bool:
+        """Tells whether the results are a struct, whose address the caller passes."""
+        return len(self._results) > 1 or any(isinstance(each, BufferType) for each in self._results)
+
+    def read(self, content: bytes) -> tuple["MemRef | np.generic", ...]:
+        """Returns descriptors and numbers from the bytes of the results."""
+        found: list[MemRef | np.generic] = []
+        for result, start in zip(self._results, self._starts, strict=True):
+            if isinstance(result, BufferType):
+                words = np.frombuffer(content, np.int64, word_count(len(result.shape)), start)
+                found.append(MemRef.of_words(tuple(words.tolist())))
+            else:
+                found.append(np.frombuffer(content, dtype_of(result.element), 1, start)[0])
+        return tuple(found)
+
+
+def view_of(view: MemRef, result: BufferType) -> npt.NDArray[Any]:
+    """Returns a buffer in host memory as an array; the memory stays the buffer's."""
+    return array_of(view, dtype_of(result.element))
+
+
+def _extent(result: ValueType) -> tuple[int, int]:
+    """Returns size and alignment in bytes, as LLVM lays out structs on x86-64."""
+    if isinstance(result, BufferType):
+        return word_count(len(result.shape)) * WORD_BYTES, WORD_BYTES
+    size = dtype_of(result.element).itemsize
+    return size, size
+
+
+def _number(name: str, value: object, expected: ScalarType) -> bytes:
+    if not isinstance(value, int | float | np.generic) or isinstance(value, NO_NUMBERS):
+        raise UsageError(f"{name}: found {type(value).__name__}, allowed a number of type {expected.element}")
+    content = _content(value, dtype_of(expected.element))
+    if content is None:
+        raise UsageError(f"{name}: found {value}, allowed a number of type {expected.element}")
+    return content
+
+
+def _content(value: Any, dtype: "np.dtype[Any]") -> bytes | None:
+    """Returns a number's bytes, a float rounded to the type; None where the type has no such number."""
+    is_whole = dtype.kind in "ib"
+    try:
+        with np.errstate(over="ignore"):
+            content = np.array([int(value) if is_whole else value], dtype)
+    except (OverflowError, ValueError):  # also of int(nan)
+        return None
+    if is_whole:
+        is_kept = int(content[0]) == value
+    else:
+        is_kept = math.isfinite(content[0]) or not math.isfinite(value)
+    return content.tobytes() if is_kept else None
+
+
+def _check_type(
+    name: str, dtype: "np.dtype[np.generic]", shape: tuple[int, ...], expected: BufferType
+) -> None:
+    wanted = dtype_of(expected.element)
+    is_shape = len(shape) == len(expected.shape) and all(
+        size is None or size == found for found, size in zip(shape, expected.shape, strict=True)
+    )
+    if not is_shape or not is_same_bits(dtype, wanted):
+        allowed = "x".join("?" if size is None else str(size) for size in expected.shape)
+        remedy = f"; convert it: .astype({str(wanted)!r})" if is_shape else ""
+        raise UsageError(
+            f"{name}: found {dtype} of shape {'x'.join(map(str, shape))}, "
+            f"allowed {wanted} of shape {allowed}{remedy}"
+        )
+
+
+def _check_device_strides(name: str, found: DeviceArray) -> None:
+    if not found.is_row_major:
+        raise UsageError(f"{name}: found strides {found.strides}, allowed row-major {found.row_major}")
+
+
+def _words(view: MemRef) -> bytes:
+    return np.array(view.words, np.int64).tobytes()

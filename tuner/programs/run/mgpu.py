@@ -1,0 +1,257 @@
+"""The ``mgpu*`` functions that compiled host code calls, implemented on any ``AbstractDevice``.
+
+The signatures are those of MLIR's CudaRuntimeWrappers.cpp, see
+<https://github.com/llvm/llvm-project/blob/main/mlir/lib/ExecutionEngine/CudaRuntimeWrappers.cpp>.
+"""
+
+import contextlib
+import ctypes
+from collections.abc import Callable
+from ctypes import c_int8, c_int16, c_int32, c_int64, c_size_t, c_void_p
+from typing import Any
+
+from tuner.core.device import AbstractDevice, DeviceError, Extent, KernelLaunch, TensorMapLayout
+from tuner.runtime.arrays.memref import MemRef, element_bytes_of_tensor_map
+
+SIZES_3 = (c_int64, c_int64, c_int64)
+LAUNCH_END = (c_int32, c_void_p, c_void_p, c_void_p)  # shared bytes, stream, parameters, extra
+
+# Name -> result, arguments. A pointer is an address; NULL arrives as None.
+SIGNATURES: dict[str, tuple[Any, ...]] = {
+    "mgpuModuleLoad": (c_void_p, c_void_p, c_size_t),
+    "mgpuModuleLoadJIT": (c_void_p, c_void_p, c_int32),
+    "mgpuModuleUnload": (None, c_void_p),
+    "mgpuModuleGetFunction": (c_void_p, c_void_p, c_void_p),
+    "mgpuLaunchKernel": (None, c_void_p, *SIZES_3, *SIZES_3, *LAUNCH_END, c_size_t),
+    "mgpuLaunchClusterKernel": (None, c_void_p, *SIZES_3, *SIZES_3, *SIZES_3, *LAUNCH_END, c_size_t),
+    "mgpuLaunchKernelCooperative": (None, c_void_p, *SIZES_3, *SIZES_3, *SIZES_3, *LAUNCH_END),
+    "mgpuStreamCreate": (c_void_p,),
+    "mgpuStreamDestroy": (None, c_void_p),
+    "mgpuStreamSynchronize": (None, c_void_p),
+    "mgpuStreamWaitEvent": (None, c_void_p, c_void_p),
+    "mgpuEventCreate": (c_void_p,),
+    "mgpuEventDestroy": (None, c_void_p),
+    "mgpuEventSynchronize": (None, c_void_p),
+    "mgpuEventRecord": (None, c_void_p, c_void_p),
+    "mgpuMemAlloc": (c_void_p, c_size_t, c_void_p, c_int8),
+    "mgpuMemFree": (None, c_void_p, c_void_p),
+    "mgpuMemcpy": (None, c_void_p, c_void_p, c_size_t, c_void_p),
+    "mgpuMemset32": (None, c_void_p, c_int32, c_size_t, c_void_p),
+    "mgpuMemset16": (None, c_void_p, c_int16, c_size_t, c_void_p),
+    "mgpuMemHostRegister": (None, c_void_p, c_int64),
+    "mgpuMemHostUnregister": (None, c_void_p),
+    "mgpuMemHostRegisterMemRef": (None, c_int64, c_void_p, c_int64),
+    "mgpuMemHostUnregisterMemRef": (None, c_int64, c_void_p, c_int64),
+    "mgpuSetDefaultDevice": (None, c_int32),
+    "mgpuTensorMapEncodeTiledMemref": (c_void_p, c_int64, c_void_p, *(c_int64,) * 5, c_void_p),
+}
+
+
+class MgpuTable:
+    """The functions on one device, as addresses for a JIT. They live as long as this object.
+
+    Compiled code cannot see a Python exception: the first one is kept, later calls do nothing, and whoever
+    called the compiled code asks with ``raise_error``.
+    """
+
+    def __init__(self, device: AbstractDevice) -> None:
+        """Creates one C function for each name."""
+        self.device = device
+        self._error: BaseException | None = None
+        self._shared: set[int] = set()  # host memory that kernels see, which the program frees like the rest
+        self._after_error: list[Any] = []  # memory of programs that go on after an error
+        self._maps: dict[bytes, int] = {}  # tensor map -> its copy on the device
+        self._functions = {name: self._function(name) for name in SIGNATURES}
+
+    def addresses(self) -> dict[str, int]:
+        """Returns the address of each function by its name."""
+        return {name: _address(function) for name, function in self._functions.items()}
+
+    def raise_error(self) -> None:
+        """Raises the first error since the last time, if there is one."""
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
+
+    def note(self, error: DeviceError) -> None:
+        """Keeps an error that code made beside these functions, unless there is one."""
+        self._error = self._error or error
+
+    def free_shared(self, address: int) -> bool:
+        """Frees memory if the program allocated it as ``gpu.alloc host_shared``; tells whether it did."""
+        is_shared = address in self._shared
+        if is_shared:
+            self._MemFree(address, 0)
+        return is_shared
+
+    def close(self) -> None:
+        """Frees what the functions keep on the device."""
+        for address in self._maps.values():
+            self.device.free(address, 0)
+        self._maps.clear()
+        self._after_error.clear()
+
+    def _function(self, name: str) -> Any:
+        """Returns the C function that calls the method of its name and never raises."""
+        call: Callable[..., int | None] = getattr(self, "_" + name.removeprefix("mgpu"))
+        result = SIGNATURES[name][0]
+
+        def guarded(*arguments: int | None) -> int | None:
+            values = [argument or 0 for argument in arguments]
+            if self._error is not None:
+                return self._instead(name, values) if result else None
+            try:
+                found = call(*values)
+            except DeviceError as error:
+                self._error = DeviceError(f"{name}: {error}", error.error_name)
+            except BaseException as error:  # noqa: BLE001 - kept, and raised again by raise_error
+                self._error = error
+            else:
+                return found
+            return self._instead(name, values) if result else None
+
+        return ctypes.CFUNCTYPE(*SIGNATURES[name])(guarded)
+
+    def _instead(self, name: str, values: list[int]) -> int:
+        """Returns what a call gives after an error: host memory where the program may touch it, else NULL."""
+        if name != "mgpuMemAlloc" or not values[2]:
+            return 0
+        self._after_error.append(ctypes.create_string_buffer(max(values[0], 1)))
+        return ctypes.addressof(self._after_error[-1])
+
+    # One method for each function, by its name; arguments as in SIGNATURES.
+
+    def _ModuleLoad(self, image: int, size_bytes: int) -> int:  # noqa: N802
+        return self.device.load_module(ctypes.string_at(image, size_bytes))
+
+    def _ModuleLoadJIT(self, image: int, level: int) -> int:  # noqa: N802
+        return self.device.load_module(ctypes.string_at(image))
+
+    def _ModuleUnload(self, module: int) -> None:  # noqa: N802
+        if module:  # else its load has failed
+            self.device.unload_module(module)
+
+    def _ModuleGetFunction(self, module: int, name: int) -> int:  # noqa: N802
+        return self.device.function(module, ctypes.string_at(name).decode())
+
+    def _LaunchKernel(self, function: int, *values: int) -> None:  # noqa: N802
+        grid, block = Extent(*values[:3]), Extent(*values[3:6])
+        shared_bytes, stream, parameters, _, count = values[6:]
+        self.device.launch(KernelLaunch(function, grid, block, shared_bytes, parameters, count), stream)
+
+    def _LaunchClusterKernel(self, function: int, *values: int) -> None:  # noqa: N802
+        cluster, grid, block = Extent(*values[:3]), Extent(*values[3:6]), Extent(*values[6:9])
+        shared_bytes, stream, parameters, _, count = values[9:]
+        launch = KernelLaunch(function, grid, block, shared_bytes, parameters, count, cluster)
+        self.device.launch(launch, stream)
+
+    def _LaunchKernelCooperative(self, function: int, *values: int) -> None:  # noqa: N802
+        raise DeviceError("found a cooperative launch, allowed gpu.launch_func without cooperative")
+
+    def _StreamCreate(self) -> int:  # noqa: N802
+        return self.device.create_stream()
+
+    def _StreamDestroy(self, stream: int) -> None:  # noqa: N802
+        self.device.destroy_stream(stream)
+
+    def _StreamSynchronize(self, stream: int) -> None:  # noqa: N802
+        self.device.synchronize_stream(stream)
+
+    def _StreamWaitEvent(self, stream: int, event: int) -> None:  # noqa: N802
+        self.device.wait_event(stream, event)
+
+    def _EventCreate(self) -> int:  # noqa: N802
+        return self.device.create_event()
+
+    def _EventDestroy(self, event: int) -> None:  # noqa: N802
+        self.device.destroy_event(event)
+
+    def _EventSynchronize(self, event: int) -> None:  # noqa: N802
+        self.device.synchronize_event(event)
+
+    def _EventRecord(self, event: int, stream: int) -> None:  # noqa: N802
+        self.device.record_event(event, stream)
+
+    def _MemAlloc(self, size_bytes: int, stream: int, is_host_shared: int) -> int:  # noqa: N802
+        if not is_host_shared:
+            return self.device.allocate(size_bytes, stream)
+        address = self.device.allocate_host(size_bytes)
+        self._shared.add(address)
+        return address
+
+    def _MemFree(self, address: int, stream: int) -> None:  # noqa: N802
+        if address in self._shared:
+            self._shared.discard(address)
+            self.device.free_host(address)
+        else:
+            self.device.free(address, stream)
+
+    def _Memcpy(self, target: int, source: int, size_bytes: int, stream: int) -> None:  # noqa: N802
+        self.device.copy(target, source, size_bytes, stream)
+
+    def _Memset32(self, address: int, value: int, count: int, stream: int) -> None:  # noqa: N802
+        self.device.fill(address, value & 0xFFFF_FFFF, 4, count, stream)
+
+    def _Memset16(self, address: int, value: int, count: int, stream: int) -> None:  # noqa: N802
+        self.device.fill(address, value & 0xFFFF, 2, count, stream)
+
+    def _MemHostRegister(self, address: int, size_bytes: int) -> None:  # noqa: N802
+        self.device.register_host(address, size_bytes)
+
+    def _MemHostUnregister(self, address: int) -> None:  # noqa: N802
+        self.device.unregister_host(address)
+
+    def _MemHostRegisterMemRef(self, rank: int, descriptor: int, item_bytes: int) -> None:  # noqa: N802
+        view = MemRef.at(descriptor, rank)
+        self.device.register_host(view.address(item_bytes), view.extent_bytes(item_bytes))
+
+    def _MemHostUnregisterMemRef(self, rank: int, descriptor: int, item_bytes: int) -> None:  # noqa: N802
+        self.device.unregister_host(MemRef.at(descriptor, rank).address(item_bytes))
+
+    def _SetDefaultDevice(self, ordinal: int) -> None:  # noqa: N802
+        if ordinal:
+            raise DeviceError(f"found device {ordinal}, allowed 0: a program runs on the device it was given")
+
+    def _TensorMapEncodeTiledMemref(  # noqa: N802
+        self,
+        rank: int,
+        descriptor: int,
+        dtype: int,
+        interleave: int,
+        swizzle: int,
+        l2: int,
+        fill: int,
+        box: int,
+    ) -> int:
+        """Returns the address of a tensor map in device memory; equal ones are copied there once."""
+        view, item_bytes = MemRef.at(descriptor, rank), element_bytes_of_tensor_map(dtype)
+        strides = tuple(stride * item_bytes for stride in reversed(view.strides[:-1]))
+        sides = tuple(reversed((c_int64 * rank).from_address(box)))
+        sizes = tuple(reversed(view.sizes))
+        layout = TensorMapLayout(sizes, strides, sides, dtype, interleave, swizzle, l2, fill)
+        content = self.device.tensor_map(view.address(item_bytes), layout)
+        if content not in self._maps:
+            self._maps[content] = self._copy_to_device(content)
+        return self._maps[content]
+
+    def _copy_to_device(self, content: bytes) -> int:
+        """Copies bytes to device memory that is freed by ``close``."""
+        watch = self.device.watch
+        with watch.outside_of_calls() if watch is not None else contextlib.nullcontext():
+            address = self._filled(content)
+        if watch is not None:
+            watch.keep(address)
+        return address
+
+    def _filled(self, content: bytes) -> int:
+        source = ctypes.create_string_buffer(content, len(content))
+        stream = self.device.create_stream()
+        address = self.device.allocate(len(content), stream)
+        self.device.copy(address, ctypes.addressof(source), len(content), stream)
+        self.device.synchronize_stream(stream)
+        self.device.destroy_stream(stream)
+        return address
+
+
+def _address(function: Any) -> int:
+    return ctypes.cast(function, c_void_p).value or 0

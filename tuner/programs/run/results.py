@@ -1,0 +1,51 @@
+"""Converts what a compiled function returns to Python's values."""
+
+from typing import Any
+
+import numpy as np
+
+from tuner.core.device import AbstractHostWatch
+from tuner.core.device_program import BufferType, DeviceProgram
+from tuner.programs.run.element_types import dtype_of
+from tuner.programs.run.marshalling import PassedArgument, view_of
+from tuner.runtime.arrays.memref import MemRef
+
+NOT_ALLOCATED = 0xDEADBEEF  # what finalize-memref-to-llvm gives out as a global's allocation
+Returned = tuple["MemRef | np.generic", ...]
+
+
+def copied(returned: Returned, program: DeviceProgram, watch: AbstractHostWatch | None) -> tuple[Any, ...]:
+    """Returns numbers, and copies of the buffers as arrays."""
+    for found, type_ in zip(returned, program.results, strict=True):
+        if watch is not None and isinstance(found, MemRef):
+            item_bytes = dtype_of(type_.element).itemsize
+            watch.host_reads(found.address(item_bytes), found.extent_bytes(item_bytes))
+    return tuple(each.copy() if isinstance(each, np.ndarray) else each for each in viewed(returned, program))
+
+
+def viewed(returned: Returned, program: DeviceProgram) -> tuple[Any, ...]:
+    """Returns numbers, and views of the buffers as arrays."""
+    values: list[Any] = []
+    for found, type_ in zip(returned, program.results, strict=True):
+        if isinstance(found, MemRef) and isinstance(type_, BufferType):
+            values.append(view_of(found, type_))
+        else:
+            values.append(found)
+    return tuple(values)
+
+
+def allocated_for_results(returned: Returned, passed: tuple[PassedArgument, ...]) -> set[int]:
+    """Returns the addresses of results that the caller frees, each once: arguments are none of them."""
+    mine = {each.host.ctypes.data for each in passed if each.host is not None}
+    found = {each.allocated for each in returned if isinstance(each, MemRef)}
+    return found - mine - {NOT_ALLOCATED}
+
+
+def note_reads(
+    passed: tuple[PassedArgument, ...], program: DeviceProgram, watch: AbstractHostWatch | None
+) -> None:
+    """Tells a device that checks its host: the caller reads written arguments, may overwrite others."""
+    for each, is_written in zip(passed, program.written, strict=True):
+        if watch is not None and each.host is not None and each.host.nbytes:
+            note = watch.host_reads if is_written else watch.host_writes
+            note(each.host.ctypes.data, each.host.nbytes)

@@ -1,0 +1,48 @@
+"""Copies of the memory that a launch can reach, on which it can be tried without changing anything."""
+
+from dataclasses import replace
+
+from tuner.simulator.device.kernels import POINTER_BYTES, Near, PreparedLaunch
+from tuner.simulator.device.memory import MemoryRegion
+from tuner.simulator.ptx.memory.touched import Touched
+
+
+class LaunchCopies:
+    """A copy of each region that a parameter of the launch points into, under the region's name."""
+
+    def __init__(self, launch: PreparedLaunch, near: Near) -> None:
+        self._regions = {region.address: region for region in regions_of(launch, near)}
+        self._copies = {
+            address: MemoryRegion(region.name, region.kind, region.bytes.copy())
+            for address, region in self._regions.items()
+        }
+        self.launch = replace(launch, parameters=tuple(map(self._moved, launch.parameters)))
+
+    def near(self, address: int) -> MemoryRegion | None:
+        """Returns the copy that holds an address."""
+        return next((copy for copy in self._copies.values() if copy.holds(address, 1)), None)
+
+    def of(self, region: MemoryRegion) -> MemoryRegion:
+        """Returns the copy of a region."""
+        return self._copies[region.address]
+
+    def in_place(self, touched: tuple[Touched, ...]) -> tuple[Touched, ...]:
+        """Returns what was touched of the copies as if it were the regions."""
+        origins = {copy.address: address for address, copy in self._copies.items()}
+        return tuple(Touched(origins.get(one.address, one.address), one.reads, one.writes) for one in touched)
+
+    def _moved(self, content: bytes) -> bytes:
+        """Returns a parameter that points into a region as one that points into its copy."""
+        address = int.from_bytes(content, "little")
+        for region in self._regions.values() if len(content) == POINTER_BYTES else ():
+            if region.holds(address, 1):
+                moved = address - region.address + self._copies[region.address].address
+                return moved.to_bytes(POINTER_BYTES, "little")
+        return content
+
+
+def regions_of(launch: PreparedLaunch, near: Near) -> tuple[MemoryRegion, ...]:
+    """Returns the regions that parameters of a launch point into, each once."""
+    pointers = (content for content in launch.parameters if len(content) == POINTER_BYTES)
+    found = (near(int.from_bytes(content, "little")) for content in pointers)
+    return tuple({region.address: region for region in found if region is not None}.values())

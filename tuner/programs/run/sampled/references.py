@@ -1,0 +1,226 @@
+"""What a launch should leave: told by the interpreter of its IR, or for a matmul by numpy."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from tuner.core.device_program import MatmulKernel
+from tuner.core.problem import Problem
+from tuner.programs.interpret.kernels import LaneKernel, LaneLaunch
+from tuner.programs.run.element_types import dtype_of
+from tuner.programs.run.sampled.launch_copies import LaunchCopies
+from tuner.simulator.device.kernels import Near, PreparedLaunch
+from tuner.simulator.device.memory import MemoryRegion
+from tuner.simulator.ptx.geometry import Index3, linear
+from tuner.simulator.ptx.memory.touched import Touched
+from tuner.simulator.written_tiles import written_tiles
+
+Array = npt.NDArray[Any]
+
+
+IsLate = Callable[[], bool]  # tells whether the time for references is over
+
+
+@dataclass(frozen=True, eq=False)
+class ComparedElements:
+    """Numbers that sampled blocks wrote, and those of the reference in their place."""
+
+    element: str  # as MLIR spells it; tf32 of a sum of products that are rounded so
+    terms: int  # that one of them may be a sum of
+    found: Array
+    expected: Array
+
+
+@dataclass(frozen=True, eq=False)
+class ReferenceOutcome:
+    """How much of a launch a reference did, and what the sampled blocks left beside that."""
+
+    blocks: int
+    compared: tuple[ComparedElements, ...]
+
+
+class AbstractReference(Protocol):
+    """Does one kernel's launches in another way."""
+
+    @property
+    def name(self) -> str:
+        """Returns what it is called in a report."""
+
+    def fits(self, launch: PreparedLaunch) -> bool:
+        """Tells whether a launch has the parameters that are expected of the kernel."""
+
+    def finish(
+        self,
+        launch: PreparedLaunch,
+        near: Near,
+        blocks: tuple[Index3, ...],
+        sampled: LaunchCopies,
+        touched: Sequence[Touched],
+        is_late: IsLate,
+    ) -> ReferenceOutcome:
+        """Does the launch in the launch's memory, the sampled blocks first and others until it is late.
+
+        ``touched`` is what the sampled blocks touched of the copies. Raises CandidateError where they left
+        out elements, or the launch faults.
+        """
+
+
+@dataclass(frozen=True, eq=False)
+class InterpretedReference:
+    """The kernel's IR, interpreted."""
+
+    kernel: LaneKernel
+    name: str = "the interpreter"
+
+    def fits(self, launch: PreparedLaunch) -> bool:
+        try:
+            self.kernel.pointers(launch.parameters)
+        except ValueError:
+            return False
+        return True
+
+    def finish(
+        self,
+        launch: PreparedLaunch,
+        near: Near,
+        blocks: tuple[Index3, ...],
+        sampled: LaunchCopies,
+        touched: Sequence[Touched],
+        is_late: IsLate,
+    ) -> ReferenceOutcome:
+        again = LaunchCopies(launch, near)
+        chosen = tuple(linear(block, launch.grid) for block in blocks)
+        self._run(again.launch, chosen)
+        compared = tuple(
+            self._beside(element, region, sampled.of(region), again.of(region), touched)
+            for region, element in self._elements(launch, near)
+        )
+        done = self._run_until(launch, chosen, is_late)
+        return ReferenceOutcome(done, tuple(each for each in compared if each.found.size))
+
+    def _run_until(self, launch: PreparedLaunch, first: tuple[int, ...], is_late: IsLate) -> int:
+        """Runs those blocks, and others until it is late; returns how many in all."""
+        piece = self._run(launch, first).blocks_at_once
+        others = np.setdiff1d(np.arange(math.prod(launch.grid)), first)
+        done = 0
+        while done < len(others) and not is_late():
+            self._run(launch, others[done : done + piece].tolist())
+            done = min(done + piece, len(others))
+        return len(first) + done
+
+    def _run(self, launch: PreparedLaunch, blocks: Sequence[int]) -> LaneLaunch:
+        sizes = LaneLaunch(launch.grid, launch.block, launch.shared_bytes, blocks)
+        self.kernel.launch_bytes(sizes, launch.parameters)
+        return sizes
+
+    def _elements(self, launch: PreparedLaunch, near: Near) -> list[tuple[MemoryRegion, str]]:
+        """Returns the regions of a launch with the type of the first memref that lies in each."""
+        found: dict[int, tuple[MemoryRegion, str]] = {}
+        for address, element in self.kernel.pointers(launch.parameters):
+            region = near(address)
+            if region is not None:
+                found.setdefault(region.address, (region, element))
+        return list(found.values())
+
+    def _beside(
+        self,
+        element: str,
+        before: MemoryRegion,
+        sampled: MemoryRegion,
+        again: MemoryRegion,
+        touched: Sequence[Touched],
+    ) -> ComparedElements:
+        """Compares what either has written, or changed."""
+        numbers = [_numbers(each.bytes, element) for each in (before, sampled, again)]
+        was, found, expected = (_bits(each) for each in numbers)
+        written = written_elements(sampled, touched, numbers[1].itemsize)
+        chosen = written | (found != was) | (expected != was)
+        return ComparedElements(element, self.kernel.terms, numbers[1][chosen], numbers[2][chosen])
+
+
+@dataclass(frozen=True, eq=False)
+class MatmulReference:
+    """The product in float64, by numpy."""
+
+    kernel: MatmulKernel
+    name: str = "float64 products"
+
+    def fits(self, launch: PreparedLaunch) -> bool:
+        return len(launch.parameters) == len(self.kernel.buffers)
+
+    def finish(
+        self,
+        launch: PreparedLaunch,
+        near: Near,
+        blocks: tuple[Index3, ...],
+        sampled: LaunchCopies,
+        touched: Sequence[Touched],
+        is_late: IsLate,
+    ) -> ReferenceOutcome:
+        problem = self.kernel.problem
+        a, b, c = (self._matrix(launch, near, name) for name in "abc")
+        found = self._matrix(sampled.launch, sampled.near, "c")
+        region = sampled.near(found.ctypes.data)
+        assert region is not None
+        first = (found.ctypes.data - region.address) // found.itemsize
+        written = written_elements(region, touched, found.itemsize)[first : first + found.size]
+        mask = written.reshape(found.shape)
+        places = {block[:2] for block in blocks}
+        written_tiles(mask, len(places), (launch.grid[0], launch.grid[1]))
+        c[...] = product(problem, a, b).astype(c.dtype)
+        element = "tf32" if problem.dtype == "tf32" else problem.result_dtype
+        compared = ComparedElements(element, problem.sizes[2], found[mask], c[mask])
+        return ReferenceOutcome(math.prod(launch.grid), (compared,))
+
+    def _matrix(self, launch: PreparedLaunch, near: Near, name: str) -> Array:
+        problem = self.kernel.problem
+        address = int.from_bytes(launch.parameters[self.kernel.buffers.index(name)], "little")
+        region = near(address)
+        assert region is not None
+        element = problem.result_dtype if name == "c" else problem.stored_dtype
+        dtype, shape = dtype_of(element), shape_of(problem, name)
+        first = address - region.address
+        size_bytes = int(np.prod(shape)) * dtype.itemsize
+        return region.bytes[first : first + size_bytes].view(dtype).reshape(shape)
+
+
+def shape_of(problem: Problem, name: str) -> tuple[int, int]:
+    """Returns the shape of a matrix as it is stored."""
+    m, n, k = problem.sizes
+    a = (k, m) if problem.layout[0] == "t" else (m, k)
+    b = (n, k) if problem.layout[1] == "t" else (k, n)
+    return {"a": a, "b": b, "c": (m, n)}[name]
+
+
+def product(problem: Problem, a: Array, b: Array) -> Array:
+    """Returns A times B in float64."""
+    wide = [each.astype(np.float64) for each in (a, b)]
+    one, other = (
+        each.T if letter == "t" else each for each, letter in zip(wide, problem.layout, strict=True)
+    )
+    found: Array = one @ other
+    return found
+
+
+def written_elements(region: MemoryRegion, touched: Sequence[Touched], item_bytes: int) -> Array:
+    """Returns which elements of a region were written."""
+    items = region.bytes.size // item_bytes
+    written = np.zeros(items, bool)
+    for one in touched:
+        if one.address == region.address:
+            written |= one.written(items, item_bytes)
+    return written
+
+
+def _numbers(content: npt.NDArray[np.uint8], element: str) -> Array:
+    """Returns bytes as numbers; some behind the last one may be left over."""
+    dtype = dtype_of(element)
+    return content[: content.size // dtype.itemsize * dtype.itemsize].view(dtype)
+
+
+def _bits(numbers: Array) -> Array:
+    return numbers.view(f"u{numbers.itemsize}")

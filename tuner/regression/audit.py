@@ -1,0 +1,178 @@
+"""Whether the bests still hold: recompiled by what makes code today, judged again where it is other code."""
+
+import enum
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from tuner.analysis.answer import timed
+from tuner.analysis.reliability import round_quality
+from tuner.core.bench import BoundRecord
+from tuner.core.errors import CandidateError, Failure, TunerError
+from tuner.core.machine import Compiler
+from tuner.core.record import Measurement, Record
+from tuner.core.runs import StoredTrial, TrialQuery, record_of
+from tuner.core.target import Script
+from tuner.core.version import __version__
+from tuner.regression.judged_again import JudgedCase, bench_of, judged, known_code
+from tuner.run_history.best_known import bests_here
+from tuner.tuning.composition import Composition
+from tuner.tuning.target_kind import TargetKind
+
+if TYPE_CHECKING:
+    from tuner.db.store import Store
+
+
+BESTS_OF_A_PROBLEM = 8  # as many as a run has finalists
+
+
+class AuditStatus(enum.Enum):
+    """What became of a best."""
+
+    UNCHANGED = "unchanged"  # the same script, the same compiler: nothing to do
+    SAME_CODE = "same code"  # recompiled: its time holds
+    TIMED_AGAIN = "timed again"  # other code, which is right and about as fast; its time is stored
+    SLOWER = "slower"  # other code, right and slower than what was recorded; its time is stored
+    FAILED = "failed"  # no longer binds, compiles, or is right
+    NOT_JUDGED = "not judged"  # other code, and no way to run it here
+
+    @property
+    def holds(self) -> bool:
+        """Tells whether the recorded time may be believed."""
+        return self in (AuditStatus.UNCHANGED, AuditStatus.SAME_CODE, AuditStatus.TIMED_AGAIN)
+
+    @property
+    def is_of_other_code(self) -> bool:
+        """Tells whether what was timed is known not to be what would run today."""
+        return self in (AuditStatus.TIMED_AGAIN, AuditStatus.SLOWER, AuditStatus.FAILED)
+
+
+@dataclass(frozen=True)
+class Audited:
+    """A best, and what became of it."""
+
+    trial: StoredTrial
+    status: AuditStatus
+    reason: str  # one line, for people
+    now_s: float | None = None  # of the code of today
+    run: int | None = None  # that today's outcome was stored in
+
+
+def audit(
+    composition: Composition, store: "Store", query: TrialQuery, tolerated: float, seed: int = 0
+) -> Iterator[Audited]:
+    """Yields the bests of this machine one by one. A time of other code is marked stale, the rest is left.
+
+    A stale time is the best of nothing: what is next best is audited as well, but not without end.
+    """
+    done: set[int] = set()
+    for _ in range(BESTS_OF_A_PROBLEM):
+        for trial in [trial for trial in bests_here(store, composition, query) if trial.id not in done]:
+            done.add(trial.id)
+            audited = _audited(composition, store, trial, tolerated, seed)
+            if audited.run is not None:
+                done |= {each.id for each in store.trials(TrialQuery(run=audited.run))}
+            if audited.status.is_of_other_code:
+                store.mark_stale(trial.id, f"{audited.status.value} in an audit: {audited.reason}")
+            yield audited
+
+
+def _audited(
+    composition: Composition, store: "Store", trial: StoredTrial, tolerated: float, seed: int
+) -> Audited:
+    record, run = record_of(trial), store.run(trial.run)
+    kind = composition.kind(record.target)
+    compiler = kind.compiler(record.target)
+    try:
+        bind = kind.bind(run.settings, kind.machine(record.target))
+        script = bind(record.candidate)
+    except CandidateError as error:
+        return Audited(trial, AuditStatus.FAILED, f"fails at stage {error.stage.value}: {error.reason}")
+    except TunerError as error:
+        return Audited(trial, AuditStatus.FAILED, str(error))
+    if script.sha256 == record.script_sha256 and compiler.fingerprint == run.compiler.fingerprint:
+        return Audited(trial, AuditStatus.UNCHANGED, "the same script and compiler")
+    case = JudgedCase(record.problem, record.target, trial.threads, seed)
+    try:
+        with bench_of(composition, case, lambda _candidate: script, known_code(record)) as bench:
+            bound = judged(bench, record.candidate)
+    except TunerError as error:
+        return Audited(trial, AuditStatus.NOT_JUDGED, str(error))
+    if bound.record.reused_from is not None:
+        return Audited(trial, AuditStatus.SAME_CODE, _what_changed(run.compiler, compiler, record, script))
+    return _with_outcome(composition, store, trial, bound, kind, tolerated)
+
+
+def _with_outcome(
+    composition: Composition,
+    store: "Store",
+    trial: StoredTrial,
+    bound: BoundRecord,
+    kind: TargetKind,
+    tolerated: float,
+) -> Audited:
+    """Judges what the code of today became, and stores it as a run of its own."""
+    outcome = bound.record.outcome
+    if not kind.status().is_available:
+        return Audited(trial, AuditStatus.NOT_JUDGED, f"other code; {kind.status().reason}")
+    run = _stored(composition, store, trial, bound, kind)
+    if isinstance(outcome, Failure):
+        reason = f"fails at stage {outcome.stage.value}: {outcome.reason}"
+        return Audited(trial, AuditStatus.FAILED, reason, run=run)
+    if not isinstance(outcome, Measurement):
+        return Audited(trial, AuditStatus.NOT_JUDGED, "other code, verified; nothing is timed here", run=run)
+    is_slower = outcome.interval_s[0] > timed(trial).interval_s[1] * (1 + tolerated)
+    disturbed = _disturbed(trial, outcome)
+    if is_slower and disturbed:
+        return Audited(trial, AuditStatus.NOT_JUDGED, f"other code, cannot tell: {disturbed}", run=run)
+    status = AuditStatus.SLOWER if is_slower else AuditStatus.TIMED_AGAIN
+    recorded = f"other code, recorded {timed(trial).median_s * 1e6:.2f} us in another session"
+    return Audited(trial, status, recorded, outcome.median_s, run)
+
+
+def _disturbed(trial: StoredTrial, now: Measurement) -> str:
+    """Returns why a time of today does not compare with the recorded one; '' where nothing was seen."""
+    recorded = timed(trial).host
+    quality = round_quality(
+        0.0,  # not asked for: the machine alone decides
+        None,
+        now.host,
+        quietest_anchor_s=None if recorded is None else recorded.anchor_s,
+        spare_cores=trial.machine.physical_cores - trial.threads,
+    )
+    return quality.unreliable
+
+
+def _stored(
+    composition: Composition, store: "Store", trial: StoredTrial, bound: BoundRecord, kind: TargetKind
+) -> int:
+    """Stores today's outcome as a run of one trial, made by the compiler of today; returns its id."""
+    record, settings = bound.record, store.run(trial.run).settings
+    settings = replace(
+        settings, trials=1, budget_s=None, workers=1, first=None, warm_start=False, warm_files=()
+    )
+    run = store.begin_run(
+        settings,
+        kind.machine(record.target),
+        kind.compiler(record.target),
+        __version__,
+        composition.load_average(),
+    )
+    stored = store.propose(run, 0, trial.row, record.candidate)
+    store.record(stored, record, bound.script.text)
+    store.finish_run(run, "done", sum(seconds for _, seconds in record.stage_s))
+    return run
+
+
+def _what_changed(before: Compiler, now: Compiler, record: Record, script: Script) -> str:
+    """Returns what changed, though the code did not."""
+    packages = dict(before.packages)
+    changes = [
+        f"{name} {packages.get(name, 'none')} -> {version}"
+        for name, version in now.packages
+        if packages.get(name) != version
+    ]
+    changes += [f"{before.mlir} -> {now.mlir}"] * (before.mlir != now.mlir)
+    changes += ["our passes"] * (before.pipeline_sha256 != now.pipeline_sha256)
+    changes += ["the script"] * (script.sha256 != record.script_sha256)
+    return f"changed: {', '.join(changes)}"

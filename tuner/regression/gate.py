@@ -1,0 +1,211 @@
+"""Whether code is made slower today than it was: each candidate in turns with the code of then."""
+
+import enum
+import statistics
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tuner.analysis.paired_slowdown import (
+    LEAST_SESSIONS,
+    Finding,
+    PairedSlowdown,
+    SlowdownLimits,
+    TurnSession,
+    finding_of,
+    paired_slowdown,
+)
+from tuner.core.bench import AbstractBench, BoundRecord
+from tuner.core.errors import Failure, UsageError
+from tuner.core.record import Measurement, Record
+from tuner.core.runs import RunSettings, StoredTrial, record_of
+from tuner.core.target import Effort, Script
+from tuner.regression.gate_file import GateEntry
+from tuner.regression.judged_again import JudgedCase, bench_of, judged, known_code
+from tuner.tuning.composition import Composition
+from tuner.tuning.target_kind import Bind
+
+if TYPE_CHECKING:
+    from tuner.db.store import Store
+
+SESSION_EFFORT = Effort(budget_s=0.1, min_samples=11, max_samples=60)  # of each of the three in turns
+SESSIONS_LIMIT = 30
+
+
+class GateStatus(enum.Enum):
+    """What became of an entry."""
+
+    SAME_CODE = "same code"  # nothing to time
+    NOT_SLOWER = "not slower"
+    UNCLEAR = "unclear"  # too noisy to tell: neither a slowdown nor its absence is shown
+    SLOWER = "slower"
+    FAILED = "failed"  # no longer compiles, is wrong, or cannot be compared
+
+    @property
+    def passes(self) -> bool:
+        """Tells whether a gate lets it through: what is not shown is no slowdown."""
+        return self not in (GateStatus.SLOWER, GateStatus.FAILED)
+
+
+@dataclass(frozen=True)
+class GateResult:
+    """What became of one entry."""
+
+    entry: GateEntry
+    status: GateStatus
+    reason: str  # one line, for people
+    slowdown: PairedSlowdown | None = None  # None: not timed in turns
+    sessions: int = 0
+    now_s: float | None = None  # median over the sessions' medians
+    then_s: float | None = None  # of the code of then, today
+
+
+def recorded_entry(composition: Composition, store: "Store", trial: StoredTrial) -> GateEntry:
+    """Compiles and times a trial's candidate by what makes code today. Raises UsageError where that fails."""
+    record, run = record_of(trial), store.run(trial.run)
+    if record.target.is_replay:
+        raise UsageError(f"trial {trial.id}: is a replay, allowed one that was timed")
+    kind = composition.kind(record.target)
+    machine = kind.machine(record.target)
+    if machine.name != trial.machine.name:
+        raise UsageError(
+            f"trial {trial.id}: was timed on {trial.machine.name!r}, this machine is {machine.name!r}"
+        )
+    strategy = _chosen(run.settings, record.candidate.strategy)
+    case = JudgedCase(record.problem, record.target, trial.threads)
+    with bench_of(composition, case, _bind(composition, case, strategy)) as bench:
+        bound = judged(bench, record.candidate)
+    if not isinstance(bound.record.outcome, Measurement) or bound.artifact is None:
+        raise UsageError(f"trial {trial.id}: {_why_no_time(bound.record)}")
+    compiler = kind.compiler(record.target)
+    return GateEntry(
+        problem=record.problem,
+        target=record.target,
+        threads=trial.threads,
+        strategy=strategy,
+        candidate=record.candidate,
+        script_sha256=bound.script.sha256,
+        artifact=bound.artifact,
+        measurement=bound.record.outcome,
+        machine=machine.name,
+        mlir=compiler.mlir,
+        compiler=compiler.fingerprint,
+    )
+
+
+def gated(composition: Composition, entry: GateEntry, limits: SlowdownLimits, seed: int = 0) -> GateResult:
+    """Judges the candidate again and times it in turns with the code of then."""
+    case = JudgedCase(entry.problem, entry.target, entry.threads, seed)
+    try:
+        bind = _bind(composition, case, entry.strategy)
+    except UsageError as error:
+        return GateResult(entry, GateStatus.FAILED, str(error))
+    with bench_of(composition, case, bind, known_code(entry_record(entry))) as bench:
+        current = judged(bench, entry.candidate)
+        if current.record.reused_from is not None:
+            return GateResult(entry, GateStatus.SAME_CODE, _same_code_words(composition, entry))
+        if not isinstance(current.record.outcome, Measurement):
+            return GateResult(entry, GateStatus.FAILED, _why_no_time(current.record))
+        return compared(bench, entry, current, limits)
+
+
+def compared(
+    bench: AbstractBench, entry: GateEntry, current: BoundRecord, limits: SlowdownLimits
+) -> GateResult:
+    """Times sessions until they show a slowdown or rule one out; the limit ends what stays too noisy."""
+    then = BoundRecord(entry_record(entry), Script("", entry.script_sha256), entry.artifact)
+    taken: list[TurnSession] = []
+    for session in turns(bench, then, current):
+        if session is None:
+            return GateResult(entry, GateStatus.FAILED, _missing_words(bench, then))
+        taken.append(session)
+        if len(taken) < LEAST_SESSIONS:
+            continue
+        slowdown = paired_slowdown(tuple(taken))
+        finding = finding_of(slowdown, len(taken), limits)
+        if finding is not Finding.UNCLEAR:
+            break
+    return _result(entry, GateStatus(finding.value), slowdown, tuple(taken))
+
+
+def turns(bench: AbstractBench, then: BoundRecord, current: BoundRecord) -> Iterator[TurnSession | None]:
+    """Yields sessions, each of code loaded anew; None where one of both no longer works."""
+    for _ in range(SESSIONS_LIMIT):
+        first, again, now = bench.finals((then, then, current), SESSION_EFFORT).times
+        if first is None or again is None or now is None:
+            yield None
+            return
+        yield TurnSession(first.samples_s, again.samples_s, now.samples_s)
+
+
+def _result(
+    entry: GateEntry, status: GateStatus, slowdown: PairedSlowdown, taken: tuple[TurnSession, ...]
+) -> GateResult:
+    return GateResult(
+        entry,
+        status,
+        f"{len(taken)} sessions",
+        slowdown,
+        len(taken),
+        _median(taken, lambda session: session.now_s),
+        _median(taken, lambda session: session.then_s),
+    )
+
+
+def _median(taken: tuple[TurnSession, ...], samples_of: Callable[[TurnSession], tuple[float, ...]]) -> float:
+    return statistics.median(statistics.median(samples_of(session)) for session in taken)
+
+
+def _bind(composition: Composition, case: JudgedCase, strategy: str) -> Bind:
+    """Returns what binds candidates of one strategy. Raises UsageError for one that cannot be read."""
+    kind = composition.kind(case.target)
+    settings = RunSettings(
+        problem=case.problem,
+        target=case.target,
+        threads=case.threads,
+        strategies=(strategy,),
+        space_yaml="",
+        sampler="",
+        seed=case.seed,
+        trials=None,
+        budget_s=None,
+        workers=1,
+    )
+    return kind.bind(settings, kind.machine(case.target))
+
+
+def _chosen(settings: RunSettings, name: str) -> str:
+    """Returns a strategy as the settings of its run name it: with its path where it is a user's own."""
+    return next((text for text in settings.strategies if text.partition("=")[0] == name), name)
+
+
+def entry_record(entry: GateEntry) -> Record:
+    """Returns what became of the candidate when the file was recorded."""
+    return Record(
+        problem=entry.problem,
+        candidate=entry.candidate,
+        target=entry.target,
+        outcome=entry.measurement,
+        script_sha256=entry.script_sha256,
+        artifact_sha256=entry.artifact.sha256,
+    )
+
+
+def _same_code_words(composition: Composition, entry: GateEntry) -> str:
+    mlir = composition.kind(entry.target).compiler(entry.target).mlir
+    if mlir == entry.mlir or entry.artifact.program is not None:
+        return "the code is that of then"
+    return f"the same LLVM dialect; its machine code is made by {mlir}, then by {entry.mlir}"
+
+
+def _why_no_time(record: Record) -> str:
+    if isinstance(record.outcome, Failure):
+        return f"fails at stage {record.outcome.stage.value}: {record.outcome.reason}"
+    return "is verified, and nothing is timed here"
+
+
+def _missing_words(bench: AbstractBench, then: BoundRecord) -> str:
+    alone = bench.finals((then,), SESSION_EFFORT).times[0]
+    if alone is None:
+        return "the code of then does not run here: record it anew"
+    return "the current code ran alone, and fails in turns with that of then"

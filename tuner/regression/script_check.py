@@ -1,0 +1,224 @@
+"""Whether an exported script is still right and as fast as recorded: timed in rounds with references."""
+
+import enum
+import math
+import statistics
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from tuner.analysis.comparison import Evidence, NotComparable, comparison
+from tuner.analysis.paired_slowdown import (
+    LEAST_SESSIONS,
+    Finding,
+    PairedSlowdown,
+    SlowdownLimits,
+    finding_of,
+)
+from tuner.analysis.relative_slowdown import RelativeSlowdown, RoundTimes, relative_slowdown
+from tuner.analysis.reliability import round_quality
+from tuner.core.bench import AbstractBench, BoundRecord
+from tuner.core.candidate import Candidate
+from tuner.core.errors import Failure
+from tuner.core.record import Measurement, Verdict
+from tuner.core.recorded_round import RecordedRound
+from tuner.core.target import Script
+from tuner.regression.gate import SESSION_EFFORT
+from tuner.regression.judged_again import JudgedCase, bench_of, judged
+from tuner.scripts.header import ScriptProvenance
+from tuner.tuning.composition import Composition
+from tuner.tuning.finals import noise_of
+
+SESSIONS_LIMIT = 15  # that were quiet: half of the gate's, since a user waits
+DISAGREEMENT_LIMIT = 0.1  # relative: what two references may show differently on an unchanged machine
+LEAST_BY_EACH = 0.01  # relative: a slowdown that each reference has to show
+BROKEN = "it ran alone, and failed when it was timed interleaved with the references"
+LEAST_DISTURBED = 6  # sessions of half a second: one of a load that stays
+
+
+class CheckFinding(enum.Enum):
+    """What became of a check."""
+
+    NOT_SLOWER = "not slower"
+    VERIFIED = "verified"  # right; this target has no clock, or the script no recorded time
+    SLOWER = "slower"
+    FAILED = "failed"  # does not compile, is wrong, or breaks while it is timed
+    CANNOT_TELL = "cannot tell"  # right; neither a slowdown nor its absence is shown
+
+    @property
+    def passes(self) -> bool:
+        """Returns True for what exits with 0."""
+        return self in (CheckFinding.NOT_SLOWER, CheckFinding.VERIFIED)
+
+
+@dataclass(frozen=True)
+class ScriptCheck:
+    """What a check found."""
+
+    finding: CheckFinding
+    reason: str  # one clause, for people
+    median_s: float | None = None  # today's; None: not timed
+    slowdown: PairedSlowdown | None = None  # relative to the references; None: not comparable
+    sessions: int = 0  # that the slowdown is from
+    hint: str = ""  # what to type where the recorded time is what is missing
+
+
+@dataclass(frozen=True)
+class _Session:
+    """One session of today."""
+
+    kernel: Measurement | None  # None: it failed
+    times: RoundTimes | None
+    objection: str  # why its times cannot be relied on; "" where they can
+
+
+def limits_of(max_slowdown: float) -> SlowdownLimits:
+    """Returns limits by which a slowdown of ``max_slowdown`` is reported, and one of 3 points less is not.
+
+    The gate separates 2 % from 5 % with as many sessions. Up to 2 % nothing is called slower. A check passes
+    where the half of what lies between is ruled out.
+    """
+    gate = SlowdownLimits()
+    resolved = gate.excluded - gate.tolerated
+    tolerated = max(gate.tolerated, max_slowdown - resolved)
+    return SlowdownLimits(tolerated, min(max_slowdown, (tolerated + max_slowdown) / 2))
+
+
+def checked(
+    composition: Composition,
+    provenance: ScriptProvenance,
+    script: str,
+    limits: SlowdownLimits,
+    seed: int = 0,
+) -> ScriptCheck:
+    """Verifies the script in child processes, and times it there if its header has a time of this machine."""
+    case = JudgedCase(provenance.problem, provenance.target, provenance.threads, seed)
+    with bench_of(composition, case, lambda _candidate: Script.of(script)) as bench:
+        current = judged(bench, Candidate(provenance.strategy, provenance.knobs), SESSION_EFFORT)
+        outcome = current.record.outcome
+        if isinstance(outcome, Failure):
+            return ScriptCheck(
+                CheckFinding.FAILED, f"failed at stage {outcome.stage.value}: {outcome.reason}"
+            )
+        if isinstance(outcome, Verdict):
+            return ScriptCheck(CheckFinding.VERIFIED, f"{outcome.elements} elements verified, nothing timed")
+        if provenance.median_s is None:
+            return ScriptCheck(CheckFinding.VERIFIED, "no time recorded", outcome.median_s)
+        machine = composition.kind(provenance.target).machine(provenance.target)
+        if machine.name != provenance.machine:
+            reason = f"it was recorded on another machine, {provenance.machine}"
+            return ScriptCheck(CheckFinding.CANNOT_TELL, reason, outcome.median_s)
+        if provenance.unreliable:
+            reason = f"the recorded time is unreliable: {provenance.unreliable}"
+            return ScriptCheck(
+                CheckFinding.CANNOT_TELL, reason, outcome.median_s, hint=_recorded_again(provenance)
+            )
+        return compared(bench, current, provenance, limits, machine.physical_cores - provenance.threads)
+
+
+def compared(
+    bench: AbstractBench,
+    current: BoundRecord,
+    provenance: ScriptProvenance,
+    limits: SlowdownLimits,
+    spare_cores: int,
+) -> ScriptCheck:
+    """Times sessions, each of code loaded anew, until they rule out a slowdown, or as many as are allowed.
+
+    What calls code slower needs them all: some sessions in a row may agree on what lasts for seconds only.
+    """
+    recorded = provenance.round or RecordedRound(provenance.median_s or math.nan, noise=0.0)
+    library = None if provenance.baseline is None else provenance.baseline[0]
+    quiet: list[_Session] = []
+    disturbed: list[_Session] = []
+    slowdown: RelativeSlowdown | None = None
+    conclusion: tuple[CheckFinding, str] | None = None
+    for session in _sessions(bench, current, library, spare_cores):
+        (disturbed if session.objection else quiet).append(session)
+        if not session.objection and len(quiet) >= LEAST_SESSIONS:
+            slowdown = relative_slowdown(recorded, tuple(each.times for each in quiet if each.times))
+            conclusion = _conclusion(slowdown, len(quiet), limits)
+        if conclusion and conclusion[0].passes:
+            break
+        if _is_busy(quiet, disturbed) or len(quiet) == SESSIONS_LIMIT:
+            break
+    medians_s = [each.kernel.median_s for each in quiet or disturbed if each.kernel is not None]
+    if not medians_s:
+        return ScriptCheck(CheckFinding.FAILED, BROKEN)
+    if conclusion is None or (_is_busy(quiet, disturbed) and not conclusion[0].passes):
+        conclusion = (CheckFinding.CANNOT_TELL, _why_undecided(quiet, disturbed))
+    whole = None if slowdown is None else slowdown.whole
+    is_to_record = provenance.round is None and conclusion[0] is CheckFinding.CANNOT_TELL
+    hint = _recorded_again(provenance) if is_to_record else ""
+    return ScriptCheck(*conclusion, statistics.median(medians_s), whole, len(quiet), hint)
+
+
+def _sessions(
+    bench: AbstractBench, current: BoundRecord, library: str | None, spare_cores: int
+) -> Iterator[_Session]:
+    """Yields sessions for ever."""
+    quietest_s = math.inf
+    while True:
+        found = bench.finals((current, current), SESSION_EFFORT)
+        kernel, again = found.times
+        if kernel is None or again is None:
+            yield _Session(None, None, BROKEN)
+            continue
+        host = kernel.host
+        quietest_s = quietest_s if host is None else min(quietest_s, host.anchor_s)
+        baseline = None if found.baseline is None else found.baseline.measurement
+        quality = round_quality(
+            noise_of(kernel, again),
+            baseline,
+            host,
+            quietest_anchor_s=quietest_s if host else None,
+            spare_cores=spare_cores,
+        )
+        evidence = Evidence(is_interleaved=True, noise=quality.noise, unreliable=quality.unreliable)
+        ratio = comparison(kernel, baseline or again, evidence)
+        is_same_library = found.baseline is not None and found.baseline.name == library
+        times = RoundTimes(
+            kernel.samples_s,
+            baseline.samples_s if baseline and is_same_library else None,
+            None if host is None else host.panel_product_s,
+        )
+        yield _Session(kernel, times, ratio.reason if isinstance(ratio, NotComparable) else "")
+
+
+def _conclusion(
+    slowdown: RelativeSlowdown, sessions: int, limits: SlowdownLimits
+) -> tuple[CheckFinding, str] | None:
+    """Returns what is shown, and why; None where more sessions may show something."""
+    names = " and ".join(name for name, _found in slowdown.by_reference)
+    if slowdown.disagreement > DISAGREEMENT_LIMIT:
+        return (
+            CheckFinding.CANNOT_TELL,
+            f"{names} disagree: the machine's memory or clock is another than then",
+        )
+    match finding_of(slowdown.whole, sessions, limits):
+        case Finding.NOT_SLOWER:
+            return CheckFinding.NOT_SLOWER, f"relative to {names}"
+        case Finding.SLOWER if not slowdown.cancels_drift:
+            return (
+                CheckFinding.CANNOT_TELL,
+                f"it is slower relative to {names} alone, as it is where the machine has become slower",
+            )
+        case Finding.SLOWER if slowdown.least > LEAST_BY_EACH:
+            return CheckFinding.SLOWER, f"relative to {names}"
+    return None
+
+
+def _recorded_again(provenance: ScriptProvenance) -> str:
+    retime = f"tuner tune --resume {provenance.run} --retime"
+    return f"record its time again: {retime}, then: tuner export --trial {provenance.trial}"
+
+
+def _is_busy(quiet: Sequence[_Session], disturbed: Sequence[_Session]) -> bool:
+    """Returns True where as many sessions were disturbed as not: then those that look quiet may not be."""
+    return len(disturbed) >= max(LEAST_DISTURBED, len(quiet))
+
+
+def _why_undecided(quiet: Sequence[_Session], disturbed: Sequence[_Session]) -> str:
+    if not _is_busy(quiet, disturbed):
+        return f"the interval is too wide after {len(quiet)} sessions"
+    sessions = len(quiet) + len(disturbed)
+    return f"{len(disturbed)} of {sessions} sessions were disturbed: {disturbed[-1].objection}"

@@ -1,0 +1,118 @@
+"""Finds the best that is known for a problem, over all its runs."""
+
+import contextlib
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tuner.analysis.answer import Answer
+from tuner.core.errors import UsageError
+from tuner.core.problem import Problem
+from tuner.core.runs import BestGroup, StoredTrial, TrialQuery
+from tuner.core.target_name import TargetName
+from tuner.run_history.best_trials import best_answers
+from tuner.tuning.advice import tune_command
+from tuner.tuning.composition import Composition
+from tuner.tuning.target_choice import AUTO, resolve_target, timed_here
+
+if TYPE_CHECKING:
+    from tuner.db.store import Store
+
+
+def best_answer(
+    store: "Store",
+    problem: Problem,
+    machine: str,  # Machine.name
+    target: str | None = None,
+    threads: int | None = None,
+) -> Answer:
+    """Returns the best answer, see ``tuner.run_history.best_trials``; replays do not count.
+
+    Without a target or a number of threads: of all that were tried. Raises UsageError where none is measured.
+    """
+    query = TrialQuery.of(problem, target=target, machine=machine, threads=threads)
+    found = best_answers(store, query, is_measured_there)
+    if not found:
+        raise _nothing_known(store, problem, query)
+    return min(found.values(), key=lambda each: each.rank).answer
+
+
+def best_here(
+    store: "Store",
+    composition: Composition,
+    problem: Problem,
+    word: str = AUTO,  # for a target
+    threads: int | None = None,
+) -> Answer:
+    """Returns the answer for a target on this machine; ``auto`` is the first that gives times and has one.
+
+    Raises UsageError when nothing was measured, or the target does not work here.
+    """
+    timed = tuple(timed_here(composition)) if word == AUTO else ()
+    for target in timed[:-1]:
+        with contextlib.suppress(UsageError):
+            return _best_of(store, composition, problem, target, target.kind, threads)
+    last = timed[-1] if timed else resolve_target(word, composition)
+    return _best_of(store, composition, problem, last, last.kind if word == AUTO else word, threads)
+
+
+def best_known(
+    store: "Store",
+    composition: Composition,
+    problem: Problem,
+    word: str = AUTO,  # for a target
+    threads: int | None = None,
+    machine: str | None = None,  # Machine.name; None: this one
+) -> Answer:
+    """Returns the answer for a target on this machine, as ``best_here``, or on another. Raises UsageError."""
+    if machine is None:
+        return best_here(store, composition, problem, word, threads)
+    return best_answer(store, problem, machine, None if word == AUTO else word, threads)
+
+
+def bests_here(store: "Store", composition: Composition, query: TrialQuery) -> tuple[StoredTrial, ...]:
+    """Returns the best trial of each problem, target and number of threads that was timed on this machine."""
+
+    def is_of_here(group: BestGroup) -> bool:
+        target = TargetName.parse(group.target)
+        kind = composition.kinds.get(target.kind)
+        return is_measured_there(group) and kind is not None and kind.machine(target).name == group.machine
+
+    found = best_answers(store, query, is_of_here)
+    return tuple(sorted((each.best for each in found.values()), key=lambda trial: (trial.created, trial.id)))
+
+
+def _best_of(
+    store: "Store",
+    composition: Composition,
+    problem: Problem,
+    target: TargetName,
+    asked: str,  # a kind means all its chips: code for sm_90a runs where code for sm_90 does
+    threads: int | None,
+) -> Answer:
+    machine = composition.kind(target).machine(target)
+    return best_answer(store, problem, machine.name, asked, threads)
+
+
+def is_measured_there(group: BestGroup) -> bool:
+    """Tells whether trials of a group ran on the machine that they name; a replay only tells of one."""
+    return not TargetName.parse(group.target).is_replay
+
+
+def _nothing_known(store: "Store", problem: Problem, query: TrialQuery) -> UsageError:
+    words = [query.operation, query.shape, query.dtype, query.layout, query.epilogue, query.target]
+    what = " ".join(word for word in words if word is not None)
+    if query.threads is not None:
+        what += f" with threads={query.threads}"
+    elsewhere = {
+        bound.group.machine
+        for bound in store.run_bounds(TrialQuery.of(problem))
+        if bound.group.machine != query.machine and is_measured_there(bound.group)
+    }
+    if elsewhere:
+        found = ", ".join(sorted(elsewhere))
+        return UsageError(f"{what}: nothing measured on {query.machine!r}, only on {found} (--machine)")
+    verified = store.trials(replace(query, status="verified", limit=1))
+    if verified:
+        line = f"{what}: nothing measured, only verified; listed by: "
+        return UsageError(line, f"tuner history --run {verified[0].run} --status verified")
+    return UsageError(f"{what}: nothing measured yet; begin with: ", tune_command(query))

@@ -1,0 +1,56 @@
+"""Finds the best script that stock ``mlir-opt`` runs, and what it costs against a given trial's."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tuner.analysis.answer import Answer
+from tuner.analysis.comparison import Comparable, NotComparable
+from tuner.analysis.run_comparison import between_trials
+from tuner.core.errors import UsageError
+from tuner.core.runs import StoredTrial, TrialQuery, record_of
+from tuner.run_history.best_known import is_measured_there
+from tuner.run_history.best_trials import best_answers, group_of
+from tuner.scripts.portability import own_ops
+
+if TYPE_CHECKING:
+    from tuner.db.store import Store
+
+
+@dataclass(frozen=True)
+class BestStock:
+    """The best of the scripts without the project's own ops, by stored times."""
+
+    trial: StoredTrial
+    winner: StoredTrial  # that it stands in for; the same trial where that is portable itself
+    compared: Comparable | NotComparable  # the trial with the winner
+
+
+def best_stock(store: "Store", winner: StoredTrial) -> BestStock:
+    """Returns what takes the place of a trial: of the same problem, machine, target and threads.
+
+    Raises UsageError where no such script was timed, or the trial itself was not.
+    """
+    if winner.best_s is None or not is_measured_there(group_of(winner)):
+        raise UsageError(f"--stock: trial {winner.id} was not timed, allowed a measured trial")
+    trial = winner if not own_ops(winner.script_text) else _answer(store, winner).best
+    return BestStock(trial, winner, between_trials(store.run(winner.run), trial, winner))
+
+
+def _answer(store: "Store", winner: StoredTrial) -> Answer:
+    record, group = record_of(winner), group_of(winner)
+    query = TrialQuery.of(
+        record.problem,
+        target=record.target.text,
+        machine=winner.machine.name,
+        threads=winner.threads,
+        status="measured",
+    )
+    found = best_answers(store, query, group.__eq__, lambda trial: not own_ops(trial.script_text))
+    if group not in found:
+        trials = store.trials(query)
+        ops = ", ".join(sorted({op for trial in trials for op in own_ops(trial.script_text)}))
+        raise UsageError(
+            f"--stock: {record.problem.key}: found {len(trials)} timed scripts that all call ops of our own "
+            f"({ops}), allowed once more trials, or another --strategy, have timed one without"
+        )
+    return found[group].answer

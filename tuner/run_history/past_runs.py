@@ -1,0 +1,102 @@
+"""Past trials and runs by what users say of them, on the command line and in the Python API alike."""
+
+import datetime
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any
+
+from tuner.core.errors import UsageError
+from tuner.core.moments import parse_moment, with_zone
+from tuner.core.problem import (
+    ELEMENT_BYTES,
+    EPILOGUES,
+    LAYOUTS,
+    OPERATIONS,
+    OUTPUTS,
+    SUM_DTYPES,
+    dtype_word,
+    require_word,
+    shape_text,
+)
+from tuner.core.runs import RunQuery, TrialQuery
+from tuner.run_history.best_trials import RunAnswer, best_answers, group_of
+from tuner.run_history.trials import Trials
+from tuner.tuning.tuned_run import TunedRun, tuned_run
+
+if TYPE_CHECKING:
+    from tuner.db.store import Store
+
+PROBLEM_WORDS = {  # condition -> what a problem may have
+    "operation": OPERATIONS,
+    "dtype": tuple(ELEMENT_BYTES),
+    "layout": LAYOUTS,
+    "epilogue": EPILOGUES,
+    "output": ("", *OUTPUTS),
+}
+
+
+def asked_query(**conditions: Any) -> TrialQuery:
+    """Reads conditions that are named as a TrialQuery's fields. Raises UsageError."""
+    return TrialQuery(**_conditions("history", TrialQuery, conditions))
+
+
+def asked_runs(**conditions: Any) -> RunQuery:
+    """Reads conditions that are named as a RunQuery's fields. Raises UsageError."""
+    return RunQuery(**_conditions("runs", RunQuery, conditions))
+
+
+def _conditions(asker: str, query: type[TrialQuery | RunQuery], conditions: dict[str, Any]) -> dict[str, Any]:
+    if "op" in conditions:  # as on the command line
+        conditions["operation"] = conditions.pop("op")
+    allowed = tuple(field.name for field in fields(query))
+    for name in conditions:
+        if name not in allowed:
+            raise UsageError(f"{asker}: found {name!r}, allowed {', '.join(allowed)}")
+    conditions |= condition_words(conditions)
+    match conditions.get("since"):
+        case str(text):
+            conditions["since"] = parse_moment(text)
+        case datetime.datetime() as moment:
+            conditions["since"] = with_zone(moment)
+    return conditions
+
+
+def condition_words(conditions: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the conditions on a problem as Problem spells them: its shape and its types.
+
+    Raises UsageError for a word that no problem has: nothing could ever match it.
+    """
+    words = {name: conditions[name] for name in PROBLEM_WORDS if conditions.get(name) is not None}
+    for name in {"dtype", "output"} & words.keys():
+        words[name] = dtype_word(words[name])
+    if words.get("output") in SUM_DTYPES:
+        words["output"] = ""  # as a Problem says it
+    for name, word in words.items():
+        require_word(name, word, PROBLEM_WORDS[name])
+    if conditions.get("shape") is not None:
+        words["shape"] = shape_text(words.get("operation"), conditions["shape"])
+    return words
+
+
+def past_runs(store: "Store", query: RunQuery) -> tuple[TunedRun, ...]:
+    """Returns the runs asked for, each with its counts and its answer, the latest first."""
+    return tuple(tuned_run(store, run.id) for run in store.runs_asked(query))
+
+
+def past_trials(store: "Store", query: TrialQuery) -> Trials:
+    """Returns the trials asked for whose outcome arrived; ``best``: the best of them of each group.
+
+    Raises UsageError for a run that does not exist.
+    """
+    if query.run is not None:
+        store.run(query.run)  # refuses one that does not exist
+    if not query.best:
+        return Trials(trial for trial in store.trials(query) if trial.record is not None)
+    best = best_answers(store, query)
+    return Trials(store.named_trials([each.best.id for each in best.values()], query))
+
+
+def bests_among(store: "Store", query: TrialQuery, trials: Trials) -> tuple[RunAnswer, ...]:
+    """Returns the best of each group of ``trials``, of all that the conditions of the query allow."""
+    groups = {group_of(trial) for trial in trials}
+    return tuple(best_answers(store, replace(query, best=False), groups.__contains__).values())

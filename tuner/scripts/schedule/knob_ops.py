@@ -1,0 +1,191 @@
+"""The tunable ops of a transform script: ``tune.knob`` by its value, ``tune.alternatives`` by its region."""
+
+import keyword
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tuner.core.candidate import Value
+from tuner.core.errors import UsageError
+from tuner.mlir.bindings import ir
+from tuner.scripts.schedule.knob_options import Option, read_options
+from tuner.space.search_space import Knob
+
+KNOB = "transform.tune.knob"
+ALTERNATIVES = "transform.tune.alternatives"
+PARAMETER = "!transform.param<"  # begins the type of a parameter whose attribute's type is fixed
+
+
+@dataclass(frozen=True)
+class TunableOp:
+    """An op that a knob decides: ``attribute`` is set to one of the options."""
+
+    name: str  # of the knob
+    where: str  # script, line and column, for messages
+    attribute: str
+    options: tuple[Option, ...]
+    selected: Value | None  # what the script sets already
+    conditions: tuple[str, ...]  # expressions over other knobs; the op runs where all hold
+
+    @property
+    def values(self) -> tuple[Value, ...]:
+        """Returns what may be chosen: only what the script selects, where it does."""
+        return tuple(each.value for each in self.options) if self.selected is None else (self.selected,)
+
+    def option(self, value: Value) -> ir.Attribute | None:
+        """Returns the attribute of a value; None when it is none of the options."""
+        return next((each.attribute for each in self.options if each.value == value), None)
+
+
+def walk(root: ir.Operation, names: Iterable[str]) -> list[ir.Operation]:
+    """Returns the ops of these names in the root, in pre-order, which is the order of the text."""
+    found: list[ir.Operation] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if op.name in names:
+            found.append(op)
+        return ir.WalkResult.ADVANCE
+
+    root.walk(visit, ir.WalkOrder.PRE_ORDER)
+    return found
+
+
+def tunable_ops_in(root: ir.Operation) -> list[ir.Operation]:
+    """Returns the tunable ops; alternatives that take their region from a parameter are none."""
+    ops = walk(root, (KNOB, ALTERNATIVES))
+    return [op for op in ops if op.name == KNOB or not len(op.operands)]
+
+
+def read_tunable_ops(root: ir.Operation, script: str) -> tuple[TunableOp, ...]:
+    """Reads every tunable op. Raises UsageError for options that are none."""
+    return tuple(_tunable_op(op, name_of(op), where(op, script)) for op in tunable_ops_in(root))
+
+
+def name_of(op: ir.Operation) -> str:
+    """Returns the name of the knob that decides the op; those without a name are numbered."""
+    name = str(op.attributes["name"].value)
+    if name:
+        return name
+    root = op
+    while root.parent is not None:
+        root = root.parent.operation
+    return f"{op.name.rpartition('.')[2]}_{walk(root, (op.name,)).index(op)}"
+
+
+def where(op: ir.Operation, script: str) -> str:
+    """Returns script, line and column of an op, for messages."""
+    location = op.location
+    if not isinstance(location, ir.FileLineColLoc):
+        return f"{script}: {op.name}"
+    return f"{script}:{location.start_line}:{location.start_col}"
+
+
+def conditions(op: ir.Operation) -> tuple[str | None, ...]:
+    """Returns the path conditions of an op, outermost first: ``order == 1``; it runs where all hold.
+
+    None stands for a region that is picked by something else than a knob.
+    """
+    found: list[str | None] = []
+    while (parent := op.parent) is not None:
+        parent = parent.operation
+        if parent.name == ALTERNATIVES:
+            blocks = [list(region.blocks) for region in parent.regions]
+            number = next(number for number, inside in enumerate(blocks) if op.block in inside)
+            decider = _decider(parent)
+            found.insert(0, None if decider is None else f"{decider} == {number}")
+        op = parent
+    return tuple(found)
+
+
+def is_word(name: str) -> bool:
+    """Returns whether expressions can use a knob of this name."""
+    return name.isidentifier() and not keyword.iskeyword(name)
+
+
+def knobs_of(tunable_ops: tuple[TunableOp, ...]) -> tuple[Knob, ...]:
+    """Returns one knob per name. Raises UsageError when two ops of a name leave different choices."""
+    first: dict[str, TunableOp] = {}
+    for tunable in tunable_ops:
+        known = first.setdefault(tunable.name, tunable)
+        if {each.value for each in known.options} != {each.value for each in tunable.options}:
+            raise UsageError(
+                f"{tunable.where}: knob {tunable.name!r}: found options {_short(tunable)}, "
+                f"allowed those of {known.where}: {_short(known)}"
+            )
+        if known.selected is None and tunable.selected is not None:
+            first[tunable.name] = tunable
+        elif tunable.selected not in (None, known.selected):
+            raise UsageError(
+                f"{tunable.where}: knob {tunable.name!r}: found {tunable.selected!r} selected, "
+                f"allowed {known.selected!r} as at {known.where}"
+            )
+    return tuple(Knob(name, tunable.values) for name, tunable in first.items())
+
+
+def _decider(alternatives: ir.Operation) -> str | None:
+    """Returns the name of the knob that picks the region; None when something else does."""
+    if not len(alternatives.operands):
+        name = name_of(alternatives)
+    else:
+        owner = alternatives.operands[0].owner
+        if isinstance(owner, ir.Block) or owner.name != KNOB:
+            return None
+        name = name_of(owner.operation)
+    return name if is_word(name) else None
+
+
+def _told(op: ir.Operation) -> tuple[str, ...]:
+    return tuple(each for each in conditions(op) if each is not None)
+
+
+def _tunable_op(op: ir.Operation, name: str, place: str) -> TunableOp:
+    if op.name == ALTERNATIVES:
+        return _alternatives(op, name, place)
+    what = f"{place}: knob {name!r}"
+    options, selected = op.attributes["options"], _attribute(op, "selected")
+    if selected is not None and isinstance(options, ir.DictAttr) and not len(options):
+        options = ir.ArrayAttr.get([selected])  # nothing is asked of it
+    read = read_options(options, what)
+    _check_types(op, read, what)
+    return TunableOp(name, place, "selected", read, _selection(selected, read, what), _told(op))
+
+
+def _selection(selected: ir.Attribute | None, options: tuple[Option, ...], what: str) -> Value | None:
+    """Returns the value that the script selects: MLIR checks that of an array, not of a dictionary."""
+    if selected is None:
+        return None
+    for option in options:
+        if option.attribute == selected:
+            return option.value
+    listed = ", ".join(str(option.value) for option in options[:20])
+    raise UsageError(f"{what}: found {selected} selected, allowed {listed}")
+
+
+def _alternatives(op: ir.Operation, name: str, place: str) -> TunableOp:
+    if not len(op.regions):
+        raise UsageError(f"{place}: alternatives {name!r}: found no regions, allowed 1 or more")
+    i64 = ir.IntegerType.get_signless(64)
+    options = tuple(Option(number, ir.IntegerAttr.get(i64, number)) for number in range(len(op.regions)))
+    selected = _attribute(op, "selected_region_attr")  # MLIR checked that it is one of the regions
+    chosen = None if selected is None else int(selected.value)
+    return TunableOp(name, place, "selected_region_attr", options, chosen, _told(op))
+
+
+def _attribute(op: ir.Operation, name: str) -> ir.Attribute | None:
+    return op.attributes.get(name)
+
+
+def _check_types(op: ir.Operation, options: tuple[Option, ...], what: str) -> None:
+    """Raises UsageError where the interpreter would reject every candidate: an i32 as an i64 parameter."""
+    result = str(op.results[0].type)
+    if not result.startswith(PARAMETER):
+        return
+    allowed = result.removeprefix(PARAMETER).removesuffix(">")
+    for option in options:
+        attribute = option.attribute
+        if not isinstance(attribute, ir.IntegerAttr) or str(attribute.type) != allowed:
+            raise UsageError(f"{what}: found option {attribute}, allowed {allowed}: its result is a {result}")
+
+
+def _short(tunable: TunableOp) -> str:
+    values = [str(option.value) for option in tunable.options]
+    return ", ".join(values[:8] + ["..."] * (len(values) > 8))

@@ -1,0 +1,86 @@
+"""A plain ``.mlir`` schedule as a strategy: its knobs read from the IR, a candidate written into it.
+
+A knob is a ``transform.tune.knob``, or the choice of a region of ``transform.tune.alternatives``; ops of the
+same name are one knob. What the script selects already is a knob with that one choice.
+"""
+
+from tuner.core.candidate import Candidate, Value
+from tuner.core.errors import CandidateError, Stage, UsageError
+from tuner.mlir import interpreter
+from tuner.mlir.bindings import ir
+from tuner.payload.cpu import PANELS_COMMENT
+from tuner.scripts.schedule import knob_ops, smt_constraints
+from tuner.scripts.schedule.knob_ops import TunableOp
+from tuner.space.expression import LENGTH_LIMIT, Expression, parse
+from tuner.space.search_space import Knob
+
+
+class Schedule:
+    """One script, parsed once: that takes some 20 ms, binding a candidate then less than one."""
+
+    def __init__(self, text: str, name: str = "script") -> None:
+        """Reads the text; ``name`` is for messages. Raises UsageError with MLIR's first error."""
+        self._panels = "".join(f"{line}\n" for line in text.splitlines() if line.startswith(PANELS_COMMENT))
+        self._context = interpreter.new_context()
+        with self._context, ir.Location.unknown():
+            try:
+                self._module = interpreter.parse(text, name)
+            except CandidateError as error:
+                raise UsageError(error.reason) from error
+            self._tunable_ops = knob_ops.read_tunable_ops(self._module.operation, name)
+            self.knobs = knob_ops.knobs_of(self._tunable_ops)
+            self._constrained = smt_constraints.read_constraints(self._module.operation, self.knobs, name)
+
+    @property
+    def constraints(self) -> tuple[Expression, ...]:
+        """Returns what the script asserts of its knobs."""
+        return tuple(each for op in self._constrained for each in op.assertions)
+
+    @property
+    def idle(self) -> tuple[Expression, ...]:
+        """Returns constraints that keep a knob at its first choice where no op that runs uses it.
+
+        Without them, candidates would differ in nothing but knobs without effect.
+        """
+        texts = ((knob, _runs_or_first(knob, self._tunable_ops)) for knob in self.knobs)
+        return tuple(
+            parse(text, f"knob {knob.name}") for knob, text in texts if text and len(text) <= LENGTH_LIMIT
+        )
+
+    def select(self, candidate: Candidate) -> str:
+        """Returns the script with every choice made. Raises CandidateError(BIND) for an illegal one."""
+        values = dict(candidate.choices)
+        self._require(values)
+        with self._context, ir.Location.unknown():
+            bound = self._module.operation.clone()
+            root = bound.operation
+            for tunable, op in zip(self._tunable_ops, knob_ops.tunable_ops_in(root), strict=True):
+                op.attributes[tunable.attribute] = tunable.option(values[tunable.name])
+            smt_constraints.fold(root, self._constrained, values)
+            return f"{self._panels}{root}"
+
+    def _require(self, values: dict[str, Value]) -> None:
+        for knob in self.knobs:
+            if values.get(knob.name) not in knob.choices:
+                found = repr(values[knob.name]) if knob.name in values else "no value"
+                allowed = ", ".join(str(choice) for choice in knob.choices[:20])
+                raise CandidateError(Stage.BIND, f"knob {knob.name!r}: found {found}, allowed {allowed}")
+        known = [knob.name for knob in self.knobs]
+        for name in values:
+            if name not in known:
+                allowed = ", ".join(known) or "none: the script has no knobs"
+                raise CandidateError(Stage.BIND, f"knob: found {name!r}, allowed {allowed}")
+        for each in self.constraints:
+            if not each.evaluate(values):
+                raise CandidateError(Stage.BIND, f"{each.where}: {each.text!r} does not hold")
+
+
+def _runs_or_first(knob: Knob, tunable_ops: tuple[TunableOp, ...]) -> str | None:
+    """Returns the constraint of ``idle`` for a knob; None where it always has a use, or one choice."""
+    uses = [tunable.conditions for tunable in tunable_ops if tunable.name == knob.name]
+    if len(knob.choices) == 1 or not all(uses) or not knob_ops.is_word(knob.name):
+        return None
+    runs = " or ".join(
+        f"({' and '.join(each)})" if len(each) > 1 else each[0] for each in dict.fromkeys(uses)
+    )
+    return f"{runs} or {knob.name} == {knob.choices[0]!r}"

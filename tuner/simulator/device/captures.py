@@ -1,0 +1,108 @@
+"""Stream capture: operations collected into a graph. CUDA programming guide, "CUDA Graphs"."""
+
+from dataclasses import dataclass, field
+
+from tuner.simulator.device.driver_errors import refused
+from tuner.simulator.device.lazy_streams import StreamOperation
+
+
+@dataclass(eq=False)
+class CapturedOperation:
+    """A node of a graph: an operation and the nodes that it depends on."""
+
+    stream: int
+    operation: StreamOperation
+    after: tuple["CapturedOperation", ...]
+
+
+@dataclass(eq=False)
+class Capture:
+    """The operations between one ``begin_capture`` and its ``end_capture``, of all streams that joined."""
+
+    origin: int  # the stream that it began on
+    operations: list[CapturedOperation] = field(default_factory=list)
+    last: dict[int, CapturedOperation | None] = field(default_factory=dict)  # by stream; None: nothing yet
+    waits: dict[int, list[CapturedOperation]] = field(
+        default_factory=dict
+    )  # of the next operation of each stream
+
+    def add(self, stream: int, operation: StreamOperation) -> None:
+        """Adds a node that depends on the stream's last node and on the events that the stream waits for."""
+        before = self.last[stream]
+        after = (*self.waits.pop(stream, ()), *(() if before is None else (before,)))
+        captured = CapturedOperation(stream, operation, after)
+        self.last[stream] = captured
+        self.operations.append(captured)
+
+    def is_joined(self) -> bool:
+        """Tells whether the end of the origin stream depends on every node, by graph search."""
+        seen: set[CapturedOperation] = set()
+        end = self.last[self.origin]
+        open_ = [*self.waits.get(self.origin, ()), *(() if end is None else (end,))]
+        while open_:
+            operation = open_.pop()
+            if operation not in seen:
+                seen.add(operation)
+                open_.extend(operation.after)
+        return seen >= set(self.operations)
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """The nodes of an ended capture, in topological order."""
+
+    operations: tuple[CapturedOperation, ...]
+    queues: dict[int, int]  # of each stream but the one it began on, a queue of the graph's own
+
+
+class Captures:
+    """The captures that have begun and not ended, by stream."""
+
+    def __init__(self) -> None:
+        self._by_stream: dict[int, Capture] = {}
+
+    def of(self, stream: int) -> Capture | None:
+        """Returns the capture that a stream belongs to; None for a stream that is not captured."""
+        return self._by_stream.get(stream)
+
+    def begin(self, stream: int) -> None:
+        """Begins a capture on a stream. Raises DeviceError for a stream that is captured already."""
+        if stream in self._by_stream:
+            raise refused("ILLEGAL_STATE", "found a stream that is captured already, allowed another one")
+        self._by_stream[stream] = Capture(stream, last={stream: None})
+
+    def join(self, stream: int, capture: Capture, operation: CapturedOperation | None) -> None:
+        """Makes a stream depend on a captured operation, which adds the stream to the capture."""
+        mine = self._by_stream.setdefault(stream, capture)
+        if mine is not capture:
+            raise refused(
+                "STREAM_CAPTURE_MERGE", "found an event of another capture, allowed one of the same"
+            )
+        capture.last.setdefault(stream, None)
+        if operation is not None:
+            capture.waits.setdefault(stream, []).append(operation)
+
+    def end(self, stream: int) -> Capture:
+        """Ends a capture. Raises DeviceError where a forked stream was not joined."""
+        capture = self._by_stream.get(stream)
+        if capture is None:
+            raise refused("ILLEGAL_STATE", "found a stream that is not captured, allowed one that is")
+        if capture.origin != stream:
+            raise refused("STREAM_CAPTURE_UNMATCHED", "found a forked stream, allowed the one it began on")
+        self.abandon(capture)
+        if not capture.is_joined():
+            raise refused(
+                "STREAM_CAPTURE_UNJOINED", "found a forked stream with work that was not joined, allowed none"
+            )
+        return capture
+
+    def abandon(self, capture: Capture) -> None:
+        """Ends a capture without a graph: its streams are captured no longer."""
+        self._by_stream = {number: other for number, other in self._by_stream.items() if other is not capture}
+
+    def require_none(self, stream: int, what: str) -> None:
+        """Raises DeviceError for a call that no captured stream allows; the capture is lost, as in CUDA."""
+        capture = self._by_stream.get(stream)
+        if capture is not None:
+            self.abandon(capture)
+            raise refused("STREAM_CAPTURE_UNSUPPORTED", f"found {what} of a captured stream, allowed none")

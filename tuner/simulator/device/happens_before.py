@@ -1,0 +1,87 @@
+"""Happens-before (Lamport 1978) of a device's work by vector clocks (Fidge, Mattern 1988), and its races.
+
+A queue is what runs in order: a stream, a branch of a launched graph, or the host. A moment's clock holds for
+each queue how far along it everything is ordered before the moment. Two accesses race where neither moment is
+before the other, in whatever order the work really ran.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from tuner.simulator.device.byte_ranges import ByteRanges
+from tuner.simulator.device.defects import DefectLog, HostDefect
+
+HOST_QUEUE = -1
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A vector timestamp: a position in the partial order of happens-before."""
+
+    queue: int
+    time: int  # along the queue, from 1
+    # queue -> the latest time there that is ordered before this moment, its own included
+    clock: Mapping[int, int] = field(repr=False)
+
+    def is_before(self, other: "Moment") -> bool:
+        """Tells whether this moment happens before the other, or is the other."""
+        return other.clock.get(self.queue, 0) >= self.time
+
+
+def moment_after(queue: int, earlier: Iterable[Moment]) -> Moment:
+    """Joins the clocks of earlier moments, the queue's last one among them, and ticks the queue's own."""
+    clock: dict[int, int] = {}
+    for moment in earlier:
+        for other, time in moment.clock.items():
+            clock[other] = max(clock.get(other, 0), time)
+    clock[queue] = clock.get(queue, 0) + 1
+    return Moment(queue, clock[queue], clock)
+
+
+@dataclass(frozen=True, eq=False)
+class MemoryAccess:
+    """The bytes that one operation read and wrote, and when."""
+
+    what: str  # "copy of 64 bytes", "kernel k", "the host"
+    moment: Moment
+    reads: ByteRanges
+    writes: ByteRanges
+
+
+class AccessHistory:
+    """Checks each access against all earlier ones that it can race with."""
+
+    def __init__(self, log: DefectLog, describe: Callable[[int], str]) -> None:
+        """Takes where races are reported, and what names the memory at an address."""
+        self._log = log
+        self._describe = describe
+        self._accesses: list[MemoryAccess] = []
+
+    def add(self, access: MemoryAccess) -> None:
+        """Adds an access; reports a race with each earlier one that conflicts and is not ordered."""
+        for earlier in self._accesses:
+            if earlier.moment.is_before(access.moment) or access.moment.is_before(earlier.moment):
+                continue
+            place = _common(earlier, access)
+            if place is not None:
+                first, second = sorted((earlier.what, access.what))
+                text = f"nothing orders {first} and {second}, both at {self._describe(place)}"
+                self._log.add(HostDefect.RACE, text)
+        self._accesses.append(access)
+
+    def forget(self, moment: Moment) -> None:
+        """Drops the access of a moment whose operation was cancelled."""
+        self._accesses = [access for access in self._accesses if access.moment is not moment]
+
+    def forget_before(self, moment: Moment) -> None:
+        """Drops accesses that happen before a moment; only later accesses that happen after it may follow."""
+        self._accesses = [access for access in self._accesses if not access.moment.is_before(moment)]
+
+
+def _common(one: MemoryAccess, other: MemoryAccess) -> int | None:
+    """Returns an address that both touch and one writes."""
+    for mine, theirs in ((one.writes, other.writes), (one.writes, other.reads), (one.reads, other.writes)):
+        place = mine.first_common(theirs)
+        if place is not None:
+            return place
+    return None

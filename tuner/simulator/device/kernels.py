@@ -1,0 +1,228 @@
+"""Modules and kernels of the simulated GPU: PTX text, parsed and decoded once, run by the PTX simulator."""
+
+import ctypes
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from tuner.core.chips import Chip
+from tuner.core.device import DeviceError, Extent, KernelLaunch
+from tuner.core.errors import UsageError
+from tuner.simulator.device.driver_errors import refused
+from tuner.simulator.device.memory import MemoryRegion
+from tuner.simulator.device.tensor_maps import MAP_BYTES, EncodedMap, is_map
+from tuner.simulator.ptx.defects import SimulationError, UnsupportedInstruction
+from tuner.simulator.ptx.geometry import Index3
+from tuner.simulator.ptx.instruction import Parameter, PtxKernel, PtxModule
+from tuner.simulator.ptx.launch import PreparedKernel, kernel_of, prepare
+from tuner.simulator.ptx.parse.parser import parse
+from tuner.simulator.ptx.simulation import Simulation
+from tuner.simulator.ptx.state.arguments import Argument, ModuleVariables, Pointer, check_sizes, first_content
+
+POINTER_BYTES = 8
+IMAGES_KEPT = 8  # parsed: a check runs a program on one device after another
+LOWEST_ADDRESS = 1 << 44  # that is taken for one in a message: x86-64 puts programs and heaps above it
+Near = Callable[[int], MemoryRegion | None]
+
+
+@dataclass(frozen=True, eq=False)
+class ParsedImage:
+    """PTX text that is parsed, with its kernels that were launched: for all devices of this process."""
+
+    module: PtxModule
+    prepared: dict[str, PreparedKernel] = field(default_factory=dict)  # by name
+
+    def kernel(self, entry: PtxKernel) -> PreparedKernel:
+        """Returns a kernel laid out and decoded, which its first launch does. Raises SimulationError."""
+        if entry.name not in self.prepared:
+            self.prepared[entry.name] = prepare(self.module, entry)
+        return self.prepared[entry.name]
+
+
+@dataclass(eq=False)
+class SimulatedKernel:
+    """A kernel of a loaded module."""
+
+    image: ParsedImage
+    entry: PtxKernel
+    variables: ModuleVariables
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedLaunch:
+    """A checked launch with the bytes of its parameters, as they were at the call."""
+
+    kernel: SimulatedKernel
+    grid: Extent
+    block: Extent
+    shared_bytes: int
+    parameters: tuple[bytes, ...]
+
+    @property
+    def name(self) -> str:
+        """Returns the name of the kernel."""
+        return self.kernel.entry.name
+
+    def run(self, near: Near, seed: int | None, blocks: tuple[Index3, ...] | None = None) -> Simulation:
+        """Runs the kernel on the memory that its parameters point into; ``blocks`` None are all of them.
+
+        Raises DeviceError for a fault.
+        """
+        arguments = tuple(
+            _argument(parameter, content, near)
+            for parameter, content in zip(self.kernel.entry.parameters, self.parameters, strict=True)
+        )
+        try:
+            kernel = self.kernel.image.kernel(self.kernel.entry)
+            return kernel.run(
+                self.grid, self.block, arguments, self.shared_bytes, blocks, seed, self.kernel.variables
+            )
+        except UnsupportedInstruction as error:
+            raise DeviceError(f"kernel {self.name}: {error.reason}") from error
+        except SimulationError as error:
+            reason = f"kernel {self.name}: CUDA_ERROR_LAUNCH_FAILED: {error.reason}{self._of_host(near)}"
+            raise DeviceError(reason, "CUDA_ERROR_LAUNCH_FAILED") from error
+        except UsageError as error:
+            raise refused("INVALID_VALUE", str(error)) from error
+
+    def _of_host(self, near: Near) -> str:
+        """Names the parameters that may be addresses of memory that kernels cannot reach."""
+        words = enumerate(self.parameters)
+        numbers = [number for number, word in words if len(word) == POINTER_BYTES and _is_of_host(word, near)]
+        named = ", ".join(map(str, numbers))
+        return f"; host memory that is not registered is in parameter {named}" if numbers else ""
+
+
+RunLaunch = Callable[[PreparedLaunch, Near, int | None], Simulation]  # the seed is of a random schedule
+
+
+@dataclass(eq=False)
+class SimulatedModule:
+    """A loaded module and the handles of its kernels."""
+
+    text: bytes
+    image: ParsedImage
+    variables: ModuleVariables  # which launches change, until it is unloaded
+    users: int = 1  # loads that were not taken back
+    functions: dict[str, int] = field(default_factory=dict)
+
+
+class SimulatedKernels:
+    """The loaded modules and their kernels, by their handles."""
+
+    def __init__(self, chip: Chip) -> None:
+        self._chip = chip
+        self._by_text: dict[bytes, int] = {}
+        self._loaded: dict[int, SimulatedModule] = {}
+        self._kernels: dict[int, SimulatedKernel] = {}  # by function
+
+    def load(self, image: bytes, handle: Callable[[], int]) -> tuple[int, bool]:
+        """Loads an image; returns its module, and whether it was not loaded before."""
+        text = image.rstrip(b"\0")
+        if text in self._by_text:
+            module = self._by_text[text]
+            self._loaded[module].users += 1
+            return module, False
+        parsed = _parsed(text)
+        module = handle()
+        self._by_text[text] = module
+        self._loaded[module] = SimulatedModule(text, parsed, first_content(parsed.module))
+        return module, True
+
+    def unload(self, module: int) -> bool:
+        """Takes one load back; tells whether the module is unloaded now. Raises DeviceError."""
+        loaded = self._require(module)
+        loaded.users -= 1
+        if loaded.users:
+            return False
+        for function in loaded.functions.values():
+            del self._kernels[function]
+        del self._loaded[module], self._by_text[loaded.text]
+        return True
+
+    def function(self, module: int, name: str, handle: Callable[[], int]) -> int:
+        """Returns the handle of a kernel. Raises DeviceError."""
+        loaded = self._require(module)
+        if name not in loaded.functions:
+            try:
+                kernel = kernel_of(loaded.image.module, name)
+            except UsageError as error:
+                raise DeviceError(f"CUDA_ERROR_NOT_FOUND: {error}", "CUDA_ERROR_NOT_FOUND") from error
+            number = handle()
+            loaded.functions[name] = number
+            self._kernels[number] = SimulatedKernel(loaded.image, kernel, loaded.variables)
+        return loaded.functions[name]
+
+    def kernel(self, function: int) -> PtxKernel:
+        """Returns the kernel of a handle. Raises DeviceError."""
+        return self._known(function).entry
+
+    def prepare(self, launch: KernelLaunch) -> PreparedLaunch:
+        """Checks a launch and copies its parameters. Raises DeviceError for one that is not allowed."""
+        known = self._known(launch.function)
+        kernel = known.entry
+        count, expected = launch.parameter_count, len(kernel.parameters)
+        if count != expected:
+            raise refused(
+                "INVALID_VALUE", f"kernel {kernel.name}: found {count} parameters, allowed {expected}"
+            )
+        try:
+            check_sizes(kernel, launch.grid, launch.block)
+        except UsageError as error:
+            raise refused("INVALID_VALUE", str(error)) from error
+        limit, shared_bytes = self._chip.max_shared_bytes, launch.shared_bytes
+        if not 0 <= shared_bytes <= limit:
+            found = (
+                f"found {shared_bytes} bytes of dynamic shared memory, allowed {limit} on {self._chip.name}"
+            )
+            raise refused("INVALID_VALUE", f"kernel {kernel.name}: {found}")
+        pointers = (ctypes.c_void_p * count).from_address(launch.parameters) if count else ()
+        content = tuple(
+            ctypes.string_at(pointer, parameter.bytes)
+            for pointer, parameter in zip(pointers, kernel.parameters, strict=True)
+        )
+        return PreparedLaunch(known, launch.grid, launch.block, shared_bytes, content)
+
+    def _known(self, function: int) -> SimulatedKernel:
+        if function not in self._kernels:
+            raise refused("INVALID_HANDLE", f"found function {function:#x}, allowed one of a loaded module")
+        return self._kernels[function]
+
+    def _require(self, module: int) -> SimulatedModule:
+        if module not in self._loaded:
+            raise refused("INVALID_HANDLE", f"found module {module:#x}, allowed one that is loaded")
+        return self._loaded[module]
+
+
+@functools.lru_cache(maxsize=IMAGES_KEPT)
+def _parsed(image: bytes) -> ParsedImage:
+    """Parses an image, which must be PTX. Raises DeviceError."""
+    if image[:4] in (b"\x7fELF", b"\x50\xed\x55\xba"):  # a cubin, a fatbin
+        raise refused("NO_BINARY_FOR_GPU", "found machine code, allowed PTX: the simulator reads format=isa")
+    try:
+        return ParsedImage(parse(image.decode()))
+    except (SimulationError, UnicodeDecodeError) as error:
+        raise refused("INVALID_PTX", str(error)) from error
+
+
+def _argument(parameter: Parameter, content: bytes, near: Near) -> Argument:
+    """Returns a parameter's bytes as an argument of the PTX simulator: a pointer, a tensor map, or bytes."""
+    if parameter.is_array:
+        is_by_value = len(content) == MAP_BYTES and is_map(content)
+        return EncodedMap.decode(content).tensor(near) if is_by_value else content
+    if len(content) != POINTER_BYTES:
+        return content
+    address = int.from_bytes(content, "little")
+    region = near(address)
+    if region is None:
+        return content
+    offset = address - region.address
+    inside = bytes(region.bytes[offset : offset + MAP_BYTES]) if offset >= 0 else b""
+    if len(inside) == MAP_BYTES and is_map(inside):
+        return EncodedMap.decode(inside).tensor(near)
+    return Pointer(region.name, region.bytes, offset)
+
+
+def _is_of_host(word: bytes, near: Near) -> bool:
+    address = int.from_bytes(word, "little")
+    return address >= LOWEST_ADDRESS and near(address) is None

@@ -1,0 +1,164 @@
+"""Operations of a stream on memory: allocation, free, copy, fill, kernel; each checks what it touches."""
+
+import ctypes
+from collections.abc import Callable
+
+import numpy as np
+
+from tuner.simulator.device.byte_ranges import ByteRanges
+from tuner.simulator.device.defects import DefectLog, HostDefect
+from tuner.simulator.device.driver_errors import refused
+from tuner.simulator.device.happens_before import MemoryAccess, Moment
+from tuner.simulator.device.kernels import PreparedLaunch, RunLaunch
+from tuner.simulator.device.lazy_streams import StreamOperation
+from tuner.simulator.device.memory import MemoryKind, MemoryRegion, SimulatedMemory
+
+FILL_BYTES = (1, 2, 4)  # of an item; cuMemsetD8, D16, D32
+
+
+class MemoryOperations:
+    """Makes operations on one memory, which report wrong uses when they are submitted and run."""
+
+    def __init__(self, memory: SimulatedMemory, log: DefectLog, write: Callable[[str], object]) -> None:
+        """``write`` takes what kernels print."""
+        self._memory = memory
+        self._log = log
+        self.write = write
+        self.run_launch: RunLaunch = PreparedLaunch.run
+
+    def allocation(self, region: MemoryRegion) -> StreamOperation:
+        """Returns the operation after which a region may be used."""
+
+        def revive(_: Moment) -> None:
+            region.freed = None
+
+        def poison(_: Moment) -> None:
+            region.poison()
+            region.is_written = False
+
+        return StreamOperation(f"allocation of {region.name}", poison, revive, writes=_whole(region))
+
+    def free(self, address: int) -> StreamOperation:
+        """Returns the operation that ends a region's use. Raises DeviceError for an address of none."""
+        region = self._memory.at(address)
+        if region is None or region.kind is not MemoryKind.DEVICE:
+            raise refused("INVALID_VALUE", f"found free of {address:#x}, allowed what was allocated here")
+
+        def mark(moment: Moment) -> None:
+            if region.freed is not None:
+                self._log.add(HostDefect.DOUBLE_FREE, f"{region.name} is freed twice")
+            else:
+                region.freed = moment
+
+        return StreamOperation(
+            f"free of {region.name}", lambda _: self.end(region), mark, writes=_whole(region)
+        )
+
+    def copy(self, target: int, source: int, size_bytes: int) -> StreamOperation | None:
+        """Returns a copy; None for one out of bounds, which is reported."""
+        to, from_ = self._side(target), self._side(source)
+        what = f"copy of {size_bytes} bytes to {to} from {from_}"
+        if not all(self._is_inside(address, size_bytes, what) for address in (target, source)):
+            return None
+
+        def run(_: Moment) -> None:
+            if size_bytes:  # a copy of nothing reads nothing
+                self._note_written(what, reads=(source,), writes=(target,))
+            ctypes.memmove(target, source, size_bytes)
+
+        return StreamOperation(
+            what,
+            run,
+            self._judge(what, target, source),
+            ByteRanges.one(source, size_bytes),
+            ByteRanges.one(target, size_bytes),
+            uses_host_memory=self._memory.near(target) is None or self._memory.near(source) is None,
+        )
+
+    def fill(self, address: int, value: int, item_bytes: int, count: int) -> StreamOperation | None:
+        """Returns a fill; None for one out of bounds. Raises DeviceError for memory of the host."""
+        if item_bytes not in FILL_BYTES:
+            raise refused("INVALID_VALUE", f"found items of {item_bytes} bytes, allowed {FILL_BYTES}")
+        region, size_bytes = self._memory.near(address), item_bytes * count
+        if region is None:
+            raise refused("INVALID_VALUE", f"found a fill at {address:#x}, allowed device memory")
+        what = f"fill of {size_bytes} bytes of {region.name}"
+        if not self._is_inside(address, size_bytes, what):
+            return None
+        first = address - region.address
+        items = region.bytes[first : first + size_bytes].reshape(count, item_bytes)
+        bits = value & (1 << 8 * item_bytes) - 1
+        pattern = np.frombuffer(bits.to_bytes(item_bytes, "little"), np.uint8)
+
+        def run(_: Moment) -> None:
+            region.is_written = True
+            items[:] = pattern
+
+        writes = ByteRanges.one(address, size_bytes)
+        return StreamOperation(what, run, self._judge(what, address), writes=writes)
+
+    def kernel(
+        self, launch: PreparedLaunch, seed: int | None, note: Callable[[MemoryAccess], None]
+    ) -> StreamOperation:
+        """Returns a launch; the bytes that the kernel touched go to ``note`` once it has run."""
+        what = f"kernel {launch.name}"
+
+        def run(moment: Moment) -> None:
+            simulation = self.run_launch(launch, self._memory.near, seed)
+            touched = simulation.touched
+            reads_of = tuple(one.address for one in touched if len(one.reads))
+            self._note_written(what, reads_of, tuple(one.address for one in touched if len(one.writes)))
+            if simulation.printed:
+                self.write(simulation.printed)
+            for hazard in simulation.races:
+                self._log.add(HostDefect.KERNEL, f"{what}: {hazard}")
+            reads = ByteRanges.of(one.reads + one.address for one in touched)
+            writes = ByteRanges.of(one.writes + one.address for one in touched)
+            self._judge(what, *(one.address for one in touched))(moment)
+            note(MemoryAccess(what, moment, reads, writes))
+
+        return StreamOperation(what, run)
+
+    def end(self, region: MemoryRegion) -> None:
+        """Poisons a freed region and puts it into quarantine; reports writes into its red zones."""
+        stray = region.stray_bytes()
+        if stray:
+            self._log.add(HostDefect.OUT_OF_BOUNDS, f"{stray} bytes around {region.name} were overwritten")
+        region.poison()
+        self._memory.retire(region)
+
+    def _judge(self, what: str, *addresses: int) -> Callable[[Moment], None]:
+        """Returns a check, for a moment, that no region at the addresses was freed before it."""
+
+        def judge(moment: Moment) -> None:
+            for region in filter(None, map(self._memory.near, addresses)):
+                if region.freed is not None and region.freed.is_before(moment):
+                    self._log.add(HostDefect.USE_AFTER_FREE, f"{what}: {region.name} is freed before")
+
+        return judge
+
+    def _note_written(self, what: str, reads: tuple[int, ...], writes: tuple[int, ...]) -> None:
+        """Reports reads of regions that were never written, then marks the written ones."""
+        for region in filter(None, map(self._memory.near, reads)):
+            if not region.is_written:
+                self._log.add(HostDefect.UNWRITTEN, f"{what}: nothing was put into {region.name} before")
+        for region in filter(None, map(self._memory.near, writes)):
+            region.is_written = True
+
+    def _is_inside(self, address: int, size_bytes: int, what: str) -> bool:
+        """Tells whether a range is in one region or in none; reports one that crosses the end of a region."""
+        region = self._memory.overlapping(address, size_bytes)
+        if region is None or region.holds(address, size_bytes):
+            return True
+        first = address - region.address
+        place = f"{size_bytes} bytes at byte {first} of {region.name}, which has {region.bytes.size}"
+        self._log.add(HostDefect.OUT_OF_BOUNDS, f"{what}: found {place}")
+        return False
+
+    def _side(self, address: int) -> str:
+        region = self._memory.near(address)
+        return "the host" if region is None else region.name
+
+
+def _whole(region: MemoryRegion) -> ByteRanges:
+    return ByteRanges.one(region.address, region.bytes.size)

@@ -1,0 +1,254 @@
+"""A simulated GPU behind the port of a device; its parts are the other files of this folder."""
+
+import itertools
+import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+
+from tuner.core.chips import chip_of
+from tuner.core.device import AbstractDevice, AbstractHostWatch, DeviceError, KernelLaunch, TensorMapLayout
+from tuner.core.errors import UsageError
+from tuner.simulator.device.byte_ranges import NO_BYTES, ByteRanges
+from tuner.simulator.device.defects import DefectLog, HostDefect, HostReport
+from tuner.simulator.device.driver_errors import refused
+from tuner.simulator.device.happens_before import HOST_QUEUE, Moment
+from tuner.simulator.device.kernels import RunLaunch, SimulatedKernels
+from tuner.simulator.device.lazy_streams import ORDERS, Order, StreamOperation
+from tuner.simulator.device.memory import MemoryKind, SimulatedMemory
+from tuner.simulator.device.memory_operations import MemoryOperations
+from tuner.simulator.device.tensor_maps import EncodedMap
+from tuner.simulator.device.timeline import Timeline
+
+Write = Callable[[str], object]  # takes text, as the ``write`` of a stream
+FIRST_HANDLE = 0x100
+NEVER = Moment(HOST_QUEUE, 0, {})
+
+
+@dataclass
+class DeviceCounts:
+    """How many times the host asked for each kind of thing."""
+
+    streams_created: int = 0
+    streams_destroyed: int = 0
+    events_created: int = 0
+    events_destroyed: int = 0
+    modules_loaded: int = 0  # equal images once
+    modules_unloaded: int = 0
+    allocations: int = 0
+    frees: int = 0
+    copies: int = 0
+    fills: int = 0
+    launches: int = 0
+    graph_launches: int = 0
+
+
+def _print(text: str) -> None:
+    sys.stdout.write(text)  # as it is by then: a test may have replaced it
+
+
+class SimulatedDevice(AbstractDevice):
+    """A GPU in host memory: kernels run by the PTX simulator, all work as late as allowed, races reported.
+
+    ``reports`` holds the defects found. What a driver rejects at the call is a DeviceError with the driver's
+    name of the error; a fault of a kernel is one when the kernel is waited for.
+    """
+
+    name = "PTX simulator"
+
+    def __init__(
+        self, chip: str = "sm_90", order: Order = "fifo", seed: int = 0, write: Write = _print
+    ) -> None:
+        """Takes the chip whose limits apply, and in what order ready work runs. Raises UsageError.
+
+        ``write`` takes what kernels print.
+        """
+        if order not in ORDERS:
+            raise UsageError(f"order: found {order!r}, allowed {', '.join(ORDERS)}")
+        self.chip = chip_of(chip).name
+        self.counts = DeviceCounts()
+        self._seed = seed if order == "random" else None
+        self._handles = itertools.count(FIRST_HANDLE)
+        self._log = DefectLog()
+        self._memory = SimulatedMemory()
+        self._operations = MemoryOperations(self._memory, self._log, write)
+        self._kernels = SimulatedKernels(chip_of(chip))
+        self._timeline = Timeline(self._log, self._memory.describe, self._handle, order, seed)
+        self._watch = SimulatedHostWatch(self._timeline, self._memory)
+        self.watch = self._watch
+
+    def run_launches_by(self, run: RunLaunch) -> None:
+        """Lets something else run launches from now on, such as a sample of their blocks."""
+        self._operations.run_launch = run
+
+    def print_by(self, write: Write) -> None:
+        """Lets what kernels print go somewhere else from now on."""
+        self._operations.write = write
+
+    @property
+    def reports(self) -> tuple[HostReport, ...]:
+        """Returns every defect that was found so far."""
+        return self._log.reports()
+
+    def load_module(self, image: bytes) -> int:
+        module, is_new = self._kernels.load(image, self._handle)
+        self.counts.modules_loaded += is_new
+        return module
+
+    def unload_module(self, module: int) -> None:
+        self.counts.modules_unloaded += self._kernels.unload(module)
+
+    def function(self, module: int, name: str) -> int:
+        return self._kernels.function(module, name, self._handle)
+
+    def launch(self, launch: KernelLaunch, stream: int) -> None:
+        if launch.cluster not in (None, (1, 1, 1)):
+            raise DeviceError(f"found clusters of {tuple(launch.cluster)} blocks, which are not simulated")
+        prepared = self._kernels.prepare(launch)
+        self.counts.launches += 1
+        self._timeline.enqueue(stream, self._operations.kernel(prepared, self._seed, self._timeline.note))
+
+    def create_stream(self) -> int:
+        self.counts.streams_created += 1
+        return self._timeline.create_stream()
+
+    def destroy_stream(self, stream: int) -> None:
+        self._timeline.destroy_stream(stream)
+        self.counts.streams_destroyed += 1
+
+    def synchronize_stream(self, stream: int) -> None:
+        self._timeline.synchronize_stream(stream)
+        self._release()
+
+    def create_event(self, *, is_timed: bool = False) -> int:
+        self.counts.events_created += 1
+        return self._timeline.create_event()
+
+    def destroy_event(self, event: int) -> None:
+        self._timeline.destroy_event(event)
+        self.counts.events_destroyed += 1
+
+    def record_event(self, event: int, stream: int) -> None:
+        self._timeline.record(event, stream)
+
+    def wait_event(self, stream: int, event: int) -> None:
+        self._timeline.wait(stream, event)
+
+    def synchronize_event(self, event: int) -> None:
+        self._timeline.synchronize_event(event)
+        self._release()
+
+    def elapsed_s(self, start: int, stop: int) -> float:
+        raise DeviceError("the simulator has no clock")
+
+    def allocate(self, size_bytes: int, stream: int) -> int:
+        is_captured = self._timeline.is_captured(stream)
+        region = self._memory.allocate(max(size_bytes, 1), MemoryKind.DEVICE)
+        region.is_kept = is_captured  # by its graph
+        self.counts.allocations += 1
+        self._timeline.enqueue(stream, self._operations.allocation(region))
+        return region.address
+
+    def free(self, address: int, stream: int) -> None:
+        if address == 0:  # as cuMemFree
+            return
+        self._timeline.enqueue(stream, self._operations.free(address))
+        self.counts.frees += 1
+
+    def allocate_host(self, size_bytes: int) -> int:
+        return self._memory.allocate(max(size_bytes, 1), MemoryKind.PINNED).address
+
+    def free_host(self, address: int) -> None:
+        region = self._memory.at(address)
+        if region is None or region.kind is not MemoryKind.PINNED:
+            raise refused("INVALID_VALUE", f"found free of {address:#x}, allowed pinned memory made here")
+        if region.freed is not None:
+            self._log.add(HostDefect.DOUBLE_FREE, f"{region.name} is freed twice")
+            return
+        self._timeline.synchronize()
+        region.freed, region.is_kept = NEVER, False
+        self._operations.end(region)
+
+    def register_host(self, address: int, size_bytes: int) -> None:
+        self._memory.register(address, max(size_bytes, 1))
+
+    def unregister_host(self, address: int) -> None:
+        region = self._memory.unregister(address)
+        if region is None:
+            raise refused("HOST_MEMORY_NOT_REGISTERED", f"found {address:#x}, allowed what was registered")
+        self._watch.host_writes(address, region.bytes.size)
+
+    def copy(self, target: int, source: int, size_bytes: int, stream: int) -> None:
+        self.counts.copies += 1
+        self._enqueue(stream, self._operations.copy(target, source, size_bytes))
+
+    def fill(self, address: int, value: int, item_bytes: int, count: int, stream: int) -> None:
+        self.counts.fills += 1
+        self._enqueue(stream, self._operations.fill(address, value, item_bytes, count))
+
+    def begin_capture(self, stream: int) -> None:
+        self._timeline.begin_capture(stream)
+
+    def end_capture(self, stream: int) -> int:
+        return self._timeline.end_capture(stream)
+
+    def launch_graph(self, graph: int, stream: int) -> None:
+        self._timeline.launch_graph(graph, stream)
+        self.counts.graph_launches += 1
+
+    def destroy_graph(self, graph: int) -> None:
+        self._timeline.destroy_graph(graph)
+
+    def tensor_map(self, address: int, layout: TensorMapLayout) -> bytes:
+        if layout.interleave or layout.out_of_bounds:
+            found = f"interleave {layout.interleave} and fill {layout.out_of_bounds}"
+            raise DeviceError(f"tensor map: found {found}, allowed 0 and 0 in the simulator")
+        fields = (layout.sizes, layout.strides_bytes, layout.box, layout.dtype, layout.swizzle)
+        return EncodedMap(address, *fields).encode()
+
+    def _enqueue(self, stream: int, operation: StreamOperation | None) -> None:
+        if operation is not None:
+            self._timeline.enqueue(stream, operation)
+
+    def _release(self) -> None:
+        if self._timeline.is_idle:
+            self._memory.release()
+
+    def _handle(self) -> int:
+        return next(self._handles)
+
+
+class SimulatedHostWatch(AbstractHostWatch):
+    """Passes accesses and calls of the host to the timeline."""
+
+    def __init__(self, timeline: Timeline, memory: SimulatedMemory) -> None:
+        self._timeline = timeline
+        self._memory = memory
+
+    def begin_call(self, stream: int | None) -> None:
+        self._timeline.begin_call(stream, self._memory.live())
+
+    def end_call(self, stream: int | None) -> None:
+        self._timeline.end_call(stream, self._memory.live())
+
+    def abandon_call(self) -> None:
+        self._timeline.abandon_call()
+
+    def outside_of_calls(self) -> AbstractContextManager[None]:
+        return self._timeline.outside_of_calls()
+
+    def host_reads(self, address: int, size_bytes: int) -> None:
+        self._timeline.note_host("a read by the host", ByteRanges.one(address, size_bytes), NO_BYTES)
+
+    def host_writes(self, address: int, size_bytes: int) -> None:
+        self._timeline.note_host("a write by the host", NO_BYTES, ByteRanges.one(address, size_bytes))
+
+    def device_memory_at(self, address: int) -> str | None:
+        region = self._memory.near(address)
+        is_device = region is not None and region.kind is MemoryKind.DEVICE
+        return self._memory.describe(address) if is_device else None
+
+    def keep(self, address: int) -> None:
+        region = self._memory.at(address)
+        if region is not None:
+            region.is_kept = True

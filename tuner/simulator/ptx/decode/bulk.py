@@ -1,0 +1,180 @@
+"""cp.async.bulk (TMA): boxes of tensors, or bytes, between global and shared memory."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from tuner.simulator.ptx.decode.operands import S32, U16, U32, Operands, Reader, Step
+from tuner.simulator.ptx.defects import Defect, Fault
+from tuner.simulator.ptx.dtypes import Array
+from tuner.simulator.ptx.instruction import Address
+from tuner.simulator.ptx.memory.tensor_map import PlacedMap
+from tuner.simulator.ptx.state.resident_blocks import ResidentBlocks
+
+TILE_ALIGN_BYTES = 128  # of a box in shared memory; PTX ISA, "cp.async.bulk.tensor"
+BULK_ALIGN_BYTES = 16  # of addresses and size; PTX ISA, "cp.async.bulk"
+LOAD_WORDS = ("shared::cluster", "shared::cta")
+COMPLETES = "mbarrier::complete_tx::bytes"
+DIMENSIONS = {"1d": 1, "2d": 2, "3d": 3, "4d": 4, "5d": 5}
+
+
+def bulk(operands: Operands) -> Step:
+    """Decodes cp.async.bulk and its async-groups; reduction and im2col are not simulated."""
+    modifiers = operands.modifiers
+    if modifiers.take("commit_group"):
+        return lambda resident: resident.bulk.commit(resident.active())
+    if modifiers.take("wait_group"):
+        is_for_reads = modifiers.take("read") is not None
+        newest = operands.constant(0)
+        return lambda resident: resident.bulk.wait(resident.active(), newest, is_for_reads=is_for_reads)
+    is_load = operands.instruction.opcode.find(COMPLETES) >= 0
+    modifiers.need((COMPLETES,) if is_load else ("bulk_group",), "a completion mechanism")
+    modifiers.need(LOAD_WORDS, "shared memory")
+    modifiers.need(("global",), "global memory")
+    if modifiers.take("tensor"):
+        rank = DIMENSIONS[modifiers.need(DIMENSIONS, "a number of dimensions")]
+        modifiers.take("tile")
+        return _tensor_load(operands, rank) if is_load else _tensor_store(operands, rank)
+    return _plain_load(operands) if is_load else _plain_store(operands)
+
+
+def _tensor_load(operands: Operands, rank: int) -> Step:
+    is_multicast = operands.modifiers.take("multicast::cluster") is not None
+    operands.need(4 if is_multicast else 3)
+    target, mbarrier = operands.address(0), operands.address(2)
+    mask: Reader = operands.source(3, U16) if is_multicast else _own
+    map_address, coordinates = _tensor(operands, 1, rank)
+
+    def step(resident: ResidentBlocks) -> None:
+        read = _per_lane(resident, target, mbarrier, mask, map_address, *coordinates)
+        for lane in resident.active().tolist():
+            start, barrier, ranks, at, *position = (int(values[lane]) for values in read)
+            placed = _map_at(resident, at, rank)
+            _require_aligned(start, TILE_ALIGN_BYTES)
+            _note(resident, lane, placed, position, is_write=False)
+            addresses, content = placed.tensor.shared_addresses(start), placed.tensor.content(position)
+            if is_multicast:
+                resident.bulk.multicast(lane, addresses, content, barrier, ranks)
+            else:
+                resident.bulk.load(lane, addresses, content, barrier)
+
+    return step
+
+
+def _own(_resident: ResidentBlocks) -> Array:
+    return np.zeros(1, np.uint16)
+
+
+def _tensor_store(operands: Operands, rank: int) -> Step:
+    operands.need(2)
+    source = operands.address(1)
+    map_address, coordinates = _tensor(operands, 0, rank)
+
+    def step(resident: ResidentBlocks) -> None:
+        read = _per_lane(resident, source, map_address, *coordinates)
+        for lane in resident.active().tolist():
+            start, at, *position = (int(values[lane]) for values in read)
+            placed = _map_at(resident, at, rank)
+            _require_aligned(start, TILE_ALIGN_BYTES)
+            write = _writer(resident, lane, placed, position)
+            resident.bulk.store(lane, placed.tensor.shared_addresses(start), write)
+
+    return step
+
+
+def _writer(
+    resident: ResidentBlocks, lane: int, placed: PlacedMap, position: list[int]
+) -> Callable[[Array], None]:
+    def write(content: Array) -> None:
+        _note(resident, lane, placed, position, is_write=True)
+        placed.tensor.store(position, content)
+
+    return write
+
+
+def _note(
+    resident: ResidentBlocks, lane: int, placed: PlacedMap, position: list[int], is_write: bool
+) -> None:
+    """Records the cells of a box with the race detector of its buffer."""
+    lanes, cells, races = np.array([lane]), placed.cells(position), placed.buffer.races
+    access = races.write if is_write else races.read
+    found = access(resident.watch.clocks, lanes, cells, False)
+    resident.watch.report(found, lanes, placed.buffer.name, races.cell_bytes)
+
+
+def _plain_load(operands: Operands) -> Step:
+    operands.need(4)
+    target, source, mbarrier = operands.address(0), operands.address(1), operands.address(3)
+    size = operands.source(2, U32)
+
+    def step(resident: ResidentBlocks) -> None:
+        read = _per_lane(resident, target, source, size, mbarrier)
+        for lane in resident.active().tolist():
+            start, address, count, barrier = (int(values[lane]) for values in read)
+            _require_aligned(start | address | count, BULK_ALIGN_BYTES)
+            content = resident.spaces.global_.load_bytes(
+                resident.watch, np.array([lane]), np.array([address]), count
+            )[0]
+            resident.bulk.load(lane, start + np.arange(count), content, barrier)
+
+    return step
+
+
+def _plain_store(operands: Operands) -> Step:
+    operands.need(3)
+    target, source = operands.address(0), operands.address(1)
+    size = operands.source(2, U32)
+
+    def step(resident: ResidentBlocks) -> None:
+        read = _per_lane(resident, target, source, size)
+        for lane in resident.active().tolist():
+            address, start, count = (int(values[lane]) for values in read)
+            _require_aligned(start | address | count, BULK_ALIGN_BYTES)
+            resident.bulk.store(lane, start + np.arange(count), _global_writer(resident, lane, address))
+
+    return step
+
+
+def _global_writer(resident: ResidentBlocks, lane: int, address: int) -> Callable[[Array], None]:
+    def write(content: Array) -> None:
+        lanes = np.full(len(content), lane)
+        resident.spaces.global_.store(
+            resident.watch, lanes, address + np.arange(len(content)), content[:, None], is_strong=False
+        )
+
+    return write
+
+
+def _tensor(operands: Operands, number: int, rank: int) -> tuple[Reader, list[Reader]]:
+    """Returns the readers of a tensor map's address and of its coordinates, innermost first."""
+    operand = operands.operand(number)
+    if not isinstance(operand, Address) or len(operand.coordinates) != rank:
+        raise operands.unsupported(f"a tensor operand without {rank} coordinates")
+    coordinates = [operands.reader(item, S32) for item in operand.coordinates]
+    return operands.address_reader(operand), coordinates
+
+
+def _per_lane(resident: ResidentBlocks, *readers: Reader) -> list[Array]:
+    return [resident.full(read(resident)) for read in readers]
+
+
+def _map_at(resident: ResidentBlocks, address: int, rank: int) -> PlacedMap:
+    placed = resident.tensor_maps.get(address)
+    if placed is None:
+        raise Fault(Defect.ILLEGAL, f"found no tensor map at {address:#x}")
+    dimensions = len(placed.tensor.box)
+    if dimensions != rank:
+        raise Fault(Defect.ILLEGAL, f"found a tensor map of {dimensions} dimensions, allowed {rank}")
+    return placed
+
+
+def _require_aligned(address: int, align: int) -> None:
+    if address % align:
+        raise Fault(Defect.MISALIGNED, f"found {address:#x}, allowed multiples of {align} bytes")
+
+
+def proxy_fence(operands: Operands) -> Step:
+    """Decodes fence.proxy.async, which makes writes visible to bulk copies and wgmma."""
+    operands.modifiers.need(("async",), "a proxy")
+    operands.modifiers.has("global", "shared::cta", "shared::cluster")
+    return lambda resident: resident.bulk.fence(resident.active())

@@ -1,0 +1,126 @@
+"""Terminators of basic blocks: branches, ret, exit, trap and barriers of the thread block."""
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+
+from tuner.simulator.ptx.decode.clusters import wait as cluster_wait
+from tuner.simulator.ptx.decode.operands import PREDICATE, U32, Operands, Reader
+from tuner.simulator.ptx.defects import Defect, Fault
+from tuner.simulator.ptx.dtypes import Bools
+from tuner.simulator.ptx.instruction import Register, Symbol
+from tuner.simulator.ptx.state.thread_states import Threads
+
+# Moves the active lanes to their next basic block; the number is that of the following one.
+Terminator: TypeAlias = Callable[[Threads, Bools, int], None]
+Guarded: TypeAlias = tuple[Reader | None, bool]  # predicate, whether it is negated
+
+
+def branch(operands: Operands, labels: dict[str, int]) -> Terminator:
+    """Decodes bra: the lanes go to the label's basic block."""
+    operands.modifiers.take("uni")
+    operands.need(1)
+    target = operands.operand(0)
+    assert isinstance(target, Symbol)
+    block = labels[target.name]
+
+    def terminator(threads: Threads, lanes: Bools, _following: int) -> None:
+        threads.basic_block[lanes] = block
+
+    return terminator
+
+
+def end(operands: Operands, _labels: dict[str, int]) -> Terminator:
+    """Decodes ret and exit."""
+    operands.modifiers.take("uni")
+
+    def terminator(threads: Threads, lanes: Bools, _following: int) -> None:
+        threads.exit(lanes)
+
+    return terminator
+
+
+def trap(_operands: Operands, _labels: dict[str, int]) -> Terminator:
+    """Decodes trap: a fault of the thread that executes it."""
+
+    def terminator(threads: Threads, lanes: Bools, _following: int) -> None:
+        who = threads.resident.geometry.who(int(np.flatnonzero(lanes)[0]))
+        raise Fault(Defect.TRAP, f"{who} ran into it")
+
+    return terminator
+
+
+def barrier(operands: Operands, labels: dict[str, int]) -> Terminator:
+    """Decodes bar and barrier: sync, arrive and red; barrier.cluster.wait."""
+    modifiers = operands.modifiers
+    if "cluster" in operands.instruction.parts:
+        return cluster_wait(operands, labels)
+    modifiers.take("cta")
+    is_aligned = modifiers.take("aligned") is not None or operands.instruction.parts[0] == "bar"
+    kind = modifiers.need(("sync", "arrive", "red"), "a kind")
+    if kind == "red":
+        return _reduction(operands, is_aligned)
+    operands.need(1, 2)
+    number = operands.source(0, U32)
+    count = operands.source(1, U32) if len(operands) > 1 else _nobody
+    if kind == "arrive":
+        operands.need(2)
+
+    def terminator(threads: Threads, lanes: Bools, following: int) -> None:
+        if is_aligned:
+            threads.require_whole_warps(lanes)
+        resident = threads.resident
+        numbers, counts = resident.full(number(resident))[lanes], resident.full(count(resident))[lanes]
+        if kind == "arrive":
+            threads.arrive(lanes, numbers, counts)
+        else:
+            threads.wait(lanes, numbers, counts)
+        threads.basic_block[lanes] = following
+
+    return terminator
+
+
+def _nobody(_resident: object) -> np.ndarray[tuple[int], np.dtype[np.uint32]]:
+    return np.zeros(1, np.uint32)
+
+
+def _reduction(operands: Operands, is_aligned: bool) -> Terminator:
+    """Decodes bar.red: a barrier that reduces predicates."""
+    modifiers = operands.modifiers
+    operation = modifiers.need(("and", "or", "popc"), "an operation")
+    modifiers.type("u32" if operation == "popc" else "pred")
+    operands.need(3, 4)
+    target = operands.register(operands.operand(0))
+    number = operands.constant(1)
+    count = operands.source(2, U32) if len(operands) == 4 else _nobody
+    value = operands.source(len(operands) - 1, PREDICATE)
+
+    def terminator(threads: Threads, lanes: Bools, following: int) -> None:
+        if is_aligned:
+            threads.require_whole_warps(lanes)
+        resident = threads.resident
+        threads.reduce(lanes, number, operation, target, resident.full(value(resident)))
+        counts = resident.full(count(resident))[lanes]
+        threads.wait(lanes, np.full(len(counts), number), counts)
+        threads.basic_block[lanes] = following
+
+    return terminator
+
+
+def guard_of(operands: Operands) -> Guarded:
+    """Returns the reader of the guard predicate, None without one, and whether it is negated."""
+    guard = operands.instruction.guard
+    if guard is None:
+        return None, False
+    return operands.reader(Register(guard.register.name), PREDICATE), guard.is_negated
+
+
+TERMINATORS: dict[str, Callable[[Operands, dict[str, int]], Terminator]] = {
+    "bra": branch,
+    "ret": end,
+    "exit": end,
+    "trap": trap,
+    "bar": barrier,
+    "barrier": barrier,
+}

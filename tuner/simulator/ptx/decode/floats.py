@@ -1,0 +1,143 @@
+"""Floating-point arithmetic. Approximate instructions of PTX are computed exactly and rounded once.
+
+Sums and products of 16-bit types are formed in float32 and rounded to 16 bits: with 2p + 2 bits of precision
+double rounding is harmless (Figueroa, "When is double rounding innocuous?", 1995).
+"""
+
+import operator
+from collections.abc import Callable
+
+import numpy as np
+
+from tuner.simulator.ptx.decode.operands import Operands, Step
+from tuner.simulator.ptx.decode.steps import binary, ternary, unary
+from tuner.simulator.ptx.dtypes import TYPES, Array, PtxType
+from tuner.simulator.ptx.numbers.fma import fma
+
+FLOATS = ("f16", "bf16", "f16x2", "bf16x2", "f32", "f64")
+DIRECTED = ("rz", "rm", "rp")
+APPROXIMATE: dict[str, Callable[[Array], Array]] = {
+    "ex2": np.exp2,
+    "lg2": np.log2,
+    "rcp": np.reciprocal,
+    "sqrt": np.sqrt,
+    "rsqrt": lambda x: 1 / np.sqrt(x),
+    "sin": np.sin,
+    "cos": np.cos,
+    "tanh": np.tanh,
+}
+SMALLEST_NORMAL = {"f32": 2.0**-126, "f16": 2.0**-14, "f16x2": 2.0**-14}
+
+
+def float_binary(operands: Operands, type_: PtxType) -> Step:
+    """Decodes add, sub and mul."""
+    name = operands.instruction.parts[0]
+    function = {"add": operator.add, "sub": operator.sub, "mul": operator.mul}[name]
+    finish, start = _rounding(operands, type_), _flushing(operands, type_)
+    return binary(operands, type_, lambda a, b: finish(function(start(a), start(b))))
+
+
+def float_divide(operands: Operands, type_: PtxType) -> Step:
+    """Decodes div, always rounded once: .approx and .full of f32 may be off by 2 ulp on a device."""
+    operands.modifiers.take("approx", "full")
+    finish, start = _rounding(operands, type_), _flushing(operands, type_)
+    return binary(operands, type_, lambda a, b: finish(start(a) / start(b)))
+
+
+def float_fma(operands: Operands) -> Step:
+    """Decodes fma, and mad of floats, which is fma."""
+    type_ = operands.modifiers.type(*FLOATS)
+    start, finish = _flushing(operands, type_), _rounding(operands, type_)
+    return ternary(operands, type_, lambda a, b, c: finish(fma(start(a), start(b), start(c))))
+
+
+def float_extreme(operands: Operands, type_: PtxType) -> Step:
+    """Decodes min and max: NaN loses against a number unless .NaN is given; -0 is below +0."""
+    is_max = operands.instruction.parts[0] == "max"
+    keeps_nan = operands.modifiers.take("NaN") is not None
+    start = _flushing(operands, type_)
+    function: Callable[[Array, Array], Array]
+    function = (np.maximum if keeps_nan else np.fmax) if is_max else (np.minimum if keeps_nan else np.fmin)
+
+    def extreme(a: Array, b: Array) -> Array:
+        a, b = start(a), start(b)
+        first = np.signbit(a) != is_max
+        return np.where(a == b, np.where(first, a, b), function(a, b)).astype(type_.dtype)
+
+    return binary(operands, type_, extreme)
+
+
+def float_sign(operands: Operands, type_: PtxType) -> Step:
+    """Decodes abs and neg, which change the sign bit alone."""
+    start = _flushing(operands, type_)
+    sign = np.array(1 << (type_.bits - 1), f"u{type_.dtype.itemsize}")
+    is_abs = operands.instruction.parts[0] == "abs"
+
+    def changed(values: Array) -> Array:
+        bits = start(values).view(sign.dtype)
+        changed_bits: Array = bits & ~sign if is_abs else bits ^ sign
+        return changed_bits.view(type_.dtype)
+
+    return unary(operands, type_, changed)
+
+
+def copy_sign(operands: Operands) -> Step:
+    """Decodes copysign: the magnitude of b with the sign of a."""
+    type_ = operands.modifiers.type("f32", "f64")
+    return binary(operands, type_, lambda a, b: np.copysign(b, a))
+
+
+def approximate(operands: Operands) -> Step:
+    """Decodes ex2, lg2, rcp, sqrt, rsqrt, sin, cos and tanh.
+
+    With .rn, rcp and sqrt are what a device gives. All others are the exact result rounded once, where a
+    device may be off: of f32 by 1 ulp for rcp and 2 ulp for ex2; by 2**-23 of the result for sqrt, 2**-22.9
+    for rsqrt and 2**-11 for tanh; by 2**-22 for lg2 between 0.5 and 2, and 2**-20.5 for sin and cos near 0.
+    Of 16 bits it is more. Source: PTX ISA, the instructions' descriptions; CUDA programming guide, exp2f.
+    """
+    function = APPROXIMATE[operands.instruction.parts[0]]
+    type_ = operands.modifiers.type(*FLOATS)
+    operands.modifiers.take("approx")
+    start, finish = _flushing(operands, type_), _rounding(operands, type_)
+    if type_.name == "f64":
+        return unary(operands, type_, lambda a: finish(function(start(a))))
+    return unary(operands, type_, lambda a: finish(function(start(a).astype(np.float64)).astype(np.float32)))
+
+
+def _rounding(operands: Operands, type_: PtxType) -> Callable[[Array], Array]:
+    """Takes the rounding, .sat, .relu and .ftz; returns their function of a result."""
+    modifiers = operands.modifiers
+    if (mode := modifiers.take(*DIRECTED)) is not None:
+        raise operands.unsupported(f".{mode} here, only .rn")
+    modifiers.take("rn")
+    flush = _flush(type_) if operands.instruction.opcode.find(".ftz") >= 0 else _same
+    if modifiers.take("sat"):
+        return lambda x: np.nan_to_num(np.clip(flush(x), 0, 1), nan=0).astype(type_.dtype)
+    if modifiers.take("relu"):
+        return lambda x: np.where(np.isnan(x), x, np.maximum(x, x.dtype.type(0))).astype(type_.dtype)
+    return lambda x: flush(x).astype(type_.dtype, copy=False)
+
+
+def _flushing(operands: Operands, type_: PtxType) -> Callable[[Array], Array]:
+    """Takes .ftz; returns its function of an operand, which flushes subnormals to zero."""
+    return _flush(type_) if operands.modifiers.take("ftz") else _same
+
+
+def _flush(type_: PtxType) -> Callable[[Array], Array]:
+    least = SMALLEST_NORMAL.get(type_.name, 0.0)
+
+    def flush(values: Array) -> Array:
+        zero = np.zeros((), values.dtype)
+        return np.where(np.abs(values) < least, np.copysign(zero, values), values)
+
+    return flush
+
+
+def _same(values: Array) -> Array:
+    return values
+
+
+def is_float_type(operands: Operands) -> bool:
+    """Tells whether the last word of the opcode is a floating-point type."""
+    type_ = TYPES.get(operands.instruction.parts[-1])
+    return type_ is not None and type_.is_float

@@ -1,0 +1,124 @@
+"""mbarrier: init, inval, arrive, expect_tx; and the waits, which end a basic block."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from tuner.simulator.ptx.decode.modifiers import SCOPES
+from tuner.simulator.ptx.decode.operands import PREDICATE, U32, U64, Operands, Reader, Step
+from tuner.simulator.ptx.decode.shared_addresses import shared_address
+from tuner.simulator.ptx.dtypes import Array, Bools, Indices
+from tuner.simulator.ptx.instruction import Address, Register
+from tuner.simulator.ptx.state.resident_blocks import ResidentBlocks
+from tuner.simulator.ptx.state.thread_states import AT_MEMORY_BARRIER, Threads
+
+ONE, NOTHING = np.ones(1, np.uint32), np.zeros(1, np.uint32)
+
+
+def mbarrier(operands: Operands) -> Step:
+    """Decodes the operations that do not wait."""
+    modifiers = operands.modifiers
+    modifiers.type("b64")
+    kind = modifiers.need(("init", "inval", "arrive", "expect_tx"), "an operation")
+    modifiers.has("release", "relaxed")
+    modifiers.has(*SCOPES)
+    expects = kind == "arrive" and modifiers.take("expect_tx") is not None
+    is_generic = modifiers.space() == "generic"
+    if kind == "inval":
+        operands.need(1)
+        return lambda _resident: None
+    if kind == "init":
+        return _init(operands, is_generic)
+    return _arrive(operands, is_generic, kind, expects)
+
+
+def _init(operands: Operands, is_generic: bool) -> Step:
+    operands.need(2)
+    address, count = shared_address(operands, 0, is_generic), operands.source(1, U32)
+
+    def step(resident: ResidentBlocks) -> None:
+        lanes = resident.active()
+        addresses, counts = address(resident, lanes), resident.chosen(count(resident)).astype(np.int64)
+        resident.spaces.shared.starts(lanes, addresses, 8)
+        resident.mbarriers.init(lanes, addresses, counts)
+
+    return step
+
+
+def _arrive(operands: Operands, is_generic: bool, kind: str, expects: bool) -> Step:
+    returns = not isinstance(operands.operand(0), Address)
+    first = int(returns)
+    address = shared_address(operands, first, is_generic)
+    given = operands.source(first + 1, U32) if len(operands) > first + 1 else _ones
+    write = operands.destination(0, U64) if returns else None
+    counts: Reader = _ones if expects else given
+    bytes_: Reader = given if expects else _zeros
+    if kind == "expect_tx":
+        counts, bytes_ = _zeros, given
+
+    def step(resident: ResidentBlocks) -> None:
+        lanes = resident.active()
+        phases = resident.mbarriers.arrive(
+            lanes,
+            address(resident, lanes),
+            resident.chosen(counts(resident)).astype(np.int64),
+            resident.chosen(bytes_(resident)).astype(np.int64),
+        )
+        if write is not None:
+            spread = np.zeros(len(resident.mask), np.uint64)
+            spread[lanes] = phases
+            write(resident, spread)
+
+    return step
+
+
+def _ones(_resident: ResidentBlocks) -> Array:
+    return ONE
+
+
+def _zeros(_resident: ResidentBlocks) -> Array:
+    return NOTHING
+
+
+def wait(operands: Operands, _labels: dict[str, int]) -> Callable[[Threads, Bools, int], None]:
+    """Decodes try_wait and test_wait: threads block until their phase completes, so that no test fails."""
+    modifiers = operands.modifiers
+    modifiers.type("b64")
+    modifiers.need(("try_wait", "test_wait"), "an operation")
+    modifiers.has("acquire", "relaxed")
+    modifiers.has(*SCOPES)
+    is_parity = modifiers.take("parity") is not None
+    is_generic = modifiers.space() == "generic"
+    operands.need(3, 4)
+    result, address = operands.operand(0), shared_address(operands, 1, is_generic)
+    state = operands.source(2, U32 if is_parity else U64)
+    operands.writer(result, PREDICATE)
+    assert isinstance(result, Register)
+
+    def terminator(threads: Threads, lanes: Bools, following: int) -> None:
+        resident = threads.resident
+        indices = np.flatnonzero(lanes)
+        addresses = address(resident, indices)
+        for block, mbarrier, lane in _awaited(resident, indices, addresses):
+            resident.bulk.land(block, mbarrier, resident.mbarriers.at(lane, mbarrier), threads.is_stuck)
+        states = resident.full(state(resident))[indices].astype(np.int64)
+        done = indices[resident.mbarriers.test(indices, addresses, states, is_parity)]
+        waiting = lanes.copy()
+        waiting[done] = False
+        threads.status[waiting] = AT_MEMORY_BARRIER
+        threads.basic_block[done] = following
+        if len(done):
+            resident.scatter(result.name, done, np.ones(len(done), bool))
+            threads.is_stuck = False
+
+    return terminator
+
+
+def _awaited(resident: ResidentBlocks, lanes: Indices, addresses: Array) -> list[tuple[int, int, int]]:
+    """Returns (block, shared address, a waiting lane) of every mbarrier that lanes wait at."""
+    blocks = resident.geometry.block_index[lanes]
+    found = {(int(b), int(a)): int(lane) for b, a, lane in zip(blocks, addresses, lanes, strict=True)}
+    return [(block, address, lane) for (block, address), lane in found.items()]
+
+
+DECODERS: dict[str, Callable[[Operands], Step]] = {"mbarrier": mbarrier}

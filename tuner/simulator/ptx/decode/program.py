@@ -1,0 +1,118 @@
+"""Decodes a kernel: every basic block becomes functions that the engine calls."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tuner.simulator.ptx.decode import (
+    accesses,
+    arithmetic,
+    atomics,
+    bits,
+    calls,
+    clusters,
+    comparisons,
+    conversions,
+    copies,
+    matrices,
+    mbarriers,
+    moves,
+    warps,
+    wgmma,
+    wmma,
+)
+from tuner.simulator.ptx.decode.control import TERMINATORS, Guarded, Terminator, guard_of
+from tuner.simulator.ptx.decode.operands import Operands, Reader, Step
+from tuner.simulator.ptx.instruction import Instruction
+from tuner.simulator.ptx.parse.flow import ENDS, BasicBlock, flow_of, is_one_of
+from tuner.simulator.ptx.parse.layout import Layout
+from tuner.simulator.ptx.state.resident_blocks import ResidentBlocks
+
+DECODERS: dict[str, Callable[[Operands], Step]] = {
+    **arithmetic.DECODERS,
+    **bits.DECODERS,
+    **comparisons.DECODERS,
+    **conversions.DECODERS,
+    **moves.DECODERS,
+    **accesses.DECODERS,
+    **atomics.DECODERS,
+    **calls.DECODERS,
+    **clusters.DECODERS,
+    **warps.DECODERS,
+    **matrices.DECODERS,
+    **copies.DECODERS,
+    **mbarriers.DECODERS,
+    **wgmma.DECODERS,
+    **wmma.DECODERS,
+}
+
+ENDINGS = {**TERMINATORS, "mbarrier": mbarriers.wait}
+
+
+@dataclass(frozen=True)
+class Ending:
+    """The last instruction of a basic block: its guard and its terminator."""
+
+    instruction: Instruction
+    guard: Guarded
+    terminator: Terminator
+
+
+@dataclass(frozen=True)
+class DecodedBlock:
+    """A basic block: its steps, and its ending, None for a fall-through."""
+
+    steps: tuple[tuple[Instruction, Step], ...]
+    ending: Ending | None
+    following: int | None
+
+    @property
+    def length(self) -> int:
+        """Returns the number of its instructions."""
+        return len(self.steps) + (self.ending is not None)
+
+
+def decode(layout: Layout, symbols: dict[str, int]) -> tuple[DecodedBlock, ...]:
+    """Decodes a kernel. Raises UnsupportedInstruction for the first instruction that is not simulated."""
+    flow = flow_of(layout.kernel)
+    return tuple(_decoded(block, layout, symbols, flow.labels) for block in flow.blocks)
+
+
+def _decoded(
+    block: BasicBlock, layout: Layout, symbols: dict[str, int], labels: dict[str, int]
+) -> DecodedBlock:
+    instructions, ending = block.instructions, None
+    if instructions and is_one_of(instructions[-1], ENDS):
+        ending = _ending(Operands(instructions[-1], layout, symbols), labels)
+        instructions = instructions[:-1]
+    steps = tuple((one, _step(Operands(one, layout, symbols))) for one in instructions)
+    return DecodedBlock(steps, ending, block.following)
+
+
+def _ending(operands: Operands, labels: dict[str, int]) -> Ending:
+    terminator = ENDINGS[operands.instruction.parts[0]](operands, labels)
+    operands.modifiers.finish()
+    return Ending(operands.instruction, guard_of(operands), terminator)
+
+
+def _step(operands: Operands) -> Step:
+    name = operands.instruction.parts[0]
+    if name not in DECODERS:
+        raise operands.unsupported(f"the instruction {name}")
+    step = DECODERS[name](operands)
+    operands.modifiers.finish()
+    guard, is_negated = guard_of(operands)
+    return step if guard is None else _guarded(step, guard, is_negated)
+
+
+def _guarded(step: Step, guard: Reader, is_negated: bool) -> Step:
+    def guarded(resident: ResidentBlocks) -> None:
+        before, was_full = resident.mask, resident.is_full
+        holds = guard(resident)
+        lanes = before & (~holds if is_negated else holds)
+        if not lanes.any():
+            return
+        resident.set_mask(lanes)
+        step(resident)
+        resident.mask, resident.is_full = before, was_full
+
+    return guarded

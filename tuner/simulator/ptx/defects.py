@@ -1,0 +1,92 @@
+"""Defects of a kernel: faults, which end its simulation, and hazards, which are collected."""
+
+import enum
+from dataclasses import dataclass
+
+from tuner.core.errors import TunerError
+from tuner.simulator.ptx.instruction import Instruction
+
+
+class Defect(enum.Enum):
+    """A kind of defect in a kernel or its launch."""
+
+    # these end the simulation as a SimulationError
+    SYNTAX = "syntax"
+    UNSUPPORTED = "unsupported instruction"
+    ILLEGAL = "illegal operand"  # a value the instruction does not allow: a shape, a size, a mask
+    OUT_OF_BOUNDS = "out of bounds"
+    MISALIGNED = "misaligned access"
+    DIVERGENCE = "divergent warp"  # an instruction that needs the whole warp is run by a part of it
+    BARRIER = "barrier misused"  # too many arrivals, a barrier in memory that was never initialised
+    DEADLOCK = "deadlock"
+    ENDLESS = "endless"
+    TRAP = "trap"
+    # these are collected as Hazards
+    SHARED_RACE = "race in shared memory"
+    GLOBAL_RACE = "race in global memory"  # between threads of one block or cluster
+    BLOCK_RACE = "race between blocks"  # in global memory
+    UNINITIALISED = "uninitialised shared memory"
+    IN_FLIGHT = "touched while an asynchronous operation is in flight"
+    MISSING_FENCE = "missing proxy fence"
+    ENDED_BLOCK = "shared memory of a block that may have ended"
+    UNFINISHED = "asynchronous operation not waited for"
+    # these as well, but they do no harm
+    SAME_VALUE = "same value written twice"  # unordered, yet every order gives the same memory
+    LATE_ACCUMULATOR = "accumulator written after wgmma.fence"  # ptxas repairs it: C7517, C7519
+
+
+BENIGN = (Defect.SAME_VALUE, Defect.LATE_ACCUMULATOR)
+
+
+@dataclass(frozen=True)
+class Hazard:
+    """A kind of unordered or undefined access at one instruction: the first example, and their count."""
+
+    kind: Defect
+    line: int  # of the PTX
+    instruction: str
+    example: str  # who did what where, the first time
+    count: int
+
+    def __str__(self) -> str:
+        return f"line {self.line}: {self.instruction}: {self.kind.value}: {self.example} ({self.count} times)"
+
+
+class Fault(Exception):  # noqa: N818 - what a multiprocessor calls it
+    """A defect found below the engine, which adds the instruction to it."""
+
+    def __init__(self, kind: Defect, reason: str) -> None:
+        super().__init__(reason)
+        self.kind = kind
+        self.reason = reason
+
+
+class SimulationError(TunerError):
+    """A kernel that has no defined result; ``line`` is 0 where no single instruction is the cause."""
+
+    def __init__(self, kind: Defect, line: int, reason: str) -> None:
+        super().__init__(reason)
+        self.kind = kind
+        self.line = line
+        self.reason = reason
+
+    def __reduce__(self) -> tuple[type["SimulationError"], tuple[Defect, int, str]]:
+        """Pickles by its fields: it crosses process borders."""
+        return (type(self), (self.kind, self.line, self.reason))
+
+
+class UnsupportedInstruction(SimulationError):  # noqa: N818 - named after what is found
+    """An instruction that the simulator does not implement, or not with these modifiers."""
+
+
+def at(instruction: Instruction, fault: Fault) -> SimulationError:
+    """Returns the error for a fault at an instruction."""
+    line = instruction.line
+    reason = f"line {line}: {instruction.short_text}: {fault.kind.value}: {fault.reason}"
+    return SimulationError(fault.kind, line, reason)
+
+
+def unsupported(instruction: Instruction, construct: str) -> UnsupportedInstruction:
+    """Returns the error for an instruction with a ``construct`` that the simulator does not implement."""
+    reason = f"line {instruction.line}: {instruction.short_text}: the simulator does not know {construct}"
+    return UnsupportedInstruction(Defect.UNSUPPORTED, instruction.line, reason)

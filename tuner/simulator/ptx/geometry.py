@@ -1,0 +1,141 @@
+"""The thread and the thread block of each lane, and the special registers that hold them."""
+
+import math
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+
+from tuner.simulator.ptx.dtypes import Array, Indices
+
+WARP_LANES = 32
+THREADS_LIMIT = 1024  # of a block; CUDA C programming guide, compute capabilities
+Index3: TypeAlias = tuple[int, int, int]  # x, y, z
+
+
+def linear(index: Index3, extent: Index3) -> int:
+    """Returns the linear number of an index; x varies fastest."""
+    return index[0] + extent[0] * (index[1] + extent[1] * index[2])
+
+
+def unravel(number: int, extent: Index3) -> Index3:
+    """Returns the index of a linear number, the inverse of ``linear``."""
+    return number % extent[0], number // extent[0] % extent[1], number // (extent[0] * extent[1])
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """Thread blocks of a grid, side by side, each padded to whole warps by lanes that are no thread."""
+
+    grid: Index3  # blocks
+    block: Index3  # threads
+    blocks: tuple[int, ...]  # their numbers in the grid; those of a cluster stand together
+    cluster: Index3 = (1, 1, 1)  # blocks
+    lanes: int = field(init=False)
+    block_lanes: int = field(init=False)  # lanes of one block
+    threads: int = field(init=False)  # threads of one block
+    thread: Indices = field(init=False)  # number in its block, of each lane
+    block_index: Indices = field(init=False)  # into ``blocks``, of each lane
+    cluster_index: Indices = field(init=False)  # number of its cluster among the resident ones
+    member: Indices = field(init=False)  # number in its cluster, of each lane
+
+    def __post_init__(self) -> None:
+        threads = math.prod(self.block)
+        block_lanes = -(-threads // WARP_LANES) * WARP_LANES
+        count = len(self.blocks)
+        object.__setattr__(self, "threads", threads)
+        object.__setattr__(self, "block_lanes", block_lanes)
+        object.__setattr__(self, "lanes", block_lanes * count)
+        object.__setattr__(self, "thread", np.tile(np.arange(block_lanes), count))
+        object.__setattr__(self, "block_index", np.repeat(np.arange(count), block_lanes))
+        object.__setattr__(self, "cluster_index", self.block_index // self.cluster_blocks)
+        object.__setattr__(self, "member", np.arange(self.lanes) % self.cluster_lanes)
+
+    @property
+    def warps(self) -> int:
+        """Returns the warps of one block."""
+        return self.block_lanes // WARP_LANES
+
+    @property
+    def cluster_blocks(self) -> int:
+        """Returns the blocks of one cluster."""
+        return math.prod(self.cluster)
+
+    @property
+    def cluster_lanes(self) -> int:
+        """Returns the lanes of one cluster."""
+        return self.block_lanes * self.cluster_blocks
+
+    @property
+    def cluster_warps(self) -> int:
+        """Returns the warps of one cluster."""
+        return self.cluster_lanes // WARP_LANES
+
+    def first_of_cluster(self, block_index: Indices) -> Indices:
+        """Returns the index of the first block of the clusters that blocks are in."""
+        return block_index // self.cluster_blocks * self.cluster_blocks
+
+    def lanes_of_cluster(self, number: int) -> slice:
+        """Returns the lanes of a cluster, by its number among the resident ones."""
+        return slice(number * self.cluster_lanes, (number + 1) * self.cluster_lanes)
+
+    def lanes_of(self, block_index: int) -> slice:
+        """Returns the lanes of a block, by its index into ``blocks``."""
+        return slice(block_index * self.block_lanes, (block_index + 1) * self.block_lanes)
+
+    def who(self, lane: int) -> str:
+        """Returns the thread and block of a lane, for a message."""
+        block = unravel(self.blocks[int(self.block_index[lane])], self.grid)
+        return f"thread {unravel(int(self.thread[lane]), self.block)} of block {block}"
+
+    def special_registers(self) -> dict[str, Array]:
+        """Returns values of all lanes by name. PTX ISA, "Special Registers"."""
+        number = np.asarray(self.blocks)[self.block_index]
+        lane = self.thread % WARP_LANES
+        found: dict[str, Array] = {"%laneid": lane, "%warpid": self.thread // WARP_LANES}
+        for axis, thread, block in zip(
+            "xyz", _axes(self.thread, self.block), _axes(number, self.grid), strict=True
+        ):
+            found |= {f"%tid.{axis}": thread, f"%ctaid.{axis}": block}
+        for axis, count, blocks in zip("xyz", self.block, self.grid, strict=True):
+            found |= {f"%ntid.{axis}": np.full(self.lanes, count)}
+            found |= {f"%nctaid.{axis}": np.full(self.lanes, blocks)}
+        found |= self._cluster_registers(_axes(number, self.grid))
+        found |= {"%nwarpid": np.full(self.lanes, self.warps)}
+        found |= _lane_masks(lane.astype(np.uint64))
+        return {name: values.astype(np.uint32) for name, values in found.items()}
+
+    def _cluster_registers(self, block: tuple[Indices, Indices, Indices]) -> dict[str, Array]:
+        found: dict[str, Array] = {"%cluster_nctarank": np.full(self.lanes, self.cluster_blocks)}
+        found |= {"%cluster_ctarank": self.block_index % self.cluster_blocks}
+        for axis, place, size, blocks in zip("xyz", block, self.cluster, self.grid, strict=True):
+            found |= {f"%clusterid.{axis}": place // size, f"%cluster_ctaid.{axis}": place % size}
+            found |= {f"%cluster_nctaid.{axis}": np.full(self.lanes, size)}
+            found |= {f"%nclusterid.{axis}": np.full(self.lanes, blocks // size)}
+        return found
+
+
+def whole_clusters(numbers: tuple[int, ...], grid: Index3, cluster: Index3) -> tuple[int, ...]:
+    """Returns the blocks of all clusters that some blocks of a grid are in, cluster by cluster, by rank."""
+    if cluster == (1, 1, 1):
+        return numbers
+    corners: dict[Index3, None] = {}
+    for number in numbers:
+        x, y, z = (at - at % size for at, size in zip(unravel(number, grid), cluster, strict=True))
+        corners[x, y, z] = None
+    within = [unravel(rank, cluster) for rank in range(math.prod(cluster))]
+    return tuple(linear((x + i, y + j, z + k), grid) for x, y, z in corners for i, j, k in within)
+
+
+def _axes(number: Indices, extent: Index3) -> tuple[Indices, Indices, Indices]:
+    return number % extent[0], number // extent[0] % extent[1], number // (extent[0] * extent[1])
+
+
+def _lane_masks(lane: Array) -> dict[str, Array]:
+    one = np.uint64(1)
+    equal = one << lane
+    less = equal - one
+    greater = ~(less | equal) & np.uint64(0xFFFFFFFF)
+    names = ("eq", "lt", "le", "gt", "ge")
+    values = (equal, less, less | equal, greater, greater | equal)
+    return {f"%lanemask_{name}": value for name, value in zip(names, values, strict=True)}

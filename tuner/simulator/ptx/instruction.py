@@ -1,0 +1,160 @@
+"""The syntax tree of PTX that ``tuner.simulator.ptx.parse.parser`` makes: modules, kernels, instructions."""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+TEXT_LIMIT = 120  # characters of an instruction in a message
+
+
+@dataclass(frozen=True, slots=True)
+class Register:
+    """A register or special register: ``%r1``, ``%tid.x``; ``_`` discards a result."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Immediate:
+    """A constant; ``bits`` of a floating-point one are its IEEE 754 encoding."""
+
+    bits: int
+    is_f32: bool = False
+    is_f64: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """The name of a variable, a parameter or a label."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Negated:
+    """A negated predicate operand: ``!%p1``."""
+
+    register: Register
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two destinations: ``%p1|%p2``."""
+
+    first: Register
+    second: Register
+
+
+@dataclass(frozen=True, slots=True)
+class Vector:
+    """A vector operand: ``{%r1, %r2}``."""
+
+    items: tuple["Operand", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """An address operand: ``[base + offset]``, or ``[map, {x, y}]`` of a tensor copy."""
+
+    base: "Register | Symbol | Immediate"
+    offset: int = 0  # bytes
+    coordinates: tuple["Operand", ...] = ()
+
+
+Operand: TypeAlias = Register | Immediate | Symbol | Negated | Pair | Vector | Address
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """A guard predicate: ``@%p1`` or ``@!%p1``. PTX ISA, "Predicated Execution"."""
+
+    register: Register
+    is_negated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """One instruction and its line in the text."""
+
+    opcode: str  # "ld.global.v4.b32"
+    operands: tuple[Operand, ...]
+    guard: Guard | None
+    line: int
+    text: str  # as written, on one line
+    place: str = ""  # line and column of what it was compiled from, as the last .loc says: "14:12"
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Returns the opcode and its modifiers: ``("ld", "global", "v4", "b32")``."""
+        return tuple(self.opcode.split("."))
+
+    @property
+    def short_text(self) -> str:
+        """Returns the text, cut to TEXT_LIMIT, and its place in the payload."""
+        text = self.text if len(self.text) <= TEXT_LIMIT else f"{self.text[:TEXT_LIMIT]}..."
+        return f"{text} (at line {self.place})" if self.place else text
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """The target of a branch."""
+
+    name: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class RegisterBank:
+    """Declared registers of one type: ``.reg .b32 %r<9>``; ``count`` is None for a single register."""
+
+    prefix: str
+    type: str  # "b32"
+    count: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A variable in shared, global, constant or local memory."""
+
+    name: str
+    space: str  # "shared", "global", "const", "local"
+    align_bytes: int
+    bytes: int  # 0: dynamic shared memory, sized by the launch
+    is_extern: bool
+    content: tuple[int, ...] = ()  # initial bytes; zeros follow
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter of a kernel."""
+
+    name: str
+    type: str  # of one element
+    align_bytes: int
+    bytes: int
+    is_array: bool  # passed by value as bytes
+
+
+@dataclass(frozen=True, slots=True)
+class PtxKernel:
+    """A kernel: one ``.entry``."""
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    body: tuple[Instruction | Label, ...]
+    registers: tuple[RegisterBank, ...]
+    variables: tuple[Variable, ...]  # of its own
+    max_threads: tuple[int, ...] | None  # .maxntid, x y z
+    required_threads: tuple[int, ...] | None  # .reqntid
+    cluster: tuple[int, ...] | None  # .reqnctapercluster
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class PtxModule:
+    """A module: one file of PTX."""
+
+    name: str  # of the file, for messages
+    version: str
+    target: str  # "sm_90a"
+    kernels: tuple[PtxKernel, ...]
+    variables: tuple[Variable, ...]

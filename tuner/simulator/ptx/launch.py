@@ -1,0 +1,223 @@
+"""The public functions: simulate a kernel of PTX text, or all launches of a kernel program."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from tuner.core.errors import UsageError
+from tuner.core.kernel_program import KernelProgram, Launch
+from tuner.simulator.ptx.decode.program import DecodedBlock, decode
+from tuner.simulator.ptx.dtypes import Array
+from tuner.simulator.ptx.engine import Engine, ExecutionCounts
+from tuner.simulator.ptx.geometry import Geometry, Index3, whole_clusters
+from tuner.simulator.ptx.instruction import PtxKernel, PtxModule
+from tuner.simulator.ptx.memory.global_memory import GlobalMemory
+from tuner.simulator.ptx.memory.map_layouts import tensor_of
+from tuner.simulator.ptx.parse.layout import Layout, layout_of
+from tuner.simulator.ptx.parse.parser import parse
+from tuner.simulator.ptx.races.access_sample import Access, AccessSample
+from tuner.simulator.ptx.simulation import Simulation
+from tuner.simulator.ptx.state.arguments import (
+    Argument,
+    ModuleVariables,
+    block_numbers,
+    check_launch,
+    cluster_of,
+    first_content,
+    place_arguments,
+    place_variables,
+    program_buffers,
+)
+from tuner.simulator.ptx.state.launch_state import LaunchState, random_unit_lanes
+
+LANES_LIMIT = 2048  # of resident blocks: more need more memory, fewer have more overhead
+
+
+def simulate(
+    ptx: str,
+    kernel: str,
+    grid: Index3,
+    block: Index3,
+    arguments: tuple[Argument, ...],
+    dynamic_shared_bytes: int = 0,
+    blocks: tuple[Index3, ...] | None = None,
+    schedule_seed: int | None = None,
+) -> Simulation:
+    """Executes a kernel of PTX text; arrays among the arguments are its buffers, changed in place.
+
+    Arrays must be C-contiguous; numbers are converted to the parameter's type, bytes passed as they are; a
+    ``TensorMap`` stands for a CUtensorMap. ``blocks`` are the thread blocks to execute, with those of their
+    clusters, None all of the grid. Threads run in a fixed order, or in a random one by the seed; the races
+    reported do not depend on it.
+    Raises SimulationError for a fault (its ``kind`` says which) and for text that is no PTX,
+    UnsupportedInstruction for an instruction that is not simulated, UsageError for a launch that does not fit
+    the kernel.
+    """
+    module = parse(ptx)
+    return simulate_module(
+        module, kernel, grid, block, arguments, dynamic_shared_bytes, blocks, schedule_seed
+    )
+
+
+def simulate_module(
+    module: PtxModule,
+    kernel: str,
+    grid: Index3,
+    block: Index3,
+    arguments: tuple[Argument, ...],
+    dynamic_shared_bytes: int = 0,
+    blocks: tuple[Index3, ...] | None = None,
+    schedule_seed: int | None = None,
+    variables: ModuleVariables | None = None,
+) -> Simulation:
+    """Does what ``simulate`` does, with PTX that is already parsed.
+
+    ``variables`` are the module's, which keep their content from launch to launch; None: as it is loaded.
+    """
+    entry = kernel_of(module, kernel)
+    check_launch(entry, grid, block, arguments)
+    prepared = prepare(module, entry)
+    return prepared.run(grid, block, arguments, dynamic_shared_bytes, blocks, schedule_seed, variables)
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedKernel:
+    """A kernel that is laid out and decoded, once for any number of launches."""
+
+    module: PtxModule
+    layout: Layout
+    program: tuple[DecodedBlock, ...]
+
+    def run(
+        self,
+        grid: Index3,
+        block: Index3,
+        arguments: tuple[Argument, ...],
+        dynamic_shared_bytes: int = 0,
+        blocks: tuple[Index3, ...] | None = None,
+        schedule_seed: int | None = None,
+        variables: ModuleVariables | None = None,
+    ) -> Simulation:
+        """Executes a launch that ``check_launch`` allows."""
+        entry, cluster = self.layout.kernel, cluster_of(self.layout.kernel)
+        numbers = whole_clusters(block_numbers(grid, blocks), grid, cluster)
+        launch = self._launch(arguments, dynamic_shared_bytes, variables)
+        counts, clusters = ExecutionCounts(), max(1, LANES_LIMIT // math.prod(block + cluster))
+        at_once = clusters * math.prod(cluster)
+        with np.errstate(all="ignore"):  # registers wrap around and hold NaN by design
+            for first in range(0, len(numbers), at_once):
+                rng = None if schedule_seed is None else np.random.default_rng([schedule_seed, first])
+                geometry = Geometry(grid, block, numbers[first : first + at_once], cluster)
+                resident = launch.resident_blocks(geometry, rng)
+                Engine(entry, self.program, resident, counts, rng, random_unit_lanes(entry)).run()
+        conflicts, hazards = launch.conflicts.conflicts(), launch.log.hazards()
+        printed = "".join(launch.printed)
+        touched = launch.placement.touched()
+        done = len(numbers), counts.instructions
+        return Simulation(entry.name, *done, conflicts, hazards, printed, touched, cluster)
+
+    def accesses(
+        self,
+        grid: Index3,
+        block: Index3,
+        arguments: tuple[Argument, ...],
+        dynamic_shared_bytes: int = 0,
+        instructions: int = 4000,
+    ) -> tuple[Access, ...]:
+        """Returns what the lanes of the first blocks ask memory for, in the first instructions.
+
+        Raises SimulationError, UnsupportedInstruction and UsageError as ``simulate`` does.
+        """
+        entry, cluster = self.layout.kernel, cluster_of(self.layout.kernel)
+        check_launch(entry, grid, block, arguments)
+        sample = AccessSample()
+        launch = self._launch(arguments, dynamic_shared_bytes, None, sample)
+        geometry = Geometry(grid, block, whole_clusters((0,), grid, cluster), cluster)
+        with np.errstate(all="ignore"):
+            resident = launch.resident_blocks(geometry, None)
+            Engine(entry, self.program, resident, ExecutionCounts(), None).run(instructions)
+        return tuple(sample.accesses())
+
+    def _launch(
+        self,
+        arguments: tuple[Argument, ...],
+        dynamic_shared_bytes: int,
+        variables: ModuleVariables | None,
+        sample: AccessSample | None = None,
+    ) -> LaunchState:
+        global_ = GlobalMemory()
+        place_variables(self.module, first_content(self.module) if variables is None else variables, global_)
+        placement = place_arguments(self.layout, arguments, global_)
+        shared_bytes = self.layout.static_shared_bytes + dynamic_shared_bytes
+        return LaunchState(self.layout, placement, shared_bytes, sample=sample)
+
+
+def prepare(module: PtxModule, kernel: PtxKernel) -> PreparedKernel:
+    """Lays out and decodes a kernel. Raises UnsupportedInstruction, SimulationError for a bad branch."""
+    layout = layout_of(module, kernel)
+    symbols = {name: slot.address for name, slot in layout.slots.items()}
+    # variables are placed first in each launch's global memory, so that their addresses are always the same
+    symbols |= place_variables(module, first_content(module), GlobalMemory())
+    return PreparedKernel(module, layout, decode(layout, symbols))
+
+
+def run_program(
+    program: KernelProgram,
+    buffers: dict[str, Array],
+    blocks: Mapping[int, tuple[Index3, ...]] | None = None,
+    schedule_seed: int | None = None,
+) -> tuple[Simulation, ...]:
+    """Executes the launches of a program in order; returns a simulation of each.
+
+    ``buffers`` are the inputs and outputs by name, changed in place; missing scratch buffers are allocated,
+    full of NaN. Buffers that must hold zeros are zeroed. ``blocks`` are the thread blocks to execute of a
+    launch, by its number; launches without an entry run whole.
+    """
+    arrays = program_buffers(program, buffers)
+    module = parse(program.ptx)
+    variables = first_content(module)
+    return tuple(
+        simulate_module(
+            module,
+            launch.kernel,
+            launch.grid,
+            launch.block,
+            _arguments(launch, arrays),
+            launch.dynamic_shared_bytes,
+            (blocks or {}).get(number),
+            schedule_seed,
+            variables,
+        )
+        for number, launch in enumerate(program.launches)
+    )
+
+
+def program_accesses(program: KernelProgram, instructions: int = 4000) -> tuple[tuple[Access, ...], ...]:
+    """Returns for each launch what the lanes of its first blocks ask memory for; all buffers hold zeros.
+
+    Raises SimulationError, UnsupportedInstruction and UsageError as ``simulate`` does.
+    """
+    arrays: dict[str, Array] = {each.name: np.zeros(each.bytes, np.uint8) for each in program.buffers}
+    module = parse(program.ptx)
+    return tuple(
+        prepare(module, kernel_of(module, launch.kernel)).accesses(
+            launch.grid, launch.block, _arguments(launch, arrays), launch.dynamic_shared_bytes, instructions
+        )
+        for launch in program.launches
+    )
+
+
+def _arguments(launch: Launch, arrays: dict[str, Array]) -> tuple[Argument, ...]:
+    """Returns the arguments of a launch: arrays, and tensor maps of arrays."""
+    maps = {each.name: tensor_of(each.layout, arrays[each.buffer]) for each in launch.tensor_maps}
+    return tuple(maps[name] if name in maps else arrays[name] for name in launch.arguments)
+
+
+def kernel_of(module: PtxModule, name: str) -> PtxKernel:
+    """Returns a kernel by its name. Raises UsageError."""
+    names = [kernel.name for kernel in module.kernels]
+    if name not in names:
+        raise UsageError(f"{module.name}: found no kernel {name!r}, allowed {', '.join(names) or 'none'}")
+    return module.kernels[names.index(name)]

@@ -1,0 +1,82 @@
+"""cp.async: copies that take effect when they are waited for. PTX ISA, "Async-group mechanism"."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tuner.simulator.ptx.defects import Defect, Fault
+from tuner.simulator.ptx.dtypes import Array, Bools, Indices
+from tuner.simulator.ptx.memory.global_memory import GlobalMemory
+from tuner.simulator.ptx.memory.shared_memory import SharedMemory
+from tuner.simulator.ptx.races.access_watch import Watch
+
+
+@dataclass
+class Copy:
+    """One cp.async instruction in flight, of many threads; each thread has its own async-groups."""
+
+    lanes: Indices
+    starts: Indices  # in the shared memory of all blocks
+    content: Array  # [lane, byte]
+    groups: Indices  # number of the async-group of each thread, from 0
+    is_done: Bools
+    reads_global: bool  # False: every thread only fills with zeros
+    who: str  # for a message
+
+
+class Copies:
+    """The cp.async copies in flight of resident blocks."""
+
+    def __init__(self, watch: Watch, global_: GlobalMemory, shared: SharedMemory) -> None:
+        self._watch = watch
+        self._global = global_
+        self._shared = shared
+        self._flying: list[Copy] = []
+        self._groups = np.zeros(watch.geometry.lanes, np.int64)  # committed by each thread
+
+    def begin(
+        self, lanes: Indices, targets: Indices, sources: Indices, size_bytes: int, source_bytes: Indices
+    ) -> None:
+        """Begins a copy of ``source_bytes`` by each lane; the rest of ``size_bytes`` is zero-filled."""
+        if (source_bytes > size_bytes).any():
+            raise Fault(
+                Defect.ILLEGAL, f"found a source of {int(source_bytes.max())} bytes, allowed {size_bytes}"
+            )
+        starts = self._shared.begin_copy(lanes, targets, size_bytes)
+        self._watch.require_aligned(lanes, sources, size_bytes)
+        content = np.zeros((len(lanes), size_bytes), np.uint8)
+        for size in np.unique(source_bytes[source_bytes > 0]):
+            chosen = source_bytes == size
+            content[chosen, :size] = self._global.load_bytes(
+                self._watch, lanes[chosen], sources[chosen], int(size)
+            )
+        done = np.zeros(len(lanes), bool)
+        who = self._watch.geometry.who(int(lanes[0]))
+        copy = Copy(lanes, starts, content, self._groups[lanes], done, bool(source_bytes.any()), who)
+        self._flying.append(copy)
+
+    def commit(self, lanes: Indices) -> None:
+        """Commits the open async-group of each lane."""
+        self._groups[lanes] += 1
+
+    def wait(self, mask: Bools, newest: int) -> None:
+        """Completes the copies of lanes but for those in their ``newest`` async-groups."""
+        for copy in self._flying:
+            is_old = copy.groups < self._groups[copy.lanes] - newest
+            lands = mask[copy.lanes] & ~copy.is_done & is_old
+            if lands.any():
+                self._shared.finish_copy(copy.lanes[lands], copy.starts[lands], copy.content[lands])
+                copy.is_done |= lands
+        self._flying = [copy for copy in self._flying if not copy.is_done.all()]
+
+    def wait_all(self, mask: Bools) -> None:
+        """Completes all copies of lanes, committed or not."""
+        self.commit(np.flatnonzero(mask))
+        self.wait(mask, 0)
+
+    def report_unfinished(self) -> None:
+        """Reports copies that no thread waited for, but for mere zero fills: surplus stages of a pipeline."""
+        unfinished = [copy for copy in self._flying if copy.reads_global]
+        if unfinished:
+            example = f"{unfinished[0].who} ends with a cp.async in flight"
+            self._watch.log.report(Defect.UNFINISHED, None, lambda: example, len(unfinished))

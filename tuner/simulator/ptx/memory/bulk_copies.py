@@ -1,0 +1,170 @@
+"""Bulk copies (TMA): loads complete at an mbarrier, stores in bulk async-groups.
+
+The bytes of a load are NaN from its issue until a thread waits at the mbarrier. A store reads at its issue;
+its source is compared when the store is waited for. It writes when it is waited for without ``.read``, which
+only frees the source, or when the launch ends. PTX ISA, "Completion Mechanisms for Asynchronous Copy
+Operations", "cp.async.bulk.wait_group".
+"""
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+
+from tuner.simulator.ptx.defects import Defect, Fault
+from tuner.simulator.ptx.dtypes import Array, Indices
+from tuner.simulator.ptx.memory.mbarriers import MBarrier, MBarriers
+from tuner.simulator.ptx.memory.shared_memory import POISON, SharedMemory
+from tuner.simulator.ptx.races.access_watch import Watch
+
+
+@dataclass
+class BulkLoad:
+    """A bulk load in flight."""
+
+    offsets: Indices  # of each byte in the shared memory of all blocks
+    content: Array
+    clock: int  # of its mbarrier, in the vector clocks
+
+
+@dataclass
+class BulkStore:
+    """A bulk store in flight: the bytes it read, and the function that writes them."""
+
+    offsets: Indices
+    content: Array
+    clock: int
+    write: Callable[[Array], None]
+    is_read: bool = False  # its source is free again
+
+
+@dataclass
+class BulkCopies:
+    """The bulk copies of resident blocks."""
+
+    watch: Watch
+    shared: SharedMemory
+    mbarriers: MBarriers
+    store_column: int  # component of the vector clocks for the reads of a cluster's first block's stores
+    rng: np.random.Generator | None  # delays loads where there is one
+    fenced: Array = field(init=False)  # clock of each lane's last proxy fence
+    _loads: dict[tuple[int, int], list[BulkLoad]] = field(default_factory=dict)  # (block, mbarrier address)
+    _open_stores: dict[int, list[BulkStore]] = field(default_factory=dict)  # by lane
+    _store_groups: dict[int, list[list[BulkStore]]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.fenced = np.zeros(self.watch.geometry.lanes, np.int32)
+
+    @property
+    def has_loads(self) -> bool:
+        """Tells whether loads are in flight."""
+        return bool(self._loads)
+
+    def fence(self, lanes: Indices) -> None:
+        """Makes writes of lanes visible to the async proxy: bulk copies and wgmma. PTX ISA, "Async proxy"."""
+        self.fenced[lanes] = self.watch.clocks.own(lanes)
+        self.watch.clocks.tick(lanes)
+
+    def multicast(self, lane: int, addresses: Indices, content: Array, mbarrier: int, mask: int) -> None:
+        """Begins a load by a lane to the same addresses of each block of its cluster that a mask names."""
+        count = self.watch.geometry.cluster_blocks
+        if not 0 < mask < 1 << count:
+            raise Fault(Defect.ILLEGAL, f"found mask {mask:#x}, allowed ranks of a cluster of {count} blocks")
+        for rank in range(count):
+            if mask >> rank & 1:
+                self.load(lane, addresses, content, mbarrier, rank)
+
+    def load(
+        self, lane: int, addresses: Indices, content: Array, mbarrier: int, rank: int | None = None
+    ) -> None:
+        """Begins a load by a lane to shared addresses of its block, or of one of its cluster."""
+        block = int(self.watch.geometry.block_index[lane])
+        if rank is not None:
+            block = int(self.watch.geometry.first_of_cluster(np.array([block]))[0]) + rank
+        barrier = self.mbarriers.of_block(lane, block, mbarrier)
+        whole = self._in_memory(lane, addresses, block)
+        for address in self.mbarriers.addresses_of(block):
+            if (addresses >> 3 == address >> 3).any():
+                raise Fault(Defect.OUT_OF_BOUNDS, f"found a bulk copy over the mbarrier at {address}")
+        cells = np.unique(whole // self.shared.races.cell_bytes)
+        clock, found = self.shared.races.async_write(lane, cells, barrier.column)
+        self.shared.report_agent(found, lane)
+        self.shared.bytes[whole] = POISON
+        self._loads.setdefault((block, mbarrier), []).append(BulkLoad(whole, content, clock))
+        self.mbarriers.has_progress = True
+
+    def land(self, block: int, mbarrier: int, barrier: MBarrier, must: bool) -> None:
+        """Completes the loads of an mbarrier; a random schedule may delay them, unless ``must`` is set."""
+        if (block, mbarrier) not in self._loads:
+            return
+        if not must and self.rng is not None and self.rng.random() < 0.5:
+            return
+        for load in self._loads.pop((block, mbarrier)):
+            self.shared.bytes[load.offsets] = load.content
+            self.mbarriers.deliver(barrier, len(load.content), load.clock)
+
+    def store(self, lane: int, addresses: Indices, write: Callable[[Array], None]) -> None:
+        """Begins a store by a lane from shared addresses of its block."""
+        whole = self._in_memory(lane, addresses, int(self.watch.geometry.block_index[lane]))
+        cells = np.unique(whole // self.shared.races.cell_bytes)
+        races = self.shared.races
+        clock, found = races.async_read(np.array([lane]), cells, self._column(lane), self.fenced)
+        self.shared.report_agent(found, lane)
+        content = self.shared.bytes[whole].copy()
+        self._open_stores.setdefault(lane, []).append(BulkStore(whole, content, clock, write))
+
+    def commit(self, lanes: Indices) -> None:
+        """Commits the open bulk async-group of each lane."""
+        for lane in lanes.tolist():
+            self._store_groups.setdefault(lane, []).append(self._open_stores.pop(lane, []))
+
+    def wait(self, lanes: Indices, newest: int, *, is_for_reads: bool) -> None:
+        """Completes the stores of lanes, or only their reads, but for those in their ``newest`` groups."""
+        for lane in lanes.tolist():
+            groups = self._store_groups.get(lane, [])
+            count = max(len(groups) - newest, 0)
+            for store in itertools.chain(*groups[:count]):
+                self._end_read(lane, store)
+                if not is_for_reads:
+                    store.write(store.content)
+            if not is_for_reads:
+                del groups[:count]
+
+    def _end_read(self, lane: int, store: BulkStore) -> None:
+        if store.is_read:
+            return
+        store.is_read = True
+        if (self.shared.bytes[store.offsets] != store.content).any():
+            who = self.watch.geometry.who(lane)
+            self.watch.log.report(
+                Defect.IN_FLIGHT,
+                self.watch.instruction,
+                lambda: f"the source of a bulk store of {who} changed",
+            )
+        self.watch.clocks.learn_agent(np.array([lane]), self._column(lane), store.clock)
+
+    def _column(self, lane: int) -> int:
+        geometry = self.watch.geometry
+        return self.store_column + int(geometry.block_index[lane]) % geometry.cluster_blocks
+
+    def _in_memory(self, lane: int, addresses: Indices, block: int) -> Indices:
+        """Returns shared addresses of a block as offsets into the memory of all resident blocks."""
+        if addresses.min() < 0 or addresses.max() >= self.shared.limit_bytes:
+            reason = f"found a bulk copy at shared bytes {addresses.min()} to {addresses.max()}"
+            raise self.watch.out_of_bounds(lane, f"{reason}, allowed up to {self.shared.limit_bytes}")
+        return addresses + block * self.shared.stride_bytes
+
+    def end(self) -> None:
+        """Completes stores at the end of their blocks; reports bulk copies that no thread waited for."""
+        left = [store for groups in self._store_groups.values() for store in itertools.chain(*groups)]
+        for store in left:
+            if store.is_read:
+                store.write(store.content)
+        stores = any(self._open_stores.values()) or not all(store.is_read for store in left)
+        for is_left, what in ((self.has_loads, "load"), (stores, "store")):
+            if is_left:
+                example = f"a bulk {what} is not waited for before the end"
+                self.watch.log.report(Defect.UNFINISHED, None, partial(str, example))
+        self.mbarriers.report_unfinished()

@@ -1,0 +1,135 @@
+"""Objects of mbarrier in shared memory. PTX ISA, "mbarrier": phases, arrivals and tx-count."""
+
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+
+from tuner.simulator.ptx.defects import Defect, Fault
+from tuner.simulator.ptx.dtypes import Array, Bools, Indices
+from tuner.simulator.ptx.memory.cluster_memory import ClusterMemory
+from tuner.simulator.ptx.races.access_watch import Watch
+
+MBARRIERS_LIMIT = 32  # of a block, in this simulator
+OBJECT_BYTES = 8
+
+
+@dataclass
+class MBarrier:
+    """An mbarrier object and its current phase: pending arrivals and pending bytes (tx-count)."""
+
+    expected: int  # arrivals of each phase
+    pending: int  # arrivals that this phase still waits for
+    column: int  # component of the vector clocks for the bulk copies that complete here
+    made_by: tuple[int, int]  # epoch of mbarrier.init: thread and its clock
+    clocks: Array  # join of the vector clocks of the arrived threads
+    phase_clocks: Array  # the same, of the phase completed last
+    phase: int = 0
+    pending_bytes: int = 0
+
+
+@dataclass
+class MBarriers:
+    """The mbarriers of resident blocks, by block and shared address."""
+
+    watch: Watch
+    cluster: ClusterMemory
+    has_progress: bool = False  # an arrival or a phase that waiting threads have not seen yet
+    _barriers: dict[tuple[int, int], MBarrier] = field(default_factory=dict)
+
+    def init(self, lanes: Indices, addresses: Indices, counts: Indices) -> None:
+        """Initialises mbarriers: mbarrier.init."""
+        self.watch.require_aligned(lanes, addresses, OBJECT_BYTES)
+        clocks = self.watch.clocks
+        for lane, address, count in zip(lanes.tolist(), addresses.tolist(), counts.tolist(), strict=True):
+            key = (int(self.watch.geometry.block_index[lane]), address)
+            known = clocks.known[lane]
+            thread = int(self.watch.geometry.member[lane])
+            column = self._column(key)
+            made = (thread, int(known[thread]))
+            self._barriers[key] = MBarrier(count, count, column, made, known.copy(), known.copy())
+
+    def _column(self, key: tuple[int, int]) -> int:
+        if key in self._barriers:
+            return self._barriers[key].column
+        used = sum(block == key[0] for block, _ in self._barriers)
+        if used >= MBARRIERS_LIMIT:
+            raise Fault(
+                Defect.BARRIER, f"found more than {MBARRIERS_LIMIT} mbarriers, which is not simulated"
+            )
+        geometry = self.watch.geometry
+        return geometry.cluster_lanes + key[0] % geometry.cluster_blocks * MBARRIERS_LIMIT + used
+
+    def at(self, lane: int, address: int) -> MBarrier:
+        """Returns the mbarrier at a shared address that a lane gives. Raises Fault where there is none."""
+        blocks, inner = self.cluster.located(np.array([lane]), np.array([address]))
+        return self.of_block(lane, int(blocks[0]), int(inner[0]))
+
+    def of_block(self, lane: int, block: int, address: int) -> MBarrier:
+        """Returns the mbarrier of a block that a lane uses. Raises Fault where there is none."""
+        barrier = self._barriers.get((block, address))
+        who = self.watch.geometry.who(lane)
+        if barrier is None:
+            raise Fault(Defect.BARRIER, f"{who}: found no initialised mbarrier at shared address {address}")
+        thread, clock = barrier.made_by
+        if self.watch.clocks.known[lane, thread] < clock:
+            example = f"{who} at shared byte {address}: not ordered after the initialisation of the mbarrier"
+            self.watch.log.report(Defect.SHARED_RACE, self.watch.instruction, lambda: example)
+        return barrier
+
+    def addresses_of(self, block: int) -> list[int]:
+        """Returns the shared addresses of a block's mbarriers."""
+        return [address for own, address in self._barriers if own == block]
+
+    def arrive(self, lanes: Indices, addresses: Indices, counts: Indices, bytes_: Indices) -> Array:
+        """Counts arrivals and expected bytes; returns the phase that each lane arrived at."""
+        phases = np.zeros(len(lanes), np.uint64)
+        for number, lane in enumerate(lanes.tolist()):
+            barrier = self.at(lane, int(addresses[number]))
+            phases[number] = barrier.phase
+            barrier.clocks = np.maximum(barrier.clocks, self.watch.clocks.known[lane])
+            barrier.pending -= int(counts[number])
+            barrier.pending_bytes += int(bytes_[number])
+            if barrier.pending < 0:
+                reason = f"found more arrivals in a phase than {barrier.expected}, its count"
+                raise Fault(Defect.BARRIER, reason)
+            self._complete(barrier)
+        self.watch.clocks.tick(lanes)
+        self.has_progress = True
+        return phases
+
+    def deliver(self, barrier: MBarrier, bytes_: int, clock: int) -> None:
+        """Counts the bytes of a completed bulk copy: complete_tx."""
+        barrier.pending_bytes -= bytes_
+        barrier.clocks[barrier.column] = max(int(barrier.clocks[barrier.column]), clock)
+        if barrier.pending == 0 and barrier.pending_bytes < 0:
+            raise Fault(
+                Defect.BARRIER,
+                f"found {-barrier.pending_bytes} bytes more than expect_tx announced in a phase",
+            )
+        self._complete(barrier)
+
+    def _complete(self, barrier: MBarrier) -> None:
+        if barrier.pending == 0 and barrier.pending_bytes == 0:
+            barrier.phase += 1
+            barrier.pending = barrier.expected
+            barrier.phase_clocks = barrier.clocks.copy()
+            self.has_progress = True
+
+    def test(self, lanes: Indices, addresses: Indices, states: Indices, is_parity: bool) -> Bools:
+        """Tells which lanes find their phase complete; those learn the clocks of its arrivals."""
+        done = np.zeros(len(lanes), bool)
+        for number, lane in enumerate(lanes.tolist()):
+            barrier = self.at(lane, int(addresses[number]))
+            state = int(states[number])
+            done[number] = barrier.phase & 1 != state & 1 if is_parity else barrier.phase > state
+            if done[number]:
+                self.watch.clocks.learn(np.array([lane]), barrier.phase_clocks)
+        return done
+
+    def report_unfinished(self) -> None:
+        """Reports mbarriers with pending bytes."""
+        for (_, address), barrier in self._barriers.items():
+            if barrier.pending_bytes:
+                example = f"the mbarrier at shared byte {address} waits for {barrier.pending_bytes} bytes"
+                self.watch.log.report(Defect.UNFINISHED, None, partial(str, example))

@@ -1,0 +1,111 @@
+"""The shared memory of resident blocks: bounds, bank conflicts and race detection."""
+
+import numpy as np
+
+from tuner.simulator.ptx.dtypes import UNSIGNED, Array, Bools, Indices
+from tuner.simulator.ptx.memory.cluster_memory import ClusterMemory
+from tuner.simulator.ptx.races.access_watch import Watch
+from tuner.simulator.ptx.races.shared_races import SharedRaces
+from tuner.simulator.ptx.races.unordered import SilentStores, Unordered
+
+POISON = 0xFF  # every float made of it is NaN
+STRIDE_BYTES = 1024  # each block begins at a multiple, as on the device
+
+
+class SharedMemory:
+    """The shared memory of all resident blocks in one array."""
+
+    def __init__(self, watch: Watch, limit_bytes: int, cell_bytes: int, async_readers: int) -> None:
+        self._watch = watch
+        self.cluster = ClusterMemory(watch)
+        self.limit_bytes = limit_bytes
+        self.stride_bytes = -(-limit_bytes // STRIDE_BYTES) * STRIDE_BYTES
+        count = self.stride_bytes * len(watch.geometry.blocks)
+        self.bytes = np.full(count, POISON, np.uint8)
+        self.races = SharedRaces(watch.clocks, count, cell_bytes, async_readers)
+        self._views = {size: self.bytes.view(dtype) for size, dtype in UNSIGNED.items()}
+
+    def starts(self, lanes: Indices, addresses: Indices, size_bytes: int, align_bytes: int = 0) -> Indices:
+        """Returns the offsets of accesses in the array of all blocks. Raises Fault for a bad address."""
+        self._watch.require_aligned(lanes, addresses, align_bytes or size_bytes)
+        blocks, addresses = self.cluster.located(lanes, addresses)
+        is_out = (addresses < 0) | (addresses + size_bytes > self.limit_bytes)
+        if is_out.any():
+            worst = int(is_out.argmax())
+            reason = (
+                f"found {size_bytes} bytes at shared address {int(addresses[worst])}, "
+                f"allowed up to {self.limit_bytes}"
+            )
+            raise self._watch.out_of_bounds(int(lanes[worst]), reason)
+        return addresses + blocks * self.stride_bytes
+
+    def load(self, lanes: Indices, addresses: Indices, item_bytes: int, count: int) -> Array:
+        """Loads ``count`` unsigned integers per lane: [lane, element]."""
+        size = item_bytes * count
+        starts = self.starts(lanes, addresses, size)
+        self._watch.count_shared(lanes, addresses, size)
+        self._report(self.races.read(lanes, self.races.cells(starts, size)), lanes)
+        found: Array = self._views[item_bytes][starts[:, None] // item_bytes + np.arange(count)]
+        return found
+
+    def load_rows(self, lanes: Indices, addresses: Indices) -> Array:
+        """Loads the 16-byte row whose address each lane gives to ldmatrix: [lane, 8 elements of 16 bits]."""
+        starts = self.starts(lanes, addresses, 16)
+        self._watch.count_shared(lanes, addresses, 16)
+        self._report(self.races.read(lanes, self.races.cells(starts, 16), is_collective=True), lanes)
+        found: Array = self._views[2][starts[:, None] // 2 + np.arange(8)]
+        return found
+
+    def store(self, lanes: Indices, addresses: Indices, values: Array) -> None:
+        """Stores unsigned integers [lane, element]."""
+        item, size = values.itemsize, values.itemsize * values.shape[1]
+        starts = self.starts(lanes, addresses, size)
+        self._watch.count_shared(lanes, addresses, size)
+        cells = self.races.cells(starts, size)
+        found = self.races.write(lanes, cells)
+        before = self._content(cells) if found else None
+        self._views[item][starts[:, None] // item + np.arange(values.shape[1])] = values
+        if before is not None:
+            mine = np.ascontiguousarray(values).view(np.uint8).reshape(before.shape)
+            self._report(found, lanes, SilentStores(_same(mine, before), _same(mine, self._content(cells))))
+
+    def update_start(
+        self, lanes: Indices, addresses: Indices, item_bytes: int, count: int
+    ) -> tuple[Array, Indices]:
+        """Returns shared memory as integers, and the index of each lane's first atomic update."""
+        size = item_bytes * count
+        starts = self.starts(lanes, addresses, size)
+        self._report(self.races.atomic(lanes, self.races.cells(starts, size)), lanes)
+        return self._views[item_bytes], starts // item_bytes
+
+    def begin_copy(self, lanes: Indices, addresses: Indices, size_bytes: int) -> Indices:
+        """Begins an asynchronous write by lanes: the bytes are NaN until it is waited for."""
+        starts = self.starts(lanes, addresses, size_bytes)
+        self._watch.count_shared(lanes, addresses, size_bytes)
+        found = self.races.write(lanes, self.races.cells(starts, size_bytes), is_pending=True)
+        self._report(found, lanes)
+        self.bytes[starts[:, None] + np.arange(size_bytes)] = POISON
+        return starts
+
+    def finish_copy(self, lanes: Indices, starts: Indices, content: Array) -> None:
+        """Completes an asynchronous write of bytes [lane, byte]."""
+        self.bytes[starts[:, None] + np.arange(content.shape[1])] = content
+        self.races.complete(lanes, self.races.cells(starts, content.shape[1]))
+
+    def report_agent(self, found: list[Unordered], lane: int) -> None:
+        """Reports unordered accesses of an asynchronous agent on behalf of a lane."""
+        self._report(found, np.array([lane]))
+
+    def _content(self, cells: Indices) -> Array:
+        """Returns the bytes of cells: [access, cell, byte]."""
+        size = self.races.cell_bytes
+        found: Array = self.bytes[cells[:, :, None] * size + np.arange(size)]
+        return found
+
+    def _report(self, found: list[Unordered], lanes: Indices, silent: SilentStores | None = None) -> None:
+        self._watch.report(found, lanes, "shared", self.races.cell_bytes, silent)
+
+
+def _same(mine: Array, other: Array) -> Bools:
+    same: Bools = (mine == other).all(axis=2)
+    return same

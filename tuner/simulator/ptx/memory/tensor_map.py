@@ -1,0 +1,99 @@
+"""Tensor maps in tiled mode: the bytes that a bulk tensor copy touches. PTX ISA, "Tensors"."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tuner.core.errors import UsageError
+from tuner.simulator.ptx.dtypes import Array, Bools, Indices
+from tuner.simulator.ptx.memory.global_memory import GlobalBuffer
+from tuner.simulator.ptx.numbers.rounding import to_tf32
+
+SWIZZLES_BYTES = (0, 32, 64, 128)
+BOX_LIMIT = 256  # elements of one dimension; CUDA driver API, cuTensorMapEncodeTiled
+ALIGN_BYTES = 16  # of the strides
+SWIZZLE_BITS = {0: 0, 32: 1, 64: 3, 128: 7}  # which bits of the 16-byte chunk change
+
+
+@dataclass(frozen=True, eq=False)
+class TensorMap:
+    """A CUtensorMap of an array, whose dimensions and strides it has."""
+
+    array: Array
+    box: tuple[int, ...]  # elements of one copy, in the order of the array's shape
+    swizzle_bytes: int = 128
+    is_tf32: bool = False  # CU_TENSOR_MAP_DATA_TYPE_TFLOAT32: copies round f32 to tf32
+
+    def __post_init__(self) -> None:
+        if self.swizzle_bytes not in SWIZZLES_BYTES:
+            raise UsageError(f"tensor map: found swizzle {self.swizzle_bytes}, allowed {SWIZZLES_BYTES}")
+        if len(self.box) != self.array.ndim or not all(0 < size <= BOX_LIMIT for size in self.box):
+            raise UsageError(
+                f"tensor map: found box {self.box}, allowed {self.array.ndim} sizes from 1 to {BOX_LIMIT}"
+            )
+        if any(stride % ALIGN_BYTES for stride in self.array.strides[:-1]):
+            raise UsageError(
+                f"tensor map: found strides {self.array.strides}, allowed multiples of {ALIGN_BYTES} bytes"
+            )
+        inner_bytes = self.box[-1] * self.array.itemsize
+        if self.swizzle_bytes and inner_bytes > self.swizzle_bytes:
+            raise UsageError(
+                f"tensor map: found a box {inner_bytes} bytes wide, allowed {self.swizzle_bytes}: the swizzle"
+            )
+
+    @property
+    def box_bytes(self) -> int:
+        """Returns the bytes of a box, which a copy counts at its mbarrier."""
+        return int(np.prod(self.box)) * self.array.itemsize
+
+    def elements(self, coordinates: Sequence[int]) -> tuple[Indices, Bools]:
+        """Returns the flat index in the array of each element of a box, and whether it is inside.
+
+        ``coordinates`` are innermost first, as instructions give them.
+        """
+        index, inside = np.zeros(1, np.int64), np.ones(1, bool)
+        for axis, start in enumerate(reversed(coordinates)):
+            index_along = start + np.arange(self.box[axis])
+            stride = self.array.strides[axis] // self.array.itemsize
+            index = (index[:, None] + index_along * stride).ravel()
+            inside = (inside[:, None] & (index_along >= 0) & (index_along < self.array.shape[axis])).ravel()
+        return index, inside
+
+    def content(self, coordinates: Sequence[int]) -> Array:
+        """Returns the bytes of a box in the order of shared memory; zeros outside of the array."""
+        index, inside = self.elements(coordinates)
+        flat = self.array.reshape(-1)
+        found = np.zeros(len(index), flat.dtype)
+        found[inside] = flat[index[inside]]
+        if self.is_tf32:
+            found = to_tf32(found.view(np.float32)).view(flat.dtype)
+        return found.view(np.uint8)
+
+    def store(self, coordinates: Sequence[int], content: Array) -> None:
+        """Stores the bytes of a box that are inside of the array."""
+        index, inside = self.elements(coordinates)
+        self.array.reshape(-1)[index[inside]] = content.view(self.array.dtype)[inside]
+
+    def shared_addresses(self, start: int) -> Indices:
+        """Returns the swizzled shared address of each byte of a box at ``start``."""
+        return swizzled(start + np.arange(self.box_bytes), self.swizzle_bytes)
+
+
+@dataclass(frozen=True, eq=False)
+class PlacedMap:
+    """A tensor map of a launch and the buffer of its array."""
+
+    tensor: TensorMap
+    buffer: GlobalBuffer
+
+    def cells(self, coordinates: Sequence[int]) -> Indices:
+        """Returns the cells of the buffer that a box touches: [1, cell]."""
+        index, inside = self.tensor.elements(coordinates)
+        starts = index[inside] * self.tensor.array.itemsize
+        return np.unique(starts // self.buffer.races.cell_bytes)[None]
+
+
+def swizzled(addresses: Indices, span_bytes: int) -> Indices:
+    """Returns swizzled addresses: bits from 4 on ^= bits from 7 on. PTX ISA, "Swizzling Modes"."""
+    return addresses ^ ((addresses >> 7 & SWIZZLE_BITS[span_bytes]) << 4)

@@ -1,0 +1,119 @@
+"""A position in the tokens of a PTX file, with the operations that all productions share."""
+
+import re
+import struct
+
+from tuner.simulator.ptx.defects import SimulationError
+from tuner.simulator.ptx.instruction import Immediate
+from tuner.simulator.ptx.parse.lexer import Token, syntax_error, tokens_of
+
+CLOSING = {"{": "}", "(": ")", "[": "]"}
+
+
+class Cursor:
+    """The token stream of a file with unlimited lookahead."""
+
+    def __init__(self, source: str, name: str) -> None:
+        self.source = source
+        self.name = name
+        self._tokens = tokens_of(source, name)
+        self._index = 0
+
+    @property
+    def token(self) -> Token:
+        """Returns the next token without taking it."""
+        return self._tokens[self._index]
+
+    def ahead(self, distance: int = 1) -> Token:
+        """Returns a later token without taking it."""
+        return self._tokens[min(self._index + distance, len(self._tokens) - 1)]
+
+    def take(self) -> Token:
+        """Consumes the next token. Raises SimulationError at the end of the text."""
+        token = self.token
+        if token.kind == "end":
+            raise self.wrong("more text")
+        self._index += 1
+        return token
+
+    def accept(self, text: str) -> bool:
+        """Consumes the next token if it is ``text``; tells whether it was."""
+        if self.token.kind == "end" or self.token.text != text:
+            return False
+        self._index += 1
+        return True
+
+    def expect(self, text: str) -> Token:
+        """Consumes the next token, which must be ``text``. Raises SimulationError."""
+        if self.token.text != text:
+            raise self.wrong(repr(text))
+        return self.take()
+
+    def word(self, allowed: str) -> str:
+        """Consumes a word; ``allowed`` names it in the error. Raises SimulationError."""
+        if self.token.kind != "word":
+            raise self.wrong(allowed)
+        return self.take().text
+
+    def integer(self) -> int:
+        """Consumes an integer with its sign."""
+        sign = -1 if self.accept("-") else 1
+        if self.token.kind != "number" or "." in self.token.text:
+            raise self.wrong("a whole number")
+        return sign * int(_digits(self.take().text), 0)
+
+    def immediate(self) -> Immediate:
+        """Consumes a constant. PTX ISA, "Constants"."""
+        sign = -1 if self.accept("-") else 1
+        if self.token.kind not in ("number", "float"):
+            raise self.wrong("a number")
+        token = self.take()
+        if token.kind == "float":
+            return Immediate(int(token.text[2:], 16), token.text[1] in "fF", token.text[1] in "dD")
+        if "." in token.text:
+            return Immediate(
+                int.from_bytes(struct.pack("<d", sign * float(token.text)), "little"), is_f64=True
+            )
+        return Immediate(sign * int(_digits(token.text), 0))
+
+    def skip(self) -> None:
+        """Skips a bracketed text, nested brackets included."""
+        opening = self.take()
+        closing = CLOSING[opening.text]
+        while self.token.text != closing:
+            if self.token.kind == "end":
+                raise syntax_error(self.name, opening.line, f"found no {closing!r} for this {opening.text!r}")
+            if self.token.kind == "mark" and self.token.text in CLOSING:
+                self.skip()
+            else:
+                self.take()
+        self.take()
+
+    def skip_statement(self) -> None:
+        """Skips everything up to the next semicolon."""
+        while not self.accept(";"):
+            self.take()
+
+    def position(self) -> int:
+        """Returns the position of the cursor, for ``back_to``."""
+        return self._index
+
+    def back_to(self, position: int) -> None:
+        """Goes back to a position."""
+        self._index = position
+
+    def text_from(self, token: Token) -> str:
+        """Returns the source from a token to the last one consumed, on one line and without comments."""
+        text = self.source[token.start : self._tokens[self._index - 1].end]
+        return " ".join(re.sub(r"//[^\n]*|/\*.*?\*/", " ", text, flags=re.DOTALL).split())
+
+    def wrong(self, allowed: str) -> SimulationError:
+        """Returns the syntax error at the next token."""
+        found = repr(self.token.text) if self.token.kind != "end" else "the end of the text"
+        return syntax_error(self.name, self.token.line, f"found {found}, allowed {allowed}")
+
+
+def _digits(text: str) -> str:
+    """Returns an integer literal in Python's syntax: no U suffix, octal as 0o."""
+    text = text.rstrip("U")
+    return f"0o{text[1:]}" if re.fullmatch(r"0[0-7]+", text) else text

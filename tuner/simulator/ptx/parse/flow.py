@@ -1,0 +1,128 @@
+"""The control-flow graph of a kernel: its basic blocks in reverse post-order.
+
+In that order a loop's body stands before what follows the loop, so that running the lowest basic block first
+reconverges diverged lanes where their paths meet.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from tuner.simulator.ptx.defects import Defect, SimulationError
+from tuner.simulator.ptx.dtypes import Bools
+from tuner.simulator.ptx.instruction import Instruction, Label, PtxKernel, Symbol
+
+BRANCHES = ("bra", "ret", "exit", "trap")
+WAITS = ("mbarrier.try_wait", "mbarrier.test_wait")  # retried until they succeed: alone in their basic block
+ENDS = (*BRANCHES, "bar", "barrier", *WAITS)
+NO_ENDS = ("bar.warp.", "barrier.cluster.arrive.")
+
+
+@dataclass(frozen=True)
+class BasicBlock:
+    """Instructions in a row, of which only the last may branch, wait or end the thread."""
+
+    instructions: tuple[Instruction, ...]
+    following: int | None  # the block that runs next where the last instruction does not say otherwise
+
+
+@dataclass(frozen=True)
+class Flow:
+    """The basic blocks of a kernel; the first is its entry."""
+
+    blocks: tuple[BasicBlock, ...]
+    labels: dict[str, int]  # label -> block
+
+
+def is_one_of(instruction: Instruction, names: tuple[str, ...]) -> bool:
+    """Tells whether an opcode begins with one of these names; bar.warp does not count as bar."""
+    opcode = f"{instruction.opcode}."
+    if opcode.startswith(NO_ENDS):
+        return False
+    return any(opcode.startswith(f"{name}.") for name in names)
+
+
+def flow_of(kernel: PtxKernel) -> Flow:
+    """Returns the control-flow graph of a kernel. Raises SimulationError for a branch to no label."""
+    raw, labels = _cut(kernel)
+    following = _targets(kernel, raw, labels)
+    order = _reverse_post_order(following)
+    number = {block: index for index, block in enumerate(order)}
+    blocks = tuple(BasicBlock(tuple(raw[block]), number.get(block + 1)) for block in order)
+    return Flow(blocks, {label: number[block] for label, block in labels.items() if block in number})
+
+
+def _cut(kernel: PtxKernel) -> tuple[list[list[Instruction]], dict[str, int]]:
+    """Returns the basic blocks in the order of the text, behind them an empty one, and labels -> block."""
+    raw: list[list[Instruction]] = [[]]
+    labels = {}
+    for item in kernel.body:
+        is_wait = isinstance(item, Instruction) and is_one_of(item, WAITS)
+        if raw[-1] and (isinstance(item, Label) or is_wait):
+            raw.append([])
+        if isinstance(item, Label):
+            labels[item.name] = len(raw) - 1
+            continue
+        raw[-1].append(item)
+        if is_one_of(item, ENDS):
+            raw.append([])
+    if raw[-1]:
+        raw.append([])
+    return raw, labels
+
+
+def _targets(kernel: PtxKernel, raw: list[list[Instruction]], labels: dict[str, int]) -> list[list[int]]:
+    """Returns the successors of each basic block."""
+    found = []
+    for number, block in enumerate(raw):
+        last = block[-1] if block else None
+        after = [number + 1] if number + 1 < len(raw) else []
+        if last is None or not is_one_of(last, BRANCHES):
+            found.append(after)
+            continue
+        targets = [_label(kernel, last, labels)] if is_one_of(last, ("bra",)) else []
+        found.append(targets + (after if last.guard else []))
+    return found
+
+
+def _label(kernel: PtxKernel, branch: Instruction, labels: dict[str, int]) -> int:
+    target = branch.operands[0] if branch.operands else None
+    if isinstance(target, Symbol) and target.name in labels:
+        return labels[target.name]
+    reason = f"line {branch.line}: {branch.text}: found no such label in {kernel.name}"
+    raise SimulationError(Defect.SYNTAX, branch.line, reason)
+
+
+def _reverse_post_order(following: list[list[int]]) -> list[int]:
+    """Returns the reachable blocks in reverse post-order of a depth-first search that leaves loops first."""
+    reach = _reachable(following)
+    seen = {0}
+    post: list[int] = []
+
+    def choices(block: int) -> Iterator[int]:
+        """Yields successors outside of the block's loop first: in reverse they stand behind its body."""
+        return iter(sorted(following[block], key=lambda target: (bool(reach[target, block]), -target)))
+
+    stack = [(0, choices(0))]
+    while stack:
+        block, rest = stack[-1]
+        target = next((target for target in rest if target not in seen), None)
+        if target is None:
+            post.append(block)
+            stack.pop()
+        else:
+            seen.add(target)
+            stack.append((target, choices(target)))
+    return post[::-1]
+
+
+def _reachable(following: list[list[int]]) -> Bools:
+    """Returns the transitive closure of the successors [from, to], by Warshall's algorithm (1962)."""
+    count = len(following)
+    reach = np.zeros((count, count), bool)
+    for block, targets in enumerate(following):
+        reach[block, targets] = True
+    for middle in range(count):
+        reach |= reach[:, middle : middle + 1] & reach[middle]
+    return reach

@@ -1,0 +1,183 @@
+"""Race detection in shared memory by vector clocks, independent of the schedule that ran.
+
+As in FastTrack (Flanagan and Freund, PLDI 2009), a cell keeps its last write as an epoch: thread and clock.
+Of reads it keeps the last one of each warp. A cell is as large as the kernel's smallest access.
+"""
+
+import numpy as np
+
+from tuner.simulator.ptx.defects import Defect
+from tuner.simulator.ptx.dtypes import Array, Bools, Indices
+from tuner.simulator.ptx.geometry import WARP_LANES
+from tuner.simulator.ptx.races.clocks import PENDING, Clocks
+from tuner.simulator.ptx.races.unordered import SAME_INSTRUCTION, Unordered, only
+
+NOBODY = -1
+SEVERAL = 32  # lanes of a warp read the cell, each by itself
+TOGETHER = 33  # the warp read it in one collective instruction: ordered for all lanes if for one
+LANE_BITS = 6
+
+
+class SharedRaces:
+    """The last accesses to each cell of the shared memory of resident blocks."""
+
+    def __init__(self, clocks: Clocks, bytes_: int, cell_bytes: int, async_readers: int) -> None:
+        self.cell_bytes = cell_bytes
+        self._clocks = clocks
+        self._geometry = clocks.geometry
+        cells = -(-bytes_ // cell_bytes)
+        self.writer = np.full(cells, NOBODY, np.int16)  # column of the clocks
+        self._written = np.zeros(cells, np.int32)
+        self._read = np.zeros(
+            (cells, self._geometry.cluster_warps), np.int32
+        )  # clock and lane of the last read
+        self._is_atomic = np.zeros(cells, bool)  # updated by atomics since the last plain access
+        self._async_read = np.zeros((cells, async_readers), np.int32)
+        self._first_reader = clocks.columns - async_readers  # column of the first asynchronous reader
+
+    def cells(self, starts: Indices, size_bytes: int) -> Indices:
+        """Returns the cells [access, cell] of accesses of one size."""
+        return starts[:, None] // self.cell_bytes + np.arange(max(size_bytes // self.cell_bytes, 1))
+
+    def read(self, lanes: Indices, cells: Indices, is_collective: bool = False) -> list[Unordered]:
+        """Records reads by lanes; returns the accesses that are unordered or uninitialised."""
+        found = self._uninitialised(cells)
+        if self._is_atomic[cells].any():
+            found += only(self._against_reads(lanes, cells), self._is_atomic[cells])
+            self._end_atomics(cells[self._is_atomic[cells]])
+        else:
+            found += self._against_writes(lanes, cells)
+        self._note_read(lanes, cells, is_collective)
+        return found
+
+    def _note_read(self, lanes: Indices, cells: Indices, is_collective: bool) -> None:
+        warp = (self._geometry.member[lanes] // WARP_LANES)[:, None]
+        lane = (self._geometry.member[lanes] % WARP_LANES)[:, None]
+        clock = self._clocks.own(lanes)[:, None] << LANE_BITS
+        if is_collective:
+            self._read[cells, warp] = clock | TOGETHER
+            return
+        before = self._read[cells, warp]
+        is_shared = (before > 0) & ((before & (1 << LANE_BITS) - 1) != lane)
+        self._read[cells, warp] = clock | lane
+        is_shared |= self._read[cells, warp] != (clock | lane)  # another lane of this very instruction
+        if is_shared.any():
+            chosen = np.nonzero(is_shared)
+            self._read[cells[chosen], warp[chosen[0], 0]] = (clock | SEVERAL)[chosen[0], 0]
+
+    def write(self, lanes: Indices, cells: Indices, is_pending: bool = False) -> list[Unordered]:
+        """Records writes by lanes; returns those that are unordered. ``complete`` ends a pending write."""
+        found = self._against_writes(lanes, cells) + self._against_reads(lanes, cells)
+        writer = self._geometry.member[lanes][:, None].astype(np.int16)
+        self.writer[cells] = writer
+        self._written[cells] = PENDING if is_pending else self._clocks.own(lanes)[:, None]
+        self._end_atomics(cells)
+        is_double = self.writer[cells] != writer
+        if is_double.any():
+            found.append(Unordered(Defect.SHARED_RACE, is_double, cells, SAME_INSTRUCTION))
+        return found
+
+    def complete(self, lanes: Indices, cells: Indices) -> None:
+        """Completes pending writes of lanes."""
+        self._written[cells] = self._clocks.own(lanes)[:, None]
+
+    def atomic(self, lanes: Indices, cells: Indices) -> list[Unordered]:
+        """Records atomic updates, which do not race among themselves; returns those that are unordered."""
+        is_first = ~self._is_atomic[cells]
+        found = self._uninitialised(cells)
+        found += only(self._against_writes(lanes, cells) + self._against_reads(lanes, cells), is_first)
+        self._forget_reads(cells[is_first])
+        self._is_atomic[cells] = True
+        self.writer[cells] = self._geometry.member[lanes][:, None].astype(np.int16)
+        self._written[cells] = self._clocks.own(lanes)[:, None]
+        self._note_read(lanes, cells, is_collective=False)
+        return found
+
+    def async_write(self, lane: int, cells: Indices, column: int) -> tuple[int, list[Unordered]]:
+        """Records a write by an agent for a lane; returns the agent's clock and the unordered accesses."""
+        lanes, row = np.array([lane]), cells[None]
+        found = self._against_writes(lanes, row) + self._against_reads(lanes, row)
+        clock = self._clocks.tick_agent(lane, column)
+        self.writer[cells] = column
+        self._written[cells] = clock
+        self._end_atomics(cells)
+        return clock, found
+
+    def async_read(
+        self, lanes: Indices, cells: Indices, column: int, fenced: Array
+    ) -> tuple[int, list[Unordered]]:
+        """Records a read by an agent for lanes; returns the agent's clock and the unordered accesses.
+
+        All of the lanes must be ordered after the data's writes. ``fenced`` holds the clock of the last proxy
+        fence of each lane of all blocks.
+        """
+        row = cells[None]
+        found = self._uninitialised(row)
+        writer = self.writer[row]
+        least = self._clocks.known[lanes].min(axis=0)
+        unknown = (writer != NOBODY) & (least[np.maximum(writer, 0)] < self._written[row])
+        found += self._conflicts(unknown, row, "write")
+        is_thread = (writer != NOBODY) & (writer < self._geometry.cluster_lanes)
+        first = self._geometry.lanes_of_cluster(int(self._geometry.cluster_index[lanes[0]])).start
+        unfenced = (
+            is_thread & ~unknown & (fenced[first + np.where(is_thread, writer, 0)] < self._written[row])
+        )
+        if unfenced.any():
+            found.append(Unordered(Defect.MISSING_FENCE, unfenced, row, "write"))
+        clock = self._clocks.tick_agent(int(lanes[0]), column)
+        self._async_read[cells, column - self._first_reader] = clock
+        return clock, found
+
+    def _uninitialised(self, cells: Indices) -> list[Unordered]:
+        nobody = self.writer[cells] == NOBODY
+        return [Unordered(Defect.UNINITIALISED, nobody, cells, "write")] if nobody.any() else []
+
+    def _against_writes(self, lanes: Indices, cells: Indices) -> list[Unordered]:
+        writer = self.writer[cells]
+        known = self._clocks.known[lanes[:, None], np.maximum(writer, 0)]
+        return self._conflicts((writer != NOBODY) & (known < self._written[cells]), cells, "write")
+
+    def _conflicts(self, is_bad: Bools, cells: Indices, earlier: str) -> list[Unordered]:
+        """Returns unordered cells in two kinds: with a copy in flight, and plain races."""
+        if not is_bad.any():
+            return []
+        in_flight = is_bad & (self._written[cells] == PENDING)
+        plain = is_bad & ~in_flight
+        kinds = ((Defect.IN_FLIGHT, in_flight), (Defect.SHARED_RACE, plain))
+        return [Unordered(kind, bad, cells, earlier) for kind, bad in kinds if bad.any()]
+
+    def _against_reads(self, lanes: Indices, cells: Indices) -> list[Unordered]:
+        found = []
+        stamps = self._read[cells]  # [access, cell, warp]
+        if stamps.any():
+            is_bad = (self._known_of_readers(lanes, stamps) < stamps >> LANE_BITS).max(axis=2)
+            if is_bad.any():
+                found.append(Unordered(Defect.SHARED_RACE, is_bad, cells, "read"))
+        if self._async_read.shape[1] and (clocks := self._async_read[cells]).any():
+            known = self._clocks.known[lanes, self._first_reader :]
+            is_bad = (known[:, None] < clocks).max(axis=2)
+            if is_bad.any():
+                found.append(Unordered(Defect.IN_FLIGHT, is_bad, cells, "asynchronous read"))
+        return found
+
+    def _known_of_readers(self, lanes: Indices, stamps: Array) -> Array:
+        """Returns the components of the last readers in the clocks of lanes: [access, cell, warp]."""
+        warps = np.arange(self._geometry.cluster_warps)
+        lane = stamps & ((1 << LANE_BITS) - 1)
+        column = warps * WARP_LANES + np.minimum(lane, WARP_LANES - 1)
+        known: Array = self._clocks.known[lanes[:, None, None], column]
+        if (lane >= SEVERAL).any():
+            least = self._clocks.least_of_warps()[lanes][:, None]
+            most = self._clocks.most_of_warps()[lanes][:, None]
+            known = np.where(lane == SEVERAL, least, np.where(lane == TOGETHER, most, known))
+        return known
+
+    def _end_atomics(self, cells: Indices) -> None:
+        self._is_atomic[cells] = False
+        self._forget_reads(cells)
+
+    def _forget_reads(self, cells: Indices) -> None:
+        """Forgets reads before an ordered write: an access ordered after the write is after them too."""
+        self._read[cells] = 0
+        if self._async_read.shape[1]:
+            self._async_read[cells] = 0

@@ -1,0 +1,38 @@
+"""The result of a simulated launch."""
+
+from dataclasses import dataclass, field
+
+from tuner.simulator.ptx.defects import BENIGN, Hazard
+from tuner.simulator.ptx.geometry import Index3
+from tuner.simulator.ptx.memory.touched import Touched
+from tuner.simulator.ptx.races.bank_conflicts import BankConflict
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """The result of one launch that ran to its end."""
+
+    kernel: str
+    blocks: int  # simulated
+    instructions: int  # of warps
+    conflicts: tuple[BankConflict, ...]  # of every instruction that touches shared memory
+    hazards: tuple[Hazard, ...]
+    printed: str = ""  # by vprintf
+    touched: tuple[Touched, ...] = field(default=(), repr=False, compare=False)  # of each array
+    cluster: Index3 = (1, 1, 1)  # blocks that ran with each that was asked for
+
+    @property
+    def races(self) -> tuple[Hazard, ...]:
+        """Returns the hazards that make a result depend on the schedule; a correct kernel has none."""
+        return tuple(hazard for hazard in self.hazards if hazard.kind not in BENIGN)
+
+    @property
+    def benign(self) -> tuple[Hazard, ...]:
+        """Returns the hazards that change no result, such as unordered writes of the same value."""
+        return tuple(hazard for hazard in self.hazards if hazard.kind in BENIGN)
+
+    @property
+    def conflict_ratio(self) -> float:
+        """Returns the shared-memory wavefronts over those without bank conflicts; 1.0 has none."""
+        ideal = sum(conflict.ideal_wavefronts for conflict in self.conflicts)
+        return sum(conflict.wavefronts for conflict in self.conflicts) / ideal if ideal else 1.0

@@ -1,0 +1,181 @@
+"""Arguments of a launch: their checks, and their placement in parameter and global memory."""
+
+import math
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+
+from tuner.core.errors import UsageError
+from tuner.core.kernel_program import KernelProgram
+from tuner.simulator.ptx.dtypes import TYPES, Array
+from tuner.simulator.ptx.geometry import THREADS_LIMIT, Index3, linear
+from tuner.simulator.ptx.instruction import Parameter, PtxKernel, PtxModule
+from tuner.simulator.ptx.memory.global_memory import GlobalBuffer, GlobalMemory
+from tuner.simulator.ptx.memory.state_spaces import WINDOWS
+from tuner.simulator.ptx.memory.tensor_map import PlacedMap, TensorMap
+from tuner.simulator.ptx.memory.touched import Touched
+from tuner.simulator.ptx.parse.layout import Layout
+
+ModuleVariables: TypeAlias = dict[str, Array]  # bytes of global and constant variables, by name
+
+TENSOR_MAP_BYTES = 128  # CUtensorMap
+
+
+@dataclass(frozen=True, eq=False)
+class Pointer:
+    """A pointer into an array; the kernel may access the whole array through it."""
+
+    name: str  # of the array, in messages
+    array: Array
+    offset_bytes: int
+
+
+Argument: TypeAlias = Array | Pointer | TensorMap | int | float | np.generic | bytes
+
+
+@dataclass
+class Placement:
+    """The global memory of a launch, its tensor maps, and the bytes of its parameters."""
+
+    global_: GlobalMemory
+    cell_bytes: int
+    parameters: Array
+    tensor_maps: dict[int, PlacedMap] = field(default_factory=dict)  # by generic address
+    _buffers: dict[int, tuple[int, GlobalBuffer]] = field(
+        default_factory=dict
+    )  # host address -> address, buffer
+
+    def buffer(self, name: str, array: Array) -> tuple[int, GlobalBuffer]:
+        """Returns the address and the buffer of an array; an array is added once."""
+        if not array.flags.c_contiguous:
+            raise UsageError(f"argument {name}: found a strided array, allowed a C-contiguous one")
+        key = array.__array_interface__["data"][0]
+        if key not in self._buffers:
+            buffer = GlobalBuffer(name, array, self.cell_bytes)
+            self._buffers[key] = (self.global_.add(buffer), buffer)
+        return self._buffers[key]
+
+    def touched(self) -> tuple[Touched, ...]:
+        """Returns the byte ranges of each array that were read and written so far."""
+        return tuple(
+            Touched.of(key, buffer.bytes.size, buffer.races) for key, (_, buffer) in self._buffers.items()
+        )
+
+
+def place_arguments(layout: Layout, arguments: tuple[Argument, ...], global_: GlobalMemory) -> Placement:
+    """Places the arguments of a launch. Raises UsageError for an argument that does not fit its parameter."""
+    content = np.zeros(layout.parameter_bytes, np.uint8)
+    placement = Placement(global_, layout.cell_bytes, content)
+    for parameter, argument in zip(layout.kernel.parameters, arguments, strict=True):
+        start = layout.slots[parameter.name].address
+        value = _value(placement, parameter, argument, start)
+        if value.size != parameter.bytes:
+            raise UsageError(
+                f"argument {parameter.name}: found {value.size} bytes, allowed {parameter.bytes}"
+            )
+        content[start : start + value.size] = value
+    return placement
+
+
+def _value(placement: Placement, parameter: Parameter, argument: Argument, start: int) -> Array:
+    """Returns the bytes of one argument as its parameter."""
+    if isinstance(argument, TensorMap):
+        return _tensor_map(placement, parameter, argument, start)
+    if isinstance(argument, Pointer):
+        address, _ = placement.buffer(argument.name, argument.array)
+        return np.array([address + argument.offset_bytes], np.uint64).view(np.uint8)
+    if isinstance(argument, np.ndarray):
+        address, _ = placement.buffer(parameter.name, argument)
+        return np.array([address], np.uint64).view(np.uint8)
+    if isinstance(argument, bytes):
+        return np.frombuffer(argument, np.uint8)
+    return np.array([argument]).astype(TYPES[parameter.type].dtype).view(np.uint8)
+
+
+def _tensor_map(placement: Placement, parameter: Parameter, tensor: TensorMap, start: int) -> Array:
+    """Places a tensor map: by value at its parameter's address, by pointer at a global address of its own."""
+    content = np.zeros(TENSOR_MAP_BYTES, np.uint8)
+    _, buffer = placement.buffer(parameter.name, tensor.array)
+    if parameter.is_array:
+        placement.tensor_maps[WINDOWS["param"] + start] = PlacedMap(tensor, buffer)
+        return content
+    address = placement.global_.add(GlobalBuffer(parameter.name, content, 1, is_read_only=True))
+    placement.tensor_maps[address] = PlacedMap(tensor, buffer)
+    return np.array([address], np.uint64).view(np.uint8)
+
+
+def first_content(module: PtxModule) -> ModuleVariables:
+    """Returns the global and constant variables of a module as loading it leaves them."""
+    found = {}
+    for variable in module.variables:
+        if variable.space in ("global", "const"):
+            found[variable.name] = np.zeros(max(variable.bytes, 1), np.uint8)
+            found[variable.name][: len(variable.content)] = variable.content
+    return found
+
+
+def place_variables(module: PtxModule, content: ModuleVariables, global_: GlobalMemory) -> dict[str, int]:
+    """Places the global and constant variables of a module, changed in place; returns their addresses."""
+    spaces = {variable.name: variable.space for variable in module.variables}
+    return {
+        name: global_.add(GlobalBuffer(name, array, 1, spaces[name] == "const"))
+        for name, array in content.items()
+    }
+
+
+def program_buffers(program: KernelProgram, given: dict[str, Array]) -> dict[str, Array]:
+    """Returns the array of each buffer of a program; scratch buffers are allocated, full of NaN."""
+    arrays = {}
+    for buffer in program.buffers:
+        array = given.get(buffer.name)
+        if array is None and buffer.role != "scratch":
+            raise UsageError(f"buffer {buffer.name}: found nothing, allowed an array of {buffer.bytes} bytes")
+        if array is None:
+            array = np.full(buffer.bytes, 0xFF, np.uint8)
+        if array.nbytes != buffer.bytes:
+            raise UsageError(f"buffer {buffer.name}: found {array.nbytes} bytes, allowed {buffer.bytes}")
+        if buffer.is_zeroed:
+            array.reshape(-1).view(np.uint8)[:] = 0
+        arrays[buffer.name] = array
+    return arrays
+
+
+def check_launch(kernel: PtxKernel, grid: Index3, block: Index3, arguments: tuple[Argument, ...]) -> None:
+    """Raises UsageError for sizes or a number of arguments that the kernel does not allow."""
+    check_sizes(kernel, grid, block)
+    if len(arguments) != len(kernel.parameters):
+        count = len(kernel.parameters)
+        raise UsageError(f"kernel {kernel.name}: found {len(arguments)} arguments, allowed {count}")
+
+
+def check_sizes(kernel: PtxKernel, grid: Index3, block: Index3) -> None:
+    """Raises UsageError for a grid or a block that the kernel does not allow."""
+    if min(*grid, *block) < 1:
+        raise UsageError(f"kernel {kernel.name}: found grid {grid} and block {block}, allowed sizes from 1")
+    threads = math.prod(block)
+    limit = min(THREADS_LIMIT, math.prod(kernel.max_threads or (THREADS_LIMIT,)))
+    if threads > limit:
+        raise UsageError(f"kernel {kernel.name}: found a block of {threads} threads, allowed up to {limit}")
+    cluster = cluster_of(kernel)
+    if any(blocks % size for blocks, size in zip(grid, cluster, strict=True)):
+        raise UsageError(f"kernel {kernel.name}: found a grid of {grid}, allowed multiples of {cluster}")
+    required = (*(kernel.required_threads or block), 1, 1)[:3]
+    if tuple(block) != required:
+        raise UsageError(f"kernel {kernel.name}: found a block of {block}, allowed {required}")
+
+
+def cluster_of(kernel: PtxKernel) -> Index3:
+    """Returns the blocks of a kernel's clusters along x, y and z."""
+    x, y, z = (*(kernel.cluster or ()), 1, 1, 1)[:3]
+    return x, y, z
+
+
+def block_numbers(grid: Index3, blocks: tuple[Index3, ...] | None) -> tuple[int, ...]:
+    """Returns the linear numbers of blocks of a grid; None stands for all of them."""
+    if blocks is None:
+        return tuple(range(math.prod(grid)))
+    for block in blocks:
+        if any(not 0 <= index < extent for index, extent in zip(block, grid, strict=True)):
+            raise UsageError(f"blocks: found {block}, allowed blocks of the grid {grid}")
+    return tuple(linear(block, grid) for block in dict.fromkeys(blocks))

@@ -1,0 +1,124 @@
+"""Thread blocks that execute together, as those resident on a multiprocessor: one numpy lane per thread."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tuner.simulator.ptx.defects import Defect, Fault
+from tuner.simulator.ptx.dtypes import UNSIGNED, Array, Bools, Indices
+from tuner.simulator.ptx.geometry import WARP_LANES, Geometry
+from tuner.simulator.ptx.matrices.wgmma_in_flight import Warpgroups
+from tuner.simulator.ptx.memory.async_copies import Copies
+from tuner.simulator.ptx.memory.bulk_copies import BulkCopies
+from tuner.simulator.ptx.memory.mbarriers import MBarriers
+from tuner.simulator.ptx.memory.state_spaces import Spaces
+from tuner.simulator.ptx.memory.tensor_map import PlacedMap
+from tuner.simulator.ptx.races.access_watch import Watch
+from tuner.simulator.ptx.state.cluster_barriers import ClusterBarriers
+
+# What a register holds before its first write: as a float of any size, NaN.
+UNWRITTEN = 0xFFFF_FFFF_FFFF_FFFF
+
+
+@dataclass
+class ResidentBlocks:
+    """Registers, memories and the active mask of resident blocks."""
+
+    geometry: Geometry
+    watch: Watch
+    spaces: Spaces
+    copies: Copies
+    mbarriers: MBarriers
+    cluster_barriers: ClusterBarriers
+    bulk: BulkCopies
+    warpgroups: Warpgroups
+    tensor_maps: dict[int, PlacedMap]  # by generic address
+    special: dict[str, Array]
+    width_of: Callable[[str], "np.dtype[np.generic] | None"]  # type of a register's bits
+    exited: Bools  # lanes that have returned, or are no thread at all
+    printed: list[str]  # by vprintf, of all thread blocks of the launch
+    mask: Bools = field(init=False)
+    is_full: bool = True  # every lane executes
+    registers: dict[str, Array] = field(default_factory=dict)
+    written_at: dict[str, int] = field(default_factory=dict)  # register -> time of its last write
+    time: int = 0  # instructions so far
+
+    def __post_init__(self) -> None:
+        self.set_mask(np.ones(self.geometry.lanes, bool))
+
+    def set_mask(self, mask: Bools) -> None:
+        """Sets the active mask: the lanes that execute."""
+        self.mask = mask
+        self.is_full = bool(mask.all())
+
+    def active(self) -> Indices:
+        """Returns the active lanes."""
+        return np.flatnonzero(self.mask)
+
+    def read(self, name: str) -> Array:
+        """Returns the bits of a register in all lanes."""
+        found = self.registers.get(name)
+        return self._unwritten(name) if found is None else found
+
+    def write(self, name: str, bits: Array) -> None:
+        """Writes a register in the active lanes."""
+        if name == "_":
+            return
+        self.written_at[name] = self.time
+        if self.is_full and bits.shape == self.mask.shape:
+            self.registers[name] = bits
+        else:
+            self.registers[name] = np.where(self.mask, bits, self.read(name))
+
+    def scatter(self, name: str, lanes: Indices, bits: Array) -> None:
+        """Writes a register in some lanes, active or not."""
+        if name == "_":
+            return
+        self.written_at[name] = self.time
+        self.put(name, lanes, bits)
+
+    def put(self, name: str, lanes: Indices, bits: Array) -> None:
+        """Writes a register in some lanes on behalf of an asynchronous operation: ``written_at`` stays."""
+        found = np.array(self.read(name))
+        found[lanes] = bits
+        self.registers[name] = found
+
+    def report_unfinished(self) -> None:
+        """Reports asynchronous operations that no thread waited for."""
+        self.copies.report_unfinished()
+        self.bulk.end()
+        self.spaces.shared.cluster.report_ended()
+        self.warpgroups.report_unfinished(self.watch)
+
+    def full(self, values: Array) -> Array:
+        """Broadcasts values to one per lane."""
+        return np.broadcast_to(values, self.mask.shape)
+
+    def chosen(self, values: Array) -> Array:
+        """Returns the values of the active lanes."""
+        full = self.full(values)
+        return full if self.is_full else full[self.mask]
+
+    def whole_warps(self) -> Indices:
+        """Returns the active warps. Raises Fault for a warp that is active in part."""
+        lanes = self.mask.reshape(-1, WARP_LANES)
+        some = lanes.any(axis=1)
+        is_split = some & ~lanes.all(axis=1)
+        if is_split.any():
+            warp = int(is_split.argmax())
+            found = int(lanes[warp].sum())
+            who = self.geometry.who(warp * WARP_LANES + int(lanes[warp].argmax()))
+            raise Fault(Defect.DIVERGENCE, f"the warp of {who} has {found} of 32 threads here, allowed all")
+        return np.flatnonzero(some)
+
+    def lanes_of_warps(self, warps: Indices) -> Indices:
+        """Returns all lanes of warps."""
+        return (warps[:, None] * WARP_LANES + np.arange(WARP_LANES)).ravel()
+
+    def _unwritten(self, name: str) -> Array:
+        dtype = self.width_of(name)
+        assert dtype is not None, "operands are declared: checked when they are decoded"
+        if dtype == np.bool_:
+            return np.zeros(self.mask.shape, bool)
+        return np.full(self.mask.shape, UNWRITTEN & ((1 << 8 * dtype.itemsize) - 1), UNSIGNED[dtype.itemsize])

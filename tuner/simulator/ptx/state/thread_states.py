@@ -1,0 +1,163 @@
+"""The state of each thread: its next basic block, and whether it runs, waits at a barrier or has ended."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tuner.simulator.ptx.defects import Defect, Fault
+from tuner.simulator.ptx.dtypes import Array, Bools, Indices
+from tuner.simulator.ptx.geometry import WARP_LANES
+from tuner.simulator.ptx.state.resident_blocks import ResidentBlocks
+
+RUNS, AT_BARRIER, AT_MEMORY_BARRIER, AT_CLUSTER_BARRIER, ENDED = range(5)
+PLACES = {AT_MEMORY_BARRIER: "an mbarrier", AT_CLUSTER_BARRIER: "the cluster's barrier"}
+BARRIERS_LIMIT = 16  # named barriers of a block
+
+
+@dataclass
+class Arrival:
+    """The threads that arrived at a named barrier without waiting (bar.arrive)."""
+
+    threads: int
+    clocks: Array  # join of their vector clocks
+
+
+@dataclass
+class Reduction:
+    """A reduction (bar.red) over the predicates of the threads that wait at a barrier."""
+
+    operation: str  # "and", "or", "popc"
+    target: str  # register
+    values: Bools  # of all lanes
+
+
+@dataclass
+class Threads:
+    """The scheduling states of resident blocks, one entry per lane. PTX ISA, "bar, barrier"."""
+
+    resident: ResidentBlocks
+    basic_block: Indices = field(init=False)  # that the thread runs next
+    status: Array = field(init=False)
+    barrier: Indices = field(init=False)  # number of the barrier it waits at
+    expected: Indices = field(init=False)  # threads that the barrier waits for; 0: the whole block
+    is_stuck: bool = False  # no thread runs: bulk copies must not be delayed any longer
+    _arrivals: dict[tuple[int, int], Arrival] = field(default_factory=dict)  # (block, barrier)
+    _reductions: dict[tuple[int, int], Reduction] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        lanes = self.resident.geometry.lanes
+        self.basic_block, self.barrier, self.expected = (np.zeros(lanes, np.int64) for _ in range(3))
+        self.status = np.where(self.resident.exited, ENDED, RUNS)
+
+    def exit(self, lanes: Bools) -> None:
+        """Ends threads."""
+        self.status[lanes] = ENDED
+        self.resident.exited = self.resident.exited | lanes
+
+    def wait(self, lanes: Bools, barriers: Array, expected: Array) -> None:
+        """Makes threads wait at a named barrier: bar.sync."""
+        _check_barriers(barriers, expected)
+        self.status[lanes] = AT_BARRIER
+        self.barrier[lanes] = barriers
+        self.expected[lanes] = expected
+
+    def wait_for_cluster(self, lanes: Bools) -> None:
+        """Makes threads wait at the barrier of their cluster: barrier.cluster.wait."""
+        self.resident.cluster_barriers.begin_wait(np.flatnonzero(lanes))
+        self.status[lanes] = AT_CLUSTER_BARRIER
+
+    def require_whole_warps(self, lanes: Bools) -> None:
+        """Raises Fault where only a part of a warp is at an .aligned barrier."""
+        here = lanes.reshape(-1, WARP_LANES)
+        rest = ~here & ~self.resident.exited.reshape(-1, WARP_LANES)
+        is_split = here.any(axis=1) & rest.any(axis=1)
+        if is_split.any():
+            warp = int(is_split.argmax())
+            lane = warp * WARP_LANES + int(rest[warp].argmax())
+            raise Fault(
+                Defect.DIVERGENCE,
+                f"{self.resident.geometry.who(lane)} is not here, but others of its warp are",
+            )
+
+    def reduce(self, lanes: Bools, barrier: int, operation: str, target: str, values: Array) -> None:
+        """Adds the predicates of threads to the reduction at a barrier."""
+        for block in np.unique(self.resident.geometry.block_index[lanes]):
+            key = (int(block), barrier)
+            found = self._reductions.setdefault(key, Reduction(operation, target, np.zeros(len(lanes), bool)))
+            if (found.operation, found.target) != (operation, target):
+                raise Fault(Defect.BARRIER, f"found different reductions at barrier {barrier}")
+            found.values = np.where(lanes, values, found.values)
+
+    def arrive(self, lanes: Bools, barriers: Array, expected: Array) -> None:
+        """Counts threads at a named barrier without making them wait: bar.arrive."""
+        _check_barriers(barriers, expected)
+        indices = np.flatnonzero(lanes)
+        clocks = self.resident.watch.clocks
+        for block in np.unique(self.resident.geometry.block_index[indices]):
+            some = indices[self.resident.geometry.block_index[indices] == block]
+            key = (int(block), int(barriers[0]))
+            known = clocks.known[some].max(axis=0)
+            before = self._arrivals.get(key, Arrival(0, known))
+            self._arrivals[key] = Arrival(before.threads + len(some), np.maximum(before.clocks, known))
+            self.expected[some] = expected
+        clocks.tick(indices)
+
+    def release(self) -> None:
+        """Releases the threads at complete barriers."""
+        at_cluster = self.status == AT_CLUSTER_BARRIER
+        if at_cluster.any():
+            ended = self.status == ENDED
+            self.status[self.resident.cluster_barriers.released(at_cluster, ended)] = RUNS
+        waiting = self.status == AT_BARRIER
+        if not waiting.any():
+            return
+        for block in np.unique(self.resident.geometry.block_index[waiting]):
+            lanes = self.resident.geometry.lanes_of(int(block))
+            here = np.flatnonzero(waiting[lanes]) + lanes.start
+            for number in np.unique(self.barrier[here]):
+                self._release(int(block), int(number), here[self.barrier[here] == number])
+
+    def _release(self, block: int, number: int, lanes: Indices) -> None:
+        arrival = self._arrivals.get((block, number))
+        count = len(lanes) + (arrival.threads if arrival else 0)
+        of_block = self.status[self.resident.geometry.lanes_of(block)]
+        expected = int(self.expected[lanes[0]]) or int((of_block != ENDED).sum())
+        if count > expected:
+            raise Fault(Defect.BARRIER, f"barrier {number}: found {count} threads, allowed {expected}")
+        if count < expected:
+            return
+        self.resident.watch.clocks.join(lanes, arrival.clocks if arrival else None)
+        self._arrivals.pop((block, number), None)
+        self._reduced(block, number, lanes)
+        self.status[lanes] = RUNS
+
+    def _reduced(self, block: int, number: int, lanes: Indices) -> None:
+        found = self._reductions.pop((block, number), None)
+        if found is None:
+            return
+        values = found.values[lanes]
+        result = {"and": values.all(), "or": values.any(), "popc": values.sum()}[found.operation]
+        dtype = bool if found.operation != "popc" else np.uint32
+        self.resident.scatter(found.target, lanes, np.full(len(lanes), result, dtype))
+
+    def wake(self) -> None:
+        """Makes the threads at an mbarrier test it again."""
+        self.status[self.status == AT_MEMORY_BARRIER] = RUNS
+
+    def stuck(self) -> str:
+        """Describes where the threads of a deadlock wait."""
+        lanes = np.flatnonzero((self.status != RUNS) & (self.status != ENDED))
+        words = []
+        for lane in lanes[:: max(len(lanes) // 4, 1)]:
+            at = PLACES.get(int(self.status[lane]), f"barrier {self.barrier[lane]}")
+            words.append(f"{self.resident.geometry.who(int(lane))} waits at {at}")
+        return f"{len(lanes)} threads wait for ever: {'; '.join(words)}"
+
+
+def _check_barriers(barriers: Array, expected: Array) -> None:
+    if (barriers >= BARRIERS_LIMIT).any():
+        raise Fault(Defect.BARRIER, f"found barrier {int(barriers.max())}, allowed 0 to {BARRIERS_LIMIT - 1}")
+    if (expected % WARP_LANES != 0).any():
+        raise Fault(
+            Defect.BARRIER, f"found a count of {int(expected.max())} threads, allowed multiples of 32"
+        )

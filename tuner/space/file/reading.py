@@ -1,0 +1,103 @@
+"""A search space file: read, kept with its text, and turned into search spaces for a problem."""
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tuner.core.errors import UsageError
+from tuner.core.problem import Problem
+from tuner.core.text_file import read_text
+from tuner.space.feasible_set import FeasibleSet
+from tuner.space.file import extending, schema, strict_yaml
+from tuner.space.file.entries import StrategyEntry, Variables
+from tuner.space.file.shipped import default_space_file
+from tuner.space.search_space import Knob, SearchSpace
+
+BYTES_LIMIT = 4_000_000  # of a file that is read at all
+
+
+@dataclass(frozen=True)
+class SpaceFile:
+    """A search space file that was checked."""
+
+    name: str  # for messages
+    text: str  # as read, with what it extends: a resumed run parses it again
+    strategies: tuple[StrategyEntry, ...]
+    folder: Path | None = None  # where the file lies; None for text from elsewhere
+
+    def strategy(self, name: str) -> StrategyEntry:
+        """Returns one strategy. Raises UsageError with those there are."""
+        for entry in self.strategies:
+            if entry.name == name:
+                return entry
+        known = ", ".join(entry.name for entry in self.strategies)
+        raise UsageError(f"{self.name}: strategy: found {name!r}, allowed {known}")
+
+    def script(self, name: str) -> Path | None:
+        """Returns the path of a strategy's own script file, None where the shipped template is meant."""
+        template = self.strategy(name).template
+        return None if template is None else (self.folder or Path()) / template
+
+
+def load_space_file(path: Path) -> SpaceFile:
+    """Reads a search space file. Raises UsageError when it cannot be read or says what it must not."""
+    text = read_text(path, "a YAML file", BYTES_LIMIT)
+    return parse_space(_whole(text, path.name), path.name, path.parent)
+
+
+@functools.lru_cache(maxsize=8)
+def parse_space(text: str, name: str, folder: Path | None = None) -> SpaceFile:
+    """Reads the text of a search space file. Raises UsageError with file, key path, found and allowed."""
+    return SpaceFile(name, text, schema.entries(strict_yaml.load(text, name), name), folder)
+
+
+def _whole(text: str, name: str) -> str:
+    """Returns a file's text with the shipped one in it where it extends that."""
+    if not any(extending.KEY in line for line in text.splitlines() if not line.lstrip().startswith("#")):
+        return text  # spares most files a second reading
+    own: Any = strict_yaml.load(text, name)
+    if not extending.is_extending(own, name):
+        return text
+    path = default_space_file()
+    default: Any = strict_yaml.load(read_text(path, "a YAML file", BYTES_LIMIT), path.name)
+    return strict_yaml.dump(extending.extended(own, default))
+
+
+def spaces_for(
+    space_file: SpaceFile,
+    problem: Problem,
+    isa: str,
+    variables: Variables,
+    names: tuple[str, ...] | None,
+    script_knobs: Mapping[str, tuple[Knob, ...]] | None = None,
+) -> tuple[SearchSpace, ...]:
+    """Returns the search spaces of the strategies that can do the problem, in the order of the file.
+
+    ``names`` limits the strategies; ``script_knobs`` gives, per strategy, the knobs its script declares.
+    Raises UsageError for a name that is not there, and when no strategy can do the problem.
+    """
+    chosen = _chosen(space_file, names)
+    reasons = [(entry, entry.why_not(problem, isa)) for entry in chosen]
+    able = [entry for entry, reason in reasons if reason is None]
+    if not able:
+        why = "; ".join(f"{entry.name}: {reason}" for entry, reason in reasons)
+        raise UsageError(f"{space_file.name}: no strategy can do {problem.key} with {isa}: {why}")
+    declared = script_knobs or {}
+    return tuple(entry.space(variables, declared.get(entry.name, ())) for entry in able)
+
+
+def first_rows(space_file: SpaceFile, feasible: FeasibleSet) -> tuple[int, ...]:
+    """Returns the rows that the file wants proposed first; none that is infeasible, or comes last, here."""
+    used = {space.strategy for space in feasible.spaces}
+    points = [point for entry in space_file.strategies if entry.name in used for point in entry.first]
+    rows = (feasible.row_of(point) for point in points)
+    return tuple(dict.fromkeys(row for row in rows if row is not None and feasible.is_preferred[row]))
+
+
+def _chosen(space_file: SpaceFile, names: tuple[str, ...] | None) -> list[StrategyEntry]:
+    if names is None:
+        return list(space_file.strategies)
+    wanted = [space_file.strategy(name) for name in names]
+    return [entry for entry in space_file.strategies if entry in wanted]

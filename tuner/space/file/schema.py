@@ -1,0 +1,259 @@
+"""The form of the search space file, checked by pydantic, and what it says as values.
+
+The bounds of ``range`` and ``powers`` are values and both are included: {range: [16, 64], step: 16} is
+16, 32, 48, 64 and {powers: [16, 64], base: 2} is 16, 32, 64.
+"""
+
+import re
+from typing import Annotated, Any
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    ValidationError,
+    model_validator,
+)
+from pydantic_core import ErrorDetails, PydanticCustomError
+
+from tuner.core.candidate import Candidate, Value
+from tuner.core.errors import UsageError
+from tuner.core.problem import ELEMENT_BYTES, EPILOGUES, LAYOUTS, OPERATIONS
+from tuner.space.expression import parse
+from tuner.space.file.entries import Divisors, KnobEntry, StrategyEntry
+from tuner.space.search_space import CHOICES_LIMIT
+
+PROCESSOR_ISAS = ("avx512", "avx2", "none")
+ISAS = (*PROCESSOR_ISAS, "ptx")  # as Machine.isa spells them
+KNOB_FORMS = (
+    "a list of integers or of texts, {range: [lo, hi], step: s}, {powers: [lo, hi], base: b} or "
+    "{divisors_of: k, min: lo, max: hi, extra: [...]}"
+)
+
+
+def _fail(allowed: str) -> PydanticCustomError:
+    return PydanticCustomError("allowed", "{allowed}", {"allowed": allowed})
+
+
+def _value(found: object) -> Value:
+    """Takes integers and texts; YAML's on, off, yes, no are truths and must be quoted."""
+    if isinstance(found, int | str) and not isinstance(found, bool):
+        return found
+    raise _fail("an integer or a text (in quotes where YAML reads something else)")
+
+
+def _name(found: str) -> str:
+    if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", found) is None:
+        raise _fail("letters, digits and _, no digit first")
+    return found
+
+
+def _word(allowed: tuple[str, ...]) -> AfterValidator:
+    def check(found: str) -> str:
+        if found not in allowed:
+            raise _fail(", ".join(allowed))
+        return found
+
+    return AfterValidator(check)
+
+
+def _one_kind(found: list[Value]) -> list[Value]:
+    if len({type(value) for value in found}) > 1:
+        raise _fail("all integers or all texts")
+    return found
+
+
+SOME = Field(min_length=1)
+Name = Annotated[str, AfterValidator(_name)]
+Choice = Annotated[Any, BeforeValidator(_value)]
+Choices = Annotated[list[Choice], Field(min_length=1, max_length=CHOICES_LIMIT), AfterValidator(_one_kind)]
+Bounds = Annotated[list[int], Field(min_length=2, max_length=2)]
+
+
+class _Strict(BaseModel):
+    """Takes no key it does not know and converts no type."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class _Range(_Strict):
+    """Equally spaced integers, both bounds included."""
+
+    range: Bounds
+    step: Annotated[int, Field(ge=1)] = 1
+
+    @model_validator(mode="after")
+    def _check(self) -> "_Range":
+        low, high = self.range
+        if low > high or (high - low) // self.step >= CHOICES_LIMIT:
+            raise _fail(f"lo <= hi with at most {CHOICES_LIMIT} values")
+        return self
+
+    def choices(self) -> tuple[Value, ...]:
+        return tuple(range(self.range[0], self.range[1] + 1, self.step))
+
+
+class _Powers(_Strict):
+    """The powers of a base within bounds."""
+
+    powers: Bounds
+    base: Annotated[int, Field(ge=2)] = 2
+
+    @model_validator(mode="after")
+    def _check(self) -> "_Powers":
+        if not 1 <= self.powers[0] <= self.powers[1] <= 2**62 or not self.choices():
+            raise _fail(f"1 <= lo <= hi with a power of {self.base} between them")
+        return self
+
+    def choices(self) -> tuple[Value, ...]:
+        low, high = self.powers
+        every = (self.base**exponent for exponent in range(high.bit_length() + 1))
+        return tuple(power for power in every if low <= power <= high)
+
+
+class _Divisors(_Strict):
+    """The divisors of an expression over sizes."""
+
+    divisors_of: str
+    min: Annotated[int, Field(ge=1)] = 1
+    max: Annotated[int, Field(ge=1)] | None = None
+    extra: list[int] = []
+
+
+FORMS: dict[str, type[_Strict]] = {"range": _Range, "powers": _Powers, "divisors_of": _Divisors}
+
+
+def _form(found: object) -> str | None:
+    if isinstance(found, list):
+        return "list"
+    keys = found if isinstance(found, dict) else ()
+    return next((form for form in FORMS if form in keys), None)
+
+
+AnyKnob = Annotated[
+    Annotated[Choices, Tag("list")]
+    | Annotated[_Range, Tag("range")]
+    | Annotated[_Powers, Tag("powers")]
+    | Annotated[_Divisors, Tag("divisors_of")],
+    Discriminator(
+        _form,
+        custom_error_type="allowed",
+        custom_error_message="{allowed}",
+        custom_error_context={"allowed": KNOB_FORMS},
+    ),
+]
+
+
+class _Strategy(_Strict):
+    """One strategy."""
+
+    ops: Annotated[list[Annotated[str, _word(OPERATIONS)]], SOME]
+    dtypes: Annotated[list[Annotated[str, _word(tuple(ELEMENT_BYTES))]], SOME]
+    layouts: Annotated[list[Annotated[str, _word(LAYOUTS)]], SOME] = list(LAYOUTS)
+    epilogues: Annotated[list[Annotated[str, _word(EPILOGUES)]], SOME] = list(EPILOGUES)
+    isas: Annotated[list[Annotated[str, _word(ISAS)]], SOME] = list(PROCESSOR_ISAS)
+    template: str | None = None
+    description: str = ""
+    knobs: dict[Name, AnyKnob] = {}
+    constraints: list[str] = []
+    preferences: list[str] = []
+    first: list[dict[Name, Choice]] = []
+
+
+class _File(_Strict):
+    """The whole file, with what it extends already in it."""
+
+    extends: None = None
+    strategies: Annotated[dict[Name, _Strategy], SOME]
+
+
+def entries(document: object, file: str) -> tuple[StrategyEntry, ...]:
+    """Checks a document that was read from ``file``. Raises UsageError for the first problem of the form."""
+    try:
+        checked = _File.model_validate(document)
+    except ValidationError as error:
+        raise UsageError(_message(error, file)) from None
+    return tuple(_entry(name, each, file) for name, each in checked.strategies.items())
+
+
+def _entry(name: str, given: _Strategy, file: str) -> StrategyEntry:
+    where = f"{file}: strategies.{name}"
+    return StrategyEntry(
+        name,
+        tuple(given.ops),
+        tuple(given.dtypes),
+        tuple(given.layouts),
+        tuple(given.epilogues),
+        tuple(given.isas),
+        tuple(_knob(knob, form, f"{where}.knobs.{knob}") for knob, form in given.knobs.items()),
+        tuple(parse(text, f"{where}.constraints[{n}]") for n, text in enumerate(given.constraints)),
+        tuple(_first(name, point, given, f"{where}.first[{n}]") for n, point in enumerate(given.first)),
+        given.template,
+        given.description,
+        tuple(parse(text, f"{where}.preferences[{n}]") for n, text in enumerate(given.preferences)),
+    )
+
+
+def _knob(name: str, form: list[Value] | _Range | _Powers | _Divisors, where: str) -> KnobEntry:
+    if isinstance(form, list):
+        return KnobEntry(name, where, tuple(dict.fromkeys(form)))
+    if isinstance(form, _Divisors):
+        of = parse(form.divisors_of, f"{where}.divisors_of")
+        return KnobEntry(name, where, Divisors(of, form.min, form.max, tuple(form.extra)))
+    return KnobEntry(name, where, form.choices())
+
+
+def _first(strategy: str, point: dict[str, Value], given: _Strategy, where: str) -> Candidate:
+    """Returns a point; where the file names no knobs, the script does, and they are checked later."""
+    if given.knobs and point.keys() != given.knobs.keys():
+        raise UsageError(
+            f"{where}: found the knobs {', '.join(point)}, allowed all of {', '.join(given.knobs)}"
+        )
+    return Candidate.of(strategy, point)
+
+
+def _message(error: ValidationError, file: str) -> str:
+    """Reduces pydantic's report to its first problem, in one line: file, key path, found, allowed."""
+    problems = error.errors(include_url=False)
+    others = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+    # a key that is mistyped is reported twice, as unknown and as missing: the first tells more
+    first = next((each for each in problems if each["type"] == "extra_forbidden"), problems[0])
+    is_missing = first["type"] == "missing" or first["input"] is None
+    found = "nothing" if is_missing else _short(first["input"])
+    if first["type"] == "extra_forbidden":
+        found = f"the key {first['loc'][-1]!r}"
+    return f"{file}: {_path(first['loc'])}: found {found}, allowed {_allowed(first)}{others}"
+
+
+def _path(loc: tuple[int | str, ...]) -> str:
+    """Spells a key path; leaves out the marks that pydantic adds: a knob's form, and '[key]'."""
+    is_form = [len(loc) > 4 and loc[2] == "knobs" and place == 4 for place in range(len(loc))]
+    keys = [key for key, mark in zip(loc, is_form, strict=True) if not mark and key != "[key]"]
+    path = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in keys)
+    return path.removeprefix(".") or "the file"
+
+
+def _allowed(problem: ErrorDetails) -> str:
+    loc = problem["loc"]
+    if problem["type"] == "extra_forbidden":
+        form = FORMS.get(str(loc[4])) if len(loc) > 5 else None
+        model = form or (_File if len(loc) == 1 else _Strategy)
+        return ", ".join(model.model_fields)
+    if problem["type"] == "missing":
+        return "a value: it has no default"
+    if problem["type"].endswith(("model_type", "dict_type")):
+        return "a mapping (key: value)"
+    if problem["type"] == "too_short":
+        return f"at least {problem['ctx']['min_length']} of them"
+    if problem["type"] == "too_long":
+        return f"at most {problem['ctx']['max_length']} of them"
+    return problem["msg"].removeprefix("Input should be ")
+
+
+def _short(found: object) -> str:
+    text = repr(found)
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,135 @@
+"""Cycles of a kernel by its machine code: what the busiest part of a multiprocessor has to do. Never a time.
+
+Counted are the instructions that each partition issues, the products and integers of its pipes, the one path
+to shared memory and the first level of cache, bytes from the second level, and one warp's own way: stall
+counts, and the latency of loads that it waits for. The model orders kernels before any was run, and is for
+nothing else.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tuner.core.chips import WARP_THREADS
+from tuner.cost_model.gpu import L2_BYTES_PER_CYCLE, WRITE_BYTES_PER_CYCLE
+from tuner.cost_model.occupancy import PARTITIONS
+from tuner.targets.gpu.machine_code.executions import SCALAR_PRODUCTS, multiply_adds
+from tuner.targets.gpu.machine_code.listing import Kernel, MachineInstruction
+from tuner.targets.gpu.machine_code.own_way import own_way
+
+F32_PIPES = {75: 1, 80: 1}  # of a partition, 16 lanes each: white papers of TU102, GA100, GA102, AD102, H100
+USUAL_F32_PIPES = 2
+F32_CYCLES = 2.0  # of a warp on a pipe of 16 lanes
+INTEGER_CYCLES = 2.0  # 16 lanes
+WIDE_CYCLES = 4.0  # of a multiply of integers with a result of 64 bits
+LAUNCH_CYCLES = 2000.0  # until a block multiplies, and while it ends
+
+MEMORY = ("LDS", "LDSM", "STS", "STSM", "LDG", "LDGSTS", "LDL", "STL", "STG", "RED", "ATOM", "ATOMG")
+F32 = ("FFMA", "FMUL", "FADD")
+# Neither pipe of a partition is held by these for more than the cycle of their issue.
+ONLY_ISSUED = (
+    *("BRA", "EXIT", "NOP", "WARPSYNC", "BSSY", "BSYNC", "BAR", "LDGDEPBAR", "DEPBAR", "SYNCS", "WARPGROUP"),
+    *("S2R", "S2UR", "R2UR", "MUFU", "I2F", "F2I", "SHFL", "LDC", "CS2R", "ELECT", "FENCE", "ERRBAR"),
+)
+
+
+@dataclass(frozen=True)
+class BlockWork:
+    """What is known of a kernel's blocks beside its code."""
+
+    blocks: int
+    warps: int  # of a block that multiply
+    resident: int  # blocks that a multiprocessor holds
+    fetched_bytes: float  # of a block, from the second level of cache
+    stored_bytes: float  # of a block
+
+    def together(self, multiprocessors: int) -> int:
+        """Returns how many blocks are at once on the multiprocessor that has most."""
+        return max(min(self.resident, -(-self.blocks // multiprocessors)), 1)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Cycles for which each part of a multiprocessor is busy with some blocks."""
+
+    issue: float
+    products: float
+    integers: float
+    memory: float
+    second_level: float
+    own_way: float  # of one warp, whatever the others do
+
+    @property
+    def busiest(self) -> float:
+        """Returns the cycles of the part that is busy longest."""
+        return max(self.issue, self.products, self.integers, self.memory, self.second_level, self.own_way)
+
+
+@dataclass(frozen=True)
+class KernelCounts:
+    """A kernel's instructions, how often each is executed, and what it costs the path to memory."""
+
+    kernel: Kernel
+    executed: tuple[float, ...]
+    memory_cycles: Mapping[int, float]  # of an access, by its place in the code
+    tensor_fma_per_cycle: float  # of a multiprocessor
+    capability: int
+
+    @property
+    def multiply_adds(self) -> float:
+        """Returns those of a lane."""
+        pairs = zip(self.kernel.code, self.executed, strict=True)
+        return sum(count * multiply_adds(one) for one, count in pairs)
+
+    def parts(self, work: BlockWork, blocks: int) -> Parts:
+        """Counts ``blocks`` blocks at once on one multiprocessor."""
+        warps = work.warps * blocks
+        busiest = math.ceil(warps / PARTITIONS)  # warps of a partition
+        each = list(zip(self.kernel.code, self.executed, strict=True))
+        memory = sum(cycles * self.executed[place] for place, cycles in self.memory_cycles.items())
+        return Parts(
+            issue=busiest * sum(self.executed),
+            products=busiest * sum(count * self._product_cycles(one) for one, count in each),
+            integers=busiest * sum(count * _integer_cycles(one) for one, count in each),
+            memory=warps * memory,
+            second_level=blocks * work.fetched_bytes / L2_BYTES_PER_CYCLE,
+            own_way=own_way(self.kernel, self.executed),
+        )
+
+    def cycles(self, work: BlockWork, multiprocessors: int) -> float:
+        """Returns the cycles of all blocks: full waves, and the last one."""
+        together = work.together(multiprocessors)
+        waves, rest = divmod(work.blocks, together * multiprocessors)
+        ending = LAUNCH_CYCLES + together * work.stored_bytes / WRITE_BYTES_PER_CYCLE
+        wave = self.parts(work, together).busiest
+        last = 0.0
+        if rest:
+            count = -(-rest // multiprocessors)
+            last = max(self.parts(work, 1).busiest, wave * count / together) + ending
+        return waves * (wave + ending) + last
+
+    def _product_cycles(self, instruction: MachineInstruction) -> float:
+        """Returns the cycles of a warp's instruction on the pipes that multiply."""
+        name = instruction.mnemonic
+        pipes = F32_PIPES.get(self.capability, USUAL_F32_PIPES)
+        if name in F32 or (name == "IMAD" and ".WIDE" not in instruction.name):
+            return F32_CYCLES / pipes + (pipes > 1 and name == "FFMA" and _asks_one_bank(instruction))
+        if name == "IMAD":
+            return WIDE_CYCLES
+        if name in SCALAR_PRODUCTS:
+            return F32_CYCLES
+        fma = multiply_adds(instruction)
+        return fma * WARP_THREADS * PARTITIONS / self.tensor_fma_per_cycle if fma else 0.0
+
+
+def _integer_cycles(instruction: MachineInstruction) -> float:
+    name = instruction.mnemonic
+    is_other = name in (*F32, *MEMORY, *ONLY_ISSUED, "IMAD") or name.startswith("U")
+    return 0.0 if is_other or multiply_adds(instruction) else INTEGER_CYCLES
+
+
+def _asks_one_bank(instruction: MachineInstruction) -> bool:
+    """Tells whether three sources lie in one of the two banks of registers, none kept from before."""
+    sources = instruction.sources
+    parities = {number % 2 for number, _ in sources}
+    return len(sources) == 3 and len(parities) == 1 and not any(reused for _, reused in sources)

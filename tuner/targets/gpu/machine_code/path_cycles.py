@@ -1,0 +1,57 @@
+"""What accesses of machine code cost the one path to memory, by the addresses that lanes ask for."""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from tuner.cost_model.gpu import L2_BYTES_PER_CYCLE
+from tuner.cost_model.memory_path import WARP_BYTES, access_cycles, stream_cycles
+from tuner.simulator.ptx.races.access_sample import Access
+from tuner.targets.gpu.machine_code.listing import Kernel, MachineInstruction
+
+# Mnemonic of machine code -> (opcode of PTX that it comes from, how the path serves it)
+ORIGINS = {
+    "LDS": ("ld.shared", "load_shared"),
+    "LDSM": ("ldmatrix", "load_shared"),
+    "STS": ("st.shared", "store_shared"),
+    "STSM": ("stmatrix", "store_shared"),
+    "LDGSTS": ("cp.async.c", "store_shared"),
+    "LDG": ("ld.global", "load_global"),
+}
+SPILLS = ("LDL", "STL")  # written through to the second level, and hardly found before it
+MATRIX_WORDS = 4  # of each lane that ldmatrix and stmatrix take an address of
+
+
+def memory_cycles(kernel: Kernel, accesses: Iterable[Access], capability: int) -> dict[int, float]:
+    """Returns the cycles of each access of a warp, by its place in the code.
+
+    An access costs what those of its kind and width cost on average; where none was seen, what it costs if
+    lanes ask for words in a row.
+    """
+    costs = _mean_costs(accesses, capability)
+    found = {place: _cycles(each, costs, capability) for place, each in enumerate(kernel.code)}
+    return {place: cycles for place, cycles in found.items() if cycles}
+
+
+def _mean_costs(accesses: Iterable[Access], capability: int) -> dict[tuple[str, int], float]:
+    """Returns the mean cycles by mnemonic and width; width 0 stands for any."""
+    seen: dict[tuple[str, int], list[float]] = {}
+    for access in accesses:
+        for mnemonic, (opcode, kind) in ORIGINS.items():
+            if access.opcode.startswith(opcode):
+                cycles = access_cycles(kind, np.array(access.words), access.width, capability)
+                for width in (access.width, 0):
+                    seen.setdefault((mnemonic, width), []).append(cycles)
+    return {key: float(np.mean(each)) for key, each in seen.items()}
+
+
+def _cycles(instruction: MachineInstruction, costs: dict[tuple[str, int], float], capability: int) -> float:
+    name, width = instruction.mnemonic, instruction.words
+    if name in SPILLS:
+        return WARP_BYTES * width / L2_BYTES_PER_CYCLE
+    if name in ("LDSM", "STSM"):
+        width = MATRIX_WORDS
+    if name in ORIGINS:
+        known = costs.get((name, width), costs.get((name, 0)))
+        return known if known is not None else stream_cycles(ORIGINS[name][1], width, capability)
+    return float(width) if name in ("STG", "RED", "ATOM", "ATOMG") else 0.0
