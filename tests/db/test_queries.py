@@ -198,7 +198,7 @@ def test_a_stale_time_is_the_best_of_nothing_and_stays_in_history(store: Store) 
 
 
 def test_the_best_is_not_asked_of_sql_alone() -> None:
-    with pytest.raises(ValueError, match=r"^best: found True, allowed in tuner\.tuning\.best_trials$"):
+    with pytest.raises(ValueError, match=r"^best: found True, allowed in tuner\.run_history\.best_trials$"):
         queried(TrialQuery(best=True))
 
 
