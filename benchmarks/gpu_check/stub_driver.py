@@ -57,19 +57,35 @@ def stub_library() -> Path:
     return library
 
 
+def new_library() -> Path:
+    """Returns a library whose state no other has: a copy, but for what another process has built.
+
+    What an earlier device left to the garbage collector frees addresses that a shared library may have handed
+    out again. Raises NoCompilerError.
+    """
+    built = stub_library()
+    if "STUB_DRIVER" in os.environ:
+        return built
+    library = Path(tempfile.mkdtemp(dir=built.parent)) / built.name
+    shutil.copyfile(built, library)
+    return library
+
+
 class StubDriver:
-    """The stand-in, as new. One at a time: its state is the process's."""
+    """The stand-in, as new. One at a time: what the one before has allocated is freed."""
 
     def __init__(self, on_launch: OnLaunch | None = None, library: str | None = None) -> None:
         """Starts anew. ``on_launch`` is told of launches beside the simulator that runs PTX.
 
         Takes the ``library`` that another process has built. Raises NoCompilerError.
         """
-        self.path = library or str(stub_library())
+        for earlier in CURRENT:
+            earlier.forget_all()
+        self.path = library or str(new_library())
         self.errors: list[DeviceError] = []  # of kernels; the driver says LAUNCH_FAILED
         self.launches: list[tuple[str, tuple[int, ...]]] = []
         self._library = ctypes.CDLL(self.path)
-        self._library.stub_reset()
+        self.forget_all()
         self._kernels = SimulatedKernels(chip_of("sm_90"))
         self._handles = itertools.count(1)
         self._on_launch = on_launch
@@ -80,6 +96,10 @@ class StubDriver:
     def open(self, ordinal: int = 0) -> CudaDevice:
         """Opens the GPU by ctypes."""
         return open_device(ordinal, library=self.path)
+
+    def forget_all(self) -> None:
+        """Frees what is allocated and forgets what was asked."""
+        self._library.stub_reset()
 
     def machine(self, gpus: int = 1, has_pools: bool = True) -> None:
         """Says what there is."""

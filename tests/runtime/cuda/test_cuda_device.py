@@ -53,6 +53,20 @@ def test_kernels_compute() -> None:
     np.testing.assert_array_equal(found, 3 * SOURCE)
 
 
+def test_memory_of_an_earlier_stand_in_is_not_that_of_this_one() -> None:
+    """Devices of earlier tests are garbage-collected at any time, and free what they had allocated."""
+    earlier = StubDriver().open()
+    addresses = [earlier.allocate(4096, 0) for _ in range(8)]
+    stub = StubDriver()
+    device = stub.open()
+    for _ in addresses:
+        device.allocate(4096, 0)  # the C library hands out the same ones again
+    for address in addresses:
+        with pytest.raises(DeviceError, match="NOT_INITIALIZED"):
+            earlier.free(address, 0)
+    assert stub.live_blocks == 8
+
+
 @pytest.mark.parametrize("item_bytes", [1, 2, 4])
 def test_fills_take_the_low_bits(item_bytes: int) -> None:
     device = StubDriver().open()
