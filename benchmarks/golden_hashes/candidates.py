@@ -45,7 +45,7 @@ class GoldenCandidate:
 
     @property
     def name(self) -> str:
-        """Returns what tells it apart, for people."""
+        """Returns its name for people."""
         where = self.isa if self.target.kind == "cpu" else self.target.text
         threads = f" {self.threads} threads" if self.threads > 1 else ""
         return f"{self.number:02d} {self.candidate.strategy} {self.problem.key} {where}{threads}"

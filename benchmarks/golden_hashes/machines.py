@@ -1,5 +1,7 @@
 """The machines that code is made for, as values: which processor or GPU is here does not matter."""
 
+from dataclasses import replace
+
 from benchmarks.golden_hashes.tuner_names import Compiler, Machine, TargetName, chip_of, gpu_machine
 
 KIB, MIB = 2**10, 2**20
@@ -15,13 +17,11 @@ AVX512 = Machine(
     l3_bytes=64 * MIB,
     memory_bytes=64 * 2**30,
 )
-AVX2 = Machine(
+AVX2 = replace(
+    AVX512,
     name="Golden (avx2)",
-    processor="Golden processor",
     isa="avx2",
     has_bf16=False,
-    physical_cores=4,
-    logical_cores=8,
     l1_bytes=32 * KIB,
     l2_bytes=MIB,
     l3_bytes=16 * MIB,

@@ -46,7 +46,7 @@ class GoldenProgram:
 
     @property
     def name(self) -> str:
-        """Returns what tells it apart, for people."""
+        """Returns its name for people."""
         return f"program {Path(self.file).stem}"
 
     @property

@@ -1,40 +1,17 @@
 """A real drill: a run is timed again beside busy loops, on this machine's processor, and its answer stays."""
 
-import contextlib
 import os
-import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from benchmarks.busy_loops import spinning
 from tuner import api
 from tuner.analysis.reliability import OTHERS_LIMIT
 from tuner.core.problem import Matmul
 
 pytestmark = pytest.mark.mlir
 LOOPS_PER_PROCESSOR = 2
-LOOP = """
-print("begun", flush=True)
-while True:
-    pass
-"""
-
-
-@contextlib.contextmanager
-def busy_loops() -> Iterator[None]:
-    count = LOOPS_PER_PROCESSOR * len(os.sched_getaffinity(0))
-    loops = [subprocess.Popen([sys.executable, "-c", LOOP], stdout=subprocess.PIPE) for _ in range(count)]
-    try:
-        for loop in loops:
-            assert loop.stdout is not None
-            assert loop.stdout.readline()  # it has begun
-        yield
-    finally:
-        for loop in loops:
-            loop.kill()
-            loop.communicate()
 
 
 def test_timing_again_beside_busy_loops_replaces_no_quieter_answer(tmp_path: Path) -> None:
@@ -42,7 +19,7 @@ def test_timing_again_beside_busy_loops_replaces_no_quieter_answer(tmp_path: Pat
     database = tmp_path / "drill.db"
     first = api.tune(Matmul(64, 64, 64), target="cpu", trials=3, db=database)
     assert first.answer is not None
-    with busy_loops():
+    with spinning(LOOPS_PER_PROCESSOR * len(os.sched_getaffinity(0))):
         again = api.resume(first.run.id, database, retime=True)
     calm, disturbed = (each.quality for each in again.rounds)
     assert (

@@ -1,5 +1,6 @@
 """What the machine did while something was timed: counters around it, and a kernel that never changes."""
 
+import functools
 import os
 import statistics
 from typing import final
@@ -24,12 +25,17 @@ class HostWatch:
     """
 
     def __init__(self, team: ThreadTeam) -> None:
-        """Compiles both."""
+        """Compiles the anchor; the product of panels is compiled where a round first needs it."""
         self._threads = team.size
-        machine = describe_machine()
-        self._loops = MultiplyAdds(team, "f32", machine)
+        self._team = team
+        self._machine = describe_machine()
+        self._loops = MultiplyAdds(team, "f32", self._machine)
         self.anchor: Stopwatch = stopwatch_of(self._loops.repeat)
-        self.panel_product: Stopwatch = stopwatch_of(PanelProduct(team, machine).repeat)
+
+    @functools.cached_property
+    def panel_product(self) -> Stopwatch:
+        """Returns the stopwatch of the product of panels."""
+        return stopwatch_of(PanelProduct(self._team, self._machine).repeat)
 
     def read(self, *helpers: int) -> HostActivity:
         """Reads the counters; ``helpers`` are processes whose work is timed too."""
