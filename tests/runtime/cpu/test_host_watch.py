@@ -16,13 +16,14 @@ def test_conditions_are_what_changed_between_two_readings() -> None:
     watch = HostWatch(team)
     before = activity(10.0, 100.0, 50.0, 1.0, 2.0, 3.0)
     after = activity(14.0, 110.0, 54.0, 1.8, 3.6, 3.4)
-    found = watch.conditions(before, after, (1e-3, 3e-3, 2e-3))
+    found = watch.conditions(before, after, (1e-3, 3e-3, 2e-3), turns_s=(4e-3,) * 3 + (5e-3,) * 3)
     team.close()
     assert found.others_cores == pytest.approx(1.5)
     assert found.stolen_share == pytest.approx(0.1)
     assert found.waited_share == pytest.approx(0.2)
     assert found.throttled_share == pytest.approx(0.1)
     assert found.anchor_s == 2e-3
+    assert found.anchor_drift == pytest.approx(0.25)
 
 
 @pytest.mark.mlir

@@ -14,7 +14,10 @@ from tuner.runtime.cpu.roofline import MultiplyAdds
 from tuner.runtime.cpu.thread_team import ThreadTeam
 from tuner.runtime.timing import Stopwatch, sample, stopwatch_of
 
-BESIDE_SAMPLES, BESIDE_REPEATS = 3, 8  # of the anchor before a single timing, and as many after; 8: some 1 ms
+BESIDE_SAMPLES, BESIDE_REPEATS = 3, 8  # of the anchor before a timing, and as many after; 8: some 1 ms
+# Not timed, some 10 ms: after a matmul with AVX-512 a Sapphire Rapids runs the anchor 18 % slower for 1 ms and
+# 10 % for 4 ms more, then as after a pause.
+SETTLING_REPEATS = 50
 
 
 @final
@@ -42,7 +45,8 @@ class HostWatch:
         return read_activity((os.getpid(), *helpers))
 
     def beside(self) -> list[float]:
-        """Times the anchor before or after something."""
+        """Times the anchor before or after something, once the clock of the processor has settled."""
+        self._loops.repeat(SETTLING_REPEATS)
         return [sample(self._loops.repeat, BESIDE_REPEATS) for _ in range(BESIDE_SAMPLES)]
 
     def conditions(
@@ -51,8 +55,14 @@ class HostWatch:
         after: HostActivity,
         anchor_s: tuple[float, ...],
         panel_product_s: tuple[float, ...] = (),
+        *,
+        turns_s: tuple[float, ...] = (),
     ) -> HostConditions:
-        """Returns what happened between two readings, with the samples of both kernels in order."""
+        """Returns what happened between two readings, given samples of both kernels in order.
+
+        ``turns_s`` are those of the anchor that took turns with what was timed: their drift is meant, while
+        their level depends on what ran before each.
+        """
         elapsed_s = max(after.clock_s - before.clock_s, 1e-9)
         own_s = after.own_s - before.own_s
         busy_s = after.busy_s - before.busy_s
@@ -63,6 +73,6 @@ class HostWatch:
             stolen_share=(after.stolen_s - before.stolen_s) / elapsed_s / self._threads,
             throttled_share=(after.throttled_s - before.throttled_s) / elapsed_s,
             anchor_s=statistics.median(anchor_s),
-            anchor_drift=drift(anchor_s),
+            anchor_drift=drift(turns_s or anchor_s),
             panel_product_s=statistics.quantiles(panel_product_s)[0] if panel_product_s else None,
         )

@@ -121,11 +121,13 @@ class CpuTarget(AbstractTarget, AbstractBaselineSource):
         processes = [one.process for one in baselines]
         stopwatches = tuple(self._stopwatch(problem, one, rng) for one in loaded)
         before, turns_s = watch.read(*processes), sum(one.waited_s for one in baselines)
+        beside_s = watch.beside()
         watching = (timing.led_by_calls(watch.anchor), timing.led_by_calls(watch.panel_product))
         *times, anchor, product = timing.measure_together_by((*stopwatches, *watching), effort, rng)
+        beside_s += watch.beside()
         after, turns_s = watch.read(*processes), sum(one.waited_s for one in baselines) - turns_s
         after = replace(after, waited_s=after.waited_s - turns_s)
-        host = watch.conditions(before, after, anchor.samples_s, product.samples_s)
+        host = watch.conditions(before, after, tuple(beside_s), product.samples_s, turns_s=anchor.samples_s)
         for measurement, one in zip(times, loaded, strict=True):
             if isinstance(one, LoadedKernel):
                 self._require_possible(problem, measurement)
