@@ -7,6 +7,7 @@ A run passes if its ratio is within 10 % of that, or if the answer says that it 
 """
 
 import argparse
+import itertools
 import multiprocessing
 import os
 import random
@@ -94,13 +95,18 @@ def _passes(row: dict[str, Any], quiet_ratio: float) -> bool:
 
 @contextmanager
 def spinning(count: int) -> Iterator[tuple[BaseProcess, ...]]:
-    """Keeps processes that are busy all the time; each of them is before the block begins."""
+    """Keeps processes that are busy all the time, one for each processor in turn, from before the block.
+
+    They stay where they are: two on one processor would leave the other to what is timed.
+    """
     spawning = multiprocessing.get_context("spawn")
     started = spawning.Semaphore(0)
     arguments = (os.getpid(), started)
     loops = tuple(spawning.Process(target=spin, args=arguments, daemon=True) for _ in range(count))
-    for loop in loops:
+    usable = sorted(os.sched_getaffinity(0))
+    for loop, processor in zip(loops, itertools.cycle(usable), strict=False):
         loop.start()
+        os.sched_setaffinity(loop.pid or 0, {processor})
     try:
         for _ in loops:
             started.acquire()
