@@ -15,7 +15,7 @@ from tuner.runtime.cpu.thread_team import ThreadTeam
 from tuner.runtime.timing import Stopwatch, sample, stopwatch_of
 
 BESIDE_SAMPLES, BESIDE_REPEATS = 3, 8  # of the anchor before a timing, and as many after; 8: some 1 ms
-# Not timed, some 10 ms: after a matmul with AVX-512 a Sapphire Rapids runs the anchor 18 % slower for 1 ms
+# Not timed, some 10 ms: after a matmul with AVX-512 a Xeon with AMX runs the anchor 18 % slower for 1 ms
 # and 10 % slower for 4 ms more, then as after a pause.
 SETTLING_REPEATS = 50
 
