@@ -9,11 +9,10 @@ from tuner.core.errors import UsageError
 from tuner.db.models import Base
 from tuner.db.opening import WRITES
 
-# db/migrations/versions, oldest first; alembic itself is loaded only to upgrade
-REVISIONS = (
-    *("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009", "0010", "0011", "0012"),
-    *("0013", "0014", "0015"),
-)
+MIGRATIONS = files("tuner.db") / "migrations"
+REVISIONS = ("0015",)  # of its versions, oldest first; alembic itself is loaded only to upgrade
+BEFORE_RELEASE = tuple(f"{number:04}" for number in range(1, 15))  # no migration leads from them any more
+LAST_TO_UPGRADE = "2ce3d7c"  # commit whose tuner upgrades them
 VERSION_TABLE = "alembic_version"
 VERSION = sa.Table(  # as alembic makes it
     VERSION_TABLE,
@@ -62,7 +61,7 @@ def upgrade(connection: Connection) -> None:
     from alembic.config import Config
 
     config = Config()
-    config.set_main_option("script_location", str(files("tuner.db") / "migrations").replace("%", "%%"))
+    config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
     config.attributes["connection"] = connection
     command.upgrade(config, "head")
 
@@ -73,6 +72,11 @@ def _revision_to_upgrade(connection: Connection, shown: str) -> str | None:
     if revision is None and tables - {VERSION_TABLE}:
         raise UsageError(
             f"database {shown}: found tables of another program, allowed ours or an empty database"
+        )
+    if revision in BEFORE_RELEASE:
+        raise UsageError(
+            f"database {shown}: found revision {revision}, allowed {REVISIONS[0]} or newer: "
+            f"to upgrade it, open it once with the tuner of commit {LAST_TO_UPGRADE}"
         )
     if revision is not None and revision not in REVISIONS:
         raise UsageError(

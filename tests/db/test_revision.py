@@ -1,10 +1,10 @@
 """The schema: migrations make what the models say; a database that is not ours stays as it is."""
 
-import re
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -12,27 +12,22 @@ from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
-from alembic.script import ScriptDirectory
+from alembic.script import Script, ScriptDirectory
 
-from tests.db import first_revision
-from tests.db.values import MACHINE, PROBLEM, add, begin, outcome, timed
+from tests.db.values import begin
 from tuner.core.errors import UsageError
-from tuner.core.machine import Machine
-from tuner.core.runs import TrialQuery
 from tuner.db import revision
 from tuner.db.address import parse_address
 from tuner.db.models import Base
 from tuner.db.opening import WRITES, open_engine
 from tuner.db.store import Store
-from tuner.runtime.cpu.describe_host import describe_machine
-
-MIGRATIONS = Path(revision.__file__).parent / "migrations"
 
 
-def config() -> Config:
+def config(connection: sa.Connection | None = None) -> Config:
     """Returns alembic's settings for our migrations."""
     made = Config()
-    made.set_main_option("script_location", str(MIGRATIONS))
+    made.set_main_option("script_location", str(revision.MIGRATIONS))
+    made.attributes["connection"] = connection
     return made
 
 
@@ -60,7 +55,7 @@ def tables(url: str) -> set[str]:
         return set(sa.inspect(connection).get_table_names())
 
 
-def structure(url: str) -> dict[str, object]:
+def structure(url: str) -> dict[str, tuple[Any, ...]]:
     """Returns all that a database tells of its tables, in no order."""
     with connected(url) as connection:
         inspector = sa.inspect(connection)
@@ -82,12 +77,10 @@ def structure(url: str) -> dict[str, object]:
         }
 
 
-def migrate(url: str, to: str = "head") -> None:
-    """Upgrades a database with the migrations."""
+def make_by_migrations(url: str) -> None:
+    """Fills an empty database with the migrations."""
     with connected(url) as connection:
-        settings = config()
-        settings.attributes["connection"] = connection
-        command.upgrade(settings, to)
+        command.upgrade(config(connection), "head")
 
 
 def make_empty(url: str) -> None:
@@ -103,7 +96,7 @@ def test_the_revisions_are_those_of_the_migrations() -> None:
 
 def test_the_migrations_make_what_the_models_say(url: str) -> None:
     make_empty(url)
-    migrate(url)
+    make_by_migrations(url)
     with connected(url) as connection:
         context = MigrationContext.configure(connection, opts={"compare_server_default": True})
         assert compare_metadata(context, Base.metadata) == []
@@ -115,11 +108,9 @@ def test_a_new_database_is_the_one_that_the_migrations_make(url: str) -> None:
     Store.open(url).close()
     new = structure(url)
     with connected(url) as connection:
-        settings = config()
-        settings.attributes["connection"] = connection
-        command.downgrade(settings, "base")
-    assert set(structure(url)) == {revision.VERSION_TABLE}
-    migrate(url)
+        command.downgrade(config(connection), "base")
+    assert tables(url) == {revision.VERSION_TABLE}
+    make_by_migrations(url)
     assert structure(url) == new
 
 
@@ -141,28 +132,30 @@ def test_a_change_of_the_models_is_noticed(url: str) -> None:
     assert difference[0] == "add_column"
 
 
-def test_taking_every_migration_back_leaves_nothing(url: str) -> None:
-    Store.open(url).close()
-    with connected(url) as connection:
-        settings = config()
-        settings.attributes["connection"] = connection
-        command.downgrade(settings, "base")
-    assert tables(url) == {"alembic_version"}
-    with Store.open(url) as store:
-        assert store.info().revision == revision.REVISIONS[-1]
-
-
-def test_a_new_migration_is_drafted_from_the_template(tmp_path: Path) -> None:
-    settings = config()
-    settings.set_main_option("version_locations", f"{MIGRATIONS / 'versions'} {tmp_path}")
-    settings.set_main_option("path_separator", "space")
-    made = command.revision(settings, "Add clocks", rev_id="9999", version_path=str(tmp_path))
-    assert made is not None
-    assert not isinstance(made, list)
+@pytest.fixture
+def next_revision(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Gives the tuner one more migration, drafted from the template."""
+    folder = shutil.copytree(str(revision.MIGRATIONS), tmp_path / "migrations")
+    monkeypatch.setattr(revision, "MIGRATIONS", folder)
+    made = command.revision(config(), "Add clocks", rev_id="9999")
+    assert isinstance(made, Script)
     text = Path(made.path).read_text()
-    compile(text, made.path, "exec")
     assert text.startswith('"""Add clocks."""\n')
     assert f"down_revision = '{revision.REVISIONS[-1]}'" in text
+    add_column = 'op.add_column("run", sa.Column("clocks", sa.Text()))'
+    Path(made.path).write_text(text.replace("    pass\n", f"    {add_column}\n", 1))
+    monkeypatch.setattr(revision, "REVISIONS", (*revision.REVISIONS, "9999"))
+    return "9999"
+
+
+def test_the_next_migration_upgrades_a_database_of_today(url: str, request: pytest.FixtureRequest) -> None:
+    with Store.open(url) as store:
+        run = begin(store)
+    newest = request.getfixturevalue("next_revision")
+    with Store.open(url) as store:
+        assert store.info().revision == newest
+        assert store.run(run)
+    assert "clocks" in structure(url)["run"][0]
 
 
 @pytest.mark.parametrize("found", ["9999", "v3.2.0.a"])
@@ -176,6 +169,18 @@ def test_a_newer_database_is_refused_and_left_alone(url: str, found: str) -> Non
     assert "measurement" not in tables(url)
 
 
+@pytest.mark.parametrize("found", ["0001", "0014"])
+def test_a_database_from_before_the_first_release_is_refused_and_left_alone(url: str, found: str) -> None:
+    Store.open(url).close()
+    execute(url, f"UPDATE alembic_version SET version_num = '{found}'", "ALTER TABLE run DROP COLUMN noise")
+    before = structure(url)
+    for opened in (Store.open, Store.open_existing):
+        message = f"found revision {found}, allowed 0015 or newer: to upgrade it, .* of commit [0-9a-f]{{7}}$"
+        with pytest.raises(UsageError, match=message):
+            opened(url)
+    assert structure(url) == before
+
+
 def test_a_database_of_another_program_is_refused_and_left_alone(url: str) -> None:
     make_empty(url)
     execute(url, "CREATE TABLE bookmarks (id INTEGER)")
@@ -186,97 +191,28 @@ def test_a_database_of_another_program_is_refused_and_left_alone(url: str) -> No
     assert tables(url) == {"bookmarks"}
 
 
-@pytest.mark.parametrize("first", [None, "0001"])
+@pytest.mark.parametrize("name", ["create", "upgrade"])
 def test_an_upgrade_that_fails_leaves_the_database_as_it_was(
-    url: str, first: str | None, monkeypatch: pytest.MonkeyPatch
+    url: str, name: str, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
-    def fail_after(name: str) -> None:
-        original = getattr(revision, name)
-
-        def work_and_fail(connection: sa.Connection) -> None:
-            original(connection)
-            raise InterruptedError("killed")
-
-        monkeypatch.setattr(revision, name, work_and_fail)
-
     make_empty(url)
-    if first is not None:
-        migrate(url, first)
+    if name == "upgrade":
+        Store.open(url).close()
+        request.getfixturevalue("next_revision")
     before = structure(url)
-    fail_after("create" if first is None else "upgrade")
-    with pytest.raises(InterruptedError, match="killed"):
-        Store.open(url)
+    original = getattr(revision, name)
+
+    def work_and_fail(connection: sa.Connection) -> None:
+        original(connection)
+        raise InterruptedError("killed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(revision, name, work_and_fail)
+        with pytest.raises(InterruptedError, match="killed"):
+            Store.open(url)
     assert structure(url) == before
-    monkeypatch.undo()
     with Store.open(url) as store:
         assert store.info().runs == 0
-
-
-def test_a_database_of_the_first_revision_keeps_its_trials(url: str) -> None:
-    make_empty(url)
-    migrate(url, "0001")
-    execute(url, *first_revision.ROWS)
-    with Store.open(url) as store:
-        assert store.info().revision == revision.REVISIONS[-1]
-        (trial,) = store.trials(TrialQuery())
-        assert (trial.record, trial.machine) == (outcome(timed(0.5), artifact="c0de"), MACHINE)
-        assert store.run(trial.run).settings.problem == PROBLEM
-        # what is stored from now on shares the old rows
-        add(store, begin(store), 0, outcome(timed(0.4)))
-        assert store.info().problems == (PROBLEM.key,)
-    with connected(url) as connection:
-        for table in ("problem", "machine", "script"):
-            assert connection.scalar(sa.text(f"SELECT count(*) FROM {table}")) == 1, table
-
-
-HERE = describe_machine()
-XEON = replace(
-    HERE, processor="Xeon 8481C", isa="avx512", has_bf16=True, l1_bytes=48 << 10, l2_bytes=2 << 20, l3_bytes=0
-)
-XEON_NAME = "Xeon 8481C (family 6 model 143, avx512 bf16 vnni, caches 48K/2M/?)"
-EARLIER_NAME = re.sub(r"(avx512|avx2|none)[^()]*\)", r"\1)", HERE.name)  # what revision 0013 called it
-
-
-@pytest.mark.parametrize(
-    ("stored", "expected"),
-    [
-        (replace(HERE, name=EARLIER_NAME), HERE),
-        (replace(XEON, name="Xeon 8481C (family 6 model 143, avx512)"), replace(XEON, name=XEON_NAME)),
-        (replace(XEON, name="replay Xeon 8481C (family 6 model 143, avx512)"), None),
-        (replace(XEON, name="mine"), None),
-    ],
-    ids=["this one", "with BF16", "replay", "other"],
-)
-def test_machines_of_older_databases_get_the_name_that_they_have_today(
-    url: str, stored: Machine, expected: Machine | None
-) -> None:
-    with Store.open(url) as store:
-        trial = add(store, begin(store, machine=stored), 0, outcome(timed(0.5)))
-    with connected(url) as connection:
-        settings = config()
-        settings.attributes["connection"] = connection
-        command.downgrade(settings, "0013")
-        assert connection.scalar(sa.text("SELECT name FROM machine")) == stored.name
-    with Store.open(url) as store:
-        now = expected or stored
-        assert store.trial(trial).machine == now
-        begin(store, machine=now)  # shares the old row
-    with connected(url) as connection:
-        assert connection.scalar(sa.text("SELECT count(*) FROM machine")) == 1
-        settings.attributes["connection"] = connection
-        command.downgrade(settings, "0013")
-        assert connection.scalar(sa.text("SELECT name FROM machine")) == stored.name
-
-
-def test_taking_back_the_second_revision_keeps_the_trials_of_processors(url: str) -> None:
-    with Store.open(url) as store:
-        add(store, begin(store), 0, outcome(timed(0.5)))
-    with connected(url) as connection:
-        settings = config()
-        settings.attributes["connection"] = connection
-        command.downgrade(settings, "0001")
-    with Store.open(url) as store:
-        assert [trial.record for trial in store.trials(TrialQuery())] == [outcome(timed(0.5))]
 
 
 def test_a_database_that_another_process_makes_meanwhile_is_ours(

@@ -1,0 +1,97 @@
+"""A database of 0015, the last of fifteen migrations, which are one now: it opens as it is, and goes on.
+
+Filled by the tuner of that day: 3 trials on a processor, 3 in the simulator, and of a replay 3 of 6.
+"""
+
+import gzip
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from tests.cli.conftest import Tuner
+from tests.db.test_commands import commands_on
+from tests.db.test_revision import connected, make_empty
+from tests.db.values import sha256
+from tests.fleet.recorded_runs import RECORDING
+from tuner.core.runs import Counts, TrialQuery
+from tuner.db.models import MachineRow, ProblemRow
+from tuner.db.store import Store
+
+STORED = Path(__file__).parent / "stored"
+CPU, SIMULATOR, REPLAY = 1, 2, 3  # runs
+
+
+@pytest.fixture
+def stored(url: str) -> str:
+    """Gives a copy of the database, in which the replay's recording is the one that is shipped."""
+    make_empty(url)
+    kind = "postgres" if "://" in url else "sqlite"
+    text = gzip.decompress((STORED / f"revision_0015.{kind}.sql.gz").read_bytes()).decode()
+    statements = text.replace("RECORDING", str(RECORDING))
+    if kind == "sqlite":
+        with closing(sqlite3.connect(url)) as connection:
+            connection.executescript(statements)
+    else:
+        with connected(url) as connection:
+            connection.connection.cursor().execute(statements)
+    return url
+
+
+def test_it_opens_with_all_its_trials(stored: str) -> None:
+    with Store.open(stored) as store:
+        found = store.info()
+        assert (found.revision, found.runs, found.trials) == ("0015", 3, 10)
+        assert store.counts(CPU) == Counts(proposed=3, measured=3, reused=1)
+        assert store.counts(SIMULATOR) == Counts(proposed=3, verified=3)
+        assert store.counts(REPLAY) == Counts(proposed=4, measured=3)
+        for trial in store.trials(TrialQuery()):
+            record = trial.record
+            assert record is None or record.script_sha256 == sha256(trial.script_text)
+
+
+def test_what_belongs_to_its_runs_is_read(stored: str) -> None:
+    with Store.open(stored) as store:
+        run = store.run(CPU)
+        assert run.baseline is not None
+        assert run.roofline is not None
+        (timing_round,) = store.rounds(CPU)
+        assert timing_round.is_answering
+        assert timing_round.quality.host is not None
+        assert sum(trial.final is not None for trial in store.trials(TrialQuery(run=CPU))) == 2
+        for trial in store.trials(TrialQuery(run=SIMULATOR)):
+            program = store.program(trial.id)
+            assert program is not None
+            assert trial.record is not None
+            assert program.resources == trial.record.resources != ()
+
+
+def test_a_new_run_shares_its_rows(stored: str) -> None:
+    with Store.open(stored) as store:
+        run = store.run(CPU)
+        store.begin_run(run.settings, run.machine, run.compiler, "0.1.0", None)
+    with connected(stored) as connection:
+        counts = (sa.select(sa.func.count()).select_from(table) for table in (ProblemRow, MachineRow))
+        assert [connection.scalar(count) for count in counts] == [2, 3]
+
+
+@pytest.fixture
+def tuner(stored: str) -> Tuner:
+    return commands_on(stored)
+
+
+def test_it_is_asked(tuner: Tuner) -> None:
+    for words in ("history", "history --best", "runs", "show run:1", "show run:3", "export --trial 1"):
+        done = tuner(*words.split())
+        assert done.code == 0, (words, done.err)
+
+
+def test_its_interrupted_run_goes_on_to_its_end(tuner: Tuner) -> None:
+    before = tuner("history", "--run", str(REPLAY), "--json").json
+    assert tuner("tune", "--resume", str(REPLAY)).code == 0
+    after = tuner("history", "--run", str(REPLAY), "--json").json
+    assert len(after) == 6
+    assert [trial["trial"] for trial in after[: len(before)]] == [trial["trial"] for trial in before]
+    assert {trial["status"] for trial in after} == {"measured"}
