@@ -29,9 +29,7 @@ def ablation_lines(
 ) -> list[str]:
     """Returns two tables of knobs, where enough trials tell of them, and one of strategies, for people."""
     badge = [f"badge     unreliable: {distrusted}"] * bool(distrusted)
-    strategies = table_lines(
-        STRATEGY_HEADER, [_strategy_row(each) for each in ablation.strategies], columns, SPARED
-    )
+    strategies = table_lines(STRATEGY_HEADER, [*map(strategy_row, ablation.strategies)], columns, SPARED)
     if isinstance(ablation, TooFew):
         why = ablation.reason.removeprefix("ablation: ")
         explained = (f"ablation  run {run.id}: {why} to compare knobs", *badge)
@@ -46,23 +44,26 @@ def ablation_lines(
     return [
         *wrapped(explained, columns),
         "",
-        *table_lines(HELD_HEADER, [_held_row(each) for each in ablation.knobs], columns),
+        *table_lines(HELD_HEADER, [*map(held_row, ablation.knobs)], columns),
         "",
-        *table_lines(WITHOUT_HEADER, [_without_row(each) for each in ablation.knobs], columns),
+        *table_lines(WITHOUT_HEADER, [*map(without_row, ablation.knobs)], columns),
         "",
         *strategies,
     ]
 
 
-def _held_row(each: KnobAblation) -> tuple[str, ...]:
+def held_row(each: KnobAblation) -> tuple[str, ...]:
+    """Returns what a table says of holding a knob."""
     return (each.knob, str(each.held), *gain_texts(each.gain), f"{each.importance:.0%}")
 
 
-def _without_row(each: KnobAblation) -> tuple[str, ...]:
+def without_row(each: KnobAblation) -> tuple[str, ...]:
+    """Returns what a table says of keeping a knob from its best value."""
     return (each.knob, str(each.best), *gain_texts(each.without_best))
 
 
-def _strategy_row(each: StrategyAblation) -> tuple[str, ...]:
+def strategy_row(each: StrategyAblation) -> tuple[str, ...]:
+    """Returns what a table says of a strategy."""
     best = "-" if each.best_s is None else seconds_text(each.best_s)
     return (each.strategy, str(each.trials), str(each.failed), best, *gain_texts(each.gain))
 

@@ -12,8 +12,8 @@ from tuner.core.runs import BestGroup, StoredTrial, TrialQuery
 from tuner.core.version import __version__
 from tuner.db.store import Store
 from tuner.output.atomic_write import write_atomically
+from tuner.output.report import RUNS_SHOWN
 from tuner.output.report.content import BestKnown, Report, ReportedRun
-from tuner.output.report.length import RUNS_SHOWN
 from tuner.output.report.page import page_html
 from tuner.run_history.best_trials import any_group, best_answers
 from tuner.run_history.compile_time import pass_seconds

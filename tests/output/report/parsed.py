@@ -3,15 +3,18 @@
 import html.parser
 from dataclasses import dataclass, field
 
+from tuner.output.report.content import Report
+from tuner.output.report.page import page_html
+
 VOID = {"meta", "br"}
 NEVER_SEEN = {"style", "script"}
 
 
 @dataclass
 class Parsed:
-    """What a text holds."""
+    """What a page holds."""
 
-    text: str = ""
+    text: str = ""  # as a browser shows it: one blank between words
     elements: list[tuple[str, dict[str, str]]] = field(default_factory=list)
 
     def of(self, tag: str, class_: str = "") -> list[dict[str, str]]:
@@ -54,4 +57,10 @@ def parsed(text: str) -> Parsed:
     reader = _Reader()
     reader.feed(text)
     assert reader.open == []
+    reader.parsed.text = " ".join(reader.parsed.text.split())
     return reader.parsed
+
+
+def page(of: Report) -> Parsed:
+    """Returns the page of a report."""
+    return parsed(page_html(of))

@@ -1,9 +1,8 @@
 from dataclasses import replace
 
-from tests.output.report.parsed import parsed
 from tests.trials import run
 from tuner.core.target_name import TargetName
-from tuner.output.report.badge import badge, badge_of
+from tuner.output.report.badge import badge_of
 
 
 def test_a_quiet_session_tells_its_noise() -> None:
@@ -32,9 +31,3 @@ def test_a_session_whose_noise_nobody_measured_is_unknown() -> None:
 def test_a_replay_tells_that_nothing_ran() -> None:
     told = replace(run(), settings=replace(run().settings, target=TargetName("replay", "gemm")))
     assert badge_of(told).word == "replayed"
-
-
-def test_the_reason_is_told_where_one_points() -> None:
-    (drawn,) = parsed(badge(badge_of(run(noise=0.3)))).of("span", "badge")
-    assert drawn["class"] == "badge warning"
-    assert "something else was running" in drawn["title"]

@@ -1,12 +1,18 @@
 from dataclasses import replace
 
-from tests.output.report.parsed import parsed
 from tests.trials import measurement, trial
 from tests.tuning.fakes import settings
 from tuner.core.candidate import Candidate
 from tuner.core.errors import Failure, Stage
 from tuner.core.runs import StoredTrial, record_of
-from tuner.output.report.heat_map import VALUES_SHOWN, PairOutcome, chosen_levels, heat_map, pairs_of
+from tuner.output.report.heat_map import (
+    VALUES_SHOWN,
+    HeatMap,
+    PairOutcome,
+    chosen_levels,
+    heat_map_of,
+    pairs_of,
+)
 
 LEVELS = (("x", 1), ("x", 2), ("y", "a"), ("y", "b"))
 
@@ -34,16 +40,26 @@ def test_a_pair_tells_the_best_of_the_trials_that_have_both_values() -> None:
     }
 
 
-def test_each_pair_of_two_knobs_is_one_cell() -> None:
-    drawn = parsed(heat_map(LEVELS, pairs_of(TRIALS, LEVELS)))
-    assert sorted(each["class"] for each in drawn.of("rect")) == [
-        "shade-0",
-        "shade-5",
-        "shade-none",
-        "shade-none",
-    ]
-    assert "x=1, y=a: 100.0% of the best, 2 timed" in drawn.text
-    assert "x=2, y=a: not timed" in drawn.text
+def test_each_pair_of_two_knobs_is_one_cell_that_is_darker_where_it_is_faster() -> None:
+    drawn = HeatMap(LEVELS, pairs_of(TRIALS, LEVELS))
+    assert drawn.cells == tuple((x, y) for y in LEVELS[2:] for x in LEVELS[:2])
+    assert {pair: outcome.shade for pair, outcome in drawn.pairs.items()} == {
+        (LEVELS[0], LEVELS[2]): 5,
+        (LEVELS[1], LEVELS[3]): 0,
+    }
+    assert drawn.margin > 0
+
+
+def test_levels_lie_in_order_and_knobs_apart() -> None:
+    places = [HeatMap(LEVELS, {}).place(level) for level in LEVELS]
+    assert places[1] - places[0] == places[3] - places[2] < places[2] - places[1]
+
+
+def test_one_knob_alone_has_no_map() -> None:
+    assert heat_map_of(TRIALS, {"x": (1, 2)}, {}) is None
+    assert heat_map_of(TRIALS, {"x": (1, 2), "y": ("a", "b")}, {}) == HeatMap(
+        LEVELS, pairs_of(TRIALS, LEVELS)
+    )
 
 
 def test_the_most_important_knobs_come_first_and_whole() -> None:

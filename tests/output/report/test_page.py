@@ -1,7 +1,9 @@
 import re
 from dataclasses import replace
 
-from tests.output.report.parsed import Parsed, parsed
+import pytest
+
+from tests.output.report.parsed import page, parsed
 from tests.output.report.values import best_of, many, report, reported
 from tests.trials import finalist, measurement, run, trial
 from tests.tuning.fakes import MACHINE
@@ -10,15 +12,12 @@ from tuner.core.errors import Failure, Stage
 from tuner.core.machine import Roofline
 from tuner.core.record import Record, Verdict
 from tuner.core.runs import Baseline
-from tuner.output.report.content import Report
+from tuner.output.report import content
 from tuner.output.report.page import page_html
 
-EVIL = "<script>alert('x')</script>&\"'{{ 7 * 7 }}"
+EVIL = "<script>alert('x')</script>&\"'{{ 7 * 7 }}\x1b[31m"
+HARMLESS = EVIL.replace("\x1b", "\\u001b")
 BEST = finalist(4, measurement(1e-3, 0.1))
-
-
-def page(of: Report) -> Parsed:
-    return parsed(page_html(of))
 
 
 def test_the_page_tells_results_machine_compiler_and_noise() -> None:
@@ -35,6 +34,10 @@ def test_the_page_tells_results_machine_compiler_and_noise() -> None:
         "All 30 trials",
         "load 0.50 at the start",
         "2026-02-01T00:00:00Z",
+        "30 trials, 0 failed, best 0.001024 GFLOP/s.",
+        "Line: the best so far. Bands: random 0 to 29. Dashed: FakeBLAS 1.0.",
+        "decides=0, idle=0: 2 timed",
+        "1000.001024 GFLOP/s1 msdecides=0 idle=0",
     ):
         assert wanted in text
 
@@ -51,12 +54,53 @@ def test_the_page_needs_nothing_from_elsewhere() -> None:
     assert len(text) < 60_000
 
 
+def test_a_run_with_finals_failures_and_a_roofline_tells_them() -> None:
+    failed = tuple(trial(n, Failure(Stage.COMPILE, "x" * n)) for n in range(40, 60))
+    of = run(roofline=Roofline(1e9, 1e9), machine=replace(MACHINE, l3_bytes=10**9))
+    first, *others = many()
+    text = page(report(reported((replace(first, final=measurement(1e-3)), *others, *failed), of))).text
+    for wanted in (
+        "decides=0, idle=0: 100.0% of the best, 2 timed",
+        "Rings: the finalists, timed again in turns. Marks below: failed trials.",
+        "compile 20 trials",
+        "1 x compile " + "x" * 40 + " trials 140",
+        "8 rarer kinds left out.",
+        "140failed: compileknob_0=40",
+        "of what 1 thread can do. The last cache holds the problem: only the level roof bounds it. Roofs: 1",
+        "1 GB/s (measured).",
+    ):
+        assert wanted in text
+
+
+def test_of_times_that_are_not_trusted_no_share_is_told() -> None:
+    text = page(report(reported(many(), run(roofline=Roofline(1e9, 1e9), unreliable="load")))).text
+    assert "No share of the roofs: load." in text
+    assert "decides=0, idle=0: 2 timed" in text
+    assert "% of" not in text.replace("95 % of the median", "")
+
+
+def test_a_part_of_the_trials_is_told_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(content, "TRIALS_SHOWN_OF_RUN", 10)
+    monkeypatch.setattr(content, "TRIALS_SHOWN", 10)
+    failed = tuple(trial(n, Failure(Stage.RUN, "crash")) for n in range(30, 60))
+    found = page(report(reported((*many(), *failed))))
+    assert "10 of 60 trials, the fastest and a sample" in found.text
+    assert "more: tuner history --run 3 --status failed" in found.text
+    assert len(found.of("tr")) == 1 + 10 + len(found.of("table", "cards")) + 3
+
+
 def test_every_link_leads_somewhere_and_no_place_is_there_twice() -> None:
     trials = (*many(), trial(40, Failure(Stage.COMPILE, "no")), trial(41, Failure(Stage.RUN, "crash")))
     found = page(report(reported(trials), best=(best_of(run(), BEST),)))
     assert {each["href"][1:] for each in found.of("a")} <= found.names()
     ids = [each["id"] for _, each in found.elements if "id" in each]
     assert len(ids) == len(set(ids))
+
+
+def test_a_badge_says_why_where_one_points() -> None:
+    badges = page(report(reported(many(), run(noise=None)))).of("span", "badge")
+    assert [each["class"] for each in badges] == ["badge unknown"]
+    assert badges[0]["title"] == "No code was timed twice to see how far times repeat."
 
 
 def test_drawings_and_tables_are_named_for_readers_that_see_none() -> None:
@@ -68,6 +112,7 @@ def test_drawings_and_tables_are_named_for_readers_that_see_none() -> None:
     assert all(each["role"] == "img" for each in drawings)
     assert text.count("<title>") >= 1 + len(drawings)
     assert all(each.get("scope") in ("col", "row") for each in found.of("th"))
+    assert sum("data-label" not in each for each in found.of("td")) == 3 * 30  # those of the list of trials
     assert set(found.of("section")[0]["aria-labelledby"].split()) <= found.names()
 
 
@@ -85,7 +130,8 @@ def test_whatever_a_database_holds_is_escaped() -> None:
     of = run(machine=machine, baseline=Baseline(EVIL, 1, measurement(1e-3)), tuner_version=EVIL, status=EVIL)
     text = page_html(report(reported((evil, *timed[1:]), of), best=(best_of(of, timed[0]),)))
     assert "<script>alert" not in text
-    assert parsed(text).text.count(EVIL) >= 8
+    assert "\x1b" not in text
+    assert parsed(text).text.count(HARMLESS) >= 8
     assert len(parsed(text).of("script")) == 1
 
 

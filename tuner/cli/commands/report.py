@@ -16,7 +16,7 @@ from tuner.cli.options import (
 from tuner.core.errors import UsageError
 from tuner.output.atomic_write import write_atomically
 from tuner.output.formatting import count_text
-from tuner.output.report.length import RUNS_SHOWN
+from tuner.output.report import RUNS_SHOWN
 
 
 @click.command()

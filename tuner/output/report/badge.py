@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from tuner.analysis.reliability import NOISE_LIMIT
 from tuner.analysis.run_comparison import distrust
 from tuner.core.runs import Run, StoredTrial
-from tuner.output.report.element import Markup, element
 
 
 @dataclass(frozen=True)
@@ -32,8 +31,3 @@ def badge_of(run: Run, best: StoredTrial | None = None) -> Badge:
     if run.noise > NOISE_LIMIT:
         return Badge("warning", "unreliable", f"{differ}: something else was running.")
     return Badge("good", f"noise {run.noise:.1%}", f"{differ}: smaller differences mean nothing.")
-
-
-def badge(of: Badge) -> Markup:
-    """Draws it; the reason is told beside."""
-    return element("span", of.word, class_=f"badge {of.kind}", title=of.reason)

@@ -1,10 +1,8 @@
-"""Bars beside their names and figures; the drawing stretches, the words do not."""
+"""Bars next to their names and figures; the drawing stretches, the words do not."""
 
 from dataclasses import dataclass
 
-from tuner.output.report.element import Markup, element
-
-WIDTH, HEIGHT = 1000.0, 14.0  # of a bar's own units
+WIDTH = 1000.0  # of the drawing, in its own units
 WHISKER = 2.0  # units that an interval has at least, to be seen
 
 
@@ -18,27 +16,16 @@ class Bar:
     kind: str = "ours"  # its colour
     interval: tuple[float, float] | None = None  # shares
 
+    @property
+    def length(self) -> float:
+        """Returns how long it is drawn."""
+        return WIDTH * self.share
 
-def bars(rows: tuple[Bar, ...]) -> Markup:
-    """Draws bars below one another."""
-    return element("div", *(_row(row) for row in rows), class_="bars")
-
-
-def _row(bar: Bar) -> Markup:
-    drawing = element(
-        "svg",
-        element("rect", class_="track", width=WIDTH, height=HEIGHT),
-        element("rect", class_=bar.kind, width=WIDTH * bar.share, height=HEIGHT),
-        None if bar.interval is None else _whisker(*bar.interval),
-        viewBox=f"0 0 {WIDTH:g} {HEIGHT:g}",
-        preserveAspectRatio="none",
-        aria_hidden="true",
-    )
-    name, figure = element("span", bar.name, class_="name"), element("span", bar.figure, class_="figure")
-    return element("div", name, drawing, figure, class_="bar")
-
-
-def _whisker(low: float, high: float) -> Markup:
-    width = max(WHISKER, WIDTH * (high - low))
-    x = min(WIDTH - width, WIDTH * (low + high) / 2 - width / 2)
-    return element("rect", class_="interval", x=x, width=width, height=HEIGHT)
+    @property
+    def whisker(self) -> tuple[float, float] | None:
+        """Returns the left end and the width of the interval as drawn."""
+        if self.interval is None:
+            return None
+        low, high = self.interval
+        width = max(WHISKER, WIDTH * (high - low))
+        return min(WIDTH - width, WIDTH * (low + high) / 2 - width / 2), width

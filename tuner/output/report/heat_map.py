@@ -7,7 +7,6 @@ from itertools import combinations
 from tuner.core.candidate import Value
 from tuner.core.runs import StoredTrial
 from tuner.output.report.content import choices_of
-from tuner.output.report.element import Markup, element
 
 VALUES_SHOWN = 24  # on a side, all knobs together: a screen is no wider
 CELL, GAP = 18.0, 6.0  # units; between two knobs
@@ -23,6 +22,62 @@ class PairOutcome:
 
     trials: int
     share: float  # speed of the best of them, of that of the best of all
+
+    @property
+    def shade(self) -> int:
+        """Returns how dark the cell is."""
+        return sum(self.share >= bound for bound in SHADES)
+
+
+@dataclass(frozen=True)
+class HeatMap:
+    """The lower half of the map: rows are the later knobs, columns the earlier ones."""
+
+    levels: tuple[Level, ...]  # in order, the values of a knob together; of two knobs at least
+    pairs: Mapping[tuple[Level, Level], PairOutcome]
+
+    @property
+    def columns(self) -> tuple[Level, ...]:
+        """Returns the values of all knobs but the last."""
+        return tuple(level for level in self.levels if level[0] != self.levels[-1][0])
+
+    @property
+    def rows(self) -> tuple[Level, ...]:
+        """Returns the values of all knobs but the first."""
+        return tuple(level for level in self.levels if level[0] != self.levels[0][0])
+
+    @property
+    def cells(self) -> tuple[tuple[Level, Level], ...]:
+        """Returns the pairs of a column and a row that have a cell."""
+        return tuple(
+            (column, row)
+            for row in self.rows
+            for column in self.columns
+            if column[0] != row[0] and self.place(column) < self.place(row)
+        )
+
+    @property
+    def margin(self) -> float:
+        """Returns the room that names need, to the left and above."""
+        return 10 + LETTER * max(len(level_name(level)) for level in self.levels)
+
+    def place(self, level: Level) -> float:
+        """Returns where a value's column or row begins."""
+        knobs = list(dict.fromkeys(knob for knob, _ in self.levels))
+        return self.levels.index(level) * CELL + knobs.index(level[0]) * GAP
+
+
+def heat_map_of(
+    trials: tuple[StoredTrial, ...], values: Mapping[str, tuple[Value, ...]], importance: Mapping[str, float]
+) -> HeatMap | None:
+    """Returns the map of knobs' values that timed trials have; None of fewer than two knobs."""
+    levels = chosen_levels(values, importance)
+    return HeatMap(levels, pairs_of(trials, levels)) if len({knob for knob, _ in levels}) > 1 else None
+
+
+def level_name(level: Level) -> str:
+    """Returns a value as it is named on the map."""
+    return f"{level[0]}={level[1]}"
 
 
 def chosen_levels(
@@ -53,71 +108,3 @@ def pairs_of(
             times.setdefault(pair, []).append(median_s)
     least_s = min((min(found) for found in times.values()), default=1.0)
     return {pair: PairOutcome(len(found), least_s / min(found)) for pair, found in times.items()}
-
-
-def heat_map(
-    levels: tuple[Level, ...],
-    pairs: Mapping[tuple[Level, Level], PairOutcome],
-    is_trusted: bool = True,  # the times: shares are said
-) -> Markup:
-    """Draws the lower half of the map: rows are the later knobs, columns the earlier ones."""
-    at = _places(levels)
-    last = levels[-1][0]
-    columns = [level for level in levels if level[0] != last]
-    rows = [level for level in levels if level[0] != levels[0][0]]
-    cells = [
-        _cell(at[column], at[row], (column, row), pairs, is_trusted)
-        for row in rows
-        for column in columns
-        if at[column] < at[row] and column[0] != row[0]
-    ]
-    names = [element("text", _name(row), x=-6.0, y=at[row] + CELL - 5, text_anchor="end") for row in rows]
-    names += [_upright(_name(column), at[column] + CELL - 5, at[rows[0]] - 6) for column in columns]
-    margin = 10 + LETTER * max(len(_name(level)) for level in levels)
-    low, size = at[rows[0]], at[levels[-1]] + CELL
-    width = margin + at[columns[-1]] + CELL
-    return element(
-        "svg",
-        element("title", "Best speed by pairs of knob values"),
-        *names,
-        *cells,
-        viewBox=f"{-margin:g} {low - margin:g} {width:g} {margin + size - low:g}",
-        role="img",
-        class_="map",
-        width=width,
-    )
-
-
-def _places(levels: tuple[Level, ...]) -> dict[Level, float]:
-    knobs = list(dict.fromkeys(knob for knob, _ in levels))
-    return {level: index * CELL + knobs.index(level[0]) * GAP for index, level in enumerate(levels)}
-
-
-def _cell(
-    x: float,
-    y: float,
-    pair: tuple[Level, Level],
-    pairs: Mapping[tuple[Level, Level], PairOutcome],
-    is_trusted: bool,
-) -> Markup:
-    found = pairs.get(pair)
-    words = f"{_name(pair[0])}, {_name(pair[1])}: "
-    if found is None:
-        words, shade = f"{words}not timed", "none"
-    else:
-        words += f"{found.share:.1%} of the best, " * is_trusted + f"{found.trials} timed"
-        shade = str(sum(found.share >= bound for bound in SHADES))
-    size = CELL - 1
-    return element(
-        "g",
-        element("title", words),
-        element("rect", x=x, y=y, width=size, height=size, class_=f"shade-{shade}"),
-    )
-
-
-def _upright(text: str, x: float, y: float) -> Markup:
-    return element("text", text, transform=f"translate({x:g} {y:g}) rotate(-90)")
-
-
-def _name(level: Level) -> str:
-    return f"{level[0]}={level[1]}"

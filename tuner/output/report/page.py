@@ -1,82 +1,74 @@
 """A report as one HTML page that stands alone: style and script are in it, nothing is fetched."""
 
 import base64
+import functools
 import hashlib
-from importlib.resources import files
+
+import jinja2
 
 from tuner.core.moments import utc_text
-from tuner.output.formatting import count_text
-from tuner.output.report.card import card, verified_card
-from tuner.output.report.content import Report, shown_trials
-from tuner.output.report.element import Markup, element
-from tuner.output.report.section import index_line, section
+from tuner.core.printable import printable_lines
+from tuner.output.formatting import (
+    count_text,
+    first_words,
+    interval_text,
+    knobs_text,
+    seconds_text,
+    speed_text,
+)
+from tuner.output.json_documents import gflop_per_s
+from tuner.output.report.badge import badge_of
+from tuner.output.report.card import card_of, pass_rows
+from tuner.output.report.content import Report
+from tuner.output.report.drawing import number
+from tuner.output.report.failures import stage_bars
+from tuner.output.report.heat_map import level_name
+from tuner.output.report.importance import importance_bars, knob_rows, strategy_rows
+from tuner.output.report.section import section_of
+from tuner.output.result import counts_words, idle_words
 
-NOTHING = "Nothing was tuned yet: tuner tune matmul 512x512x512"
-NOTHING_TIMED = "Nothing was timed."
+# What templates make of values.
+FILTERS = (
+    *(count_text, first_words, interval_text, knobs_text, seconds_text, speed_text, utc_text, gflop_per_s),
+    *(badge_of, card_of, counts_words, idle_words, level_name, pass_rows, stage_bars),
+    *(importance_bars, knob_rows, strategy_rows),
+)
 
 
 def page_html(report: Report) -> str:
     """Returns the page. Every text is escaped, whatever a database holds."""
-    return "<!doctype html>\n" + element("html", _head(), _body(report), lang="en") + "\n"
-
-
-def _head() -> Markup:
-    style, script = _asset("style.css"), _asset("script.js")
-    policy = f"default-src 'none'; style-src '{_sha256(style)}'; script-src '{_sha256(script)}'"
-    return element(
-        "head",
-        element("meta", charset="utf-8"),
-        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        element("meta", http_equiv="Content-Security-Policy", content=policy),
-        element("meta", name="color-scheme", content="light dark"),
-        element("title", "tuner report"),
-        element("style", style),
-        element("script", script, type="module"),
+    templates = _templates()
+    style, script = _source(templates, "style.css"), _source(templates, "script.js")
+    page = templates.get_template("page.html").render(
+        report=report,
+        sections=[section_of(each, len(report.runs)) for each in report.runs],
+        shown={each.run.id for each in report.runs},
+        style=style,
+        script=script,
+        policy=f"default-src 'none'; style-src '{_sha256(style)}'; script-src '{_sha256(script)}'",
     )
+    return printable_lines(page)
 
 
-def _body(report: Report) -> Markup:
-    sections = (section(each, shown_trials(each, len(report.runs))) for each in report.runs)
-    left_out = report.runs_left_out
-    words = f"{count_text(left_out, 'earlier run')} left out (--limit, or --run for one of them)."
-    main = element(
-        "main",
-        _header(report),
-        element("h2", "Best per problem", id="best"),
-        _cards(report),
-        *sections,
-        element("p", words, class_="faint") if left_out else None,
+@functools.cache
+def _templates() -> jinja2.Environment:
+    """Returns the templates: they escape what they are given, and write coordinates in short."""
+    made = jinja2.Environment(
+        loader=jinja2.PackageLoader(__package__),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        finalize=lambda value: number(value) if isinstance(value, float) else value,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
     )
-    return element("body", _index(report), main)
+    made.filters |= {each.__name__: each for each in FILTERS}
+    return made
 
 
-def _header(report: Report) -> Markup:
-    told = (
-        f"Made {utc_text(report.moment)} by tuner {report.version}. "
-        "Times are medians of measured calls; intervals are 95 % of the median."
-    )
-    if report.database_words:
-        told += f" Commands need{report.database_words} after them."
-    return element("header", element("h1", "tuner report"), element("p", told, class_="faint"))
-
-
-def _index(report: Report) -> Markup:
-    lines = (index_line(each) for each in report.runs)
-    return element("nav", element("a", element("b", "Best"), href="#best"), *lines, aria_label="Runs")
-
-
-def _cards(report: Report) -> Markup:
-    runs = frozenset(each.run.id for each in report.runs)
-    cards = [card(each, runs) for each in report.best]
-    untimed = (each for each in report.runs if each.counts.verified and not each.counts.measured)
-    cards += [verified_card(each) for each in untimed]
-    if cards:
-        return element("div", *cards, class_="deck")
-    return element("p", NOTHING_TIMED if report.runs else f"{NOTHING}{report.database_words}")
-
-
-def _asset(name: str) -> Markup:
-    return Markup(files(__package__).joinpath(name).read_text())
+def _source(templates: jinja2.Environment, name: str) -> str:
+    assert templates.loader is not None
+    return templates.loader.get_source(templates, name)[0]
 
 
 def _sha256(text: str) -> str:

@@ -1,54 +1,43 @@
-"""The trials of a run in a list that drawings and failures point into."""
+"""The trials of a run as rows that drawings and failures point into."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from tuner.core.errors import Failure
 from tuner.core.runs import StoredTrial, record_of
 from tuner.output.formatting import knobs_text, speed_text, trial_time_text
 from tuner.output.json_documents import gflop_per_s
 from tuner.output.report.content import varying_knobs
-from tuner.output.report.element import Markup, element
 
 
-def trial_list(
-    shown: tuple[StoredTrial, ...],
-    of: int,  # trials that finished
-    kinds: Mapping[int, str],  # trial -> place of its kind of failure
-) -> Markup:
-    """Lists finished trials, folded away until one is pointed at."""
+@dataclass(frozen=True)
+class TrialRow:
+    """What the list says of a finished trial."""
+
+    trial: int  # id
+    outcome: tuple[str, ...]  # speed and time, or one text over both columns
+    choices: str  # that differ between the trials of the list
+    link: str = ""  # the place of its kind of failure; "" where the page has none
+
+
+def trial_rows(shown: tuple[StoredTrial, ...], kinds: Mapping[int, str]) -> tuple[TrialRow, ...]:
+    """Returns the rows of finished trials; ``kinds``: trial -> the place of its kind of failure."""
     knobs = varying_knobs(shown)
     strategies = {record_of(trial).candidate.strategy for trial in shown}
-    rows = (_row(trial, tuple(knobs), len(strategies) > 1, kinds) for trial in shown)
-    heads = ("trial", "speed", "time", "knobs that differ")
-    head = element("thead", element("tr", *(element("th", name, scope="col") for name in heads)))
-    words = (
-        f"All {of} trials" if len(shown) == of else f"{len(shown)} of {of} trials, the fastest and a sample"
-    )
-    return element(
-        "details",
-        element("summary", words),
-        element("div", element("table", head, element("tbody", *rows), class_="trials"), class_="wide"),
-    )
+    rows = []
+    for trial in shown:
+        candidate = record_of(trial).candidate
+        choices = knobs_text([pair for pair in candidate.choices if pair[0] in knobs])
+        words = f"{candidate.strategy} {choices}" if len(strategies) > 1 else choices
+        rows.append(TrialRow(trial.id, _outcome(trial), words, kinds.get(trial.id, "")))
+    return tuple(rows)
 
 
-def _row(
-    trial: StoredTrial, knobs: tuple[str, ...], names_strategy: bool, kinds: Mapping[int, str]
-) -> Markup:
+def _outcome(trial: StoredTrial) -> tuple[str, ...]:
     record = record_of(trial)
-    choices = knobs_text([pair for pair in record.candidate.choices if pair[0] in knobs])
-    words = f"{record.candidate.strategy} {choices}" if names_strategy else choices
-    cells = element("td", words)
-    name = element("th", str(trial.id), scope="row")
     if isinstance(record.outcome, Failure):
-        return element("tr", name, _failed(trial.id, record.outcome, kinds), cells, id=f"t{trial.id}")
+        return (f"failed: {record.outcome.stage.value}",)
     if trial.best_s is None:
-        return element("tr", name, element("td", "verified", colspan=2.0), cells, id=f"t{trial.id}")
+        return ("verified",)
     is_cut = trial.early_stopped is not None
-    speed = element("td", speed_text(None if is_cut else gflop_per_s(record.problem, trial.best_s)))
-    return element("tr", name, speed, element("td", trial_time_text(trial)), cells, id=f"t{trial.id}")
-
-
-def _failed(trial: int, failure: Failure, kinds: Mapping[int, str]) -> Markup:
-    words = f"failed: {failure.stage.value}"
-    place = kinds.get(trial)
-    return element("td", words if place is None else element("a", words, href=f"#{place}"), colspan=2.0)
+    return speed_text(None if is_cut else gflop_per_s(record.problem, trial.best_s)), trial_time_text(trial)

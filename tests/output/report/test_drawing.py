@@ -1,6 +1,6 @@
 import pytest
 
-from tuner.output.report.axis import TICKS, powers_of_ten, round_numbers
+from tuner.output.report.drawing import TICKS, powers_of_ten, round_numbers
 
 
 @pytest.mark.parametrize("top", [1e-9, 0.7, 1.0, 42.0, 1e9])

@@ -1,8 +1,22 @@
-"""Round numbers for the axes of drawings."""
+"""What drawings share: the size of a plot, numbers as text, round numbers for axes."""
 
 import math
+from collections.abc import Iterable
 
+WIDTH, HEIGHT = 720.0, 240.0  # of a plotting area, in the drawing's own units
 TICKS = 5  # about so many on an axis
+
+Ticks = tuple[tuple[float, str], ...]  # places along an axis, and what stands there
+
+
+def number(value: float) -> str:
+    """Returns a coordinate: a tenth of a unit is finer than a screen shows."""
+    return f"{round(value, 1):.10g}"
+
+
+def line(points: Iterable[tuple[float, float]]) -> str:
+    """Returns the path of a line through points (x, y)."""
+    return "M" + " ".join(f"{number(x)} {number(y)}" for x, y in points)
 
 
 def round_numbers(top: float) -> list[float]:

@@ -1,3 +1,0 @@
-"""How much a report shows."""
-
-RUNS_SHOWN = 20  # unless more are asked for
