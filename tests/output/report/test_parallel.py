@@ -15,7 +15,7 @@ from tuner.output.report.parallel import (
     LABELS,
     NAME_LIMIT,
     Axis,
-    Group,
+    LineGroup,
     Parallel,
     axes_of,
     parallel_of,
@@ -64,7 +64,7 @@ def test_the_fastest_is_drawn_last_and_failed_ones_first() -> None:
 
 def test_the_more_lines_the_paler_each() -> None:
     trials = tuple(point(n, 1.0, x=n) for n in range(200))
-    assert float(Group("slow", trials).opacity) < float(Group("slow", trials[:40]).opacity) < 1
+    assert float(LineGroup("slow", trials).opacity) < float(LineGroup("slow", trials[:40]).opacity) < 1
 
 
 def test_many_values_are_named_now_and_then() -> None:

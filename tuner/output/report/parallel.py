@@ -61,7 +61,7 @@ class Axis:
 
 
 @dataclass(frozen=True)
-class Group:
+class LineGroup:
     """Lines that are drawn alike."""
 
     name: str
@@ -78,7 +78,7 @@ class Parallel:
     """The axes side by side, the last one for speed, and the lines over them."""
 
     axes: tuple[Axis, ...]  # of knobs, and of the strategy
-    groups: tuple[Group, ...]  # the failed, then the faster the later
+    groups: tuple[LineGroup, ...]  # the failed, then the faster the later
     top: float  # GFLOP/s at the upper end
 
     @property
@@ -132,9 +132,9 @@ def parallel_of(trials: tuple[StoredTrial, ...]) -> Parallel | None:
         return None
     timed = tuple(trial for trial in trials if trial.best_s is not None)
     bounds = [*(math.ceil(len(timed) * share) for _, share in GROUPS), 0]
-    groups = [Group("failed", tuple(trial for trial in trials if trial.best_s is None))]
+    groups = [LineGroup("failed", tuple(trial for trial in trials if trial.best_s is None))]
     for (name, _), (last, first) in zip(GROUPS, pairwise(bounds), strict=True):
-        groups.append(Group(name, timed[first:last][::-1]))
+        groups.append(LineGroup(name, timed[first:last][::-1]))
     drawn = tuple(group for group in groups if group.trials)
     return Parallel(axes, drawn, max(map(_speed, timed), default=1.0))
 

@@ -13,7 +13,7 @@ from tuner.output.report.failures import FailureKind, failure_kinds
 from tuner.output.report.heat_map import HeatMap, heat_map_of
 from tuner.output.report.parallel import Parallel, parallel_of
 from tuner.output.report.roofline import RooflinePlot, roofline_of
-from tuner.output.report.trials import TrialRow, trial_rows
+from tuner.output.report.trials import ListedTrial, trial_rows
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Section:
     heat_map: HeatMap | None
     parallel: Parallel | None
     failures: tuple[FailureKind, ...]
-    trials: tuple[TrialRow, ...]
+    trials: tuple[ListedTrial, ...]
     finished: int  # trials, of which ``trials`` may be a part
     roofline: RooflinePlot | None
 

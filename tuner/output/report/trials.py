@@ -11,7 +11,7 @@ from tuner.output.report.content import varying_knobs
 
 
 @dataclass(frozen=True)
-class TrialRow:
+class ListedTrial:
     """What the list says of a finished trial."""
 
     trial: int  # id
@@ -20,17 +20,17 @@ class TrialRow:
     link: str = ""  # the place of its kind of failure; "" where the page has none
 
 
-def trial_rows(shown: tuple[StoredTrial, ...], kinds: Mapping[int, str]) -> tuple[TrialRow, ...]:
+def trial_rows(shown: tuple[StoredTrial, ...], kinds: Mapping[int, str]) -> tuple[ListedTrial, ...]:
     """Returns the rows of finished trials; ``kinds``: trial -> the place of its kind of failure."""
     knobs = varying_knobs(shown)
     strategies = {record_of(trial).candidate.strategy for trial in shown}
-    rows = []
+    listed = []
     for trial in shown:
         candidate = record_of(trial).candidate
         choices = knobs_text([pair for pair in candidate.choices if pair[0] in knobs])
         words = f"{candidate.strategy} {choices}" if len(strategies) > 1 else choices
-        rows.append(TrialRow(trial.id, _outcome(trial), words, kinds.get(trial.id, "")))
-    return tuple(rows)
+        listed.append(ListedTrial(trial.id, _outcome(trial), words, kinds.get(trial.id, "")))
+    return tuple(listed)
 
 
 def _outcome(trial: StoredTrial) -> tuple[str, ...]:
