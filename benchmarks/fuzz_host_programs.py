@@ -18,7 +18,7 @@ from benchmarks.fuzzing.host_program_writer import ProgramFeatures
 from benchmarks.fuzzing.host_programs import RandomProgram, host_programs
 from benchmarks.fuzzing.program_check import check_program
 from tuner.programs.lower.device_options import FORMS
-from tuner.programs.request import ORDERS
+from tuner.simulator.device.lazy_streams import ORDERS
 
 FEATURES = ProgramFeatures(strided_arguments=False, explicit=True)  # arrays come from Python without gaps
 

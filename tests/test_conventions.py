@@ -67,6 +67,13 @@ def prints(tree: ast.AST) -> list[str]:
     ]
 
 
+def simulator_questions(tree: ast.AST) -> list[str]:
+    """Tells where a device is asked whether it is the simulated one."""
+    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+    asked = (node for node in calls if last_name(node.func) == "isinstance")
+    return [f"line {node.lineno}" for node in asked if "SimulatedDevice" in ast.unparse(node.args[1])]
+
+
 def swallowed(tree: ast.AST) -> list[str]:
     """Tells where any exception at all is caught and forgotten: neither raised again nor looked at."""
     return [
@@ -108,6 +115,11 @@ def test_only_the_command_line_reads_the_environment() -> None:
     assert found_in((name for name in BELOW_CLI if name not in ENVIRONMENT_READERS), environment_reads) == {}
 
 
+def test_no_device_is_asked_whether_it_is_simulated() -> None:
+    others = [name for name in MODULES if name.split(".")[0] != "simulator"]
+    assert found_in(others, simulator_questions) == {}
+
+
 def test_no_exception_is_swallowed() -> None:
     assert found_in(MODULES, swallowed) == {}
 
@@ -137,6 +149,11 @@ def test_a_class_name_of_two_files_is_found() -> None:
 @pytest.mark.parametrize("source", ["os.environ['A']", "os.getenv('A')", "environ['A'] = '1'"])
 def test_a_look_at_the_environment_is_found(source: str) -> None:
     assert environment_reads(ast.parse(source)) == ["line 1"]
+
+
+@pytest.mark.parametrize("kinds", ["SimulatedDevice", "(A, device.SimulatedDevice)", "A | SimulatedDevice"])
+def test_a_question_for_the_simulated_device_is_found(kinds: str) -> None:
+    assert simulator_questions(ast.parse(f"isinstance(device, {kinds})")) == ["line 1"]
 
 
 def test_a_print_is_found() -> None:

@@ -96,7 +96,7 @@ INSIDE: Mapping[str, Table] = {
         "signature": (),
         "unconverted": (),
         "streams": (),
-        "device_memory": ("copies_as_loops",),
+        "device_memory": ("copies_as_loops", "device_options"),
         "entry": (),
         "payload_checks": ("entry",),
         "aliases": ("streams",),

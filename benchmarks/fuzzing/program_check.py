@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.fuzzing.host_programs import RandomProgram
+from benchmarks.program_compiler import compiler_of
 from tuner.core.target_name import TargetName
-from tuner.programs.compiler import ProgramCompiler
 from tuner.programs.execution import copies
 from tuner.programs.lower.device_options import DeviceOptions
 
@@ -21,8 +21,8 @@ def check_program(program: RandomProgram, form: str, order: str) -> None:
 
     where = f"form {form}, order {order}\n{program.text}"
     options = DeviceOptions(form=form)  # type: ignore[arg-type] # one of its words
-    code = ProgramCompiler.of(SIMULATOR).compile(program.text, "main", None, options).code
-    plain = HostFunction(ProgramCompiler.of(TargetName("cpu")).compile(program.text, "main", None).code)
+    code = compiler_of(SIMULATOR).compile(program.text, "main", None, options).code
+    plain = HostFunction(compiler_of(TargetName("cpu")).compile(program.text, "main", None).code)
     on_host, on_device = copies(program.arguments), copies(program.arguments)
     expected = _listed(plain(*on_host))
     device = SimulatedDevice("sm_90", order, seed=0)  # type: ignore[arg-type] # one of its words

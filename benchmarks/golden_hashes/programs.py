@@ -16,13 +16,14 @@ from benchmarks.golden_hashes.tuner_names import (
     DeviceOptions,
     DeviceProgram,
     LoweringStep,
-    LowerRequest,
     Machine,
     ProgramCompiler,
+    ProgramRequest,
     TargetName,
     encode,
     lowered,
     program_support,
+    real_composition,
 )
 
 ROOT = Path(__file__).parents[2]
@@ -102,19 +103,20 @@ def _texts(program: GoldenProgram, payload: str) -> Iterator[tuple[str, str]]:
             yield from _compiled(machine.isa, payload, machine, CPU, DeviceOptions())
     for chip in program.chips:
         target = TargetName("simulator", chip)
-        machine = ProgramCompiler.of(target).machine
+        machine = ProgramCompiler.of(target, real_composition()).machine
         for options in program.options if chip == program.chips[0] else program.options[:1]:
             yield from _compiled(f"{chip} {_words(options)}", payload, machine, target, options)
     target = TargetName("simulator", program.chips[0])
     for step in program.steps:
-        yield f"{program.chips[0]} step {step}", lowered(LowerRequest(payload, step, target)).text
+        request = ProgramRequest(payload, target)
+        yield f"{program.chips[0]} step {step}", lowered(request, step, real_composition()).text
 
 
 def _compiled(
     name: str, payload: str, machine: Machine, target: TargetName, options: DeviceOptions
 ) -> Iterator[tuple[str, str]]:
     """Yields the texts of a program compiled for one machine, as it is timed and as it is checked."""
-    compiler = ProgramCompiler(machine, program_support(target))
+    compiler = ProgramCompiler(machine, program_support(target, real_composition()))
     is_usual = options == DeviceOptions()
     code = compiler.compile(payload, options=options, keeps_kernels=is_usual).code
     host, modules = without_modules(code.llvm)

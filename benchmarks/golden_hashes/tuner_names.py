@@ -36,12 +36,14 @@ from tuner.mlir.wheels import packages
 from tuner.programs.compiler import ProgramCompiler
 from tuner.programs.lower.device_options import DeviceOptions
 from tuner.programs.lower.lowering_steps import LoweringStep
-from tuner.programs.lower_to_step import LowerRequest, lowered
+from tuner.programs.lower_to_step import lowered
+from tuner.programs.request import ProgramRequest
 from tuner.programs.support import program_support
 from tuner.regression.gate_file import GateEntry, GateFile, gate_file_bytes
 from tuner.scripts.strategy import Binder, load_strategy
 from tuner.targets.cpu.compiler import CpuCompiler
 from tuner.targets.gpu.compiler import GpuCompiler
+from tuner.tuning.parts.real import real_composition
 
 __all__ = [
     "MANIFEST",
@@ -65,7 +67,6 @@ __all__ = [
     "GpuState",
     "HostConditions",
     "KernelProgram",
-    "LowerRequest",
     "LoweringStep",
     "Machine",
     "MeasuredTrial",
@@ -75,6 +76,7 @@ __all__ = [
     "PendingTrial",
     "Problem",
     "ProgramCompiler",
+    "ProgramRequest",
     "Record",
     "Resources",
     "ResultsFile",
@@ -102,5 +104,6 @@ __all__ = [
     "packages",
     "parse_sizes",
     "program_support",
+    "real_composition",
     "variables_of",
 ]

@@ -48,9 +48,9 @@ SEEDS = (
 
 def program_of(text: str, target: TargetName, options: DeviceOptions) -> DeviceProgram:
     """Compiles a payload with the scripts that its matmuls get where nobody tuned them. Raises TunerError."""
-    from tuner.programs.compiler import ProgramCompiler
+    from benchmarks.program_compiler import compiler_of
 
-    return ProgramCompiler.of(target).compile(text, options=options).code
+    return compiler_of(target).compile(text, options=options).code
 
 
 def arguments_of(code: DeviceProgram) -> tuple[Any, ...]:

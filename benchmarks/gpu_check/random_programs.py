@@ -12,11 +12,11 @@ from benchmarks.fuzzing.host_programs import RandomProgram, host_programs
 from benchmarks.gpu_check.checks import CheckOutcome, failed
 from benchmarks.gpu_check.device_under_test import Bed
 from benchmarks.gpu_check.program_runs import SEED, called, judged_by
+from benchmarks.program_compiler import compiler_of
 from tuner.core.device import AbstractDevice
 from tuner.core.errors import TunerError
 from tuner.core.target_name import TargetName
 from tuner.programs.comparison import compare, outputs
-from tuner.programs.compiler import ProgramCompiler
 from tuner.programs.execution import copies, reports_of
 from tuner.programs.lower.device_options import FORMS, DeviceOptions, Form
 from tuner.programs.request import Comparison
@@ -47,8 +47,8 @@ def on_host_too(
     """Compares one program without scripts with the same on the host. Raises TunerError."""
     from tuner.programs.run.host_function import HostFunction
 
-    code = ProgramCompiler.of(bed.target).compile(program.text, "main", None, DeviceOptions(form=form)).code
-    plain = HostFunction(ProgramCompiler.of(TargetName("cpu")).compile(program.text, "main", None).code)
+    code = compiler_of(bed.target).compile(program.text, "main", None, DeviceOptions(form=form)).code
+    plain = HostFunction(compiler_of(TargetName("cpu")).compile(program.text, "main", None).code)
     own = copies(program.arguments)
     return compare(code, called(device, code, program.arguments, 1), outputs(code, plain(*own), own))
 

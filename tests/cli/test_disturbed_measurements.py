@@ -223,7 +223,6 @@ class Disturbed:
         programs = DisturbedPrograms(self.disturbance)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("tuner.programs.tuning.real_parts", lambda: programs.parts)
-            patch.setattr("tuner.programs.support.program_support", lambda _target: None)
             return _all(tuner("tune", str(folder / "program.mlir"), "--trials", "6"))
 
     def gate(self) -> str:

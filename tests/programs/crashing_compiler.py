@@ -5,6 +5,8 @@ import signal
 import time
 from collections.abc import Callable
 
+from tuner.programs.request import ProgramRequest
+
 
 class CrashingCompiler:
     """Does to its process what the payload says."""
@@ -12,8 +14,8 @@ class CrashingCompiler:
     def __init__(self, announce: Callable[[str], None]) -> None:
         pass
 
-    def compile(self, _target: object, text: str, *_others: object) -> None:
+    def compile(self, request: ProgramRequest) -> None:
         """Ends the process, or hangs."""
-        if "hang" in text:
+        if "hang" in request.text:
             time.sleep(1000)
-        os.kill(os.getpid(), signal.SIGSEGV if "segfault" in text else signal.SIGABRT)
+        os.kill(os.getpid(), signal.SIGSEGV if "segfault" in request.text else signal.SIGABRT)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.fuzzing.program_check import SIMULATOR
-from tuner.programs.compiler import ProgramCompiler
+from benchmarks.program_compiler import compiler_of
 from tuner.programs.lower.device_options import DEFAULTS, DeviceOptions
 
 ARRAY = "memref<2x64xf32>"
@@ -51,7 +51,7 @@ def ran(text: str, *arguments: Any, order: str = "fifo", options: DeviceOptions 
     from tuner.simulator.device.simulated_device import SimulatedDevice
 
     device = SimulatedDevice("sm_90", order, seed=0)  # type: ignore[arg-type] # one of its words
-    loaded = DeviceFunction(ProgramCompiler.of(SIMULATOR).compile(text, None, None, options).code, device)
+    loaded = DeviceFunction(compiler_of(SIMULATOR).compile(text, None, None, options).code, device)
     try:
         result = loaded(*arguments)
     finally:

@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.program_compiler import compiler_of
 from tests.programs.lower.device_programs import BUFFER, KERNELS, ONE_BLOCK
 from tuner.core.target_name import TargetName
-from tuner.programs.compiler import ProgramCompiler
 from tuner.programs.lower.device_options import DEFAULTS, DeviceOptions
-from tuner.programs.request import ORDERS
+from tuner.simulator.device.lazy_streams import ORDERS
 
 __all__ = ["BUFFER", "KERNELS", "ONE_BLOCK", "A", "B", "ended", "launched", "payload", "trace_of"]
 
@@ -46,13 +46,13 @@ def ended(text: str, *arguments: Any, options: DeviceOptions = DEFAULTS) -> tupl
     from tuner.programs.run.host_function import HostFunction
     from tuner.simulator.device.simulated_device import SimulatedDevice
 
-    plain = HostFunction(ProgramCompiler.of(CPU).compile(text, "main", None).code, lambda _: None)
+    plain = HostFunction(compiler_of(CPU).compile(text, "main", None).code, lambda _: None)
     own = _copies(arguments)
     expected = (*_listed(plain(*own)), *own)
     assert plain.allocations == 0
-    code = ProgramCompiler.of(SIMULATOR).compile(text, "main", None, options).code
+    code = compiler_of(SIMULATOR).compile(text, "main", None, options).code
     for order in ORDERS:
-        device = SimulatedDevice("sm_90", order, seed=1)  # type: ignore[arg-type] # one of its words
+        device = SimulatedDevice("sm_90", order, seed=1)
         program = DeviceFunction(code, device, lambda _: None)
         own = _copies(arguments)
         try:
@@ -74,7 +74,7 @@ def trace_of(text: str, *arguments: Any, options: DeviceOptions = DEFAULTS) -> l
     from tuner.simulator.device.simulated_device import SimulatedDevice
 
     recorder = RecordingDevice(SimulatedDevice("sm_90"))
-    code = ProgramCompiler.of(SIMULATOR).compile(text, "main", None, options).code
+    code = compiler_of(SIMULATOR).compile(text, "main", None, options).code
     program = DeviceFunction(code, recorder, lambda _: None)
     before = len(recorder.trace)
     program(*_copies(arguments))

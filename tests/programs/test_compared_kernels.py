@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmarks.program_compiler import compiler_of
 from tests.programs.shared_memory_programs import PROGRAMS, SharedProgram
 from tuner.core.target_name import TargetName
 from tuner.programs.comparison import compare, outputs
-from tuner.programs.compiler import ProgramCompiler
 from tuner.programs.execution import copies
 
 pytestmark = pytest.mark.mlir
@@ -24,7 +24,7 @@ def interpreted(text: str, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
     """Returns what a program leaves on the host."""
     from tuner.programs.run.host_function import HostFunction
 
-    code = ProgramCompiler.of(TargetName("cpu")).compile(text, None, None).code
+    code = compiler_of(TargetName("cpu")).compile(text, None, None).code
     assert code.interpreted
     own = copies(arguments)
     return outputs(code, HostFunction(code)(*own), own)
@@ -41,7 +41,7 @@ def simulated(text: str, arguments: tuple[Any, ...]) -> tuple[Any, tuple[Any, ..
     from tuner.programs.run.device_function import DeviceFunction
     from tuner.simulator.device.simulated_device import SimulatedDevice
 
-    code = ProgramCompiler.of(SIMULATOR).compile(text, None, None).code
+    code = compiler_of(SIMULATOR).compile(text, None, None).code
     own, device = copies(arguments), SimulatedDevice("sm_90")
     program = DeviceFunction(code, device)
     try:

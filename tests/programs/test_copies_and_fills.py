@@ -8,7 +8,7 @@ import pytest
 
 from tests.programs.kernel_programs import arrays, ran
 from tuner.programs.lower.device_options import FORMS, DeviceOptions
-from tuner.programs.request import ORDERS
+from tuner.simulator.device.lazy_streams import ORDERS
 
 pytestmark = pytest.mark.mlir
 

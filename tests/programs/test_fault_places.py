@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from benchmarks.fuzzing.program_check import SIMULATOR
+from benchmarks.program_compiler import compiler_of
 from tests.programs.kernel_programs import ARRAY, arrays, program, ran, store
 from tuner.core.device import DeviceError
-from tuner.programs.compiler import ProgramCompiler
 from tuner.programs.run.device_function import DeviceFunction
 from tuner.simulator.device.simulated_device import SimulatedDevice
 
@@ -39,7 +39,7 @@ def test_a_race() -> None:
     {store("%w")}"""
     text = program(body)
     device = SimulatedDevice("sm_90")
-    loaded = DeviceFunction(ProgramCompiler.of(SIMULATOR).compile(text, None, None).code, device)
+    loaded = DeviceFunction(compiler_of(SIMULATOR).compile(text, None, None).code, device)
     loaded(*arrays())
     loaded.close()
     assert f"(at line {line_of(text, '%s[%r]')}:" in " ".join(map(str, device.reports))

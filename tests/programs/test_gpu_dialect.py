@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from benchmarks.fuzzing.program_check import SIMULATOR
+from benchmarks.program_compiler import compiler_of
 from tests.programs.kernel_programs import arrays, program, ran, store
-from tuner.programs.compiler import ProgramCompiler
-from tuner.programs.request import ORDERS
 from tuner.programs.run.device_function import DeviceFunction
+from tuner.simulator.device.lazy_streams import ORDERS
 from tuner.simulator.device.simulated_device import SimulatedDevice
 
 pytestmark = pytest.mark.mlir
@@ -244,7 +244,7 @@ def test_what_kernels_print_is_shown() -> None:
     x, y = arrays()
     shown: list[str] = []
     device = SimulatedDevice("sm_90", write=shown.append)
-    loaded = DeviceFunction(ProgramCompiler.of(SIMULATOR).compile(program(body)).code, device)
+    loaded = DeviceFunction(compiler_of(SIMULATOR).compile(program(body)).code, device)
     loaded(x, y)
     loaded.close()
     assert "".join(shown) == "".join(f"block {block}: {x[block, 0]:f}\n" for block in range(2))

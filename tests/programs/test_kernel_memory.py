@@ -8,7 +8,7 @@ import pytest
 from tests.programs.kernel_programs import arrays, program, ran, store
 from tuner.core.device import DeviceError
 from tuner.core.errors import CandidateError
-from tuner.programs.request import ORDERS
+from tuner.simulator.device.lazy_streams import ORDERS
 
 pytestmark = pytest.mark.mlir
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from benchmarks.gpu_check.stub_driver import StubDriver
+from benchmarks.program_compiler import compiler_of
 from tuner.core.device import DeviceError
-from tuner.programs.compiler import ProgramCompiler
 
 pytestmark = pytest.mark.mlir
 
@@ -22,11 +22,7 @@ def code() -> Any:
     """Gives two kernels on two streams, as PTX."""
     from benchmarks.fuzzing.program_check import SIMULATOR
 
-    return (
-        ProgramCompiler.of(SIMULATOR)
-        .compile((EXAMPLES / "gpux_own_streams.mlir").read_text(), None, None)
-        .code
-    )
+    return compiler_of(SIMULATOR).compile((EXAMPLES / "gpux_own_streams.mlir").read_text(), None, None).code
 
 
 def arrays() -> tuple[Any, ...]:

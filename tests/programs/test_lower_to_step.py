@@ -9,6 +9,8 @@ from tuner.core.errors import CandidateError, UsageError
 from tuner.core.target_name import TargetName
 from tuner.programs.lower.device_options import DeviceOptions
 from tuner.programs.lower.lowering_steps import STEPS, LoweringStep
+from tuner.programs.options import ProgramOptions
+from tuner.programs.request import ProgramRequest
 
 pytestmark = pytest.mark.mlir
 
@@ -38,12 +40,11 @@ HOST_READS = """func.func @main(%a: memref<4xf32>, %n: index) -> f32 {
 
 
 def lowered(text: str, step: LoweringStep, chip: str = "sm_90", **words: object) -> str:
-    from tuner.programs.lower_to_step import LowerRequest
     from tuner.programs.service import ProgramService
 
-    options = DeviceOptions(**words)  # type: ignore[arg-type]
-    request = LowerRequest(text, step, TargetName("simulator", chip), None, options)
-    return ProgramService(print).lower(request).text
+    options = ProgramOptions(DeviceOptions(**words))  # type: ignore[arg-type]
+    request = ProgramRequest(text, TargetName("simulator", chip), None, options)
+    return ProgramService(print).lower(request, step).text
 
 
 def reads_again(text: str) -> bool:

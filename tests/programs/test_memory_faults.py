@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
+from benchmarks.program_compiler import compiler_of
 from tests.programs.payload_runs import BUFFER, SIMULATOR, A, B, launched, payload
 from tuner.core.device import DeviceError
-from tuner.programs.compiler import ProgramCompiler
-from tuner.programs.request import ORDERS
+from tuner.simulator.device.lazy_streams import ORDERS
 
 pytestmark = pytest.mark.mlir
 
@@ -49,7 +49,7 @@ def loaded(text: str, order: Any, written: list[str]) -> Any:
     from tuner.programs.run.device_function import DeviceFunction
     from tuner.simulator.device.simulated_device import SimulatedDevice
 
-    code = ProgramCompiler.of(SIMULATOR).compile(text, "main", None).code
+    code = compiler_of(SIMULATOR).compile(text, "main", None).code
     return DeviceFunction(code, SimulatedDevice("sm_90", order), written.append)
 
 

@@ -9,7 +9,7 @@ from tests.programs.payload_rows import Row, rows
 from tuner.core.errors import TunerError
 from tuner.core.target_name import TargetName
 from tuner.programs.lower.device_options import DeviceOptions
-from tuner.programs.request import ORDERS
+from tuner.simulator.device.lazy_streams import ORDERS
 
 pytestmark = pytest.mark.mlir
 
@@ -21,14 +21,14 @@ ROWS = rows()
 
 def outcomes(row: Row) -> list[tuple[Any, ...]]:
     """Compiles once and runs under each order; returns results and written arguments of each run."""
+    from benchmarks.program_compiler import compiler_of
     from tuner.programs.comparison import outputs
-    from tuner.programs.compiler import ProgramCompiler
     from tuner.programs.execution import copies
     from tuner.programs.run.device_function import DeviceFunction
     from tuner.simulator.device.simulated_device import SimulatedDevice
 
     options = DeviceOptions(form=row.form)
-    code = ProgramCompiler.of(SIMULATOR).compile(row.text, "main", None, options).code
+    code = compiler_of(SIMULATOR).compile(row.text, "main", None, options).code
     found = []
     for order in row.orders:
         device = SimulatedDevice("sm_90", order, seed=0)  # type: ignore[arg-type] # one of its words

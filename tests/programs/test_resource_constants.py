@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmarks.program_compiler import compiler_of
 from tuner.core.errors import UsageError
 from tuner.core.target_name import TargetName
-from tuner.programs.compiler import ProgramCompiler
 from tuner.programs.run.device_function import DeviceFunction
 from tuner.programs.run.host_function import HostFunction
 from tuner.simulator.device.simulated_device import SimulatedDevice
@@ -72,7 +72,7 @@ def times_constant(size: int) -> str:
 
 
 def ran(target: str, text: str, *arguments: Any) -> Any:
-    code = ProgramCompiler.of(TARGETS[target]).compile(text).code
+    code = compiler_of(TARGETS[target]).compile(text).code
     if target == "cpu":
         return HostFunction(code)(*arguments)
     device = SimulatedDevice()
@@ -116,4 +116,4 @@ def test_a_constant_whose_data_are_left_out_is_refused_with_its_name(name: str) 
     found = rf"^payload: found dense_resource<{name}> without data, .*large_elements_limit=None$"
     for text in (plus_constant(name, "f32"), program(plus_constant(name, "f32"), other=np.zeros(1))):
         with pytest.raises(UsageError, match=found):
-            ProgramCompiler.of(TARGETS["cpu"]).compile(text)
+            compiler_of(TARGETS["cpu"]).compile(text)

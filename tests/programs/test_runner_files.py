@@ -6,7 +6,9 @@ import pytest
 
 from tests.programs.file_check import require
 from tuner.core.target_name import TargetName
-from tuner.programs.request import ORDERS, ProgramRequest
+from tuner.programs.options import ProgramOptions
+from tuner.programs.request import ProgramRequest
+from tuner.simulator.device.lazy_streams import ORDERS
 
 pytestmark = pytest.mark.mlir
 
@@ -22,7 +24,9 @@ def test_a_program_prints_what_it_says(path: Path, order: str) -> None:
 
     source = path.read_text()
     chip = "sm_90a" if path.stem.startswith("sm90_") else "sm_90"
-    request = ProgramRequest(source, TargetName.parse(f"simulator:{chip}"), order=order, seed=3)
+    request = ProgramRequest(
+        source, TargetName.parse(f"simulator:{chip}"), options=ProgramOptions(order=order, seed=3)
+    )
     report = ProgramService(print).run(request)
     require(source, report.printed)
     assert report.is_right, report.reports

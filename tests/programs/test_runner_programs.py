@@ -6,7 +6,10 @@ from collections.abc import Iterator
 import pytest
 
 from tuner.core.target_name import TargetName
-from tuner.programs.request import ORDERS, ProgramReport, ProgramRequest
+from tuner.programs.lower.device_options import DeviceOptions
+from tuner.programs.options import ProgramOptions
+from tuner.programs.request import ProgramReport, ProgramRequest
+from tuner.simulator.device.lazy_streams import ORDERS
 
 pytestmark = pytest.mark.mlir
 
@@ -60,9 +63,9 @@ def ran(text: str, target: str, **words: object) -> ProgramReport:
 def targets() -> Iterator[tuple[str, dict[str, object]]]:
     yield "cpu", {"is_timed": False}
     for order in ORDERS:
-        yield "simulator:sm_90", {"order": order}
+        yield "simulator:sm_90", {"options": ProgramOptions(order=order)}
     for form in ("tokens", "sync"):
-        yield "simulator:sm_90", {"form": form}
+        yield "simulator:sm_90", {"options": ProgramOptions(DeviceOptions(form=form))}
 
 
 @pytest.mark.parametrize(("target", "words"), [*targets()])

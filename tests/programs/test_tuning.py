@@ -49,7 +49,7 @@ class Programs:
 
     def run(self, request: ProgramRequest) -> ProgramReport:
         self.asked.append(request)
-        is_slower = request.is_plain and self.report.times is not None
+        is_slower = request.scripts is None and self.report.times is not None
         return replace(self.report, times=ProgramTimes(8e-6)) if is_slower else self.report
 
     def time_pair(self, request: ProgramRequest) -> TimedPair:
@@ -82,7 +82,7 @@ def test_each_problem_is_tuned_and_its_best_script_used(store: Store) -> None:
     programs = Programs((ONE, TWO))
     found = tuned(programs, store)
     assert [each.problem for each in found.problems] == [ONE, TWO]
-    best = programs.asked[0].scripts
+    best = programs.asked[0].scripts or ()
     for (problem, script), each in zip(best, found.problems, strict=True):
         assert problem == each.problem
         assert each.tuned is not None
@@ -102,7 +102,7 @@ def test_the_best_of_earlier_runs_is_used(store: Store) -> None:
 def test_the_program_is_timed_against_itself_without_scripts(store: Store) -> None:
     programs = Programs((ONE,))
     found = tuned(programs, store)
-    assert [request.is_plain for request in programs.asked] == [False, True]
+    assert [request.scripts is None for request in programs.asked] == [False, True]
     assert found.speedup == pytest.approx(4.0)
     assert program_lines(found)[-2:] == [
         "plain   10 us a call: the same without scripts",
@@ -169,7 +169,7 @@ def test_a_problem_that_no_strategy_can_do_is_left_to_loops(store: Store) -> Non
 
     programs = Programs((ONE, TWO))
     found = tuned(programs, store, settings_of=only_one)
-    assert [problem for problem, _ in programs.asked[0].scripts] == [ONE]
+    assert [problem for problem, _ in programs.asked[0].scripts or ()] == [ONE]
     assert found.problems[1].reason == "no strategy can do it"
     assert found.has_worked
 
@@ -199,7 +199,7 @@ def test_candidates_that_all_fail_are_told(store: Store) -> None:
 def test_a_program_that_fails_to_run_leaves_what_was_tuned(store: Store) -> None:
     class Failing(Programs):
         def run(self, request: ProgramRequest) -> ProgramReport:
-            if request.is_plain or self.report.times is None:
+            if request.scripts is None or self.report.times is None:
                 raise TunerError("program: killed by SIGSEGV")
             return super().run(request)
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from benchmarks.fuzzing.host_program_writer import ProgramFeatures
 from benchmarks.fuzzing.host_programs import RandomProgram, host_programs
 from benchmarks.fuzzing.program_check import SIMULATOR, check_program
-from tuner.programs.compiler import ProgramCompiler
+from benchmarks.program_compiler import compiler_of
 from tuner.programs.lower.device_options import FORMS, DeviceOptions
-from tuner.programs.request import ORDERS
+from tuner.simulator.device.lazy_streams import ORDERS
 
 pytestmark = pytest.mark.mlir
 
@@ -144,7 +144,7 @@ def test_without_copies_two_streams_are_enough() -> None:
       return
     }"""
     options = DeviceOptions(device_arguments=True)
-    assert ProgramCompiler.of(SIMULATOR).compile(text, None, None, options).code.stream_slots == 2
+    assert compiler_of(SIMULATOR).compile(text, None, None, options).code.stream_slots == 2
 
 
 def two_products(first: int, second: int) -> str:
@@ -170,7 +170,7 @@ FACTORS = arrays((8, 4), (4, 16), (8, 4), (4, 16))
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("second", [8, 5])
 def test_products_in_parts_of_one_buffer_give_what_numpy_gives(second: int, order: str) -> None:
-    program = loaded(ProgramCompiler.of(SIMULATOR).compile(two_products(0, second), None, None).code, order)
+    program = loaded(compiler_of(SIMULATOR).compile(two_products(0, second), None, None).code, order)
     a, b, d, e = FACTORS
     (c,) = arrays((16, 16))
     expected = c.copy()
@@ -184,10 +184,8 @@ def test_products_in_parts_of_one_buffer_give_what_numpy_gives(second: int, orde
 
 def test_products_in_the_halves_of_one_buffer_are_on_two_streams() -> None:
     options = DeviceOptions(device_arguments=True)
-    assert (
-        ProgramCompiler.of(SIMULATOR).compile(two_products(0, 8), None, None, options).code.stream_slots == 2
-    )
-    code = ProgramCompiler.of(SIMULATOR).compile(two_products(0, 8), None, None).code
+    assert compiler_of(SIMULATOR).compile(two_products(0, 8), None, None, options).code.stream_slots == 2
+    code = compiler_of(SIMULATOR).compile(two_products(0, 8), None, None).code
     trace = traced(code, *FACTORS, *arrays((16, 16)))
     launches = [number for number, line in enumerate(trace) if line.startswith("launch")]
     first, second = (_stream(trace[number]) for number in launches)
@@ -199,9 +197,7 @@ def test_products_in_the_halves_of_one_buffer_are_on_two_streams() -> None:
 
 def test_products_in_overlapping_parts_of_one_buffer_are_in_order() -> None:
     options = DeviceOptions(device_arguments=True)
-    assert (
-        ProgramCompiler.of(SIMULATOR).compile(two_products(0, 7), None, None, options).code.stream_slots == 1
-    )
+    assert compiler_of(SIMULATOR).compile(two_products(0, 7), None, None, options).code.stream_slots == 1
 
 
 @pytest.mark.parametrize("order", ORDERS)
@@ -211,7 +207,7 @@ def test_products_in_overlapping_parts_that_nothing_orders_are_a_race(
     from tuner.mlir.effects import buffer_regions
 
     monkeypatch.setattr(buffer_regions.StridedRegion, "overlaps", lambda *_: False)
-    program = loaded(ProgramCompiler.of(SIMULATOR).compile(two_products(0, 7), None, None).code, order)
+    program = loaded(compiler_of(SIMULATOR).compile(two_products(0, 7), None, None).code, order)
     program(*FACTORS, *arrays((16, 16)))
     program.close()
     assert any("race" in str(report) for report in program.device.reports), program.device.reports

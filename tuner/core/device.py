@@ -120,6 +120,10 @@ class AbstractHostWatch(abc.ABC):
     def keep(self, address: int) -> None:
         """An allocation on the device outlives the program's call on purpose."""
 
+    @abc.abstractmethod
+    def reports(self) -> tuple[str, ...]:
+        """Returns every defect that was found so far."""
+
 
 class AbstractDevice(abc.ABC):
     """One GPU, or what stands for it. Each method raises DeviceError when it is refused.

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from tuner.core.errors import UsageError
 from tuner.core.problem import Problem
-from tuner.core.target import Script
 from tuner.programs.lower.device_options import DeviceOptions, Form
 
 if TYPE_CHECKING:
@@ -38,21 +37,23 @@ def compile_program(
     """
     from tuner.programs.compile_child import compile_in_child
     from tuner.programs.compiler import payload_text
+    from tuner.programs.options import ProgramOptions
     from tuner.programs.positions import named_in_errors
+    from tuner.programs.request import ProgramRequest
     from tuner.programs.support import program_support
-    from tuner.programs.words import ProgramWords
     from tuner.tuning.parts.real import real_composition
     from tuner.tuning.target_choice import resolve_target
 
-    options = DeviceOptions(form=form, device_arguments=device_arguments, pinned=pinned)
-    words = ProgramWords(options, order, seed)
-    resolved = resolve_target(target, real_composition(), chip)
-    words.require_suiting(resolved)
-    bound = _bound(scripts or {})
+    device = DeviceOptions(form=form, device_arguments=device_arguments, pinned=pinned)
+    options = ProgramOptions(device, order, seed)
+    composition = real_composition()
+    resolved = resolve_target(target, composition, chip)
+    options.require_suiting(resolved, composition)
+    bound = _checked(scripts or {})
     text = payload_text(payload)
-    open_device = program_support(resolved).open_device
+    open_device = program_support(resolved, composition).open_device
     with named_in_errors("payload" if text == payload else str(payload), text):
-        code = compile_in_child(resolved, text, entry, bound, options).code
+        code = compile_in_child(ProgramRequest(text, resolved, entry, options, bound)).code
     if open_device is None:
         from tuner.programs.run.host_function import HostFunction
 
@@ -62,12 +63,12 @@ def compile_program(
     return DeviceFunction(code, open_device(resolved.detail, order, seed))
 
 
-def _bound(scripts: Mapping[Problem, str]) -> dict[Problem, Script]:
-    """Returns the scripts by problem. Raises UsageError for keys and texts of other types."""
+def _checked(scripts: Mapping[Problem, str]) -> tuple[tuple[Problem, str], ...]:
+    """Returns scripts with their problems. Raises UsageError for keys and texts of other types."""
     for pair in scripts.items():
         for found, expected in zip(pair, (Problem, str), strict=True):
             if not isinstance(found, expected):
                 raise UsageError(
                     f"scripts: found {type(found).__name__}, allowed the text of a script by its Problem"
                 )
-    return {problem: Script.of(text) for problem, text in scripts.items()}
+    return tuple(scripts.items())

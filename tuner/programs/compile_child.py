@@ -7,14 +7,10 @@ second.
 
 import atexit
 import threading
-from collections.abc import Mapping
 
 from tuner.core.errors import CandidateError, Failure, Stage, TunerError, UsageError
-from tuner.core.problem import Problem
-from tuner.core.target import Script
-from tuner.core.target_name import TargetName
 from tuner.programs.compiler import CompiledProgram
-from tuner.programs.lower.device_options import DeviceOptions
+from tuner.programs.request import ProgramRequest
 from tuner.programs.service import program_spec
 from tuner.tuning.parts.child_call import MEMORY_BYTES
 from tuner.workers.protocol import Reply
@@ -24,17 +20,10 @@ ENDS = ("killed by", "exited", "timed out", "exceeded")  # begin what a worker s
 TIMEOUT_S = 600.0  # of one program, the start of the child not included
 
 
-def compile_in_child(
-    target: TargetName,
-    text: str,
-    entry: str | None,
-    scripts: Mapping[Problem, Script],
-    options: DeviceOptions,
-) -> CompiledProgram:
+def compile_in_child(request: ProgramRequest) -> CompiledProgram:
     """Compiles a payload. Raises UsageError for one that does not parse, CandidateError, also for a crash."""
     worker = CHILDREN.of_this_thread()
-    pairs = tuple((problem, script.text) for problem, script in scripts.items())
-    worker.submit("compile", target, text, entry, pairs, options, stage=Stage.COMPILE, timeout_s=TIMEOUT_S)
+    worker.submit("compile", request, stage=Stage.COMPILE, timeout_s=TIMEOUT_S)
     while not isinstance(news := worker.wait(), Reply):
         worker.go_ahead()
     if isinstance(news.value, Failure):

@@ -15,7 +15,7 @@ from tuner.core.target_name import TargetName
 from tuner.core.text_file import read_text
 from tuner.programs.lower.device_options import DEFAULTS, DeviceOptions
 from tuner.programs.support import program_support
-from tuner.tuning.parts.real import target_machine
+from tuner.tuning.composition import Composition
 from tuner.tuning.target_kind import ProgramSupport
 
 if TYPE_CHECKING:
@@ -50,9 +50,10 @@ class ProgramCompiler:
     support: ProgramSupport
 
     @classmethod
-    def of(cls, target: TargetName) -> Self:
+    def of(cls, target: TargetName, composition: Composition) -> Self:
         """Returns the compiler for a target. Raises UsageError for one that knows single operations only."""
-        return cls(target_machine(target), program_support(target))
+        support = program_support(target, composition)
+        return cls(composition.kind(target).machine(target), support)
 
     def compile(
         self,

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tuner.core.device import AbstractDevice
 from tuner.core.device_program import DeviceProgram
 from tuner.programs.comparison import outputs
 from tuner.programs.request import KernelSample, ProgramRequest
@@ -15,7 +14,9 @@ from tuner.tuning.finals import FINAL_EFFORT
 from tuner.tuning.target_kind import ProgramSupport
 
 if TYPE_CHECKING:
+    from tuner.core.device import AbstractDevice
     from tuner.programs.run.sampled.sampled_launches import LaunchSample
+    from tuner.simulator.device.kernels import RunLaunch
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,23 +37,21 @@ def run_on_device(
     """Runs once; on hardware then times. Raises CandidateError(LOAD), DeviceError, UsageError."""
     from tuner.programs.run.device_function import DeviceFunction
     from tuner.programs.run.recording_device import RecordingDevice
-    from tuner.simulator.device.simulated_device import SimulatedDevice
 
-    device = _opened(request, support)
-    launches = _sampled(request, device, code)
+    printed: list[str] = []
+    launches: list[LaunchSample] = []
+    run_launch = _sampling(request, code, launches)
+    device = _opened(request, support, write=printed.append, run_launch=run_launch)
     recorder = RecordingDevice(device)
     own = copies(arguments)
-    printed: list[str] = []
-    if isinstance(device, SimulatedDevice):
-        device.print_by(printed.append)
-    program = DeviceFunction(code, recorder if request.is_traced else device, printed.append)
+    program = DeviceFunction(code, recorder if request.options.trace else device, printed.append)
     try:
         found = outputs(code, program(*own), own)
     finally:
         program.close()
     times = _device_times(request, support, code, arguments)
-    reports, samples = reports_of(device), samples_of(launches)
-    return ProgramRun(found, tuple(recorder.trace), reports, times, "".join(printed), samples)
+    trace = tuple(recorder.trace)
+    return ProgramRun(found, trace, reports_of(device), times, "".join(printed), samples_of(launches))
 
 
 def run_on_host(request: ProgramRequest, code: DeviceProgram, arguments: tuple[Any, ...]) -> ProgramRun:
@@ -66,7 +65,7 @@ def run_on_host(request: ProgramRequest, code: DeviceProgram, arguments: tuple[A
     leaks = function.allocations
     reports = (f"leak: {leaks} allocations on the host are never freed",) if leaks else ()
     is_timed = request.is_timed and not code.interpreted  # the interpreter's speed is not the kernel's
-    times = host_times(code, arguments, request.seed) if is_timed else None
+    times = host_times(code, arguments, request.options.seed) if is_timed else None
     return ProgramRun(found, (), reports, times, "".join(printed))
 
 
@@ -84,11 +83,9 @@ def host_times(code: DeviceProgram, arguments: tuple[Any, ...], seed: int) -> Pr
     return ProgramTimes(measurement.median_s)
 
 
-def reports_of(device: AbstractDevice) -> tuple[str, ...]:
-    """Returns the defects that a simulated device found; none of a real one, which does not check."""
-    from tuner.simulator.device.simulated_device import SimulatedDevice
-
-    return tuple(map(str, device.reports)) if isinstance(device, SimulatedDevice) else ()
+def reports_of(device: "AbstractDevice") -> tuple[str, ...]:
+    """Returns the defects that a device found; none of a real one, which does not check."""
+    return () if device.watch is None else device.watch.reports()
 
 
 def copies(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -96,21 +93,20 @@ def copies(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(each.copy() if isinstance(each, np.ndarray) else each for each in arguments)
 
 
-def _opened(request: ProgramRequest, support: ProgramSupport) -> AbstractDevice:
+def _opened(request: ProgramRequest, support: ProgramSupport, **simulated: Any) -> "AbstractDevice":
     assert support.open_device is not None
-    return support.open_device(request.target.detail, request.order, request.seed)
+    options = request.options
+    return support.open_device(request.target.detail, options.order, options.seed, **simulated)
 
 
-def _sampled(request: ProgramRequest, device: AbstractDevice, code: DeviceProgram) -> "list[LaunchSample]":
-    """Lets a simulated device sample its launches where that is asked for; returns where samples go."""
-    from tuner.simulator.device.simulated_device import SimulatedDevice
+def _sampling(
+    request: ProgramRequest, code: DeviceProgram, launches: "list[LaunchSample]"
+) -> "RunLaunch | None":
+    """Returns what samples the launches of a simulator, and adds to the list what it did; None: all run."""
+    from tuner.programs.run.sampled.sampled_launches import SampledLaunches
 
-    launches: list[LaunchSample] = []
-    if request.sample and isinstance(device, SimulatedDevice):
-        from tuner.programs.run.sampled.sampled_launches import SampledLaunches
-
-        device.run_launches_by(SampledLaunches(code, request.sample, launches.append).run)
-    return launches
+    sample = request.options.sample
+    return SampledLaunches(code, sample, launches.append).run if sample else None
 
 
 def _device_times(
@@ -120,4 +116,4 @@ def _device_times(
         return None
     from tuner.programs.timing import time_on_device
 
-    return time_on_device(_opened(request, support), code, copies(arguments), request.seed)
+    return time_on_device(_opened(request, support), code, copies(arguments), request.options.seed)

@@ -3,21 +3,10 @@
 from dataclasses import dataclass
 
 from tuner.core.chips import chip_of
-from tuner.core.target_name import TargetName
 from tuner.programs.compiler import ProgramCompiler
-from tuner.programs.lower.device_options import DEFAULTS, DeviceOptions
 from tuner.programs.lower.lowering_steps import LoweringStep
-
-
-@dataclass(frozen=True)
-class LowerRequest:
-    """What is lowered, how far and for which chip."""
-
-    text: str  # of the payload
-    step: LoweringStep
-    target: TargetName  # one with a device
-    entry: str | None = None  # None: main, or the only public function
-    options: DeviceOptions = DEFAULTS
+from tuner.programs.request import ProgramRequest
+from tuner.tuning.composition import Composition
 
 
 @dataclass(frozen=True)
@@ -29,13 +18,14 @@ class LoweredText:
     text: str  # MLIR, or PTX
 
 
-def lowered(request: LowerRequest) -> LoweredText:
-    """Lowers in this process. Raises CandidateError, UsageError."""
+def lowered(request: ProgramRequest, step: LoweringStep, composition: Composition) -> LoweredText:
+    """Lowers in this process, for a target with a device. Raises CandidateError, UsageError."""
     from tuner.mlir import bindings, interpreter
     from tuner.programs.lower.lower_to import text_after
 
-    compiler = ProgramCompiler.of(request.target)
+    compiler = ProgramCompiler.of(request.target, composition)
     chip = chip_of(compiler.machine.chip)
     with interpreter.new_context(), bindings.ir.Location.unknown():
         payload = compiler.kernels(request.text, request.entry, {}).payload
-        return LoweredText(payload.entry, chip.name, text_after(request.step, payload, chip, request.options))
+        text = text_after(step, payload, chip, request.options.device)
+        return LoweredText(payload.entry, chip.name, text)

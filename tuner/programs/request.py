@@ -3,11 +3,10 @@
 from dataclasses import dataclass, replace
 
 from tuner.core.problem import Problem
+from tuner.core.target import Script
 from tuner.core.target_name import TargetName
-from tuner.programs.lower.device_options import Form
+from tuner.programs.options import PROGRAM_DEFAULTS, ProgramOptions
 from tuner.programs.times import ProgramTimes
-
-ORDERS = ("fifo", "lifo", "random")
 
 
 @dataclass(frozen=True)
@@ -16,23 +15,23 @@ class ProgramRequest:
 
     text: str  # of the payload
     target: TargetName
-    entry: str | None = None  # None: the only public function
-    form: Form = "streams"
-    scripts: tuple[tuple[Problem, str], ...] = ()  # problems without one get a default
-    is_plain: bool = False  # no scripts at all: matmuls become loops like everything else
+    entry: str | None = None  # None: main, or the only public function
+    options: ProgramOptions = PROGRAM_DEFAULTS
+    # Problems without a script get a default; None: no scripts at all, matmuls become loops.
+    scripts: tuple[tuple[Problem, str], ...] | None = ()
     arguments: tuple[str, ...] = ()  # "2=7", "0=[8,4]zeros"; what is not named is random
-    seed: int = 0  # of random arguments, and of a random order
-    order: str = "fifo"  # of work that is ready, on the simulator
-    is_traced: bool = False
     is_compared: bool = False  # with the same payload on the host
     is_timed: bool = True  # on hardware
-    is_pinned: bool = False  # host memory that copies use
-    sample: int = 0  # blocks of a launch that the simulator runs, about; 0: all
+
+    @property
+    def bound(self) -> dict[Problem, Script] | None:
+        """Returns the scripts as a compiler takes them."""
+        return None if self.scripts is None else {key: Script.of(text) for key, text in self.scripts}
 
 
 def without_scripts(request: ProgramRequest) -> ProgramRequest:
     """Returns the request for the same program as loops."""
-    return replace(request, scripts=(), is_plain=True)
+    return replace(request, scripts=None)
 
 
 @dataclass(frozen=True)

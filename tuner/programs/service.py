@@ -1,6 +1,7 @@
 """Runs a whole program in a child process, so that a crash or a hang there ends nothing else."""
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -9,22 +10,17 @@ from tuner.core.device import DeviceError
 from tuner.core.device_program import DeviceProgram
 from tuner.core.errors import CandidateError, Stage, failing_at
 from tuner.core.problem import Problem
-from tuner.core.target import Script
-from tuner.core.target_name import TargetName
 from tuner.programs.arguments import make_arguments, spelled
 from tuner.programs.comparison import compare, compare_printed, outputs
-from tuner.programs.compiler import (
-    CompiledProgram,
-    ProgramCompiler,
-    problems_in,
-)
+from tuner.programs.compiler import CompiledProgram, ProgramCompiler, problems_in
 from tuner.programs.execution import ProgramRun, copies, run_on_device, run_on_host
 from tuner.programs.gain import TimedPair, timed_on_device, timed_on_host
-from tuner.programs.lower.device_options import DeviceOptions
-from tuner.programs.lower_to_step import LoweredText, LowerRequest, lowered
+from tuner.programs.lower.lowering_steps import LoweringStep
+from tuner.programs.lower_to_step import LoweredText, lowered
 from tuner.programs.request import Comparison, ProgramReport, ProgramRequest, without_scripts
+from tuner.tuning.composition import Composition
 from tuner.tuning.parts.child_call import call_in_child
-from tuner.tuning.parts.cpu import host_machine
+from tuner.tuning.parts.real import real_composition
 from tuner.tuning.target_kind import ProgramSupport
 from tuner.workers.protocol import Factory, ServiceSpec
 
@@ -50,9 +46,9 @@ def time_pair_in_child(request: ProgramRequest, timeout_s: float) -> TimedPair:
     return pair
 
 
-def lower_in_child(request: LowerRequest, timeout_s: float) -> LoweredText:
+def lower_in_child(request: ProgramRequest, step: LoweringStep, timeout_s: float) -> LoweredText:
     """Lowers a payload in a process of its own. Raises UsageError, TunerError."""
-    made = call_in_child(program_spec(), "lower", (request,), timeout_s)
+    made = call_in_child(program_spec(), "lower", (request, step), timeout_s)
     assert isinstance(made, LoweredText)
     return made
 
@@ -67,90 +63,102 @@ def problems_in_child(text: str, entry: str | None, timeout_s: float) -> tuple[P
 class ProgramService:
     """Compiles, runs, compares and times programs, one at a time."""
 
-    def __init__(self, announce: Callable[[str], None]) -> None:
-        pass
+    def __init__(self, announce: Callable[[str], None], composition: Composition | None = None) -> None:
+        """Takes the kinds of targets and this machine; None: the real ones, in a process of its own."""
+        self._composition = real_composition() if composition is None else composition
 
     def run(self, request: ProgramRequest) -> ProgramReport:
         """Compiles, runs, compares, times. Raises CandidateError: BIND of the user, RUN of the device."""
-        try:
-            with failing_at(Stage.BIND):
-                return _run(request)
-        except DeviceError as error:
-            raise CandidateError(Stage.RUN, str(error)) from error
+        with _as_failures():
+            return self._run(request)
 
     def time_pair(self, request: ProgramRequest) -> TimedPair:
         """Times a program with and without its scripts. Raises CandidateError: BIND, RUN of the device."""
-        try:
-            with failing_at(Stage.BIND):
-                return _time_pair(request)
-        except DeviceError as error:
-            raise CandidateError(Stage.RUN, str(error)) from error
+        with _as_failures():
+            compiler = self._compiler(request)
+            bound = _compile(compiler, request).code
+            plain = _compile(compiler, without_scripts(request)).code
+            seed = request.options.seed
+            arguments = make_arguments(bound.arguments, request.arguments, np.random.default_rng(seed))
+            if compiler.support.open_device is None:
+                return timed_on_host(bound, plain, arguments, seed)
+            device = compiler.support.open_device(request.target.detail, request.options.order, seed)
+            return timed_on_device(device, bound, plain, arguments, seed)
 
-    def lower(self, request: LowerRequest) -> LoweredText:
+    def lower(self, request: ProgramRequest, step: LoweringStep) -> LoweredText:
         """Lowers a payload up to a step. Raises CandidateError: BIND of the user."""
-        with failing_at(Stage.BIND):
-            return lowered(request)
+        with _as_failures():
+            return lowered(request, step, self._composition)
 
-    def compile(
-        self,
-        target: TargetName,
-        text: str,
-        entry: str | None,
-        scripts: tuple[tuple[Problem, str], ...],
-        options: DeviceOptions,
-    ) -> CompiledProgram:
+    def compile(self, request: ProgramRequest) -> CompiledProgram:
         """Compiles, and makes machine code of the host part as a check. Raises CandidateError."""
         from tuner.programs.run.host_code_check import check_host_code
 
-        with failing_at(Stage.BIND):
-            compiler = ProgramCompiler.of(target)
-            bound = {problem: Script.of(script) for problem, script in scripts}
-            compiled = compiler.compile(text, entry, bound, options)
+        with _as_failures():
+            compiler = self._compiler(request)
+            compiled = compiler.compile(request.text, request.entry, request.bound, request.options.device)
         check_host_code(compiled.code, is_checked=compiler.support.is_simulated)
         return compiled
 
     def problems(self, text: str, entry: str | None) -> tuple[Problem, ...]:
         """Returns the distinct matmuls of a payload. Raises CandidateError(BIND) where it does not parse."""
-        with failing_at(Stage.BIND):
+        with _as_failures():
             return problems_in(text, entry)
 
+    def _compiler(self, request: ProgramRequest) -> ProgramCompiler:
+        return ProgramCompiler.of(request.target, self._composition)
 
-def _run(request: ProgramRequest) -> ProgramReport:
-    compiler = ProgramCompiler.of(request.target)
-    compiled, support = _compile(compiler, request), compiler.support
-    rng = np.random.default_rng(request.seed)
-    arguments = make_arguments(compiled.code.arguments, request.arguments, rng)
-    if not support.has_device:
-        _require_in_bounds(compiler, request, arguments)
-        ran = run_on_host(request, compiled.code, arguments)
-    else:
-        ran = run_on_device(request, support, compiled.code, arguments)
-    return ProgramReport(
-        entry=compiled.code.entry,
-        arguments=tuple(spelled(kind) for kind in compiled.code.arguments),
-        results=tuple(spelled(kind) for kind in compiled.code.results),
-        problems=compiled.problems,
-        streams=compiled.code.stream_slots,
-        trace=ran.trace,
-        reports=ran.reports,
-        comparisons=_comparisons(request, compiled.code, arguments, ran),
-        times=ran.times,
-        is_interpreted=bool(compiled.code.interpreted),
-        printed=ran.printed,
-        is_simulated=support.is_simulated,
-        samples=ran.samples,
-    )
+    def _run(self, request: ProgramRequest) -> ProgramReport:
+        compiler = self._compiler(request)
+        compiled, support = _compile(compiler, request), compiler.support
+        rng = np.random.default_rng(request.options.seed)
+        arguments = make_arguments(compiled.code.arguments, request.arguments, rng)
+        if not support.has_device:
+            _require_in_bounds(compiler, request, arguments)
+            ran = run_on_host(request, compiled.code, arguments)
+        else:
+            ran = run_on_device(request, support, compiled.code, arguments)
+        return ProgramReport(
+            entry=compiled.code.entry,
+            arguments=tuple(spelled(kind) for kind in compiled.code.arguments),
+            results=tuple(spelled(kind) for kind in compiled.code.results),
+            problems=compiled.problems,
+            streams=compiled.code.stream_slots,
+            trace=ran.trace,
+            reports=ran.reports,
+            comparisons=self._comparisons(request, compiled.code, arguments, ran),
+            times=ran.times,
+            is_interpreted=bool(compiled.code.interpreted),
+            printed=ran.printed,
+            is_simulated=support.is_simulated,
+            samples=ran.samples,
+        )
+
+    def _comparisons(
+        self, request: ProgramRequest, code: DeviceProgram, arguments: tuple[Any, ...], ran: ProgramRun
+    ) -> tuple[Comparison, ...]:
+        """Compares with the payload on the host, as loops and interpreted kernels, on the same arguments."""
+        from tuner.programs.run.host_function import HostFunction
+
+        if not request.is_compared:
+            return ()
+        compiler = ProgramCompiler(self._composition.machine(), ProgramSupport())
+        printed: list[str] = []
+        code_of_loops = compiler.compile(request.text, request.entry, None, is_checked=True).code
+        plain = HostFunction(code_of_loops, printed.append)
+        own = copies(arguments)
+        numbers = compare(code, ran.outputs, outputs(code, plain(*own), own))
+        return (*numbers, *compare_printed(code, ran.printed, "".join(printed)))
 
 
-def _time_pair(request: ProgramRequest) -> TimedPair:
-    compiler = ProgramCompiler.of(request.target)
-    bound = _compile(compiler, request).code
-    plain = _compile(compiler, without_scripts(request)).code
-    arguments = make_arguments(bound.arguments, request.arguments, np.random.default_rng(request.seed))
-    if compiler.support.open_device is None:
-        return timed_on_host(bound, plain, arguments, request.seed)
-    device = compiler.support.open_device(request.target.detail, request.order, request.seed)
-    return timed_on_device(device, bound, plain, arguments, request.seed)
+@contextlib.contextmanager
+def _as_failures() -> Iterator[None]:
+    """Turns the user's mistakes into CandidateError(BIND), what a device refuses into CandidateError(RUN)."""
+    try:
+        with failing_at(Stage.BIND):
+            yield
+    except DeviceError as error:
+        raise CandidateError(Stage.RUN, str(error)) from error
 
 
 def _require_in_bounds(
@@ -166,32 +174,11 @@ def _require_in_bounds(
 def _compile(
     compiler: ProgramCompiler, request: ProgramRequest, *, is_checked: bool = False
 ) -> CompiledProgram:
-    scripts = None if request.is_plain else {problem: Script.of(text) for problem, text in request.scripts}
-    if not compiler.support.has_device:
-        return compiler.compile(request.text, request.entry, scripts, is_checked=is_checked)
-    options = DeviceOptions(form=request.form, pinned=request.is_pinned)
     return compiler.compile(
         request.text,
         request.entry,
-        scripts,
-        options,
-        keeps_kernels=bool(request.sample),
-        is_checked=compiler.support.is_simulated,  # a real device's host code is timed
+        request.bound,
+        request.options.device,
+        keeps_kernels=bool(request.options.sample),
+        is_checked=is_checked or compiler.support.is_simulated,  # a real device's host code is timed
     )
-
-
-def _comparisons(
-    request: ProgramRequest, code: DeviceProgram, arguments: tuple[Any, ...], ran: ProgramRun
-) -> tuple[Comparison, ...]:
-    """Compares with the payload on the host, as loops and interpreted kernels, on the same arguments."""
-    from tuner.programs.run.host_function import HostFunction
-
-    if not request.is_compared:
-        return ()
-    compiler = ProgramCompiler(host_machine(), ProgramSupport())
-    printed: list[str] = []
-    code_of_loops = compiler.compile(request.text, request.entry, None, is_checked=True).code
-    plain = HostFunction(code_of_loops, printed.append)
-    own = copies(arguments)
-    numbers = compare(code, ran.outputs, outputs(code, plain(*own), own))
-    return (*numbers, *compare_printed(code, ran.printed, "".join(printed)))

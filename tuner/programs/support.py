@@ -4,19 +4,20 @@ from collections.abc import Callable
 
 from tuner.core.errors import UsageError
 from tuner.core.target_name import TargetName
-from tuner.tuning.parts.kinds import KINDS
+from tuner.tuning.composition import Composition
 from tuner.tuning.target_kind import ProgramSupport
 
 
-def kinds_with(is_there: Callable[[ProgramSupport], bool]) -> str:
+def kinds_with(is_there: Callable[[ProgramSupport], bool], composition: Composition) -> str:
     """Returns the names of the kinds whose programs have something, for messages."""
-    return ", ".join(each.name for each in KINDS.values() if each.programs and is_there(each.programs))
+    kinds = composition.kinds.values()
+    return ", ".join(each.name for each in kinds if each.programs and is_there(each.programs))
 
 
-def program_support(target: TargetName) -> ProgramSupport:
+def program_support(target: TargetName, composition: Composition) -> ProgramSupport:
     """Returns how a target runs programs. Raises UsageError for one that knows single operations only."""
-    kind = KINDS.get(target.kind)
+    kind = composition.kinds.get(target.kind)
     if kind is None or kind.programs is None:
-        allowed = kinds_with(lambda _programs: True)
+        allowed = kinds_with(lambda _programs: True, composition)
         raise UsageError(f"target: found {target.text}, allowed for programs: {allowed}")
     return kind.programs

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from tuner.core.candidate import Candidate
 from tuner.core.errors import CandidateError, Stage
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tuner.core.bench import AbstractBench
     from tuner.core.device import AbstractDevice
     from tuner.core.device_program import Assemble
+    from tuner.simulator.device.kernels import RunLaunch
     from tuner.workers.in_flight import BenchOrder
     from tuner.workers.limits import Limits
     from tuner.workers.protocol import Factory
@@ -101,12 +102,31 @@ class BenchChildren:
     device: str = "cpu"  # that is timed, by one tuner at a time
 
 
+class OpenDevice(Protocol):
+    """Opens the device that programs of a target run on."""
+
+    def __call__(
+        self,
+        chip: str,
+        order: str,
+        seed: int,
+        /,
+        *,
+        write: "Callable[[str], object] | None" = None,
+        run_launch: "RunLaunch | None" = None,
+    ) -> "AbstractDevice":
+        """Takes a chip and, for a simulated one, the order of ready work and the seed of a random order.
+
+        A simulated device gives ``write`` what kernels print, and has ``run_launch`` run its launches.
+        """
+        ...
+
+
 @dataclass(frozen=True)
 class ProgramSupport:
     """How whole programs run on a kind of target."""
 
-    # (chip, order of ready work, seed of a random order); None: programs run on the host
-    open_device: "Callable[[str, str, int], AbstractDevice] | None" = None
+    open_device: "OpenDevice | None" = None  # None: programs run on the host
     assembler: "Callable[[str], Assemble | None]" = no_machine_code  # of a chip: PTX -> machine code
     is_simulated: bool = False  # the order can be chosen, defects are reported, and there is no clock
 

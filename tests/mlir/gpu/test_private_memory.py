@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from benchmarks.fuzzing.program_check import SIMULATOR
+from benchmarks.program_compiler import compiler_of
 from tests.mlir.kernels import parsed
 from tuner.core.errors import CandidateError, Stage
-from tuner.programs.compiler import ProgramCompiler
 
 pytestmark = pytest.mark.mlir
 
@@ -91,7 +91,7 @@ def ran(text: str, *arguments: Any) -> Any:
     from tuner.simulator.device.simulated_device import SimulatedDevice
 
     device = SimulatedDevice("sm_90")
-    program = DeviceFunction(ProgramCompiler.of(SIMULATOR).compile(text, None, None).code, device)
+    program = DeviceFunction(compiler_of(SIMULATOR).compile(text, None, None).code, device)
     result = program(*arguments)
     program.close()
     assert device.reports == ()

@@ -7,12 +7,12 @@ import pytest
 
 from benchmarks.fuzzing.program_check import SIMULATOR
 from benchmarks.gpu_check.gpu_point import GpuPoint
+from benchmarks.program_compiler import compiler_of
 from tests.programs.lower.matmuls.test_insert_gpu_kernels import MMA
 from tests.targets.gpu.test_simt import point as simt_point
 from tuner.core.candidate import Candidate
 from tuner.core.problem import Matmul, Problem
 from tuner.core.target import Script
-from tuner.programs.compiler import ProgramCompiler
 
 pytestmark = pytest.mark.mlir
 
@@ -66,7 +66,7 @@ def texts_of(llvm: str) -> list[str]:
 def test_the_ptx_in_a_program_is_that_of_the_trial(strategy: str, beside: str) -> None:
     point = POINTS[strategy]
     script = {point.problem: Script.of(point.script())}
-    code = ProgramCompiler.of(SIMULATOR).compile(payload(point.problem, beside), "f", script).code
+    code = compiler_of(SIMULATOR).compile(payload(point.problem, beside), "f", script).code
     expected = point.program().ptx
     (name,) = set(re.findall(r"\.entry (\w+)\(", expected))
     found = [re.sub(rf"\b{name}_\w+?(?=_param|\b)", name, text) for text in texts_of(code.llvm)]
@@ -81,7 +81,7 @@ def test_a_tuned_kernel_runs_beside_one_that_takes_descriptors(strategy: str) ->
 
     point = POINTS[strategy]
     script = {point.problem: Script.of(point.script())}
-    code = ProgramCompiler.of(SIMULATOR).compile(payload(point.problem, DYNAMIC), "f", script).code
+    code = compiler_of(SIMULATOR).compile(payload(point.problem, DYNAMIC), "f", script).code
     m, n, k = point.problem.sizes
     rng, dtype = np.random.default_rng(0), np.float16 if point.problem.dtype == "f16" else np.float32
     a, b = (rng.integers(-3, 4, shape).astype(dtype) for shape in ((m, k), (k, n)))

@@ -61,13 +61,11 @@ def test_math_beside_kernels_gives_what_numpy_gives() -> None:
       return
     }"""
     from benchmarks.fuzzing.program_check import SIMULATOR
-    from tuner.programs.compiler import ProgramCompiler
+    from benchmarks.program_compiler import compiler_of
     from tuner.programs.run.device_function import DeviceFunction
     from tuner.simulator.device.simulated_device import SimulatedDevice
 
-    program = DeviceFunction(
-        ProgramCompiler.of(SIMULATOR).compile(text, None, None).code, SimulatedDevice("sm_90")
-    )
+    program = DeviceFunction(compiler_of(SIMULATOR).compile(text, None, None).code, SimulatedDevice("sm_90"))
     y = np.zeros(64, np.float32)
     program(np.float32(0.5), y)
     program.close()

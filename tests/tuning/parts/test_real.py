@@ -3,8 +3,9 @@
 import pytest
 
 from tuner.core.errors import TunerError, UsageError
+from tuner.core.machine import Machine
 from tuner.core.target_name import TargetName
-from tuner.tuning.parts.real import real_composition, target_machine
+from tuner.tuning.parts.real import real_composition
 
 SOURCE = "func.func @f() {\n  return\n}\n"
 RENAME = """
@@ -31,9 +32,12 @@ def test_processors_come_first_and_simulations_give_no_times() -> None:
 
 
 def test_each_target_has_a_machine_of_its_own() -> None:
-    assert target_machine(TargetName("simulator", "sm_80")).name == "simulator sm_80"
-    assert target_machine(TargetName("cuda", "sm_90a")).chip == "sm_90a"
-    assert target_machine(TargetName("cpu")) == real_composition().machine()
+    def machine(target: TargetName) -> Machine:
+        return real_composition().kind(target).machine(target)
+
+    assert machine(TargetName("simulator", "sm_80")).name == "simulator sm_80"
+    assert machine(TargetName("cuda", "sm_90a")).chip == "sm_90a"
+    assert machine(TargetName("cpu")) == real_composition().machine()
 
 
 def test_a_target_of_no_kind_is_refused() -> None:

@@ -50,18 +50,19 @@ def lower(
     from tuner.core.text_file import read_text_or_stdin
     from tuner.output.atomic_write import write_atomically
     from tuner.programs.lower.device_options import DeviceOptions
-    from tuner.programs.lower_to_step import LowerRequest
+    from tuner.programs.options import ProgramOptions
     from tuner.programs.positions import named_in_errors
+    from tuner.programs.request import ProgramRequest
     from tuner.programs.service import lower_in_child
     from tuner.tuning.target_choice import named_target
 
     if form is not None and step not in WITH_FORM:
         raise UsageError(f"form: found {form!r} for --to {step}, allowed for {', '.join(WITH_FORM)}")
-    options = DeviceOptions(form or "streams", pinned=pinned)
+    options = ProgramOptions(DeviceOptions(form or "streams", pinned=pinned))
     text = read_text_or_stdin(payload, "MLIR text")
     target = named_target(LOWERING_TARGET, composition_of(context), chip)
     with named_in_errors(str(payload), text):
-        made = lower_in_child(LowerRequest(text, step, target, entry, options), LOWER_TIMEOUT_S)
+        made = lower_in_child(ProgramRequest(text, target, entry, options), step, LOWER_TIMEOUT_S)
     content = made.text.rstrip("\n") + "\n"
     if output is not None:
         write_atomically(output, content.encode())

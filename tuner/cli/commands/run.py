@@ -152,25 +152,13 @@ def _request(
     **words: Any,
 ) -> "ProgramRequest":
     from tuner.programs.lower.device_options import DeviceOptions
+    from tuner.programs.options import ProgramOptions
     from tuner.programs.request import ProgramRequest
-    from tuner.programs.words import ProgramWords
     from tuner.tuning.target_choice import resolve_target
 
-    said = ProgramWords(DeviceOptions(form, pinned=pinned), **words)
+    options = ProgramOptions(DeviceOptions(form, pinned=pinned), **words)
     resolved = resolve_target(target, composition_of(context), chip)
-    said.require_suiting(resolved)
-    if compare and said.sample:
+    options.require_suiting(resolved, composition_of(context))
+    if compare and options.sample:
         raise UsageError("--compare: found beside --sample, allowed one: sampled blocks are compared already")
-    return ProgramRequest(
-        text=text,
-        target=resolved,
-        entry=entry,
-        form=form,
-        arguments=arguments,
-        seed=said.seed,
-        order=said.order,
-        is_traced=said.trace,
-        is_compared=compare,
-        is_pinned=pinned,
-        sample=said.sample,
-    )
+    return ProgramRequest(text, resolved, entry, options, arguments=arguments, is_compared=compare)

@@ -35,6 +35,7 @@ def tune_payload(
     from tuner.cli.signals import ended_by_signals
     from tuner.core.text_file import read_text_or_stdin
     from tuner.output.progress import progress
+    from tuner.programs.options import ProgramOptions
     from tuner.programs.request import ProgramRequest
     from tuner.programs.support import program_support
     from tuner.programs.tuning import ProgramTuning, real_parts
@@ -45,14 +46,14 @@ def tune_payload(
     _require_words_of_programs(context, words)
     of_runs = {name: word for name, word in words.items() if name not in (*PROBLEM_WORDS, *OF_PROGRAMS)}
     resolved = resolve_target(words["target"], composition, words["chip"])
-    program_support(resolved)
+    program_support(resolved, composition)
     require_runs_here(resolved, composition, f"tuner tune {shlex.quote(words['operation'])}")
     request = ProgramRequest(
         text=read_text_or_stdin(Path(words["operation"]), "MLIR text"),
         target=resolved,
         entry=words["entry"],
+        options=ProgramOptions(seed=words["seed"]),
         arguments=words["arguments"],
-        seed=words["seed"],
         is_compared=True,
     )
     interruption = Interruption()

@@ -33,7 +33,7 @@ from tuner.mlir.rewrite.walking import walk
 from tuner.programs.lower.bounds_assertions import assert_bounds
 from tuner.programs.lower.copies_as_loops import copy_by_loops
 from tuner.programs.lower.copies_with_offset import move_pointers_of_copies
-from tuner.programs.lower.device_memory.host_to_device_memory import HostMemoryOptions, host_to_device_memory
+from tuner.programs.lower.device_memory.host_to_device_memory import host_to_device_memory
 from tuner.programs.lower.device_memory.pinned_memory import forget_registrations
 from tuner.programs.lower.device_options import DEFAULTS, DeviceOptions
 from tuner.programs.lower.explicit_memory import mixes_memory, reject_tensor_maps, without_explicit_memory
@@ -146,7 +146,7 @@ def give_device_memory(module: ir.Module, function: Op, options: DeviceOptions) 
         reject_tensor_maps(function)
         forget_registrations(function)
         without_explicit_memory(function)
-        host_to_device_memory(module, HostMemoryOptions(options.device_arguments, options.pinned))
+        host_to_device_memory(module, options)
     create_tensor_maps(module)
     run_passes(module, CLEAN)
 

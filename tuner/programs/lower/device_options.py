@@ -18,8 +18,8 @@ class DeviceOptions:
 
     form: Form = "streams"
     max_streams: int = MAX_STREAMS
-    device_arguments: bool = False  # buffers of the arguments are device memory already
-    pinned: bool = False  # host memory that is copied is page-locked
+    device_arguments: bool = False  # buffers that public functions take are device memory already
+    pinned: bool = False  # host memory that is allocated and copied is page-locked: gpu.alloc host_shared
 
     def __post_init__(self) -> None:
         """Raises UsageError for an unknown form, and for no stream at all."""

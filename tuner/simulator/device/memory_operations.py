@@ -19,12 +19,18 @@ FILL_BYTES = (1, 2, 4)  # of an item; cuMemsetD8, D16, D32
 class MemoryOperations:
     """Makes operations on one memory, which report wrong uses when they are submitted and run."""
 
-    def __init__(self, memory: SimulatedMemory, log: DefectLog, write: Callable[[str], object]) -> None:
-        """``write`` takes what kernels print."""
+    def __init__(
+        self,
+        memory: SimulatedMemory,
+        log: DefectLog,
+        write: Callable[[str], object],
+        run_launch: RunLaunch | None = None,
+    ) -> None:
+        """``write`` takes what kernels print; ``run_launch`` runs launches in place of the simulator."""
         self._memory = memory
         self._log = log
-        self.write = write
-        self.run_launch: RunLaunch = PreparedLaunch.run
+        self._write = write
+        self._run_launch = run_launch or PreparedLaunch.run
 
     def allocation(self, region: MemoryRegion) -> StreamOperation:
         """Returns the operation after which a region may be used."""
@@ -104,12 +110,12 @@ class MemoryOperations:
         what = f"kernel {launch.name}"
 
         def run(moment: Moment) -> None:
-            simulation = self.run_launch(launch, self._memory.near, seed)
+            simulation = self._run_launch(launch, self._memory.near, seed)
             touched = simulation.touched
             reads_of = tuple(one.address for one in touched if len(one.reads))
             self._note_written(what, reads_of, tuple(one.address for one in touched if len(one.writes)))
             if simulation.printed:
-                self.write(simulation.printed)
+                self._write(simulation.printed)
             for hazard in simulation.races:
                 self._log.add(HostDefect.KERNEL, f"{what}: {hazard}")
             reads = ByteRanges.of(one.reads + one.address for one in touched)

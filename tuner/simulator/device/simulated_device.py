@@ -57,11 +57,17 @@ class SimulatedDevice(AbstractDevice):
     name = "PTX simulator"
 
     def __init__(
-        self, chip: str = "sm_90", order: Order = "fifo", seed: int = 0, write: Write = _print
+        self,
+        chip: str = "sm_90",
+        order: Order = "fifo",
+        seed: int = 0,
+        write: Write | None = None,
+        run_launch: RunLaunch | None = None,
     ) -> None:
         """Takes the chip whose limits apply, and in what order ready work runs. Raises UsageError.
 
-        ``write`` takes what kernels print.
+        ``write`` takes what kernels print, ``run_launch`` runs launches in another way, such as a sample of
+        their blocks.
         """
         if order not in ORDERS:
             raise UsageError(f"order: found {order!r}, allowed {', '.join(ORDERS)}")
@@ -71,19 +77,11 @@ class SimulatedDevice(AbstractDevice):
         self._handles = itertools.count(FIRST_HANDLE)
         self._log = DefectLog()
         self._memory = SimulatedMemory()
-        self._operations = MemoryOperations(self._memory, self._log, write)
+        self._operations = MemoryOperations(self._memory, self._log, write or _print, run_launch)
         self._kernels = SimulatedKernels(chip_of(chip))
         self._timeline = Timeline(self._log, self._memory.describe, self._handle, order, seed)
-        self._watch = SimulatedHostWatch(self._timeline, self._memory)
+        self._watch = SimulatedHostWatch(self._timeline, self._memory, self._log)
         self.watch = self._watch
-
-    def run_launches_by(self, run: RunLaunch) -> None:
-        """Lets something else run launches from now on, such as a sample of their blocks."""
-        self._operations.run_launch = run
-
-    def print_by(self, write: Write) -> None:
-        """Lets what kernels print go somewhere else from now on."""
-        self._operations.write = write
 
     @property
     def reports(self) -> tuple[HostReport, ...]:
@@ -221,9 +219,10 @@ class SimulatedDevice(AbstractDevice):
 class SimulatedHostWatch(AbstractHostWatch):
     """Passes accesses and calls of the host to the timeline."""
 
-    def __init__(self, timeline: Timeline, memory: SimulatedMemory) -> None:
+    def __init__(self, timeline: Timeline, memory: SimulatedMemory, log: DefectLog) -> None:
         self._timeline = timeline
         self._memory = memory
+        self._log = log
 
     def begin_call(self, stream: int | None) -> None:
         self._timeline.begin_call(stream, self._memory.live())
@@ -252,3 +251,6 @@ class SimulatedHostWatch(AbstractHostWatch):
         region = self._memory.at(address)
         if region is not None:
             region.is_kept = True
+
+    def reports(self) -> tuple[str, ...]:
+        return tuple(map(str, self._log.reports()))

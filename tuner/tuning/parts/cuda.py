@@ -149,7 +149,8 @@ def _sensor_words(bus: str) -> str:
     return "clocks and temperatures by NVML"
 
 
-def _open_device(_chip: str, _order: str, _seed: int) -> "AbstractDevice":
+def _open_device(_chip: str, _order: str, _seed: int, **_simulated: object) -> "AbstractDevice":
+    """Opens the GPU here, which chooses its own order."""
     from tuner.runtime.cuda.opening import open_device
 
     return open_device()

@@ -1,8 +1,6 @@
 """The real parts of a run. What is heavy is imported by the part that needs it."""
 
-from tuner.core.machine import Machine
 from tuner.core.processors import PresentLoad, Processors
-from tuner.core.target_name import TargetName
 from tuner.mlir.op_place import OpPlace
 from tuner.tuning.composition import Composition
 from tuner.tuning.parts.child_call import call_in_child
@@ -15,11 +13,6 @@ APPLY_TIMEOUT_S = 60.0
 def real_composition() -> Composition:
     """Returns the parts that compile, run and time for real."""
     return Composition(KINDS, host_machine, _processors, _present_load, _load_average, _apply, _failing_op)
-
-
-def target_machine(target: TargetName) -> Machine:
-    """Returns the machine that code for a target is made for."""
-    return KINDS[target.kind].machine(target)
 
 
 def _processors() -> Processors:

@@ -1,5 +1,6 @@
 """The kind of target that a simulated GPU is: candidates are verified, nothing is timed."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
 from tuner.core.chips import chip_of
@@ -26,6 +27,7 @@ from tuner.tuning.target_kind import BenchChildren, ProgramSupport, TargetKind, 
 
 if TYPE_CHECKING:
     from tuner.core.device import AbstractDevice
+    from tuner.simulator.device.kernels import RunLaunch
     from tuner.simulator.device.lazy_streams import Order as WorkOrder
     from tuner.workers.limits import Limits
 
@@ -74,10 +76,17 @@ def _no_roofline(_problem: Problem, _threads: int) -> Roofline:
     raise TunerError(NO_CLOCK)
 
 
-def _open_device(chip: str, order: str, seed: int) -> "AbstractDevice":
+def _open_device(
+    chip: str,
+    order: str,
+    seed: int,
+    *,
+    write: "Callable[[str], object] | None" = None,
+    run_launch: "RunLaunch | None" = None,
+) -> "AbstractDevice":
     from tuner.simulator.device.simulated_device import SimulatedDevice
 
-    return SimulatedDevice(chip, cast("WorkOrder", order), seed)
+    return SimulatedDevice(chip, cast("WorkOrder", order), seed, write, run_launch)
 
 
 KIND = TargetKind(

@@ -10,6 +10,7 @@ from benchmarks.fuzzing.host_programs import RandomProgram, host_programs
 from tests.examples import costly
 from tests.mlir.kernels import parsed
 from tuner.core.errors import CandidateError, Stage
+from tuner.programs.lower.device_options import DeviceOptions
 
 pytestmark = pytest.mark.mlir
 
@@ -60,10 +61,10 @@ def program(*body: str, arguments: str = f"%a: {M}, %b: {M}", results: str = "",
 }}"""
 
 
-def rewritten(text: str, **options: bool) -> str:
+def rewritten(text: str, **options: Any) -> str:
     with parsed(text) as module:
         bindings.passmanager.PassManager.parse(OUTLINE).run(module.operation)
-        memory.host_to_device_memory(module, memory.HostMemoryOptions(**options))
+        memory.host_to_device_memory(module, DeviceOptions(**options))
         assert module.operation.verify()
         bindings.passmanager.PassManager.parse("builtin.module(canonicalize,cse)").run(module.operation)
         return str(module)
@@ -74,12 +75,12 @@ def main_of(text: str) -> str:
     return "  func.func @main" + text.split("func.func @main")[1].split("  gpu.module")[0]
 
 
-def outcomes(text: str, *arguments: Any, memories: tuple[str, ...] = (), **options: bool) -> tuple[Any, Any]:
+def outcomes(text: str, *arguments: Any, memories: tuple[str, ...] = (), **options: Any) -> tuple[Any, Any]:
     """Returns what a program does before and after the pass."""
     with parsed(text) as module:
         bindings.passmanager.PassManager.parse(OUTLINE_ONLY).run(module.operation)
         before = host_nodes.interpreter_of(module, host_interpreter.HOST).run(*arguments)
-        memory.host_to_device_memory(module, memory.HostMemoryOptions(**options))
+        memory.host_to_device_memory(module, DeviceOptions(**options))
         assert module.operation.verify()
         interpreter = host_nodes.interpreter_of(module, host_interpreter.DEVICE)
         return before, interpreter.run(*arguments, memories=memories)

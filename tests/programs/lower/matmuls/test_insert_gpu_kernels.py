@@ -7,13 +7,13 @@ import pytest
 
 from benchmarks.fuzzing.program_check import SIMULATOR
 from benchmarks.gpu_check.gpu_point import GpuPoint
+from benchmarks.program_compiler import compiler_of
 from tuner.core.candidate import Candidate
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.problem import Matmul, Problem
 from tuner.core.target import Script
 from tuner.core.target_name import TargetName
 from tuner.payload.reference import NUMPY_DTYPES
-from tuner.programs.compiler import ProgramCompiler
 from tuner.programs.lower.device_options import DeviceOptions, Form
 from tuner.programs.run.device_function import DeviceFunction
 from tuner.simulator.device.simulated_device import SimulatedDevice
@@ -107,7 +107,7 @@ def test_kernels_that_take_tensor_maps_give_what_numpy_gives(
 ) -> None:
     problem = Matmul(136, 72, 80, dtype, output=output)  # no whole tiles
     point = GpuPoint(problem, Candidate.of("matmul_gpu_wgmma", WGMMA | knobs), "sm_90a")
-    compiler = ProgramCompiler.of(TargetName.parse("simulator:sm_90a"))
+    compiler = compiler_of(TargetName.parse("simulator:sm_90a"))
     bound = {problem: Script.of(point.script())}
     code = compiler.compile(payload(problem, True), None, bound, DeviceOptions(form)).code
     device = SimulatedDevice("sm_90a", "lifo")
@@ -130,7 +130,7 @@ def test_kernels_with_scratch_give_what_numpy_gives(
 ) -> None:
     problem = Matmul(*sizes, dtype="f16")
     bound = {problem: script(problem, **knobs)}
-    code = ProgramCompiler.of(SIMULATOR).compile(payload(problem, is_filled), None, bound).code
+    code = compiler_of(SIMULATOR).compile(payload(problem, is_filled), None, bound).code
     device = SimulatedDevice("sm_90", "lifo")
     check(code, device, problem, is_filled=is_filled)
     assert device.counts.launches == 2 * (kernels + (not is_filled))
@@ -140,7 +140,7 @@ def test_a_script_for_larger_sizes_is_refused() -> None:
     problem = Matmul(40, 24, 64, dtype="f16")
     other = {problem: script(Matmul(16, 8, 16, dtype="f16"))}
     with pytest.raises(CandidateError, match="script: padding m: found 32, allowed 40") as caught:
-        ProgramCompiler.of(SIMULATOR).compile(payload(problem, True), None, other)
+        compiler_of(SIMULATOR).compile(payload(problem, True), None, other)
     assert caught.value.stage is Stage.BIND
 
 
@@ -150,4 +150,4 @@ def test_a_script_that_makes_no_kernel_is_refused() -> None:
       transform.named_sequence @__transform_main(%root: !transform.any_op) { transform.yield }
     }""")
     with pytest.raises(CandidateError, match=r"outside of every gpu\.launch"):
-        ProgramCompiler.of(SIMULATOR).compile(payload(problem, True), None, {problem: nothing})
+        compiler_of(SIMULATOR).compile(payload(problem, True), None, {problem: nothing})

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from benchmarks.fuzzing.program_check import SIMULATOR
+from benchmarks.program_compiler import compiler_of
 from tuner.core.problem import Matmul
 from tuner.core.target_name import TargetName
-from tuner.programs.compiler import ProgramCompiler
 from tuner.simulator.device.lazy_streams import Order
 
 pytestmark = pytest.mark.mlir
@@ -63,8 +63,8 @@ def launches(text: str, *orders: Order) -> tuple[int, int]:
     from tuner.simulator.device.simulated_device import SimulatedDevice
 
     expected = arrays()
-    HostFunction(ProgramCompiler.of(TargetName("cpu")).compile(text, "main", None).code)(*expected, True)
-    compiled = ProgramCompiler.of(SIMULATOR).compile(text, "main")
+    HostFunction(compiler_of(TargetName("cpu")).compile(text, "main", None).code)(*expected, True)
+    compiled = compiler_of(SIMULATOR).compile(text, "main")
     assert compiled.problems == (Matmul(32, 32, 32),)
     for order in orders or ("lifo",):
         device = SimulatedDevice("sm_90", order, seed=1)
@@ -134,7 +134,7 @@ def test_on_the_host_too_one_copy_serves_both() -> None:
     from tuner.programs.run.host_function import HostFunction
 
     text = function(OF_A, FIRST, SECOND)
-    compiled = ProgramCompiler.of(TargetName("cpu")).compile(text, "main")
+    compiled = compiler_of(TargetName("cpu")).compile(text, "main")
     assert compiled.problems == (Matmul(32, 32, 32),)
     assert compiled.code.llvm.count("llvm.call @malloc(") == 1
     found = arrays()

@@ -31,9 +31,9 @@ CHAIN = f"""func.func @main(%a: memref<{SIZE}x48xf32>, %b: memref<48x{SIZE}xf32>
 
 
 def compiled(text: str, **words: Any) -> Any:
-    from tuner.programs.compiler import ProgramCompiler
+    from benchmarks.program_compiler import compiler_of
 
-    return ProgramCompiler.of(SIMULATOR).compile(text, keeps_kernels=True, **words).code
+    return compiler_of(SIMULATOR).compile(text, keeps_kernels=True, **words).code
 
 
 @pytest.fixture(scope="module")
@@ -51,8 +51,8 @@ def ran(
     from tuner.simulator.device.simulated_device import SimulatedDevice
 
     samples: list[Any] = []
-    device = SimulatedDevice("sm_90", order)  # type: ignore[arg-type] # one of its words
-    device.run_launches_by(SampledLaunches(code, limit, samples.append, **limits).run)
+    run_launch = SampledLaunches(code, limit, samples.append, **limits).run
+    device = SimulatedDevice("sm_90", order, run_launch=run_launch)  # type: ignore[arg-type] # one of its words
     program = DeviceFunction(code, device)
     try:
         program(*arguments)

@@ -24,8 +24,6 @@ Rejected: several blocks, device work other than plain launches, buffers of unkn
 leaves the iteration or branch that allocated it.
 """
 
-from dataclasses import dataclass
-
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.effects.alias_sets import AliasSets, block_of, structured_operations
@@ -48,26 +46,16 @@ from tuner.programs.lower.device_memory.coherence import CoherenceWalk
 from tuner.programs.lower.device_memory.device_views import DeviceViews
 from tuner.programs.lower.device_memory.insert_copies import CopyInsertion
 from tuner.programs.lower.device_memory.pinned_memory import pin
+from tuner.programs.lower.device_options import DEFAULTS, DeviceOptions
 
 DEVICE_ATTRIBUTE = "tuner.device"  # of an argument: it is device memory already
 
 
-@dataclass(frozen=True)
-class HostMemoryOptions:
-    """Which memory the callers of a function give, and which its own host memory is."""
-
-    device_arguments: bool = False  # buffers that public functions take are device memory already
-    pinned: bool = (
-        False  # host memory that the program allocates and copies is page-locked: gpu.alloc host_shared
-    )
-
-
-def host_to_device_memory(module: ir.Module, options: HostMemoryOptions | None = None) -> None:
+def host_to_device_memory(module: ir.Module, options: DeviceOptions = DEFAULTS) -> None:
     """Rewrites every function in place. Arguments with the attribute ``tuner.device`` are device memory.
 
     Raises CandidateError(COMPILE) for a program whose buffers cannot be followed.
     """
-    options = options or HostMemoryOptions()
     effects = KernelEffects(module)
     constants = {
         name_of(op): "constant" in op.attributes
@@ -90,7 +78,7 @@ def host_to_device_memory(module: ir.Module, options: HostMemoryOptions | None =
 class _FunctionRewrite:
     """The rewrite of one function."""
 
-    def __init__(self, function: Op, options: HostMemoryOptions, constants: dict[str, bool]) -> None:
+    def __init__(self, function: Op, options: DeviceOptions, constants: dict[str, bool]) -> None:
         self._function, self._options, self._constants = function, options, constants
         self._block = function.regions[0].blocks[0]
         self._device_arguments: dict[Value, Value] = {}  # host memory in its place -> the argument
@@ -234,7 +222,7 @@ def is_shared(root: Value) -> bool:
     return not isinstance(root.owner, ir.Block) and root.owner.operation.name == "gpu.alloc"
 
 
-def _take_device_arguments(function: Op, options: HostMemoryOptions) -> list[int]:
+def _take_device_arguments(function: Op, options: DeviceOptions) -> list[int]:
     """Returns the numbers of the arguments in device memory, and drops their attribute."""
     inputs = function_type(function).inputs
     buffers = [number for number, kind in enumerate(inputs) if is_buffer(kind)]

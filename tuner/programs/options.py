@@ -1,4 +1,4 @@
-"""What users may say of how a program is compiled and run, and which targets it says something to."""
+"""How a program is compiled and run: one value from the command line to the process that runs it."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
@@ -6,23 +6,24 @@ from dataclasses import dataclass, fields
 from tuner.core.errors import UsageError
 from tuner.core.target_name import TargetName
 from tuner.programs.lower.device_options import DEFAULTS, DeviceOptions
-from tuner.programs.request import ORDERS
 from tuner.programs.support import kinds_with, program_support
+from tuner.simulator.device.lazy_streams import ORDERS
+from tuner.tuning.composition import Composition
 from tuner.tuning.target_kind import ProgramSupport
 
 
 @dataclass(frozen=True)
-class ProgramWords:
-    """Words with their defaults, the same on the command line and in the Python API."""
+class ProgramOptions:
+    """Options with their defaults, the same on the command line and in the Python API."""
 
-    options: DeviceOptions = DEFAULTS
-    order: str = ORDERS[0]  # of work that is ready
+    device: DeviceOptions = DEFAULTS
+    order: str = ORDERS[0]  # of work that is ready, on the simulator
     seed: int = 0  # of random arguments, and of a random order
     trace: bool = False
-    sample: int = 0  # blocks of a launch that are simulated, about; 0: all
+    sample: int = 0  # blocks of a launch that the simulator runs, about; 0: all
 
     def __post_init__(self) -> None:
-        """Raises UsageError for a word that is not known."""
+        """Raises UsageError for a value that is not allowed."""
         if self.order not in ORDERS:
             raise UsageError(f"order: found {self.order!r}, allowed {', '.join(ORDERS)}")
         if self.seed < 0:
@@ -30,19 +31,18 @@ class ProgramWords:
         if self.sample < 0:
             raise UsageError(f"sample: found {self.sample}, allowed 1 or more, or 0 for all")
 
-    def require_suiting(self, target: TargetName) -> None:
-        """Raises UsageError for a word that says nothing to the target, or a target that runs no programs."""
-        support = program_support(target)
-        for name, found, is_met in self._wishes():
+    def require_suiting(self, target: TargetName, composition: Composition) -> None:
+        """Raises UsageError for an option that the target does not have, or a target without programs."""
+        support = program_support(target, composition)
+        for name, found, is_met in self._changed():
             if not is_met(support):
-                raise UsageError(
-                    f"{name}: found {found!r} for target {target}, allowed for {kinds_with(is_met)}"
-                )
+                allowed = kinds_with(is_met, composition)
+                raise UsageError(f"{name}: found {found!r} for target {target}, allowed for {allowed}")
 
-    def _wishes(self) -> Iterator[tuple[str, object, Callable[[ProgramSupport], bool]]]:
-        """Yields the words that are no defaults, each with what programs of a target must have for it."""
+    def _changed(self) -> Iterator[tuple[str, object, Callable[[ProgramSupport], bool]]]:
+        """Yields the options that are no defaults, each with what programs of a target must have for it."""
         for field in fields(DeviceOptions):
-            found = getattr(self.options, field.name)
+            found = getattr(self.device, field.name)
             if found != getattr(DEFAULTS, field.name):
                 yield field.name, found, lambda programs: programs.has_device
         if self.trace:
@@ -51,3 +51,6 @@ class ProgramWords:
             yield "order", self.order, lambda programs: programs.is_simulated
         if self.sample:
             yield "sample", self.sample, lambda programs: programs.is_simulated
+
+
+PROGRAM_DEFAULTS = ProgramOptions()
