@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from tuner.db.address import FileAddress, parse_address, require_path
 from tuner.db.database import Database
 from tuner.db.error_lines import told_plainly
 from tuner.db.merge import Merge
+from tuner.db.opening import copy_pages
 
 PAGES = 2000  # copied at once: writers come in between
 SIDE_FILES = ("", "-wal", "-shm", "-journal")
@@ -26,8 +26,8 @@ def backup(database: Database, url: str, file: Path) -> None:
     address = parse_address(url)
     with _temporary_beside(file) as temporary:
         if isinstance(address, FileAddress):
-            with told_plainly(database.shown):
-                _copy_pages(database, temporary)
+            with told_plainly(database.shown), database.connected() as connection:
+                copy_pages(connection, temporary, PAGES)
         else:
             _copy_rows(database, temporary)
         _sync(temporary)
@@ -35,15 +35,6 @@ def backup(database: Database, url: str, file: Path) -> None:
             os.link(temporary, file)  # which replaces nothing
         except OSError as error:
             raise UsageError(f"{file}: cannot be written: {error.strerror}") from error
-
-
-def _copy_pages(database: Database, file: Path) -> None:
-    with database.connected() as connection, contextlib.closing(sqlite3.connect(file)) as copy:
-        source = connection.connection.driver_connection
-        assert isinstance(source, sqlite3.Connection)
-        source.rollback()  # the engine began a transaction; sqlite's backup takes one of its own
-        source.backup(copy, pages=PAGES)
-        copy.execute("PRAGMA journal_mode = DELETE")  # one file, which can be moved
 
 
 def _copy_rows(database: Database, file: Path) -> None:

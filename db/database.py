@@ -1,6 +1,6 @@
 """A connected database at the head revision, and its transactions."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Self, final
@@ -8,7 +8,7 @@ from typing import Self, final
 from sqlalchemy.engine import Connection, Engine
 from sqlalchemy.orm import Session
 
-from tuner.db.address import FileAddress, ServerAddress, parse_address
+from tuner.db.address import FileAddress, parse_address
 from tuner.db.deleted_file import FileInPlace
 from tuner.db.error_lines import told_plainly
 from tuner.db.opening import WRITES, empty_engine, open_engine, prepare_file, require_file
@@ -41,18 +41,20 @@ class Database:
     @classmethod
     def open(cls, url: str) -> Self:
         """Opens or creates a database, upgrading an older one."""
-        address = parse_address(url)
-        if isinstance(address, FileAddress):
-            prepare_file(address)
-        return cls(open_engine(address), address.shown, _file_of(address))
+        return cls._opened(url, prepare_file)
 
     @classmethod
     def open_existing(cls, url: str) -> Self:
         """Opens a database, upgrading an older one; creates no file."""
+        return cls._opened(url, require_file)
+
+    @classmethod
+    def _opened(cls, url: str, look_at: Callable[[FileAddress], None]) -> Self:
         address = parse_address(url)
-        if isinstance(address, FileAddress):
-            require_file(address)
-        return cls(open_engine(address), address.shown, _file_of(address))
+        if not isinstance(address, FileAddress):
+            return cls(open_engine(address), address.shown)
+        look_at(address)
+        return cls(open_engine(address), address.shown, address.path)
 
     @classmethod
     def empty(cls, url: str) -> Self:
@@ -95,7 +97,3 @@ class Database:
     def _require_file(self) -> None:
         if self._file is not None:
             self._file.require()
-
-
-def _file_of(address: FileAddress | ServerAddress) -> Path | None:
-    return address.path if isinstance(address, FileAddress) else None

@@ -10,6 +10,7 @@ from typing import final
 from sqlalchemy.engine import Engine
 
 from tuner.core.errors import UsageError
+from tuner.db.opening import copy_pages
 
 
 @final
@@ -39,11 +40,8 @@ class FileInPlace:
     def _rescue(self) -> Path:
         """Copies the old file, which lives as long as it is open, to a new one beside its place."""
         file = self._new_file()
-        with self._engine.connect() as connection, contextlib.closing(sqlite3.connect(file)) as copy:
-            source = connection.connection.driver_connection
-            assert isinstance(source, sqlite3.Connection)
-            source.rollback()  # the engine began a transaction; sqlite's backup takes one of its own
-            source.backup(copy)
+        with self._engine.connect() as connection:
+            copy_pages(connection, file)
         return file
 
     def _new_file(self) -> Path:

@@ -26,8 +26,8 @@ from tuner.core.target_name import CUDA, TargetName
 from tuner.db import rows
 from tuner.db.interning import interned
 from tuner.db.later_times import put_baseline, put_final
-from tuner.db.models import ArtifactRow, ProblemRow, RunRow, TrialRow
-from tuner.db.programs import artifact_row, program_of
+from tuner.db.models import ProblemRow, RunRow, TrialRow
+from tuner.db.programs import artifact_row, stored_programs
 from tuner.db.queries import run_select
 from tuner.db.trial_writes import add_outcome, add_proposal
 
@@ -155,11 +155,10 @@ class ResultsImport:
 
     def _artifact(self, trial: MeasuredTrial) -> str:
         """Returns the hash of what ran: of the PTX alone where the driver did not take the machine code."""
-        chosen = select(ArtifactRow).where(ArtifactRow.sha256 == trial.artifact_sha256)
-        stored = self._session.scalar(chosen.options(selectinload(ArtifactRow.resources)))
+        stored = stored_programs(self._session, [trial.artifact_sha256]).get(trial.artifact_sha256)
         if trial.code != PTX or stored is None or not stored.cubin:
             return trial.artifact_sha256
-        bare = replace(program_of(stored), cubin=b"", resources=())
+        bare = replace(stored, cubin=b"", resources=())
         return interned(self._session, artifact_row(code_sha256(bare), bare)).sha256
 
     def _take_final(self, final_time: FinalTime) -> None:

@@ -13,7 +13,7 @@ from tuner.core.runs import Baseline
 from tuner.core.timing_round import RoundQuality, StoredRound, TimedRound
 from tuner.db.models import BASELINE, FINAL, MeasurementRow, RunRow, TimingRoundRow, TrialRow
 from tuner.db.ranking import rank, ranked_s
-from tuner.db.rows import write_measurement
+from tuner.db.trial_writes import Owner, put_measurement
 
 
 def add_round(session: Session, run: RunRow, timed: TimedRound, now: datetime.datetime) -> None:
@@ -37,9 +37,9 @@ def add_round(session: Session, run: RunRow, timed: TimedRound, now: datetime.da
         )
     )
     for trial_id, measurement in timed.times:
-        _put(session, MeasurementRow(trial_id=trial_id, kind=FINAL, round=number), measurement)
+        _put_final(session, trial_id, measurement, number)
     if baseline is not None:
-        _put(session, _baseline_row(run, baseline, number), baseline.measurement)
+        _put_baseline(session, run, baseline, number)
     choose_answering(run)
     session.flush()
     is_final = TrialRow.measurements.any(MeasurementRow.kind == FINAL)
@@ -82,7 +82,7 @@ def stored_round(row: TimingRoundRow, answering: int) -> StoredRound:
 
 def put_final(session: Session, trial_id: int, measurement: Measurement) -> None:
     """Stores a second timing that another machine sent."""
-    _put(session, MeasurementRow(trial_id=trial_id, kind=FINAL, round=0), measurement)
+    _put_final(session, trial_id, measurement, 0)
     trial = session.get_one(TrialRow, trial_id)
     if trial.stale is None:
         trial.ranked_s = ranked_s(FINAL, measurement)
@@ -91,19 +91,14 @@ def put_final(session: Session, trial_id: int, measurement: Measurement) -> None
 def put_baseline(session: Session, run: RunRow, baseline: Baseline) -> None:
     """Stores the time of the baseline beside a run that has no round yet, in place of an earlier one."""
     run.baseline_name, run.baseline_threads = baseline.name, baseline.threads
-    _put(session, _baseline_row(run, baseline, 0), baseline.measurement)
+    _put_baseline(session, run, baseline, 0)
 
 
-def _baseline_row(run: RunRow, baseline: Baseline, number: int) -> MeasurementRow:
-    """Returns the row of a baseline in a round, without its times."""
-    return MeasurementRow(run_id=run.id, kind=BASELINE, round=number, is_interleaved=baseline.is_interleaved)
+def _put_baseline(session: Session, run: RunRow, baseline: Baseline, number: int) -> None:
+    owner: Owner = {"run_id": run.id, "kind": BASELINE, "round": number}
+    put_measurement(session.connection(), owner, baseline.measurement, baseline.is_interleaved)
 
 
-def _put(session: Session, new: MeasurementRow, measurement: Measurement) -> None:
-    same = select(MeasurementRow).filter_by(
-        trial_id=new.trial_id, run_id=new.run_id, kind=new.kind, round=new.round
-    )
-    row = session.scalar(same) or new
-    row.is_interleaved = bool(new.is_interleaved)
-    write_measurement(row, measurement)
-    session.add(row)
+def _put_final(session: Session, trial_id: int, measurement: Measurement, number: int) -> None:
+    owner: Owner = {"trial_id": trial_id, "kind": FINAL, "round": number}
+    put_measurement(session.connection(), owner, measurement)

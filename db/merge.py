@@ -11,9 +11,9 @@ from sqlalchemy.orm import Session, selectinload
 from tuner.core.errors import Stage
 from tuner.db.interning import interned
 from tuner.db.later_times import choose_answering
-from tuner.db.models import ArtifactRow, Base, MeasurementRow, RunRow, ScriptRow, TrialRow
+from tuner.db.models import Base, MeasurementRow, RunRow, ScriptRow, TrialRow
 from tuner.db.possible_rows import why_impossible_time, why_impossible_trial
-from tuner.db.programs import artifact_row, program_of
+from tuner.db.programs import artifact_row, stored_programs
 from tuner.db.queries import run_select
 from tuner.db.ranking import rank
 
@@ -168,10 +168,8 @@ class Merge:
 
     def _take_program(self, sha256: str | None) -> None:
         """Copies a GPU program unless it is here; code for processors is in no database."""
-        chosen = select(ArtifactRow).where(ArtifactRow.sha256 == sha256)
-        theirs = self._theirs.scalar(chosen.options(selectinload(ArtifactRow.resources)))
-        if theirs is not None:
-            interned(self._ours, artifact_row(theirs.sha256, program_of(theirs)))
+        for key, program in stored_programs(self._theirs, [sha256]).items():
+            interned(self._ours, artifact_row(str(key), program))
 
 
 def _trials(session: Session, run: RunRow) -> Iterator[TrialRow]:

@@ -1,5 +1,6 @@
 """Address -> engine: how a file or a server is connected to."""
 
+import contextlib
 import os
 import sqlite3
 import stat
@@ -62,6 +63,16 @@ def require_file(address: FileAddress) -> None:
         raise UsageError(
             f"database {address.shown}: found a file that may not be read, allowed a readable one"
         )
+
+
+def copy_pages(connection: Connection, file: Path, at_once: int = -1) -> None:
+    """Copies a SQLite database to a file; others may write between so many pages."""
+    with contextlib.closing(sqlite3.connect(file)) as copy:
+        source = connection.connection.driver_connection
+        assert isinstance(source, sqlite3.Connection)
+        source.rollback()  # the engine began a transaction; sqlite's backup takes one of its own
+        source.backup(copy, pages=at_once)
+        copy.execute("PRAGMA journal_mode = DELETE")  # one file, which can be moved
 
 
 def _server_engine(address: ServerAddress) -> Engine:

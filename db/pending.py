@@ -1,11 +1,10 @@
 """Which compiled trials no GPU has judged yet."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import sqlalchemy as sa
 from sqlalchemy import ColumnElement, and_, exists, or_, select
-from sqlalchemy.orm import Session, aliased, selectinload
+from sqlalchemy.orm import Session, aliased
 
 from tuner.core.errors import REPEATABLE, Stage
 from tuner.core.kernel_program import KernelProgram
@@ -15,10 +14,9 @@ from tuner.core.runs import StoredTrial, TrialQuery
 from tuner.core.target_name import CUDA, SIMULATOR
 from tuner.db import rows
 from tuner.db.models import ArtifactRow, MachineRow, RunRow, TrialRow
-from tuner.db.programs import program_of
+from tuner.db.programs import stored_programs
 from tuner.db.queries import queried
 
-AT_ONCE = 500  # hashes in one query: SQLite takes 32766, PostgreSQL 65535
 SIMULATED, COMPILED = f"{SIMULATOR}:", f"{CUDA}:"  # targets, before the chip
 
 
@@ -34,8 +32,8 @@ def pending_trials(session: Session, query: TrialQuery) -> tuple[PendingTrial, .
     for row, trial in found:
         by_code.setdefault((row.run.problem_id, row.artifact_sha256 or ""), (row, trial))
     kept = list(by_code.values())[: query.limit]
-    programs = dict(_programs(session, [row.artifact_sha256 or "" for row, _ in kept]))
-    return tuple(_pending(row, trial, programs[row.artifact_sha256 or ""]) for row, trial in kept)
+    programs = stored_programs(session, [row.artifact_sha256 for row, _ in kept])
+    return tuple(_pending(row, trial, programs[row.artifact_sha256]) for row, trial in kept)
 
 
 def _has_code() -> ColumnElement[bool]:
@@ -74,13 +72,6 @@ def _is_judged() -> ColumnElement[bool]:
         )
         .correlate(TrialRow, RunRow)
     )
-
-
-def _programs(session: Session, hashes: list[str]) -> Iterator[tuple[str, KernelProgram]]:
-    for start in range(0, len(hashes), AT_ONCE):
-        some = select(ArtifactRow).where(ArtifactRow.sha256.in_(hashes[start : start + AT_ONCE]))
-        for row in session.scalars(some.options(selectinload(ArtifactRow.resources))):
-            yield row.sha256, program_of(row)
 
 
 def _pending(row: TrialRow, trial: StoredTrial, program: KernelProgram) -> PendingTrial:

@@ -1,11 +1,16 @@
 """Compiled GPU programs <-> rows."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, fields
 from typing import Any
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session, selectinload
 
 from tuner.core.device import TensorMapLayout
 from tuner.core.kernel_program import BufferMap, KernelBuffer, KernelProgram, Launch, Resources
 from tuner.db.models import ArtifactRow, ResourcesRow
+from tuner.db.queries import in_parts
 
 FIELDS = tuple(field.name for field in fields(Resources) if field.name != "notes")
 
@@ -23,8 +28,17 @@ def artifact_row(sha256: str, program: KernelProgram) -> ArtifactRow:
     )
 
 
-def program_of(row: ArtifactRow) -> KernelProgram:
-    """Reads a program back."""
+def stored_programs(session: Session, hashes: Sequence[str | None]) -> dict[str | None, KernelProgram]:
+    """Returns the programs of these hashes that are stored: none is kept of code for processors."""
+    found: dict[str | None, KernelProgram] = {}
+    for some in in_parts(hashes):
+        chosen = select(ArtifactRow).where(ArtifactRow.sha256.in_(some))
+        rows = session.scalars(chosen.options(selectinload(ArtifactRow.resources)))
+        found |= {row.sha256: _program_of(row) for row in rows}
+    return found
+
+
+def _program_of(row: ArtifactRow) -> KernelProgram:
     return KernelProgram(
         chip=row.chip,
         ptx=row.ptx.decode(),

@@ -10,9 +10,8 @@ from sqlalchemy.orm import aliased
 from tuner.core.runs import Pruned
 from tuner.db.database import Database
 from tuner.db.models import FINAL, ArtifactRow, MeasurementRow, ResourcesRow, RunRow, ScriptRow, TrialRow
+from tuner.db.queries import in_parts
 from tuner.db.ranking import is_ranked
-
-AT_ONCE = 500  # ids in one question
 
 
 def prune(database: Database, before: datetime.datetime | None) -> Pruned:
@@ -41,12 +40,13 @@ def _prune_run(connection: Connection, run: int) -> int:
     doomed = set(connection.scalars(select(TrialRow.id).where(TrialRow.run_id == run, _is_not_needed(run))))
     while reused := _reused(connection, doomed):
         doomed -= reused
-    for ids in _parts(doomed):
+    parts = tuple(in_parts(sorted(doomed)))
+    for ids in parts:
         connection.execute(sa.delete(MeasurementRow).where(MeasurementRow.trial_id.in_(ids)))
-    for ids in _parts(doomed):  # those that reuse one another are deleted together
+    for ids in parts:  # those that reuse one another are deleted together
         reusing = TrialRow.reused_from_id
         connection.execute(sa.update(TrialRow).where(TrialRow.id.in_(ids)).values({reusing: None}))
-    for ids in _parts(doomed):
+    for ids in parts:
         connection.execute(sa.delete(TrialRow).where(TrialRow.id.in_(ids)))
     return len(doomed)
 
@@ -71,17 +71,12 @@ def _is_not_needed(run: int) -> ColumnElement[bool]:
 def _reused(connection: Connection, doomed: set[int]) -> set[int]:
     """Returns those of which a trial that stays has its outcome."""
     found: set[int] = set()
-    for ids in _parts(doomed):
+    for ids in in_parts(sorted(doomed)):
         asked = select(TrialRow.id, TrialRow.reused_from_id).where(TrialRow.reused_from_id.in_(ids))
         found |= {
             int(source) for reusing, source in connection.execute(asked) if source and reusing not in doomed
         }
     return found
-
-
-def _parts(ids: set[int]) -> list[list[int]]:
-    ordered = sorted(ids)
-    return [ordered[start : start + AT_ONCE] for start in range(0, len(ordered), AT_ONCE)]
 
 
 def _delete_unused(connection: Connection) -> tuple[int, int]:

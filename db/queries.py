@@ -1,7 +1,7 @@
 """The questions put to the database, as SQL."""
 
-from collections.abc import Collection, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy import ColumnElement, Select, SQLColumnExpression, and_, exists, or_, select
@@ -22,6 +22,9 @@ from tuner.db.models import (
 )
 from tuner.db.ranking import is_ranked
 
+Item = TypeVar("Item")
+
+AT_ONCE = 500  # ids or hashes in one question: SQLite takes 32766, PostgreSQL 65535
 STATUSES = ("measured", "verified", "failed")
 RUNNING = "running"
 RUN_STATUSES = (RUNNING, "done", "interrupted")
@@ -235,3 +238,8 @@ def _limit(limit: int | None) -> int | None:
     if limit is not None and limit < 1:
         raise UsageError(f"limit: found {limit}, allowed 1 or more")
     return limit
+
+
+def in_parts(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
+    """Yields as many items as one question takes, until all had their turn."""
+    return (items[start : start + AT_ONCE] for start in range(0, len(items), AT_ONCE))

@@ -152,12 +152,6 @@ def measurement_columns(measurement: Measurement) -> dict[str, Any]:
     }
 
 
-def write_measurement(row: MeasurementRow, measurement: Measurement) -> None:
-    """Fills in a measurement, its kind and owner left out. Raises ValueError for a time that is no number."""
-    for name, value in measurement_columns(measurement).items():
-        setattr(row, name, value)
-
-
 def measurement_of(row: MeasurementRow) -> Measurement:
     """Reads a measurement back."""
     return Measurement(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Self, TypeVar, final
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import IntegrityError
-from sqlalchemy.orm import Session, selectinload
+from sqlalchemy.orm import Session
 
 from tuner.core.candidate import Candidate
 from tuner.core.errors import UsageError
@@ -46,9 +46,9 @@ from tuner.db.elsewhere import ResultsImport
 from tuner.db.interning import interned
 from tuner.db.later_times import add_round, put_baseline, stored_round
 from tuner.db.merge import Merge
-from tuner.db.models import ArtifactRow, ProblemRow, RunRow, TrialRow
+from tuner.db.models import ProblemRow, RunRow, TrialRow
 from tuner.db.pending import pending_trials
-from tuner.db.programs import artifact_row, program_of
+from tuner.db.programs import artifact_row, stored_programs
 from tuner.db.prune import prune
 from tuner.db.queries import (
     RUN_STATUSES,
@@ -261,9 +261,7 @@ class Store:
         """
         with self._database.reading() as session:
             sha256 = _known(session, TrialRow, trial_id).artifact_sha256
-            found = sa.select(ArtifactRow).where(ArtifactRow.sha256 == sha256)
-            row = session.scalar(found.options(selectinload(ArtifactRow.resources)))
-            return None if row is None else program_of(row)
+            return stored_programs(session, [sha256]).get(sha256)
 
     def trials(self, query: TrialQuery) -> tuple[StoredTrial, ...]:
         """Returns the trials that a query asks for. Raises UsageError for a word that is not known."""

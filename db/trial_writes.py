@@ -12,6 +12,8 @@ from tuner.db.models import FIRST, Base
 from tuner.db.ranking import ranked_s
 from tuner.db.rows import measurement_columns, outcome_columns
 
+Owner = dict[str, int | str]  # columns: the trial or run of a measurement, its kind and round
+
 RUN, TRIAL, SCRIPT, MEASUREMENT = (
     Base.metadata.tables[name] for name in ("run", "trial", "script", "measurement")
 )
@@ -66,8 +68,19 @@ def add_outcome(connection: Connection, trial_id: int, record: Record, now: date
     rank = {"ranked_s": None if timed is None else ranked_s(FIRST, timed)}
     connection.execute(sa.update(TRIAL).where(TRIAL.c.id == trial_id), outcome_columns(record, now) | rank)
     if timed is not None:
-        owner = {"trial_id": trial_id, "kind": FIRST}
-        connection.execute(sa.insert(MEASUREMENT), owner | measurement_columns(timed))
+        _add_measurement(connection, {"trial_id": trial_id, "kind": FIRST}, timed)
+
+
+def put_measurement(
+    connection: Connection, owner: Owner, measurement: Measurement, is_interleaved: bool = False
+) -> None:
+    """Stores times in place of those of the same owner."""
+    connection.execute(sa.delete(MEASUREMENT).filter_by(**owner))
+    _add_measurement(connection, owner | {"is_interleaved": is_interleaved}, measurement)
+
+
+def _add_measurement(connection: Connection, columns: Owner, measurement: Measurement) -> None:
+    connection.execute(sa.insert(MEASUREMENT), columns | measurement_columns(measurement))
 
 
 def set_seconds(connection: Connection, run_id: int, seconds: float) -> None:
