@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.fleet.conftest import LEASE_S
-from tests.fleet.values import FAILED, MAKER, work
+from tests.fleet.values import FAILED, MAKER, under_way, work
 from tuner.core.errors import TunerError, UsageError
 from tuner.fleet import driver as driver_file
 from tuner.fleet import queues, tables
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.postgres
 
 @pytest.fixture
 def driver(connection: "Connection", shared_url: str, run: str) -> Iterator[Driver]:
-    assert queues.under_way(connection, run) == set()
+    assert under_way(connection, run) == set()
     with Driver(FleetRequest(shared_url), run, ("device",)) as made:
         yield made
 
@@ -37,7 +37,7 @@ def test_what_is_known_or_under_way_is_not_queued_again(
         for number in range(3):
             successor.begin(work(run, number))
         assert successor.known == {(1, "compile"): FAILED}
-    assert queues.under_way(connection, run) == {(0, "compile"), (2, "compile")}
+    assert under_way(connection, run) == {(0, "compile"), (2, "compile")}
 
 
 def test_a_job_that_ends_after_its_outcome_was_taken_is_none_that_was_cancelled(
@@ -76,6 +76,7 @@ def test_a_run_that_waits_for_long_says_why_once_a_lease(
 def test_jobs_that_are_taken_back_end_the_run(connection: "Connection", driver: Driver, run: str) -> None:
     driver.begin(work(run))
     assert queues.take_back(connection, run) == 1
+    tables.wake(connection, run)
     with pytest.raises(TunerError, match="the jobs of the run were cancelled; go on with it by --resume"):
         driver.wait()
 

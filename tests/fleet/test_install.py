@@ -1,6 +1,6 @@
 import pytest
 
-from tests.fleet.values import work
+from tests.fleet.values import take_job, under_way, work
 from tuner.core.errors import UsageError
 from tuner.fleet import queues
 from tuner.fleet.install import _grant, install
@@ -49,10 +49,11 @@ def test_a_node_s_role_ends_jobs(empty_url: str, run: str) -> None:
         connection.execute(
             "SELECT procrastinate_finish_job_v1(min(id), 'succeeded', true) FROM procrastinate_jobs"
         )
-        assert queues.under_way(connection, run) == {(1, COMPILE)}
-        (job,) = connection.execute("SELECT id, attempts FROM procrastinate_jobs").fetchall()
-        queues.delete(connection, queues.Job(job[0], work(run, 1), job[1]))
-        assert queues.under_way(connection, run) == set()
+        assert under_way(connection, run) == {(1, COMPILE)}
+        take_job(connection)
+        (job,) = queues.lost_jobs(connection, lease_s=0.0)
+        queues.delete(connection, job)
+        assert under_way(connection, run) == set()
 
 
 def test_a_role_that_only_the_administrator_may_make_is_told(empty_url: str) -> None:

@@ -3,7 +3,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.fleet.values import work
+from tests.fleet.values import take_job, under_way, work
 from tuner.core.target_name import TargetName
 from tuner.fleet import queues
 from tuner.fleet.server import session
@@ -51,10 +51,10 @@ def test_jobs_are_done_by_priority_and_then_in_order(
     asked = [work(run, number) for number in range(4)]
     for each, priority in zip(asked, (0, 0, 5, 0), strict=True):
         queues.defer(connection, "compile:a", each, priority, alone=False)
-    assert queues.under_way(connection, run) == {(number, "compile") for number in range(4)}
+    assert under_way(connection, run) == {(number, "compile") for number in range(4)}
     done = served(shared_url, 4, queues.Service("compile:a", 1))
     assert done == [asked[2], asked[0], asked[1], asked[3]]
-    assert queues.under_way(connection, run) == set()
+    assert under_way(connection, run) == set()
 
 
 def test_what_a_node_cannot_do_is_given_back_with_one_attempt_less(
@@ -62,31 +62,32 @@ def test_what_a_node_cannot_do_is_given_back_with_one_attempt_less(
 ) -> None:
     queues.defer(connection, "compile:a", work(run), 0, alone=False)
     served(shared_url, 1, queues.Service("compile:a", 1), fails=1)
-    assert queues.under_way(connection, run) == {(0, "compile")}
+    assert under_way(connection, run) == {(0, "compile")}
     assert connection.execute("SELECT attempts FROM procrastinate_jobs").fetchone() == (1,)
 
 
 def test_jobs_are_taken_back(connection: "Connection", run: str) -> None:
-    for number in range(3):
-        queues.defer(connection, "compile:a", work(run, number), 0, alone=False)
+    _, second, _ = (
+        queues.defer(connection, "compile:a", work(run, number), 0, alone=False) for number in range(3)
+    )
     queues.defer(connection, "compile:a", work("another"), 0, alone=False)
-    queues.drop_waiting(connection, work(run, 1).key)
-    assert queues.under_way(connection, run) == {(0, "compile"), (2, "compile")}
+    queues.drop_waiting(connection, second)
+    assert under_way(connection, run) == {(0, "compile"), (2, "compile")}
     assert queues.take_back(connection, run) == 2
-    assert queues.under_way(connection, run) == set()
-    assert queues.under_way(connection, "another") == {(0, "compile")}
+    assert under_way(connection, run) == set()
+    assert under_way(connection, "another") == {(0, "compile")}
 
 
 def test_what_waits_is_told_by_queue(connection: "Connection", run: str) -> None:
     for number in range(2):
         queues.defer(connection, "measure:a:b", work(run, number, JUDGE), 0, alone=True)
-    connection.execute("SELECT procrastinate_fetch_job_v2(NULL, NULL)")
+    take_job(connection)
     for _ in range(2):
         (found,) = queues.waiting(connection)
         assert (found.queue, found.todo, found.doing_count) == ("measure:a:b", 1, 1)
         assert (found.doing, found.runs) == (work(run, 0, JUDGE), (run,))
         assert 0.0 <= found.doing_s < 60.0
-        connection.execute("SELECT procrastinate_fetch_job_v2(NULL, NULL)")  # another node asks: it gets none
+        take_job(connection)  # another node asks: it gets none
 
 
 def test_compilers_are_told_by_target(connection: "Connection", run: str) -> None:
@@ -119,7 +120,7 @@ def test_an_end_of_a_job_that_the_server_lost_is_told_again(shared_url: str, run
             connection.execute("DROP FUNCTION die_once CASCADE; DROP SEQUENCE ends")
     assert [each.number for each in asked] == [0, 1]
     with session(shared_url) as connection:
-        assert queues.under_way(connection, run) == set()
+        assert under_way(connection, run) == set()
 
 
 def test_a_server_that_is_away_is_an_os_error() -> None:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.fleet.values import MAKER, node, work
+from tests.fleet.values import MAKER, node, take_job, work
 from tuner.fleet import queues, tables
 from tuner.fleet.node_children import now
 from tuner.fleet.status import FleetStatus, fleet_status
@@ -37,11 +37,6 @@ def compile_job(connection: "Connection", run: str, number: int = 0, priority: i
 def judge_job(connection: "Connection", run: str, number: int = 0) -> None:
     queue = measure_queue("fake", DEVICE)
     queues.defer(connection, queue, work(run, number, JUDGE), 0, alone=True)
-
-
-def taken(connection: "Connection") -> None:
-    """Lets a node take the next job."""
-    connection.execute("SELECT procrastinate_fetch_job_v2(NULL, NULL)")
 
 
 def why(status: FleetStatus) -> str:
@@ -88,7 +83,7 @@ def test_a_job_behind_others_says_who_is_busy(connection: "Connection", run: str
     for number in range(2):
         compile_job(connection, run, number)
     assert why(fleet_status(connection, LEASE_S)) == "a node is about to take it"
-    taken(connection)
+    take_job(connection)
     (queue,) = fleet_status(connection, LEASE_S).queues
     assert (queue.stage, queue.waits, queue.done_now, queue.runs) == ("compile", 1, 1, (run,))
     assert queue.why == "a: busy with 1 of 1 at once"
@@ -129,7 +124,7 @@ def test_what_a_device_is_doing_is_told(connection: "Connection", run: str, mach
     queues.defer(
         connection, measure_queue(machine, DEVICE), work(run, 7, JUDGE, machine=machine), 0, alone=True
     )
-    taken(connection)
+    take_job(connection)
     (device,) = fleet_status(connection, LEASE_S).devices
     assert device.doing is not None
     assert (device.doing.number, device.doing.run) == (7, run)

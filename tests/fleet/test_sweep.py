@@ -2,7 +2,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.fleet.values import outcomes, work
+from tests.fleet.values import outcomes, take_job, work
 from tuner.core.errors import Failure, Stage
 from tuner.fleet import queues, tables
 from tuner.fleet.server import session
@@ -17,12 +17,12 @@ pytestmark = pytest.mark.postgres
 def taken_by_a_node(connection: "Connection", run: str, silent_s: float, attempts: int = 0) -> None:
     """Queues a piece of work that a node has begun, which then said nothing."""
     queues.defer(connection, "compile:a", work(run), 0, alone=False)
-    row = connection.execute(
+    (worker,) = connection.execute(
         "INSERT INTO procrastinate_workers (last_heartbeat) VALUES (now() - make_interval(secs => %s)) "
         "RETURNING id",
         (silent_s,),
-    ).fetchone()
-    connection.execute("SELECT procrastinate_fetch_job_v2(NULL, %s)", row)
+    )
+    take_job(connection, *worker)
     connection.execute("UPDATE procrastinate_jobs SET attempts = %s", (attempts,))
 
 
@@ -41,15 +41,6 @@ def test_what_a_silent_node_held_is_given_back(connection: "Connection", run: st
     assert sweep(connection, lease_s=30.0) == 1
     assert status(connection) == ("todo", 1)
     assert outcomes(connection, run) == {}
-
-
-def test_nodes_hear_of_what_is_given_back_as_of_a_new_job(connection: "Connection", run: str) -> None:
-    connection.execute('LISTEN "procrastinate_queue_v1#compile:a"')
-    taken_by_a_node(connection, run, silent_s=31.0)
-    (new,) = connection.notifies(timeout=120, stop_after=1)
-    sweep(connection, lease_s=30.0)
-    (again,) = connection.notifies(timeout=120, stop_after=1)
-    assert again.payload == new.payload
 
 
 def test_what_took_three_machines_with_it_is_a_failure(connection: "Connection", run: str) -> None:

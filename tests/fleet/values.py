@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from tests.fakes import PROBLEM, FakeTarget
 from tuner.core.errors import Failure, Stage
 from tuner.core.target_name import TargetName
-from tuner.fleet import tables
+from tuner.fleet import queues, tables
 from tuner.fleet.tables import FleetNode
 from tuner.fleet.work import COMPILE, FleetWork, Outcome, outcome_from_json
 
@@ -49,3 +49,13 @@ def outcomes(connection: "Connection", run: str, numbers: list[int] | None = Non
     """Returns what is reported of a run, by number and stage."""
     reports = tables.reports_of(connection, run, numbers)
     return {key: outcome_from_json(json.loads(report.text or "")) for key, report in reports.items()}
+
+
+def under_way(connection: "Connection", run: str) -> set[tuple[int, str]]:
+    """Returns numbers and stages of the jobs of a run that wait or are worked at."""
+    return set(queues.under_way(connection, run))
+
+
+def take_job(connection: "Connection", worker: int | None = None) -> None:
+    """Lets a node take the next job of any queue; without a number it is one that is gone."""
+    connection.execute("SELECT procrastinate_fetch_job_v2(NULL, %s)", (worker,))

@@ -117,22 +117,33 @@ class Driver:
     def wait(self) -> None:
         """Waits until something may be known, and reads it. Raises TunerError if the run was cancelled."""
         with told_plainly():
-            for _ in self._connection.notifies(timeout=LISTEN_S, stop_after=1):
-                pass
-            if time.monotonic() - self._swept_s > self._lease_s / 4:
+            is_woken = bool(list(self._connection.notifies(timeout=LISTEN_S, stop_after=1)))
+            is_due = time.monotonic() - self._swept_s > self._lease_s / 4
+            if is_due:
                 sweep(self._connection, self._lease_s)
                 self._swept_s = time.monotonic()
-            still = queues.under_way(self._connection, self._run)  # before outcomes: one of both is seen
-            numbers = [number for number, _ in self._under_way]
-            found = tables.reports_of(self._connection, self._run, numbers)
-            self._tell_why_waiting(has_news=not found.keys() <= self.known.keys() | self._reports.keys())
-            self._reports |= {key: found[key] for key in found.keys() - self.known.keys()}
-        lost = self._under_way - still - self.known.keys() - self._reports.keys()
-        if lost:
-            raise TunerError("fleet: the jobs of the run were cancelled; go on with it by --resume")
-        self._under_way &= still  # a job whose outcome was taken may be there a little longer
+            has_news = self._read_reports()
+            if not has_news and (is_woken or is_due):
+                has_news = self._read_what_is_left()
+            self._tell_why_waiting(has_news=has_news)
         for key in self._begun.keys() & self._reports.keys():
             self._take(key, self._begun[key])
+
+    def _read_reports(self) -> bool:
+        """Reads what nodes report of the jobs under way; returns whether anything is new."""
+        numbers = [number for number, _ in self._under_way]
+        found = tables.reports_of(self._connection, self._run, numbers)
+        new = found.keys() - self.known.keys() - self._reports.keys()
+        self._reports |= {key: found[key] for key in new}
+        return bool(new)
+
+    def _read_what_is_left(self) -> bool:
+        """Does so too. Raises TunerError if the run was cancelled: a job is gone, and no outcome came."""
+        still = queues.under_way(self._connection, self._run)  # before outcomes: one of both is seen
+        has_news = self._read_reports()
+        if self._under_way.keys() - still.keys() - self._reports.keys():
+            raise TunerError("fleet: the jobs of the run were cancelled; go on with it by --resume")
+        return has_news
 
     def _take(self, key: tuple[int, str], begun: _Begun) -> None:
         """Lets in what is reported of a piece of work, or refuses it and has the work done again."""
@@ -149,6 +160,7 @@ class Driver:
     def _settle(self, key: tuple[int, str], outcome: Outcome) -> None:
         self.known[key] = outcome
         del self._begun[key]
+        self._under_way.pop(key, None)
 
     def _admitted_artifact(self, compiled: Compiled) -> Artifact:
         """Returns an artifact. Raises UsageError for a false one; its blob is forgotten."""
@@ -180,8 +192,8 @@ class Driver:
         with told_plainly(), self._connection.transaction():
             for blob in begun.blobs:
                 tables.replace_blob(self._connection, hash_of(blob), blob)
-            queues.defer(self._connection, queue, work, priority, alone=not is_compile)
-        self._under_way.add(key)
+            job = queues.defer(self._connection, queue, work, priority, alone=not is_compile)
+        self._under_way[key] = job
 
     def ask(self, work: FleetWork, blobs: tuple[bytes, ...] = ()) -> FleetWork:
         """Begins a piece of work that is no trial's; returns it with its number, which no other has."""
@@ -205,10 +217,11 @@ class Driver:
 
     def drop(self, number: int, stage: str) -> None:
         """Takes work back that turned out to be of no use."""
-        with told_plainly():
-            queues.drop_waiting(self._connection, (self._run, number, stage))
         self._begun.pop((number, stage), None)
-        self._under_way.discard((number, stage))
+        job = self._under_way.pop((number, stage), None)
+        if job is not None:
+            with told_plainly():
+                queues.drop_waiting(self._connection, job)
 
     def forget(self, number: int, stage: str) -> None:
         """Forgets an outcome, so that the work can be begun again."""
@@ -216,7 +229,7 @@ class Driver:
             tables.forget(self._connection, (self._run, number, stage))
         self.known.pop((number, stage), None)
         self._begun.pop((number, stage), None)
-        self._under_way.discard((number, stage))
+        self._under_way.pop((number, stage), None)
 
     def close(self) -> None:
         """Closes the connection; what is queued goes on."""
@@ -241,9 +254,9 @@ class Driver:
 
     def _forget_questions(self) -> None:
         """Takes back what an earlier process asked that is no trial's: nobody waits for the answers."""
-        for number, stage in queues.under_way(self._connection, self._run):
+        for (number, _), job in queues.under_way(self._connection, self._run).items():
             if number < 0:
-                queues.drop_waiting(self._connection, (self._run, number, stage))
+                queues.drop_waiting(self._connection, job)
         tables.forget_questions(self._connection, self._run)
 
     def _require_alone(self) -> None:

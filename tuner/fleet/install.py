@@ -5,7 +5,8 @@ import re
 from typing import TYPE_CHECKING
 
 from tuner.core.errors import UsageError
-from tuner.fleet.queues import TABLES, UNLINKED, install_engine
+from tuner.fleet import queue_tables
+from tuner.fleet.queues import install_engine
 from tuner.fleet.server import connected, server_of, told_plainly
 from tuner.fleet.settings import FleetSettings, write_settings
 
@@ -20,8 +21,7 @@ GRANTS = (
     ("SELECT, INSERT", "fleet_outcome"),
     ("SELECT, INSERT", "fleet_blob"),
     ("SELECT, INSERT", "fleet_work"),
-    *(("SELECT, INSERT, UPDATE, DELETE", table) for table in TABLES),
-    ("SELECT, UPDATE", UNLINKED),
+    *queue_tables.GRANTS,
 )
 
 

@@ -1,14 +1,13 @@
-"""The queue engine: Procrastinate, whose jobs are rows of the history's database.
+"""The queues of a fleet: Procrastinate, by its public API; its jobs are rows of the history's database.
 
-No other file knows it but its connector. A queue is served by nodes that are equal for its jobs. A job
-carries a piece of work as JSON. What is done within a transaction of ours goes through the engine's own
-functions of the database, by their versions.
+A queue is served by nodes that are equal for its jobs. A job carries a piece of work as JSON.
 """
 
 import asyncio
+import collections
 import contextlib
-import json
-from collections.abc import Awaitable, Callable
+import datetime
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,16 +15,17 @@ from tuner.core.address_secrets import without_secrets
 from tuner.core.dataclass_json import encode
 from tuner.core.errors import UsageError
 from tuner.core.target_name import TargetName
+from tuner.fleet.queue_tables import seconds_since_start
 from tuner.fleet.server import told_plainly
-from tuner.fleet.work import FleetWork, Key, to_json, work_from_json
+from tuner.fleet.work import FleetWork, to_json, work_from_json
 
 if TYPE_CHECKING:
     from procrastinate import App
+    from procrastinate import jobs as engine
+    from procrastinate.manager import JobManager
 
     from tuner.fleet.server import Connection
 
-TABLES: Final = ("procrastinate_jobs", "procrastinate_workers", "procrastinate_events")
-UNLINKED: Final = "procrastinate_periodic_defers"  # a trigger updates its rows where a job is deleted
 INSTALL_LOCK: Final = 0x666C656574  # advisory lock: "fleet"
 TASK: Final = "work"  # the engine's name of all that is done
 ATTEMPTS: Final = 3  # of a job that its node could not do, or vanished under
@@ -33,7 +33,10 @@ RETRY_S: Final = 1  # until a job that a node gave back may be taken again
 POLL_S: Final = 2.0  # between two looks for work, if the server's wake-up was lost
 CANCEL_POLL_S: Final = 2.0  # the same for jobs that are taken back
 KEPT_S: Final = 86400.0  # that the engine remembers a worker which says nothing: its jobs name it
-UNDER_WAY: Final = ("todo", "doing")
+DOING: Final = "doing"  # words of the engine
+UNDER_WAY: Final = ("todo", DOING)
+FAILED: Final = "failed"
+AT_ONCE: Final = datetime.datetime.fromtimestamp(0, datetime.UTC)  # whatever the server's clock says
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,7 @@ class Job:
     id: int
     work: FleetWork
     attempts: int  # that came to nothing
+    has_failed: bool  # its nodes could not do it; else one is at it, or was
 
 
 @dataclass(frozen=True)
@@ -72,124 +76,120 @@ def install_engine(connection: "Connection") -> None:
 
     with told_plainly(), connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (INSTALL_LOCK,))
-        found = connection.execute("SELECT to_regclass(%s)", (TABLES[0],)).fetchone()
-        if found == (None,):
+        if not _manager(connection).check_connection():
             connection.execute(SchemaManager.get_schema())
 
 
-def defer(connection: "Connection", queue: str, work: FleetWork, priority: int, *, alone: bool) -> None:
-    """Puts work into a queue; of what is to be ``alone`` one piece is done at a time, in the whole fleet."""
-    connection.execute(
-        "SELECT procrastinate_defer_jobs_v1(ARRAY[ROW(%s, %s, %s, %s, NULL, %s::jsonb, NULL)]"
-        "::procrastinate_job_to_defer_v1[])",
-        (queue, TASK, priority, queue if alone else None, json.dumps(to_json(work))),
+def defer(connection: "Connection", queue: str, work: FleetWork, priority: int, *, alone: bool) -> int:
+    """Puts work into a queue; returns its job.
+
+    Of what is to be ``alone`` one piece is done at a time, in the whole fleet.
+    """
+    from procrastinate.jobs import Job as EngineJob
+
+    job = EngineJob(
+        queue=queue,
+        task_name=TASK,
+        priority=priority,
+        lock=queue if alone else None,
+        queueing_lock=None,
+        task_kwargs=to_json(work),
     )
+    return _id(_manager(connection).defer_job(job))
 
 
-def under_way(connection: "Connection", run: str) -> set[tuple[int, str]]:
-    """Returns numbers and stages of the jobs of a run that wait or are worked at."""
-    rows = connection.execute(
-        "SELECT (args->>'number')::bigint, args->>'stage' FROM procrastinate_jobs "
-        "WHERE args->>'run' = %s AND status::text = ANY(%s)",
-        (run, list(UNDER_WAY)),
-    )
-    return {(number, stage) for number, stage in rows}
+def under_way(connection: "Connection", run: str) -> dict[tuple[int, str], int]:
+    """Returns the jobs of a run that wait or are worked at, by number and stage."""
+    found: Any = ((_id(job), job.task_kwargs) for job in _under_way(connection) if _run(job) == run)
+    return {(args["number"], args["stage"]): number for number, args in found}
 
 
 def take_back(connection: "Connection", run: str) -> int:
     """Takes the jobs of a run out of their queues, and asks nodes to drop what they have begun."""
+    manager = _manager(connection)
     with connection.transaction():
-        row = connection.execute(
-            "SELECT count(procrastinate_cancel_job_v1(id, true, true)) FROM procrastinate_jobs "
-            "WHERE args->>'run' = %s AND status::text = ANY(%s)",
-            (run, list(UNDER_WAY)),
-        ).fetchone()
-    return int(str(row[0])) if row else 0
+        jobs = under_way(connection, run).values()
+        return sum(manager.cancel_job_by_id(job, abort=True, delete_job=True) for job in jobs)
 
 
-def drop_waiting(connection: "Connection", key: Key) -> None:
+def drop_waiting(connection: "Connection", job: int) -> None:
     """Takes a job out of its queue if nobody has begun it."""
-    connection.execute(
-        "SELECT procrastinate_cancel_job_v1(id, false, true) FROM procrastinate_jobs WHERE args->>'run' = %s "
-        "AND (args->>'number')::bigint = %s AND args->>'stage' = %s AND status = 'todo'",
-        key,
-    )
+    _manager(connection).cancel_job_by_id(job, delete_job=True)
 
 
 def lost_jobs(connection: "Connection", lease_s: float) -> tuple[Job, ...]:
     """Returns the jobs whose node has said nothing for longer than its lease, or is gone."""
-    rows = connection.execute(
-        "SELECT jobs.id, args, attempts FROM procrastinate_jobs AS jobs LEFT JOIN procrastinate_workers "
-        "AS workers ON workers.id = worker_id WHERE status = 'doing' "
-        "AND (worker_id IS NULL OR workers.last_heartbeat < now() - make_interval(secs => %s))",
-        (lease_s,),
-    )
-    return _jobs(rows)
+    from tuner.fleet.session_connector import completed
+
+    return _jobs(completed(_manager(connection).get_stalled_jobs(seconds_since_heartbeat=lease_s)))
 
 
 def given_up_jobs(connection: "Connection") -> tuple[Job, ...]:
     """Returns the jobs that nodes failed to do too often."""
-    return _jobs(
-        connection.execute("SELECT id, args, attempts FROM procrastinate_jobs WHERE status = 'failed'")
-    )
+    return _jobs(_manager(connection).list_jobs(status=FAILED))
 
 
 def give_back(connection: "Connection", job: Job) -> None:
-    """Lets another node do a job, and wakes those that can: the engine wakes them for new jobs only."""
-    connection.execute("SELECT procrastinate_retry_job_v2(%s, now(), NULL, NULL, NULL)", (job.id,))
-    connection.execute(
-        "SELECT pg_notify('procrastinate_queue_v1#' || queue_name, json_build_object('type', 'job_inserted', "
-        "'job_id', id)::text) FROM procrastinate_jobs WHERE id = %s",
-        (job.id,),
-    )
+    """Lets another node do a job: nodes look for what is no new one each POLL_S."""
+    _manager(connection).retry_job_by_id(job.id, AT_ONCE)
 
 
 def delete(connection: "Connection", job: Job) -> None:
-    """Deletes a job, whatever became of it."""
-    connection.execute("DELETE FROM procrastinate_jobs WHERE id = %s", (job.id,))
+    """Deletes a job that nobody is to do any more."""
+    from procrastinate.jobs import Status
+
+    from tuner.fleet.session_connector import completed
+
+    if job.has_failed:  # the engine ends no job twice
+        give_back(connection, job)
+    completed(_manager(connection).finish_job_by_id_async(job.id, Status.FAILED, delete_job=True))
 
 
 def delete_ended(connection: "Connection") -> None:
     """Deletes the jobs that were taken back while a node was at them."""
-    connection.execute("DELETE FROM procrastinate_jobs WHERE status IN ('aborted', 'cancelled', 'succeeded')")
+    from tuner.fleet.session_connector import completed
+
+    completed(_manager(connection).delete_old_jobs(nb_hours=0, include_cancelled=True, include_aborted=True))
 
 
 def waiting(connection: "Connection") -> tuple[Waiting, ...]:
     """Returns what each queue has, by name; a queue of another tuner's version is not told of."""
-    rows = connection.execute(
-        "SELECT queue_name, count(*) FILTER (WHERE status = 'todo'), "
-        "count(*) FILTER (WHERE status = 'doing'), (array_agg(args ORDER BY priority DESC, id))[1], "
-        "(array_agg(args ORDER BY id) FILTER (WHERE status = 'doing'))[1], "
-        "array_agg(args->>'run' ORDER BY priority DESC, id) FILTER (WHERE status = 'todo'), "
-        "coalesce(max(extract(epoch FROM now() - begun))::float8, 0) FROM procrastinate_jobs AS jobs "
-        "LEFT JOIN LATERAL (SELECT max(at) AS begun FROM procrastinate_events WHERE job_id = jobs.id "
-        "AND type = 'started' AND jobs.status = 'doing') AS started ON true "
-        "WHERE status::text = ANY(%s) GROUP BY queue_name ORDER BY queue_name",
-        (list(UNDER_WAY),),
+    queues = collections.defaultdict(list)
+    for job in _under_way(connection):
+        queues[job.queue].append(job)
+    doing = [_id(job) for jobs in queues.values() for job in jobs if job.status == DOING]
+    begun_s = seconds_since_start(connection, doing)
+    found = (_waiting(queue, jobs, begun_s) for queue, jobs in sorted(queues.items()))
+    return tuple(each for each in found if each is not None)
+
+
+def _waiting(queue: str, jobs: "list[engine.Job]", begun_s: dict[int, float]) -> Waiting | None:
+    by_turn = sorted(jobs, key=lambda job: -job.priority)
+    doing = [job for job in jobs if job.status == DOING]
+    example = _read(by_turn[0])
+    if example is None:
+        return None
+    return Waiting(
+        queue=queue,
+        todo=len(jobs) - len(doing),
+        doing_count=len(doing),
+        example=example,
+        doing=_read(doing[0]) if doing else None,
+        runs=tuple(dict.fromkeys(_run(job) for job in by_turn if job.status != DOING)),
+        doing_s=max((begun_s.get(_id(job), 0.0) for job in doing), default=0.0),
     )
-    return tuple(
-        Waiting(
-            queue=queue,
-            todo=todo,
-            doing_count=doing_count,
-            example=work,
-            doing=None if doing is None else _read(doing),
-            runs=tuple(dict.fromkeys(runs or ())),
-            doing_s=doing_s,
-        )
-        for queue, todo, doing_count, example, doing, runs, doing_s in rows
-        if (work := _read(example)) is not None
-    )
+
+
+def runs(connection: "Connection") -> list[str]:
+    """Returns the uuids of the runs that have jobs."""
+    return sorted(set(map(_run, _manager(connection).list_jobs())))
 
 
 def makers(connection: "Connection", target: TargetName) -> tuple[tuple[str, int], ...]:
     """Returns what is to make the code of the jobs for a target, and how many jobs those are."""
-    rows = connection.execute(
-        "SELECT args->>'maker', count(*) FROM procrastinate_jobs WHERE status::text = ANY(%s) "
-        "AND args->'target' = %s::jsonb GROUP BY 1 ORDER BY 1",
-        (list(UNDER_WAY), json.dumps(encode(target))),
-    )
-    return tuple((maker, count) for maker, count in rows)
+    found = (job.task_kwargs for job in _under_way(connection))
+    wanted = [str(args.get("maker")) for args in found if args.get("target") == encode(target)]
+    return tuple(sorted(collections.Counter(wanted).items()))
 
 
 async def serve(
@@ -249,14 +249,39 @@ async def _until(ending: asyncio.Event, works: list[Any]) -> None:
             raise problem
 
 
-def _jobs(rows: Any) -> tuple[Job, ...]:
-    found = ((number, _read(args), attempts) for number, args, attempts in rows)
-    return tuple(Job(number, work, attempts) for number, work, attempts in found if work is not None)
+def _manager(connection: "Connection") -> "JobManager":
+    """Returns the engine's calls, within the transactions of a connection."""
+    from procrastinate.manager import JobManager
+
+    from tuner.fleet.session_connector import SessionConnector
+
+    return JobManager(SessionConnector(connection))
 
 
-def _read(args: Any) -> FleetWork | None:
+def _under_way(connection: "Connection") -> "list[engine.Job]":
+    """Returns the jobs that wait or are worked at, in the order in which they were queued."""
+    return [job for job in _manager(connection).list_jobs() if job.status in UNDER_WAY]
+
+
+def _jobs(found: "Iterable[engine.Job]") -> tuple[Job, ...]:
+    read = ((job, _read(job)) for job in found)
+    return tuple(
+        Job(_id(job), work, job.attempts, job.status == FAILED) for job, work in read if work is not None
+    )
+
+
+def _read(job: "engine.Job") -> FleetWork | None:
     """Returns a piece of work; None for one of another tuner's version, which its own drivers look after."""
     try:
-        return work_from_json(args)
+        return work_from_json(job.task_kwargs)
     except UsageError:
         return None
+
+
+def _id(job: "engine.Job") -> int:
+    assert job.id is not None
+    return job.id
+
+
+def _run(job: "engine.Job") -> str:
+    return str(job.task_kwargs.get("run"))

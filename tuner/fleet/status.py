@@ -68,7 +68,8 @@ def fleet_status(connection: "Connection", lease_s: float) -> FleetStatus:
     busy_s = tables.busy_seconds(connection, IDLE_WINDOW_S)
     devices = tuple(_device(seen, waiting, busy_s) for seen in nodes if seen.node.device)
     listed = tuple(_queue(each, nodes, lease_s) for each in waiting.values())
-    return FleetStatus(lease_s, nodes, devices, listed, tables.run_ids(connection))
+    run_ids = tables.run_ids(connection, queues.runs(connection))
+    return FleetStatus(lease_s, nodes, devices, listed, run_ids)
 
 
 def why_waiting(connection: "Connection", run: str, lease_s: float) -> str:

@@ -194,11 +194,9 @@ def note_work(connection: "Connection", work: FleetWork, done: Execution) -> Non
     )
 
 
-def run_ids(connection: "Connection") -> tuple[tuple[str, int], ...]:
-    """Returns uuid and number of the runs that have jobs."""
-    rows = connection.execute(
-        "SELECT uuid, id FROM run WHERE uuid IN (SELECT args->>'run' FROM procrastinate_jobs) ORDER BY id"
-    )
+def run_ids(connection: "Connection", uuids: list[str]) -> tuple[tuple[str, int], ...]:
+    """Returns uuid and number of those of some runs that are in the history."""
+    rows = connection.execute("SELECT uuid, id FROM run WHERE uuid = ANY(%s) ORDER BY id", (uuids,))
     return tuple((uuid, number) for uuid, number in rows)
 
 
