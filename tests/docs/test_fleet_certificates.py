@@ -11,10 +11,10 @@ from urllib.parse import urlencode
 import psycopg
 import pytest
 
+from benchmarks.fleet.crashed_postgres import restart_after_crash
 from tests.docs.guide import ROOT, blocks_of
 from tests.postgres_server import server_or_skip
 from tuner.fleet.install import install
-from tuner.fleet.local_postgres import restart_after_crash
 from tuner.fleet.server import connected, session
 from tuner.fleet.settings import FleetSettings
 

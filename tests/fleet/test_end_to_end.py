@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.fleet.overlaps import overlaps, repeated
 from tests.fleet.recorded_runs import TARGET, calm_trials, replayed, trials_of, tuned_on_fleet
 from tuner.analysis.run_difference import differences
 from tuner.fleet.local_nodes import LocalNodes
-from tuner.fleet.overlaps import overlaps, repeated
 from tuner.fleet.server import session
 
 pytestmark = pytest.mark.postgres

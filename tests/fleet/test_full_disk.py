@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.fleet.small_disk import small_disk
 from tests.fleet.fake_node import MAKER, started_node
-from tests.fleet.values import work
+from tests.fleet.values import under_way, work
 from tuner.core.errors import TunerError
 from tuner.fleet import queues, tables
 from tuner.fleet.artifacts import hash_of
 from tuner.fleet.server import session
-from tuner.fleet.small_disk import small_disk
 from tuner.fleet.work import compile_queue
 
 pytestmark = pytest.mark.postgres
@@ -43,5 +43,5 @@ def test_a_node_whose_disk_fills_up_gives_the_job_back_and_ends(
         reason = "compile worker: OSError: [Errno 28] No space left on device"
         assert f": gives compile of trial 0 back: {reason}" in gives
         assert f": ended: {reason}" in ends
-        assert queues.under_way(connection, run) == {(0, "compile")}
+        assert under_way(connection, run) == {(0, "compile")}
         assert not tables.is_told(connection, asked.key)

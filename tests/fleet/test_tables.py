@@ -2,12 +2,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from benchmarks.fleet.overlaps import repeated
 from tests.fleet.values import FAILED, node, outcomes, work
 from tuner.core.errors import Failure, Stage, UsageError
 from tuner.fleet import tables
 from tuner.fleet.artifacts import hash_of
 from tuner.fleet.node_children import now
-from tuner.fleet.overlaps import repeated
 from tuner.fleet.work import Outcome
 
 if TYPE_CHECKING:

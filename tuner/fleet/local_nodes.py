@@ -96,14 +96,6 @@ class LocalNodes:
         """Returns the number of a process."""
         return self._processes[name].pid
 
-    def stop(self, name: str) -> None:
-        """Lets a process stand still, what it has started go on."""
-        self._processes[name].send_signal(signal.SIGSTOP)
-
-    def go_on(self, name: str) -> None:
-        """Lets a process that stands still go on."""
-        self._processes[name].send_signal(signal.SIGCONT)
-
     def tell_to_end(self, name: str) -> None:
         """Lets a node end after what it has."""
         self._processes[name].send_signal(signal.SIGTERM)

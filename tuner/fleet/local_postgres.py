@@ -1,22 +1,18 @@
 """A PostgreSQL server of the distribution's package, started in a folder of its own."""
 
-import contextlib
 import importlib.util
 import os
 import pwd
 import re
 import shutil
-import signal
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from tuner.core.errors import TunerError
 from tuner.fleet.leftovers import MARK, cleared
-from tuner.workers.started_processes import DEAD, started_by, state_of
 
 PACKAGED = Path("/usr/lib/postgresql")
 LIMIT_S = 180  # of initdb and pg_ctl, which take a second on a quiet machine
@@ -37,7 +33,7 @@ def server() -> Iterator[str]:
     with cleared(folder.name, folder):
         try:
             _make(programs / "initdb", folder)
-            _start(folder)
+            start(folder)
             try:
                 yield f"postgresql://tuner@/postgres?host={folder}"
             finally:
@@ -51,20 +47,9 @@ def folder_of(url: str) -> Path:
     return Path(url.rpartition("?host=")[2])
 
 
-def restart_after_crash(url: str) -> None:
-    """Kills a server's processes by SIGKILL and starts it again. Raises NoServerError if it stays away."""
-    folder = folder_of(url)
-    lock = folder / "d" / "postmaster.pid"
-    first = int(lock.read_text().splitlines()[0])
-    processes = (first, *started_by(first, ""))
-    for process in processes:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(process, signal.SIGKILL)
-    while any(state_of(process) not in DEAD for process in processes):
-        time.sleep(0.01)
-    for left in (lock, *folder.glob(".s.PGSQL.*")):  # where nobody reaps the dead, they seem to run on
-        left.unlink()
-    _start(folder)
+def start(folder: Path) -> None:
+    """Starts the server of a folder. Raises NoServerError where it does not begin."""
+    _run(folder, _programs() / "pg_ctl", "start", "-w", "-l", f"{folder}/log", "-o", "-F")
 
 
 def _make(initdb: Path, folder: Path) -> None:
@@ -73,10 +58,6 @@ def _make(initdb: Path, folder: Path) -> None:
     _run(folder, initdb, "-A", "trust", "-U", "tuner", "-E", "UTF8", "--no-sync")
     with (folder / "d" / "postgresql.conf").open("a") as settings:
         settings.write(f"listen_addresses = ''\nunix_socket_directories = '{folder}'\n")
-
-
-def _start(folder: Path) -> None:
-    _run(folder, _programs() / "pg_ctl", "start", "-w", "-l", f"{folder}/log", "-o", "-F")
 
 
 def _programs() -> Path:

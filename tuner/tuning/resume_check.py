@@ -14,15 +14,22 @@ import numpy as np
 
 from tuner.analysis.run_difference import Difference, differences
 from tuner.core.errors import TunerError
+from tuner.core.problem import Matmul
 from tuner.core.runs import RunSettings, StoredTrial, TrialQuery
+from tuner.core.target_name import REPLAY, TargetName
+from tuner.recorded.reading import read_recorded
+from tuner.samplers import SAMPLERS, require_sampler
 from tuner.tuning.composition import Composition
 from tuner.tuning.interruption import Interruption
+from tuner.tuning.parts.recording import replay_settings
 from tuner.tuning.run import begin
+from tuner.tuning.run_request import RunRequest
 from tuner.tuning.tune_words import tune_words
 
 if TYPE_CHECKING:
     from tuner.db.store import Store
 
+WORKERS = 2  # several proposals are in flight when the kill comes
 STARTING_S = 1.5  # a kill this early may come before the run is stored
 WITHIN_S = 0.01  # a kill comes so long after the proposal that was waited for
 KILLS_LIMIT = 3  # of one run
@@ -38,6 +45,21 @@ class ResumeCheck:
     kills: int  # that hit a living process
     trials: int
     differences: tuple[Difference, ...]  # from the run that nobody killed
+
+
+def settings_on(file: Path, samplers: tuple[str, ...], trials: int, seed: int) -> list[RunSettings]:
+    """Returns the settings of one run on a recording per sampler; each of the tuner's own for none.
+
+    Raises UsageError for no such sampler, and for a file that is no recording.
+    """
+    for name in samplers:
+        require_sampler(name)
+    problem = read_recorded(file).problem or Matmul(1, 1, 1)  # another tuner's recording names none of ours
+    target = TargetName(REPLAY, str(file)).text
+    return [
+        replay_settings(RunRequest(problem, target, sampler=name, seed=seed, trials=trials), WORKERS)
+        for name in samplers or tuple(SAMPLERS)
+    ]
 
 
 def unbroken_trials(settings: RunSettings, composition: Composition, folder: Path) -> tuple[StoredTrial, ...]:

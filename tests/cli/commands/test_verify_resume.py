@@ -1,6 +1,5 @@
 """Real processes, really killed."""
 
-import contextlib
 import os
 import re
 import subprocess
@@ -9,17 +8,16 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.fleet.verify_resume import arguments
 from tests.cli.conftest import Tuner
 from tests.fakes import children_of
-from tests.fleet.conftest import new_database
 from tests.recorded import values
+from tests.source_files import ROOT
 from tests.trials import measurement, trial
 from tuner.analysis.run_difference import differences
+from tuner.cli.commands import verify_resume
 from tuner.core.errors import TunerError
 from tuner.db.store import Store
-from tuner.fleet import local_postgres
-from tuner.fleet import resume_check as fleet_check
-from tuner.fleet.resume_check import FleetCheck
 from tuner.targets.replay import ReplayTarget
 from tuner.tuning import resume_check
 from tuner.tuning.resume_check import ResumeCheck
@@ -28,7 +26,6 @@ from tuner.tuning.resume_check import ResumeCheck
 IN_HELP = ("verify-resume", "--runs", "1", "--sampler", "tpe", "--trials", "25")
 ON_FLEET = ("verify-resume", "--fleet", "--runs", "1")
 PRINTED = (IN_HELP, ON_FLEET)
-SHORT = ("verify-resume", "--fleet", "--runs", "1", "--sampler", "tpe", "--trials", "2")
 
 
 def test_a_run_killed_by_the_kernel_resumes_exactly(tuner: Tuner) -> None:
@@ -89,27 +86,34 @@ def test_wrong_words_are_refused_in_one_line(tuner: Tuner, words: tuple[str, ...
     assert len(done.err.splitlines()) == 1
 
 
-@pytest.mark.postgres
-@pytest.mark.parametrize(("words", "repeated", "code"), [(ON_FLEET, 2, 0), (SHORT, 3, 1)])
-def test_what_became_of_runs_on_a_fleet_is_told(
-    tuner: Tuner,
-    postgres_server: str,
-    monkeypatch: pytest.MonkeyPatch,
-    words: tuple[str, ...],
-    repeated: int,
-    code: int,
+def test_the_fault_injection_test_of_a_fleet_is_run_in_a_clone(
+    tuner: Tuner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The drill itself, which takes minutes as printed, is in tests/fleet/test_resume_check.py."""
-    check = FleetCheck("tpe", ("driver killed", "database killed"), 2, (), repeated, 0, 0, 0, "")
-    url = new_database(postgres_server)
-    monkeypatch.setattr(local_postgres, "server", lambda: contextlib.nullcontext(url))
-    monkeypatch.setattr(fleet_check, "check_fleet", lambda *_words: check)
-    done = tuner(*words)
-    assert done.code == code, done.err
-    assert "1/1 tpe: driver killed, database killed, 2 trials, 0 differences" in done.err
-    assert "runs         1 with 2 faults" in done.out
-    assert f"done again   {repeated} pieces" in done.out
-    assert tuner(*SHORT, "--json").json["repeated"] == repeated
+    """What it does is in tests/benchmarks/fleet/test_verify_resume.py."""
+    started: list[list[str]] = []
+
+    def run(command: list[str], cwd: Path, check: bool) -> "subprocess.CompletedProcess[str]":
+        started.append(command)
+        return subprocess.CompletedProcess(command, 1)
+
+    monkeypatch.setattr(verify_resume, "CLONE", ROOT)
+    monkeypatch.setattr(subprocess, "run", run)
+    assert tuner(*ON_FLEET, "--sampler", "tpe", "--json").code == 1
+    assert tuner(*ON_FLEET, "--sampler", "guess").code == 2
+    (command,) = started
+    assert command[1:3] == ["-m", "benchmarks.fleet.verify_resume"]
+    asked = arguments(command[3:])
+    assert (asked.runs, asked.trials, asked.seed, asked.sampler, asked.json) == (1, 40, 0, ["tpe"], True)
+    assert asked.file.name == verify_resume.SHIPPED
+
+
+def test_a_fleet_without_a_clone_is_refused(
+    tuner: Tuner, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(verify_resume, "CLONE", tmp_path)
+    done = tuner(*ON_FLEET)
+    assert (done.code, done.out) == (2, "")
+    assert "--fleet: missing benchmarks/fleet: run it in a clone of the repository" in done.err
 
 
 def test_a_child_that_fails_is_told_with_its_last_words() -> None:

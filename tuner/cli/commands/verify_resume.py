@@ -1,14 +1,15 @@
 """``tuner verify-resume``: kills real runs at random moments and compares what they end with."""
 
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
-from tuner.cli.commands.verify_resume_fleet import verify_on_fleet
 from tuner.cli.main import DONE, FAILED
 from tuner.cli.options import composition_of, debug_option, json_option, print_json
 from tuner.core.errors import UsageError
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
     from tuner.tuning.resume_check import ResumeCheck
 
 SHIPPED = "matmul_48x64x40.t4.json.gz"
-WORKERS = 2  # several proposals are in flight when the kill comes
+CLONE: Final = Path(__file__).parents[3]
+ON_FLEET: Final = "benchmarks.fleet.verify_resume"  # fault injection is no part of what is installed
 
 
 @click.command("verify-resume")
@@ -66,8 +68,9 @@ def verify_resume(
     started_s = time.monotonic()
     settings = _settings(file, sampler, trials, seed)
     if on_fleet:
-        exact = verify_on_fleet(composition_of(context), file, settings, runs, seed, as_json)
-        context.exit(DONE if exact else FAILED)
+        numbers = ("--runs", str(runs), "--trials", str(trials), "--seed", str(seed))
+        chosen = (word for name in sampler for word in ("--sampler", name))
+        context.exit(_on_fleet("--file", str(file), *numbers, *chosen, *["--json"] * as_json))
     checks = []
     click.echo(f"0/{runs} begins with runs that nothing happens to", err=True)
     for number, check in enumerate(_checks(composition_of(context), file, settings, runs, seed), start=1):
@@ -84,22 +87,16 @@ def _shipped() -> Path:
 
 
 def _settings(file: Path, samplers: tuple[str, ...], trials: int, seed: int) -> "list[RunSettings]":
-    """Returns the settings of one run per sampler."""
-    from tuner.core.problem import Matmul
-    from tuner.core.target_name import REPLAY, TargetName
-    from tuner.recorded.reading import read_recorded
-    from tuner.samplers import SAMPLERS, require_sampler
-    from tuner.tuning.parts.recording import replay_settings
-    from tuner.tuning.run_request import RunRequest
+    from tuner.tuning.resume_check import settings_on
 
-    for name in samplers:
-        require_sampler(name)
-    problem = read_recorded(file).problem or Matmul(1, 1, 1)  # another tuner's recording names none of ours
-    target = TargetName(REPLAY, str(file)).text
-    return [
-        replay_settings(RunRequest(problem, target, sampler=name, seed=seed, trials=trials), WORKERS)
-        for name in samplers or tuple(SAMPLERS)
-    ]
+    return settings_on(file, samplers, trials, seed)
+
+
+def _on_fleet(*words: str) -> int:
+    """Runs the fault-injection test of a clone of the repository; returns its exit code."""
+    if not (CLONE / f"{ON_FLEET.replace('.', '/')}.py").is_file():
+        raise UsageError("--fleet: missing benchmarks/fleet: run it in a clone of the repository")
+    return subprocess.run([sys.executable, "-m", ON_FLEET, *words], cwd=CLONE, check=False).returncode
 
 
 def _checks(

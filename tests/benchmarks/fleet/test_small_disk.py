@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.fleet.small_disk import fill_disk, small_disk
 from tuner.core.errors import TunerError
-from tuner.fleet.small_disk import fill_disk, small_disk
 
 ROOM_KIB = 64
 

@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks.fleet.fault_check import FleetCheck, check_fleet
+from benchmarks.fleet.fault_injection import FAULTS
 from tests.fleet.conftest import LEASE_S
 from tests.fleet.recorded_runs import RECORDING, calm_trials, replayed
 from tests.postgres_server import server_or_skip
-from tuner.fleet.drill import FAULTS
 from tuner.fleet.install import install
-from tuner.fleet.resume_check import FleetCheck, check_fleet
 from tuner.fleet.settings import FleetSettings
 
 TRIALS = 56  # more than all faults last

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from benchmarks.fleet.fault_injection import FAULTS, FaultInjection, QuickerError
+from benchmarks.fleet.overlaps import overlaps, repeated
 from tuner.analysis.run_difference import Difference, differences
 from tuner.core.runs import RunSettings, StoredTrial, TrialQuery
 from tuner.core.target_name import REPLAY
-from tuner.fleet.drill import FAULTS, Drill, QuickerError
+from tuner.db.store import Store
 from tuner.fleet.local_nodes import LocalNodes
-from tuner.fleet.overlaps import overlaps, repeated
 from tuner.fleet.server import session
 
 if TYPE_CHECKING:
@@ -52,15 +53,13 @@ def check_fleet(
     url: str, settings: RunSettings, file: Path, unbroken: tuple[StoredTrial, ...], rng: np.random.Generator
 ) -> FleetCheck:
     """Lets every part fail once, in any order, and compares. Raises TunerError when a driver fails."""
-    from tuner.db.store import Store
-
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        with LocalNodes(url, f"{REPLAY}:{file}", folder) as nodes, Drill(url, nodes) as drill:
+        with LocalNodes(url, f"{REPLAY}:{file}", folder) as nodes, FaultInjection(url, nodes) as injected:
             nodes.start(STRANGER, "--compile", "1", target=f"{REPLAY}:{_altered(file, folder)}")
-            run = drill.begin(settings, file)
-            faults = _failed(drill, rng)
-            drill.finish()
+            run = injected.begin(settings, file)
+            faults = _failed(injected, rng)
+            injected.finish()
         orphans = len(nodes.orphans())
         said = nodes.said(STRANGER).splitlines()
     with Store.open(url) as store:
@@ -97,13 +96,13 @@ def _done_by(connection: "Connection", node: str, run: str) -> int:
     return int(row[0])
 
 
-def _failed(drill: Drill, rng: np.random.Generator) -> tuple[str, ...]:
+def _failed(injected: FaultInjection, rng: np.random.Generator) -> tuple[str, ...]:
     """Lets parts fail while the run lasts; returns which did."""
     done: list[str] = []
     try:
         for name in rng.permutation(tuple(FAULTS)):
-            drill.wait_for_judged(int(rng.integers(LEAST_APART, MOST_APART + 1)))
-            FAULTS[name](drill)
+            injected.wait_for_judged(int(rng.integers(LEAST_APART, MOST_APART + 1)))
+            FAULTS[name](injected)
             done.append(str(name))
     except QuickerError:
         pass

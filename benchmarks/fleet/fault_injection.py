@@ -1,23 +1,26 @@
-"""A run on a fleet of real processes here, in which one part after another fails."""
+"""Fault injection: a run on a fleet of real processes here, in which one part after another fails."""
 
 import contextlib
+import os
+import signal
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self, final
 
+from benchmarks.fleet.crashed_postgres import restart_after_crash
+from benchmarks.fleet.small_disk import fill_disk, small_disk
 from tuner.core.errors import TunerError
 from tuner.core.runs import Run, RunSettings
+from tuner.db.store import Store
 from tuner.fleet import queues
 from tuner.fleet.local_nodes import LOOK_S, LocalNodes
-from tuner.fleet.local_postgres import restart_after_crash
 from tuner.fleet.server import connected
-from tuner.fleet.small_disk import fill_disk, small_disk
 from tuner.fleet.work import COMPILE, JUDGE
 from tuner.tuning.tune_words import tune_words
 
-MEASURES: Final = ("--measure", "--device", "of this drill")
+MEASURES: Final = ("--measure", "--device", "of this check")
 NO_ROOM: Final = ("--keep-free", str(1 << 40))  # MiB: more than any disk has
 DISK_KIB: Final = 2048  # one MiB more than a node begins with
 STILL_S: Final = 0.03  # a job that is worked at so long after its node stopped stays so
@@ -29,7 +32,7 @@ class QuickerError(Exception):
 
 
 @final
-class Drill:
+class FaultInjection:
     """A driver, one node that compiles and one that measures; each can fail while it is at work."""
 
     def __init__(self, url: str, nodes: LocalNodes) -> None:
@@ -44,7 +47,7 @@ class Drill:
         nodes.wait_until_ready(self._compiling, self._measuring)
 
     def __enter__(self) -> Self:
-        """Returns the drill."""
+        """Returns itself, with its nodes at work."""
         return self
 
     def __exit__(
@@ -55,8 +58,6 @@ class Drill:
 
     def begin(self, settings: RunSettings, file: Path) -> Run:
         """Starts a driver; returns its run, once that is stored."""
-        from tuner.db.store import Store
-
         with Store.open(self._url) as store:
             before = store.runs(1)
             self._drive(*tune_words(settings, file))
@@ -106,7 +107,7 @@ class Drill:
         self._wait_until(
             lambda: self._at_work(is_compiling=False) != lost, f"lease of {stopped} that is over"
         )
-        self._nodes.go_on(stopped)
+        self._send(stopped, signal.SIGCONT)
         self._nodes.tell_to_end(stopped)
 
     def kill_driver(self) -> None:
@@ -128,11 +129,11 @@ class Drill:
     def _driver_stopped(self) -> Iterator[None]:
         """Lets the run wait while a node starts: on a busy machine the run could end first."""
         self._require_driver()
-        self._nodes.stop(self._driver)
+        self._send(self._driver, signal.SIGSTOP)
         try:
             yield
         finally:
-            self._nodes.go_on(self._driver)
+            self._send(self._driver, signal.SIGCONT)
 
     def _resume(self) -> None:
         """Goes on with the run; without nodes it would be refused."""
@@ -170,12 +171,16 @@ class Drill:
     def _is_stopped_at_work(self, name: str, is_compiling: bool) -> bool:
         if not self._at_work(is_compiling):
             return False
-        self._nodes.stop(name)
+        self._send(name, signal.SIGSTOP)
         time.sleep(STILL_S)
         if self._at_work(is_compiling):
             return True
-        self._nodes.go_on(name)
+        self._send(name, signal.SIGCONT)
         return False
+
+    def _send(self, name: str, number: signal.Signals) -> None:
+        """Lets a process stand still, what it has started go on; or go on itself."""
+        os.kill(self._nodes.process(name), number)
 
     def _at_work(self, is_compiling: bool) -> set[tuple[int, int]]:
         """Returns the jobs of the run that nodes of a kind are at, and how often each was tried before."""
@@ -206,11 +211,11 @@ class Drill:
             raise QuickerError
 
 
-FAULTS: Final[dict[str, Callable[[Drill], None]]] = {
-    "compiling node's disk full": Drill.fill_disk,
-    "compiling node killed": Drill.kill_compiling_node,
-    "measuring node killed": Drill.kill_measuring_node,
-    "driver killed": Drill.kill_driver,
-    "measuring node stopped": Drill.stop_measuring_node,
-    "database killed": Drill.kill_database,
+FAULTS: Final[dict[str, Callable[[FaultInjection], None]]] = {
+    "compiling node's disk full": FaultInjection.fill_disk,
+    "compiling node killed": FaultInjection.kill_compiling_node,
+    "measuring node killed": FaultInjection.kill_measuring_node,
+    "driver killed": FaultInjection.kill_driver,
+    "measuring node stopped": FaultInjection.stop_measuring_node,
+    "database killed": FaultInjection.kill_database,
 }

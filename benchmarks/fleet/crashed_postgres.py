@@ -1,0 +1,26 @@
+"""A PostgreSQL server that is killed in the middle of its work."""
+
+import contextlib
+import os
+import signal
+import time
+
+from tuner.fleet.leftovers import SERVER_FILE
+from tuner.fleet.local_postgres import folder_of, start
+from tuner.workers.started_processes import DEAD, started_by, state_of
+
+
+def restart_after_crash(url: str) -> None:
+    """Kills a server's processes by SIGKILL and starts it again. Raises NoServerError if it stays away."""
+    folder = folder_of(url)
+    lock = folder / SERVER_FILE
+    first = int(lock.read_text().splitlines()[0])
+    processes = (first, *started_by(first, ""))
+    for process in processes:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
+    while any(state_of(process) not in DEAD for process in processes):
+        time.sleep(0.01)
+    for left in (lock, *folder.glob(".s.PGSQL.*")):  # where nobody reaps the dead, they seem to run on
+        left.unlink()
+    start(folder)

@@ -1,0 +1,110 @@
+"""``tuner verify-resume --fleet``: every part of a fleet of real processes here fails while a run lasts.
+
+    python -m benchmarks.fleet.verify_resume --file RECORDING --runs 1 --trials 40 --seed 0 --sampler tpe
+
+exits with 0 where each run has ended as one that nothing happened to.
+"""
+
+import argparse
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.fleet.fault_check import LEASE_S, FleetCheck, check_fleet
+from tuner.cli.main import DONE, FAILED, INTERRUPTED, MISUSED
+from tuner.cli.options import print_json
+from tuner.core.errors import TunerError, UsageError
+from tuner.fleet.install import install
+from tuner.fleet.local_postgres import server
+from tuner.fleet.server import require_packages
+from tuner.fleet.settings import FleetSettings
+from tuner.output.formatting import count_text, wrapped
+from tuner.output.run_difference import run_difference_document, run_difference_lines
+from tuner.tuning.parts.real import real_composition
+from tuner.tuning.resume_check import settings_on, unbroken_trials
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Checks runs and prints what was found; returns the exit code."""
+    asked = arguments(words)
+    started_s = time.monotonic()
+    checks = []
+    print(f"0/{asked.runs} begins with runs that nothing happens to", file=sys.stderr)
+    try:
+        for number, check in enumerate(_checks(asked), start=1):
+            checks.append(check)
+            print("\n".join(wrapped([f"{number}/{asked.runs} {_line(check)}"])), file=sys.stderr)
+    except TunerError as error:
+        print(f"tuner: {error}", file=sys.stderr)
+        return MISUSED if isinstance(error, UsageError) else FAILED
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    _print(asked.file, checks, time.monotonic() - started_s, asked.json)
+    return DONE if all(check.is_exact for check in checks) else FAILED
+
+
+def arguments(words: Sequence[str] | None) -> argparse.Namespace:
+    """Returns what the command line asks for."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--file", type=Path, required=True)
+    for name in ("--runs", "--trials", "--seed"):
+        parser.add_argument(name, type=int, required=True)
+    parser.add_argument("--sampler", action="append", default=[])
+    parser.add_argument("--json", action="store_true")
+    return parser.parse_args(words)
+
+
+def _checks(asked: argparse.Namespace) -> Iterator[FleetCheck]:
+    require_packages()
+    settings = settings_on(asked.file, tuple(asked.sampler), asked.trials, asked.seed)
+    rng = np.random.default_rng(asked.seed)
+    with tempfile.TemporaryDirectory() as name, server() as url:
+        install(url, FleetSettings(LEASE_S))
+        composition = real_composition()
+        unbroken = [unbroken_trials(each, composition, Path(name)) for each in settings[: asked.runs]]
+        for number in range(asked.runs):
+            place = number % len(settings)
+            yield check_fleet(url, settings[place], asked.file, unbroken[place], rng)
+
+
+def _print(file: Path, checks: list[FleetCheck], seconds: float, as_json: bool) -> None:
+    found = [difference for check in checks for difference in check.differences]
+    document = {
+        "recording": str(file),
+        "runs": len(checks),
+        "faults": sum(len(check.faults) for check in checks),
+        "trials": sum(check.trials for check in checks),
+        "samplers": sorted({check.sampler for check in checks}),
+        "repeated": sum(check.repeated for check in checks),
+        "overlaps": sum(check.overlaps for check in checks),
+        "orphans": sum(check.orphans for check in checks),
+        "strange": sum(check.strange for check in checks),
+        "seconds": seconds,
+    }
+    if as_json:
+        print_json({**document, **run_difference_document(found)})
+        return
+    print(f"recording    {file}")
+    faults = count_text(sum(len(check.faults) for check in checks), "fault")
+    print(f"runs         {len(checks)} with {faults} in {seconds:.0f} s")
+    print(f"trials       {document['trials']}, each compared with that of a run on one machine")
+    print(f"done again   {document['repeated']} pieces of work, allowed one for each fault")
+    print(f"overlaps     {document['overlaps']} of timings on one device")
+    print(f"orphans      {document['orphans']}")
+    print(f"strange      {document['strange']} done by a node of another compiler")
+    print("\n".join(run_difference_lines(found)))
+
+
+def _line(check: FleetCheck) -> str:
+    counts = (count_text(len(check.differences), "difference"), f"{check.repeated} done again")
+    return f"{check.sampler}: {', '.join((*check.faults, count_text(check.trials, 'trial'), *counts))}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
