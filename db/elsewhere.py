@@ -2,12 +2,13 @@
 
 import uuid
 from collections.abc import Iterator
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Final, final
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session, selectinload
 
+from tuner.core.dataclass_json import encode
 from tuner.core.errors import Failure, UsageError
 from tuner.core.kernel_program import code_sha256
 from tuner.core.measured_elsewhere import (
@@ -130,7 +131,7 @@ class ResultsImport:
             setattr(run, column, getattr(source, column))
         run.machine = interned(self._session, rows.machine_row(provenance.machine))
         run.tuner_version = source.tuner_version
-        run.elsewhere = asdict(
+        run.elsewhere = encode(
             Elsewhere(
                 provenance.session, provenance.bundle, provenance.tuner, provenance.driver, trial.origin.run
             )

@@ -1,16 +1,17 @@
 """Times that come after the trials: rounds of finalists, each kept beside the others, and the baseline."""
 
 import datetime
-from dataclasses import asdict
 from typing import Any
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session, selectinload
 
+from tuner.core.dataclass_json import encode
 from tuner.core.host_conditions import HostConditions
 from tuner.core.record import Measurement
 from tuner.core.runs import Baseline
 from tuner.core.timing_round import RoundQuality, StoredRound, TimedRound
+from tuner.db.json_columns import value_of
 from tuner.db.models import BASELINE, FINAL, MeasurementRow, RunRow, TimingRoundRow, TrialRow
 from tuner.db.ranking import rank, ranked_s
 from tuner.db.trial_writes import Owner, put_measurement
@@ -31,7 +32,7 @@ def add_round(session: Session, run: RunRow, timed: TimedRound, now: datetime.da
             disturbance=quality.disturbance,
             unreliable=quality.unreliable,
             is_lost=quality.is_lost,
-            host=None if quality.host is None else asdict(quality.host),
+            host=encode(quality.host),
             baseline_name=None if baseline is None else baseline.name,
             baseline_threads=None if baseline is None else baseline.threads,
         )
@@ -71,7 +72,7 @@ def _preference(row: TimingRoundRow) -> tuple[Any, ...]:
 
 def quality_of(row: TimingRoundRow) -> RoundQuality:
     """Reads how quiet a round was."""
-    host = None if row.host is None else HostConditions(**row.host)
+    host = value_of(HostConditions, row.host)
     return RoundQuality(row.noise, row.disturbance, row.unreliable, host, row.is_lost)
 
 

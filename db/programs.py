@@ -1,17 +1,18 @@
 """Compiled GPU programs <-> rows."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, fields
-from typing import Any
+from dataclasses import fields
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session, selectinload
 
-from tuner.core.device import TensorMapLayout
-from tuner.core.kernel_program import BufferMap, KernelBuffer, KernelProgram, Launch, Resources
+from tuner.core.dataclass_json import decode, encode
+from tuner.core.kernel_program import KernelBuffer, KernelProgram, Launch, Resources
 from tuner.db.models import ArtifactRow, ResourcesRow
 from tuner.db.queries import in_parts
 
+Launches = tuple[Launch, ...]
+Buffers = tuple[KernelBuffer, ...]
 FIELDS = tuple(field.name for field in fields(Resources) if field.name != "notes")
 
 
@@ -22,8 +23,8 @@ def artifact_row(sha256: str, program: KernelProgram) -> ArtifactRow:
         chip=program.chip,
         ptx=program.ptx.encode(),
         cubin=program.cubin,
-        launches=[asdict(launch) for launch in program.launches],
-        buffers=[asdict(buffer) for buffer in program.buffers],
+        launches=encode(program.launches),
+        buffers=encode(program.buffers),
         resources=[_resources_row(place, each) for place, each in enumerate(program.resources)],
     )
 
@@ -43,8 +44,8 @@ def _program_of(row: ArtifactRow) -> KernelProgram:
         chip=row.chip,
         ptx=row.ptx.decode(),
         cubin=row.cubin,
-        launches=tuple(_launch_of(launch) for launch in row.launches),
-        buffers=tuple(KernelBuffer(**buffer) for buffer in row.buffers),
+        launches=decode(Launches, row.launches, "database: launches"),
+        buffers=decode(Buffers, row.buffers, "database: buffers"),
         resources=tuple(resources_of(each) for each in row.resources),
     )
 
@@ -57,18 +58,3 @@ def resources_of(row: ResourcesRow) -> Resources:
 def _resources_row(place: int, resources: Resources) -> ResourcesRow:
     named = {name: getattr(resources, name) for name in FIELDS}
     return ResourcesRow(place=place, notes=list(resources.notes), **named)
-
-
-def _launch_of(stored: dict[str, Any]) -> Launch:
-    lists: dict[str, Any] = {name: tuple(stored[name]) for name in ("grid", "block", "arguments")}
-    maps = tuple(_map_of(each) for each in stored.get("tensor_maps", ()))  # older rows have none
-    tiles = stored.get("tile_grid")
-    known: dict[str, Any] = {"tensor_maps": maps, "tile_grid": None if tiles is None else tuple(tiles)}
-    return Launch(**(stored | lists | known))
-
-
-def _map_of(stored: dict[str, Any]) -> BufferMap:
-    layout: dict[str, Any] = {
-        name: tuple(each) if isinstance(each, list) else each for name, each in stored["layout"].items()
-    }
-    return BufferMap(stored["name"], stored["buffer"], TensorMapLayout(**layout))

@@ -8,22 +8,18 @@ from dataclasses import asdict, fields
 from typing import Any
 
 from tuner.core.candidate import Candidate
+from tuner.core.dataclass_json import encode
 from tuner.core.errors import Failure, Stage
+from tuner.core.gpu_conditions import Conditions
 from tuner.core.host_conditions import HostConditions
 from tuner.core.machine import Compiler, Machine, Roofline
+from tuner.core.pass_seconds import CompileSeconds
 from tuner.core.possible_outcome import why_no_roofline, why_no_times
 from tuner.core.problem import Problem, split_extents
 from tuner.core.record import Measurement, Record, Verdict
 from tuner.core.runs import Baseline, Elsewhere, Run, RunSettings, StoredTrial
 from tuner.core.target_name import TargetName
-from tuner.db.json_columns import (
-    compile_seconds_of,
-    conditions_of,
-    point_of,
-    stored_candidate,
-    stored_conditions,
-    stored_point,
-)
+from tuner.db.json_columns import point_of, stored_candidate, stored_point, value_of
 from tuner.db.models import EnvironmentRow, MachineRow, MeasurementRow, ProblemRow, RunRow, TrialRow
 from tuner.db.programs import resources_of
 
@@ -123,7 +119,7 @@ def run_of(row: RunRow) -> Run:
         baseline=_baseline_of(row),
         search_s=row.search_s,
         idle_s=row.idle_s,
-        elsewhere=None if row.elsewhere is None else Elsewhere(**row.elsewhere),
+        elsewhere=value_of(Elsewhere, row.elsewhere),
         roofline=_roofline_of(row),
         unreliable=row.unreliable,
         uuid=row.uuid,
@@ -147,8 +143,8 @@ def measurement_columns(measurement: Measurement) -> dict[str, Any]:
         "high_s": high_s,
         "is_complete": measurement.is_complete,
         "cold_median_s": measurement.cold_median_s,
-        "conditions": stored_conditions(measurement.conditions),
-        "host": None if measurement.host is None else asdict(measurement.host),
+        "conditions": encode(measurement.conditions),
+        "host": encode(measurement.host),
     }
 
 
@@ -161,8 +157,8 @@ def measurement_of(row: MeasurementRow) -> Measurement:
         interval_s=(row.low_s, row.high_s),
         is_complete=row.is_complete,
         cold_median_s=row.cold_median_s,
-        conditions=conditions_of(row.conditions),
-        host=None if row.host is None else HostConditions(**row.host),
+        conditions=value_of(Conditions, row.conditions),
+        host=value_of(HostConditions, row.host),
     )
 
 
@@ -208,7 +204,7 @@ def trial_of(row: TrialRow, first: MeasurementRow | None, final: MeasurementRow 
         threads=row.run.threads,
         stale=row.stale or "",
         unreliable=_badge(row, first, final),
-        compile_seconds=compile_seconds_of(row.compile_s),
+        compile_seconds=value_of(CompileSeconds, row.compile_s),
     )
 
 
@@ -270,7 +266,7 @@ def _baseline_of(row: RunRow) -> Baseline | None:
 
 
 def _roofline_of(row: RunRow) -> Roofline | None:
-    roofline = None if row.roofline is None else Roofline(**row.roofline)
+    roofline = value_of(Roofline, row.roofline)
     return None if roofline is None or why_no_roofline(roofline, math.inf) else roofline
 
 

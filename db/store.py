@@ -4,7 +4,6 @@ import datetime
 import hashlib
 import uuid
 from collections.abc import Collection
-from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar, final
@@ -15,6 +14,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from tuner.core.candidate import Candidate
+from tuner.core.dataclass_json import encode
 from tuner.core.errors import UsageError
 from tuner.core.kernel_program import KernelProgram
 from tuner.core.machine import Compiler, Machine, Roofline
@@ -169,7 +169,7 @@ class Store:
     def set_roofline(self, run_id: int, roofline: Roofline) -> None:
         """Stores what the machine can do at most beside a run, in place of what was measured earlier."""
         with self._database.writing() as session:
-            _known(session, RunRow, run_id).roofline = asdict(roofline)
+            _known(session, RunRow, run_id).roofline = encode(roofline)
 
     def propose(
         self, run_id: int, number: int, row: int, candidate: Candidate, run_seconds: float | None = None
@@ -338,7 +338,7 @@ class Store:
     def set_compile_seconds(self, trial_id: int, seconds: CompileSeconds) -> None:
         """Stores how long the passes of a trial's compiler took, in place of what was timed earlier."""
         with self._database.writing() as session:
-            _known(session, TrialRow, trial_id).compile_s = asdict(seconds)
+            _known(session, TrialRow, trial_id).compile_s = encode(seconds)
 
     def prune(self, before: datetime.datetime | None = None) -> Pruned:
         """Deletes the trials of finished runs, begun before a moment, that no answer needs."""

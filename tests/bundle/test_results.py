@@ -64,7 +64,11 @@ def test_a_file_that_was_cut_off_is_gone_on_with(path: Path) -> None:
         ('"median_s": 0.001', '"median_s": NaN', r"line 2: .*median_s: found nan, allowed a finite number"),
         ('"median_s": 0.001', '"median_s": 1e999', r"median_s: found inf, allowed a finite number"),
         ('{"final"', "[" * 100000, r"line 4: found no JSON"),
-        ('"number": 1', '"number": null', r"line 3: trial\.origin\.number: found None, allowed int"),
+        (
+            '"number": 1',
+            '"number": null',
+            r"line 3: trial\.origin\.number: found None, allowed a whole number",
+        ),
     ],
 )
 def test_what_is_wrong_with_a_file_is_told_by_its_line(path: Path, old: str, new: str, message: str) -> None:

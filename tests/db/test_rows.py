@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from tests.db.values import COMPILER, MACHINE, SETTINGS, begin, sha256, time_again
 from tuner.core.candidate import Candidate
+from tuner.core.dataclass_json import encode
 from tuner.core.errors import Failure, Stage
 from tuner.core.gpu_conditions import Conditions, GpuState, Span
 from tuner.core.machine import Compiler, Machine
@@ -16,7 +17,7 @@ from tuner.core.record import Measurement, Record, Verdict
 from tuner.core.runs import RunSettings
 from tuner.core.target_name import TargetName
 from tuner.db import rows
-from tuner.db.json_columns import conditions_of, stored_conditions
+from tuner.db.json_columns import value_of
 from tuner.db.models import EnvironmentRow, MachineRow
 from tuner.db.store import Store
 
@@ -58,10 +59,9 @@ candidates = st.builds(
 
 def test_conditions_of_older_databases_have_no_readings_between() -> None:
     state = GpuState(1.98e9, None, 60.0, None, ("power cap",))
-    stored = stored_conditions(Conditions(state, state))
-    assert stored is not None
+    stored = encode(Conditions(state, state))
     del stored["between"]
-    assert conditions_of(stored) == Conditions(state, state)
+    assert value_of(Conditions, stored) == Conditions(state, state)
 
 
 @st.composite

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, final
 
-from tuner.core.dataclass_json import decode, encode
+from tuner.core.dataclass_json import decode, encode, parsed, require_format
 from tuner.core.errors import UsageError
 from tuner.core.pending_trial import PendingTrial
 
@@ -76,10 +76,7 @@ def read_bundle(path: Path) -> Bundle:
 def _read(path: Path, archive: zipfile.ZipFile) -> Bundle:
     _require_size(path, archive)
     content = _part(path, archive, MANIFEST, MANIFEST_LIMIT_BYTES)
-    try:
-        manifest = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise UsageError(f"{path}: {MANIFEST}: found no JSON: {error}") from error
+    manifest = parsed(content, f"{path}: {MANIFEST}")
     require_format(manifest, FORMAT, VERSION, f"{path}")
     digest = hashlib.sha256(content).hexdigest()
     if _part(path, archive, MANIFEST_HASH, len(digest)) != digest.encode():
@@ -99,15 +96,6 @@ def _read(path: Path, archive: zipfile.ZipFile) -> Bundle:
         seed,
         trials,
     )
-
-
-def require_format(head: Any, name: str, version: int, place: str) -> None:
-    """Raises UsageError for what another program or another version wrote."""
-    found = head.get("format") if isinstance(head, dict) else None
-    if found != name:
-        raise UsageError(f"{place}: found format {found!r}, allowed {name!r}")
-    if head.get("version") != version:
-        raise UsageError(f"{place}: found version {head.get('version')!r} of {name}, allowed {version}")
 
 
 def _entry(trial: PendingTrial, blobs: dict[str, bytes]) -> Any:

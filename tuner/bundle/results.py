@@ -6,8 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, final
 
-from tuner.bundle.archive import require_format
-from tuner.core.dataclass_json import decode, encode
+from tuner.core.dataclass_json import decode, encode, parsed, require_format
 from tuner.core.errors import UsageError
 from tuner.core.machine import Machine
 from tuner.core.measured_elsewhere import (
@@ -76,8 +75,8 @@ def read_results(path: Path) -> ElsewhereResults:
     whole = text[: text.rfind("\n") + 1]  # what follows was being written when its process ended
     results: ElsewhereResults | None = None
     for number, line in enumerate(whole.splitlines(), 1):
-        document = _document(line, f"{path}: line {number}")
-        results = _with_line(results, document, f"{path}: line {number}")
+        place = f"{path}: line {number}"
+        results = _with_line(results, parsed(line, place), place)
     if results is None:
         raise UsageError(f"{path}: found no line, allowed a file of {FORMAT}")
     return results
@@ -120,13 +119,6 @@ def _why_impossible(line: Line, machine: Machine) -> str:
             return "" if line.noise >= 0 else f"found a noise of {line.noise:g}, allowed 0 or more"
         case BaselineTime():
             return why_no_baseline(line.baseline, line.problem, limit)
-
-
-def _document(line: str, place: str) -> Any:
-    try:
-        return json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise UsageError(f"{place}: found no JSON: {error}") from error
 
 
 def _forget_cut_line(path: Path) -> None:

@@ -2,16 +2,58 @@
 
 import datetime
 import enum
+import json
+import sys
 import types
-from dataclasses import MISSING, fields, is_dataclass
-from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from functools import cache
+from typing import Annotated, Any, Final, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from tuner.core.errors import UsageError
 
 Kind = TypeVar("Kind")
 QUOTED = 60  # characters of what was found
-LARGEST = 1e300  # no number of ours; NaN and infinities are not below it
+LARGEST = sys.float_info.max  # NaN and infinities are not below it
 LARGEST_INTEGER = 2**63 - 1  # that a database keeps
+WORDS: Final = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}
+FORM: Final = "form"  # key of a field's metadata
+
+
+@dataclass(frozen=True)
+class Only:
+    """Which JSON values a type takes; annotates that: ``Annotated[float, SECONDS]``."""
+
+    words: str  # "seconds, more than 0"
+    takes: Callable[[Any], bool]  # whatever the JSON has
+
+
+def whole(least: int, most: int = LARGEST_INTEGER) -> Only:
+    """Accepts the whole numbers of a range."""
+    words = f"{least} or more" if most == LARGEST_INTEGER else f"a whole number from {least} to {most}"
+    return Only(words, lambda found: type(found) is int and least <= found <= most)
+
+
+def number(words: str, takes: Callable[[float], bool]) -> Only:
+    """Accepts some numbers, whole ones too; true and false are none."""
+    return Only(words, lambda found: type(found) in (int, float) and takes(found))
+
+
+@dataclass(frozen=True)
+class Form:
+    """Another type that stands for a field in JSON, and how to get to it and back."""
+
+    kind: Any
+    written: Callable[[Any], Any]  # value of the field -> value of the kind
+    read: Callable[[Any], Any]  # may raise UsageError
+    is_flat: bool  # a dataclass, whose keys stand among those beside the field
+
+
+def form(
+    kind: Any, written: Callable[[Any], Any], read: Callable[[Any], Any], *, is_flat: bool = False
+) -> dict[str, Form]:
+    """Returns the metadata of a field: ``problem: Problem = field(metadata=form(...))``."""
+    return {FORM: Form(kind, written, read, is_flat)}
 
 
 def encode(value: Any) -> Any:
@@ -25,9 +67,14 @@ def encode(value: Any) -> Any:
             return value.decode("ascii")
         case tuple():
             return [encode(item) for item in value]
-    if is_dataclass(value):
-        return {field.name: encode(getattr(value, field.name)) for field in fields(value)}
-    return value
+    if not is_dataclass(value):
+        return value
+    document: dict[str, Any] = {}
+    for field in fields(value):
+        inner, other = getattr(value, field.name), field.metadata.get(FORM)
+        written = encode(inner if other is None else other.written(inner))
+        document |= written if other is not None and other.is_flat else {field.name: written}
+    return document
 
 
 def decode(kind: type[Kind], found: Any, place: str) -> Kind:
@@ -35,19 +82,51 @@ def decode(kind: type[Kind], found: Any, place: str) -> Kind:
     return cast(Kind, _decode(kind, found, place))
 
 
+def known_part(kind: type, found: Any, place: str) -> dict[str, Any]:
+    """Returns an object without the keys that a dataclass lacks: what other versions wrote beside."""
+    document: dict[str, Any] = _object(found, place)
+    return {key: document[key] for key in _hints(kind) if key in document}
+
+
+def parsed(text: str | bytes, place: str) -> Any:
+    """Reads JSON. Raises UsageError for text that is none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{place}: found no JSON: {error}") from error
+
+
+def require_format(head: Any, name: str, version: int, place: str) -> None:
+    """Raises UsageError for a file that another program or another version wrote."""
+    found = head.get("format") if isinstance(head, dict) else None
+    if found != name:
+        raise UsageError(f"{place}: found format {found!r}, allowed {name!r}")
+    if head.get("version") != version:
+        raise UsageError(f"{place}: found version {head.get('version')!r} of {name}, allowed {version}")
+
+
 def _decode(kind: Any, found: Any, place: str) -> Any:
-    if get_origin(kind) in (Union, types.UnionType):
+    origin = get_origin(kind)
+    if origin is Annotated:
+        kind, only = get_args(kind)
+        return _decode(kind, found, place) if only.takes(found) else _refuse(place, found, only.words)
+    if origin in (Union, types.UnionType):
         return _union(get_args(kind), found, place)
-    if get_origin(kind) is tuple:
+    if origin is tuple:
         return _tuple(get_args(kind), found, place)
+    if origin is dict:
+        inner = get_args(kind)[1]
+        return {key: _decode(inner, item, _at(place, key)) for key, item in _object(found, place).items()}
     if is_dataclass(kind):
         return _dataclass(cast(type, kind), found, place)
+    if kind is Any:
+        return found
     if kind is float and type(found) in (int, float):
-        return float(found) if abs(found) < LARGEST else _refuse(place, found, "a finite number")
+        return float(found) if abs(found) <= LARGEST else _refuse(place, found, "a finite number")
     if kind is int and type(found) is int and abs(found) > LARGEST_INTEGER:
         return _refuse(place, found, f"{-LARGEST_INTEGER} to {LARGEST_INTEGER}")
-    if kind in (str, int, float, bool, type(None)):
-        return found if type(found) is kind else _refuse(place, found, kind.__name__)
+    if kind in WORDS:
+        return found if type(found) is kind else _refuse(place, found, WORDS[kind])
     return _from_text(kind, found, place)
 
 
@@ -66,13 +145,18 @@ def _from_text(kind: Any, found: Any, place: str) -> Any:
 
 def _union(kinds: tuple[Any, ...], found: Any, place: str) -> Any:
     """Reads the one of several types that fits: dataclasses are told apart by their fields."""
-    for kind in kinds:
+    others = [kind for kind in kinds if kind is not types.NoneType]
+    if found is None and len(others) < len(kinds):
+        return None
+    if len(others) == 1:
+        return _decode(others[0], found, place)
+    for kind in others:
         if is_dataclass(kind) and isinstance(found, dict):
             if found.keys() <= {field.name for field in fields(kind)}:
                 return _decode(kind, found, place)
         elif type(found) is kind or (kind is float and type(found) is int):
             return _decode(kind, found, place)
-    return _refuse(place, found, " or ".join(kind.__name__ for kind in kinds))
+    return _refuse(place, found, " or ".join(WORDS.get(kind, kind.__name__) for kind in others))
 
 
 def _tuple(kinds: tuple[Any, ...], found: Any, place: str) -> Any:
@@ -86,22 +170,60 @@ def _tuple(kinds: tuple[Any, ...], found: Any, place: str) -> Any:
 
 
 def _dataclass(kind: type, found: Any, place: str) -> Any:
-    if not isinstance(found, dict):
-        return _refuse(place, found, f"the fields of a {kind.__name__}")
-    hints = get_type_hints(kind)
-    wanted = [field.name for field in fields(kind)]
-    required = {field.name for field in fields(kind) if field.default is MISSING}
-    if not required <= set(found) <= set(wanted):  # a field that came later has a default
-        return _refuse(place, sorted(found), f"the fields {', '.join(sorted(wanted))}")
-    values = {name: _decode(hints[name], found[name], f"{place}.{name}") for name in wanted if name in found}
+    document, hints = _object(found, place), _hints(kind)
+    for key in document:
+        if key not in hints:
+            raise UsageError(f"{_at(place, quoted(key))}: unknown, allowed {', '.join(sorted(hints))}")
+    values = {}
+    for field in fields(kind):
+        other: Form | None = field.metadata.get(FORM)
+        if other is not None and other.is_flat:
+            values[field.name] = _formed(other, known_part(other.kind, document, place), place)
+        elif field.name in document:
+            inner, value = _at(place, field.name), document[field.name]
+            values[field.name] = (
+                _formed(other, value, inner) if other else _decode(hints[field.name], value, inner)
+            )
+        elif field.default is MISSING:  # a field that came later has one
+            raise UsageError(f"{_at(place, field.name)}: missing")
     try:
         return kind(**values)
     except ValueError as error:
-        raise UsageError(f"{place}: {error}") from error
+        raise UsageError(f"{place.rstrip(': ')}: {error}") from error
+
+
+def _formed(other: Form, found: Any, place: str) -> Any:
+    value = _decode(other.kind, found, place)
+    try:
+        return other.read(value)
+    except UsageError as error:
+        raise UsageError(f"{place.rstrip(': ')}: {error}") from error
+
+
+@cache
+def _hints(kind: type) -> dict[str, Any]:
+    """Returns the types of what a dataclass has in JSON, by key."""
+    hints = get_type_hints(kind, include_extras=True)
+    of_keys: dict[str, Any] = {}
+    for field in fields(kind):
+        other: Form | None = field.metadata.get(FORM)
+        of_keys |= (
+            _hints(other.kind) if other is not None and other.is_flat else {field.name: hints[field.name]}
+        )
+    return of_keys
+
+
+def _object(found: Any, place: str) -> Any:
+    return found if isinstance(found, dict) else _refuse(place, found, "an object")
+
+
+def _at(place: str, name: str) -> str:
+    """Returns the place of a field; of a document, whose place ends with a space, the name follows that."""
+    return f"{place}{name}" if place.endswith(" ") else f"{place}.{name}"
 
 
 def _refuse(place: str, found: Any, allowed: str) -> Any:
-    raise UsageError(f"{place}: found {quoted(found)}, allowed {allowed}")
+    raise UsageError(f"{place.rstrip(': ')}: found {quoted(found)}, allowed {allowed}")
 
 
 def quoted(found: object) -> str:

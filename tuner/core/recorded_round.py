@@ -1,13 +1,24 @@
 """The round of timing that an exported script's time is from: what a later check compares relative to."""
 
 from dataclasses import dataclass
+from typing import Annotated
+
+from tuner.core.dataclass_json import number
+
+SECONDS_LIMIT = 1e6  # of one call: eleven days
+SHARE_LIMIT = 1e6  # of the noise: two timings of the same code, one of them during a pause of all processes
+SECONDS_WORDS = f"seconds, more than 0 and up to {SECONDS_LIMIT:.0f}"
+Seconds = Annotated[float, number(SECONDS_WORDS, lambda found: 0 < found <= SECONDS_LIMIT)]
+Share = Annotated[
+    float, number(f"a number from 0 to {SHARE_LIMIT:.0f}", lambda found: 0 <= found <= SHARE_LIMIT)
+]
 
 
 @dataclass(frozen=True)
 class RecordedRound:
     """Seconds per call of what was timed interleaved in one round; on another day all may be slower."""
 
-    kernel_s: float  # of the script's kernel: lower quartile of its samples
-    noise: float  # relative difference between two timings of the same code in the round
-    library_s: float | None = None  # of the baseline library: lower quartile; None: not timed in the round
-    panel_product_s: float | None = None  # of a product of small panels: lower quartile; None: on a GPU
+    kernel_s: Seconds  # of the script's kernel: lower quartile of its samples
+    noise: Share  # relative difference between two timings of the same code in the round
+    library_s: Seconds | None = None  # of the baseline library: lower quartile; None: not timed in the round
+    panel_product_s: Seconds | None = None  # of a product of small panels: lower quartile; None: on a GPU

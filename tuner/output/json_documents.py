@@ -1,7 +1,6 @@
 """Values -> the JSON documents that other programs read. Keys may be added, none is renamed."""
 
 import csv
-import dataclasses
 import io
 import json
 import re
@@ -11,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 from tuner.analysis.answer import Answer, Tied, timed
 from tuner.analysis.comparison import Comparable, NotComparable
 from tuner.analysis.run_comparison import against_baseline, between_trials, distrust
+from tuner.core.dataclass_json import encode
+from tuner.core.documents import ProblemDocument, candidate_document
 from tuner.core.errors import Failure
 from tuner.core.gpu_conditions import Conditions
 from tuner.core.moments import utc_text
@@ -49,7 +50,7 @@ def tune_document(run: Run, counts: Counts, answer: Answer | None, seconds: floa
         "can_separate": None if answer is None else answer.can_separate and not distrust(run, answer.best),
         "tied": [] if answer is None else [trial.id for trial in answer.tied],
         "tied_set": [] if answer is None else [tied_document(tie, answer, run) for tie in answer.ties],
-        "roofline": None if run.roofline is None else dataclasses.asdict(run.roofline),
+        "roofline": encode(run.roofline),
         "idle_share": run.idle_share,
         "first": first_document(run.settings.first or ()),
         "seconds": seconds,
@@ -62,8 +63,7 @@ def tied_document(tie: Tied, answer: Answer, run: Run) -> Document:
     compared = between_trials(run, tie.trial, answer.tied[0])
     return {
         "trial": tie.trial.id,
-        "strategy": record.candidate.strategy,
-        "knobs": dict(record.candidate.choices),
+        **candidate_document(record.candidate),
         "median_s": measurement.median_s,
         "interval_s": list(measurement.interval_s),
         **slowdown_document(compared),
@@ -84,37 +84,20 @@ def slowdown_document(compared: Comparable | NotComparable) -> Document:
 def first_document(points: tuple[FirstPoint, ...]) -> list[Document]:
     """Returns what a run proposed before its sampler chose, in order."""
     return [
-        {
-            "origin": point.origin,
-            "source": point.source,
-            "strategy": point.candidate.strategy,
-            "knobs": dict(point.candidate.choices),
-        }
+        {"origin": point.origin, "source": point.source, **candidate_document(point.candidate)}
         for point in points
     ]
 
 
 def problem_document(problem: Problem) -> Document:
-    """Returns the problem by the words of the command line."""
-    return {
-        "op": problem.operation,
-        "shape": list(problem.extents),
-        "dtype": problem.dtype,
-        "layout": problem.layout,
-        "epilogue": problem.epilogue,
-        "output": problem.result_dtype,
-    }
+    """Returns the problem by the words of the command line; ``output`` is never empty."""
+    return {**encode(ProblemDocument.of(problem)), "output": problem.result_dtype}
 
 
 def counts_document(counts: Counts) -> Document:
     """Returns what became of the trials of a run."""
-    return {
-        "proposed": counts.proposed,
-        "measured": counts.measured,
-        "verified": counts.verified,
-        "failed": counts.failed,
-        "reused": counts.reused,
-    }
+    document: Document = encode(counts)
+    return document
 
 
 def baseline_document(run: Run, best: StoredTrial) -> Document | None:
@@ -147,8 +130,7 @@ def history_document(trial: StoredTrial) -> Document:
         "target": record.target.text,
         "threads": trial.threads,
         "machine": trial.machine.name,
-        "strategy": record.candidate.strategy,
-        "knobs": dict(record.candidate.choices),
+        **candidate_document(record.candidate),
         "status": record.status,
         "stage": failure and failure.stage.value,
         "reason": failure and failure.reason,
@@ -171,14 +153,12 @@ def trial_document(trial: StoredTrial) -> Document:
     """Returns one trial whole, as ``tuner show ID --json`` prints it."""
     record = record_of(trial)
     measured = record.outcome if isinstance(record.outcome, Measurement) else None
-    verdict = record.judged_right
     return {
         **history_document(trial),
         "row": trial.row,
         "stages_s": dict(record.stage_s),
-        "verdict": verdict
-        and {"max_error": verdict.max_error, "elements": verdict.elements, "notes": list(verdict.notes)},
-        "resources": [dataclasses.asdict(each) for each in record.resources],
+        "verdict": encode(record.judged_right),
+        "resources": encode(record.resources),
         "measurement": measured and measurement_document(measured),
         "final": trial.final and measurement_document(trial.final),
         "script_sha256": record.script_sha256,
@@ -204,7 +184,7 @@ def conditions_document(conditions: Conditions | None) -> Document | None:
     """Returns what the sensors of a GPU said; ``slowdowns`` is empty where nothing held its clocks down."""
     if conditions is None:
         return None
-    return {**dataclasses.asdict(conditions), "slowdowns": list(conditions.slowdowns)}
+    return {**encode(conditions), "slowdowns": list(conditions.slowdowns)}
 
 
 def round_document(stored: StoredRound) -> Document:
@@ -218,7 +198,7 @@ def round_document(stored: StoredRound) -> Document:
         "disturbance": quality.disturbance,
         "unreliable": quality.unreliable or None,
         "is_lost": quality.is_lost,
-        "host": None if quality.host is None else dataclasses.asdict(quality.host),
+        "host": encode(quality.host),
     }
 
 
@@ -244,7 +224,7 @@ def run_document(
         "tuner": run.tuner_version,
         "load_average": run.load_average,
         "created": utc_text(run.created),
-        "elsewhere": None if run.elsewhere is None else dataclasses.asdict(run.elsewhere),
+        "elsewhere": encode(run.elsewhere),
         "space": settings.space_yaml,
     }
 
@@ -262,13 +242,8 @@ def listed_run_document(tuned: "TunedRun") -> Document:
 
 def database_document(database: DatabaseInfo) -> Document:
     """Returns what ``tuner db info --json`` prints."""
-    return {
-        "url": database.url,
-        "revision": database.revision,
-        "runs": database.runs,
-        "trials": database.trials,
-        "problems": list(database.problems),
-    }
+    document: Document = encode(database)
+    return document
 
 
 def history_csv(trials: tuple[StoredTrial, ...], best: Collection[int] = ()) -> str:
@@ -293,8 +268,7 @@ def _best_document(answer: Answer, run: Run) -> Document:
     baseline = baseline_document(run, answer.best)
     return {
         "trial": answer.best.id,
-        "strategy": record.candidate.strategy,
-        "knobs": dict(record.candidate.choices),
+        **candidate_document(record.candidate),
         "median_s": measurement.median_s,
         "interval_s": list(measurement.interval_s),
         "cold_median_s": measurement.cold_median_s,

@@ -4,7 +4,15 @@ Schema: https://github.com/AutoTuningAssociation/autotuning_methodology, schemas
 for stands under the key ``tuner``, of the file and of each result; other programs pass over it.
 """
 
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+from tuner.core.dataclass_json import Only, whole
+from tuner.core.documents import PROBLEM
 from tuner.core.errors import Failure, Stage
+from tuner.core.machine import Compiler, Machine
+from tuner.core.problem import Problem
+from tuner.recorded.kernel_tuner import is_time
 
 SCHEMA_VERSION = "1.1.0"
 OWN = "tuner"
@@ -38,6 +46,59 @@ STAGES = {  # of results that say no more
     "correctness": Stage.VERIFY,
     TIMEOUT: Stage.RUN,
 }
+
+AtLeastOne = Annotated[int, whole(1)]
+Seconds = Annotated[float, Only("a time in seconds", is_time)]
+Samples = Annotated[
+    tuple[float, ...],
+    Only("times", lambda found: isinstance(found, list) and bool(found) and all(map(is_time, found))),
+]
+
+
+def _is_interval(found: Any) -> bool:
+    is_pair = isinstance(found, list) and len(found) == 2 and all(map(is_time, found))
+    return is_pair and found[0] <= found[1]
+
+
+Interval = Annotated[tuple[float, float], Only("two times, the lower first", _is_interval)]
+
+
+@dataclass(frozen=True)
+class OwnTime:
+    """What T4 has no word for of a result with a time."""
+
+    interval_s: Interval
+    inner_calls: AtLeastOne
+    is_complete: bool
+    cold_median_s: Seconds | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnBaseline:
+    """The baseline of the runs."""
+
+    name: str
+    threads: int
+    is_interleaved: bool = False
+    median_s: Seconds
+    interval_s: Interval
+    inner_calls: AtLeastOne
+    samples_s: Samples
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnMetadata:
+    """What T4 has no word for of all runs of a file."""
+
+    version: int
+    problem: Problem = field(metadata=PROBLEM)
+    target: str  # TargetName.text
+    threads: AtLeastOne
+    machine: Machine
+    compiler: Compiler
+    knobs: dict[str, Any]  # strategy -> knob -> choices
+    constraints: tuple[str, ...]  # with the preferences
+    baseline: OwnBaseline | None = None
 
 
 def invalidity_of(failure: Failure) -> str:

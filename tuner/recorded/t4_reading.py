@@ -4,21 +4,31 @@ from dataclasses import replace
 from typing import Any
 
 from tuner.core.chips import chip_of
-from tuner.core.dataclass_json import LARGEST_INTEGER, decode, quoted
+from tuner.core.dataclass_json import decode, known_part, quoted
 from tuner.core.errors import Failure, Stage, UsageError
 from tuner.core.machine import Compiler, Machine
-from tuner.core.problem import Problem, split_extents
 from tuner.core.record import Measurement, Verdict
 from tuner.core.runs import Baseline
 from tuner.recorded.file import RecordedFile, printable
 from tuner.recorded.kernel_tuner import UNTIMED, foreign_machine, is_time, samples_of
 from tuner.recorded.points import Points, Raw, arranged
 from tuner.recorded.space import RecordedSpace, RecordedTime
-from tuner.recorded.t4 import CORRECT, FORBIDDEN, OWN, OWN_VERSION, STAGES, STRATEGY, TIME, UNITS_S
+from tuner.recorded.t4 import (
+    CORRECT,
+    FORBIDDEN,
+    OWN,
+    OWN_VERSION,
+    STAGES,
+    STRATEGY,
+    TIME,
+    UNITS_S,
+    OwnBaseline,
+    OwnMetadata,
+    OwnTime,
+)
 
+UNKNOWN = "unknown device"
 Result = dict[str, Any]
-Texts = tuple[str, ...]
-Sizes = tuple[int, ...]
 
 
 def is_t4(document: dict[str, Any]) -> bool:
@@ -30,15 +40,13 @@ def t4_space(file: RecordedFile) -> RecordedSpace:
     """Reads a file. Raises UsageError, KeyError, TypeError or ValueError for what is none."""
     document = file.document
     metadata = document.get("metadata") or {}
-    own = metadata.get(OWN) or {}
-    if own and own["version"] != OWN_VERSION:
-        raise UsageError(f"{OWN}.version: found {quoted(own['version'])}, allowed {OWN_VERSION}")
+    own = _own(metadata[OWN]) if metadata.get(OWN) else None
     results: list[Result] = document["results"]
     tried = [one for one in results if one["invalidity"] != FORBIDDEN]
     if not tried:
         raise UsageError("found no point that was tried, allowed at least one")
     unit_s = _unit_s(metadata.get("timeunit", ""))
-    feasible, entries = arranged(_groups(tried, own.get("knobs") or {}, file.name))
+    feasible, entries = arranged(_groups(tried, own.knobs if own else {}, file.name))
     chosen = [tried[entry] for entry in entries]
     return RecordedSpace(
         name=file.name,
@@ -46,14 +54,23 @@ def t4_space(file: RecordedFile) -> RecordedSpace:
         feasible=feasible,
         outcomes=tuple(_outcome(one, unit_s) for one in chosen),
         codes=tuple(_code(one, -1 - row) for row, one in enumerate(chosen)),
-        machine=_machine(metadata, own),
+        machine=_machine(own.machine) if own else foreign_machine(str(metadata.get("device") or UNKNOWN)),
         compiler=_compiler(metadata, own),
-        problem=_problem(own["problem"]) if own else None,
-        threads=_at_least_one("threads", own.get("threads", 1)),
-        baseline=_baseline(own.get("baseline", own.get("vendor"))),  # or its earlier name
-        constraints=decode(Texts, own.get("constraints") or [], f"{OWN}.constraints"),
+        problem=own.problem if own else None,
+        threads=own.threads if own else 1,
+        baseline=_baseline(own.baseline) if own and own.baseline else None,
+        constraints=own.constraints if own else (),
         forbidden=len(results) - len(tried),
     )
+
+
+def _own(found: Any) -> OwnMetadata:
+    """Reads our own part of the metadata."""
+    if found["version"] != OWN_VERSION:
+        raise UsageError(f"{OWN}.version: found {quoted(found['version'])}, allowed {OWN_VERSION}")
+    if "vendor" in found:  # the baseline in recordings that are shipped
+        found = {**found, "baseline": found["vendor"]}
+    return decode(OwnMetadata, known_part(OwnMetadata, found, OWN), OWN)
 
 
 def _groups(tried: list[Result], knobs: dict[str, dict[str, list[Raw]]], name: str) -> tuple[Points, ...]:
@@ -83,8 +100,8 @@ def _outcome(one: Result, unit_s: float) -> RecordedTime | Failure:
     own = one.get(OWN) or {}
     if one["invalidity"] != CORRECT:
         if "stage" in own:
-            reason = decode(str, own["reason"], f"{OWN}.reason")
-            return Failure(decode(Stage, own["stage"], f"{OWN}.stage"), printable(reason))
+            failure = decode(Failure, known_part(Failure, own, OWN), OWN)
+            return replace(failure, reason=printable(failure.reason))
         return Failure(_stage(one["invalidity"]), f"recorded as {one['invalidity']!r}")
     time_s = _time_s(one, unit_s)
     if time_s is None:
@@ -101,28 +118,11 @@ def _stage(invalidity: object) -> Stage:
     return STAGES[str(invalidity)]
 
 
-def _measurement(own: dict[str, Any], median_s: float, samples_s: tuple[float, ...]) -> Measurement:
-    cold_s = own["cold_median_s"]
+def _measurement(found: Result, median_s: float, samples_s: tuple[float, ...]) -> Measurement:
+    own = decode(OwnTime, known_part(OwnTime, found, OWN), OWN)
     return Measurement(
-        samples_s,
-        _at_least_one("inner_calls", own["inner_calls"]),
-        median_s,
-        _interval("interval_s", own["interval_s"]),
-        decode(bool, own["is_complete"], f"{OWN}.is_complete"),
-        None if cold_s is None else _time("cold_median_s", cold_s),
+        samples_s, own.inner_calls, median_s, own.interval_s, own.is_complete, own.cold_median_s
     )
-
-
-def _interval(name: str, given: object) -> tuple[float, float]:
-    if isinstance(given, list) and len(given) == 2 and all(map(is_time, given)) and given[0] <= given[1]:
-        return float(given[0]), float(given[1])
-    raise UsageError(f"{OWN}.{name}: found {quoted(given)}, allowed two times, the lower first")
-
-
-def _time(name: str, given: object) -> float:
-    if not is_time(given):
-        raise UsageError(f"{OWN}.{name}: found {quoted(given)}, allowed a time in seconds")
-    return float(given)
 
 
 def _time_s(one: Result, unit_s: float) -> float | None:
@@ -144,55 +144,26 @@ def _unit_s(word: str) -> float:
     return UNITS_S[word]
 
 
-def _at_least_one(name: str, given: object) -> int:
-    if type(given) is not int or not 1 <= given <= LARGEST_INTEGER:
-        raise UsageError(f"{OWN}.{name}: found {quoted(given)}, allowed 1 or more")
-    return given
-
-
 def _code(one: Result, otherwise: int) -> int:
     return decode(int, (one.get(OWN) or {}).get("code", otherwise), f"{OWN}.code")
 
 
-def _machine(metadata: dict[str, Any], own: dict[str, Any]) -> Machine:
-    if own:
-        machine = decode(Machine, own["machine"], f"{OWN}.machine")
-        if machine.chip:
-            chip_of(machine.chip)  # raises UsageError
-        return replace(machine, name=printable(machine.name), processor=printable(machine.processor))
-    return foreign_machine(str(metadata.get("device") or "unknown device"))
+def _machine(machine: Machine) -> Machine:
+    """Returns a machine whose names move no terminal. Raises UsageError for a chip that there is not."""
+    if machine.chip:
+        chip_of(machine.chip)  # raises UsageError
+    return replace(machine, name=printable(machine.name), processor=printable(machine.processor))
 
 
-def _compiler(metadata: dict[str, Any], own: dict[str, Any]) -> Compiler:
-    if not own:
-        autotuner = metadata.get("autotuner") or "another tuner"
-        return Compiler(f"not MLIR: {autotuner}", (), "")
-    compiler = decode(Compiler, own["compiler"], f"{OWN}.compiler")
-    return replace(compiler, mlir=printable(compiler.mlir))
+def _compiler(metadata: dict[str, Any], own: OwnMetadata | None) -> Compiler:
+    if own is None:
+        return Compiler(f"not MLIR: {metadata.get('autotuner') or 'another tuner'}", (), "")
+    return replace(own.compiler, mlir=printable(own.compiler.mlir))
 
 
-def _problem(given: dict[str, Any]) -> Problem:
-    batch, sizes = split_extents(given["op"], decode(Sizes, given["shape"], f"{OWN}.problem.shape"))
-    words = (given["dtype"], given["layout"], given["epilogue"], given["output"])
-    return Problem(given["op"], sizes, *words, batch)
-
-
-def _baseline(given: dict[str, Any] | None) -> Baseline | None:
-    if given is None:
-        return None
-    samples_s = samples_of(given["samples_s"], 1.0)
-    if not samples_s:
-        raise UsageError(f"{OWN}.baseline.samples_s: found {quoted(given['samples_s'])}, allowed times")
-    time = Measurement(
-        samples_s,
-        _at_least_one("baseline.inner_calls", given["inner_calls"]),
-        _time("baseline.median_s", given["median_s"]),
-        _interval("baseline.interval_s", given["interval_s"]),
-    )
-    name = decode(str, given["name"], f"{OWN}.baseline.name")
-    threads = decode(int, given["threads"], f"{OWN}.baseline.threads")
-    is_interleaved = decode(bool, given.get("is_interleaved", False), f"{OWN}.baseline.is_interleaved")
-    return Baseline(printable(name), threads, time, is_interleaved)
+def _baseline(own: OwnBaseline) -> Baseline:
+    time = Measurement(own.samples_s, own.inner_calls, own.median_s, own.interval_s)
+    return Baseline(printable(own.name), own.threads, time, own.is_interleaved)
 
 
 def _verdict(given: dict[str, Any] | None) -> Verdict | None:

@@ -2,9 +2,10 @@
 
 import gzip
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
+from tuner.core.dataclass_json import encode
 from tuner.core.errors import Failure, UsageError
 from tuner.core.record import Measurement, Record
 from tuner.core.runs import Baseline, Run, StoredTrial
@@ -17,6 +18,9 @@ from tuner.recorded.t4 import (
     STRATEGY,
     TIME,
     UNIT,
+    OwnBaseline,
+    OwnMetadata,
+    OwnTime,
     invalidity_of,
 )
 from tuner.space.search_space import SearchSpace
@@ -62,32 +66,24 @@ def t4_document(recording: Recording) -> Document:
 
 
 def _metadata(run: Run, spaces: tuple[SearchSpace, ...], trials: list[StoredTrial]) -> Document:
-    settings, problem = run.settings, run.settings.problem
-    own = {
-        "version": OWN_VERSION,
-        "problem": {
-            "op": problem.operation,
-            "shape": list(problem.extents),
-            "dtype": problem.dtype,
-            "layout": problem.layout,
-            "epilogue": problem.epilogue,
-            "output": problem.output,
-        },
-        "target": settings.target.text,
-        "threads": settings.threads,
-        "machine": asdict(run.machine),
-        "compiler": asdict(run.compiler),
-        "knobs": _knobs(spaces, trials),
-        "constraints": [each.text for space in spaces for each in (*space.constraints, *space.preferences)],
-        "baseline": _baseline(run.baseline),
-    }
+    own = OwnMetadata(
+        version=OWN_VERSION,
+        problem=run.settings.problem,
+        target=run.settings.target.text,
+        threads=run.settings.threads,
+        machine=run.machine,
+        compiler=run.compiler,
+        knobs=_knobs(spaces, trials),
+        constraints=tuple(each.text for space in spaces for each in (*space.constraints, *space.preferences)),
+        baseline=None if run.baseline is None else _baseline(run.baseline),
+    )
     return {
         "device": run.machine.name,
         "autotuner": "mlir-tuner",
         "autotuner_version": run.tuner_version,
         "timestamp": run.created.isoformat(),
         "timeunit": UNIT,
-        OWN: own,
+        OWN: encode(own),
     }
 
 
@@ -138,13 +134,11 @@ def _measurements(record: Record) -> list[Document]:
 def _own(record: Record) -> Document:
     """Returns what T4 has no word for."""
     if isinstance(record.outcome, Failure):
-        return {"stage": record.outcome.stage.value, "reason": record.outcome.reason}
-    own: Document = {"verdict": _verdict(record)}
+        return {**encode(record.outcome)}
+    own: Document = {"verdict": record.judged_right and encode(record.judged_right)}
     if isinstance(record.outcome, Measurement):
-        own["interval_s"] = list(record.outcome.interval_s)
-        own["inner_calls"] = record.outcome.inner_calls
-        own["is_complete"] = record.outcome.is_complete
-        own["cold_median_s"] = record.outcome.cold_median_s
+        time = record.outcome
+        own |= encode(OwnTime(time.interval_s, time.inner_calls, time.is_complete, time.cold_median_s))
     return own
 
 
@@ -155,26 +149,17 @@ def _code(record: Record, codes: dict[str, int]) -> Document:
     return {"code": codes.setdefault(record.artifact_sha256, len(codes))}
 
 
-def _verdict(record: Record) -> Document | None:
-    verdict = record.judged_right
-    if verdict is None:
-        return None
-    return {"max_error": verdict.max_error, "elements": verdict.elements, "notes": list(verdict.notes)}
-
-
-def _baseline(baseline: Baseline | None) -> Document | None:
-    if baseline is None:
-        return None
+def _baseline(baseline: Baseline) -> OwnBaseline:
     time = baseline.measurement
-    return {
-        "name": baseline.name,
-        "threads": baseline.threads,
-        "is_interleaved": baseline.is_interleaved,
-        "median_s": time.median_s,
-        "interval_s": list(time.interval_s),
-        "inner_calls": time.inner_calls,
-        "samples_s": list(time.samples_s),
-    }
+    return OwnBaseline(
+        name=baseline.name,
+        threads=baseline.threads,
+        is_interleaved=baseline.is_interleaved,
+        median_s=time.median_s,
+        interval_s=time.interval_s,
+        inner_calls=time.inner_calls,
+        samples_s=time.samples_s,
+    )
 
 
 def _key(run: Run) -> tuple[str, TargetName, int, str, str]:

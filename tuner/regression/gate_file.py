@@ -5,12 +5,12 @@ import binascii
 import datetime
 import json
 import zlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from tuner.core.candidate import Candidate
-from tuner.core.dataclass_json import decode, encode
+from tuner.core.dataclass_json import decode, encode, form, parsed, require_format
 from tuner.core.errors import UsageError
 from tuner.core.kernel_program import KernelProgram
 from tuner.core.problem import Problem
@@ -26,6 +26,34 @@ CODE_LIMIT_BYTES: Final = 64 << 20  # of one entry, unpacked
 
 
 @dataclass(frozen=True)
+class _Code:
+    """The artifact of an entry as JSON has it: code packed."""
+
+    artifact_sha256: str
+    code: bytes
+    panels: tuple[Panel, ...]
+    program: KernelProgram | None  # its machine code packed, its PTX is the code
+
+
+def _packed_code(artifact: Artifact) -> _Code:
+    program = artifact.program
+    if program is not None:
+        program = replace(program, ptx="", cubin=_packed(program.cubin))
+    return _Code(artifact.sha256, _packed(artifact.code.encode()), artifact.panels, program)
+
+
+def _artifact(stored: _Code) -> Artifact:
+    try:
+        code = _unpacked(stored.code, "code").decode()
+    except UnicodeDecodeError as error:
+        raise UsageError("code: found bytes that are no text, allowed code") from error
+    program = stored.program
+    if program is not None:
+        program = replace(program, ptx=code, cubin=_unpacked(program.cubin, "program.cubin"))
+    return Artifact(code, stored.artifact_sha256, stored.panels, program=program)
+
+
+@dataclass(frozen=True)
 class GateEntry:
     """One candidate as it was."""
 
@@ -35,7 +63,7 @@ class GateEntry:
     strategy: str  # as a run's settings name it
     candidate: Candidate
     script_sha256: str
-    artifact: Artifact
+    artifact: Artifact = field(metadata=form(_Code, _packed_code, _artifact, is_flat=True))
     measurement: Measurement
     machine: str  # Machine.name
     mlir: str  # LLVM that made the code, and on CPUs the machine code of it
@@ -62,26 +90,6 @@ class GateFile:
         return replace(self, entries=tuple(by_key.values()))
 
 
-@dataclass(frozen=True)
-class _Stored:
-    """An entry as JSON has it: code packed."""
-
-    problem: Problem
-    target: TargetName
-    threads: int
-    strategy: str
-    candidate: Candidate
-    script_sha256: str
-    artifact_sha256: str
-    code: bytes
-    panels: tuple[Panel, ...]
-    program: KernelProgram | None
-    measurement: Measurement
-    machine: str
-    mlir: str
-    compiler: str
-
-
 def gate_file_bytes(file: GateFile) -> bytes:
     """Returns the file."""
     document = {
@@ -89,72 +97,22 @@ def gate_file_bytes(file: GateFile) -> bytes:
         "version": VERSION,
         "created": encode(file.created),
         "tuner": file.tuner,
-        "entries": [encode(_stored(entry)) for entry in file.entries],
+        "entries": [encode(entry) for entry in file.entries],
     }
     return (json.dumps(document, indent=1, allow_nan=False) + "\n").encode()
 
 
 def read_gate_file(path: Path) -> GateFile:
     """Reads a file. Raises UsageError with the place of what does not fit."""
-    try:
-        document = json.loads(read_text(path, "a file of tuner gate", FILE_LIMIT_BYTES))
-    except (ValueError, RecursionError) as error:
-        raise UsageError(f"{path}: found no JSON ({error}), allowed a file of tuner gate") from error
-    head = document if isinstance(document, dict) else {}
-    found = (head.get("format"), head.get("version"))
-    if found != (FORMAT, VERSION):
-        raise UsageError(f"{path}: found format and version {found}, allowed {(FORMAT, VERSION)}")
+    head = parsed(read_text(path, "a file of tuner gate", FILE_LIMIT_BYTES), f"{path}")
+    require_format(head, FORMAT, VERSION, f"{path}")
     entries = head.get("entries")
     if not isinstance(entries, list) or not entries:
         raise UsageError(f"{path}: entries: found none, allowed a list of one or more")
     return GateFile(
         decode(datetime.datetime, head.get("created"), f"{path}: created"),
         decode(str, head.get("tuner"), f"{path}: tuner"),
-        tuple(_entry(each, f"{path}: entries[{number}]") for number, each in enumerate(entries)),
-    )
-
-
-def _stored(entry: GateEntry) -> _Stored:
-    artifact, program = entry.artifact, entry.artifact.program
-    return _Stored(
-        entry.problem,
-        entry.target,
-        entry.threads,
-        entry.strategy,
-        entry.candidate,
-        entry.script_sha256,
-        artifact.sha256,
-        _packed(artifact.code.encode()),
-        artifact.panels,
-        None if program is None else replace(program, ptx="", cubin=_packed(program.cubin)),
-        entry.measurement,
-        entry.machine,
-        entry.mlir,
-        entry.compiler,
-    )
-
-
-def _entry(found: Any, place: str) -> GateEntry:
-    stored = decode(_Stored, found, place)
-    try:
-        code = _unpacked(stored.code, f"{place}.code").decode()
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{place}.code: found bytes that are no text, allowed code") from error
-    program = stored.program
-    if program is not None:
-        program = replace(program, ptx=code, cubin=_unpacked(program.cubin, f"{place}.program.cubin"))
-    return GateEntry(
-        stored.problem,
-        stored.target,
-        stored.threads,
-        stored.strategy,
-        stored.candidate,
-        stored.script_sha256,
-        Artifact(code, stored.artifact_sha256, stored.panels, program=program),
-        stored.measurement,
-        stored.machine,
-        stored.mlir,
-        stored.compiler,
+        tuple(decode(GateEntry, each, f"{path}: entries[{place}]") for place, each in enumerate(entries)),
     )
 
 

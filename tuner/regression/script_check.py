@@ -127,7 +127,7 @@ def compared(
     What calls code slower needs them all: some sessions in a row may agree on what lasts for seconds only.
     """
     recorded = provenance.round or RecordedRound(provenance.median_s or math.nan, noise=0.0)
-    library = None if provenance.baseline is None else provenance.baseline[0]
+    library = None if provenance.baseline is None else provenance.baseline.name
     quiet: list[_Session] = []
     disturbed: list[_Session] = []
     slowdown: RelativeSlowdown | None = None

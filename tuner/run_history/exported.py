@@ -12,7 +12,7 @@ from tuner.core.kernel_program import KernelProgram
 from tuner.core.moments import utc_text
 from tuner.core.recorded_round import RecordedRound
 from tuner.core.runs import Run, StoredTrial, record_of
-from tuner.scripts.header import ScriptProvenance, script_with_header
+from tuner.scripts.header import BaselineMedian, ScriptProvenance, script_with_header
 from tuner.scripts.portability import own_ops
 from tuner.tuning.composition import Composition
 
@@ -88,7 +88,7 @@ def _provenance(store: "Store", trial: StoredTrial) -> ScriptProvenance:
         knobs=record.candidate.choices,
         median_s=None if time is None else time.median_s,
         interval_s=None if time is None else time.interval_s,
-        baseline=None if baseline is None else (baseline.name, baseline.measurement.median_s),
+        baseline=None if baseline is None else BaselineMedian(baseline.name, baseline.measurement.median_s),
         trial=trial.id,
         run=trial.run,
         mlir=run.compiler.mlir,

@@ -2,42 +2,58 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field
+from typing import Annotated, Any
 
 from tuner.core.candidate import Value
+from tuner.core.dataclass_json import decode, encode, form, known_part, parsed, whole
+from tuner.core.documents import PROBLEM
 from tuner.core.errors import UsageError
 from tuner.core.printable import printable
-from tuner.core.problem import BATCH_MATMUL, SIZE_LIMIT, Problem, split_extents
-from tuner.core.recorded_round import RecordedRound
+from tuner.core.problem import Problem
+from tuner.core.recorded_round import RecordedRound, Seconds
 from tuner.core.target_name import TargetName
-from tuner.scripts.header_fields import Fields
 
 THREADS_LIMIT = 4096  # more than any machine of today has
-NUMBER_LIMIT = 2**63 - 1  # of a trial or run, as databases count
 MARK = "// tuner: "  # the one line of the header that programs read
+KNOBS = form(dict[str, Value], dict, lambda knobs: tuple(knobs.items()))
+TARGET = form(str, lambda target: target.text, TargetName.parse)
 
 
 @dataclass(frozen=True)
+class BaselineMedian:
+    """The baseline's time beside a script's."""
+
+    name: str
+    median_s: Seconds
+
+
+@dataclass(frozen=True, kw_only=True)
 class ScriptProvenance:
-    """Where a script comes from and what it did there."""
+    """Where a script comes from and what it did there: the fields of the header's line, in its order."""
 
     tuner: str  # version
-    problem: Problem
-    target: TargetName
-    threads: int
+    problem: Problem = field(metadata=PROBLEM)
+    target: TargetName = field(metadata=TARGET)
+    threads: Annotated[int, whole(0, THREADS_LIMIT)]
     machine: str  # Machine.name
     strategy: str
-    knobs: tuple[tuple[str, Value], ...]
-    median_s: float | None  # None: verified, on a target without a clock
-    interval_s: tuple[float, float] | None
-    baseline: tuple[str, float] | None  # (name, median seconds)
-    trial: int
-    run: int
-    mlir: str  # version string
-    date: str  # UTC, ISO 8601
+    knobs: tuple[tuple[str, Value], ...] = field(metadata=KNOBS)
+    median_s: Seconds | None  # None: verified, on a target without a clock
+    interval_s: tuple[Seconds, Seconds] | None
+    baseline: BaselineMedian | None = None
     unreliable: str = ""  # why its time means nothing; "" where it can be relied on
     round: RecordedRound | None = None  # None: exported by an older tuner, or timed alone
     no_ratio: str = ""  # why its time must not be compared with the baseline's; "" where it may
+    trial: Annotated[int, whole(0)]
+    run: Annotated[int, whole(0)]
+    mlir: str  # version string
+    date: str  # UTC, ISO 8601
+
+    def __post_init__(self) -> None:
+        """Raises ValueError for a median without its interval, or the other way round."""
+        if (self.median_s is None) != (self.interval_s is None):
+            raise ValueError("median_s and interval_s: found one of them, allowed both or none")
 
     @property
     def gflop_per_s(self) -> float | None:
@@ -71,13 +87,8 @@ def read_provenance(text: str, name: str) -> ScriptProvenance:
             "allowed are scripts written by 'tuner export'"
         )
     place = f"{name}: its line {MARK.strip()!r} is damaged"
-    try:
-        document = json.loads(lines[0].removeprefix(MARK))
-    except (ValueError, RecursionError) as error:
-        raise UsageError(f"{place}: found no JSON: {error}") from error
-    if not isinstance(document, dict):
-        raise UsageError(f"{place}: found {type(document).__name__}, allowed an object")
-    return _from_json(Fields(place, document))
+    found = known_part(ScriptProvenance, parsed(lines[0].removeprefix(MARK), place), place)
+    return decode(ScriptProvenance, found, f"{place}: ")
 
 
 def without_header(text: str) -> str:
@@ -115,7 +126,7 @@ def _time_words(provenance: ScriptProvenance) -> str:
 def _baseline_words(provenance: ScriptProvenance) -> str:
     if provenance.baseline is None or provenance.median_s is None:
         return "not measured"
-    name, median_s = provenance.baseline
+    name, median_s = provenance.baseline.name, provenance.baseline.median_s
     ratio = f"ratio {median_s / provenance.median_s:.3f}"
     if provenance.unreliable:
         ratio = f"unreliable: {provenance.unreliable}"
@@ -125,100 +136,10 @@ def _baseline_words(provenance: ScriptProvenance) -> str:
 
 
 def _to_json(provenance: ScriptProvenance) -> str:
-    problem = provenance.problem
-    return json.dumps(
-        {
-            "tuner": provenance.tuner,
-            "problem": {
-                "op": problem.operation,
-                "shape": problem.extents,
-                "dtype": problem.dtype,
-                "layout": problem.layout,
-                "epilogue": problem.epilogue,
-                "output": problem.output,
-            },
-            "target": provenance.target.text,
-            "threads": provenance.threads,
-            "machine": provenance.machine,
-            "strategy": provenance.strategy,
-            "knobs": dict(provenance.knobs),
-            "median_s": provenance.median_s,
-            "interval_s": provenance.interval_s,
-            "gflop_per_s": provenance.gflop_per_s,
-            "baseline": provenance.baseline
-            and {"name": provenance.baseline[0], "median_s": provenance.baseline[1]},
-            "unreliable": provenance.unreliable,
-            "round": provenance.round and asdict(provenance.round),
-            "no_ratio": provenance.no_ratio,
-            "trial": provenance.trial,
-            "run": provenance.run,
-            "mlir": provenance.mlir,
-            "date": provenance.date,
-        }
-    )
-
-
-def _from_json(fields: Fields) -> ScriptProvenance:
-    """Reads back what ``_to_json`` wrote. Raises UsageError naming the key for anything else."""
-    median_s, interval_s = _time(fields)
-    return ScriptProvenance(
-        tuner=fields.text("tuner"),
-        problem=_problem(fields.part("problem")),
-        target=TargetName.parse(fields.text("target")),
-        threads=fields.count("threads", THREADS_LIMIT),
-        machine=fields.text("machine"),
-        strategy=fields.text("strategy"),
-        knobs=fields.part("knobs").values(),
-        median_s=median_s,
-        interval_s=interval_s,
-        baseline=_baseline(fields),
-        trial=fields.count("trial", NUMBER_LIMIT),
-        run=fields.count("run", NUMBER_LIMIT),
-        mlir=fields.text("mlir"),
-        date=fields.text("date"),
-        unreliable=fields.text("unreliable") if fields.has("unreliable") else "",
-        round=_round(fields.part("round")) if fields.has("round") else None,
-        no_ratio=fields.text("no_ratio") if fields.has("no_ratio") else "",
-    )
-
-
-def _problem(fields: Fields) -> Problem:
-    operation = fields.text("op")
-    extents = fields.counts("shape", SIZE_LIMIT, 4 if operation == BATCH_MATMUL else 3)
-    batch, sizes = split_extents(operation, extents)
-    return Problem(
-        operation,
-        sizes,
-        fields.text("dtype"),
-        fields.text("layout"),
-        fields.text("epilogue"),
-        fields.text("output") if fields.has("output") else "",
-        batch,
-    )
-
-
-def _time(fields: Fields) -> tuple[float | None, tuple[float, float] | None]:
-    if not fields.has("median_s") and not fields.has("interval_s"):
-        return None, None
-    low, high = fields.seconds_of("interval_s", 2)
-    return fields.seconds("median_s"), (low, high)
-
-
-def _round(fields: Fields) -> RecordedRound:
-    def optional(key: str) -> float | None:
-        return fields.seconds(key) if fields.has(key) else None
-
-    return RecordedRound(
-        fields.seconds("kernel_s"),
-        fields.share("noise"),
-        optional("library_s"),
-        optional("panel_product_s"),
-    )
-
-
-def _baseline(fields: Fields) -> tuple[str, float] | None:
-    key = "vendor" if fields.has("vendor") else "baseline"  # its earlier name
-    if not fields.has(key):
-        return None
-    part = fields.part(key)
-    return part.text("name"), part.seconds("median_s")
+    """Returns the line's document: the fields, and after the times the speed that follows from them."""
+    document: dict[str, Any] = {}
+    for name, value in encode(provenance).items():
+        document[name] = value
+        if name == "interval_s":
+            document["gflop_per_s"] = provenance.gflop_per_s
+    return json.dumps(document)

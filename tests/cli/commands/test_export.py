@@ -8,7 +8,7 @@ from tests.cli.conftest import Tuner
 from tests.db.values import time_again
 from tests.tuning import fakes
 from tuner.db.store import Store
-from tuner.scripts.header import read_provenance
+from tuner.scripts.header import BaselineMedian, read_provenance
 
 
 def best(tuner: Tuner) -> int:
@@ -24,7 +24,7 @@ def test_the_best_of_a_shape_is_the_one_that_tune_told(tuned: Tuner) -> None:
     provenance = read_provenance(script.out, "stdout")
     assert provenance.trial == best(tuned)
     assert dict(provenance.knobs)["x"] == 7
-    assert provenance.baseline == ("FakeBLAS 1.0", fakes.BASELINE_S)
+    assert provenance.baseline == BaselineMedian("FakeBLAS 1.0", fakes.BASELINE_S)
 
 
 def test_a_script_has_its_source_beside_it(tuned: Tuner, tmp_path: Path) -> None:

@@ -5,6 +5,8 @@ from typing import Any
 
 from tuner.analysis.comparison import Comparable, Evidence, comparison
 from tuner.bundle.measure.session import MeasuringCounts
+from tuner.core.dataclass_json import encode
+from tuner.core.documents import candidate_document
 from tuner.core.measured_elsewhere import ElsewhereResults, MeasuredTrial
 from tuner.core.problem import Problem
 from tuner.core.record import Measurement
@@ -56,18 +58,12 @@ def summary_document(path: str, counts: MeasuringCounts, results: ElsewhereResul
         "bundle": results.provenance.bundle,
         "machine": results.provenance.machine.name,
         "driver": results.provenance.driver,
-        "counts": {
-            "measured": counts.measured,
-            "failed": counts.failed,
-            "left": counts.left,
-            "other_chips": counts.other_chips,
-        },
+        "counts": encode(counts),
         "best": [
             {
                 "problem": problem.key,
                 "trial": trial.id,
-                "strategy": trial.candidate.strategy,
-                "knobs": dict(trial.candidate.choices),
+                **candidate_document(trial.candidate),
                 "median_s": time.median_s,
                 "interval_s": list(time.interval_s),
                 "gflop_per_s": problem.flop / time.median_s / 1e9,

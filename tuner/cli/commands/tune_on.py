@@ -79,6 +79,7 @@ def compromise_lines(all_tuned: "tuple[TunedRun, ...]", store: "Store") -> list[
 
 def several_document(all_tuned: "tuple[TunedRun, ...]", store: "Store") -> dict[str, Any]:
     """Returns the runs and the compromise as values."""
+    from tuner.core.documents import candidate_document
     from tuner.core.runs import record_of
     from tuner.output.json_documents import tune_document
 
@@ -91,8 +92,7 @@ def several_document(all_tuned: "tuple[TunedRun, ...]", store: "Store") -> dict[
     return {
         "runs": runs,
         "compromise": {
-            "strategy": candidate.strategy,
-            "knobs": dict(candidate.choices),
+            **candidate_document(candidate),
             "trials": [trial.id for trial in found.trials],
             "slowdowns": [
                 max(0.0, each.longer) if isinstance(each, Comparable) else None for each in compared

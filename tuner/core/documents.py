@@ -1,0 +1,40 @@
+"""Problems and candidates as headers of scripts, recordings and JSON documents spell them."""
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Final
+
+from tuner.core.candidate import Candidate
+from tuner.core.dataclass_json import form, whole
+from tuner.core.problem import SIZE_LIMIT, Problem, split_extents
+
+
+@dataclass(frozen=True)
+class ProblemDocument:
+    """A problem by the words of the command line."""
+
+    op: str
+    shape: tuple[Annotated[int, whole(0, SIZE_LIMIT)], ...]  # Problem.extents
+    dtype: str
+    layout: str
+    epilogue: str
+    output: str = ""  # Problem.output
+
+    @classmethod
+    def of(cls, problem: Problem) -> "ProblemDocument":
+        """Returns the document of a problem."""
+        words = (problem.dtype, problem.layout, problem.epilogue, problem.output)
+        return cls(problem.operation, problem.extents, *words)
+
+    @property
+    def problem(self) -> Problem:
+        """Returns the problem. Raises UsageError for what is none."""
+        batch, sizes = split_extents(self.op, self.shape)
+        return Problem(self.op, sizes, self.dtype, self.layout, self.epilogue, self.output, batch)
+
+
+PROBLEM: Final = form(ProblemDocument, ProblemDocument.of, lambda document: document.problem)
+
+
+def candidate_document(candidate: Candidate) -> dict[str, Any]:
+    """Returns a candidate by its strategy and its knobs."""
+    return {"strategy": candidate.strategy, "knobs": dict(candidate.choices)}
