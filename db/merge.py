@@ -9,13 +9,15 @@ from sqlalchemy import inspect, select
 from sqlalchemy.orm import Session, selectinload
 
 from tuner.core.errors import Stage
+from tuner.core.possible_outcome import most_flop_per_s, why_impossible, why_no_verdict
+from tuner.core.record import Verdict
 from tuner.db.interning import interned
 from tuner.db.later_times import choose_answering
-from tuner.db.models import Base, MeasurementRow, RunRow, ScriptRow, TrialRow
-from tuner.db.possible_rows import why_impossible_time, why_impossible_trial
+from tuner.db.models import FIRST, Base, MeasurementRow, RunRow, ScriptRow, TrialRow
 from tuner.db.programs import artifact_row, stored_programs
 from tuner.db.queries import run_select
 from tuner.db.ranking import rank
+from tuner.db.rows import machine_of, measurement_of, problem_of
 
 Row = TypeVar("Row", bound=Base)
 
@@ -24,18 +26,8 @@ PROGRESS = (
     *("roofline", "trials", "budget_s"),  # a run may be extended
 )
 OUTCOME = (
-    "finished",
-    "status",
-    "stage",
-    "reason",
-    "max_error",
-    "elements",
-    "notes",
-    "stage_s",
-    "script_sha256",
-    "artifact_sha256",
-    "stale",
-    "compile_s",
+    *("finished", "status", "stage", "reason", "max_error", "elements", "notes", "stage_s"),
+    *("script_sha256", "artifact_sha256", "stale", "compile_s"),
 )
 PROPOSAL = ("number", "row", "strategy", "knobs", "proposed")
 
@@ -148,7 +140,7 @@ class Merge:
             interned(self._ours, ScriptRow(sha256=their_trial.script.sha256, text=their_trial.script.text))
         self._take_program(their_trial.artifact_sha256)
         _assign(trial, their_trial, (*PROPOSAL, *OUTCOME))
-        why = why_impossible_trial(their_trial, their_run)
+        why = _why_impossible_trial(their_trial, their_run)
         if why:
             trial.status, trial.stage, trial.reason = "failed", Stage.MEASURE.value, why
             trial.max_error = trial.elements = trial.notes = None
@@ -189,9 +181,30 @@ def _precedence(trial: TrialRow) -> tuple[bool, datetime.datetime, str]:
     return trial.status is None, trial.finished or trial.proposed, f"{trial.strategy} {trial.knobs}"
 
 
+def _why_impossible_trial(trial: TrialRow, run: RunRow) -> str:
+    """Returns why the outcome of a trial cannot be one; "" where it can, and where there is none."""
+    if trial.elements is not None:
+        verdict = Verdict(trial.max_error or 0.0, trial.elements)
+        why = why_no_verdict(verdict, problem_of(run.problem))
+        if why:
+            return why
+    first = next((each for each in trial.measurements if each.kind == FIRST), None)
+    return "" if first is None else _why_impossible_time(first, run)
+
+
+def _why_impossible_time(row: MeasurementRow, run: RunRow) -> str:
+    """Returns why a measurement cannot be one of a run's problem on its machine; "" where it can."""
+    problem = problem_of(run.problem)
+    limit_flop_per_s = most_flop_per_s(problem.dtype, machine_of(run.machine), run.threads)
+    try:
+        return why_impossible(measurement_of(row), problem, limit_flop_per_s)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:  # columns of another kind
+        return f"found a measurement that cannot be read ({type(error).__name__})"
+
+
 def _possible(measurements: list[MeasurementRow], run: RunRow) -> tuple[MeasurementRow, ...]:
     """Returns the measurements of a run or of its trials that can be true."""
-    return tuple(each for each in measurements if not why_impossible_time(each, run))
+    return tuple(each for each in measurements if not _why_impossible_time(each, run))
 
 
 def _take_better_times(trial: TrialRow, theirs: tuple[MeasurementRow, ...], rounds: dict[int, int]) -> None:

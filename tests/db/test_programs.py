@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from tests.db.values import KEY, MACHINE, SETTINGS, add, begin, outcome, sha256, timed
+from tests.db.values import MACHINE, SETTINGS, add, begin, outcome, timed
 from tuner.core.chips import chip_of
 from tuner.core.device import TensorMapLayout
 from tuner.core.errors import Failure, Stage, UsageError
@@ -108,17 +108,6 @@ def test_code_for_a_processor_has_no_program(store: Store) -> None:
     assert store.program(add(store, run, 1, outcome(Failure(Stage.COMPILE, "no")))) is None
     with pytest.raises(UsageError, match="trial: found 99, allowed 1 to 2"):
         store.program(99)
-
-
-def test_a_verdict_is_recalled_by_script_or_by_code(store: Store) -> None:
-    known = add(store, begin(store), 0, verified())
-    for words in (
-        {"script_sha256": sha256("module attributes {transform.with_named_sequence} {}\n")},
-        {"artifact_sha256": "c0b1"},
-    ):
-        found = store.recall(KEY, **words)
-        assert found is not None
-        assert (found.id, found.record) == (known, told(verified()))
 
 
 def test_merging_brings_programs_along_once(store: Store, tmp_path: Path) -> None:

@@ -7,13 +7,17 @@ import pytest
 from tests.db.values import KEY, SCRIPT, TOO_WIDE, add, begin, outcome, sha256, timed
 from tuner.core.errors import Failure, Stage
 from tuner.core.problem import Matmul
+from tuner.core.record import Measurement, Verdict
 from tuner.core.runs import ReuseKey
 from tuner.core.target_name import TargetName
 from tuner.db.store import Store
 
 
-def test_a_known_outcome_is_recalled_by_script_or_by_code(store: Store) -> None:
-    known = add(store, begin(store), 0, outcome(timed(0.5), artifact="c0de"))
+@pytest.mark.parametrize("result", [timed(0.5), Verdict(0.25, 4096)], ids=["timed", "verified"])
+def test_a_known_outcome_is_recalled_by_script_or_by_code(
+    store: Store, result: Measurement | Verdict
+) -> None:
+    known = add(store, begin(store), 0, outcome(result, artifact="c0de"))
     for words in (
         {"script_sha256": sha256(SCRIPT)},
         {"artifact_sha256": "c0de"},
@@ -21,7 +25,7 @@ def test_a_known_outcome_is_recalled_by_script_or_by_code(store: Store) -> None:
     ):
         found = store.recall(KEY, **words)
         assert found is not None
-        assert (found.id, found.record) == (known, outcome(timed(0.5), artifact="c0de"))
+        assert (found.id, found.record) == (known, outcome(result, artifact="c0de"))
 
 
 @pytest.mark.parametrize(

@@ -174,12 +174,6 @@ def test_a_script_that_does_not_match_its_hash_is_refused(store: Store, hash_: s
     assert store.trial(trial).record is None
 
 
-def test_a_failure_to_bind_has_no_script(store: Store) -> None:
-    record = replace(outcome(Failure(Stage.BIND, "'tile_k' is undefined")), script_sha256="")
-    trial = add(store, begin(store), 0, record, script="")
-    assert store.trial(trial).record == record
-
-
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
 def test_a_time_that_is_no_number_is_refused(store: Store, bad: float) -> None:
     run = begin(store)
