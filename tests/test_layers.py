@@ -84,7 +84,6 @@ INSIDE: Mapping[str, Table] = {
     },
     "programs/lower": {
         "bounds_assertions": (),
-        "copies_as_loops": (),
         "copies_in_rows": ("streams",),
         "copies_with_offset": (),
         "host_parallel_loops": (),
@@ -96,7 +95,7 @@ INSIDE: Mapping[str, Table] = {
         "signature": (),
         "unconverted": (),
         "streams": (),
-        "device_memory": ("copies_as_loops", "device_options"),
+        "device_memory": ("device_options",),
         "entry": (),
         "payload_checks": ("entry",),
         "aliases": ("streams",),
@@ -124,7 +123,6 @@ INSIDE: Mapping[str, Table] = {
         "device_lowering": (
             *(
                 "bounds_assertions",
-                "copies_as_loops",
                 "copies_with_offset",
                 "device_memory",
                 "device_options",
@@ -144,7 +142,7 @@ INSIDE: Mapping[str, Table] = {
             "streams",
         ),
         "host_lowering": (
-            *("bounds_assertions", "copies_as_loops", "matmuls", "on_host"),
+            *("bounds_assertions", "matmuls", "on_host"),
             *("payload_checks", "read_program", "signature", "streams"),
         ),
     },

@@ -8,11 +8,12 @@ run at the same time. Pointers other than descriptors of memrefs may lead anywhe
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.bindings import Op, Value
 from tuner.mlir.effects.buffer_regions import BufferPart, region_of
 from tuner.mlir.effects.buffer_roots import SOURCES, VIEWS, is_buffer, roots_of
 from tuner.mlir.effects.kernel_effects import KernelEffects, effect_of_use
 from tuner.mlir.effects.op_effects import READS, WRITES, Effect
+from tuner.mlir.rewrite.definitions import op_of, source_of
 
 DEVICE_OPS = frozenset({"gpu.alloc", "gpu.dealloc", "gpu.memcpy", "gpu.memset", "gpu.launch_func"})
 SHARED = "hostShared"  # of gpu.alloc: pinned memory
@@ -129,9 +130,5 @@ def _access(value: Value, effect: Effect) -> Accesses:
 
 def _through_pointer(value: Value, effect: Effect) -> Accesses:
     """Returns the accesses by a descriptor of a memref; any other pointer may lead anywhere."""
-    owner = value.owner
-    while not isinstance(owner, ir.Block) and owner.operation.name == "builtin.unrealized_conversion_cast":
-        owner = owner.operation.operands[0].owner
-    if not isinstance(owner, ir.Block) and owner.operation.name == DESCRIPTOR:
-        return _access(owner.operation.operands[0], effect)
-    return Accesses(is_unknown=True)
+    descriptor = op_of(source_of(value, ("builtin.unrealized_conversion_cast",)), DESCRIPTOR)
+    return Accesses(is_unknown=True) if descriptor is None else _access(descriptor.operands[0], effect)

@@ -7,6 +7,7 @@ arguments of the function and globals.
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Type, Value, ir
 from tuner.mlir.effects.region_dataflow import is_carried, sources_of
+from tuner.mlir.rewrite.definitions import op_of
 from tuner.mlir.rewrite.walking import walk
 
 # Ops whose first result aliases their first operand.
@@ -38,6 +39,14 @@ def roots_of(value: Value) -> tuple[Value, ...]:
     ``memref.get_global`` of one symbol is the first of them in the function.
     Raises CandidateError(COMPILE) for a memref of any other op: its result may alias an operand.
     """
+    origins = origins_of(value)
+    for origin in origins:
+        _require_known(origin)
+    return tuple(dict.fromkeys(map(_first_of_symbol, origins)))
+
+
+def origins_of(value: Value) -> tuple[Value, ...]:
+    """Returns the memrefs that a search backwards ends at, those of unknown origin included."""
     roots: dict[Value, None] = {}
     seen: set[Value] = set()
     open_values = [value]
@@ -48,7 +57,7 @@ def roots_of(value: Value) -> tuple[Value, ...]:
         seen.add(each)
         before = _one_step_back(each)
         if before is None:
-            roots[_first_of_symbol(each)] = None
+            roots[each] = None
         else:
             open_values.extend(reversed(before))
     return tuple(roots)
@@ -63,41 +72,36 @@ def described(value: Value) -> str:
 
 
 def _one_step_back(value: Value) -> list[Value] | None:
-    """Returns the memrefs that a memref may alias by the op that defines it; None of a root."""
+    """Returns the memrefs that a memref may alias by the op that defines it; None where none is known."""
     if is_carried(value):
         return sources_of(value)
-    if isinstance(value.owner, ir.Block):
-        _accept_argument(value)
-        return None
-    op = value.owner.operation
-    if op.name in VIEWS:
-        return [op.operands[0]]
-    if op.name == "arith.select":
-        return [op.operands[1], op.operands[2]]
-    if op.name in SOURCES and not any(is_buffer(operand.type) for operand in op.operands):
-        return None
-    raise CandidateError(
-        Stage.COMPILE, f"{described(value)}: found a buffer of unknown origin, allowed allocations and views"
-    )
+    view = op_of(value, *VIEWS)
+    if view is not None:
+        return [view.operands[0]]
+    choice = op_of(value, "arith.select")
+    return None if choice is None else [choice.operands[1], choice.operands[2]]
 
 
-def _accept_argument(value: Value) -> None:
-    """Raises CandidateError(COMPILE) for a block argument that is no argument of the function."""
-    parent = value.owner.owner.operation
-    if parent.name.endswith(".func") and value.owner == parent.regions[0].blocks[0]:
+def _require_known(origin: Value) -> None:
+    """Raises CandidateError(COMPILE) for what is neither an argument of the function nor of ``SOURCES``."""
+    if not isinstance(origin.owner, ir.Block):
+        op = origin.owner.operation
+        if op.name not in SOURCES or any(is_buffer(operand.type) for operand in op.operands):
+            found = "found a buffer of unknown origin, allowed allocations and views"
+            raise CandidateError(Stage.COMPILE, f"{described(origin)}: {found}")
         return
-    raise CandidateError(
-        Stage.COMPILE,
-        f"{described(value)} in {parent.name}: found a buffer, allowed scf.for, scf.while, scf.if",
-    )
+    parent = origin.owner.owner.operation
+    if not parent.name.endswith(".func") or origin.owner != parent.regions[0].blocks[0]:
+        found = f"in {parent.name}: found a buffer, allowed scf.for, scf.while, scf.if"
+        raise CandidateError(Stage.COMPILE, f"{described(origin)} {found}")
 
 
 def _first_of_symbol(root: Value) -> Value:
     """Returns one representative for all ``memref.get_global`` of a symbol; any other root as it is."""
-    if isinstance(root.owner, ir.Block) or root.owner.operation.name != "memref.get_global":
+    function = op_of(root, "memref.get_global")
+    if function is None:
         return root
-    symbol = root.owner.attributes["name"]
-    function = root.owner.operation
+    symbol = function.attributes["name"]
     while not function.name.endswith(".func"):
         function = function.parent.operation
     same = (op for op in walk(function, "memref.get_global") if op.attributes["name"] == symbol)

@@ -40,6 +40,8 @@ UNBOUNDED = frozenset(
 )
 # Their first operand is stored: a memref there escapes.
 STORES = frozenset({"memref.store", "affine.store"})
+# Of memref.extract_aligned_pointer_as_index: nothing is written through the address.
+READ_ONLY_ATTRIBUTE = "tuner.read_only"
 # Of a func.call: the numbers of the operands whose memory it writes; it reads that of all.
 WRITES_ATTRIBUTE = "writes"
 
@@ -65,7 +67,7 @@ def effect_on_operand(op: Op, number: int) -> Effect:
 def _effect_on_operand(op: Op, number: int) -> Effect:
     if op.name in NO_MEMORY_EFFECT:
         return NOTHING
-    if op.name in READERS or _prints(op):
+    if op.name in READERS or READ_ONLY_ATTRIBUTE in op.attributes or _prints(op):
         return READS
     if op.name in WRITERS and not (op.name in STORES and number == 0):
         return WRITES if number == WRITERS[op.name] else READS

@@ -14,6 +14,7 @@ import math
 from collections.abc import Sequence
 
 from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.rewrite.definitions import constant_of, op_of
 from tuner.mlir.rewrite.launch_operands import ARGUMENTS, BLOCK, GRID, operands
 from tuner.mlir.rewrite.walking import walk
 
@@ -42,7 +43,7 @@ class _Reading:
         given = operands(launch, ARGUMENTS)
         self._given = dict(zip(self._body.arguments, given, strict=False))
         self._sizes = {
-            name: [_constant(operands(launch, place)[0]) for place in range(part.start, part.stop)]
+            name: [constant_of(operands(launch, place)[0]) for place in range(part.start, part.stop)]
             for name, part in (("block_id", GRID), ("thread_id", BLOCK))
         }
 
@@ -57,7 +58,7 @@ class _Reading:
         return self._covers_guarded(guard.operands[0], indices, shape)
 
     def _covers_guarded(self, condition: Value, indices: list[Value], shape: list[int]) -> bool:
-        compare = _op_of(condition, "arith.cmpi")
+        compare = op_of(condition, "arith.cmpi")
         if compare is None or ir.IntegerAttr(compare.attributes["predicate"]).value not in LESS:
             return False
         number, total = compare.operands
@@ -74,14 +75,14 @@ class _Reading:
         """Tells whether an index is ``number / below % size``; the first needs no remainder."""
         if size == 1 and self._number(each) == 0:
             return True
-        remainder = _op_of(each, "arith.remui")
+        remainder = op_of(each, "arith.remui")
         if remainder is not None and self._number(remainder.operands[1]) == size:
             each = remainder.operands[0]
         elif not is_first:
             return False
         divisor = 1
         while each != number:
-            quotient = _op_of(each, "arith.divui")
+            quotient = op_of(each, "arith.divui")
             by = None if quotient is None else self._number(quotient.operands[1])
             if quotient is None or by is None:
                 return False
@@ -113,7 +114,7 @@ class _Reading:
 
     def _number(self, each: Value) -> int | None:
         """Returns a constant, of the kernel or given to it."""
-        return _constant(self._given.get(each, each))
+        return constant_of(self._given.get(each, each))
 
     def _linear(self, each: Value) -> Linear | None:
         """Returns a value as a sum of ids with factors; None for what is not linear."""
@@ -151,14 +152,3 @@ def _product(left: Linear, right: Linear) -> Linear | None:
 
 def _axis(op: Op) -> int:
     return AXES[str(op.attributes["dimension"])]
-
-
-def _op_of(each: Value, name: str) -> Op | None:
-    is_there = not isinstance(each.owner, ir.Block) and each.owner.name == name
-    return each.owner.operation if is_there else None
-
-
-def _constant(each: Value) -> int | None:
-    op = _op_of(each, "arith.constant")
-    is_integer = op is not None and isinstance(op.attributes["value"], ir.IntegerAttr)
-    return int(ir.IntegerAttr(op.attributes["value"]).value) if op is not None and is_integer else None

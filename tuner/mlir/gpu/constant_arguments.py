@@ -15,6 +15,7 @@ one constant in all launches become that constant. The argument stays, without u
 from tuner.mlir.bindings import Attribute, Op, Value, ir
 from tuner.mlir.gpu.own_shared_views import DYNAMIC
 from tuner.mlir.rewrite.building import value
+from tuner.mlir.rewrite.definitions import op_of
 from tuner.mlir.rewrite.launch_operands import ARGUMENTS, launches_of, operands
 from tuner.mlir.rewrite.symbols import name_of
 from tuner.mlir.rewrite.walking import walk
@@ -50,6 +51,5 @@ def _bring(function: Op, argument: Value, number: Attribute) -> None:
 
 
 def _constant(passed: Value) -> Attribute | None:
-    owner = passed.owner
-    is_constant = not isinstance(owner, ir.Block) and owner.name == "arith.constant"
-    return owner.attributes["value"] if is_constant else None
+    constant = op_of(passed, "arith.constant")
+    return None if constant is None else constant.attributes["value"]

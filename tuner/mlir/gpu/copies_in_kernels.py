@@ -18,7 +18,8 @@ from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.effects.buffer_roots import VIEWS
 from tuner.mlir.gpu.warp_ids import linear_thread, threads_of_block
 from tuner.mlir.rewrite import parallel_loops
-from tuner.mlir.rewrite.building import create, index, value
+from tuner.mlir.rewrite.building import create, index, size_of, value
+from tuner.mlir.rewrite.memref_copies import replace_copy
 from tuner.mlir.rewrite.type_sizes import is_workgroup
 from tuner.mlir.rewrite.walking import walk
 
@@ -38,14 +39,12 @@ def expand_copies(module: ir.Module) -> int:
         for op in walk(function, "memref.copy"):
             is_shared = _is_of_block(op)
             shared += is_shared
-            with op.location, ir.InsertionPoint(op):
-                (_share_out if is_shared else parallel_loops.copy)(*op.operands)
-            op.erase()
+            replace_copy(op, _share_out if is_shared else parallel_loops.copy)
     return shared
 
 
 def _share_out(source: Value, target: Value) -> None:
-    sizes = [_size(target, number) for number in range(target.type.rank)]
+    sizes = [size_of(target, number) for number in range(target.type.rank)]
     total = index(1)
     for size in sizes:
         total = value("arith.muli", total.type, total, size)
@@ -104,9 +103,3 @@ def _is_uniform(root: Value) -> bool:
             return False
         open_values += list(owner.operands)
     return True
-
-
-def _size(buffer: Value, number: int) -> Value:
-    if not buffer.type.is_dynamic_dim(number):
-        return index(buffer.type.shape[number])
-    return value("memref.dim", ir.IndexType.get(), buffer, index(number))

@@ -13,6 +13,7 @@ from tuner.core.errors import CandidateError, Stage
 from tuner.core.kernel_program import BufferMap, KernelBuffer, Launch
 from tuner.mlir.bindings import Attribute, Op, Value, ir
 from tuner.mlir.gpu.tensor_map_layouts import TENSOR_MAP, layout_of
+from tuner.mlir.rewrite.definitions import source_of
 from tuner.mlir.rewrite.launch_operands import (
     ARGUMENTS,
     BLOCK,
@@ -170,9 +171,7 @@ def _operands_of(op: Op, segments: slice) -> list[Value]:
 
 def _true_sizes(function: Op, op: Op) -> tuple[int, ...] | None:
     """Returns the sizes of the argument behind a tensor map where they are not its type's."""
-    base = op.operands[0]
-    while not isinstance(base.owner, ir.Block) and base.owner.name == "memref.cast":
-        base = base.owner.operands[0]
+    base = source_of(op.operands[0], ("memref.cast",))
     if not isinstance(base.owner, ir.Block):
         return None
     bounds = argument_attributes(function, ir.BlockArgument(base).arg_number).get(BOUNDS)

@@ -20,6 +20,7 @@ from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.gpu import math_formulas
 from tuner.mlir.gpu.op_expressions import Term
+from tuner.mlir.rewrite.definitions import op_of
 from tuner.mlir.rewrite.walking import walk, walk_where
 
 DIALECT = "math."
@@ -95,9 +96,10 @@ def _formula(op: Op, x: Term) -> Term:
 
 def _is_two(exponent: Value) -> bool:
     """Tells whether an exponent is the constant 2: x * x spares float64, which is slow on many devices."""
-    if isinstance(exponent.owner, ir.Block) or exponent.owner.name != "arith.constant":
+    constant = op_of(exponent, "arith.constant")
+    if constant is None:
         return False
-    found = exponent.owner.attributes["value"]
+    found = constant.attributes["value"]
     if isinstance(found, ir.DenseElementsAttr):
         found = found.get_splat_value() if found.is_splat else None
     return isinstance(found, ir.FloatAttr | ir.IntegerAttr) and found.value == 2

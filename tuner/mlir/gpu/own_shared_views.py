@@ -11,7 +11,8 @@ constant shift and a static shape tells how many bytes the launch must ask for.
 from dataclasses import dataclass
 
 from tuner.core.errors import CandidateError, Stage
-from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.bindings import Op
+from tuner.mlir.rewrite.definitions import constant_of
 from tuner.mlir.rewrite.launch_operands import asked_shared_bytes
 from tuner.mlir.rewrite.located_error import location_of
 from tuner.mlir.rewrite.symbols import name_of
@@ -59,7 +60,7 @@ def reserved_bytes(launch: Op, views: OwnSharedViews) -> int | None:
             allowed = f"a launch of {views.kernel} that says the size"
             raise CandidateError(Stage.COMPILE, f"{views.unbounded}: {found}, allowed {allowed}")
         return views.bytes
-    size = _constant(asked)
+    size = constant_of(asked)
     if size is not None and size < views.bytes:
         found = f"found dynamic_shared_memory_size {size}, allowed at least {views.bytes} bytes"
         raise CandidateError(
@@ -73,12 +74,5 @@ def _end_of(op: Op) -> int | None:
     """Returns where the use of a block ends, in bytes; None where that is not constant, as of no elements."""
     if op.name != "memref.view" or not op.results[0].type.has_static_shape or 0 in op.results[0].type.shape:
         return None
-    shift = _constant(op.operands[1])
+    shift = constant_of(op.operands[1])
     return None if shift is None else shift + memref_bytes(op.results[0].type)
-
-
-def _constant(number: Value) -> int | None:
-    owner = number.owner
-    if isinstance(owner, ir.Block) or owner.name != "arith.constant":
-        return None
-    return int(ir.IntegerAttr(owner.attributes["value"]).value)

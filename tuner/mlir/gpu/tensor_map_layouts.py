@@ -7,7 +7,8 @@ import re
 
 from tuner.core.device import TensorMapLayout
 from tuner.core.errors import CandidateError, Stage
-from tuner.mlir.bindings import Op, ir
+from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.rewrite.definitions import constant_of, source_of
 from tuner.mlir.rewrite.type_sizes import element_bytes
 
 TENSOR_MAP = "nvgpu.tma.create.descriptor"
@@ -25,9 +26,7 @@ def layout_of(op: Op, sizes: tuple[int, ...] | None = None) -> TensorMapLayout:
 
     Raises CandidateError(COMPILE) for a map of what is no static tensor, or with words that are not known.
     """
-    source = op.operands[0]
-    while not isinstance(source.owner, ir.Block) and source.owner.name == "memref.cast":
-        source = source.owner.operands[0]
+    source = source_of(op.operands[0], ("memref.cast",))
     if not isinstance(source.type, ir.MemRefType) or not source.type.has_static_shape:
         raise _refused(source.type, "a memref of static sizes")
     tensor = ir.MemRefType(source.type)
@@ -44,17 +43,18 @@ def layout_of(op: Op, sizes: tuple[int, ...] | None = None) -> TensorMapLayout:
     return TensorMapLayout(
         sizes=tuple(reversed(sizes or tuple(tensor.shape))),
         strides_bytes=tuple(stride * item_bytes for stride in reversed(strides[:-1])),
-        box=tuple(reversed([_constant(each.owner) for each in list(op.operands)[1:]])),
+        box=tuple(reversed([_box_size(each) for each in list(op.operands)[1:]])),
         dtype=TFLOAT32 if TF32 in op.attributes else DTYPES[element],
         swizzle=SWIZZLES[swizzle],
         l2_promotion=PROMOTIONS[promotion],
     )
 
 
-def _constant(owner: Op | ir.Block) -> int:
-    if isinstance(owner, ir.Block) or owner.name != "arith.constant":
+def _box_size(size: Value) -> int:
+    found = constant_of(size)
+    if found is None:
         raise _refused("a box of sizes that are not constant", "constants")
-    return int(ir.IntegerAttr(owner.attributes["value"]).value)
+    return found
 
 
 def _refused(found: object, allowed: str) -> CandidateError:

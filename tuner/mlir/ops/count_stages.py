@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ops.dialect import InPlaceOp
 from tuner.mlir.rewrite.building import value
+from tuner.mlir.rewrite.definitions import op_of
 from tuner.mlir.rewrite.index_terms import split_constant
 from tuner.mlir.rewrite.walking import walk
 
@@ -69,14 +70,11 @@ class _Stage:
 
 def _stage_of(stage: Value, counter: Value) -> _Stage | None:
     """Reads the number of a stage off its ``affine.apply``; None for any other value."""
-    if (
-        isinstance(stage.owner, ir.Block)
-        or stage.owner.name != "affine.apply"
-        or len(stage.owner.operands) != 1
-    ):
+    apply = op_of(stage, "affine.apply")
+    if apply is None or len(apply.operands) != 1:
         return None
-    remainder = ir.AffineMapAttr(stage.owner.attributes["map"]).value.results[0]
-    ahead = _distance(stage.owner.operands[0], counter)
+    remainder = ir.AffineMapAttr(apply.attributes["map"]).value.results[0]
+    ahead = _distance(apply.operands[0], counter)
     if ahead is None or not isinstance(remainder, ir.AffineModExpr):
         return None
     quotient = remainder.lhs
@@ -88,9 +86,10 @@ def _stage_of(stage: Value, counter: Value) -> _Stage | None:
 def _distance(later: Value, counter: Value) -> int | None:
     if later == counter:
         return 0
-    if isinstance(later.owner, ir.Block) or later.owner.name != "arith.addi":
+    sum_ = op_of(later, "arith.addi")
+    if sum_ is None:
         return None
-    left, right = later.owner.operands
+    left, right = sum_.operands
     return _constant(right) if left == counter else None
 
 

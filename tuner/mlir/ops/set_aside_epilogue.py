@@ -18,6 +18,7 @@ scalar function (form: ``rewrite/epilogues.py``). Not handled: operands that are
 from tuner.mlir.bindings import Attribute, Block, Op, Value, ir
 from tuner.mlir.ops.dialect import InPlaceOp
 from tuner.mlir.rewrite.building import create
+from tuner.mlir.rewrite.definitions import op_of
 from tuner.mlir.rewrite.epilogues import ARGUMENT, DIMENSIONS, SUFFIX
 from tuner.mlir.rewrite.padded_views import retype_argument, sync_function_type
 from tuner.mlir.rewrite.symbols import name_of
@@ -59,10 +60,9 @@ def _is_epilogue(generic: Op) -> bool:
 
 
 def _argument_behind(tensor: Value) -> Value | None:
-    if isinstance(tensor.owner, ir.Block) or tensor.owner.name != "bufferization.to_tensor":
-        return None
-    source = tensor.owner.operands[0]
-    return source if isinstance(source.owner, ir.Block) else None
+    read = op_of(tensor, "bufferization.to_tensor")
+    is_of_argument = read is not None and isinstance(read.operands[0].owner, ir.Block)
+    return read.operands[0] if read is not None and is_of_argument else None
 
 
 def _set_aside(function: Op, generic: Op) -> None:

@@ -15,9 +15,10 @@ grid with blocks along z.
       memref.store %x, %c[%k] : memref<96xf32>
 """
 
-from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.bindings import Op, ir
 from tuner.mlir.ops.dialect import InPlaceOp, attribute
 from tuner.mlir.rewrite.building import affine, index, symbol, value
+from tuner.mlir.rewrite.definitions import constant_of
 from tuner.mlir.rewrite.walking import walk
 
 GRID_Z = 2  # operand of gpu.launch: blocks along z
@@ -48,20 +49,13 @@ def _loops(launch: Op) -> list[Op]:
     return [op for op in body if op.name == "scf.for"]
 
 
-def _constant(number: Value) -> int | None:
-    owner = number.owner
-    if isinstance(owner, ir.Block) or owner.name != "arith.constant":
-        return None
-    return int(ir.IntegerAttr(owner.attributes["value"]).value)
-
-
 def _why_not(launch: Op, loops: list[Op], slices: int) -> str | None:
     """Returns why a launch cannot be split; None where it can."""
     if len(loops) != 1:
         return f"found {len(loops)} loops in a launch, allowed 1"
-    if _constant(launch.operands[GRID_Z]) != 1:
+    if constant_of(launch.operands[GRID_Z]) != 1:
         return "found a launch with more than one block along z, or not constant"
-    bounds = [_constant(number) for number in list(loops[0].operands)[:3]]
+    bounds = [constant_of(number) for number in list(loops[0].operands)[:3]]
     lower, upper, step = bounds
     if lower != 0 or upper is None or step is None:
         return f"found a loop from {lower} to {upper} by {step}, allowed constants, from 0"
@@ -72,7 +66,7 @@ def _why_not(launch: Op, loops: list[Op], slices: int) -> str | None:
 
 def _split(launch: Op, loop: Op, slices: int) -> None:
     """Shortens the loop to its slice, and offsets the uses of its induction variable."""
-    length = (_constant(loop.operands[1]) or 0) // slices
+    length = (constant_of(loop.operands[1]) or 0) // slices
     with launch.location:
         with ir.InsertionPoint(launch):
             launch.operands[GRID_Z] = index(slices)

@@ -19,6 +19,7 @@ loop with a region in it. Not handled: bounds that are not constant, more copies
 from tuner.mlir.bindings import Op, Value, WalkResult, ir
 from tuner.mlir.ops.dialect import InPlaceOp, attribute
 from tuner.mlir.rewrite.building import index
+from tuner.mlir.rewrite.definitions import constant_of
 from tuner.mlir.rewrite.type_sizes import is_workgroup
 from tuner.mlir.rewrite.walking import walk
 
@@ -72,11 +73,8 @@ def _parents(op: Op) -> list[Op]:
 
 
 def _trips(loop: Op) -> range | None:
-    bounds = [value.owner for value in list(loop.operands)[:3]]
-    if any(isinstance(owner, ir.Block) or owner.name != "arith.constant" for owner in bounds):
-        return None
-    low, high, step = (int(ir.IntegerAttr(owner.attributes["value"]).value) for owner in bounds)
-    return range(low, high, step)
+    low, high, step = map(constant_of, list(loop.operands)[:3])
+    return None if low is None or high is None or step is None else range(low, high, step)
 
 
 def _unroll(loop: Op) -> None:

@@ -27,6 +27,19 @@ def index(number: int) -> Value:
     return value("arith.constant", kind, value=ir.IntegerAttr.get(kind, number))
 
 
+def size_of(buffer: Value, dimension: int) -> Value:
+    """Creates the size of a memref along a dimension, which may be known only at run time."""
+    if not buffer.type.is_dynamic_dim(dimension):
+        return index(buffer.type.shape[dimension])
+    return value("memref.dim", ir.IndexType.get(), buffer, index(dimension))
+
+
+def dynamic_sizes(buffer: Value) -> list[Value]:
+    """Creates the sizes of a memref that only the run knows, as an allocation of its type takes them."""
+    dimensions = range(buffer.type.rank)
+    return [size_of(buffer, each) for each in dimensions if buffer.type.is_dynamic_dim(each)]
+
+
 def zero(kind: Type) -> Value:
     """Creates the constant zero of a type of floats or integers, or of a vector of such."""
     is_vector = isinstance(kind, ir.VectorType)

@@ -4,6 +4,7 @@ from collections.abc import Hashable
 
 from tuner.mlir.bindings import Value, ir
 from tuner.mlir.rewrite.building import symbol, value
+from tuner.mlir.rewrite.definitions import constant_of, op_of
 
 
 def split_constant(index: Value) -> tuple[Hashable, int]:
@@ -12,11 +13,10 @@ def split_constant(index: Value) -> tuple[Hashable, int]:
     The base is None for a constant, (affine expression, its symbols) for ``affine.apply``, or the value: also
     for ``affine.apply`` that only adds a constant to it.
     """
-    if isinstance(index.owner, ir.Block):
-        return index, 0
-    if index.owner.name == "arith.constant":
-        return None, int(ir.IntegerAttr(index.owner.attributes["value"]).value)
-    if index.owner.name != "affine.apply":
+    known = constant_of(index)
+    if known is not None:
+        return None, known
+    if op_of(index, "affine.apply") is None:
         return index, 0
     mapping = ir.AffineMapAttr(index.owner.attributes["map"]).value
     expression, constant = _split(mapping.results[0])
@@ -47,13 +47,12 @@ def without_constant(index: Value) -> tuple[Value | None, int]:
 
     Looks through ``arith.addi`` and ``affine.apply``, whose operands may be such sums themselves.
     """
-    if isinstance(index.owner, ir.Block):
-        return index, 0
-    if index.owner.name == "arith.constant":
-        return None, int(ir.IntegerAttr(index.owner.attributes["value"]).value)
-    if index.owner.name == "arith.addi":
+    known = constant_of(index)
+    if known is not None:
+        return None, known
+    if op_of(index, "arith.addi") is not None:
         return _sum_without_constant(index)
-    if index.owner.name == "affine.apply":
+    if op_of(index, "affine.apply") is not None:
         return _apply_without_constant(index)
     return index, 0
 

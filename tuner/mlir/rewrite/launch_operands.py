@@ -3,6 +3,7 @@
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.rewrite.building import value
+from tuner.mlir.rewrite.definitions import constant_of
 from tuner.mlir.rewrite.walking import walk
 
 # Operand segments in the order of GPUOps.td; 0 is async dependencies.
@@ -38,10 +39,10 @@ def operands(launch: Op, segment: int) -> list[Value]:
 
 def constant(launch: Op, value: Value, what: str) -> int:
     """Returns an operand's constant; ``what`` names it. Raises CandidateError(COMPILE) if it is none."""
-    owner = value.owner
-    if isinstance(owner, ir.Block) or owner.name != "arith.constant":
+    found = constant_of(value)
+    if found is None:
         raise CandidateError(Stage.COMPILE, f"launch of {kernel_of(launch)}: {what} is not constant")
-    return int(ir.IntegerAttr(owner.attributes["value"]).value)
+    return found
 
 
 def shared_bytes(launch: Op) -> int:
@@ -81,8 +82,5 @@ def set_shared_bytes(launch: Op, size: int, more: Value | None = None) -> None:
 
 def constant_grid(launch: Op) -> tuple[int, int] | None:
     """Returns the numbers of blocks of a ``gpu.launch`` along x and y; None where they are not constant."""
-    owners = [size.owner for size in list(launch.operands)[:2]]
-    if any(isinstance(owner, ir.Block) or owner.name != "arith.constant" for owner in owners):
-        return None
-    columns, rows = (int(ir.IntegerAttr(owner.attributes["value"]).value) for owner in owners)
-    return columns, rows
+    columns, rows = map(constant_of, list(launch.operands)[:2])
+    return None if columns is None or rows is None else (columns, rows)

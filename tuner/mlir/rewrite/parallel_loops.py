@@ -3,13 +3,13 @@
 from collections.abc import Callable
 
 from tuner.mlir.bindings import Value, ir
-from tuner.mlir.rewrite.building import create, index, value, zero
+from tuner.mlir.rewrite.building import create, index, size_of, value, zero
 
 
 def for_each_element(buffer: Value, build: Callable[[list[Value]], None]) -> None:
     """Creates the loop over all elements of a memref; ``build`` makes its body, given the indices."""
     rank = len(buffer.type.shape)
-    bounds = [index(0)] * rank + [_size(buffer, number) for number in range(rank)] + [index(1)] * rank
+    bounds = [index(0)] * rank + [size_of(buffer, number) for number in range(rank)] + [index(1)] * rank
     if rank == 0:
         build([])
         return
@@ -46,12 +46,6 @@ def clear(target: Value) -> None:
 def fill(target: Value, element: Value) -> None:
     """Creates the loop that sets every element to one value."""
     for_each_element(target, lambda indices: store(element, target, indices))
-
-
-def _size(buffer: Value, number: int) -> Value:
-    if not buffer.type.is_dynamic_dim(number):
-        return index(buffer.type.shape[number])
-    return value("memref.dim", ir.IndexType.get(), buffer, index(number))
 
 
 def load(source: Value, indices: list[Value]) -> Value:

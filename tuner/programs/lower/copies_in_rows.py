@@ -18,8 +18,9 @@ from collections.abc import Callable
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.effects.buffer_roots import roots_of
 from tuner.mlir.rewrite import parallel_loops
-from tuner.mlir.rewrite.building import create, index, value
+from tuner.mlir.rewrite.building import create, index, size_of, value
 from tuner.mlir.rewrite.contiguity import contiguous_dimensions, is_contiguous
+from tuner.mlir.rewrite.definitions import op_of
 from tuner.mlir.rewrite.walking import walk
 from tuner.programs.lower.streams.async_ops import ASYNC, is_filled_by_runtime, is_token
 from tuner.programs.lower.streams.gpux_tokens import lower_tokens
@@ -82,7 +83,7 @@ def _copy_parts(target: Value, source: Value, outer: int, indices: list[Value], 
         copy(_part(target, indices), _part(source, indices))
         return
     number = len(indices)
-    loop = ir.Operation.create("scf.for", operands=[index(0), _size(target, number), index(1)], regions=1)
+    loop = ir.Operation.create("scf.for", operands=[index(0), size_of(target, number), index(1)], regions=1)
     body = loop.regions[0].blocks.append(ir.IndexType.get(), arg_locs=[loop.location])
     with loop.location, ir.InsertionPoint(body):
         _copy_parts(target, source, outer, [*indices, body.arguments[0]], copy)
@@ -94,7 +95,7 @@ def _part(buffer: Value, indices: list[Value]) -> Value:
     kind, outer = buffer.type, len(indices)
     inner = list(range(outer, kind.rank))
     strides = kind.get_strides_and_offset()[0]
-    sizes = [_size(buffer, number) for number in inner if kind.is_dynamic_dim(number)]
+    sizes = [size_of(buffer, number) for number in inner if kind.is_dynamic_dim(number)]
     shape = [ANY_SIZE if kind.is_dynamic_dim(number) else kind.shape[number] for number in inner]
     layout = ir.StridedLayoutAttr.get(ANY_OFFSET, [strides[number] for number in inner])
     result = ir.MemRefType.get(shape, kind.element_type, layout=layout, memory_space=kind.memory_space)
@@ -131,11 +132,4 @@ def _is_ranked(*buffers: Value) -> bool:
 
 
 def _is_on_device(buffer: Value) -> bool:
-    owners = [root.owner for root in roots_of(buffer)]
-    return all(not isinstance(owner, ir.Block) and owner.name == "gpu.alloc" for owner in owners)
-
-
-def _size(buffer: Value, number: int) -> Value:
-    if not buffer.type.is_dynamic_dim(number):
-        return index(buffer.type.shape[number])
-    return value("memref.dim", ir.IndexType.get(), buffer, index(number))
+    return all(op_of(root, "gpu.alloc") is not None for root in roots_of(buffer))

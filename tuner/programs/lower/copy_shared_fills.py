@@ -17,6 +17,7 @@ nothing would show any more that it starts from zeros. Fills of dynamic shape, o
 
 from tuner.mlir.bindings import Op, ir
 from tuner.mlir.rewrite.building import create
+from tuner.mlir.rewrite.definitions import op_of
 from tuner.mlir.rewrite.walking import walk
 
 
@@ -35,6 +36,5 @@ def copy_shared_fills(function: Op) -> None:
 
 
 def _is_of_empty(fill: Op) -> bool:
-    target = fill.operands[1]
-    is_empty = not isinstance(target.owner, ir.Block) and target.owner.name == "tensor.empty"
-    return is_empty and bool(ir.RankedTensorType(target.type).has_static_shape)
+    empty = op_of(fill.operands[1], "tensor.empty")
+    return empty is not None and bool(ir.RankedTensorType(empty.results[0].type).has_static_shape)

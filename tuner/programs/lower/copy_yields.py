@@ -23,6 +23,7 @@ from tuner.mlir.bindings import Block, Op, Type, Value, ir
 from tuner.mlir.effects.buffer_roots import VIEWS
 from tuner.mlir.effects.region_dataflow import last_of
 from tuner.mlir.rewrite.building import create, index, value
+from tuner.mlir.rewrite.definitions import op_of, source_of
 from tuner.mlir.rewrite.walking import walk
 
 LOOP, WHILE, BRANCH = "scf.for", "scf.while", "scf.if"
@@ -94,7 +95,7 @@ def _empty_like(tensor: Value) -> Value:
 
 
 def _is_of_control_flow(each: Value) -> bool:
-    return not isinstance(each.owner, ir.Block) and each.owner.name in (LOOP, WHILE, BRANCH)
+    return op_of(each, LOOP, WHILE, BRANCH) is not None
 
 
 def _is_tensor(each: Value) -> bool:
@@ -103,12 +104,8 @@ def _is_tensor(each: Value) -> bool:
 
 def _is_allocated_in(end: Op, operand: Value) -> bool:
     """Tells whether a value is memory that its block allocated, or a view of that."""
-    owner = operand.owner
-    while not isinstance(owner, ir.Block) and owner.name in VIEWS:
-        owner = owner.operands[0].owner
-    return (
-        not isinstance(owner, ir.Block) and owner.name in ALLOCATIONS and owner.operation.block == end.block
-    )
+    allocation = op_of(source_of(operand, VIEWS), *ALLOCATIONS)
+    return allocation is not None and allocation.block == end.block
 
 
 def _blocks(op: Op) -> list[Block]:

@@ -28,10 +28,10 @@ from tuner.mlir.gpu.lowering import kernels_to_ptx, outline_kernels, without_deb
 from tuner.mlir.gpu.ready_kernels import pass_addresses, use_code_of_ready_kernels
 from tuner.mlir.pipeline import run_passes
 from tuner.mlir.rewrite.launch_operands import kernel_of, module_of
+from tuner.mlir.rewrite.memref_copies import copy_by_loops
 from tuner.mlir.rewrite.symbols import name_of
 from tuner.mlir.rewrite.walking import walk
 from tuner.programs.lower.bounds_assertions import assert_bounds
-from tuner.programs.lower.copies_as_loops import copy_by_loops
 from tuner.programs.lower.copies_with_offset import move_pointers_of_copies
 from tuner.programs.lower.device_memory.host_to_device_memory import host_to_device_memory
 from tuner.programs.lower.device_memory.pinned_memory import forget_registrations
@@ -90,10 +90,10 @@ def lower_device_program(
     Raises CandidateError(COMPILE or RESOURCES).
     """
     function = _function(module, entry)
-    if uses_gpux(function):
+    names_streams = uses_gpux(function)
+    if names_streams:
         _require_form_of_streams(options)
-        drop_streams_of_mixed_memory(function)
-    if uses_gpux(function):
+    if names_streams and not drop_streams_of_mixed_memory(function):
         host = _on_its_own_streams(module, function, chip)
     else:
         host = _on_planned_streams(module, function, chip, options)
@@ -122,10 +122,15 @@ def _on_planned_streams(module: ir.Module, function: Op, chip: Chip, options: De
     return _HostFunction(arguments, results, written, slots, alignment_bytes)
 
 
-def drop_streams_of_mixed_memory(function: Op) -> None:
-    """Takes a GPUX program's streams where copies are needed, of which the author's streams say nothing."""
-    if mixes_memory(function):
+def drop_streams_of_mixed_memory(function: Op) -> bool:
+    """Takes a GPUX program's streams where copies are needed, of which the author's streams say nothing.
+
+    Returns whether that was so.
+    """
+    is_mixed = mixes_memory(function)
+    if is_mixed:
         drop_streams(function)
+    return is_mixed
 
 
 def _require_form_of_streams(options: DeviceOptions) -> None:

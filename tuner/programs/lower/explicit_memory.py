@@ -21,7 +21,9 @@ from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.effects.buffer_accesses import DESCRIPTOR, SHARED, host_accesses
 from tuner.mlir.effects.buffer_roots import is_buffer, roots_of
 from tuner.mlir.rewrite.building import create
+from tuner.mlir.rewrite.definitions import op_of
 from tuner.mlir.rewrite.located_error import unsupported
+from tuner.mlir.rewrite.memref_copies import copy_buffer
 from tuner.mlir.rewrite.parallel_loops import for_each_element, store
 from tuner.mlir.rewrite.walking import walk
 from tuner.programs.lower.streams.async_ops import is_token
@@ -77,7 +79,7 @@ def use_host_memory(op: Op) -> None:
     kinds = [each.type for each in op.results if not is_token(each)]
     with op.location, ir.InsertionPoint(op):
         if op.name == "gpu.memcpy":
-            create("memref.copy", [], kept[::-1])  # there the destination comes first
+            copy_buffer(*kept)
         elif op.name == "gpu.memset":
             for_each_element(kept[0], lambda indices: store(kept[1], kept[0], indices))
         elif op.name == "gpu.dealloc":
@@ -114,7 +116,7 @@ def _roots(values: Iterable[Value]) -> set[Value]:
 
 
 def _is_explicit(root: Value) -> bool:
-    return not isinstance(root.owner, ir.Block) and root.owner.operation.name in ALLOCATIONS
+    return op_of(root, *ALLOCATIONS) is not None
 
 
 def _is_shared(root: Value) -> bool:

@@ -15,10 +15,9 @@ from tuner.mlir.bindings import ir
 from tuner.mlir.cpu.lowering import EXPORTED, jit_text
 from tuner.mlir.gpu.merge_gpu_modules import merge_gpu_modules
 from tuner.mlir.pipeline import run_passes
-from tuner.mlir.rewrite.module_copy import copy_of
+from tuner.mlir.rewrite.memref_copies import copy_by_loops
 from tuner.mlir.rewrite.walking import walk_where
 from tuner.programs.lower.bounds_assertions import assert_bounds
-from tuner.programs.lower.copies_as_loops import copy_by_loops
 from tuner.programs.lower.matmuls.insert_cpu_kernels import call_kernels, link
 from tuner.programs.lower.on_host.drop_streams import drop_streams
 from tuner.programs.lower.on_host.launches_as_loops import run_kernels_on_host
@@ -52,12 +51,10 @@ def lower_host_program(
     module = payload.module
     function = payload.function
     arguments, results = arguments_of(function), results_of(function)
-    written = _written_by_loops(payload) if scripts else None
     kernels = call_kernels(payload, scripts)
     interpreted = _make_loops(payload)
     function.attributes[EXPORTED] = ir.UnitAttr.get()
-    if written is None:
-        written = written_arguments(function)
+    written = written_arguments(function)
     if is_checked:
         assert_bounds(module)
     lower_missing_math(module)
@@ -66,13 +63,6 @@ def lower_host_program(
     _reject_leftovers(module)
     text = with_own_math(jit_text(module))
     return DeviceProgram(text, payload.entry, arguments, results, written, interpreted=interpreted)
-
-
-def _written_by_loops(payload: ProgramPayload) -> tuple[bool, ...]:
-    """Tells which arguments are written, read off loops in place of kernels: those take addresses."""
-    loops = ProgramPayload(copy_of(payload.module), payload.entry)
-    _make_loops(loops)
-    return written_arguments(loops.function)
 
 
 def _make_loops(payload: ProgramPayload) -> str:

@@ -24,8 +24,10 @@ could free, and memory on several streams of GPUX.
 from tuner.mlir.bindings import Block, Op, Value, ir
 from tuner.mlir.effects.buffer_roots import is_buffer, roots_of
 from tuner.mlir.effects.region_dataflow import BRANCHES, last_of
-from tuner.mlir.rewrite.building import create, index, value
+from tuner.mlir.rewrite.building import create, dynamic_sizes, value
+from tuner.mlir.rewrite.definitions import op_of
 from tuner.mlir.rewrite.located_error import unsupported
+from tuner.mlir.rewrite.memref_copies import copy_buffer
 from tuner.mlir.rewrite.walking import walk
 from tuner.programs.lower.aliases import Aliases, aliases_of
 from tuner.programs.lower.enclosing_ops import around, holder_of
@@ -88,17 +90,15 @@ def _copy_ambiguous_results(function: Op) -> None:
 
 
 def _is_ours(root: Value) -> bool:
-    is_allocated = not isinstance(root.owner, ir.Block) and root.owner.operation.name in ALLOCATES
-    return is_allocated and not aliases_of(root).is_freed
+    return op_of(root, *ALLOCATES) is not None and not aliases_of(root).is_freed
 
 
 def _copy(buffer: Value) -> Value:
     kind = buffer.type
-    dynamic = [axis for axis in range(kind.rank) if kind.is_dynamic_dim(axis)]
-    sizes = [value("memref.dim", ir.IndexType.get(), buffer, index(axis)) for axis in dynamic]
+    sizes = dynamic_sizes(buffer)
     segments = ir.DenseI32ArrayAttr.get([len(sizes), 0])
     memory = value("memref.alloc", kind, *sizes, operandSegmentSizes=segments)
-    create("memref.copy", [], [buffer, memory])
+    copy_buffer(memory, buffer)
     return memory
 
 

@@ -26,6 +26,7 @@ import math
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Block, Op, Value, ir
 from tuner.mlir.rewrite.building import create, index, is_less, value
+from tuner.mlir.rewrite.definitions import constant_of
 from tuner.mlir.rewrite.launch_operands import SEGMENTS
 from tuner.mlir.rewrite.walking import walk
 
@@ -78,7 +79,7 @@ def _launch(loop: Op) -> None:
             trips, lows, steps, loop.regions[0].blocks[0].arguments, strict=True
         ):
             distance = _times(trip, step)
-            is_from_zero = _constant(low) == 0
+            is_from_zero = constant_of(low) == 0
             variable.replace_all_uses_with(
                 distance if is_from_zero else value("arith.addi", types[0], low, distance)
             )
@@ -95,7 +96,7 @@ def _move_body(loop: Op, inside: Block) -> None:
 
 
 def _trip_count(low: Value, high: Value, step: Value) -> Value:
-    known = [_constant(each) for each in (low, high, step)]
+    known = [constant_of(each) for each in (low, high, step)]
     if all(number is not None for number in known):
         first, last, by = known
         return index(max(0, -(-(last - first) // by)))  # type: ignore[operator]
@@ -105,7 +106,7 @@ def _trip_count(low: Value, high: Value, step: Value) -> Value:
 
 def _blocks(total: Value) -> Value:
     """Returns the blocks for so many threads, at least one: CUDA refuses an empty grid."""
-    known = _constant(total)
+    known = constant_of(total)
     if known is not None:
         if known > BLOCK_THREADS * BLOCKS_LIMIT:
             limit = BLOCK_THREADS * BLOCKS_LIMIT
@@ -132,7 +133,7 @@ def _delinearized(number: Value, counts: list[Value]) -> list[Value]:
 
 
 def _product(counts: list[Value]) -> Value:
-    known = [_constant(each) for each in counts]
+    known = [constant_of(each) for each in counts]
     if all(number is not None for number in known):
         return index(math.prod(known))  # type: ignore[arg-type]
     total = counts[0]
@@ -142,11 +143,4 @@ def _product(counts: list[Value]) -> Value:
 
 
 def _times(left: Value, right: Value) -> Value:
-    return left if _constant(right) == 1 else value("arith.muli", left.type, left, right)
-
-
-def _constant(number: Value) -> int | None:
-    owner = number.owner
-    if isinstance(owner, ir.Block) or owner.name != "arith.constant":
-        return None
-    return int(ir.IntegerAttr(owner.attributes["value"]).value)
+    return left if constant_of(right) == 1 else value("arith.muli", left.type, left, right)

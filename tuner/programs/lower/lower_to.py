@@ -39,9 +39,7 @@ def text_after(step: LoweringStep, payload: ProgramPayload, chip: Chip, options:
         program = lower_device_program(module, payload.entry, chip, options)
         return program.llvm if step == "llvm" else _ptx(module)
     forget_code(module)
-    if uses_gpux(function):
-        drop_streams_of_mixed_memory(function)
-    if uses_gpux(function):
+    if uses_gpux(function) and not drop_streams_of_mixed_memory(function):
         _write_own_streams(step, module, function, chip)
     else:
         outline_kernels(module, chip)

@@ -13,6 +13,7 @@ device other than number 0.
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Op, ir
 from tuner.mlir.rewrite.building import create
+from tuner.mlir.rewrite.definitions import constant_of
 from tuner.mlir.rewrite.located_error import location_of
 from tuner.mlir.rewrite.symbols import callee_of
 from tuner.mlir.rewrite.walking import walk
@@ -36,8 +37,6 @@ def replace_runtime_calls(module: ir.Module) -> None:
 
 
 def _require_first_device(call: Op) -> None:
-    owner = call.operands[0].owner
-    is_constant = not isinstance(owner, ir.Block) and owner.name == "arith.constant"
-    if not is_constant or ir.IntegerAttr(owner.attributes["value"]).value != 0:
+    if constant_of(call.operands[0]) != 0:
         found = f"found a call of @{SET_DEVICE} with another device ({location_of(call)})"
         raise CandidateError(Stage.BIND, f"payload: {found}, allowed 0: the one that the program is run on")

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ops.wgmma.operand_tile import OperandTile
 from tuner.mlir.ops.wgmma.plan import PipelinePlan
+from tuner.mlir.rewrite.definitions import source_of
 from tuner.mlir.rewrite.epilogues import find_epilogue, output_type
 from tuner.mlir.rewrite.padded_views import retype_argument, sync_function_type
 from tuner.mlir.rewrite.type_sizes import element_bytes
@@ -104,7 +105,7 @@ def read_matmul(function: Op, launch: Op) -> BlockMatmul | str:
             f"launch: found {len(products)} linalg.matmul and {len(fills)} linalg.fill, allowed one of each"
         )
     views = list(products[0].operands)
-    bases = [_base(view) for view in views]
+    bases = [source_of(view, ("memref.subview", "memref.cast")) for view in views]
     if any(not isinstance(base.owner, ir.Block) for base in bases):
         return "matmul: found operands computed before, allowed subviews of arguments"
     rows, columns = ir.MemRefType(views[2].type).shape
@@ -122,13 +123,6 @@ def read_matmul(function: Op, launch: Op) -> BlockMatmul | str:
         sizes[1 if k_is_last[0] else 0],
         (k_is_last[0], k_is_last[1]),
     )
-
-
-def _base(view: Value) -> Value:
-    """Returns what a chain of subviews and casts begins with."""
-    while not isinstance(view.owner, ir.Block) and view.owner.name in ("memref.subview", "memref.cast"):
-        view = view.owner.operands[0]
-    return view
 
 
 def _origin(view: Value) -> tuple[Value | int, Value | int]:

@@ -17,7 +17,9 @@ from dataclasses import dataclass, field
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Block, Op, Type, Value, ir
 from tuner.mlir.effects.buffer_roots import described
-from tuner.mlir.rewrite.building import create, index, value
+from tuner.mlir.rewrite.building import create, dynamic_sizes, index, value
+from tuner.mlir.rewrite.definitions import op_of
+from tuner.mlir.rewrite.memref_copies import copy_buffer
 from tuner.mlir.rewrite.type_sizes import is_row_major
 from tuner.programs.lower.device_memory.validity import Side
 
@@ -69,11 +71,11 @@ class MirroredBuffer:
             return
         memory, view = self._staging()
         if side is Side.DEVICE:
-            create("memref.copy", [], [self.host, view])
+            copy_buffer(view, self.host)
             create("gpu.memcpy", [], [self.flat, memory])
         else:
             create("gpu.memcpy", [], [memory, self.flat])
-            create("memref.copy", [], [view, self.host])
+            copy_buffer(self.host, view)
 
     def free(self) -> None:
         """Builds the frees of what was allocated for the mirror, at the current insertion point."""
@@ -109,22 +111,20 @@ def allocate_like(host: Value) -> tuple[Value, Value]:
     if not isinstance(kind, ir.MemRefType):
         raise CandidateError(Stage.COMPILE, f"{described(host)}: found {kind}, allowed a ranked memref")
     if is_row_major(kind):
-        memory = _allocate("gpu.alloc", kind, dynamic_sizes(host))
+        memory = _allocate("gpu.alloc", kind, _sizes_of(host))
         return memory, memory
     return _allocate_span(host, kind)
 
 
 def allocate_host_like(device: Value) -> Value:
     """Allocates host memory for a memref in device memory, at the current insertion point."""
-    return _allocate("memref.alloc", device.type, dynamic_sizes(device))
+    return _allocate("memref.alloc", device.type, _sizes_of(device))
 
 
-def dynamic_sizes(buffer: Value) -> list[Value]:
+def _sizes_of(buffer: Value) -> list[Value]:
     """Returns the dynamic sizes of a memref: operands of its allocation, else memref.dim."""
-    if not isinstance(buffer.owner, ir.Block) and buffer.owner.operation.name in ALLOCATIONS:
-        return list(buffer.owner.operands)
-    dynamic = [number for number in range(buffer.type.rank) if buffer.type.is_dynamic_dim(number)]
-    return [value("memref.dim", ir.IndexType.get(), buffer, index(number)) for number in dynamic]
+    allocation = op_of(buffer, *ALLOCATIONS)
+    return dynamic_sizes(buffer) if allocation is None else list(allocation.operands)
 
 
 def _allocate(name: str, kind: Type, sizes: list[Value]) -> Value:

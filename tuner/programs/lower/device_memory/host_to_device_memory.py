@@ -31,10 +31,11 @@ from tuner.mlir.effects.buffer_roots import described, is_buffer
 from tuner.mlir.effects.host_accesses import reject_device_code
 from tuner.mlir.effects.kernel_effects import KernelEffects
 from tuner.mlir.effects.region_dataflow import last_of
+from tuner.mlir.rewrite.definitions import op_of
 from tuner.mlir.rewrite.located_error import unsupported
+from tuner.mlir.rewrite.memref_copies import copy_views_by_loops
 from tuner.mlir.rewrite.symbols import callee_of, function_type, name_of
 from tuner.mlir.rewrite.walking import walk
-from tuner.programs.lower.copies_as_loops import copy_views_by_loops
 from tuner.programs.lower.device_memory.buffers import (
     ALLOCATIONS,
     BufferKind,
@@ -219,7 +220,7 @@ class _FunctionRewrite:
 
 def is_shared(root: Value) -> bool:
     """Tells whether a buffer is memory that both the host and kernels reach."""
-    return not isinstance(root.owner, ir.Block) and root.owner.operation.name == "gpu.alloc"
+    return op_of(root, "gpu.alloc") is not None
 
 
 def _take_device_arguments(function: Op, options: DeviceOptions) -> list[int]:

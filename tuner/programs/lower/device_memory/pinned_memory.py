@@ -8,6 +8,7 @@ memory; the stack; memrefs with gaps.
 
 from tuner.mlir.bindings import Op, ir
 from tuner.mlir.rewrite.building import create, value
+from tuner.mlir.rewrite.definitions import op_of
 from tuner.mlir.rewrite.type_sizes import is_row_major
 from tuner.mlir.rewrite.walking import walk
 from tuner.programs.lower.device_memory.buffers import BufferKind, MirroredBuffer
@@ -24,14 +25,10 @@ def forget_registrations(function: Op) -> None:
     """Erases ``gpu.host_register`` and its like: kernels get copies, so they need not reach host memory."""
     for name in ("gpu.host_register", "gpu.host_unregister"):
         for op in walk(function, name):
-            cast = op.operands[0].owner
+            cast = op_of(op.operands[0], "memref.cast")
             op.erase()
-            if (
-                not isinstance(cast, ir.Block)
-                and cast.name == "memref.cast"
-                and not list(cast.results[0].uses)
-            ):
-                cast.operation.erase()
+            if cast is not None and not list(cast.results[0].uses):
+                cast.erase()
 
 
 def _can_be_pinned(buffer: MirroredBuffer) -> bool:

@@ -14,6 +14,7 @@ from tuner.core.problem import Matmul, Problem, natural_output, output_words
 from tuner.mlir.bindings import Attribute, Op, Type, Value, ir
 from tuner.mlir.effects.region_dataflow import last_of
 from tuner.mlir.pipeline import run_passes
+from tuner.mlir.rewrite.definitions import op_of
 from tuner.mlir.rewrite.walking import walk
 from tuner.programs.lower.matmuls.zero_fills import zero_fill_before
 from tuner.programs.lower.read_program import ProgramPayload
@@ -120,23 +121,18 @@ def _is_sum_of_products(op: Op) -> bool:
         return False
     block = op.regions[0].blocks[0]
     arguments = list(block.arguments)
-    total = _defined_by(last_of(block).operands[0], "arith.addf")
+    total = op_of(last_of(block).operands[0], "arith.addf")
     if total is None or arguments[2] not in total.operands:
         return False
     (product,) = [each for each in total.operands if each != arguments[2]] or [None]
-    product = None if product is None else _defined_by(_widened(product), "arith.mulf")
+    product = None if product is None else op_of(_widened(product), "arith.mulf")
     if product is None:
         return False
     factors = [_widened(each) for each in product.operands]
     return factors in (arguments[:2], arguments[1::-1])
 
 
-def _defined_by(value: Value, name: str) -> Op | None:
-    owner = value.owner
-    return None if isinstance(owner, ir.Block) or owner.name != name else owner
-
-
 def _widened(value: Value) -> Value:
     """Returns the operand of the ``arith.extf`` that a value comes from, else the value itself."""
-    extension = _defined_by(value, "arith.extf")
+    extension = op_of(value, "arith.extf")
     return value if extension is None else extension.operands[0]

@@ -23,6 +23,7 @@ from tuner.core.target import Panel, Script
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.cpu.jit_guards import reject_what_crashes_the_jit
 from tuner.mlir.cpu.lowering import lower_to_llvm
+from tuner.mlir.effects.op_effects import READ_ONLY_ATTRIBUTE
 from tuner.mlir.interpreter import apply_script, parse
 from tuner.mlir.rewrite.building import create, value
 from tuner.mlir.rewrite.symbols import name_of
@@ -108,7 +109,10 @@ def _multiply(kernel: LinkedKernel) -> Multiply:
 def _call(kernel: LinkedKernel, arrays: tuple[Value, ...]) -> None:
     for panel in kernel.panels:
         offsets = element_offsets(kernel.problem, panel)
-        pointers = [_pointer(array, offset) for array, offset in zip(arrays, offsets, strict=True)]
+        pointers = [
+            _pointer(array, offset, is_read_only=number < len(arrays) - 1)
+            for number, (array, offset) in enumerate(zip(arrays, offsets, strict=True))
+        ]
         create(
             "llvm.call",
             [],
@@ -119,10 +123,11 @@ def _call(kernel: LinkedKernel, arrays: tuple[Value, ...]) -> None:
         )
 
 
-def _pointer(array: Value, offset: int) -> Value:
+def _pointer(array: Value, offset: int, *, is_read_only: bool) -> Value:
     """Returns the address of an element of a plain memref."""
     wide = ir.IntegerType.get_signless(64)
-    start = value("memref.extract_aligned_pointer_as_index", ir.IndexType.get(), array)
+    words = {READ_ONLY_ATTRIBUTE: ir.UnitAttr.get()} if is_read_only else {}
+    start = value("memref.extract_aligned_pointer_as_index", ir.IndexType.get(), array, **words)
     address = value("arith.index_cast", wide, start)
     if offset:
         size = array.type.element_type.width // 8

@@ -23,6 +23,7 @@ from tuner.mlir.effects.buffer_roots import VIEWS
 from tuner.mlir.effects.op_effects import effect_on_operand
 from tuner.mlir.rewrite import parallel_loops
 from tuner.mlir.rewrite.building import create, value
+from tuner.mlir.rewrite.definitions import source_of
 from tuner.mlir.rewrite.type_sizes import is_row_major
 from tuner.programs.lower.aliases import aliases_of
 from tuner.programs.lower.enclosing_ops import holder_of
@@ -100,9 +101,7 @@ def _attributes(op: Op) -> dict[str, Attribute]:
 
 def _is_unwritten(view: Value, first: Op, last: Op) -> bool:
     """Tells whether it is known that nothing writes a view's buffer from an op on, up to another one."""
-    buffer = view
-    while not isinstance(buffer.owner, ir.Block) and buffer.owner.name in VIEWS:
-        buffer = buffer.owner.operands[0]
+    buffer = source_of(view, VIEWS)
     if first.block != last.block or not _can_be_followed(buffer):
         return False
     aliases = aliases_of(buffer)

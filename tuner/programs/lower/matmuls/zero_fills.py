@@ -5,35 +5,23 @@ fill in another block, or by another op than a ``linalg.generic`` of a constant,
 """
 
 from tuner.mlir.bindings import Op, Value, WalkResult, ir
-from tuner.mlir.effects.buffer_roots import VIEWS
+from tuner.mlir.effects.buffer_roots import VIEWS, origins_of
 from tuner.mlir.effects.region_dataflow import last_of
+from tuner.mlir.rewrite.definitions import op_of
+from tuner.programs.lower.aliases import aliases_of
 
 
 def zero_fill_before(op: Op, c: Value) -> Op | None:
     """Returns the fill of C with zeros in front of an op, if only ops that leave C alone lie between them."""
     before = list(op.block.operations)
     index = next(number for number, other in enumerate(before) if other.operation == op)
-    aliases = _aliases_of(c)
+    aliases = {each for origin in origins_of(c) for each in aliases_of(origin).values}
     for other in reversed([each.operation for each in before[:index]]):
         if _is_zero_fill(other) and other.operands[-1] == c:
             return other
         if _may_touch(other, aliases):
             return None
     return None
-
-
-def _aliases_of(c: Value) -> set[Value]:
-    """Returns the buffer behind C and every view of it."""
-    root = c
-    while not isinstance(root.owner, ir.Block) and root.owner.name in VIEWS:
-        root = root.owner.operands[0]
-    aliases, waiting = {root}, [root]
-    while waiting:
-        for use in waiting.pop().uses:
-            if use.owner.name in VIEWS:
-                aliases.add(use.owner.results[0])
-                waiting.append(use.owner.results[0])
-    return aliases
 
 
 def _may_touch(op: Op, aliases: set[Value]) -> bool:
@@ -54,9 +42,8 @@ def _is_zero_fill(op: Op) -> bool:
     """Tells whether a generic writes zero to every element of its only buffer."""
     if op.name != "linalg.generic" or len(op.operands) != 2 or isinstance(op.operands[0].type, ir.MemRefType):
         return False
-    block, constant = op.regions[0].blocks[0], op.operands[0].owner
-    stored = last_of(block).operands[0]
-    if stored != block.arguments[0] or isinstance(constant, ir.Block) or constant.name != "arith.constant":
+    block, constant = op.regions[0].blocks[0], op_of(op.operands[0], "arith.constant")
+    if constant is None or last_of(block).operands[0] != block.arguments[0]:
         return False
     number = constant.attributes["value"]
     output = ir.AffineMapAttr(ir.ArrayAttr(op.attributes["indexing_maps"])[1]).value

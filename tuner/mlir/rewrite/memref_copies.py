@@ -1,4 +1,4 @@
-"""Turns ``memref.copy`` into loops over elements.
+"""Makes ``memref.copy``, and turns it into loops over elements.
 
 For a copy of views LLVM would call a function of MLIR's runtime library, for one of plain buffers memcpy,
 which the JIT's wheel looks up by a wrong name. Copies of a device must be ``gpu.memcpy`` by then. Types
@@ -13,30 +13,39 @@ must be ranked.
     }
 """
 
+from collections.abc import Callable
+
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.rewrite import parallel_loops
+from tuner.mlir.rewrite.building import create
 from tuner.mlir.rewrite.type_sizes import is_row_major
 from tuner.mlir.rewrite.walking import walk
+
+
+def copy_buffer(target: Value, source: Value) -> None:
+    """Creates the copy of one memref to another of the same shape."""
+    create("memref.copy", [], [source, target])
 
 
 def copy_views_by_loops(function: Op) -> int:
     """Replaces each ``memref.copy`` whose rows are not known to be adjacent; returns how many."""
     copies = [copy for copy in walk(function, "memref.copy") if not all(map(_is_plain, copy.operands))]
-    _replace(copies)
+    for copy in copies:
+        replace_copy(copy, parallel_loops.copy)
     return len(copies)
 
 
 def copy_by_loops(root: Op | ir.Module) -> None:
     """Replaces every ``memref.copy`` below an op."""
-    _replace(walk(root, "memref.copy"))
+    for copy in walk(root, "memref.copy"):
+        replace_copy(copy, parallel_loops.copy)
 
 
-def _replace(copies: list[Op]) -> None:
-    for copy in copies:
-        source, target = copy.operands
-        with copy.location, ir.InsertionPoint(copy):
-            parallel_loops.copy(source, target)
-        copy.erase()
+def replace_copy(copy: Op, build: Callable[[Value, Value], None]) -> None:
+    """Replaces a ``memref.copy`` by what ``build`` makes of its source and its target."""
+    with copy.location, ir.InsertionPoint(copy):
+        build(*copy.operands)
+    copy.erase()
 
 
 def _is_plain(buffer: Value) -> bool:

@@ -4,7 +4,7 @@ from tests.mlir.kernels import parsed
 
 pytestmark = pytest.mark.mlir
 
-copies_as_loops = pytest.importorskip("tuner.programs.lower.copies_as_loops")
+memref_copies = pytest.importorskip("tuner.mlir.rewrite.memref_copies")
 
 PLAIN, VIEW = "memref<?x4xf32>", "memref<?x4xf32, strided<[8, 1], offset: 4>>"
 
@@ -15,7 +15,7 @@ def replaced(source: str, target: str) -> tuple[int, str]:
       return
     }}"""
     with parsed(text) as module:
-        count = copies_as_loops.copy_views_by_loops(module.body.operations[0])
+        count = memref_copies.copy_views_by_loops(module.body.operations[0])
         assert module.operation.verify()
         return count, str(module)
 
