@@ -9,6 +9,7 @@ from typing import Any
 
 from sqlalchemy import insert
 
+from tuner.core.chosen_strategy import ChosenStrategy
 from tuner.core.machine import Compiler, Machine
 from tuner.core.problem import Matmul
 from tuner.core.runs import RunSettings
@@ -42,7 +43,7 @@ SETTINGS = RunSettings(
     problem=Matmul(1, 1, 1),
     target=TargetName("cpu"),
     threads=1,
-    strategies=("matmul_cpu_packed",),
+    strategies=(ChosenStrategy("matmul_cpu_packed"),),
     space_yaml="strategies: {}\n",
     sampler="tpe",
     seed=0,

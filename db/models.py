@@ -149,7 +149,7 @@ class RunRow(Base):
     environment_id: Mapped[int] = mapped_column(ForeignKey("environment.id"), index=True)
     target: Mapped[str]
     threads: Mapped[int]
-    strategies: Mapped[list[Any]] = mapped_column(sa.JSON)  # [name, ...]
+    strategies: Mapped[list[Any]] = mapped_column(sa.JSON)  # [ChosenStrategy.text, ...]
     space_yaml: Mapped[str]
     sampler: Mapped[str]
     seed: Mapped[int]

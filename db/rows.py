@@ -8,6 +8,7 @@ from dataclasses import asdict, fields
 from typing import Any
 
 from tuner.core.candidate import Candidate
+from tuner.core.chosen_strategy import ChosenStrategy
 from tuner.core.dataclass_json import encode
 from tuner.core.errors import Failure, Stage
 from tuner.core.gpu_conditions import Conditions
@@ -70,7 +71,7 @@ def write_settings(row: RunRow, settings: RunSettings) -> None:
     """Fills in a run's settings, its problem left out."""
     row.target = settings.target.text
     row.threads = settings.threads
-    row.strategies = list(settings.strategies)
+    row.strategies = [each.text for each in settings.strategies]
     row.space_yaml = settings.space_yaml
     row.sampler = settings.sampler
     row.seed = settings.seed
@@ -89,7 +90,7 @@ def settings_of(row: RunRow) -> RunSettings:
         problem=problem_of(row.problem),
         target=TargetName.parse(row.target),
         threads=row.threads,
-        strategies=tuple(row.strategies),
+        strategies=tuple(map(ChosenStrategy.parse, row.strategies)),
         space_yaml=row.space_yaml,
         sampler=row.sampler,
         seed=row.seed,

@@ -9,6 +9,7 @@ import tuner
 from tests.db import values
 from tests.tuning import fakes
 from tuner.core.chips import chip_of
+from tuner.core.chosen_strategy import ChosenStrategy
 from tuner.core.errors import UsageError
 from tuner.core.kernel_program import KernelProgram
 from tuner.core.machine import gpu_machine
@@ -302,7 +303,7 @@ def test_words_are_those_of_the_command_line(database: str) -> None:
         PROBLEM, budget="1h", trials=3, strategy="matmul_cpu_packed", warm_start=False, db=database
     )
     assert by_names.run.settings.budget_s == 3600.0
-    assert by_names.run.settings.strategies == ("matmul_cpu_packed",)
+    assert by_names.run.settings.strategies == (ChosenStrategy("matmul_cpu_packed"),)
     both = tuner.tune(PROBLEM, trials=3, strategy=("matmul_cpu_packed",), budget=7200, db=database)
     assert both.run.settings.budget_s == 7200
     with pytest.raises(UsageError, match=r"absent\.json"):

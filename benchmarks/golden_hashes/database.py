@@ -14,6 +14,7 @@ from benchmarks.golden_hashes.candidates import BuiltCandidate
 from benchmarks.golden_hashes.machines import COMPILER
 from benchmarks.golden_hashes.tuner_names import (
     Baseline,
+    ChosenStrategy,
     Conditions,
     Failure,
     FirstPoint,
@@ -102,7 +103,7 @@ def _settings(group: tuple[BuiltCandidate, ...]) -> RunSettings:
         problem=golden.problem,
         target=golden.target,
         threads=golden.threads,
-        strategies=tuple(names),
+        strategies=tuple(map(ChosenStrategy, names)),
         space_yaml="strategies: {}\n",
         sampler="tpe",
         seed=golden.number,

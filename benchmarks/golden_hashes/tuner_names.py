@@ -9,6 +9,7 @@ from tuner.bundle.results import ResultsFile
 from tuner.cli import main
 from tuner.core.candidate import Candidate
 from tuner.core.chips import chip_of
+from tuner.core.chosen_strategy import ChosenStrategy
 from tuner.core.dataclass_json import encode
 from tuner.core.device_program import DeviceProgram
 from tuner.core.errors import Failure, Stage
@@ -53,6 +54,7 @@ __all__ = [
     "BaselineTime",
     "Binder",
     "Candidate",
+    "ChosenStrategy",
     "Compiler",
     "Conditions",
     "CpuCompiler",

@@ -178,7 +178,7 @@ def parts(disturbance: Disturbance) -> Composition:
         bench=lambda order, how: LocalBench(order, target, how.seed),
         baseline=baseline,
         roofline=roofline,
-        bind=lambda _settings, _machine: fakes.bind_with_own_op,
+        bind=lambda *_: fakes.bind_with_own_op,
     )
 
 

@@ -4,6 +4,7 @@ import hashlib
 from dataclasses import replace
 
 from tuner.core.candidate import Candidate
+from tuner.core.chosen_strategy import ChosenStrategy
 from tuner.core.errors import Failure, Stage
 from tuner.core.machine import Compiler, Machine
 from tuner.core.pass_seconds import CompileSeconds, PassSeconds
@@ -32,7 +33,7 @@ SETTINGS = RunSettings(
     problem=PROBLEM,
     target=TargetName("cpu"),
     threads=1,
-    strategies=("matmul_cpu_packed", "matmul_cpu_direct"),
+    strategies=(ChosenStrategy("matmul_cpu_packed"), ChosenStrategy("matmul_cpu_direct")),
     space_yaml="strategies: {}\n",
     sampler="tpe",
     seed=7,

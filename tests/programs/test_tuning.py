@@ -188,7 +188,7 @@ def test_a_program_without_matmuls_is_refused(store: Store) -> None:
 
 
 def test_candidates_that_all_fail_are_told(store: Store) -> None:
-    composition = fakes.composition(bind=lambda _settings, _machine: fakes.ALL_FAIL)
+    composition = fakes.composition(bind=lambda *_: fakes.ALL_FAIL)
     programs = Programs((ONE,))
     found = tuned(programs, store, composition)
     assert programs.asked[0].scripts == ()

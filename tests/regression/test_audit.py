@@ -101,7 +101,7 @@ def test_a_strategy_that_no_longer_binds_is_flagged(store: Store) -> None:
     def bind(_candidate: Candidate) -> Script:
         raise CandidateError(Stage.BIND, "no strategy 'fake' in this run")
 
-    found = audited(fakes.composition(bind=lambda _settings, _machine: bind), store)
+    found = audited(fakes.composition(bind=lambda *_: bind), store)
     assert found[0].status is AuditStatus.FAILED
     assert found[0].reason == "fails at stage bind: no strategy 'fake' in this run"
 

@@ -10,6 +10,7 @@ from tests.fakes import bind as bind_fake
 from tests.tuning import fakes
 from tuner.analysis.paired_slowdown import LEAST_SESSIONS, SlowdownLimits
 from tuner.core.candidate import Candidate, Value
+from tuner.core.chosen_strategy import ChosenStrategy
 from tuner.core.errors import UsageError
 from tuner.core.runs import StoredTrial, TrialQuery
 from tuner.core.target import Script
@@ -46,13 +47,13 @@ def changed(**knobs: Value) -> Composition:
     def bind(candidate: Candidate) -> Script:
         return bind_fake(Candidate.of(candidate.strategy, dict(candidate.choices) | knobs))
 
-    return fakes.composition(bind=lambda _settings, _machine: bind)
+    return fakes.composition(bind=lambda *_: bind)
 
 
 def test_an_entry_has_the_code_and_its_time(entry: GateEntry) -> None:
     assert entry.measurement.median_s == fakes.BEST_S
     assert '"x": 7' in entry.artifact.code
-    assert (entry.strategy, entry.machine, entry.mlir) == ("fake", "fake", "fake 1.0")
+    assert (entry.strategy, entry.machine, entry.mlir) == (ChosenStrategy("fake"), "fake", "fake 1.0")
 
 
 def test_equal_code_is_not_timed(entry: GateEntry) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from tests.trials import measurement
 from tuner.core.candidate import Candidate
+from tuner.core.chosen_strategy import ChosenStrategy
 from tuner.core.errors import UsageError
 from tuner.core.kernel_program import KernelBuffer, KernelProgram, Launch
 from tuner.core.problem import Matmul
@@ -32,7 +33,7 @@ def entry(artifact: Artifact, n: int = 8, **changes: Any) -> GateEntry:
         "problem": Matmul(8, n, 8),
         "target": TargetName("cpu"),
         "threads": 2,
-        "strategy": "mine=/a/mine.mlir",
+        "strategy": ChosenStrategy("mine", Path("/a/mine.mlir")),
         "candidate": Candidate.of("mine", {"tile_m": 4, "order": "mnk"}),
         "script_sha256": "5c",
         "artifact": artifact,

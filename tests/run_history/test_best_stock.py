@@ -14,7 +14,7 @@ from tuner.tuning.composition import Composition
 from tuner.tuning.interruption import Interruption
 from tuner.tuning.run import begin
 
-OWN_FASTEST = fakes.composition(bind=lambda _settings, _machine: fakes.bind_with_own_op)
+OWN_FASTEST = fakes.composition(bind=lambda *_: fakes.bind_with_own_op)
 
 
 def tuned(store: Store, composition: Composition, trials: int = 20) -> StoredTrial:
@@ -59,7 +59,7 @@ def test_where_all_timed_scripts_call_own_ops_they_are_named(store: Store) -> No
     def bind(chosen: Candidate) -> Script:
         return fakes.bind_with_own_op(Candidate.of("fake", dict(chosen.choices) | {"x": 7}))
 
-    winner = tuned(store, fakes.composition(bind=lambda _settings, _machine: bind), trials=3)
+    winner = tuned(store, fakes.composition(bind=lambda *_: bind), trials=3)
     message = (
         r"--stock: matmul 8x8x8 f32 nn none: found 3 timed scripts that all call .* \(tuner\.fast\), allowed"
     )

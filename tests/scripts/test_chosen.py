@@ -2,9 +2,10 @@ from pathlib import Path
 
 import pytest
 
+from tuner.core.chosen_strategy import ChosenStrategy
 from tuner.core.errors import UsageError
 from tuner.core.problem import Matmul
-from tuner.scripts.chosen import Chosen, choose, spaces
+from tuner.scripts.chosen import choose, spaces
 from tuner.space.file.reading import SpaceFile, load_space_file, parse_space
 
 TEXT = """
@@ -22,19 +23,21 @@ def space_file(tmp_path: Path) -> SpaceFile:
 
 
 def test_no_word_chooses_the_whole_file(space_file: SpaceFile, tmp_path: Path) -> None:
-    assert choose((), space_file) == (Chosen("first"), Chosen("mine", tmp_path / "mine.mlir.j2"))
+    assert choose((), space_file) == (
+        ChosenStrategy("first"),
+        ChosenStrategy("mine", tmp_path / "mine.mlir.j2"),
+    )
 
 
 def test_a_name_chooses_one_and_repeating_it_changes_nothing(space_file: SpaceFile) -> None:
-    assert choose(("first", "first"), space_file) == (Chosen("first"),)
+    assert choose(("first", "first"), space_file) == (ChosenStrategy("first"),)
 
 
 def test_a_path_chooses_a_script(space_file: SpaceFile, tmp_path: Path) -> None:
     path = tmp_path / "my schedule.mlir"
     path.write_text("module {}")
     (chosen,) = choose((str(path),), space_file)
-    assert chosen == Chosen("my_schedule", path)
-    assert chosen.load().text == "module {}"
+    assert chosen == ChosenStrategy("my_schedule", path)
 
 
 def test_a_template_needs_knobs_in_the_file(space_file: SpaceFile, tmp_path: Path) -> None:
@@ -54,14 +57,11 @@ def test_a_script_that_is_not_there_is_refused(space_file: SpaceFile, tmp_path: 
         choose((str(tmp_path / "none.mlir"),), space_file)
 
 
-@pytest.mark.parametrize("chosen", [Chosen("first"), Chosen("mine", Path("/a=b/mine.mlir"))])
-def test_what_is_stored_reads_back(chosen: Chosen) -> None:
-    assert Chosen.parse(chosen.text) == chosen
-
-
 def test_spaces_are_those_of_the_chosen(space_file: SpaceFile) -> None:
     problem = Matmul(8, 8, 8)
-    found = spaces((Chosen("mine", Path("/x.mlir.j2")),), space_file, problem, "avx2", problem.variables())
+    found = spaces(
+        (ChosenStrategy("mine", Path("/x.mlir.j2")),), space_file, problem, "avx2", problem.variables()
+    )
     assert [(space.strategy, space.cartesian) for space in found] == [("mine", 3)]
 
 
@@ -69,7 +69,7 @@ def test_nothing_chosen_can_do_another_dtype() -> None:
     problem = Matmul(8, 8, 8, "f64")
     space_file = parse_space(TEXT, "run 3")
     with pytest.raises(UsageError, match="run 3: no strategy can do matmul 8x8x8 f64"):
-        spaces((Chosen("first"),), space_file, problem, "avx2", problem.variables())
+        spaces((ChosenStrategy("first"),), space_file, problem, "avx2", problem.variables())
 
 
 SCHEDULE = """

@@ -8,6 +8,7 @@ from tests.fakes import FakeTarget, UntimedTarget, bind, script_of
 from tests.forwarding import ForwardingTarget
 from tuner.core.bench import AbstractBench
 from tuner.core.candidate import Candidate, Value
+from tuner.core.chosen_strategy import ChosenStrategy
 from tuner.core.errors import TunerError
 from tuner.core.kernel_program import KernelProgram
 from tuner.core.machine import Compiler, Machine, Roofline
@@ -41,7 +42,7 @@ def settings(trials: int | None = 12, **changes: object) -> RunSettings:
         problem=Matmul(8, 8, 8),
         target=TargetName("fake"),
         threads=1,
-        strategies=("fake",),
+        strategies=(ChosenStrategy("fake"),),
         space_yaml="strategies: {}",
         sampler="random",
         seed=0,
@@ -103,7 +104,7 @@ FAKE = TargetKind(
     machine=lambda _target: MACHINE,
     compiler=lambda _target: FakeTarget().compiler(),
     plan=plan({"x": tuple(range(10)), "comment": ("a", "b")}),
-    bind=lambda _settings, _machine: bind,
+    bind=lambda *_: bind,
     bench=local_bench,
     baseline=baseline,
     roofline=lambda _problem, _threads: ROOFLINE,

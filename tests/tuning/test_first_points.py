@@ -10,6 +10,7 @@ from tests.recorded import values
 from tests.tuning import fakes
 from tests.tuning.test_run import trials_of
 from tuner.core.candidate import Candidate
+from tuner.core.chosen_strategy import ChosenStrategy
 from tuner.core.errors import UsageError
 from tuner.core.machine import Machine
 from tuner.core.problem import Matmul
@@ -104,7 +105,7 @@ def test_what_is_not_feasible_here_is_proposed_at_the_nearest_point(searched: St
 
 
 def test_points_of_strategies_that_the_run_does_not_have_are_left_out(searched: Store) -> None:
-    assert first_of(searched, tune(searched, warm(strategies=("other",), trials=1))) == ()
+    assert first_of(searched, tune(searched, warm(strategies=(ChosenStrategy("other"),), trials=1))) == ()
 
 
 def test_a_resumed_run_begins_as_it_began_though_more_is_known_by_now(searched: Store) -> None:
@@ -155,7 +156,7 @@ def test_of_a_sampled_space_the_known_points_are_rows_when_it_begins_and_when_it
 
 def test_a_recording_is_learned_from_as_well(store: Store, tmp_path: Path) -> None:
     file = values.write_recording(tmp_path)
-    settings = fakes.settings(strategies=("fabricated",), warm_files=(str(file),), trials=1)
+    settings = fakes.settings(strategies=(ChosenStrategy("fabricated"),), warm_files=(str(file),), trials=1)
     parts = fakes.composition(plan=lambda _settings, _machine: Plan(FeasibleSet.of((values.SPACE,))))
     first = first_of(store, tune(store, settings, parts))
     records = [trial.record for trial in map(values.trial, range(120)) if trial.record]

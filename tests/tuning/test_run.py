@@ -104,7 +104,7 @@ def test_a_candidate_is_bound_once(store: Store) -> None:
         asked.append(candidate)
         return bind(candidate)
 
-    tuned = tune(store, fakes.settings(trials=6), fakes.composition(bind=lambda _settings, _machine: note))
+    tuned = tune(store, fakes.settings(trials=6), fakes.composition(bind=lambda *_: note))
     assert len(asked) == len(set(asked)) == 6
     for trial in trials_of(store, tuned.run.id):
         assert trial.record is not None
@@ -168,7 +168,7 @@ def test_a_baseline_that_fails_is_told_and_ends_nothing(store: Store) -> None:
 
 
 def test_no_working_candidate_gives_no_answer(store: Store) -> None:
-    parts = fakes.composition(bind=lambda _settings, _machine: fakes.failing_bind)
+    parts = fakes.composition(bind=lambda *_: fakes.failing_bind)
     tuned = tune(store, fakes.settings(trials=3), parts)
     assert tuned.answer is None
     assert tuned.counts.failed == 3
@@ -180,9 +180,7 @@ def test_a_time_budget_ends_the_search(store: Store) -> None:
         time.sleep(0.02)
         return bind(candidate)
 
-    parts = fakes.composition(
-        plan=fakes.plan({"x": tuple(range(1000))}), bind=lambda _settings, _machine: slow
-    )
+    parts = fakes.composition(plan=fakes.plan({"x": tuple(range(1000))}), bind=lambda *_: slow)
     tuned = tune(store, fakes.settings(trials=None, budget_s=0.3), parts)
     assert 1 <= tuned.counts.proposed < 100
 
@@ -289,7 +287,7 @@ def test_a_changed_strategy_cannot_resume(store: Store, is_bound: bool) -> None:
         return Script.of(bind(candidate).text + "// changed\n")
 
     broken = interrupted(store, fakes.settings(), after=2)
-    parts = fakes.composition(bind=lambda _settings, _machine: changed)
+    parts = fakes.composition(bind=lambda *_: changed)
     with pytest.raises(UsageError, match="run 1: strategy 'fake' was changed since; start a new run"):
         resume(broken.run.id, parts, store, Interruption())
     assert store.run(1).status == "interrupted"

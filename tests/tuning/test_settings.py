@@ -6,6 +6,7 @@ import pytest
 
 import tuner
 from tests.tuning import fakes
+from tuner.core.chosen_strategy import ChosenStrategy
 from tuner.core.errors import UsageError
 from tuner.core.problem import Matmul
 from tuner.core.runs import RunSettings
@@ -27,7 +28,7 @@ def test_defaults_are_filled_in() -> None:
     assert (made.trials, made.budget_s, made.threads, made.workers) == (100, None, 1, 1)
     assert made.target == TargetName("fake")
     assert made.space_yaml == default_space_file().read_text()
-    assert "matmul_cpu_packed" in made.strategies
+    assert ChosenStrategy("matmul_cpu_packed") in made.strategies
 
 
 def test_a_budget_in_seconds_alone_limits_no_trials() -> None:

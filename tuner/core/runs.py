@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tuner.core.candidate import Candidate, Value
+from tuner.core.chosen_strategy import ChosenStrategy
 from tuner.core.machine import Compiler, Machine, Roofline
 from tuner.core.pass_seconds import CompileSeconds
 from tuner.core.problem import Problem
@@ -39,7 +40,7 @@ class RunSettings:
     problem: Problem
     target: TargetName
     threads: int
-    strategies: tuple[str, ...]
+    strategies: tuple[ChosenStrategy, ...]
     space_yaml: str  # text of the search space in force
     sampler: str
     seed: int

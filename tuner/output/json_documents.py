@@ -210,7 +210,7 @@ def run_document(
     return {
         **tune_document(run, counts, answer, run.seconds or 0.0),
         "rounds": [round_document(each) for each in rounds],
-        "strategies": list(settings.strategies),
+        "strategies": [each.text for each in settings.strategies],
         "sampler": settings.sampler,
         "seed": settings.seed,
         "trials": settings.trials,

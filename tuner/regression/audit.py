@@ -84,7 +84,8 @@ def _audited(
     kind = composition.kind(record.target)
     compiler = kind.compiler(record.target)
     try:
-        bind = kind.bind(run.settings, kind.machine(record.target))
+        machine = kind.machine(record.target)
+        bind = kind.bind(run.settings.strategies, record.problem, trial.threads, machine)
         script = bind(record.candidate)
     except CandidateError as error:
         return Audited(trial, AuditStatus.FAILED, f"fails at stage {error.stage.value}: {error.reason}")

@@ -16,6 +16,7 @@ from tuner.analysis.paired_slowdown import (
     paired_slowdown,
 )
 from tuner.core.bench import AbstractBench, BoundRecord
+from tuner.core.chosen_strategy import ChosenStrategy
 from tuner.core.errors import Failure, UsageError
 from tuner.core.record import Measurement, Record
 from tuner.core.runs import RunSettings, StoredTrial, record_of
@@ -156,27 +157,15 @@ def _median(taken: tuple[TurnSession, ...], samples_of: Callable[[TurnSession], 
     return statistics.median(statistics.median(samples_of(session)) for session in taken)
 
 
-def _bind(composition: Composition, case: JudgedCase, strategy: str) -> Bind:
+def _bind(composition: Composition, case: JudgedCase, strategy: ChosenStrategy) -> Bind:
     """Returns what binds candidates of one strategy. Raises UsageError for one that cannot be read."""
     kind = composition.kind(case.target)
-    settings = RunSettings(
-        problem=case.problem,
-        target=case.target,
-        threads=case.threads,
-        strategies=(strategy,),
-        space_yaml="",
-        sampler="",
-        seed=case.seed,
-        trials=None,
-        budget_s=None,
-        workers=1,
-    )
-    return kind.bind(settings, kind.machine(case.target))
+    return kind.bind((strategy,), case.problem, case.threads, kind.machine(case.target))
 
 
-def _chosen(settings: RunSettings, name: str) -> str:
-    """Returns a strategy as the settings of its run name it: with its path where it is a user's own."""
-    return next((text for text in settings.strategies if text.partition("=")[0] == name), name)
+def _chosen(settings: RunSettings, name: str) -> ChosenStrategy:
+    """Returns a strategy as its run chose it: with its path where it is a user's own."""
+    return next((each for each in settings.strategies if each.name == name), ChosenStrategy(name))
 
 
 def entry_record(entry: GateEntry) -> Record:

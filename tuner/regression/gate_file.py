@@ -6,10 +6,12 @@ import datetime
 import json
 import zlib
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from pathlib import Path
 from typing import Final
 
 from tuner.core.candidate import Candidate
+from tuner.core.chosen_strategy import ChosenStrategy
 from tuner.core.dataclass_json import decode, encode, form, parsed, require_format
 from tuner.core.errors import UsageError
 from tuner.core.kernel_program import KernelProgram
@@ -60,7 +62,7 @@ class GateEntry:
     problem: Problem
     target: TargetName
     threads: int
-    strategy: str  # as a run's settings name it
+    strategy: ChosenStrategy = field(metadata=form(str, attrgetter("text"), ChosenStrategy.parse))
     candidate: Candidate
     script_sha256: str
     artifact: Artifact = field(metadata=form(_Code, _packed_code, _artifact, is_flat=True))

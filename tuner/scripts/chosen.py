@@ -1,14 +1,15 @@
 """Which strategies a run tries: shipped ones by name, a user's own by the path of their script."""
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tuner.core.candidate import Value
+from tuner.core.chosen_strategy import ChosenStrategy
 from tuner.core.errors import UsageError
 from tuner.core.problem import Problem
-from tuner.scripts.strategy import TEMPLATE_SUFFIX, Strategy, load_strategy
+from tuner.scripts.strategy import TEMPLATE_SUFFIX, load_strategy
 from tuner.space.file.reading import SpaceFile, spaces_for
 from tuner.space.search_space import SearchSpace
 
@@ -18,30 +19,7 @@ if TYPE_CHECKING:
 PLAIN_SUFFIX = ".mlir"  # a script whose knobs are transform.tune ops
 
 
-@dataclass(frozen=True)
-class Chosen:
-    """A strategy as a run's settings store it: ``name``, or ``name=/path/of/script``."""
-
-    name: str
-    path: Path | None = None  # None: the one that is shipped
-
-    @property
-    def text(self) -> str:
-        """Returns the form that is stored."""
-        return self.name if self.path is None else f"{self.name}={self.path}"
-
-    @classmethod
-    def parse(cls, text: str) -> "Chosen":
-        """Reads the stored form."""
-        name, equals, path = text.partition("=")
-        return cls(name, Path(path) if equals else None)
-
-    def load(self) -> Strategy:
-        """Reads the script. Raises UsageError when it cannot."""
-        return load_strategy(self.name, self.path)
-
-
-def choose(words: tuple[str, ...], space_file: SpaceFile) -> tuple[Chosen, ...]:
+def choose(words: tuple[str, ...], space_file: SpaceFile) -> tuple[ChosenStrategy, ...]:
     """Reads --strategy words: names of the space file, or paths of scripts; none means the whole file.
 
     Raises UsageError for a word that is neither.
@@ -52,7 +30,7 @@ def choose(words: tuple[str, ...], space_file: SpaceFile) -> tuple[Chosen, ...]:
 
 
 def spaces(
-    chosen: tuple[Chosen, ...],
+    chosen: tuple[ChosenStrategy, ...],
     space_file: SpaceFile,
     problem: Problem,
     isa: str,
@@ -69,7 +47,7 @@ def spaces(
     return (*asserting, *(_own_space(name, schedules[name], variables) for name in own))
 
 
-def _of_word(word: str, space_file: SpaceFile) -> Chosen:
+def _of_word(word: str, space_file: SpaceFile) -> ChosenStrategy:
     if any(entry.name == word for entry in space_file.strategies):
         return _named(word, space_file)
     if not word.endswith((PLAIN_SUFFIX, TEMPLATE_SUFFIX)):
@@ -77,29 +55,29 @@ def _of_word(word: str, space_file: SpaceFile) -> Chosen:
         raise UsageError(f"strategy: found {word!r}, allowed {known}, or the path of a .mlir script")
     path = Path(word).absolute()
     name = re.sub(r"\W", "_", path.name.removesuffix(TEMPLATE_SUFFIX).removesuffix(PLAIN_SUFFIX))
-    chosen = Chosen(name, path)
+    chosen = ChosenStrategy(name, path)
     if not _is_plain(chosen) and all(entry.name != name for entry in space_file.strategies):
         raise UsageError(
             f"strategy {word!r}: found no knobs for it in {space_file.name}, "
             f"allowed a template that strategies.{name} describes"
         )
-    chosen.load()
+    load_strategy(name, path)
     return chosen
 
 
-def _named(name: str, space_file: SpaceFile) -> Chosen:
+def _named(name: str, space_file: SpaceFile) -> ChosenStrategy:
     path = space_file.script(name)
-    return Chosen(name, None if path is None else path.absolute())
+    return ChosenStrategy(name, None if path is None else path.absolute())
 
 
-def _is_plain(chosen: Chosen) -> bool:
+def _is_plain(chosen: ChosenStrategy) -> bool:
     return chosen.path is not None and not chosen.path.name.endswith(TEMPLATE_SUFFIX)
 
 
-def _schedule(chosen: Chosen) -> "Schedule":
+def _schedule(chosen: ChosenStrategy) -> "Schedule":
     from tuner.scripts.schedule.schedule import Schedule
 
-    strategy = chosen.load()
+    strategy = load_strategy(chosen.name, chosen.path)
     return Schedule(strategy.text, strategy.path.name)
 
 

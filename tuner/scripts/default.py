@@ -6,7 +6,7 @@ from tuner.core.machine import Machine, variables_of
 from tuner.core.problem import Problem
 from tuner.core.target import Script
 from tuner.scripts.chosen import choose, spaces
-from tuner.scripts.strategy import Binder
+from tuner.scripts.strategy import Binder, load_strategy
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file.reading import load_space_file
 from tuner.space.file.shipped import default_space_file
@@ -26,7 +26,7 @@ def default_script(problem: Problem, machine: Machine) -> Script | None:
     except UsageError:
         return None  # the type, or the layout, is nobody's
     point = _first(able, tuple(point for entry in space_file.strategies for point in entry.first))
-    strategies = tuple(one.load() for one in chosen)
+    strategies = tuple(load_strategy(one.name, one.path) for one in chosen)
     return None if point is None else Binder(strategies, problem, variables, threads=1).bind(point)
 
 

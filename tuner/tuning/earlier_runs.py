@@ -135,5 +135,5 @@ def _of_file(file: Path, strategies: tuple[str, ...]) -> Known:
 
 
 def _strategies(settings: RunSettings) -> tuple[str, ...]:
-    """Returns the names of a run's strategies, which may be stored with a path."""
-    return tuple(text.partition("=")[0] for text in settings.strategies)
+    """Returns the names of a run's strategies."""
+    return tuple(each.name for each in settings.strategies)

@@ -81,7 +81,8 @@ def resume(
     plan = kind.plan(run.settings, machine)
     stored = store.trials(TrialQuery(run=run_id, sort="number"))
     _require_same_rows(run, plan.feasible, stored)
-    _require_same_scripts(run, kind.bind(run.settings, machine), stored)
+    bind = kind.bind(run.settings.strategies, run.settings.problem, run.settings.threads, machine)
+    _require_same_scripts(run, bind, stored)
     first = rows_of_first(run.settings, plan)
     sampler = make_sampler(run.settings.sampler, plan.feasible, run.settings.seed, first)
     if limit is not None:

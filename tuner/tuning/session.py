@@ -60,7 +60,7 @@ class TuningSession:
         retime: bool = False,  # the finalists, though a round of theirs is stored
     ) -> None:
         self._run = run
-        self._settings = run.settings
+        self._settings = settings = run.settings
         self._feasible = feasible
         self._sampler = sampler
         self._kind = kind
@@ -71,7 +71,7 @@ class TuningSession:
         self._stored = stored
         self._progress = Progress(stored)
         self._known = KnownOutcomes(store, run)
-        self._bind = kind.bind(run.settings, run.machine)
+        self._bind = kind.bind(settings.strategies, settings.problem, settings.threads, run.machine)
         self._elapsed_before_s = run.seconds or 0.0  # of earlier sessions, by the monotonic clock
         self._searched_before_s = searched_s(run)
         self._stored_s = self._elapsed_before_s

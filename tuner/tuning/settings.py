@@ -41,7 +41,7 @@ def planned_settings(request: RunRequest, composition: Composition) -> RunSettin
         problem=request.problem,
         target=target,
         threads=request.threads,
-        strategies=tuple(chosen.text for chosen in choose(request.strategy_words, space_file)),
+        strategies=choose(request.strategy_words, space_file),
         space_yaml=space_file.text,
         sampler=_sampler(request.sampler, kind.status().is_timed, target),
         seed=request.seed,

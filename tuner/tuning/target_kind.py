@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from tuner.core.candidate import Candidate
+from tuner.core.chosen_strategy import ChosenStrategy
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.kernel_program import KernelProgram, Resources
 from tuner.core.machine import Compiler, Machine, Roofline
@@ -145,7 +146,8 @@ class TargetKind:
     machine: Callable[[TargetName], Machine]  # that code is made for
     compiler: Callable[[TargetName], Compiler]
     plan: Callable[[RunSettings, Machine], Plan]  # raises UsageError when nothing can be tried
-    bind: Callable[[RunSettings, Machine], Bind]
+    # (strategies, problem, threads, machine) -> what binds; raises UsageError for a script that is no such
+    bind: Callable[[tuple[ChosenStrategy, ...], Problem, int, Machine], Bind]
     bench: "Callable[[BenchOrder, BenchSettings], AbstractBench]"
     baseline: Callable[[Problem, int, int], Baseline]  # (problem, threads, seed); raises TunerError
     roofline: Callable[[Problem, int], Roofline]  # (problem, threads); raises TunerError

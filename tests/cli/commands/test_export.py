@@ -104,7 +104,7 @@ def test_what_cannot_be_exported_is_one_line(tuned: Tuner, words: tuple[str, ...
 @pytest.fixture
 def own(tuner: Tuner) -> Tuner:
     """Gives a database whose fastest script calls an op of our own."""
-    tuner.composition = fakes.composition(bind=lambda _settings, _machine: fakes.bind_with_own_op)
+    tuner.composition = fakes.composition(bind=lambda *_: fakes.bind_with_own_op)
     done = tuner("tune", "matmul", "8x8x8", "--sampler", "exhaustive", "--trials", "20")
     assert "portable  no: its script calls tuner.fast; the best one without:\n" in done.out
     return tuner
@@ -137,7 +137,7 @@ def test_a_portable_winner_is_told_to_be_one(tuned: Tuner) -> None:
 
 
 def test_a_failed_trial_has_no_time_to_export(tuner: Tuner) -> None:
-    tuner.composition = fakes.composition(bind=lambda _settings, _machine: fakes.failing_bind)
+    tuner.composition = fakes.composition(bind=lambda *_: fakes.failing_bind)
     tuner("tune", "matmul", "8x8x8", "--trials", "1")
     assert "trial 1: failed, has no time" in tuner("export", "--trial", "1").err
     assert tuner("export", "--trial", "1", "--format", "source").code == 0

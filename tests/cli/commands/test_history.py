@@ -125,7 +125,7 @@ def test_wrong_words_are_one_line_and_exit_2(tuned: Tuner, words: tuple[str, ...
 
 
 def test_explain_tells_the_stage_and_reason_of_a_failure(tuner: Tuner) -> None:
-    tuner.composition = fakes.composition(bind=lambda _settings, _machine: fakes.failing_bind)
+    tuner.composition = fakes.composition(bind=lambda *_: fakes.failing_bind)
     tuner("tune", "matmul", "8x8x8", "--trials", "1")
     done = tuner("explain", "1")
     assert "trial 1 failed at stage verify: element (0, 1): found 2, expected 1" in done.out
@@ -189,7 +189,7 @@ def test_a_proposal_without_outcome_says_how_to_go_on(tuned: Tuner) -> None:
 
 
 def test_a_failure_to_bind_is_told_without_a_script(tuner: Tuner) -> None:
-    def bind(_settings: RunSettings, _machine: Machine) -> Bind:
+    def bind(*_: object) -> Bind:
         from tests.fakes import bind as plain
 
         return lambda chosen: plain(

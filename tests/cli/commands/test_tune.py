@@ -36,7 +36,7 @@ def test_the_next_command_names_the_database_that_was_named(tuner: Tuner) -> Non
 
 
 def test_no_working_candidate_tells_why_and_exits_with_1(tuner: Tuner) -> None:
-    tuner.composition = fakes.composition(bind=lambda _settings, _machine: fakes.failing_bind)
+    tuner.composition = fakes.composition(bind=lambda *_: fakes.failing_bind)
     done = tuner("tune", "matmul", "8x8x8", "--trials", "3")
     assert done.code == 1
     assert done.out == ""
@@ -45,7 +45,7 @@ def test_no_working_candidate_tells_why_and_exits_with_1(tuner: Tuner) -> None:
 
 
 def test_no_working_candidate_gives_a_null_best(tuner: Tuner) -> None:
-    tuner.composition = fakes.composition(bind=lambda _settings, _machine: fakes.failing_bind)
+    tuner.composition = fakes.composition(bind=lambda *_: fakes.failing_bind)
     done = tuner("tune", "matmul", "8x8x8", "--trials", "3", "--json")
     assert (done.code, done.json["best"]) == (1, None)
 

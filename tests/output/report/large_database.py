@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tests.db.values import COMPILER, MACHINE, SETTINGS, sha256, time_again
 from tuner.core.candidate import Candidate
+from tuner.core.chosen_strategy import ChosenStrategy
 from tuner.core.errors import Failure, Stage
 from tuner.core.machine import Roofline
 from tuner.core.record import Measurement, Record, Verdict
@@ -43,7 +44,9 @@ def write_large_database(file: Path, trials: int) -> None:
     origins = [SPACE_FILE] * 6 + [SEED] * 8
     first = tuple(FirstPoint(*pair) for pair in zip(candidates, origins, strict=False))
     with Store.open(str(file)) as store:
-        settings = replace(SETTINGS, strategies=STRATEGIES, first=first, trials=trials)
+        settings = replace(
+            SETTINGS, strategies=tuple(map(ChosenStrategy, STRATEGIES)), first=first, trials=trials
+        )
         run = store.begin_run(settings, MACHINE, COMPILER, "0.1.0", 0.25)
         times = _write_trials(file, run, candidates, chance)
         fastest = sorted(times.items(), key=lambda pair: pair[1])[:FINALISTS]

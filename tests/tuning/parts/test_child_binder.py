@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from tuner.core.candidate import Candidate
+from tuner.core.chosen_strategy import ChosenStrategy
 from tuner.core.errors import CandidateError, Failure, Stage
 from tuner.core.problem import Matmul
-from tuner.scripts.chosen import Chosen
-from tuner.scripts.strategy import Binder
+from tuner.scripts.strategy import Binder, load_strategy
 from tuner.tuning.parts.child_binder import MEMORY_BYTES, ChildBinder, binding
 from tuner.tuning.target_kind import Bind
 
@@ -26,7 +26,7 @@ TEMPLATE = """{% if how == "loop" %}{% for a in range(99999) %}{% for b in range
 def bound(folder: Path, timeout_s: float = 60.0) -> Bind:
     script = folder / "mine.mlir.j2"
     script.write_text(TEMPLATE)
-    return binding((Chosen("mine", script),), PROBLEM, VARIABLES, 1, timeout_s)
+    return binding((ChosenStrategy("mine", script),), PROBLEM, VARIABLES, 1, timeout_s)
 
 
 def mine(how: str) -> Candidate:
@@ -51,7 +51,7 @@ def test_a_template_that_grows_too_large_fails_to_bind_and_the_next_is_bound(tmp
 
 def test_a_child_binds_as_this_process_does(tmp_path: Path) -> None:
     bind = bound(tmp_path)
-    here = Binder((Chosen("mine", tmp_path / "mine.mlir.j2").load(),), PROBLEM, VARIABLES, 1)
+    here = Binder((load_strategy("mine", tmp_path / "mine.mlir.j2"),), PROBLEM, VARIABLES, 1)
     for how in ("a", "b"):
         assert bind(mine(how)) == here.bind(mine(how))
     for wrong in (Candidate.of("mine", {}), Candidate.of("other", {})):
@@ -66,7 +66,7 @@ def test_a_child_binds_as_this_process_does(tmp_path: Path) -> None:
 def test_the_child_ends_with_its_binder(tmp_path: Path) -> None:
     script = tmp_path / "mine.mlir.j2"
     script.write_text(TEMPLATE)
-    binder = ChildBinder(Binder((Chosen("mine", script).load(),), PROBLEM, VARIABLES, 1), 60.0)
+    binder = ChildBinder(Binder((load_strategy("mine", script),), PROBLEM, VARIABLES, 1), 60.0)
     binder.bind(mine("fast"))
     worker = binder.worker
     assert worker.child is not None
@@ -75,5 +75,5 @@ def test_the_child_ends_with_its_binder(tmp_path: Path) -> None:
 
 
 def test_what_is_shipped_is_bound_here() -> None:
-    bind = binding((Chosen("matmul_cpu_packed"),), PROBLEM, VARIABLES, 1)
+    bind = binding((ChosenStrategy("matmul_cpu_packed"),), PROBLEM, VARIABLES, 1)
     assert isinstance(getattr(bind, "__self__", None), Binder)

@@ -4,11 +4,11 @@ import weakref
 from typing import final
 
 from tuner.core.candidate import Candidate, Value
+from tuner.core.chosen_strategy import ChosenStrategy
 from tuner.core.errors import CandidateError, Failure, Stage
 from tuner.core.problem import Problem
 from tuner.core.target import Script
-from tuner.scripts.chosen import Chosen
-from tuner.scripts.strategy import Binder
+from tuner.scripts.strategy import Binder, load_strategy
 from tuner.tuning.target_kind import Bind
 from tuner.workers.protocol import Factory, Reply, ServiceSpec
 from tuner.workers.worker import Worker
@@ -18,7 +18,7 @@ MEMORY_BYTES = 1 << 30
 
 
 def binding(
-    chosen: tuple[Chosen, ...],
+    chosen: tuple[ChosenStrategy, ...],
     problem: Problem,
     variables: tuple[tuple[str, Value], ...],  # sizes and device limits
     threads: int,
@@ -28,7 +28,7 @@ def binding(
 
     A template is a program that need not end: those that are not shipped are bound under limits.
     """
-    strategies = tuple(one.load() for one in chosen)
+    strategies = tuple(load_strategy(one.name, one.path) for one in chosen)
     here = Binder(strategies, problem, variables, threads)
     foreign = tuple(
         strategy

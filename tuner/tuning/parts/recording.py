@@ -6,6 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tuner.core.chosen_strategy import ChosenStrategy
 from tuner.core.errors import TunerError, UsageError
 from tuner.core.machine import Roofline
 from tuner.core.problem import Problem
@@ -39,7 +40,7 @@ def replay_settings(request: RunRequest, workers: int) -> RunSettings:
         problem=request.problem,
         target=TargetName(REPLAY, space.name),
         threads=space.threads,
-        strategies=tuple(each.strategy for each in space.feasible.spaces),
+        strategies=tuple(ChosenStrategy(each.strategy) for each in space.feasible.spaces),
         space_yaml=json.dumps({"recording": str(file.absolute())}),
         sampler=request.sampler or TIMED_SAMPLER,
         seed=request.seed,
@@ -75,7 +76,7 @@ def recorded_kind(space: "RecordedSpace", file: Path) -> TargetKind:
         machine=lambda _target: target.machine(),
         compiler=lambda _target: target.compiler(),
         plan=lambda _settings, _machine: Plan(space.feasible),
-        bind=lambda _settings, _machine: target.bind,
+        bind=lambda *_: target.bind,
         bench=lambda order, how: _bench(target, order, how),
         children=lambda _target, _problem, _threads: _children(file),
         baseline=lambda _problem, _threads, _seed: _baseline(space),

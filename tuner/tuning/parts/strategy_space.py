@@ -3,8 +3,10 @@
 from collections.abc import Mapping
 
 from tuner.core.candidate import Candidate
+from tuner.core.chosen_strategy import ChosenStrategy
 from tuner.core.kernel_program import Resources
 from tuner.core.machine import Machine, variables_of
+from tuner.core.problem import Problem
 from tuner.core.runs import RunSettings
 from tuner.tuning.target_kind import Bind, Plan
 
@@ -14,14 +16,13 @@ SPACE_NAME = "search space"  # of a run, in messages: its file may have changed 
 def plan(settings: RunSettings, machine: Machine) -> Plan:
     """Returns what a run may try. Raises UsageError when that is nothing."""
     from tuner.cost_model.seed_rows import seed_rows
-    from tuner.scripts.chosen import Chosen, spaces
+    from tuner.scripts.chosen import spaces
     from tuner.space.feasible_set import FeasibleSet
     from tuner.space.file.reading import first_rows, parse_space
 
     space_file = parse_space(settings.space_yaml, SPACE_NAME)
-    chosen = tuple(Chosen.parse(text) for text in settings.strategies)
     variables = variables_of(settings.problem, machine, settings.threads)
-    found = spaces(chosen, space_file, settings.problem, machine.isa, variables)
+    found = spaces(settings.strategies, space_file, settings.problem, machine.isa, variables)
     listed = [point for entry in space_file.strategies for point in entry.first]
     feasible = FeasibleSet.of(found, (*listed, *(point.candidate for point in settings.first or ())))
 
@@ -31,11 +32,8 @@ def plan(settings: RunSettings, machine: Machine) -> Plan:
     return Plan(feasible, first_rows(space_file, feasible), seeds)
 
 
-def bind(settings: RunSettings, machine: Machine) -> Bind:
+def bind(strategies: tuple[ChosenStrategy, ...], problem: Problem, threads: int, machine: Machine) -> Bind:
     """Returns what makes scripts of candidates. Raises UsageError for a strategy that cannot be read."""
-    from tuner.scripts.chosen import Chosen
     from tuner.tuning.parts.child_binder import binding
 
-    chosen = tuple(Chosen.parse(text) for text in settings.strategies)
-    variables = variables_of(settings.problem, machine, settings.threads)
-    return binding(chosen, settings.problem, variables, settings.threads)
+    return binding(strategies, problem, variables_of(problem, machine, threads), threads)
