@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tuner.core.errors import Failure, Stage, TunerError
+from tuner.core.errors import CandidateError, Stage, TunerError
 from tuner.core.problem import Problem
 from tuner.core.record import Measurement
 from tuner.core.target import Effort, Script
@@ -19,7 +19,7 @@ from tuner.runtime.cpu.describe_host import processors
 from tuner.targets.cpu.baseline import BaselineService
 from tuner.targets.cpu.target import CpuTarget
 from tuner.workers.library_environment import library_environment
-from tuner.workers.protocol import Factory, Reply, ServiceSpec
+from tuner.workers.protocol import Factory, ServiceSpec
 from tuner.workers.worker import Worker
 
 TURN = Effort(budget_s=0.04, min_samples=3, max_samples=40)
@@ -111,10 +111,8 @@ def _turn(worker: Worker, workers: list[Worker]) -> float:
 
 
 def _sample(worker: Worker) -> Measurement:
-    worker.submit("sample", TURN, stage=Stage.MEASURE, timeout_s=TIMEOUT_S)
-    while not isinstance(news := worker.wait(), Reply):
-        worker.go_ahead()
-    if isinstance(news.value, Failure):
-        raise TunerError(f"{news.value.stage.value}: {news.value.reason}")
-    assert isinstance(news.value, Measurement)
-    return news.value
+    try:
+        sampled: Measurement = worker.call("sample", TURN, stage=Stage.MEASURE, timeout_s=TIMEOUT_S)
+    except CandidateError as error:
+        raise TunerError(f"{error.stage.value}: {error.reason}") from error
+    return sampled

@@ -13,7 +13,7 @@ from tuner.core.record import Verdict
 from tuner.core.target import Artifact, Script
 from tuner.payload.reference import compare, draw, draw_base, output_dtype
 from tuner.targets.cpu.target import CpuTarget, LoadedKernel
-from tuner.workers.protocol import Factory, Reply, ServiceSpec
+from tuner.workers.protocol import Factory, ServiceSpec
 from tuner.workers.worker import Worker
 
 Array = npt.NDArray[Any]
@@ -52,10 +52,14 @@ class KernelCheck:
 
     def check(self, problem: Problem, script: Script, seed: int) -> tuple[Verdict | Failure, float]:
         """Returns what became of the script, and the seconds that compiling took."""
-        compiled = self._call("compile", problem, script, stage=Stage.COMPILE, timeout_s=COMPILE_TIMEOUT_S)
+        compiled = self._worker.ask(
+            "compile", problem, script, stage=Stage.COMPILE, timeout_s=COMPILE_TIMEOUT_S
+        )
         if isinstance(compiled.value, Failure):
             return compiled.value, compiled.seconds
-        judged = self._call("verify", problem, compiled.value, seed, stage=Stage.RUN, timeout_s=RUN_TIMEOUT_S)
+        judged = self._worker.ask(
+            "verify", problem, compiled.value, seed, stage=Stage.RUN, timeout_s=RUN_TIMEOUT_S
+        )
         if isinstance(judged.value, Failure):
             self.close()  # it may have damaged its process
         assert isinstance(judged.value, Verdict | Failure)
@@ -64,12 +68,6 @@ class KernelCheck:
     def close(self) -> None:
         """Ends the child."""
         self._worker.kill()
-
-    def _call(self, method: str, *args: object, stage: Stage, timeout_s: float) -> Reply:
-        self._worker.submit(method, *args, stage=stage, timeout_s=timeout_s)
-        reply = self._worker.wait()
-        assert isinstance(reply, Reply)
-        return reply
 
 
 def fenced(array: Array, is_at_end: bool) -> Array:

@@ -1,6 +1,7 @@
 """The commands about whole programs run as the pages print them, in this process in place of a child."""
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,6 @@ from tests.cli.conftest import Done, Tuner
 from tests.docs.guide import ROOT
 from tests.docs.test_examples import EXAMPLES
 from tuner.tuning.parts.real import real_composition
-from tuner.workers.protocol import ServiceSpec
 
 pytestmark = pytest.mark.mlir
 
@@ -19,9 +19,9 @@ RUN = tuple(dict.fromkeys(each.words for each in EXAMPLES if each.words[0] == "r
 LOWERED = tuple(dict.fromkeys(each.words for each in EXAMPLES if each.words[0] == "lower"))
 
 
-def called(spec: ServiceSpec, method: str, arguments: tuple[Any, ...], _timeout_s: float) -> Any:
-    """Calls a service here: what it imports is shared by all tests."""
-    return getattr(spec.factory.build(lambda _said: None), method)(*arguments)
+def called(_name: str, work: Callable[[], Any], _timeout_s: float) -> Any:
+    """Calls a function here: what it imports is shared by all tests."""
+    return work()
 
 
 @pytest.fixture

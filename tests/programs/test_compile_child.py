@@ -5,8 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import tuner
+from tests.programs.crashing_compiler import crash
 from tuner.core.errors import CandidateError, Stage
-from tuner.workers.protocol import Factory, ServiceSpec
 
 pytestmark = pytest.mark.mlir
 
@@ -22,8 +22,7 @@ RIGHT = "func.func @f(%a: memref<4xf32>) { return }"
 def test_a_crash_or_hang_of_the_compiler_is_an_error(
     payload: str, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    crashing = ServiceSpec("program", Factory("tests.programs.crashing_compiler:CrashingCompiler"))
-    monkeypatch.setattr(compile_child, "program_spec", lambda: crashing)
+    monkeypatch.setattr(compile_child, "compile_and_check", crash)
     monkeypatch.setattr(compile_child, "TIMEOUT_S", 1.0)
 
     def compiled_twice() -> list[CandidateError]:

@@ -4,7 +4,7 @@ import pytest
 
 from tuner.core.target_name import TargetName
 from tuner.programs.request import ProgramRequest
-from tuner.programs.service import ProgramService
+from tuner.programs.service import time_pair
 
 PROGRAM = Path("examples/two_matmuls.mlir")
 
@@ -12,7 +12,7 @@ PROGRAM = Path("examples/two_matmuls.mlir")
 @pytest.mark.mlir
 def test_a_program_and_its_loops_are_timed_interleaved_while_the_machine_is_watched() -> None:
     request = ProgramRequest(PROGRAM.read_text(), TargetName("cpu"))
-    pair = ProgramService(lambda _event: None).time_pair(request)
+    pair = time_pair(request)
     timed = (pair.bound, pair.plain, pair.bound_again)
     assert len({len(each.samples_s) for each in timed}) == 1
     assert min(min(each.samples_s) for each in timed) > 0

@@ -5,7 +5,7 @@ import pytest
 from tests.programs.test_resource_constants import TARGETS
 from tuner.core.errors import CandidateError, Stage
 from tuner.programs.request import ProgramRequest
-from tuner.programs.service import ProgramService
+from tuner.programs.service import run_program
 
 pytestmark = pytest.mark.mlir
 
@@ -36,7 +36,7 @@ def run(target: str, text: str, *arguments: str) -> tuple[str, ...]:
     words = ProgramRequest(
         target=TARGETS[target], text=text, arguments=arguments, is_compared=True, is_timed=False
     )
-    return tuple(each.verdict for each in ProgramService(lambda _: None).run(words).comparisons)
+    return tuple(each.verdict for each in run_program(words).comparisons)
 
 
 @pytest.mark.parametrize("target", TARGETS)

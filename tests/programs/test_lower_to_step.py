@@ -40,11 +40,11 @@ HOST_READS = """func.func @main(%a: memref<4xf32>, %n: index) -> f32 {
 
 
 def lowered(text: str, step: LoweringStep, chip: str = "sm_90", **words: object) -> str:
-    from tuner.programs.service import ProgramService
+    from tuner.programs.service import lower
 
     options = ProgramOptions(DeviceOptions(**words))  # type: ignore[arg-type]
     request = ProgramRequest(text, TargetName("simulator", chip), None, options)
-    return ProgramService(print).lower(request, step).text
+    return lower(request, step).text
 
 
 def reads_again(text: str) -> bool:

@@ -20,13 +20,13 @@ PROGRAMS = sorted((Path(__file__).parent / "runner").glob("*.mlir"))
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
 def test_a_program_prints_what_it_says(path: Path, order: str) -> None:
-    from tuner.programs.service import ProgramService
+    from tuner.programs.service import run_program
 
     source = path.read_text()
     chip = "sm_90a" if path.stem.startswith("sm90_") else "sm_90"
     request = ProgramRequest(
         source, TargetName.parse(f"simulator:{chip}"), options=ProgramOptions(order=order, seed=3)
     )
-    report = ProgramService(print).run(request)
+    report = run_program(request)
     require(source, report.printed)
     assert report.is_right, report.reports

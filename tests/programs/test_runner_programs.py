@@ -55,9 +55,9 @@ ROWS = "[[1,   4,   9], \n [4,   9,   16]]\n42\n"
 
 
 def ran(text: str, target: str, **words: object) -> ProgramReport:
-    from tuner.programs.service import ProgramService
+    from tuner.programs.service import run_program
 
-    return ProgramService(str).run(ProgramRequest(text, TargetName.parse(target), **words))  # type: ignore[arg-type]
+    return run_program(ProgramRequest(text, TargetName.parse(target), **words))  # type: ignore[arg-type]
 
 
 def targets() -> Iterator[tuple[str, dict[str, object]]]:

@@ -22,9 +22,9 @@ SEEN_BY_HOST = TEXT.replace(
 
 
 def ran(text: str, target: str = "simulator:sm_90") -> ProgramReport:
-    from tuner.programs.service import ProgramService
+    from tuner.programs.service import run_program
 
-    return ProgramService(print).run(ProgramRequest(text, TargetName.parse(target), is_timed=False))
+    return run_program(ProgramRequest(text, TargetName.parse(target), is_timed=False))
 
 
 @pytest.mark.parametrize("text", [HOST_TENSOR, SEEN_BY_HOST])

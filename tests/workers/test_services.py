@@ -8,17 +8,11 @@ from tuner.core.problem import Problem
 from tuner.core.record import Measurement
 from tuner.core.target import AbstractBaselineSource, Artifact, Effort
 from tuner.workers.group_timing import Group
-from tuner.workers.services import CompileService, JudgeService, compile_spec, judge_spec, time_together
+from tuner.workers.services import CompileService, JudgeService, time_together
 
 
 def artifact_of(x: int, deed: str = "", at: str = "") -> Artifact:
     return FakeTarget().compile(PROBLEM, bind(candidate(x, deed, at)))
-
-
-def test_specs_name_the_services() -> None:
-    heard: list[str] = []
-    assert isinstance(compile_spec(fake_factory()).factory.build(heard.append), CompileService)
-    assert isinstance(judge_spec(fake_factory()).factory.build(heard.append), JudgeService)
 
 
 def test_the_compile_service_gives_what_the_target_gives() -> None:

@@ -1,8 +1,10 @@
+import math
 import os
 import signal
 import sys
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from subprocess import PIPE, Popen
 
@@ -10,9 +12,9 @@ import pytest
 
 from tests.fakes import HANG_S, await_death
 from tests.workers.echo import spec_of
-from tuner.core.errors import Failure, MachineError, Stage, TunerError
+from tuner.core.errors import CandidateError, Failure, MachineError, Stage, TunerError
 from tuner.workers.available_time import LONGEST_STEP_S
-from tuner.workers.protocol import Event, Factory, Reply, ServiceSpec
+from tuner.workers.protocol import CALL, Event, Factory, Reply, ServiceSpec
 from tuner.workers.started_processes import state_of
 from tuner.workers.worker import Worker
 
@@ -25,10 +27,7 @@ def worker() -> Iterator[Worker]:
 
 
 def call(worker: Worker, method: str, *args: object, timeout_s: float = HANG_S) -> Reply:
-    worker.submit(method, *args, stage=Stage.LOAD, timeout_s=timeout_s)
-    reply = worker.wait()
-    assert isinstance(reply, Reply)
-    return reply
+    return worker.ask(method, *args, stage=Stage.LOAD, timeout_s=timeout_s)
 
 
 def pid_of(worker: Worker) -> int:
@@ -74,6 +73,32 @@ def test_events_wait_for_the_go_ahead(worker: Worker) -> None:
     reply = worker.wait()
     assert isinstance(reply, Reply)
     assert reply.value == "done"
+
+
+def test_a_call_lets_the_service_go_on_and_gives_what_it_returned(worker: Worker) -> None:
+    assert worker.call("announce_twice", stage=Stage.RUN, timeout_s=HANG_S) == "done"
+
+
+def test_a_call_that_fails_raises_its_failure(worker: Worker) -> None:
+    with pytest.raises(CandidateError, match=r"^killed by SIGFPE$") as caught:
+        worker.call("die", signal.SIGFPE, stage=Stage.LOAD, timeout_s=HANG_S)
+    assert caught.value.stage is Stage.LOAD
+
+
+def test_an_interrupted_call_leaves_no_child(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt() -> Reply:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(worker, "wait", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        worker.call("nap", 100.0, stage=Stage.RUN, timeout_s=HANG_S)
+    assert worker.child is None
+
+
+def test_a_function_with_its_first_arguments_is_a_service() -> None:
+    worker = Worker(ServiceSpec("product", partial(math.prod, (2, 3))), memory_bytes=1 << 30)
+    assert worker.call(CALL, stage=Stage.RUN, timeout_s=HANG_S) == 6
+    worker.kill()
 
 
 def test_a_child_that_died_is_replaced(worker: Worker) -> None:

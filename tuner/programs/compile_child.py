@@ -11,9 +11,9 @@ import threading
 from tuner.core.errors import CandidateError, Failure, Stage, TunerError, UsageError
 from tuner.programs.compiler import CompiledProgram
 from tuner.programs.request import ProgramRequest
-from tuner.programs.service import program_spec
+from tuner.programs.service import NAME, compile_and_check
 from tuner.tuning.parts.child_call import MEMORY_BYTES
-from tuner.workers.protocol import Reply
+from tuner.workers.protocol import CALL, ServiceSpec
 from tuner.workers.worker import Worker
 
 ENDS = ("killed by", "exited", "timed out", "exceeded")  # begin what a worker says of a child's end
@@ -23,13 +23,11 @@ TIMEOUT_S = 600.0  # of one program, the start of the child not included
 def compile_in_child(request: ProgramRequest) -> CompiledProgram:
     """Compiles a payload. Raises UsageError for one that does not parse, CandidateError, also for a crash."""
     worker = CHILDREN.of_this_thread()
-    worker.submit("compile", request, stage=Stage.COMPILE, timeout_s=TIMEOUT_S)
-    while not isinstance(news := worker.wait(), Reply):
-        worker.go_ahead()
-    if isinstance(news.value, Failure):
-        raise _error_of(news.value)
-    assert isinstance(news.value, CompiledProgram)
-    return news.value
+    try:
+        compiled: CompiledProgram = worker.call(CALL, request, stage=Stage.COMPILE, timeout_s=TIMEOUT_S)
+    except CandidateError as error:
+        raise _error_of(error.failure) from error
+    return compiled
 
 
 def _error_of(failure: Failure) -> TunerError:
@@ -47,11 +45,9 @@ class _Children(threading.local):
         self._worker: Worker | None = None
 
     def of_this_thread(self) -> Worker:
-        """Returns the thread's child; a call that was broken off leaves none."""
-        if self._worker is not None and self._worker.is_busy:
-            self._worker.kill()
+        """Returns the thread's child."""
         if self._worker is None:
-            self._worker = Worker(program_spec(), MEMORY_BYTES)
+            self._worker = Worker(ServiceSpec(NAME, compile_and_check), MEMORY_BYTES)
             atexit.register(self._worker.kill)
         return self._worker
 

@@ -1,7 +1,8 @@
 """Runs a whole program in a child process, so that a crash or a hang there ends nothing else."""
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,137 +19,74 @@ from tuner.programs.gain import TimedPair, timed_on_device, timed_on_host
 from tuner.programs.lower.lowering_steps import LoweringStep
 from tuner.programs.lower_to_step import LoweredText, lowered
 from tuner.programs.request import Comparison, ProgramReport, ProgramRequest, without_scripts
-from tuner.tuning.composition import Composition
 from tuner.tuning.parts.child_call import call_in_child
 from tuner.tuning.parts.real import real_composition
 from tuner.tuning.target_kind import ProgramSupport
-from tuner.workers.protocol import Factory, ServiceSpec
 
 NAME = "program"
 
 
-def program_spec() -> ServiceSpec:
-    """Describes the child process to the pool of workers."""
-    return ServiceSpec(NAME, Factory("tuner.programs.service:ProgramService"))
-
-
 def run_in_child(request: ProgramRequest, timeout_s: float) -> ProgramReport:
     """Runs a program in a process of its own. Raises UsageError, TunerError."""
-    report = call_in_child(program_spec(), "run", (request,), timeout_s)
-    assert isinstance(report, ProgramReport)
-    return report
+    return call_in_child(NAME, partial(run_program, request), timeout_s)
 
 
 def time_pair_in_child(request: ProgramRequest, timeout_s: float) -> TimedPair:
     """Times a program with and without its scripts in one child process. Raises UsageError, TunerError."""
-    pair = call_in_child(program_spec(), "time_pair", (request,), timeout_s)
-    assert isinstance(pair, TimedPair)
-    return pair
+    return call_in_child(NAME, partial(time_pair, request), timeout_s)
 
 
 def lower_in_child(request: ProgramRequest, step: LoweringStep, timeout_s: float) -> LoweredText:
     """Lowers a payload in a process of its own. Raises UsageError, TunerError."""
-    made = call_in_child(program_spec(), "lower", (request, step), timeout_s)
-    assert isinstance(made, LoweredText)
-    return made
+    return call_in_child(NAME, partial(lower, request, step), timeout_s)
 
 
 def problems_in_child(text: str, entry: str | None, timeout_s: float) -> tuple[Problem, ...]:
     """Finds the matmuls of a payload in a process of its own. Raises UsageError, TunerError."""
-    problems = call_in_child(program_spec(), "problems", (text, entry), timeout_s)
-    assert isinstance(problems, tuple)
-    return problems
+    return call_in_child(NAME, partial(find_problems, text, entry), timeout_s)
 
 
-class ProgramService:
-    """Compiles, runs, compares and times programs, one at a time."""
+def run_program(request: ProgramRequest) -> ProgramReport:
+    """Compiles, runs, compares, times. Raises CandidateError: BIND of the user, RUN of the device."""
+    with _as_failures():
+        return _run(request)
 
-    def __init__(self, announce: Callable[[str], None], composition: Composition | None = None) -> None:
-        """Takes the kinds of targets and this machine; None: the real ones, in a process of its own."""
-        self._composition = real_composition() if composition is None else composition
 
-    def run(self, request: ProgramRequest) -> ProgramReport:
-        """Compiles, runs, compares, times. Raises CandidateError: BIND of the user, RUN of the device."""
-        with _as_failures():
-            return self._run(request)
+def time_pair(request: ProgramRequest) -> TimedPair:
+    """Times a program with and without its scripts. Raises CandidateError: BIND, RUN of the device."""
+    with _as_failures():
+        compiler = _compiler(request)
+        bound = _compile(compiler, request).code
+        plain = _compile(compiler, without_scripts(request)).code
+        seed = request.options.seed
+        arguments = make_arguments(bound.arguments, request.arguments, np.random.default_rng(seed))
+        if compiler.support.open_device is None:
+            return timed_on_host(bound, plain, arguments, seed)
+        device = compiler.support.open_device(request.target.detail, request.options.order, seed)
+        return timed_on_device(device, bound, plain, arguments, seed)
 
-    def time_pair(self, request: ProgramRequest) -> TimedPair:
-        """Times a program with and without its scripts. Raises CandidateError: BIND, RUN of the device."""
-        with _as_failures():
-            compiler = self._compiler(request)
-            bound = _compile(compiler, request).code
-            plain = _compile(compiler, without_scripts(request)).code
-            seed = request.options.seed
-            arguments = make_arguments(bound.arguments, request.arguments, np.random.default_rng(seed))
-            if compiler.support.open_device is None:
-                return timed_on_host(bound, plain, arguments, seed)
-            device = compiler.support.open_device(request.target.detail, request.options.order, seed)
-            return timed_on_device(device, bound, plain, arguments, seed)
 
-    def lower(self, request: ProgramRequest, step: LoweringStep) -> LoweredText:
-        """Lowers a payload up to a step. Raises CandidateError: BIND of the user."""
-        with _as_failures():
-            return lowered(request, step, self._composition)
+def lower(request: ProgramRequest, step: LoweringStep) -> LoweredText:
+    """Lowers a payload up to a step. Raises CandidateError: BIND of the user."""
+    with _as_failures():
+        return lowered(request, step, real_composition())
 
-    def compile(self, request: ProgramRequest) -> CompiledProgram:
-        """Compiles, and makes machine code of the host part as a check. Raises CandidateError."""
-        from tuner.programs.run.host_code_check import check_host_code
 
-        with _as_failures():
-            compiler = self._compiler(request)
-            compiled = compiler.compile(request.text, request.entry, request.bound, request.options.device)
-        check_host_code(compiled.code, is_checked=compiler.support.is_simulated)
-        return compiled
+def compile_and_check(request: ProgramRequest) -> CompiledProgram:
+    """Compiles, and makes machine code of the host part as a check. Raises CandidateError."""
+    from tuner.programs.run.host_code_check import check_host_code
 
-    def problems(self, text: str, entry: str | None) -> tuple[Problem, ...]:
-        """Returns the distinct matmuls of a payload. Raises CandidateError(BIND) where it does not parse."""
-        with _as_failures():
-            return problems_in(text, entry)
+    with _as_failures():
+        compiler = _compiler(request)
+        compiled = compiler.compile(request.text, request.entry, request.bound, request.options.device)
+    check_host_code(compiled.code, is_checked=compiler.support.is_simulated)
+    return compiled
 
-    def _compiler(self, request: ProgramRequest) -> ProgramCompiler:
-        return ProgramCompiler.of(request.target, self._composition)
 
-    def _run(self, request: ProgramRequest) -> ProgramReport:
-        compiler = self._compiler(request)
-        compiled, support = _compile(compiler, request), compiler.support
-        rng = np.random.default_rng(request.options.seed)
-        arguments = make_arguments(compiled.code.arguments, request.arguments, rng)
-        if not support.has_device:
-            _require_in_bounds(compiler, request, arguments)
-            ran = run_on_host(request, compiled.code, arguments)
-        else:
-            ran = run_on_device(request, support, compiled.code, arguments)
-        return ProgramReport(
-            entry=compiled.code.entry,
-            arguments=tuple(spelled(kind) for kind in compiled.code.arguments),
-            results=tuple(spelled(kind) for kind in compiled.code.results),
-            problems=compiled.problems,
-            streams=compiled.code.stream_slots,
-            trace=ran.trace,
-            reports=ran.reports,
-            comparisons=self._comparisons(request, compiled.code, arguments, ran),
-            times=ran.times,
-            is_interpreted=bool(compiled.code.interpreted),
-            printed=ran.printed,
-            is_simulated=support.is_simulated,
-            samples=ran.samples,
-        )
-
-    def _comparisons(
-        self, request: ProgramRequest, code: DeviceProgram, arguments: tuple[Any, ...], ran: ProgramRun
-    ) -> tuple[Comparison, ...]:
-        """Compares with the payload on the host, as loops and interpreted kernels, on the same arguments."""
-        from tuner.programs.run.host_function import HostFunction
-
-        if not request.is_compared:
-            return ()
-        compiler = ProgramCompiler(self._composition.machine(), ProgramSupport())
-        printed: list[str] = []
-        code_of_loops = compiler.compile(request.text, request.entry, None, is_checked=True).code
-        plain = HostFunction(code_of_loops, printed.append)
-        own = copies(arguments)
-        numbers = compare(code, ran.outputs, outputs(code, plain(*own), own))
-        return (*numbers, *compare_printed(code, ran.printed, "".join(printed)))
+def find_problems(text: str, entry: str | None) -> tuple[Problem, ...]:
+    """Returns the distinct matmuls of a payload. Raises CandidateError(BIND) where it does not parse."""
+    with _as_failures():
+        return problems_in(text, entry)
 
 
 @contextlib.contextmanager
@@ -159,6 +97,55 @@ def _as_failures() -> Iterator[None]:
             yield
     except DeviceError as error:
         raise CandidateError(Stage.RUN, str(error)) from error
+
+
+def _compiler(request: ProgramRequest) -> ProgramCompiler:
+    """Returns the compiler of the target among the real kinds: a child process gets none by injection."""
+    return ProgramCompiler.of(request.target, real_composition())
+
+
+def _run(request: ProgramRequest) -> ProgramReport:
+    compiler = _compiler(request)
+    compiled, support = _compile(compiler, request), compiler.support
+    rng = np.random.default_rng(request.options.seed)
+    arguments = make_arguments(compiled.code.arguments, request.arguments, rng)
+    if not support.has_device:
+        _require_in_bounds(compiler, request, arguments)
+        ran = run_on_host(request, compiled.code, arguments)
+    else:
+        ran = run_on_device(request, support, compiled.code, arguments)
+    return ProgramReport(
+        entry=compiled.code.entry,
+        arguments=tuple(spelled(kind) for kind in compiled.code.arguments),
+        results=tuple(spelled(kind) for kind in compiled.code.results),
+        problems=compiled.problems,
+        streams=compiled.code.stream_slots,
+        trace=ran.trace,
+        reports=ran.reports,
+        comparisons=_comparisons(request, compiled.code, arguments, ran),
+        times=ran.times,
+        is_interpreted=bool(compiled.code.interpreted),
+        printed=ran.printed,
+        is_simulated=support.is_simulated,
+        samples=ran.samples,
+    )
+
+
+def _comparisons(
+    request: ProgramRequest, code: DeviceProgram, arguments: tuple[Any, ...], ran: ProgramRun
+) -> tuple[Comparison, ...]:
+    """Compares with the payload on the host, as loops and interpreted kernels, on the same arguments."""
+    from tuner.programs.run.host_function import HostFunction
+
+    if not request.is_compared:
+        return ()
+    compiler = ProgramCompiler(real_composition().machine(), ProgramSupport())
+    printed: list[str] = []
+    code_of_loops = compiler.compile(request.text, request.entry, None, is_checked=True).code
+    plain = HostFunction(code_of_loops, printed.append)
+    own = copies(arguments)
+    numbers = compare(code, ran.outputs, outputs(code, plain(*own), own))
+    return (*numbers, *compare_printed(code, ran.printed, "".join(printed)))
 
 
 def _require_in_bounds(

@@ -1,6 +1,6 @@
 """The child process: ``python -m tuner.workers.child FD_IN FD_OUT PARENT_PID TOKEN`` serves calls one by one.
 
-Only what the service's factory imports is imported here: a child that needs no compiler starts in 0.1 s.
+Only what the service imports is imported here: a child that needs no compiler starts in 0.1 s.
 """
 
 import contextlib
@@ -16,6 +16,7 @@ from tuner.core.errors import CandidateError, Failure, MachineError, Stage, Tune
 from tuner.workers.protocol import (
     CallRequest,
     Event,
+    Factory,
     GoAhead,
     Inbox,
     Message,
@@ -70,10 +71,12 @@ def main(fd_in: int, fd_out: int, parent_pid: int, token: str) -> None:
     for fd in (fd_in, fd_out):
         os.set_inheritable(fd, False)  # a grandchild that kept them would hide this child's death
     channel = Channel(fd_in, fd_out)
-    spec = channel.receive()
-    assert isinstance(spec, ServiceSpec)
     try:
-        service = spec.factory.build(channel.announce)
+        spec = channel.receive()  # which imports a service that is a function
+        assert isinstance(spec, ServiceSpec)
+        service = spec.service
+        if isinstance(service, Factory):
+            service = service.build(channel.announce)
     except BaseException as error:  # noqa: BLE001 - whatever it is, the parent must hear of it
         channel.send(_defect(error))
         return

@@ -7,9 +7,11 @@ child:  Ready, then per CallRequest any number of Events and one Reply; ServiceD
 import importlib
 import pickle
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+CALL = "__call__"  # the method of a service that is a function
 LENGTH = struct.Struct("<Q")  # bytes of the pickle that follows
 
 
@@ -35,10 +37,14 @@ class Factory:
 
 @dataclass(frozen=True)
 class ServiceSpec:
-    """What a child serves. The factory is called with ``announce`` first: announce(name) sends an Event."""
+    """What a child serves: what a factory builds there, or a function, maybe with its first arguments.
+
+    The factory is called with ``announce`` first: announce(name) sends an Event. A function crosses as its
+    module and name, so the child imports the module before it is ready.
+    """
 
     name: str  # "compile", "judge": for messages to people
-    factory: Factory
+    service: Factory | Callable[..., Any]
     environment: tuple[tuple[str, str | None], ...] = ()  # over the parent's; None takes a variable away
 
 

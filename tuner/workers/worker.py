@@ -4,8 +4,9 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
-from tuner.core.errors import Failure, MachineError, Stage, TunerError
+from tuner.core.errors import CandidateError, Failure, MachineError, Stage, TunerError
 from tuner.workers.available_time import TICK_S, AvailableTime
 from tuner.workers.child_process import ChildProcess, sleep_until_news
 from tuner.workers.protocol import (
@@ -92,6 +93,24 @@ class Worker:
         assert self._child is not None
         self._attempts = 0
         self._begin(_Call(CallRequest(method, args), stage, timeout_s))
+
+    def ask(self, method: str, *args: object, stage: Stage, timeout_s: float) -> Reply:
+        """Makes a call and waits for its end, letting the service go on with all that it announces."""
+        self.submit(method, *args, stage=stage, timeout_s=timeout_s)
+        try:
+            while not isinstance(news := self.wait(), Reply):
+                self.go_ahead()
+        finally:
+            if self.is_busy:  # interrupted
+                self.kill()
+        return news
+
+    def call(self, method: str, *args: object, stage: Stage, timeout_s: float) -> Any:
+        """Returns what a call gives. Raises CandidateError where that is a Failure."""
+        reply = self.ask(method, *args, stage=stage, timeout_s=timeout_s)
+        if isinstance(reply.value, Failure):
+            raise CandidateError(reply.value.stage, reply.value.reason)
+        return reply.value
 
     def go_ahead(self) -> None:
         """Lets a service go on that has announced an Event."""

@@ -3,21 +3,22 @@
 import os
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from importlib.util import find_spec
 
 import numpy as np
 import pytest
 
-from tuner.core.errors import Stage, TunerError
+from tuner.core.errors import TunerError
 from tuner.core.problem import LAYOUTS, BatchMatmul, Matmul, Problem
 from tuner.core.runs import Baseline
 from tuner.core.target import Effort
 from tuner.payload.reference import compare, draw, draw_base
 from tuner.targets.cpu.baseline import BaselineService
 from tuner.targets.cpu.openblas import OpenBlasMatmul
-from tuner.tuning.parts.baseline import baseline_spec
-from tuner.workers.protocol import Reply
-from tuner.workers.worker import Worker
+from tuner.tuning.parts.child_call import call_in_child
+from tuner.tuning.parts.child_functions import measure_cpu_baseline
+from tuner.workers.library_environment import library_environment
 
 pytestmark = pytest.mark.mlir
 
@@ -108,15 +109,8 @@ def test_a_wrong_answer_of_the_library_is_no_baseline(monkeypatch: pytest.Monkey
 
 def baseline_of(threads: int) -> Baseline:
     """Measures in a child of its own, as a run does."""
-    worker = Worker(baseline_spec(threads), 2 << 30)
-    try:
-        worker.submit("measure", Matmul(64, 64, 64), QUICK, 0, stage=Stage.RUN, timeout_s=60.0)
-        reply = worker.wait()
-    finally:
-        worker.kill()
-    assert isinstance(reply, Reply)
-    assert isinstance(reply.value, Baseline), reply.value
-    return reply.value
+    work = partial(measure_cpu_baseline, Matmul(64, 64, 64), threads, QUICK, 0)
+    return call_in_child("baseline", work, 60.0, 2 << 30, library_environment(threads))
 
 
 def test_an_environment_that_slows_the_library_down_does_not_reach_it(

@@ -14,7 +14,7 @@ from tuner.payload.sampled_reference import WHOLE_FLOP
 from tuner.tuning.parts.child_call import memory_beside
 from tuner.workers.group_timing import Group
 from tuner.workers.limits import GPU_CALLS, REFERENCE_FLOP_PER_S, Limits
-from tuner.workers.protocol import Factory, Reply
+from tuner.workers.protocol import Factory
 from tuner.workers.worker import Worker
 
 COLD_S = 40.0  # for a process, a context, inputs to draw and to upload, on a busy machine
@@ -57,14 +57,10 @@ class GpuChild:
     def _asked(
         self, method: str, work: object, effort: Effort, seed: int, within_s: float, limit_s: float
     ) -> Judged | Failure | FinalTimes | None:
-        self._worker.submit(
-            method,
-            *(self._problem, work, effort, seed),
-            stage=Stage.RUN,
-            timeout_s=min(limit_s, max(within_s, 0.1)),
+        timeout_s = min(limit_s, max(within_s, 0.1))
+        news = self._worker.ask(
+            method, self._problem, work, effort, seed, stage=Stage.RUN, timeout_s=timeout_s
         )
-        while not isinstance(news := self._worker.wait(), Reply):
-            self._worker.go_ahead()
         if news.is_doubtful:  # an earlier candidate may be to blame: again in a fresh process
             self._is_warm = False
             limit_s += COLD_S + compared_s(self._problem)

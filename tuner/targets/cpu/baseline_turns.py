@@ -3,9 +3,9 @@
 import os
 import weakref
 from collections.abc import Callable
-from typing import final
+from typing import Any, final
 
-from tuner.core.errors import CandidateError, Failure, Stage
+from tuner.core.errors import CandidateError, Stage
 from tuner.core.problem import Problem
 from tuner.payload.reference import reference_bytes
 from tuner.runtime import timing
@@ -13,7 +13,7 @@ from tuner.runtime.cpu.host_activity import thread_waited_s
 from tuner.targets.cpu.baseline import BaselineService
 from tuner.workers.library_environment import library_environment
 from tuner.workers.limits import REFERENCE_FLOP_PER_S
-from tuner.workers.protocol import Factory, Reply, ServiceSpec
+from tuner.workers.protocol import Factory, ServiceSpec
 from tuner.workers.worker import Worker
 
 MEMORY_BYTES = 8 << 30  # beside the arrays of the problem
@@ -43,7 +43,7 @@ class BaselineTurns:
             self._worker.start()
         finally:
             os.sched_setaffinity(0, pinned)
-        self.name = str(self._ask("name", START_TIMEOUT_S + problem.flop / REFERENCE_FLOP_PER_S))
+        self.name = str(self._call("name", START_TIMEOUT_S + problem.flop / REFERENCE_FLOP_PER_S))
 
     @property
     def has_ended(self) -> bool:
@@ -63,19 +63,17 @@ class BaselineTurns:
             raise CandidateError(Stage.RUN, ENDED)
         before_s = thread_waited_s()
         self._worker.resume()
-        seconds = self._ask("sample", TURN_TIMEOUT_S, times)
+        seconds: float = self._call("sample", TURN_TIMEOUT_S, times)
         self.waited_s += thread_waited_s() - before_s
-        assert isinstance(seconds, float)
         return seconds
 
-    def _ask(self, method: str, timeout_s: float, *arguments: object) -> object:
-        self._worker.submit(method, *arguments, stage=Stage.RUN, timeout_s=timeout_s)
-        reply = self._worker.wait()
-        self._worker.pause()
-        assert isinstance(reply, Reply)
-        if isinstance(reply.value, Failure):
-            raise CandidateError(Stage.RUN, f"baseline: {reply.value.reason}")
-        return reply.value
+    def _call(self, method: str, timeout_s: float, *arguments: object) -> Any:
+        try:
+            return self._worker.call(method, *arguments, stage=Stage.RUN, timeout_s=timeout_s)
+        except CandidateError as error:
+            raise CandidateError(Stage.RUN, f"baseline: {error.reason}") from error
+        finally:
+            self._worker.pause()
 
 
 @final

@@ -5,12 +5,12 @@ from typing import final
 
 from tuner.core.candidate import Candidate, Value
 from tuner.core.chosen_strategy import ChosenStrategy
-from tuner.core.errors import CandidateError, Failure, Stage
+from tuner.core.errors import Stage
 from tuner.core.problem import Problem
 from tuner.core.target import Script
 from tuner.scripts.strategy import Binder, load_strategy
 from tuner.tuning.target_kind import Bind
-from tuner.workers.protocol import Factory, Reply, ServiceSpec
+from tuner.workers.protocol import CALL, ServiceSpec
 from tuner.workers.worker import Worker
 
 TIMEOUT_S = 10.0  # of one candidate; a shipped template takes milliseconds
@@ -47,33 +47,11 @@ class ChildBinder:
     """Binds in a child process, which starts with the first candidate and ends with this object."""
 
     def __init__(self, binder: Binder, timeout_s: float) -> None:
-        spec = ServiceSpec("bind", Factory("tuner.tuning.parts.child_binder:BindService", (binder,)))
-        self.worker = Worker(spec, MEMORY_BYTES)
+        self.worker = Worker(ServiceSpec("bind", binder.bind), MEMORY_BYTES)
         self._timeout_s = timeout_s
         weakref.finalize(self, self.worker.kill)
 
     def bind(self, candidate: Candidate) -> Script:
         """Returns plain MLIR text. Raises CandidateError(BIND), also for what exceeds its time or memory."""
-        self.worker.submit("bind", candidate, stage=Stage.BIND, timeout_s=self._timeout_s)
-        try:
-            reply = self.worker.wait()
-        finally:
-            if self.worker.is_busy:  # interrupted
-                self.worker.kill()
-        assert isinstance(reply, Reply)
-        if isinstance(reply.value, Failure):
-            raise CandidateError(reply.value.stage, reply.value.reason)
-        assert isinstance(reply.value, Script)
-        return reply.value
-
-
-@final
-class BindService:
-    """What the child serves."""
-
-    def __init__(self, announce: object, binder: Binder) -> None:
-        self._binder = binder
-
-    def bind(self, candidate: Candidate) -> Script:
-        """Returns plain MLIR text. Raises CandidateError(BIND)."""
-        return self._binder.bind(candidate)
+        script: Script = self.worker.call(CALL, candidate, stage=Stage.BIND, timeout_s=self._timeout_s)
+        return script

@@ -1,13 +1,15 @@
 """One call in a child process: what aborts or hangs there ends nothing here."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
 
-from tuner.core.errors import Failure, Stage, TunerError, UsageError
+from tuner.core.errors import CandidateError, Stage, TunerError, UsageError
 
 if TYPE_CHECKING:
     from tuner.core.problem import Problem
-    from tuner.workers.protocol import ServiceSpec
+    from tuner.workers.services import Environment
 
+Value = TypeVar("Value")
 MEMORY_BYTES = 8 << 30  # of a child beside the arrays of its problem
 
 
@@ -19,28 +21,25 @@ def memory_beside(problem: "Problem") -> int:
 
 
 def call_in_child(
-    spec: "ServiceSpec",
-    method: str,
-    arguments: tuple[object, ...],
+    name: str,  # of what is done, for messages to people
+    work: Callable[[], Value],  # a function that the child can import; ``partial`` gives it its arguments
     timeout_s: float,
     memory_bytes: int = MEMORY_BYTES,
-) -> object:
-    """Returns what one call in a child process gives.
+    environment: "Environment" = (),
+) -> Value:
+    """Returns what a function gives that is called in a child process of its own.
 
     Raises UsageError for what does not even parse (stage BIND), TunerError when it fails or crashes.
     """
-    from tuner.workers.protocol import Reply
+    from tuner.workers.protocol import CALL, ServiceSpec
     from tuner.workers.worker import Worker
 
-    worker = Worker(spec, memory_bytes)
+    worker = Worker(ServiceSpec(name, work, environment), memory_bytes)
     try:
-        worker.submit(method, *arguments, stage=Stage.RUN, timeout_s=timeout_s)
-        while not isinstance(news := worker.wait(), Reply):
-            worker.go_ahead()
+        value: Value = worker.call(CALL, stage=Stage.RUN, timeout_s=timeout_s)
+    except CandidateError as error:
+        kind = UsageError if error.stage is Stage.BIND else TunerError
+        raise kind(f"{name}: {error.reason}") from error
     finally:
         worker.kill()
-    if isinstance(news.value, Failure):
-        is_misuse = news.value.stage is Stage.BIND
-        kind = UsageError if is_misuse else TunerError
-        raise kind(f"{spec.name}: {news.value.reason}")
-    return news.value
+    return value

@@ -1,6 +1,7 @@
 """The kind of target that this machine's processor is."""
 
 from collections.abc import Callable
+from functools import partial
 
 from tuner.core.errors import UsageError
 from tuner.core.kernel_program import KernelProgram
@@ -13,6 +14,7 @@ from tuner.mlir.fingerprint import CPU_SOURCES
 from tuner.tuning.parts import strategy_space
 from tuner.tuning.parts.child_bench import child_bench
 from tuner.tuning.parts.child_call import call_in_child, memory_beside
+from tuner.tuning.parts.child_functions import measure_cpu_baseline, measure_cpu_roofline
 from tuner.tuning.target_kind import BenchChildren, ProgramSupport, TargetKind, TargetStatus
 
 FACTORY = "tuner.targets.cpu.target:CpuTarget"
@@ -58,29 +60,22 @@ def _children(_target: TargetName, problem: Problem, threads: int) -> BenchChild
 
 def _baseline(problem: Problem, threads: int, seed: int) -> Baseline:
     from tuner.tuning.finals import FINAL_EFFORT
-    from tuner.tuning.parts.baseline import baseline_spec
+    from tuner.workers.library_environment import library_environment
     from tuner.workers.limits import REFERENCE_FLOP_PER_S
     from tuner.workers.timing_lock import TimingLock, words_of
 
-    work = (problem, FINAL_EFFORT, seed)
+    work = partial(measure_cpu_baseline, problem, threads, FINAL_EFFORT, seed)
     timeout_s = BASELINE_TIMEOUT_S + problem.flop / REFERENCE_FLOP_PER_S
     with TimingLock("cpu", words_of(problem)).held():
-        baseline = call_in_child(baseline_spec(threads), "measure", work, timeout_s)
-    assert isinstance(baseline, Baseline)
-    return baseline
+        return call_in_child("baseline", work, timeout_s, environment=library_environment(threads))
 
 
 def _roofline(problem: Problem, threads: int) -> Roofline:
-    from tuner.workers.protocol import Factory, ServiceSpec
     from tuner.workers.timing_lock import TimingLock, words_of
 
-    spec = ServiceSpec("roofline", Factory("tuner.targets.roofline:RooflineCall"))
+    work = partial(measure_cpu_roofline, problem.dtype, threads, host_machine())
     with TimingLock("cpu", words_of(problem)).held():
-        roofline = call_in_child(
-            spec, "measure", (problem.dtype, threads, host_machine()), BASELINE_TIMEOUT_S
-        )
-    assert isinstance(roofline, Roofline)
-    return roofline
+        return call_in_child("roofline", work, BASELINE_TIMEOUT_S)
 
 
 def _source(problem: Problem, script: str) -> str:

@@ -1,6 +1,7 @@
 """The kind of target that an NVIDIA GPU is: compiled for with or without one, judged and timed on one."""
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tuner.core.chips import CHIPS, chip_of
@@ -14,6 +15,7 @@ from tuner.mlir.fingerprint import GPU_SOURCES
 from tuner.tuning.parts import strategy_space
 from tuner.tuning.parts.child_bench import child_bench
 from tuner.tuning.parts.child_call import call_in_child, memory_beside
+from tuner.tuning.parts.child_functions import measure_gpu_baseline, measure_gpu_roofline
 from tuner.tuning.parts.gpu import (
     COMPILE_TIMEOUT_S,
     DEFAULT_CHIP,
@@ -47,14 +49,12 @@ def cuda_limits(memory_bytes: int) -> "Limits":
 
 def gpu_baseline(problem: Problem, effort: Effort, seed: int) -> Baseline:
     """Times cuBLAS in a process of its own. Raises TunerError where there is none, or no GPU."""
-    from tuner.tuning.parts.baseline import gpu_baseline_spec
+    from tuner.workers.library_environment import gpu_library_environment
     from tuner.workers.limits import REFERENCE_FLOP_PER_S
 
     timeout_s = BASELINE_TIMEOUT_S + problem.flop / REFERENCE_FLOP_PER_S
-    work = (problem, effort, seed)
-    baseline = call_in_child(gpu_baseline_spec(), "measure", work, timeout_s, memory_beside(problem))
-    assert isinstance(baseline, Baseline)
-    return baseline
+    work, memory_bytes = partial(measure_gpu_baseline, problem, effort, seed), memory_beside(problem)
+    return call_in_child("baseline", work, timeout_s, memory_bytes, gpu_library_environment())
 
 
 def _machine(target: TargetName) -> Machine:
@@ -107,14 +107,10 @@ def _baseline(problem: Problem, _threads: int, seed: int) -> Baseline:
 
 def _roofline(problem: Problem, _threads: int) -> Roofline:
     """Returns the limits of the GPU here, by a process of its own. Raises TunerError where none are known."""
-    from tuner.workers.protocol import Factory, ServiceSpec
     from tuner.workers.timing_lock import TimingLock, words_of
 
-    spec = ServiceSpec("roofline", Factory("tuner.targets.roofline:GpuRooflineCall"))
     with TimingLock(_bus(), words_of(problem)).held():
-        roofline = call_in_child(spec, "measure", (problem.dtype,), BASELINE_TIMEOUT_S)
-    assert isinstance(roofline, Roofline)
-    return roofline
+        return call_in_child("roofline", partial(measure_gpu_roofline, problem.dtype), BASELINE_TIMEOUT_S)
 
 
 def _status() -> TargetStatus:

@@ -1,9 +1,12 @@
 """The real parts of a run. What is heavy is imported by the part that needs it."""
 
+from functools import partial
+
 from tuner.core.processors import PresentLoad, Processors
 from tuner.mlir.op_place import OpPlace
 from tuner.tuning.composition import Composition
 from tuner.tuning.parts.child_call import call_in_child
+from tuner.tuning.parts.child_functions import apply_script, find_failing_op
 from tuner.tuning.parts.cpu import host_machine
 from tuner.tuning.parts.kinds import KINDS
 
@@ -34,16 +37,8 @@ def _load_average() -> float | None:
 
 
 def _apply(script: str, payload: str, allows_effects: bool = False) -> str:
-    from tuner.tuning.parts.apply import apply_spec
-
-    text = call_in_child(apply_spec(), "apply", (script, payload, allows_effects), APPLY_TIMEOUT_S)
-    assert isinstance(text, str)
-    return text
+    return call_in_child("apply", partial(apply_script, script, payload, allows_effects), APPLY_TIMEOUT_S)
 
 
 def _failing_op(script: str, payload: str) -> OpPlace | None:
-    from tuner.tuning.parts.apply import apply_spec
-
-    found = call_in_child(apply_spec(), "failing_op", (script, payload), APPLY_TIMEOUT_S)
-    assert found is None or isinstance(found, OpPlace)
-    return found
+    return call_in_child("apply", partial(find_failing_op, script, payload), APPLY_TIMEOUT_S)

@@ -1,0 +1,56 @@
+"""What kinds of targets have done in a child process: it alone imports what a function needs."""
+
+from tuner.core.machine import Machine, Roofline
+from tuner.core.problem import Problem
+from tuner.core.runs import Baseline
+from tuner.core.target import Effort
+from tuner.mlir.op_place import OpPlace
+
+
+def apply_script(script: str, payload: str, allows_effects: bool) -> str:
+    """Returns the payload's text after the script. Raises CandidateError for what does not apply."""
+    from tuner.mlir import bindings, interpreter
+
+    with interpreter.new_context(), bindings.ir.Location.unknown():
+        module = interpreter.parse(payload, "payload")
+        bound = interpreter.parse(script, "script")
+        interpreter.apply_script(module, bound, allows_effects=allows_effects)
+        return str(module)
+
+
+def find_failing_op(script: str, payload: str) -> OpPlace | None:
+    """Returns the op of the script that fails on the payload; None where none does."""
+    from tuner.mlir.failing_op import failing_op
+
+    return failing_op(script, payload)
+
+
+def measure_cpu_baseline(problem: Problem, threads: int, effort: Effort, seed: int) -> Baseline:
+    """Returns a library's name and time. Raises TunerError when none can do the problem."""
+    from tuner.targets.cpu.baseline import BaselineService
+
+    return BaselineService(problem, threads, seed).measure(effort)
+
+
+def measure_gpu_baseline(problem: Problem, effort: Effort, seed: int) -> Baseline:
+    """Returns cuBLAS's name and time. Raises TunerError where there is none, or no GPU."""
+    from tuner.targets.gpu.baseline import judge_here, time_cublas
+
+    return time_cublas(judge_here(), problem, effort, seed)
+
+
+def measure_cpu_roofline(dtype: str, threads: int, machine: Machine) -> Roofline:
+    """Returns multiply-adds and bytes per second that so many threads reach."""
+    from tuner.runtime.cpu.roofline import measure_roofline
+
+    return measure_roofline(dtype, threads, machine)
+
+
+def measure_gpu_roofline(dtype: str) -> Roofline:
+    """Returns the flop of the documents and the bytes per second that copies reach."""
+    from tuner.runtime.cuda.probe import describe_gpu
+    from tuner.runtime.cuda.roofline import gpu_roofline
+    from tuner.targets.gpu.local_gpu import open_gpu
+
+    here = describe_gpu()
+    return gpu_roofline(open_gpu(here).device, here.facts, dtype)
