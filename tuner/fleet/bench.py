@@ -10,7 +10,7 @@ from tuner.core.target import Artifact, Effort, Script
 from tuner.fleet.artifacts import hash_of, packed
 from tuner.fleet.driver import Driver
 from tuner.fleet.work import COMPILE, FINALS, JUDGE, Compiled, FleetWork, Outcome
-from tuner.workers.group_timing import Group, time_finals
+from tuner.workers.group_timing import FinalRounds, Group
 from tuner.workers.in_flight import BenchOrder, Ticket
 from tuner.workers.judge import Judgement, work_seed
 
@@ -36,7 +36,7 @@ class FleetBench(AbstractBench):
         self._order = order
         self._driver = driver
         self._plain = plain
-        self._asked = 0  # finals so far
+        self._finals = FinalRounds(plain.seed, self._recompiled, self._timed)
         self._flights: deque[_Flight] = deque()
 
     def start(self, number: int, candidate: Candidate, effort: Effort) -> None:
@@ -68,29 +68,7 @@ class FleetBench(AbstractBench):
 
     def finals(self, finalists: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:
         """Times the finalists interleaved on one device, once scripts that come without code are compiled."""
-        bare = {each.script.sha256: each.script for each in finalists if each.artifact is None}
-        made = self._recompiled(tuple(bare.values()))
-        artifacts = tuple(each.artifact or made[each.script.sha256] for each in finalists)
-        medians_s = [each.record.median_s for each in finalists if each.record.median_s is not None]
-        slowest_s = max(medians_s, default=None)
-
-        def together(group: Group) -> FinalTimes | Failure:
-            self._asked += 1
-            blobs = tuple(packed(artifact) for artifact in group.artifacts)
-            work = replace(
-                self._plain,
-                stage=FINALS,
-                seed=work_seed(self._plain.seed, -self._asked),
-                blobs=tuple(map(hash_of, blobs)),
-                effort=effort,
-                slowest_s=slowest_s,
-                has_baseline=group.has_baseline,
-            )
-            found = self._driver.outcome(work, blobs).value
-            assert isinstance(found, FinalTimes | Failure)
-            return found
-
-        return time_finals(artifacts, together)
+        return self._finals.times(finalists, effort)
 
     def close(self) -> None:
         """Leaves the fleet; what is queued goes on, for the process that resumes the run."""
@@ -130,15 +108,31 @@ class FleetBench(AbstractBench):
             self._wait()
         return found
 
-    def _recompiled(self, scripts: tuple[Script, ...]) -> dict[str, Artifact | None]:
+    def _recompiled(self, scripts: tuple[Script, ...]) -> list[Artifact | None]:
         """Compiles scripts that are no trial's; None for one that no longer compiles."""
         works = [replace(self._plain, stage=COMPILE, blobs=(script.sha256,)) for script in scripts]
         pairs = zip(works, scripts, strict=True)
         asked = [self._driver.ask(work, (script.text.encode(),)) for work, script in pairs]
         for work in asked:
             self._driver.answer(work)
-        made = [self._driver.artifacts.pop(work.number, None) for work in asked]
-        return {script.sha256: artifact for script, artifact in zip(scripts, made, strict=True)}
+        return [self._driver.artifacts.pop(work.number, None) for work in asked]
+
+    def _timed(
+        self, group: Group, effort: Effort, seed: int, slowest_s: float | None
+    ) -> FinalTimes | Failure:
+        blobs = tuple(packed(artifact) for artifact in group.artifacts)
+        work = replace(
+            self._plain,
+            stage=FINALS,
+            seed=seed,
+            blobs=tuple(map(hash_of, blobs)),
+            effort=effort,
+            slowest_s=slowest_s,
+            has_baseline=group.has_baseline,
+        )
+        found = self._driver.outcome(work, blobs).value
+        assert isinstance(found, FinalTimes | Failure)
+        return found
 
     def _wait(self) -> None:
         """Waits for news, and sends to their devices the artifacts that came meanwhile."""

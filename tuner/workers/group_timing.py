@@ -1,11 +1,13 @@
 """Times the winners of a run together, and does so again without those that break it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import final
 
-from tuner.core.bench import FinalTimes
+from tuner.core.bench import BoundRecord, FinalTimes
 from tuner.core.errors import Failure
-from tuner.core.target import Artifact
+from tuner.core.target import Artifact, Effort, Script
+from tuner.workers.judge import work_seed
 
 
 @dataclass(frozen=True)
@@ -19,6 +21,37 @@ class Group:
     def size(self) -> int:
         """Returns how many take turns at most."""
         return len(self.artifacts) + self.has_baseline
+
+
+@final
+class FinalRounds:
+    """The final re-measurements of a bench: each is of other seeds, however many groups one takes."""
+
+    def __init__(
+        self,
+        seed: int,  # of the run
+        compiled: Callable[[tuple[Script, ...]], Sequence[Artifact | Failure | None]],
+        timed: Callable[[Group, Effort, int, float | None], FinalTimes | Failure],  # seed, a call's seconds
+    ) -> None:
+        self._seed = seed
+        self._compiled = compiled
+        self._timed = timed
+        self._asked = 0  # groups so far
+
+    def times(self, finalists: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:
+        """Times the finalists interleaved, once the scripts that come without code are compiled again."""
+        bare = tuple(dict.fromkeys(each.script for each in finalists if each.artifact is None))
+        pairs = zip(bare, self._compiled(bare), strict=True)
+        made = {script: outcome for script, outcome in pairs if isinstance(outcome, Artifact)}
+        artifacts = tuple(each.artifact or made.get(each.script) for each in finalists)
+        medians_s = [each.record.median_s for each in finalists if each.record.median_s is not None]
+        slowest_s = max(medians_s, default=None)
+
+        def together(group: Group) -> FinalTimes | Failure:
+            self._asked += 1
+            return self._timed(group, effort, work_seed(self._seed, -self._asked), slowest_s)
+
+        return time_finals(artifacts, together)
 
 
 def time_finals(

@@ -4,6 +4,7 @@ import time
 import traceback
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -12,7 +13,7 @@ from tuner.core.bench import AbstractBench, BoundRecord, FinalTimes
 from tuner.core.candidate import Candidate
 from tuner.core.errors import CandidateError, Failure, Stage
 from tuner.core.target import AbstractTarget, Artifact, Effort, Script
-from tuner.workers.group_timing import Group, time_finals
+from tuner.workers.group_timing import FinalRounds, Group
 from tuner.workers.in_flight import BenchOrder, Ticket
 from tuner.workers.judge import judge, work_seed
 from tuner.workers.services import time_together
@@ -27,7 +28,7 @@ class LocalBench(AbstractBench):
         self._order = order
         self._target = target
         self._seed = seed
-        self._asked = 0  # finals so far
+        self._finals = FinalRounds(seed, self._recompiled, self._timed)
         self._started: deque[tuple[int, Ticket, Effort]] = deque()
 
     def start(self, number: int, candidate: Candidate, effort: Effort) -> None:
@@ -41,7 +42,7 @@ class LocalBench(AbstractBench):
         if ticket.record is None:
             ticket.take_compiled(*_attempt(Stage.COMPILE, lambda: self._compile(ticket.script)))
         if ticket.record is None and (artifact := ticket.artifact) is not None:
-            problem, rng = self._order.problem, self._rng(number)
+            problem, rng = self._order.problem, np.random.default_rng(work_seed(self._seed, number))
             ticket.take_judged(
                 *_attempt(Stage.RUN, lambda: judge(self._target, problem, artifact, effort, rng))
             )
@@ -49,29 +50,23 @@ class LocalBench(AbstractBench):
 
     def finals(self, finalists: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:
         """Times the finalists interleaved, once the scripts that come without code are compiled again."""
-        artifacts = tuple(each.artifact or self._recompiled(each.script) for each in finalists)
-        problem = self._order.problem
-
-        def together(group: Group) -> FinalTimes | Failure:
-            self._asked += 1
-            rng = self._rng(-self._asked)
-            return _attempt(Stage.RUN, lambda: time_together(self._target, problem, group, effort, rng))[0]
-
-        return time_finals(artifacts, together)
+        return self._finals.times(finalists, effort)
 
     def close(self) -> None:
         """Forgets what is pending."""
         self._started.clear()
 
-    def _rng(self, number: int) -> np.random.Generator:
-        return np.random.default_rng(work_seed(self._seed, number))
-
     def _compile(self, script: Script) -> Artifact:
         return self._target.compile(self._order.problem, script)
 
-    def _recompiled(self, script: Script) -> Artifact | None:
-        outcome, _ = _attempt(Stage.COMPILE, lambda: self._compile(script))
-        return None if isinstance(outcome, Failure) else outcome
+    def _recompiled(self, scripts: tuple[Script, ...]) -> list[Artifact | Failure]:
+        return [_attempt(Stage.COMPILE, partial(self._compile, script))[0] for script in scripts]
+
+    def _timed(
+        self, group: Group, effort: Effort, seed: int, _slowest_s: float | None
+    ) -> FinalTimes | Failure:
+        asked = (self._target, self._order.problem, group, effort, np.random.default_rng(seed))
+        return _attempt(Stage.RUN, partial(time_together, *asked))[0]
 
 
 def _attempt(stage: Stage, work: Callable[[], Value]) -> tuple[Value | Failure, float]:

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from tuner.core.bench import AbstractBench, BoundRecord, FinalTimes
 from tuner.core.candidate import Candidate
 from tuner.core.errors import Failure
-from tuner.core.target import Artifact, Effort
+from tuner.core.target import Artifact, Effort, Script
 from tuner.workers.available_time import TICK_S
 from tuner.workers.child_process import sleep_until_news
 from tuner.workers.compile_pool import CompilePool
-from tuner.workers.group_timing import Group, time_finals
+from tuner.workers.group_timing import FinalRounds, Group
 from tuner.workers.in_flight import BenchOrder, Ticket
 from tuner.workers.judge import work_seed
 from tuner.workers.judge_seat import JudgeSeat, Turn, quiet_already
@@ -45,7 +45,7 @@ class WorkerBench(AbstractBench):
         self._order = order
         self._limits = limits
         self._seed = seed
-        self._asked = 0  # finals so far
+        self._finals = FinalRounds(seed, self._recompiled, self._timed)
         self._jobs: deque[_Job] = deque()
         self._pool = CompilePool(compile_spec, workers, limits)
         self._judge = JudgeSeat(
@@ -79,27 +79,7 @@ class WorkerBench(AbstractBench):
 
     def finals(self, finalists: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:
         """Times the finalists interleaved, once the scripts that come without code are compiled again."""
-        places = [
-            None if each.artifact is not None else self._pool.add(self._order.problem, each.script)
-            for each in finalists
-        ]
-        artifacts = tuple(
-            each.artifact if place is None else self._recompiled(place)
-            for each, place in zip(finalists, places, strict=True)
-        )
-        medians_s = [each.record.median_s for each in finalists if each.record.median_s is not None]
-        slowest_s = max(medians_s, default=None)
-
-        def together(group: Group) -> FinalTimes | Failure:
-            self._asked += 1
-            problem, seed = self._order.problem, work_seed(self._seed, -self._asked)
-            within_s = self._limits.finals_within_s(problem, effort, slowest_s, group.size)
-            found: FinalTimes | Failure = self._judge.ask(
-                "finals", problem, group, effort, seed, within_s
-            ).value
-            return found
-
-        return time_finals(artifacts, together)
+        return self._finals.times(finalists, effort)
 
     def close(self) -> None:
         """Kills every child, whatever it is doing."""
@@ -114,9 +94,17 @@ class WorkerBench(AbstractBench):
             self._pool.advance()
         return reply
 
-    def _recompiled(self, place: int) -> Artifact | None:
-        outcome: Artifact | Failure = self._compiled(place).value
-        return None if isinstance(outcome, Failure) else outcome
+    def _recompiled(self, scripts: tuple[Script, ...]) -> list[Artifact | Failure]:
+        places = [self._pool.add(self._order.problem, script) for script in scripts]
+        return [self._compiled(place).value for place in places]
+
+    def _timed(
+        self, group: Group, effort: Effort, seed: int, slowest_s: float | None
+    ) -> FinalTimes | Failure:
+        problem = self._order.problem
+        within_s = self._limits.finals_within_s(problem, effort, slowest_s, group.size)
+        found: FinalTimes | Failure = self._judge.ask("finals", problem, group, effort, seed, within_s).value
+        return found
 
     def _meanwhile(self) -> None:
         self._pool.advance()
