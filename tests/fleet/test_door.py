@@ -19,7 +19,7 @@ from tuner.workers.judge import Judgement
 LIMIT_FLOP_PER_S = 1e12
 TIMED = measurement(1e-3)
 TOO_FAST = measurement(1e-9)
-JUDGED = Judgement(Verdict(0.5, 64), TIMED, (("load", 0.1),))
+JUDGED = Judgement(Verdict(0.5, 64, ("note",)), TIMED, (("load", 0.1),))
 BLOBS = {FINALS: ("a", "b")}
 GOOD = {
     COMPILE: Compiled("b" * 64, "c" * 64, False),
@@ -40,6 +40,11 @@ def let_in(stage: str, value: Any, seconds: float = 0.5) -> Outcome:
 def test_outcomes_of_their_stage_and_failures_are_let_in(stage: str) -> None:
     assert let_in(stage, GOOD[stage]) == Outcome(GOOD[stage], 0.5)  # type: ignore[arg-type]
     assert let_in(stage, FAILED.value) == FAILED
+
+
+def test_a_judgement_without_a_time_is_let_in() -> None:
+    judged = Judgement(Verdict(0.5, 64), None, ())
+    assert let_in(JUDGE, judged).value == judged
 
 
 @pytest.mark.parametrize("stage", GOOD)

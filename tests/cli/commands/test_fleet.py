@@ -1,10 +1,9 @@
 """The words of a fleet against a real server; nodes are rows."""
 
-import uuid
-
 import pytest
 
 from tests.cli.conftest import Tuner
+from tests.fleet.conftest import new_database
 from tests.fleet.values import MAKER, node, work
 from tuner.fleet import queues, tables
 from tuner.fleet.server import session
@@ -19,10 +18,7 @@ FLEET = ("fleet", "status", "--db")
 @pytest.fixture(scope="module")
 def url(postgres_server: str) -> str:
     """Returns the address of a database for the fleet of this file."""
-    name = f"fleet_{uuid.uuid4().hex}"
-    with session(postgres_server) as connection:
-        connection.execute(f"CREATE DATABASE {name}".encode())
-    return postgres_server.replace("/postgres?", f"/{name}?")
+    return new_database(postgres_server)
 
 
 def test_a_fleet_is_set_up_and_tells_of_itself(tuner: Tuner, url: str) -> None:
