@@ -1,5 +1,6 @@
 """Proves that a run on a fleet ends as on one machine, whatever fails meanwhile: real processes, SIGKILL."""
 
+import contextlib
 import gzip
 import tempfile
 from dataclasses import dataclass
@@ -55,7 +56,10 @@ def check_fleet(
     """Lets every part fail once, in any order, and compares. Raises TunerError when a driver fails."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        with LocalNodes(url, f"{REPLAY}:{file}", folder) as nodes, FaultInjection(url, nodes) as injected:
+        with (
+            LocalNodes(url, f"{REPLAY}:{file}", folder) as nodes,
+            contextlib.closing(FaultInjection(url, nodes)) as injected,
+        ):
             nodes.start(STRANGER, "--compile", "1", target=f"{REPLAY}:{_altered(file, folder)}")
             run = injected.begin(settings, file)
             faults = _failed(injected, rng)

@@ -6,8 +6,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import TracebackType
-from typing import Final, Self, final
+from typing import Final, final
 
 from benchmarks.fleet.crashed_postgres import restart_after_crash
 from benchmarks.fleet.small_disk import fill_disk, small_disk
@@ -46,13 +45,7 @@ class FaultInjection:
         self._driver = ""
         nodes.wait_until_ready(self._compiling, self._measuring)
 
-    def __enter__(self) -> Self:
-        """Returns itself, with its nodes at work."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
         """Leaves the database; the processes are the nodes'."""
         self._connection.close()
 
@@ -200,9 +193,9 @@ class FaultInjection:
         while not is_so():
             self._require_driver()
             if time.monotonic() > give_up_s:
-                raise TunerError(
-                    f"fleet: found no {what}, allowed within {LIMIT_S:g} s; {self._nodes.last_lines()}"
-                )
+                names = (self._driver, self._compiling, self._measuring)
+                said = "; ".join(f"{name}: {self._nodes.last_line(name)}" for name in names)
+                raise TunerError(f"fleet: found no {what}, allowed within {LIMIT_S:g} s; {said}")
             time.sleep(LOOK_S / 10)
 
     def _require_driver(self) -> None:

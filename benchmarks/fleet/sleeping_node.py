@@ -19,7 +19,7 @@ from tuner.fleet.artifacts import hash_of
 from tuner.fleet.node_children import now
 from tuner.fleet.server import session
 from tuner.fleet.settings import read_settings
-from tuner.fleet.work import Compiled, FleetWork, Outcome
+from tuner.fleet.work import Compiled, FleetWork, Outcome, Service
 
 if TYPE_CHECKING:
     from tuner.fleet.server import Connection
@@ -32,11 +32,11 @@ PACKED_SHARE: Final = 0.1  # of code, which compresses well
 def main() -> None:
     """Works until SIGTERM."""
     url, queue, at_once, code_bytes = sys.argv[1:]
-    service = queues.Service(queue, int(at_once))
+    service = Service(queue, int(at_once))
     asyncio.run(_serve(url, service, int(code_bytes)))
 
 
-async def _serve(url: str, service: queues.Service, code_bytes: int) -> None:
+async def _serve(url: str, service: Service, code_bytes: int) -> None:
     ending = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ending.set)
     with session(url) as connection, ThreadPoolExecutor(1) as asking:

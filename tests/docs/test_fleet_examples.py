@@ -136,7 +136,7 @@ def test_workers_are_at_work_until_they_are_drained(tuner: Tuner, url: str, tmp_
         while len(found := tables.nodes(connection)) < len(examples) and time.monotonic() < give_up_s:
             time.sleep(0.02)
         at_work = sorted((each.node.seats, bool(each.node.device)) for each in found)
-        assert at_work == [(0, True), (8, False)], nodes.last_lines()
+        assert at_work == [(0, True), (8, False)], nodes.last_line("0")
         for each in found:
             assert tuner("fleet", "drain", each.node.name, "--db", url).code == 0
         assert [nodes.wait(str(number), LIMIT_S) for number in range(len(examples))] == [0, 0]

@@ -1,5 +1,6 @@
 """A driver against a real server; what nodes would do is done by hand."""
 
+import contextlib
 import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -23,7 +24,7 @@ pytestmark = pytest.mark.postgres
 @pytest.fixture
 def driver(connection: "Connection", shared_url: str, run: str) -> Iterator[Driver]:
     assert under_way(connection, run) == set()
-    with Driver(FleetRequest(shared_url), run, ("device",)) as made:
+    with contextlib.closing(Driver(FleetRequest(shared_url), run, ("device",))) as made:
         yield made
 
 
@@ -33,7 +34,7 @@ def test_what_is_known_or_under_way_is_not_queued_again(
     tables.tell(connection, work(run, 1).key, FAILED, "node")
     driver.begin(work(run, 0))
     driver.close()
-    with Driver(FleetRequest(shared_url), run, ("device",)) as successor:
+    with contextlib.closing(Driver(FleetRequest(shared_url), run, ("device",))) as successor:
         for number in range(3):
             successor.begin(work(run, number))
         assert successor.known == {(1, "compile"): FAILED}
@@ -58,7 +59,8 @@ def test_a_run_that_waits_for_long_says_why_once_a_lease(
 ) -> None:
     monkeypatch.setattr(driver_file, "LISTEN_S", 0.01)
     told: list[str] = []
-    with Driver(FleetRequest(shared_url), run, ("device",), told.append) as waiting:
+    driver = Driver(FleetRequest(shared_url), run, ("device",), told.append)
+    with contextlib.closing(driver) as waiting:
         waiting.begin(work(run))
         waiting.begin(work(run, 1))
         waiting.wait()

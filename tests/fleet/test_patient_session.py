@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 import pytest
 
 from tuner.core.errors import TunerError, UsageError
-from tuner.fleet import patience
+from tuner.fleet import patient_session
 from tuner.fleet.patient_session import PatientSession
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def test_what_is_wrong_with_a_question_is_told_at_once(postgres_server: str) -> 
 
 def test_a_server_that_stays_away_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("psycopg")
-    monkeypatch.setattr(patience, "ENDING_PATIENCE_S", 0.0)
+    monkeypatch.setattr(patient_session, "ENDING_PATIENCE_S", 0.0)
     with pytest.raises(
         TunerError, match=r"^fleet: its database went away: fleet: its database does not answer"
     ):

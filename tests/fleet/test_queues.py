@@ -7,7 +7,7 @@ from tests.fleet.values import take_job, under_way, work
 from tuner.core.target_name import TargetName
 from tuner.fleet import queues
 from tuner.fleet.server import session
-from tuner.fleet.work import JUDGE, FleetWork
+from tuner.fleet.work import JUDGE, FleetWork, Service
 
 if TYPE_CHECKING:
     from tuner.fleet.server import Connection
@@ -25,7 +25,7 @@ CREATE TRIGGER die_once BEFORE DELETE ON procrastinate_jobs FOR EACH ROW EXECUTE
 """
 
 
-def served(url: str, count: int, *services: queues.Service, fails: int = 0) -> list[FleetWork]:
+def served(url: str, count: int, *services: Service, fails: int = 0) -> list[FleetWork]:
     """Serves queues until so many jobs were begun, of which the first ones fail."""
     done: list[FleetWork] = []
 
@@ -52,7 +52,7 @@ def test_jobs_are_done_by_priority_and_then_in_order(
     for each, priority in zip(asked, (0, 0, 5, 0), strict=True):
         queues.defer(connection, "compile:a", each, priority, alone=False)
     assert under_way(connection, run) == {(number, "compile") for number in range(4)}
-    done = served(shared_url, 4, queues.Service("compile:a", 1))
+    done = served(shared_url, 4, Service("compile:a", 1))
     assert done == [asked[2], asked[0], asked[1], asked[3]]
     assert under_way(connection, run) == set()
 
@@ -61,7 +61,7 @@ def test_what_a_node_cannot_do_is_given_back_with_one_attempt_less(
     connection: "Connection", shared_url: str, run: str
 ) -> None:
     queues.defer(connection, "compile:a", work(run), 0, alone=False)
-    served(shared_url, 1, queues.Service("compile:a", 1), fails=1)
+    served(shared_url, 1, Service("compile:a", 1), fails=1)
     assert under_way(connection, run) == {(0, "compile")}
     assert connection.execute("SELECT attempts FROM procrastinate_jobs").fetchone() == (1,)
 
@@ -114,7 +114,7 @@ def test_an_end_of_a_job_that_the_server_lost_is_told_again(shared_url: str, run
             queues.defer(connection, "measure:a:b", work(run, number, JUDGE), 0, alone=True)
         connection.execute(DIES_AT_FIRST_END)
     try:
-        asked = served(shared_url, 2, queues.Service("measure:a:b", 1))
+        asked = served(shared_url, 2, Service("measure:a:b", 1))
     finally:
         with session(shared_url) as connection:
             connection.execute("DROP FUNCTION die_once CASCADE; DROP SEQUENCE ends")
@@ -125,7 +125,7 @@ def test_an_end_of_a_job_that_the_server_lost_is_told_again(shared_url: str, run
 
 def test_a_server_that_is_away_is_an_os_error() -> None:
     with pytest.raises(OSError, match=r"No such file or directory"):
-        served("postgresql://tuner@/absent?host=/nowhere", 1, queues.Service("a", 1))
+        served("postgresql://tuner@/absent?host=/nowhere", 1, Service("a", 1))
 
 
 def test_jobs_of_another_version_are_left_to_its_own_drivers(connection: "Connection", run: str) -> None:

@@ -94,8 +94,7 @@ class FleetBench(AbstractBench):
     def _compiled(self, number: int, script: Script) -> tuple[Artifact | Failure, float]:
         """Waits for the artifact of a script."""
         self._begin_compile(number, script)
-        while (found := self._driver.known.get((number, COMPILE))) is None:
-            self._wait()
+        found = self._outcome(number, COMPILE)
         if isinstance(found.value, Failure):
             return found.value, found.seconds
         return self._driver.artifacts[number], found.seconds
@@ -104,7 +103,10 @@ class FleetBench(AbstractBench):
         compiled = self._driver.known[(flight.number, COMPILE)].value
         assert isinstance(compiled, Compiled)
         self._begin_judge(flight, compiled)
-        while (found := self._driver.known.get((flight.number, JUDGE))) is None:
+        return self._outcome(flight.number, JUDGE)
+
+    def _outcome(self, number: int, stage: str) -> Outcome:
+        while (found := self._driver.known.get((number, stage))) is None:
             self._wait()
         return found
 

@@ -4,7 +4,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, Self, final
+from typing import Final, final
 
 from tuner.core.errors import Failure, Stage, TunerError, UsageError
 from tuner.core.target import Artifact
@@ -17,10 +17,6 @@ from tuner.fleet.status import why_waiting
 from tuner.fleet.sweep import delete_old, sweep
 from tuner.fleet.work import COMPILE, Compiled, FleetWork, Outcome, compile_queue, measure_queue
 from tuner.tuning.target_kind import no_words
-
-if TYPE_CHECKING:
-    from types import TracebackType
-
 
 LISTEN_S: Final = 0.5  # until the tables are looked at, if nobody wakes
 URGENT: Final = 1000  # added to the priority of what a whole run waits for
@@ -92,16 +88,6 @@ class Driver:
         self._tell = tell
         self._swept_s = self._heard_s = time.monotonic()
         self._asked = time.time_ns()  # numbers of no trial; larger than those of the run's earlier processes
-
-    def __enter__(self) -> Self:
-        """Returns the driver."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: "TracebackType | None"
-    ) -> None:
-        """Closes the connection."""
-        self.close()
 
     def begin(self, work: FleetWork, blobs: tuple[bytes, ...] = ()) -> None:
         """Queues a piece of work unless it has an outcome or is under way; of a killed driver's, too."""
@@ -272,11 +258,12 @@ class Driver:
         raise UsageError("fleet: found another process that drives this run, allowed one")
 
 
-def known_nodes(request: FleetRequest) -> tuple[tuple[tables.SeenNode, ...], float]:
-    """Returns the nodes of a fleet and its lease. Raises UsageError where there is none."""
+def alive_nodes(request: FleetRequest) -> tuple[tables.FleetNode, ...]:
+    """Returns the nodes that take jobs. Raises UsageError where there is no fleet."""
     with session(request.url) as connection:
         lease_s = read_settings(connection).lease_s
-        return tables.nodes(connection), lease_s
+        seen = tables.nodes(connection)
+    return tuple(each.node for each in seen if not each.is_lost(lease_s) and not each.drains)
 
 
 def busy_devices(request: FleetRequest, machine: str, devices: tuple[str, ...]) -> dict[str, int]:

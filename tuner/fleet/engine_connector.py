@@ -7,7 +7,7 @@ import psycopg
 from procrastinate import PsycopgConnector
 from procrastinate.exceptions import ConnectorException
 
-from tuner.fleet.patience import AGAIN_S, Patience
+from tuner.fleet.patient_session import AGAIN_S, Patience
 from tuner.fleet.server import KEEP_ALIVE, server_of
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from tuner.core.possible_outcome import most_flop_per_s
 from tuner.core.problem import Problem
 from tuner.core.runs import Baseline
 from tuner.core.target_name import TargetName
-from tuner.fleet.driver import Driver, FleetRequest, busy_devices, known_nodes
+from tuner.fleet.driver import Driver, FleetRequest, alive_nodes, busy_devices
 from tuner.fleet.tables import FleetNode
 from tuner.fleet.work import BASELINE, COMPILE, ROOFLINE, FleetWork, maker_of
 from tuner.tuning.composition import Composition
@@ -54,12 +54,6 @@ def fleet_kind(kind: TargetKind, fleet: FleetRequest) -> TargetKind:
         roofline=run.roofline,
         of_run=None if of_run is None else lambda settings: fleet_kind(of_run(settings), fleet),
     )
-
-
-def alive_nodes(fleet: FleetRequest) -> tuple[FleetNode, ...]:
-    """Returns the nodes that take jobs."""
-    nodes, lease_s = known_nodes(fleet)
-    return tuple(each.node for each in nodes if not each.is_lost(lease_s) and not each.drains)
 
 
 def named(machines: Mapping[str, Named], words: str) -> dict[str, Named]:

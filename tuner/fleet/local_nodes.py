@@ -113,10 +113,6 @@ class LocalNodes:
         """Returns the last line that a process has said."""
         return (self.said(name).strip().splitlines() or ["it said nothing"])[-1]
 
-    def last_lines(self) -> str:
-        """Returns the last line of each process."""
-        return "; ".join(f"{name}: {self.last_line(name)}" for name in self._processes)
-
     def orphans(self, within_s: float = ORPHAN_LIMIT_S) -> tuple[int, ...]:
         """Returns what is left, once all are killed, of what they had started."""
         give_up_s = time.monotonic() + within_s

@@ -21,12 +21,11 @@ from tuner.fleet import queues, tables
 from tuner.fleet.artifacts import hash_of, packed
 from tuner.fleet.engine_meter import EngineMeter, keep_off_timed_processors
 from tuner.fleet.node_children import Done, NodeChildren, began
-from tuner.fleet.patience import AGAIN_S
-from tuner.fleet.patient_session import PatientSession
+from tuner.fleet.patient_session import AGAIN_S, PatientSession
 from tuner.fleet.server import session, told_plainly
 from tuner.fleet.settings import FleetSettings, read_settings
 from tuner.fleet.sweep import sweep
-from tuner.fleet.work import COMPILE, Compiled, FleetWork, Outcome, compile_queue, maker_of, measure_queue
+from tuner.fleet.work import COMPILE, Compiled, FleetWork, Outcome, maker_of
 from tuner.tuning.target_kind import TargetKind
 
 if TYPE_CHECKING:
@@ -151,21 +150,12 @@ class NodeProcess:
 
     async def _serve(self) -> None:
         try:
-            await queues.serve(self._url, self._services(), self._do, self._settings.beat_s, self._ending)
+            await queues.serve(self._url, self._node.services, self._do, self._settings.beat_s, self._ending)
         except OSError as error:
             if time.monotonic() - self._told_s > TELL_EVERY_S:
                 self._told_s = time.monotonic()
                 self._say(f"{self._node.name}: waits for the database: {error}")
             await asyncio.sleep(AGAIN_S)
-
-    def _services(self) -> tuple[queues.Service, ...]:
-        node = self._node
-        services = []
-        if node.seats:
-            services.append(queues.Service(compile_queue(node.maker), node.seats))
-        if node.device:
-            services.append(queues.Service(measure_queue(node.machine.name, node.device), 1))
-        return tuple(services)
 
     async def _do(self, work: FleetWork) -> None:
         """Does a piece of work unless it has an outcome. An error gives it back for another node to do."""

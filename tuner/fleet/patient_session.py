@@ -4,10 +4,9 @@ import asyncio
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, final
+from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar, final
 
 from tuner.core.errors import TunerError
-from tuner.fleet.patience import AGAIN_S, Patience
 from tuner.fleet.server import NoAnswerError, connected
 
 if TYPE_CHECKING:
@@ -15,6 +14,25 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 Answer = TypeVar("Answer")
+AGAIN_S: Final = 0.5  # until a server that went away is asked again
+PATIENCE_S: Final = 300.0  # with a server that went away, before what was done is lost
+ENDING_PATIENCE_S: Final = 5.0  # of a node that is to end
+
+
+@final
+class Patience:
+    """The patience of one question, which begins now."""
+
+    def __init__(self, ending: asyncio.Event) -> None:
+        """Takes what says that the node is to end."""
+        self._ending = ending
+        self._since_s = time.monotonic()
+
+    @property
+    def is_over(self) -> bool:
+        """Says whether the server stayed away too long."""
+        patience_s = ENDING_PATIENCE_S if self._ending.is_set() else PATIENCE_S
+        return time.monotonic() - self._since_s > patience_s
 
 
 @final

@@ -17,7 +17,7 @@ from tuner.core.errors import UsageError
 from tuner.core.target_name import TargetName
 from tuner.fleet.queue_tables import seconds_since_start
 from tuner.fleet.server import told_plainly
-from tuner.fleet.work import FleetWork, to_json, work_from_json
+from tuner.fleet.work import FleetWork, Service, to_json, work_from_json
 
 if TYPE_CHECKING:
     from procrastinate import App
@@ -37,14 +37,6 @@ DOING: Final = "doing"  # words of the engine
 UNDER_WAY: Final = ("todo", DOING)
 FAILED: Final = "failed"
 AT_ONCE: Final = datetime.datetime.fromtimestamp(0, datetime.UTC)  # whatever the server's clock says
-
-
-@dataclass(frozen=True)
-class Service:
-    """A queue that a node serves."""
-
-    queue: str
-    at_once: int  # jobs
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 from tuner.fleet import queues, tables
 from tuner.fleet.settings import FleetSettings
 from tuner.fleet.tables import SeenNode
-from tuner.fleet.work import COMPILE, FleetWork, compile_queue, measure_queue
+from tuner.fleet.work import COMPILE, FleetWork, measure_queue
 
 if TYPE_CHECKING:
     from tuner.fleet.queues import Waiting
@@ -105,22 +105,17 @@ def _queue(waiting: "Waiting", nodes: tuple[SeenNode, ...], lease_s: float) -> Q
 
 
 def _device_of(waiting: "Waiting", nodes: tuple[SeenNode, ...]) -> str:
-    serving = [seen.node.device for seen in nodes if waiting.queue in queues_of(seen)]
-    return serving[0] if serving else waiting.example.machine
+    serving = _serving(waiting.queue, nodes)
+    return serving[0].node.device if serving else waiting.example.machine
 
 
-def queues_of(seen: SeenNode) -> tuple[str, ...]:
-    """Returns the queues that a node serves."""
-    node = seen.node
-    compiles = (compile_queue(node.maker),) if node.seats else ()
-    measures = (measure_queue(node.machine.name, node.device),) if node.device else ()
-    return (*compiles, *measures)
+def _serving(queue: str, nodes: tuple[SeenNode, ...]) -> list[SeenNode]:
+    return [seen for seen in nodes if queue in (each.queue for each in seen.node.services)]
 
 
 def _why(waiting: "Waiting", nodes: tuple[SeenNode, ...], lease_s: float) -> str:
     """Returns why a job of a queue is not being done."""
-    serving = [seen for seen in nodes if waiting.queue in queues_of(seen)]
-    alive = [seen for seen in serving if not seen.is_lost(lease_s)]
+    alive = [seen for seen in _serving(waiting.queue, nodes) if not seen.is_lost(lease_s)]
     silent = [seen for seen in alive if seen.silent_s > BEATS_MISSED * FleetSettings(lease_s).beat_s]
     if not alive:
         return _nobody(waiting.example, nodes, lease_s)

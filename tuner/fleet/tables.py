@@ -11,7 +11,7 @@ from tuner.core.errors import UsageError
 from tuner.core.inflate import inflate
 from tuner.core.machine import Machine
 from tuner.fleet.artifacts import require_hash
-from tuner.fleet.work import FleetWork, Key, Outcome, to_json
+from tuner.fleet.work import FleetWork, Key, Outcome, Service, compile_queue, measure_queue, to_json
 
 if TYPE_CHECKING:
     from tuner.fleet.server import Connection
@@ -41,6 +41,13 @@ class FleetNode:
     machine: Machine
     maker: str  # maker_of its compiler
     tuner_version: str
+
+    @property
+    def services(self) -> tuple[Service, ...]:
+        """Returns the queues that it serves."""
+        compiles = Service(compile_queue(self.maker), self.seats)
+        measures = Service(measure_queue(self.machine.name, self.device), 1)
+        return (*[compiles] * bool(self.seats), *[measures] * bool(self.device))
 
 
 @dataclass(frozen=True)

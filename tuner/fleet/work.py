@@ -92,6 +92,14 @@ def maker_of(compiler: Compiler) -> str:
     return f"tuner {__version__}, {compiler.fingerprint}"
 
 
+@dataclass(frozen=True)
+class Service:
+    """A queue that a node serves."""
+
+    queue: str
+    at_once: int  # jobs
+
+
 def compile_queue(maker: str) -> str:
     """Returns the queue of all that make the same code."""
     return f"compile:{_digits(maker)}"

@@ -61,12 +61,14 @@ def verify_resume(
 
     Example: tuner verify-resume --runs 1 --sampler tpe --trials 25
     """
+    from tuner.tuning.resume_check import settings_on
+
     for name, number, low in (("runs", runs, 1), ("trials", trials, 1), ("seed", seed, 0)):
         if number < low:
             raise UsageError(f"{name}: found {number}, allowed {low} or more")
     file = (recording or _shipped()).absolute()
     started_s = time.monotonic()
-    settings = _settings(file, sampler, trials, seed)
+    settings = settings_on(file, sampler, trials, seed)
     if on_fleet:
         numbers = ("--runs", str(runs), "--trials", str(trials), "--seed", str(seed))
         chosen = (word for name in sampler for word in ("--sampler", name))
@@ -84,12 +86,6 @@ def _shipped() -> Path:
     import importlib.resources
 
     return Path(str(importlib.resources.files("tuner") / "recorded" / SHIPPED))
-
-
-def _settings(file: Path, samplers: tuple[str, ...], trials: int, seed: int) -> "list[RunSettings]":
-    from tuner.tuning.resume_check import settings_on
-
-    return settings_on(file, samplers, trials, seed)
 
 
 def _on_fleet(*words: str) -> int:
