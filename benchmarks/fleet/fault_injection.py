@@ -17,7 +17,7 @@ from tuner.fleet import queues
 from tuner.fleet.local_nodes import LOOK_S, LocalNodes
 from tuner.fleet.server import connected
 from tuner.fleet.work import COMPILE, JUDGE
-from tuner.tuning.tune_words import tune_words
+from tuner.tuning.resume_check import tune_words
 
 MEASURES: Final = ("--measure", "--device", "of this check")
 NO_ROOM: Final = ("--keep-free", str(1 << 40))  # MiB: more than any disk has

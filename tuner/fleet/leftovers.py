@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from tuner.workers.started_processes import DEAD, PROCESSES, state_of
+from tuner.workers.started_processes import DEAD, processes, state_of, variable_of
 
 MARK: Final = "TUNER_LOCAL_FLEET"  # a variable that processes inherit from the first one
 SERVER_FILE: Final = "d/postmaster.pid"  # in a server's folder
@@ -40,9 +40,7 @@ def cleared(mark: str, folder: Path | None = None) -> Iterator[None]:
 
 def marked(mark: str) -> tuple[int, ...]:
     """Returns the processes that have a mark."""
-    variable = f"{MARK}={mark}".encode()
-    numbers = (int(entry.name) for entry in PROCESSES.iterdir() if entry.name.isdigit())
-    return tuple(number for number in numbers if variable in _variables_of(number))
+    return tuple(number for number in processes() if variable_of(number, MARK) == mark)
 
 
 def clear(mark: str, folder: Path | None) -> None:
@@ -79,12 +77,6 @@ def _server_of(folder: Path | None) -> int | None:
 def _send(process: int, number: signal.Signals) -> None:
     with contextlib.suppress(OSError):  # it has ended
         os.kill(process, number)
-
-
-def _variables_of(process: int) -> list[bytes]:
-    with contextlib.suppress(OSError):  # it has ended, or is another user's
-        return (PROCESSES / str(process) / "environ").read_bytes().split(b"\0")
-    return []
 
 
 def main(mark: str, folder: str = "") -> None:

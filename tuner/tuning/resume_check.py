@@ -24,7 +24,6 @@ from tuner.tuning.interruption import Interruption
 from tuner.tuning.parts.recording import replay_settings
 from tuner.tuning.run import begin
 from tuner.tuning.run_request import RunRequest
-from tuner.tuning.tune_words import tune_words
 
 if TYPE_CHECKING:
     from tuner.db.store import Store
@@ -60,6 +59,23 @@ def settings_on(file: Path, samplers: tuple[str, ...], trials: int, seed: int) -
         replay_settings(RunRequest(problem, target, sampler=name, seed=seed, trials=trials), WORKERS)
         for name in samplers or tuple(SAMPLERS)
     ]
+
+
+def tune_words(settings: RunSettings, file: Path) -> tuple[str, ...]:
+    """Returns what follows ``tuner tune`` to begin a run on a recording."""
+    problem = settings.problem
+    options = {
+        "--dtype": problem.dtype,
+        "--layout": problem.layout,
+        "--epilogue": problem.epilogue,
+        "--output": problem.result_dtype,
+        "--target": f"replay:{file}",
+        "--sampler": settings.sampler,
+        "--trials": str(settings.trials),
+        "--seed": str(settings.seed),
+        "--workers": str(settings.workers),
+    }
+    return (problem.operation, problem.shape, *(word for pair in options.items() for word in pair))
 
 
 def unbroken_trials(settings: RunSettings, composition: Composition, folder: Path) -> tuple[StoredTrial, ...]:

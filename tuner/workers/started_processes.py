@@ -18,13 +18,13 @@ def started_by(process: int, token: str) -> tuple[int, ...]:
 
     One that has the token of another child, which ends with that, is left out with those below it.
     """
-    parents = dict(filter(None, map(_parent_of, _numbers())))
-    found = {number for number in parents if number != process and _token_of(number) == token}
+    parents = dict(filter(None, map(_parent_of, processes())))
+    found = {number for number in parents if number != process and variable_of(number, VARIABLE) == token}
     grown = found | {process}
     while more := {
         number
         for number, parent in parents.items()
-        if parent in grown and number not in grown and _token_of(number) in (None, token)
+        if parent in grown and number not in grown and variable_of(number, VARIABLE) in (None, token)
     }:
         grown |= more
     return tuple(sorted(grown - {process}))
@@ -57,8 +57,19 @@ def state_of(process: int) -> str:
     return found[0] if found else ""
 
 
-def _numbers() -> list[int]:
+def processes() -> list[int]:
+    """Returns the processes of this machine."""
     return [int(entry.name) for entry in PROCESSES.iterdir() if entry.name.isdigit()]
+
+
+def variable_of(process: int, name: str) -> str | None:
+    """Returns a variable of a process; None where it has none, or is another user's."""
+    try:
+        variables = (PROCESSES / str(process) / "environ").read_bytes().split(b"\0")
+    except OSError:
+        return None
+    values = (one.partition(b"=")[2] for one in variables if one.startswith(f"{name}=".encode()))
+    return next((value.decode(errors="replace") for value in values), None)
 
 
 def _parent_of(process: int) -> tuple[int, int] | None:
@@ -72,14 +83,3 @@ def _stat_of(process: int) -> list[str]:
         return (PROCESSES / str(process) / "stat").read_text(errors="replace").rpartition(")")[2].split()
     except OSError:  # it has ended
         return []
-
-
-def _token_of(process: int) -> str | None:
-    """Returns the token of a process; None where it has none, or is another user's."""
-    try:
-        variables = (PROCESSES / str(process) / "environ").read_bytes().split(b"\0")
-    except OSError:
-        return None
-    name = VARIABLE.encode() + b"="
-    values = (one.removeprefix(name) for one in variables if one.startswith(name))
-    return next((value.decode(errors="replace") for value in values), None)
