@@ -3,15 +3,22 @@
 import subprocess
 import sys
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
+from tests.fleet.values import work
 from tests.tuning.fakes import FAKE
 from tuner.core.problem import Problem
 from tuner.core.target_name import TargetName
+from tuner.fleet import queues, tables
+from tuner.fleet.artifacts import hash_of
 from tuner.fleet.node import NodeRequest, run_node
-from tuner.fleet.work import maker_of
+from tuner.fleet.work import FleetWork, compile_queue, maker_of
 from tuner.tuning.target_kind import BenchChildren
 from tuner.workers.limits import Limits
 from tuner.workers.protocol import Factory
+
+if TYPE_CHECKING:
+    from tuner.fleet.server import Connection
 
 REQUEST = NodeRequest(TargetName(FAKE.name), seats=1, keep_free_bytes=0)
 MAKER = maker_of(FAKE.compiler(REQUEST.target))
@@ -27,6 +34,14 @@ def started_node(url: str, *before: str) -> "subprocess.Popen[str]":
     """Starts such a node, behind the words of another command; it says all on its standard output."""
     words = (*before, sys.executable, "-u", "-m", "tests.fleet.fake_node", url)
     return subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+
+
+def queue_script(connection: "Connection", run: str, script: bytes) -> FleetWork:
+    """Queues a script for such nodes to compile."""
+    asked = work(run, maker=MAKER, blobs=(hash_of(script),))
+    tables.put_blob(connection, hash_of(script), script)
+    queues.defer(connection, compile_queue(MAKER), asked, 0, alone=False)
+    return asked
 
 
 if __name__ == "__main__":

@@ -6,13 +6,11 @@ from pathlib import Path
 import pytest
 
 from benchmarks.fleet.small_disk import small_disk
-from tests.fleet.fake_node import MAKER, started_node
-from tests.fleet.values import under_way, work
+from tests.fleet.fake_node import queue_script, started_node
+from tests.fleet.values import under_way
 from tuner.core.errors import TunerError
-from tuner.fleet import queues, tables
-from tuner.fleet.artifacts import hash_of
+from tuner.fleet import tables
 from tuner.fleet.server import session
-from tuner.fleet.work import compile_queue
 
 pytestmark = pytest.mark.postgres
 SCRIPT = json.dumps({"x": 3, "at": "compile", "deed": "write"}).encode()
@@ -32,10 +30,8 @@ def little_room(tmp_path: Path) -> tuple[str, ...]:
 def test_a_node_whose_disk_fills_up_gives_the_job_back_and_ends(
     fleet_url: str, run: str, little_room: tuple[str, ...]
 ) -> None:
-    asked = work(run, maker=MAKER, blobs=(hash_of(SCRIPT),))
     with session(fleet_url) as connection:
-        tables.put_blob(connection, hash_of(SCRIPT), SCRIPT)
-        queues.defer(connection, compile_queue(MAKER), asked, 0, alone=False)
+        asked = queue_script(connection, run, SCRIPT)
         with started_node(fleet_url, *little_room) as full:
             said, _ = full.communicate(timeout=LIMIT_S)
         assert full.returncode == 1

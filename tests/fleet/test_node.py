@@ -5,24 +5,17 @@ import signal
 import subprocess
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.fleet.fake_node import MAKER, REQUEST, started_node
-from tests.fleet.values import work
+from tests.fleet.fake_node import REQUEST, queue_script, started_node
 from tests.tuning.fakes import FAKE
 from tuner.core.errors import TunerError
 from tuner.fleet import queues, tables
-from tuner.fleet.artifacts import hash_of
 from tuner.fleet.install import install
 from tuner.fleet.node import run_node
 from tuner.fleet.server import session
 from tuner.fleet.settings import LEAST_LEASE_S, FleetSettings
-from tuner.fleet.work import FleetWork, compile_queue
-
-if TYPE_CHECKING:
-    from tuner.fleet.server import Connection
 
 LIMIT_S = 120
 SLEEPING = json.dumps({"x": 3, "at": "compile", "deed": "sleep"}).encode()
@@ -51,7 +44,7 @@ def test_a_node_goes_on_after_a_heartbeat_in_vain_and_ends_at_the_second_ctrl_c(
         connection.execute("ALTER TABLE fleet_node RENAME TO elsewhere")
         assert ': heartbeat: fleet: database: relation "fleet_node" does not exist' in node.stdout.readline()
         connection.execute("ALTER TABLE elsewhere RENAME TO fleet_node")
-        defer(connection, work(run, maker=MAKER, blobs=(hash_of(SLEEPING),)))
+        queue_script(connection, run, SLEEPING)
         while not any(each.doing_count for each in queues.waiting(connection)):
             assert node.poll() is None
             time.sleep(0.02)
@@ -61,9 +54,3 @@ def test_a_node_goes_on_after_a_heartbeat_in_vain_and_ends_at_the_second_ctrl_c(
         node.send_signal(signal.SIGINT)
         assert node.wait(LIMIT_S) != 0
         assert tables.nodes(connection) == ()
-
-
-def defer(connection: "Connection", asked: FleetWork) -> None:
-    """Queues a candidate whose compilation sleeps for long."""
-    tables.put_blob(connection, hash_of(SLEEPING), SLEEPING)
-    queues.defer(connection, compile_queue(MAKER), asked, 0, alone=False)
