@@ -29,8 +29,9 @@ def listening(port: int, application: Application) -> WSGIServer:
 def serve(server: WSGIServer) -> None:
     """Answers until Ctrl-C; from a thread, since wsgiref forgets an interrupt that comes within an answer."""
     thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
     try:
+        thread.start()
         thread.join()
     except KeyboardInterrupt:
-        server.shutdown()
+        if thread.is_alive():  # it waits for one that serves
+            server.shutdown()
