@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 import pytest
 
 from tests.source_files import MODULES, ROOT, found_in, imports, last_name, tree_of
+from tuner.core.element_types import NUMBER_TYPES
 
 PRINTERS = {
     "bundle.measure.command",  # it runs where click is not installed
@@ -18,6 +19,7 @@ ENVIRONMENT_READERS = {
     "workers.child_process",  # a child gets its parent's environment, changed
     "run_history.which_database",  # TUNER_DB means the same on the command line and in the Python API
 }
+PTX = ("simulator.ptx", "cli.ptx_arguments")  # whose types have their own names
 ADVICE = re.compile(r"(?::|;|, with:?) tuner [a-z]")  # a command as the end of a message begins
 BELOW_CLI = [name for name in MODULES if name.split(".")[0] != "cli"]
 
@@ -74,6 +76,25 @@ def simulator_questions(tree: ast.AST) -> list[str]:
     return [f"line {node.lineno}" for node in asked if "SimulatedDevice" in ast.unparse(node.args[1])]
 
 
+def element_tables(tree: ast.AST) -> list[str]:
+    """Tells where widths or numpy types of numbers are listed, by the names that MLIR has for the numbers."""
+    tables = (node for node in ast.walk(tree) if isinstance(node, ast.Dict))
+    return [f"line {table.lineno}" for table in tables if sum(map(_is_of_table, *_items(table))) > 1]
+
+
+def _items(table: ast.Dict) -> tuple[list[str], list[str]]:
+    pairs = [(key, value) for key, value in zip(table.keys, table.values, strict=True) if key is not None]
+    return [ast.unparse(key) for key, _ in pairs], [ast.unparse(value) for _, value in pairs]
+
+
+def _is_of_table(key: str, value: str) -> bool:
+    number = NUMBER_TYPES.get(key.strip("'"))
+    if number is None:
+        return False
+    words = (str(number.bits), str(number.bytes), number.numpy_name)
+    return value.strip("()'").rpartition(".")[2] in words
+
+
 def swallowed(tree: ast.AST) -> list[str]:
     """Tells where any exception at all is caught and forgotten: neither raised again nor looked at."""
     return [
@@ -120,6 +141,11 @@ def test_no_device_is_asked_whether_it_is_simulated() -> None:
     assert found_in(others, simulator_questions) == {}
 
 
+def test_element_types_have_one_table() -> None:
+    others = [name for name in MODULES if not name.startswith(PTX)]
+    assert found_in(others, element_tables) == {}
+
+
 def test_no_exception_is_swallowed() -> None:
     assert found_in(MODULES, swallowed) == {}
 
@@ -149,6 +175,22 @@ def test_a_class_name_of_two_files_is_found() -> None:
 @pytest.mark.parametrize("source", ["os.environ['A']", "os.getenv('A')", "environ['A'] = '1'"])
 def test_a_look_at_the_environment_is_found(source: str) -> None:
     assert environment_reads(ast.parse(source)) == ["line 1"]
+
+
+@pytest.mark.parametrize(
+    ("table", "is_found"),
+    [
+        ("{'f32': 4, 'f64': 8}", True),
+        ("{'f16': 16, 'bf16': 16, 'tf32': 32}", True),
+        ("{'f32': np.dtype(np.float32), 'i8': np.dtype(np.int8), **more}", True),
+        ("{'f16': 'float16', 'f64': 'float64'}", True),
+        ("{'i64': c_int64, 'i32': c_int32}", False),
+        ("{'f32': 0, 'f64': 1, 'f16': 2, 'bf16': 14}", False),
+        ("{'f32': 4}", False),
+    ],
+)
+def test_a_table_of_element_types_is_found(table: str, is_found: bool) -> None:
+    assert element_tables(ast.parse(table)) == ["line 1"] * is_found
 
 
 @pytest.mark.parametrize("kinds", ["SimulatedDevice", "(A, device.SimulatedDevice)", "A | SimulatedDevice"])

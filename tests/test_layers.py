@@ -231,7 +231,7 @@ NARROWER: Table = {
         *("analysis", "core", "run_history", "scripts/portability", "targets/gpu/machine_code"),
         "tuning",
     ),
-    "programs/interpret": ("core", "mlir", "runtime/arrays/numpy_types"),
+    "programs/interpret": ("core", "mlir"),
     "programs/lower": ("core", "mlir", "payload"),
     "programs/run/sampled": ("core", "payload", "simulator"),
     "programs/run": (

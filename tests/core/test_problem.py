@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from tuner.core.errors import UsageError
 from tuner.core.problem import (
-    ELEMENT_BYTES,
     EPILOGUES,
     I8_DEPTH_LIMIT,
+    INPUT_DTYPES,
     LAYOUTS,
     NARROW_OUTPUTS,
     SIZE_LIMIT,
@@ -34,7 +34,7 @@ def sizes_for(dtype: str, sizes: tuple[int, int, int]) -> tuple[int, int, int]:
 
 SIZES = st.tuples(*[st.integers(1, SIZE_LIMIT)] * 3)
 TYPES = st.sampled_from(
-    [(dtype, "") for dtype in ELEMENT_BYTES]
+    [(dtype, "") for dtype in INPUT_DTYPES]
     + [(dtype, output) for dtype, outputs in NARROW_OUTPUTS.items() for output in outputs]
 )
 PROBLEMS = st.builds(
@@ -222,7 +222,7 @@ def test_types_follow_from_dtype_and_output(
     assert (problem.input_bytes, problem.output_bytes) == bytes_of_both
 
 
-@pytest.mark.parametrize("dtype", ELEMENT_BYTES)
+@pytest.mark.parametrize("dtype", INPUT_DTYPES)
 def test_the_natural_output_said_aloud_is_the_same_problem(dtype: str) -> None:
     assert Matmul(8, 8, 8, dtype, output=natural_output(dtype)) == Matmul(8, 8, 8, dtype)
     assert all(Matmul(8, 8, 8, dtype, output=word).result_dtype == word for word in output_words(dtype))

@@ -14,7 +14,7 @@ from tuner.core.errors import Failure, Stage
 from tuner.core.gpu_conditions import Conditions, GpuState, Span
 from tuner.core.machine import Compiler, Machine
 from tuner.core.possible_outcome import LEAST_S, MOST_S
-from tuner.core.problem import ELEMENT_BYTES, EPILOGUES, I8_DEPTH_LIMIT, LAYOUTS, Problem
+from tuner.core.problem import EPILOGUES, I8_DEPTH_LIMIT, INPUT_DTYPES, LAYOUTS, Problem
 from tuner.core.record import Measurement, Record, Verdict
 from tuner.core.runs import RunSettings
 from tuner.core.target_name import TargetName
@@ -55,7 +55,7 @@ problems = st.builds(
     Problem,
     st.just("matmul"),
     st.tuples(*[st.integers(1, 2**31 - 1)] * 2, st.integers(1, I8_DEPTH_LIMIT)),
-    st.sampled_from(tuple(ELEMENT_BYTES)),
+    st.sampled_from(tuple(INPUT_DTYPES)),
     st.sampled_from(LAYOUTS),
     st.sampled_from(EPILOGUES),
 )

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tuner.core.errors import UsageError
-from tuner.core.problem import ELEMENT_BYTES, EPILOGUES, LAYOUTS, BatchMatmul, Matmul, Problem
+from tuner.core.problem import EPILOGUES, INPUT_DTYPES, LAYOUTS, BatchMatmul, Matmul, Problem
 from tuner.core.target import Panel
 from tuner.payload.cpu import (
     ENTRY,
@@ -23,7 +23,7 @@ from tuner.payload.cpu import (
 
 SIZE = st.integers(1, 300)
 SPLITS = st.sampled_from(("none", "m", "n"))
-KINDS = list(itertools.product(ELEMENT_BYTES, LAYOUTS, EPILOGUES))
+KINDS = list(itertools.product(INPUT_DTYPES, LAYOUTS, EPILOGUES))
 
 
 @given(st.integers(1, 9), SIZE, SIZE, st.integers(1, 8), SPLITS, st.integers(1, 70))

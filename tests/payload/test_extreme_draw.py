@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from tuner.core.problem import ELEMENT_BYTES, LAYOUTS, Problem
+from tuner.core.problem import INPUT_DTYPES, LAYOUTS, Problem
 from tuner.payload.bf16 import widened
 from tuner.payload.extreme_draw import draw_extremes
 from tuner.payload.reference import NUMPY_DTYPES, Array, compare
@@ -15,7 +15,7 @@ def multiplied(a: Array, b: Array, dtype: str) -> Array:
     return total
 
 
-@pytest.mark.parametrize("dtype", ELEMENT_BYTES)
+@pytest.mark.parametrize("dtype", INPUT_DTYPES)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_right_answer_is_right_and_finite(dtype: str, layout: str) -> None:
     problem = Problem("matmul", (20, 25, 33), dtype, layout)

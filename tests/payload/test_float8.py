@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
+from tuner.core.element_types import FLOAT8S
 from tuner.core.errors import UsageError
-from tuner.core.problem import FLOAT8S, Matmul
+from tuner.core.problem import Matmul
 from tuner.payload import reference
-from tuner.payload.float8 import FLOAT8_DTYPES, FLOAT8_STEPS
+from tuner.payload.float8 import FLOAT8_STEPS
 from tuner.payload.reference import draw_base, round_inputs
 
 LARGEST = 16.0  # of what is drawn, by far
@@ -14,17 +15,17 @@ LARGEST = 16.0  # of what is drawn, by far
 
 @pytest.mark.parametrize("dtype", FLOAT8S)
 def test_halves_and_doubles_of_what_is_drawn_are_exact(dtype: str) -> None:
-    numbers = np.arange(2**8, dtype=np.uint8).view(FLOAT8_DTYPES[dtype]).astype(np.float32)
+    numbers = np.arange(2**8, dtype=np.uint8).view(reference.NUMPY_DTYPES[dtype]).astype(np.float32)
     numbers = round_inputs(numbers[np.abs(numbers) <= LARGEST], dtype).astype(np.float32)
     for factor in (0.5, 2.0):
         scaled = numbers * np.float32(factor)
-        assert np.array_equal(scaled.astype(FLOAT8_DTYPES[dtype]).astype(np.float32), scaled)
+        assert np.array_equal(scaled.astype(reference.NUMPY_DTYPES[dtype]).astype(np.float32), scaled)
 
 
 @pytest.mark.parametrize("dtype", FLOAT8S)
 def test_a_finer_step_would_have_halves_that_are_none(dtype: str) -> None:
     half = np.float32(1.0) / FLOAT8_STEPS[dtype] / 4
-    assert half.astype(FLOAT8_DTYPES[dtype]).astype(np.float32) != half
+    assert half.astype(reference.NUMPY_DTYPES[dtype]).astype(np.float32) != half
 
 
 @pytest.mark.parametrize(("dtype", "number", "rounded"), [("e4m3", 1.0625, 1.0), ("e5m2", 1.375, 1.5)])

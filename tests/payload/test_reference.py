@@ -8,10 +8,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from tuner.core.element_types import FLOAT8S
 from tuner.core.problem import (
-    ELEMENT_BYTES,
     EPILOGUES,
-    FLOAT8S,
+    INPUT_DTYPES,
     LAYOUTS,
     NARROW_OUTPUTS,
     BatchMatmul,
@@ -49,7 +49,7 @@ PROBLEMS = st.builds(
         "matmul", (*sizes[:2], min(sizes[2], LARGEST_K_OF.get(dtype, LARGEST_K))), dtype, layout, epilogue
     ),
     SIZES,
-    st.sampled_from(tuple(ELEMENT_BYTES)),
+    st.sampled_from(tuple(INPUT_DTYPES)),
     st.sampled_from(LAYOUTS),
     st.sampled_from(EPILOGUES),
 )
@@ -116,7 +116,7 @@ BATCHES = st.builds(
     ),
     st.integers(1, 5),
     st.tuples(*[st.integers(1, 24)] * 3),
-    st.sampled_from(tuple(ELEMENT_BYTES)),
+    st.sampled_from(tuple(INPUT_DTYPES)),
     st.sampled_from(LAYOUTS),
     st.sampled_from(EPILOGUES),
 )
@@ -372,7 +372,7 @@ def test_a_library_that_stores_less_precisely_gets_that_much_more_room() -> None
 
 
 @pytest.mark.parametrize("sizes", [(300, 300, 300), (1, 1000, 1000), (1000, 1, 1000), (1000, 1000, 1)])
-@pytest.mark.parametrize("dtype", ELEMENT_BYTES)
+@pytest.mark.parametrize("dtype", INPUT_DTYPES)
 def test_the_memory_that_is_asked_for_beforehand_suffices(sizes: tuple[int, int, int], dtype: str) -> None:
     problem = Problem("matmul", sizes, dtype)
     tracemalloc.start()

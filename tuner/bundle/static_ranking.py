@@ -5,9 +5,10 @@ import re
 from collections.abc import Iterable
 
 from tuner.core.chips import USUAL_MULTIPROCESSORS
+from tuner.core.element_types import FLOAT8S
 from tuner.core.kernel_program import KernelProgram, Launch
 from tuner.core.pending_trial import PendingTrial
-from tuner.core.problem import FLOAT8S, Problem
+from tuner.core.problem import Problem
 
 TENSOR_CORES = re.compile(r"\b(?:wgmma\.mma_async|mma\.sync)")  # in PTX
 TENSOR_DTYPES = ("f16", "bf16", "tf32", "i8", *FLOAT8S)

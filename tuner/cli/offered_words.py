@@ -11,7 +11,7 @@ from typing import Any, final
 import click
 from click.shell_completion import CompletionItem
 
-from tuner.core.problem import ELEMENT_BYTES, EPILOGUES, LAYOUTS, OPERATIONS, OUTPUTS
+from tuner.core.problem import EPILOGUES, INPUT_DTYPES, LAYOUTS, OPERATIONS, OUTPUTS
 from tuner.output.formatting import one_line
 from tuner.samplers import OPTUNA, OPTUNA_NAMES, SAMPLERS
 
@@ -119,7 +119,7 @@ def _database(context: click.Context) -> Path:
 
 OFFERS: Mapping[str, Offers] = {  # by the names of parameters
     **dict.fromkeys(("operation", "op"), _these(OPERATIONS)),
-    "dtype": _these(ELEMENT_BYTES),
+    "dtype": _these(INPUT_DTYPES),
     **dict.fromkeys(("output", "output_dtype"), _these(OUTPUTS)),
     "layout": _these(LAYOUTS),
     "epilogue": _these(EPILOGUES),

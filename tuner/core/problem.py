@@ -4,24 +4,14 @@ import operator
 import re
 from dataclasses import dataclass, replace
 
+from tuner.core.element_types import FLOAT8S, STORED, number_type
 from tuner.core.errors import UsageError
 
 MATMUL, BATCH_MATMUL = OPERATIONS = ("matmul", "batch_matmul")
-# dtype -> bytes of an element as it is stored; tf32 is f32 of which the last 13 bits of the mantissa are 0
-ELEMENT_BYTES = {"f32": 4, "f64": 8, "bf16": 2, "f16": 2, "tf32": 4, "i8": 1, "e4m3": 1, "e5m2": 1}
-FLOAT8S = {"e4m3": "f8E4M3FN", "e5m2": "f8E5M2"}  # dtype -> as MLIR spells it
-NUMPY_WORDS = {  # name -> word
-    "float32": "f32",
-    "float64": "f64",
-    "bfloat16": "bf16",
-    "float16": "f16",
-    "int8": "i8",
-    "int32": "i32",
-    "float8_e4m3fn": "e4m3",
-    "float8_e5m2": "e5m2",
-}
-SUM_BYTES = {"f32": 4, "f64": 8, "i32": 4}  # of the types that products are added up in
-SUM_DTYPES = tuple(SUM_BYTES)
+INPUT_DTYPES = ("f32", "f64", "bf16", "f16", "tf32", "i8", *FLOAT8S)
+SUM_DTYPES = ("f32", "f64", "i32")  # that products are added up in
+# Name in numpy -> dtype; that of tf32 means f32.
+NUMPY_WORDS = {number_type(dtype).numpy_name: dtype for dtype in (*INPUT_DTYPES, "i32") if dtype != "tf32"}
 NARROW_OUTPUTS = {  # dtype -> types of C beside that of the sums, which is f32 of all but f64 and i8
     "f16": ("f16",),
     "bf16": ("bf16",),
@@ -57,7 +47,7 @@ class Problem:
     def __post_init__(self) -> None:
         """Raises UsageError for a word that is not known or a size that is not positive."""
         require_word("operation", self.operation, OPERATIONS)
-        require_word("dtype", self.dtype, tuple(ELEMENT_BYTES))
+        require_word("dtype", self.dtype, INPUT_DTYPES)
         require_word("layout", self.layout, LAYOUTS)
         require_word("epilogue", self.epilogue, EPILOGUES)
         if self.output and self.output not in NARROW_OUTPUTS.get(self.dtype, ()):
@@ -134,7 +124,7 @@ class Problem:
     @property
     def stored_dtype(self) -> str:
         """Returns the type of A and B in memory, as MLIR spells it."""
-        return {"tf32": "f32", **FLOAT8S}.get(self.dtype, self.dtype)
+        return STORED.get(self.dtype, self.dtype)
 
     @property
     def accumulator(self) -> str:
@@ -149,12 +139,12 @@ class Problem:
     @property
     def input_bytes(self) -> int:
         """Returns the bytes of one input element."""
-        return ELEMENT_BYTES[self.dtype]
+        return number_type(self.dtype).bytes
 
     @property
     def output_bytes(self) -> int:
         """Returns the bytes of one output element."""
-        return (ELEMENT_BYTES | SUM_BYTES)[self.result_dtype]
+        return number_type(self.result_dtype).bytes
 
     @property
     def bytes(self) -> int:
@@ -231,7 +221,7 @@ def dtype_word(dtype: object) -> str:
         return NUMPY_WORDS.get(dtype, dtype)
     name = getattr(dtype, "name", None) or getattr(dtype, "__name__", "")
     if name not in NUMPY_WORDS:
-        raise UsageError(f"dtype: found {dtype!r}, allowed {', '.join(ELEMENT_BYTES)}, or a numpy type")
+        raise UsageError(f"dtype: found {dtype!r}, allowed {', '.join(INPUT_DTYPES)}, or a numpy type")
     return NUMPY_WORDS[name]
 
 

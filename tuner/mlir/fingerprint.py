@@ -13,6 +13,8 @@ Sources = tuple[str, ...]  # folders and files below the package
 PACKAGE = Path(__file__).parents[1]
 CACHE_FOLDER = "__pycache__"
 SHARED_SOURCES: Sources = (
+    "core/element_types.py",
+    "core/numpy_types.py",
     "core/problem.py",
     "mlir/bindings.py",
     "mlir/interpreter.py",

@@ -8,15 +8,11 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from tuner.core.numpy_types import DTYPES
+
 Array = npt.NDArray[Any]
 
-try:  # a machine that only measures may have nothing but numpy
-    import ml_dtypes
-
-    BF16: "np.dtype[Any]" = np.dtype(ml_dtypes.bfloat16)
-except ImportError:
-    BF16 = np.dtype(np.uint16)  # the bits; no other array of ours is of this type
-
+BF16: "np.dtype[Any]" = DTYPES["bf16"]
 DROPPED_BITS: Final = 16  # of the mantissa of an f32
 NAN_BITS: Final = 0x7FC0
 ONE_BITS: Final = 0x3F80

@@ -7,35 +7,25 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tuner.core.element_types import FLOAT8S, STORED, number_type
 from tuner.core.errors import UsageError
-from tuner.core.problem import FLOAT8S, Problem
+from tuner.core.numpy_types import DTYPES
+from tuner.core.problem import INPUT_DTYPES, Problem
 from tuner.core.record import Verdict
-from tuner.payload.bf16 import BF16, fill_with_nan, multiply, narrowed, widened
-from tuner.payload.float8 import FLOAT8_DTYPES, FLOAT8_STEPS, FLOAT8_SUM_ROUNDING
+from tuner.payload.bf16 import fill_with_nan, multiply, narrowed, widened
+from tuner.payload.float8 import FLOAT8_STEPS, FLOAT8_SUM_ROUNDING
 
 Array = npt.NDArray[Any]
 Float64 = npt.NDArray[np.float64]
+# Of dtypes, and of what they are in memory; those of a package that is missing are left out.
 NUMPY_DTYPES: dict[str, np.dtype[Any]] = {
-    "f32": np.dtype(np.float32),
-    "f64": np.dtype(np.float64),
-    "bf16": BF16,
-    "f16": np.dtype(np.float16),
-    "tf32": np.dtype(np.float32),
-    "i8": np.dtype(np.int8),
-    "i32": np.dtype(np.int32),
-    **FLOAT8_DTYPES,
-    **{spelled: FLOAT8_DTYPES[word] for word, spelled in FLOAT8S.items() if word in FLOAT8_DTYPES},
+    dtype: DTYPES[stored]
+    for dtype in dict.fromkeys((*INPUT_DTYPES, "i32", *STORED.values()))
+    if (stored := STORED.get(dtype, dtype)) in DTYPES
 }
 # Rounding errors of a dot product of random terms stay below 4 u |a| |b| over millions of elements (measured
 # for K = 64 .. 4096); a missing or doubled term is about |a| |b| / K. 16 leaves room to K = 1e5.
 ERROR_FACTOR = 16.0
-EPSILON = {
-    "f64": 2.0**-52,
-    "f32": 2.0**-23,
-    "f16": 2.0**-10,
-    "bf16": 2.0**-7,
-    "i32": 0.0,
-}  # of 1 to the next number
 SUBNORMAL = {"f64": 2.0**-1074, "f32": 2.0**-149, "i32": 0.0}  # the smallest of the types that sums are of
 SMALLEST = {"f16": 2.0**-24, "bf16": 2.0**-133}  # positive numbers of the narrow types
 F16_STEPS = np.float32(
@@ -197,7 +187,7 @@ def unwritten_output(problem: Problem) -> Array:
 
 def rounding(dtype: str) -> float:
     """Returns the unit roundoff of a dtype: the largest relative error of rounding to nearest."""
-    return EPSILON[dtype] / 2
+    return number_type(dtype).epsilon / 2
 
 
 def sum_rounding(problem: Problem) -> float:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tuner.core.device_program import BufferType, DeviceProgram
+from tuner.core.element_types import number_type
 from tuner.mlir.effects.runner_names import CLOCKS
 from tuner.programs.request import Comparison
 
@@ -53,9 +54,7 @@ def outputs(code: DeviceProgram, results: Any, arguments: tuple[Any, ...]) -> tu
 
 def tolerance(element: str, terms: int) -> float:
     """Returns the allowed difference of sums of so many terms, relative to the largest number expected."""
-    from tuner.payload.reference import EPSILON
-
-    return EPSILON[element] * (ROUNDINGS + WALKS * math.sqrt(terms))
+    return number_type(element).epsilon * (ROUNDINGS + WALKS * math.sqrt(terms))
 
 
 def is_blind(expected: Any, allowed: float) -> bool:

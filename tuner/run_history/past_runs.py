@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from tuner.core.errors import UsageError
 from tuner.core.moments import parse_moment, with_zone
 from tuner.core.problem import (
-    ELEMENT_BYTES,
     EPILOGUES,
+    INPUT_DTYPES,
     LAYOUTS,
     OPERATIONS,
     OUTPUTS,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 PROBLEM_WORDS = {  # condition -> what a problem may have
     "operation": OPERATIONS,
-    "dtype": tuple(ELEMENT_BYTES),
+    "dtype": tuple(INPUT_DTYPES),
     "layout": LAYOUTS,
     "epilogue": EPILOGUES,
     "output": ("", *OUTPUTS),

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from tests.cli.conftest import Tuner
 from tuner.cli import main
 from tuner.core.chips import CHIPS
-from tuner.core.problem import ELEMENT_BYTES, EPILOGUES, LAYOUTS, OPERATIONS
+from tuner.core.problem import EPILOGUES, INPUT_DTYPES, LAYOUTS, OPERATIONS
 from tuner.tuning.parts.kinds import KINDS
 
 
@@ -52,7 +52,7 @@ LATEST = [str(trial) for trial in range(20, 0, -1)]
     [
         ("tune ", [*OPERATIONS]),
         ("history --op b", ["batch_matmul"]),
-        ("tune matmul 8x8x8 --dtype ", [*ELEMENT_BYTES]),
+        ("tune matmul 8x8x8 --dtype ", [*INPUT_DTYPES]),
         ("export --output bf", ["bf16"]),
         ("runs --layout ", [*LAYOUTS]),
         ("space --epilogue ", [*EPILOGUES]),

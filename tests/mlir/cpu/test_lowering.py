@@ -6,7 +6,7 @@ import pytest
 
 from tests.mlir.documented_ir import missing
 from tuner.core.errors import CandidateError, Stage
-from tuner.core.problem import ELEMENT_BYTES, EPILOGUES, LAYOUTS, Matmul, Problem
+from tuner.core.problem import EPILOGUES, INPUT_DTYPES, LAYOUTS, Matmul, Problem
 from tuner.mlir import interpreter
 from tuner.mlir.bindings import ir
 from tuner.mlir.cpu import lowering
@@ -76,7 +76,7 @@ def test_what_cannot_be_lowered_is_a_failure_to_compile() -> None:
     assert "\n" not in caught.value.reason
 
 
-@pytest.mark.parametrize("dtype", ELEMENT_BYTES)
+@pytest.mark.parametrize("dtype", INPUT_DTYPES)
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("epilogue", EPILOGUES)
 @pytest.mark.parametrize("split", ["none", "m", "n"])

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tuner.core.device_program import BufferType, DeviceProgram, ScalarType, ValueType
 from tuner.core.errors import UsageError
+from tuner.core.numpy_types import DTYPES
 from tuner.programs.run.element_types import dtype_of, is_same_bits
 from tuner.programs.run.marshalling import (
     CallFrame,
@@ -22,7 +23,6 @@ from tuner.programs.run.marshalling import (
 )
 from tuner.runtime.arrays.device_arrays import DeviceArray
 from tuner.runtime.arrays.memref import MemRef
-from tuner.runtime.arrays.numpy_types import DTYPES
 
 C_TYPES: dict[str, Any] = {
     "f16": ctypes.c_uint16,

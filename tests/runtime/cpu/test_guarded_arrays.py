@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tuner.core.problem import ELEMENT_BYTES
+from tuner.core.problem import INPUT_DTYPES
 from tuner.payload.reference import NUMPY_DTYPES
 from tuner.runtime.cpu.guarded_arrays import (
     ALIGNMENT_BYTES,
@@ -23,7 +23,7 @@ SHAPES = st.tuples(st.integers(1, 40), st.integers(1, 40))
 DTYPES = st.sampled_from([np.dtype(np.float32), np.dtype(np.float64)])
 
 
-@pytest.mark.parametrize("dtype", ELEMENT_BYTES)
+@pytest.mark.parametrize("dtype", INPUT_DTYPES)
 @given(SHAPES)
 def test_arrays_start_on_a_cache_line_and_are_contiguous(dtype: str, shape: tuple[int, int]) -> None:
     array = aligned_empty(shape, NUMPY_DTYPES[dtype])

@@ -7,8 +7,9 @@ import pytest
 from tests.targets.gpu.scripted_device import ScriptedDevice
 from tests.targets.gpu.simulated_cuda import FACTS
 from tuner.core.chips import CLOCK_FLOP
+from tuner.core.element_types import FLOAT8S
 from tuner.core.errors import TunerError
-from tuner.core.problem import ELEMENT_BYTES, FLOAT8S
+from tuner.core.problem import INPUT_DTYPES
 from tuner.runtime.cuda.roofline import (
     COPIES,
     COPY_BYTES,
@@ -42,7 +43,7 @@ def test_the_table_gives_the_peaks_of_the_whitepapers(facts: object, dtype: str,
 
 @pytest.mark.parametrize("chip", CLOCK_FLOP)
 def test_every_dtype_that_a_chip_has_instructions_for_has_a_peak(chip: str) -> None:
-    taken = set(ELEMENT_BYTES) - (set(FLOAT8S) if chip == "sm_80" else set())
+    taken = set(INPUT_DTYPES) - (set(FLOAT8S) if chip == "sm_80" else set())
     assert set(CLOCK_FLOP[chip]) == taken
 
 

@@ -2,6 +2,7 @@
 
 import re
 
+from tuner.core.element_types import NUMBER_TYPES
 from tuner.core.errors import CandidateError, Stage
 
 # What lowered code may call of the C library. Any other undefined symbol makes the JIT print and crash.
@@ -14,17 +15,6 @@ DECLARATION = re.compile(
 # A vector<700xf32> takes the JIT seconds; the widest wanted are the 28 accumulators of a register tile, which
 # a bf16 kernel passes on as one vector<448xf32> and which load in 0.1 to 0.3 s.
 VECTOR_LIMIT_BYTES = 2048
-ELEMENT_BITS = {
-    "f16": 16,
-    "bf16": 16,
-    "f32": 32,
-    "f64": 64,
-    "i1": 1,
-    "i8": 8,
-    "i16": 16,
-    "i32": 32,
-    "i64": 64,
-}
 
 
 def reject_what_crashes_the_jit(llvm_text: str) -> None:
@@ -35,7 +25,8 @@ def reject_what_crashes_the_jit(llvm_text: str) -> None:
             Stage.RESOURCES, f"unresolved symbol {missing[0]}: the code copies or prints by library call"
         )
     for count, dtype in sorted(set(re.findall(r"vector<(\d+)x(\w+)>", llvm_text))):
-        size = int(count) * ELEMENT_BITS.get(dtype, 64) // 8
+        bits = NUMBER_TYPES[dtype].bits if dtype in NUMBER_TYPES else 64
+        size = int(count) * bits // 8
         if size > VECTOR_LIMIT_BYTES:
             raise CandidateError(
                 Stage.RESOURCES, f"vector<{count}x{dtype}> is {size} bytes wide, allowed {VECTOR_LIMIT_BYTES}"

@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from tuner.core.numpy_types import DTYPES, DType
 from tuner.mlir.bindings import Type, ir
-from tuner.runtime.arrays.numpy_types import DTYPES, DType
 
 Array: TypeAlias = npt.NDArray[Any]
 BOOL = DTYPES["i1"]

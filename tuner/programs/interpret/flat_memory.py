@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from tuner.core.numpy_types import DType
 from tuner.programs.interpret.element_types import BOOL, Array
-from tuner.runtime.arrays.numpy_types import DType
 
 FIRST = 16  # address of element 0: no array may begin at 0; a multiple of every element's size
 SPAN_BYTES = 1 << 47  # user addresses of x86-64

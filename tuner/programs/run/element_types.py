@@ -3,7 +3,7 @@
 import numpy as np
 
 from tuner.core.errors import UsageError
-from tuner.runtime.arrays.numpy_types import DTYPES
+from tuner.core.numpy_types import DTYPES
 
 
 def dtype_of(element: str) -> "np.dtype[np.generic]":

@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuner.core.device import AbstractHostWatch
+from tuner.core.numpy_types import DTYPES
 from tuner.mlir.effects.runner_names import C_INTERFACE, CLOCKS, MEMREFS, PRINTED_SCALARS, SHAPES
 from tuner.programs.run.element_types import dtype_of
 from tuner.programs.run.host_faults import HostFaults
 from tuner.runtime.arrays.memref import MemRef, array_of
-from tuner.runtime.arrays.numpy_types import DTYPES
 
 ARGUMENTS: dict[str, Any] = {
     "i64": c_int64,

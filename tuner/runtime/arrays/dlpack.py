@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tuner.core.errors import UsageError
-from tuner.runtime.arrays.numpy_types import DTYPES
+from tuner.core.numpy_types import DTYPES
 
 VERSION = (1, 0)  # the newest that is understood
 # DLDataTypeCode and bits -> numpy

@@ -9,6 +9,7 @@ from typing import final
 
 import numpy as np
 
+from tuner.core.element_types import number_type
 from tuner.core.machine import Machine, Roofline
 from tuner.mlir.jit import JittedModule, PackedArguments
 from tuner.runtime.cpu.describe_host import has_vnni, processors
@@ -73,8 +74,8 @@ def _multiply_add(dtype: str, machine: Machine) -> tuple[str, int]:
     if dtype == "i8":
         text, flop = i8_loop(machine, is_in_fours=has_vnni())
         return text, ACCUMULATORS * flop
-    element, element_bytes = {"f64": ("f64", 8), "f32": ("f32", 4), "bf16": ("f32", 4)}[dtype]
-    lanes = machine.vector_bytes // element_bytes
+    element = {"f64": "f64", "f32": "f32", "bf16": "f32"}[dtype]
+    lanes = machine.vector_bytes // number_type(element).bytes
     if dtype == "bf16" and machine.has_bf16:
         return loop_text("multiply_add_bf16"), ACCUMULATORS * 4 * lanes  # two multiply-adds in each lane
     text = f"!vector = vector<{lanes}x{element}>\n{loop_text('multiply_add')}"

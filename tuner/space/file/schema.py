@@ -22,7 +22,7 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 
 from tuner.core.candidate import Candidate, Value
 from tuner.core.errors import UsageError
-from tuner.core.problem import ELEMENT_BYTES, EPILOGUES, LAYOUTS, OPERATIONS
+from tuner.core.problem import EPILOGUES, INPUT_DTYPES, LAYOUTS, OPERATIONS
 from tuner.space.expression import parse
 from tuner.space.file.entries import Divisors, KnobEntry, StrategyEntry
 from tuner.space.search_space import CHOICES_LIMIT
@@ -152,7 +152,7 @@ class _Strategy(_Strict):
     """One strategy."""
 
     ops: Annotated[list[Annotated[str, _word(OPERATIONS)]], SOME]
-    dtypes: Annotated[list[Annotated[str, _word(tuple(ELEMENT_BYTES))]], SOME]
+    dtypes: Annotated[list[Annotated[str, _word(tuple(INPUT_DTYPES))]], SOME]
     layouts: Annotated[list[Annotated[str, _word(LAYOUTS)]], SOME] = list(LAYOUTS)
     epilogues: Annotated[list[Annotated[str, _word(EPILOGUES)]], SOME] = list(EPILOGUES)
     isas: Annotated[list[Annotated[str, _word(ISAS)]], SOME] = list(PROCESSOR_ISAS)

@@ -3,9 +3,10 @@
 from collections.abc import Callable
 
 from tuner.core.chips import chip_of
+from tuner.core.element_types import FLOAT8S
 from tuner.core.errors import UsageError
 from tuner.core.kernel_program import KernelProgram
-from tuner.core.problem import ELEMENT_BYTES, FLOAT8S, Problem
+from tuner.core.problem import INPUT_DTYPES, Problem
 from tuner.core.runs import StoredTrial
 from tuner.core.target import Script
 from tuner.core.target_name import TargetName
@@ -18,7 +19,7 @@ COMPILE_TIMEOUT_S = 90.0  # ptxas itself ends after 60
 def require_chip_types(problem: Problem, target: TargetName) -> None:
     """Raises UsageError for element types that a chip's tensor cores do not multiply."""
     if problem.dtype in FLOAT8S and chip_of(target.detail).capability < FLOAT8_CAPABILITY:
-        taken = ", ".join(dtype for dtype in ELEMENT_BYTES if dtype not in FLOAT8S)
+        taken = ", ".join(dtype for dtype in INPUT_DTYPES if dtype not in FLOAT8S)
         later = f"sm_{FLOAT8_CAPABILITY} and later take it"
         raise UsageError(f"dtype: found {problem.dtype!r}, allowed {taken} on {target.detail}; {later}")
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from tuner.core.numpy_types import DType
 from tuner.mlir.bindings import Op, ir
 from tuner.mlir.rewrite.located_error import unsupported
 from tuner.programs.interpret.buffer_view import merged
@@ -13,7 +14,6 @@ from tuner.programs.interpret.decode.steps import of_result, step_of
 from tuner.programs.interpret.element_types import BOOL, Array, signed, to_integer, unsigned
 from tuner.programs.interpret.frame import LaneFrame, Step
 from tuner.programs.interpret.scope import Decode, FunctionScope
-from tuner.runtime.arrays.numpy_types import DType
 
 F64 = np.dtype(np.float64)
 NUMBER = re.compile(r"0x[0-9A-F]+|-?[0-9][0-9.]*(?:[eE][-+]?[0-9]+)?")  # as MLIR prints it

@@ -5,12 +5,12 @@ from collections.abc import Callable
 
 import numpy as np
 
+from tuner.core.numpy_types import DType
 from tuner.mlir.bindings import Op, ir
 from tuner.programs.interpret.decode.steps import elementwise, step_of
 from tuner.programs.interpret.element_types import BOOL, Array, signed, to_integer, unsigned
 from tuner.programs.interpret.frame import LaneFrame, Step, require
 from tuner.programs.interpret.scope import Decode, FunctionScope, where_of
-from tuner.runtime.arrays.numpy_types import DType
 
 Binary = Callable[[Array, Array], Array]
 

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from tuner.core.numpy_types import DType
 from tuner.mlir.bindings import Op, ir
 from tuner.mlir.rewrite.located_error import unsupported
 from tuner.programs.interpret import flat_memory
@@ -21,7 +22,6 @@ from tuner.programs.interpret.subgroups import (
     by_subgroup,
     require_whole_subgroups,
 )
-from tuner.runtime.arrays.numpy_types import DType
 
 Places: TypeAlias = tuple[Array, Array]  # row, column
 LANES = np.arange(SUBGROUP)[:, None, None]

@@ -1,0 +1,55 @@
+"""The types of numbers: the one table of their widths and names; PTX alone has its own.
+
+A problem's dtype is a type as MLIR spells it, or a shorter word: tf32 is f32 of which the last 13 bits of the
+mantissa are 0, e4m3 and e5m2 are 8-bit floats.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+FLOAT8S = ("e4m3", "e5m2")
+STORED = {"tf32": "f32", "e4m3": "f8E4M3FN", "e5m2": "f8E5M2"}  # dtype -> as MLIR spells what is in memory
+
+
+@dataclass(frozen=True)
+class NumberType:
+    """A type of numbers in memory; integers have no sign."""
+
+    bits: int
+    numpy_name: str  # in numpy, or in ml_dtypes
+    fraction_bits: int | None = None  # of a float: of its mantissa, without the leading 1
+
+    @property
+    def bytes(self) -> int:
+        """Returns the bytes of one number."""
+        return -(-self.bits // 8)
+
+    @property
+    def epsilon(self) -> float:
+        """Returns the distance from 1 to the next number; 0 for integers, which are exact."""
+        return 0.0 if self.fraction_bits is None else 2.0**-self.fraction_bits
+
+
+# As MLIR spells it -> type
+NUMBER_TYPES: Mapping[str, NumberType] = MappingProxyType(
+    {
+        "f16": NumberType(16, "float16", 10),
+        "bf16": NumberType(16, "bfloat16", 7),
+        "f32": NumberType(32, "float32", 23),
+        "f64": NumberType(64, "float64", 52),
+        "i1": NumberType(1, "bool_"),
+        "i8": NumberType(8, "int8"),
+        "i16": NumberType(16, "int16"),
+        "i32": NumberType(32, "int32"),
+        "i64": NumberType(64, "int64"),
+        "index": NumberType(64, "int64"),
+        "f8E4M3FN": NumberType(8, "float8_e4m3fn", 3),
+        "f8E5M2": NumberType(8, "float8_e5m2", 2),
+    }
+)
+
+
+def number_type(dtype: str) -> NumberType:
+    """Returns the type of numbers of a dtype in memory."""
+    return NUMBER_TYPES[STORED.get(dtype, dtype)]
