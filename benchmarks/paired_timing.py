@@ -17,7 +17,8 @@ from tuner.core.target import Effort, Script
 from tuner.payload.reference import reference_bytes
 from tuner.runtime.cpu.describe_host import processors
 from tuner.targets.cpu.baseline import BaselineService
-from tuner.targets.cpu.target import CpuTarget
+from tuner.targets.cpu.compiler import CpuCompiler
+from tuner.targets.cpu.evaluator import CpuEvaluator
 from tuner.workers.library_environment import library_environment
 from tuner.workers.protocol import Factory, ServiceSpec
 from tuner.workers.worker import Worker
@@ -51,14 +52,14 @@ class KernelRival:
         pin_to: tuple[int, ...],
     ) -> None:
         self._problem = problem
-        self._target = CpuTarget(threads, pin_to)
-        self._loaded = self._target.load(problem, self._target.compile(problem, Script.of(script)))
+        self._evaluator = CpuEvaluator(threads, pin_to)
+        self._loaded = self._evaluator.load(problem, CpuCompiler().compile(problem, Script.of(script)))
         self._rng = np.random.default_rng(0)
-        self._target.verify(problem, self._loaded, self._rng)
+        self._evaluator.verify(problem, self._loaded, self._rng)
 
     def sample(self, effort: Effort) -> Measurement:
         """Times one turn."""
-        return self._target.measure(self._problem, self._loaded, effort, self._rng)
+        return self._evaluator.measure(self._problem, self._loaded, effort, self._rng)
 
 
 class BaselineRival:

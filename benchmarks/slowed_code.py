@@ -32,7 +32,7 @@ WORK = """
 
 def slowed(artifact: Artifact, iterations: int) -> Artifact:
     """Returns a CPU's code with a loop of so many iterations before each panel; 0 adds a comment only."""
-    code = artifact.code + f"// {iterations} iterations\n"
+    code = artifact.host_code + f"// {iterations} iterations\n"
     if iterations:
         entries = "|".join(re.escape(panel.entry) for panel in artifact.panels)
         begin = re.compile(rf"^(\s*llvm\.func @(?:{entries})\(.*\{{)$", re.MULTILINE)
@@ -40,7 +40,7 @@ def slowed(artifact: Artifact, iterations: int) -> Artifact:
         if count != len(artifact.panels):
             raise ValueError(f"code: found {count} functions, allowed one for each panel")
         code = code.replace("module {", "module {" + WORK.format(iterations=iterations), 1)
-    return replace(artifact, code=code, sha256=hashlib.sha256(code.encode()).hexdigest())
+    return replace(artifact, host_code=code, sha256=hashlib.sha256(code.encode()).hexdigest())
 
 
 def calibrated(bench: AbstractBench, base: BoundRecord, share: float) -> int:

@@ -1,4 +1,4 @@
-"""A target without compiler and clock, and candidates that behave badly in real processes.
+"""Both ports without MLIR and clock, and candidates that behave badly in real processes.
 
 A fake script is the JSON of the candidate's knobs. ``x`` decides the time; ``comment`` changes the script
 but not the code; ``deed`` and ``at`` make it misbehave at a stage.
@@ -28,7 +28,14 @@ from tuner.core.kernel_program import KernelProgram, Launch, Resources
 from tuner.core.machine import Compiler, Machine
 from tuner.core.problem import Matmul, Problem
 from tuner.core.record import Measurement, Record, Verdict
-from tuner.core.target import AbstractBaselineSource, AbstractTarget, Artifact, Effort, Script
+from tuner.core.target import (
+    AbstractBaselineSource,
+    AbstractCompiler,
+    AbstractEvaluator,
+    Artifact,
+    Effort,
+    Script,
+)
 from tuner.core.target_name import TargetName
 from tuner.workers.in_flight import BenchOrder
 from tuner.workers.protocol import Factory
@@ -106,10 +113,9 @@ class Loaded:
         return time_of(int(dict(self.knobs)["x"]))
 
 
-class FakeTarget(AbstractTarget, AbstractBaselineSource):
+class FakeTarget(AbstractCompiler, AbstractEvaluator, AbstractBaselineSource):
     """Times are a function of the knobs; deeds happen at the stage they name."""
 
-    name = "fake"
     baseline_threads = 1
 
     def machine(self) -> Machine:
@@ -124,7 +130,7 @@ class FakeTarget(AbstractTarget, AbstractBaselineSource):
         knobs.pop("comment", None)
         code = json.dumps(knobs, sort_keys=True)
         stages = (("transform", 1e-4), ("lower", 2e-4))
-        return Artifact(code, hashlib.sha256(code.encode()).hexdigest(), panels=(), stage_s=stages)
+        return Artifact(code, hashlib.sha256(code.encode()).hexdigest(), stage_s=stages)
 
     def load(self, problem: Problem, artifact: Artifact) -> object:
         knobs = json.loads(artifact.code)
@@ -160,10 +166,8 @@ class FakeTarget(AbstractTarget, AbstractBaselineSource):
 class ClockedTarget(ForwardingTarget):
     """Compiles for ``compile_s`` and times for ``measure_s``, and writes down when it did what."""
 
-    name = "clocked"
-
     def __init__(self, log: str, compile_s: float, measure_s: float) -> None:
-        super().__init__(FakeTarget())
+        super().__init__(FakeTarget(), FakeTarget())
         self._log = Path(log)
         self._compile_s = compile_s
         self._measure_s = measure_s
@@ -180,12 +184,12 @@ class ClockedTarget(ForwardingTarget):
     def measure(
         self, problem: Problem, loaded: object, effort: Effort, rng: np.random.Generator
     ) -> Measurement:
-        return self._note(lambda: self._inner.measure(problem, loaded, effort, rng))
+        return self._note(lambda: self._evaluator.measure(problem, loaded, effort, rng))
 
     def measure_together(
         self, problem: Problem, loaded: tuple[object, ...], effort: Effort, rng: np.random.Generator
     ) -> tuple[Measurement, ...]:
-        return self._note(lambda: self._inner.measure_together(problem, loaded, effort, rng))
+        return self._note(lambda: self._evaluator.measure_together(problem, loaded, effort, rng))
 
     def _note(self, work: Callable[[], Times]) -> Times:
         start = time.monotonic()
@@ -204,11 +208,10 @@ TOO_MUCH_MEMORY = "k: shared bytes: found 262144, allowed 232448 on sm_90"
 class UntimedTarget(ForwardingTarget):
     """Verifies and cannot time. Its code is a GPU program; x = 3 asks for too much memory, x = 4 spills."""
 
-    name = "untimed"
     is_timed = False
 
     def __init__(self) -> None:
-        super().__init__(FakeTarget())
+        super().__init__(FakeTarget(), FakeTarget())
 
     def compile(self, problem: Problem, script: Script) -> Artifact:
         artifact = super().compile(problem, script)
@@ -218,7 +221,7 @@ class UntimedTarget(ForwardingTarget):
         launches = (Launch("k", (1, 1, 1), (32, 1, 1), shared_bytes, ("a", "b", "c")),)
         program = KernelProgram("sm_90", artifact.code, b"elf", launches, (), (resources,))
         refusal = Failure(Stage.RESOURCES, TOO_MUCH_MEMORY) if x == 3 else None
-        return replace(artifact, program=program, refusal=refusal)
+        return replace(artifact, host_code="", program=program, refusal=refusal)
 
     def verify(self, problem: Problem, loaded: object, rng: np.random.Generator) -> Verdict:
         return replace(super().verify(problem, loaded, rng), notes=("1 of 1 blocks",))

@@ -461,7 +461,7 @@ def test_an_import_against_the_table_is_found(module: str, source: str) -> None:
         ("samplers.tpe", "from optuna.samplers import BaseSampler"),
         ("db.migrations.env", "from alembic import context\nfrom tuner.db.models import Base"),
         (
-            "targets.cpu.target",
+            "targets.cpu.evaluator",
             "from tuner.mlir.cpu.lowering import lower\nfrom tuner.core.record import Record",
         ),
         ("cli.commands.tune", "from tuner.db.store import Store\nfrom tuner.samplers import SAMPLERS"),

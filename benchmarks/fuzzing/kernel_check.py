@@ -12,7 +12,8 @@ from tuner.core.problem import Problem
 from tuner.core.record import Verdict
 from tuner.core.target import Artifact, Script
 from tuner.payload.reference import compare, draw, draw_base, output_dtype
-from tuner.targets.cpu.target import CpuTarget, LoadedKernel
+from tuner.targets.cpu.compiler import CpuCompiler
+from tuner.targets.cpu.evaluator import CpuEvaluator, LoadedKernel
 from tuner.workers.protocol import Factory, ServiceSpec
 from tuner.workers.worker import Worker
 
@@ -26,20 +27,21 @@ class KernelService:
     """What the child serves: compile, then verify."""
 
     def __init__(self, announce: object, threads: int) -> None:
-        self._target = CpuTarget(threads)
+        self._compiler = CpuCompiler()
+        self._evaluator = CpuEvaluator(threads)
 
     def compile(self, problem: Problem, script: Script) -> Artifact:
         """Returns the artifact. Raises CandidateError."""
-        return self._target.compile(problem, script)
+        return self._compiler.compile(problem, script)
 
     def verify(self, problem: Problem, artifact: Artifact, seed: int) -> Verdict:
         """Verifies as a run does, then with every array against memory that must not be touched."""
         rng = np.random.default_rng(seed)
-        loaded = self._target.load(problem, artifact)
-        verdict = self._target.verify(problem, loaded, rng)
+        loaded = self._evaluator.load(problem, artifact)
+        verdict = self._evaluator.verify(problem, loaded, rng)
         assert isinstance(loaded, LoadedKernel)
         for is_at_end in (True, False):
-            _verify_fenced(self._target, problem, loaded, is_at_end, rng)
+            _verify_fenced(self._evaluator, problem, loaded, is_at_end, rng)
         return verdict
 
 
@@ -86,12 +88,12 @@ def fenced(array: Array, is_at_end: bool) -> Array:
 
 
 def _verify_fenced(
-    target: CpuTarget, problem: Problem, loaded: LoadedKernel, is_at_end: bool, rng: np.random.Generator
+    evaluator: CpuEvaluator, problem: Problem, loaded: LoadedKernel, is_at_end: bool, rng: np.random.Generator
 ) -> None:
     inputs = draw(problem, draw_base(problem, rng), rng)
     output = fenced(np.full((problem.rows, problem.sizes[1]), np.nan, output_dtype(problem)), is_at_end)
     arrays = (*(fenced(array, is_at_end) for array in inputs.arrays), output)
-    team = target._thread_team()  # noqa: SLF001 - the only way to arrays of our own
+    team = evaluator._thread_team()  # noqa: SLF001 - the only way to arrays of our own
     prepared = loaded.calls(problem, arrays)  # which must live as long as the call
     team.repeat(prepared.calls, 1)
     verdict, worst = compare(inputs, output)

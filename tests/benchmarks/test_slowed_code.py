@@ -8,7 +8,8 @@ import pytest
 from benchmarks.slowed_code import slowed
 from tuner.core.problem import Matmul
 from tuner.core.target import Artifact, Effort, Panel, Script
-from tuner.targets.cpu.target import CpuTarget
+from tuner.targets.cpu.compiler import CpuCompiler
+from tuner.targets.cpu.evaluator import CpuEvaluator
 
 PROBLEM = Matmul(64, 64, 64)
 ITERATIONS = 100_000_000  # some 30 ms
@@ -27,13 +28,13 @@ module attributes {transform.with_named_sequence} {
 
 @pytest.mark.mlir
 def test_additional_work_is_executed_and_changes_no_result() -> None:
-    target, rng = CpuTarget(1), np.random.default_rng(0)
-    plain = target.compile(PROBLEM, Script.of(SCRIPT))
+    evaluator, rng = CpuEvaluator(1), np.random.default_rng(0)
+    plain = CpuCompiler().compile(PROBLEM, Script.of(SCRIPT))
     longer = slowed(plain, ITERATIONS)
     assert longer.sha256 != plain.sha256
-    loaded = target.load(PROBLEM, plain), target.load(PROBLEM, longer)
-    assert target.verify(PROBLEM, loaded[1], rng).max_error <= 1
-    _, slow = target.measure_together(PROBLEM, loaded, EFFORT, rng)
+    loaded = evaluator.load(PROBLEM, plain), evaluator.load(PROBLEM, longer)
+    assert evaluator.verify(PROBLEM, loaded[1], rng).max_error <= 1
+    _, slow = evaluator.measure_together(PROBLEM, loaded, EFFORT, rng)
     assert min(slow.samples_s) > LEAST_S  # whatever else runs only adds
 
 

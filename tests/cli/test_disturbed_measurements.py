@@ -98,7 +98,7 @@ class DisturbedTarget(ForwardingTarget, AbstractBaselineSource):
     baseline_threads = 1
 
     def __init__(self, disturbance: Disturbance) -> None:
-        super().__init__(FakeTarget())
+        super().__init__(FakeTarget(), FakeTarget())
         self._disturbance = disturbance
         self._trials = self._samples = 0
 
@@ -111,7 +111,7 @@ class DisturbedTarget(ForwardingTarget, AbstractBaselineSource):
         self._trials += 1
         if self._disturbance.interrupted_at == "search" and self._trials == 5:
             raise KeyboardInterrupt
-        taken, factor = self._inner.measure(problem, loaded, effort, rng), self._disturbance.search
+        taken, factor = self._evaluator.measure(problem, loaded, effort, rng), self._disturbance.search
         time_s = taken.median_s * factor
         host = replace(QUIET_HOST, anchor_s=QUIET_HOST.anchor_s * factor)
         return replace(
@@ -175,7 +175,7 @@ def parts(disturbance: Disturbance) -> Composition:
 
     target = DisturbedTarget(disturbance)
     return fakes.composition(
-        bench=lambda order, how: LocalBench(order, target, how.seed),
+        bench=lambda order, how: LocalBench(order, target, target, how.seed),
         baseline=baseline,
         roofline=roofline,
         bind=lambda *_: fakes.bind_with_own_op,

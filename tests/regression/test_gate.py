@@ -108,7 +108,7 @@ def test_code_that_cannot_be_compared_stops_the_gate(
 
 
 def test_code_of_then_that_does_not_run_is_to_be_recorded_anew(entry: GateEntry) -> None:
-    broken = replace(entry, artifact=replace(entry.artifact, code="{", sha256="other"))
+    broken = replace(entry, artifact=replace(entry.artifact, host_code="{", sha256="other"))
     found = gated(fakes.composition(), broken, LIMITS)
     assert found.status is GateStatus.FAILED
     assert found.reason == "the code of then does not run here: record it anew"

@@ -46,9 +46,7 @@ def entry(artifact: Artifact, n: int = 8, **changes: Any) -> GateEntry:
 
 
 ON_CPU = entry(Artifact("llvm.func @f() {}", "aa", (Panel("f", 0, 0, 8, 8),)))
-ON_GPU = entry(
-    Artifact(PROGRAM.ptx, "bb", (), program=PROGRAM), target=TargetName("cuda", "sm_90"), threads=1
-)
+ON_GPU = entry(Artifact("", "bb", program=PROGRAM), target=TargetName("cuda", "sm_90"), threads=1)
 FILE = GateFile(NOW, "0.1.0", (ON_CPU, ON_GPU))
 
 

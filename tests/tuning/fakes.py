@@ -59,12 +59,13 @@ def plan(knobs: dict[str, tuple[Value, ...]]) -> Callable[[RunSettings, Machine]
 
 
 def local_bench(order: BenchOrder, how: BenchSettings) -> AbstractBench:
-    return LocalBench(order, FakeTarget(), how.seed)
+    return LocalBench(order, FakeTarget(), FakeTarget(), how.seed)
 
 
 def bench_without_baseline(order: BenchOrder, how: BenchSettings) -> AbstractBench:
-    """Returns a bench whose target has no baseline that could be timed interleaved."""
-    return LocalBench(order, ForwardingTarget(FakeTarget()), how.seed)
+    """Returns a bench whose evaluator has no baseline that could be timed interleaved."""
+    evaluator = ForwardingTarget(FakeTarget(), FakeTarget())
+    return LocalBench(order, FakeTarget(), evaluator, how.seed)
 
 
 def worker_bench(target: Factory) -> Callable[[BenchOrder, BenchSettings], AbstractBench]:
@@ -146,7 +147,7 @@ def composition(statuses: tuple[TargetStatus, ...] = STATUSES, **changes: Any) -
 
 
 def untimed_bench(order: BenchOrder, how: BenchSettings) -> AbstractBench:
-    return LocalBench(order, UntimedTarget(), how.seed)
+    return LocalBench(order, UntimedTarget(), UntimedTarget(), how.seed)
 
 
 def untimed_composition() -> Composition:

@@ -46,7 +46,7 @@ class NotingBench(AbstractBench):
     """Works as the local one and notes the efforts and how many candidates were in flight."""
 
     def __init__(self) -> None:
-        self._local = LocalBench(order(), FakeTarget(), 0)
+        self._local = LocalBench(order(), FakeTarget(), FakeTarget(), 0)
         self._flying: deque[Candidate] = deque()
         self.efforts: list[Effort] = []
         self.started: list[Candidate] = []

@@ -20,7 +20,8 @@ from tuner.analysis.run_difference import differences
 from tuner.core.runs import RunSettings, StoredTrial, TrialQuery
 from tuner.db.store import Store
 from tuner.samplers import SAMPLERS
-from tuner.targets.replay import ReplayTarget
+from tuner.targets import replay
+from tuner.targets.replay import ReplayCompiler, ReplayEvaluator
 from tuner.tuning.composition import Composition
 from tuner.tuning.finals import choose_finalists
 from tuner.tuning.interruption import Interruption
@@ -31,7 +32,11 @@ from tuner.tuning.run_request import RunRequest
 RUNS = costly(25, 60)
 TRIALS = 12
 FINALISTS = 3  # enough to be killed between two of them
-MOMENTS = ("bind", "compile", "load", "verify", "measure", "measure_together")
+MOMENTS = (
+    (replay, "bind_recorded"),
+    (ReplayCompiler, "compile"),
+    *((ReplayEvaluator, name) for name in ("load", "verify", "measure", "measure_together")),
+)
 WRITES = (
     "begin_run",
     "propose",
@@ -108,8 +113,8 @@ class Bed:
     def lived(self, life: Life, session: Callable[[Composition, Store, Interruption], Any]) -> None:
         """Runs a session whose every lookup and every write is a moment of its life."""
         with pytest.MonkeyPatch.context() as patch:
-            for name in MOMENTS:
-                patch.setattr(ReplayTarget, name, life.around(getattr(ReplayTarget, name)))
+            for owner, name in MOMENTS:
+                patch.setattr(owner, name, life.around(getattr(owner, name)))
             with contextlib.suppress(KilledError):
                 session(fakes.composition(), cast(Store, MortalStore(self.store, life)), life.interruption)
 

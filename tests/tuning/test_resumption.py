@@ -42,7 +42,7 @@ def test_stored_rows_come_first_and_the_method_hears_of_them() -> None:
 
 def test_stored_outcomes_are_given_without_work() -> None:
     known = bound_record(trial(0, measurement(5.0)))
-    inner = LocalBench(order(), FakeTarget(), 0)
+    inner = LocalBench(order(), FakeTarget(), FakeTarget(), 0)
     bench = ReplayingBench(inner, (known, None), Interruption())
     for number, x in enumerate((1, 7, 7)):
         bench.start(number, candidate(x), Effort())

@@ -48,7 +48,7 @@ class ScriptedTarget(ForwardingTarget):
     """Times finalists in turns by a clock that a load slows down."""
 
     def __init__(self, slowdown: Slowdown, anchor_drift: float) -> None:
-        super().__init__(FakeTarget())
+        super().__init__(FakeTarget(), FakeTarget())
         self._slowdown = slowdown
         self._host = HostConditions(0.0, anchor_drift, 0.0, 0.0, 0.0, 1e-3, anchor_drift)
         self._samples = 0
@@ -76,7 +76,8 @@ class ScriptedTarget(ForwardingTarget):
 
 def parts(slowdown: Slowdown = quiet, anchor_drift: float = 0.0) -> Composition:
     def bench(order: BenchOrder, how: BenchSettings) -> AbstractBench:
-        return LocalBench(order, ScriptedTarget(slowdown, anchor_drift), how.seed)
+        target = ScriptedTarget(slowdown, anchor_drift)
+        return LocalBench(order, target, target, how.seed)
 
     return fakes.composition(bench=bench)
 
@@ -149,7 +150,7 @@ class CutTarget(ForwardingTarget):
     """Its interleaved timings fail, as where a limit ends them."""
 
     def __init__(self) -> None:
-        super().__init__(FakeTarget())
+        super().__init__(FakeTarget(), FakeTarget())
 
     def measure_together(
         self, problem: Problem, loaded: tuple[object, ...], effort: Effort, rng: np.random.Generator
@@ -158,7 +159,7 @@ class CutTarget(ForwardingTarget):
 
 
 def cut_parts() -> Composition:
-    return fakes.composition(bench=lambda order, how: LocalBench(order, CutTarget(), how.seed))
+    return fakes.composition(bench=lambda order, how: LocalBench(order, FakeTarget(), CutTarget(), how.seed))
 
 
 def test_a_lost_round_is_stored_and_is_the_badge_of_its_run(store: Store) -> None:

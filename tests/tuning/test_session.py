@@ -29,7 +29,7 @@ class SlowCompiler(FakeTarget):
 
 
 def slow_bench(order: BenchOrder, how: BenchSettings) -> AbstractBench:
-    return LocalBench(order, SlowCompiler(), how.seed)
+    return LocalBench(order, SlowCompiler(), FakeTarget(), how.seed)
 
 
 class LibraryTarget(FakeTarget, AbstractBaselineSource):
@@ -47,7 +47,7 @@ def test_the_baseline_library_that_took_turns_with_the_finalists_is_kept(store: 
         return fakes.baseline(problem, threads, seed)
 
     def bench(order: BenchOrder, how: BenchSettings) -> AbstractBench:
-        return LocalBench(order, LibraryTarget(), how.seed)
+        return LocalBench(order, FakeTarget(), LibraryTarget(), how.seed)
 
     parts = fakes.composition(bench=bench, baseline=alone)
     events: list[Event] = []

@@ -69,6 +69,6 @@ def scaled(time: Measurement, factor: float, host: HostConditions) -> Measuremen
 
 def composition(day: Day) -> Composition:
     def bench(order: BenchOrder, how: BenchSettings) -> AbstractBench:
-        return LocalBench(order, WatchedTarget(day), how.seed)
+        return LocalBench(order, FakeTarget(), WatchedTarget(day), how.seed)
 
     return fakes.composition(bench=bench)

@@ -33,7 +33,7 @@ Build = Callable[[BenchOrder], AbstractBench]
 
 
 def build_local(of: BenchOrder) -> AbstractBench:
-    return LocalBench(of, FakeTarget(), 0)
+    return LocalBench(of, FakeTarget(), FakeTarget(), 0)
 
 
 def build_workers(of: BenchOrder) -> AbstractBench:

@@ -1,4 +1,4 @@
-"""The port of a kind of machine: turns a script into an artifact, checks it, times it."""
+"""The two ports of a kind of machine: one turns scripts into artifacts, one verifies and times these."""
 
 import abc
 import hashlib
@@ -50,12 +50,17 @@ class Script:
 class Artifact:
     """Lowered code, ready to load. Two scripts may give the same ``sha256``."""
 
-    code: str  # CPU: LLVM-dialect text; GPU: PTX
-    sha256: str  # of what runs: ``code`` and ``panels``, or machine code and launches
-    panels: tuple[Panel, ...]  # CPU: calls that together do the whole problem
+    host_code: str  # CPU: LLVM-dialect text; "" of a GPU, where ``program`` has the PTX
+    sha256: str  # of what runs: ``host_code`` and ``panels``, or machine code and launches
+    panels: tuple[Panel, ...] = ()  # CPU: calls that together do the whole problem
     stage_s: tuple[tuple[str, float], ...] = ()  # seconds of the compiler's parts
     program: KernelProgram | None = None  # GPU only
     refusal: Failure | None = None  # why it is not worth loading, known from its resources alone
+
+    @property
+    def code(self) -> str:
+        """Returns the code as text: LLVM dialect, or the PTX of a GPU."""
+        return self.host_code if self.program is None else self.program.ptx
 
 
 @dataclass(frozen=True)
@@ -68,8 +73,22 @@ class Effort:
     stop_above_s: float | None = None  # a candidate whose first samples are all slower stops here
 
 
-class AbstractJudge(abc.ABC):
-    """What runs artifacts on one kind of machine: the half of a target that needs no compiler.
+class AbstractCompiler(abc.ABC):
+    """Turns scripts into artifacts for one kind of machine. Final subclasses only; no environment read.
+
+    Each compile worker builds one and calls it for one script after another; what one keeps, the others do
+    not know. An exception that is no CandidateError, a crash and a hang are this candidate's failures, of
+    stage COMPILE; the other scripts are compiled by other children meanwhile. Which compiler that is, the
+    kind's value says (``tuner.tuning.target_kind``).
+    """
+
+    @abc.abstractmethod
+    def compile(self, problem: Problem, script: Script) -> Artifact:
+        """Transforms the payload by the script and lowers it. Stages BIND, COMPILE, RESOURCES."""
+
+
+class AbstractEvaluator(abc.ABC):
+    """Verifies and times artifacts on one kind of machine. Final subclasses only; it needs no compiler.
 
     The one child process that owns the machine builds one (``tuner.workers.services``, for a bundle
     ``tuner.bundle.measure.service``) and calls it from one thread. In the life of a trial::
@@ -84,8 +103,8 @@ class AbstractJudge(abc.ABC):
 
     A child serves one problem, so its arrays may be kept. Each method raises CandidateError when the
     candidate fails; anything else that it raises, a crash and a hang become failures of stage RUN as well.
-    After one of stage RUN, VERIFY or MEASURE the process is ended, and a new one builds another judge.
-    ``load`` results are opaque to callers: only the judge that made one looks into it.
+    After one of stage RUN, VERIFY or MEASURE the process is ended, and a new one builds another.
+    ``load`` results are opaque to callers: only the evaluator that made one looks into it.
     """
 
     is_timed: bool = True  # False: a correct candidate is verified and that is all; nothing is ranked
@@ -118,9 +137,9 @@ class AbstractJudge(abc.ABC):
 
 
 class AbstractBaselineSource(abc.ABC):
-    """A judge of a machine whose baseline can take turns with candidates.
+    """An evaluator of a machine whose baseline can take turns with candidates.
 
-    ``load_baseline`` is called in the judge's process, after the finalists are loaded and before they are
+    ``load_baseline`` is called in the evaluator's process, after the finalists are loaded and before they are
     timed.
     """
 
@@ -132,20 +151,3 @@ class AbstractBaselineSource(abc.ABC):
 
         Raises TunerError where there is none or it is wrong; CandidateError(RUN) where it takes more with it.
         """
-
-
-class AbstractTarget(AbstractJudge):
-    """One kind of machine. Final subclasses only; construct with what it needs, no environment read.
-
-    A run builds several, each in a process of its own: what one keeps, the others do not know. ``compile`` is
-    called in each compile worker, one script after another; the methods of a judge in the process that owns
-    the machine. Of ``compile`` as well, an exception that is no CandidateError, a crash and a hang are this
-    candidate's failures, of stage COMPILE; the other scripts are compiled by other children meanwhile. Which
-    machine and which compiler that is, the kind's value tells (``tuner.tuning.target_kind``).
-    """
-
-    name: str  # "cpu", "fake", ...
-
-    @abc.abstractmethod
-    def compile(self, problem: Problem, script: Script) -> Artifact:
-        """Transforms the payload by the script and lowers it. Stages BIND, COMPILE, RESOURCES."""

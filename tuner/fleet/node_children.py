@@ -167,7 +167,7 @@ class NodeChildren:
         (text,) = order.blobs
         if self._pool is None:
             children = self._children_of(order.work)
-            self._pool = CompilePool(compile_spec(children.compiling), max(1, self._seats), children.limits)
+            self._pool = CompilePool(compile_spec(children.compiler), max(1, self._seats), children.limits)
         script = Script(text.decode(), order.work.blobs[0])
         self._compiling[self._pool.add(order.work.problem, script)] = order
 
@@ -244,7 +244,7 @@ class NodeChildren:
             children = self._children_of(work)
             lock = TimingLock(children.device, words_of(work.problem))
             self._judges[key] = JudgeSeat(
-                judge_spec(children.timing, children.environment),
+                judge_spec(children.evaluator, children.environment),
                 children.limits.memory_bytes,
                 meanwhile=self._meanwhile,
                 quiet=self._quiet,

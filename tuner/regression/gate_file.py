@@ -52,7 +52,7 @@ def _artifact(stored: _Code) -> Artifact:
     program = stored.program
     if program is not None:
         program = replace(program, ptx=code, cubin=_unpacked(program.cubin, "program.cubin"))
-    return Artifact(code, stored.artifact_sha256, stored.panels, program=program)
+    return Artifact("" if program else code, stored.artifact_sha256, stored.panels, program=program)
 
 
 @dataclass(frozen=True)

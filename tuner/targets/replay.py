@@ -1,7 +1,8 @@
-"""The replay target: answers from a recorded space, without compiling, running or timing."""
+"""Outcomes of a recorded space in place of a machine's: nothing is compiled, run or timed."""
 
 from dataclasses import replace
 from pathlib import Path
+from typing import final
 
 import numpy as np
 
@@ -10,7 +11,8 @@ from tuner.core.errors import CandidateError, Failure, Stage
 from tuner.core.machine import Compiler, Machine
 from tuner.core.problem import Problem
 from tuner.core.record import Measurement, Verdict
-from tuner.core.target import AbstractTarget, Artifact, Effort, Script
+from tuner.core.target import AbstractCompiler, AbstractEvaluator, Artifact, Effort, Script
+from tuner.recorded.reading import read_recorded
 from tuner.recorded.space import RecordedSpace, RecordedTime
 from tuner.runtime.timing import summarize
 
@@ -20,53 +22,65 @@ BEFORE_LOADING = (Stage.BIND, Stage.COMPILE, Stage.RESOURCES)
 UNVERIFIED = Verdict(0.0, 0, ("the recording does not say how right the result was",))
 
 
-def recorded_target(file: str) -> "ReplayTarget":
-    """Returns the target of a recording, for a process of its own."""
-    from tuner.recorded.reading import read_recorded
-
-    return ReplayTarget(read_recorded(Path(file)))
+def recorded_machine(space: RecordedSpace) -> Machine:
+    """Returns the machine of a recording, under a name that no real machine has."""
+    return replace(space.machine, name=f"{MARK}{space.machine.name}")
 
 
-class ReplayTarget(AbstractTarget):
-    """Looks each point up; its recorded failure is raised at its recorded stage."""
+def recorded_compiler(space: RecordedSpace) -> Compiler:
+    """Returns the compiler of a recording, with the recording itself among its packages."""
+    recording = (("recording", space.sha256[:12]),)
+    return replace(space.compiler, packages=(*space.compiler.packages, *recording))
 
-    name = "replay"
+
+def bind_recorded(space: RecordedSpace, candidate: Candidate) -> Script:
+    """Returns the row of a candidate as its script. Raises the recorded CandidateError."""
+    row = space.feasible.row_of(candidate)
+    if row is None:
+        raise CandidateError(Stage.BIND, f"{candidate.text} is not in recording {space.name}")
+    _raise_recorded(space, (Stage.BIND,), row)
+    return Script.of(f"{ROW}{row} of recording {space.name}: {candidate.text}\n")
+
+
+def compiler_of_file(file: str) -> "ReplayCompiler":
+    """Returns the compiler that replays a recording, for a process of its own."""
+    return ReplayCompiler(read_recorded(Path(file)))
+
+
+def evaluator_of_file(file: str) -> "ReplayEvaluator":
+    """Returns the evaluator that replays a recording, for a process of its own."""
+    return ReplayEvaluator(read_recorded(Path(file)))
+
+
+@final
+class ReplayCompiler(AbstractCompiler):
+    """Looks each script up; a recorded failure is raised at its recorded stage."""
 
     def __init__(self, space: RecordedSpace) -> None:
         self._space = space
 
-    def machine(self) -> Machine:
-        """Returns the recorded machine, under a name that no real machine has."""
-        machine = self._space.machine
-        return replace(machine, name=f"{MARK}{machine.name}")
-
-    def compiler(self) -> Compiler:
-        """Returns the recorded compiler, with the recording itself among its packages."""
-        recording = (("recording", self._space.sha256[:12]),)
-        return replace(self._space.compiler, packages=(*self._space.compiler.packages, *recording))
-
-    def bind(self, candidate: Candidate) -> Script:
-        """Returns the row of a point as its script. Raises the recorded CandidateError."""
-        row = self._space.feasible.row_of(candidate)
-        if row is None:
-            raise CandidateError(Stage.BIND, f"{candidate.text} is not in recording {self._space.name}")
-        self._raise_at((Stage.BIND,), row)
-        return Script.of(f"{ROW}{row} of recording {self._space.name}: {candidate.text}\n")
-
     def compile(self, problem: Problem, script: Script) -> Artifact:
         row = int(script.text.removeprefix(ROW).split()[0])
-        self._raise_at(BEFORE_LOADING, row)
+        _raise_recorded(self._space, BEFORE_LOADING, row)
         code = f"{self._space.sha256} {self._space.codes[row]}"  # equal where the recorded code was
-        return Artifact(str(row), Script.of(code).sha256, panels=())
+        return Artifact(str(row), Script.of(code).sha256)
+
+
+@final
+class ReplayEvaluator(AbstractEvaluator):
+    """Looks each artifact up; a recorded failure is raised at its recorded stage."""
+
+    def __init__(self, space: RecordedSpace) -> None:
+        self._space = space
 
     def load(self, problem: Problem, artifact: Artifact) -> object:
-        row = int(artifact.code)
-        self._raise_at((Stage.LOAD,), row)
+        row = int(artifact.host_code)
+        _raise_recorded(self._space, (Stage.LOAD,), row)
         return row
 
     def verify(self, problem: Problem, loaded: object, rng: np.random.Generator) -> Verdict:
         row = _row(loaded)
-        self._raise_at((Stage.RUN, Stage.VERIFY), row)
+        _raise_recorded(self._space, (Stage.RUN, Stage.VERIFY), row)
         outcome = self._space.outcomes[row]
         return (isinstance(outcome, RecordedTime) and outcome.verdict) or UNVERIFIED
 
@@ -75,7 +89,7 @@ class ReplayTarget(AbstractTarget):
     ) -> Measurement:
         """Returns the recorded measurement, whatever the effort."""
         row = _row(loaded)
-        self._raise_at((Stage.MEASURE,), row)
+        _raise_recorded(self._space, (Stage.MEASURE,), row)
         outcome = self._space.outcomes[row]
         assert isinstance(outcome, RecordedTime)  # every failure was raised by now
         return _measurement(outcome, row)
@@ -85,10 +99,11 @@ class ReplayTarget(AbstractTarget):
     ) -> tuple[Measurement, ...]:
         return tuple(self.measure(problem, row, effort, rng) for row in loaded)
 
-    def _raise_at(self, stages: tuple[Stage, ...], row: int) -> None:
-        outcome = self._space.outcomes[row]
-        if isinstance(outcome, Failure) and outcome.stage in stages:
-            raise CandidateError(outcome.stage, outcome.reason)
+
+def _raise_recorded(space: RecordedSpace, stages: tuple[Stage, ...], row: int) -> None:
+    outcome = space.outcomes[row]
+    if isinstance(outcome, Failure) and outcome.stage in stages:
+        raise CandidateError(outcome.stage, outcome.reason)
 
 
 def _row(loaded: object) -> int:

@@ -96,10 +96,10 @@ class BenchSettings:
 class BenchChildren:
     """Which child processes work for the candidates of one problem, here or on a node of a fleet."""
 
-    compiling: "Factory"  # of the target in a child that compiles
-    timing: "Factory"  # of the target, or its judge, in the child that owns the machine
+    compiler: "Factory"  # of an AbstractCompiler, in each child that compiles
+    evaluator: "Factory"  # of an AbstractEvaluator, in the child that owns the machine
     limits: "Limits"
-    environment: "Environment" = ()  # of the child that judges
+    environment: "Environment" = ()  # of the child that evaluates
     device: str = "cpu"  # that is timed, by one tuner at a time
 
 

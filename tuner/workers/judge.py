@@ -8,7 +8,7 @@ import numpy as np
 
 from tuner.core.problem import Problem
 from tuner.core.record import Measurement, Verdict
-from tuner.core.target import AbstractJudge, Artifact, Effort
+from tuner.core.target import AbstractEvaluator, Artifact, Effort
 
 
 @dataclass(frozen=True)
@@ -16,7 +16,7 @@ class Judgement:
     """A correct artifact's verdict and time, with the seconds each stage took."""
 
     verdict: Verdict
-    measurement: Measurement | None  # None: the target has no clock
+    measurement: Measurement | None  # None: the evaluator has no clock
     stage_s: tuple[tuple[str, float], ...]
 
 
@@ -26,7 +26,7 @@ def work_seed(seed: int, number: int) -> int:
 
 
 def judge(
-    target: AbstractJudge,
+    evaluator: AbstractEvaluator,
     problem: Problem,
     artifact: Artifact,
     effort: Effort,
@@ -34,19 +34,19 @@ def judge(
     before_timing: Callable[[], None] = lambda: None,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Judgement:
-    """Loads, verifies, then times where the target can: a wrong candidate raises CandidateError.
+    """Loads, verifies, then times where the evaluator can: a wrong candidate raises CandidateError.
 
     ``before_timing`` is called when the clock is about to matter, so that a caller can quiet the machine.
     """
     start = clock()
-    loaded = target.load(problem, artifact)
+    loaded = evaluator.load(problem, artifact)
     loaded_at = clock()
-    verdict = target.verify(problem, loaded, rng)
+    verdict = evaluator.verify(problem, loaded, rng)
     verified_at = clock()
     stages = (("load", loaded_at - start), ("verify", verified_at - loaded_at))
-    if not target.is_timed:
+    if not evaluator.is_timed:
         return Judgement(verdict, None, stages)
     before_timing()
     timing_from = clock()
-    measurement = target.measure(problem, loaded, effort, rng)
+    measurement = evaluator.measure(problem, loaded, effort, rng)
     return Judgement(verdict, measurement, (*stages, ("measure", clock() - timing_from)))

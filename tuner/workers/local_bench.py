@@ -12,7 +12,7 @@ import numpy as np
 from tuner.core.bench import AbstractBench, BoundRecord, FinalTimes
 from tuner.core.candidate import Candidate
 from tuner.core.errors import CandidateError, Failure, Stage
-from tuner.core.target import AbstractTarget, Artifact, Effort, Script
+from tuner.core.target import AbstractCompiler, AbstractEvaluator, Artifact, Effort, Script
 from tuner.workers.group_timing import FinalRounds, Group
 from tuner.workers.in_flight import BenchOrder, Ticket
 from tuner.workers.judge import judge, work_seed
@@ -24,9 +24,12 @@ Value = TypeVar("Value")
 class LocalBench(AbstractBench):
     """Does the work of ``finish`` in this process, one candidate at a time."""
 
-    def __init__(self, order: BenchOrder, target: AbstractTarget, seed: int) -> None:
+    def __init__(
+        self, order: BenchOrder, compiler: AbstractCompiler, evaluator: AbstractEvaluator, seed: int
+    ) -> None:
         self._order = order
-        self._target = target
+        self._compiler = compiler
+        self._evaluator = evaluator
         self._seed = seed
         self._finals = FinalRounds(seed, self._recompiled, self._timed)
         self._started: deque[tuple[int, Ticket, Effort]] = deque()
@@ -44,7 +47,7 @@ class LocalBench(AbstractBench):
         if ticket.record is None and (artifact := ticket.artifact) is not None:
             problem, rng = self._order.problem, np.random.default_rng(work_seed(self._seed, number))
             ticket.take_judged(
-                *_attempt(Stage.RUN, lambda: judge(self._target, problem, artifact, effort, rng))
+                *_attempt(Stage.RUN, lambda: judge(self._evaluator, problem, artifact, effort, rng))
             )
         return ticket.finished
 
@@ -57,7 +60,7 @@ class LocalBench(AbstractBench):
         self._started.clear()
 
     def _compile(self, script: Script) -> Artifact:
-        return self._target.compile(self._order.problem, script)
+        return self._compiler.compile(self._order.problem, script)
 
     def _recompiled(self, scripts: tuple[Script, ...]) -> list[Artifact | Failure]:
         return [_attempt(Stage.COMPILE, partial(self._compile, script))[0] for script in scripts]
@@ -65,7 +68,7 @@ class LocalBench(AbstractBench):
     def _timed(
         self, group: Group, effort: Effort, seed: int, _slowest_s: float | None
     ) -> FinalTimes | Failure:
-        asked = (self._target, self._order.problem, group, effort, np.random.default_rng(seed))
+        asked = (self._evaluator, self._order.problem, group, effort, np.random.default_rng(seed))
         return _attempt(Stage.RUN, partial(time_together, *asked))[0]
 
 

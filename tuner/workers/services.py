@@ -9,7 +9,14 @@ from tuner.core.bench import FinalTimes
 from tuner.core.errors import CandidateError, Stage, TunerError
 from tuner.core.problem import Problem
 from tuner.core.runs import Baseline
-from tuner.core.target import AbstractBaselineSource, AbstractJudge, AbstractTarget, Artifact, Effort, Script
+from tuner.core.target import (
+    AbstractBaselineSource,
+    AbstractCompiler,
+    AbstractEvaluator,
+    Artifact,
+    Effort,
+    Script,
+)
 from tuner.workers.group_timing import Group
 from tuner.workers.judge import Judgement, judge
 from tuner.workers.protocol import Factory, ServiceSpec
@@ -21,32 +28,32 @@ Environment = tuple[tuple[str, str | None], ...]
 
 
 class CompileService:
-    """Compiles with a target of its own."""
+    """Compiles with a compiler of its own."""
 
-    def __init__(self, announce: Announce, target: Factory) -> None:
-        self._target: AbstractTarget = target.build()
+    def __init__(self, announce: Announce, compiler: Factory) -> None:
+        self._compiler: AbstractCompiler = compiler.build()
 
     def compile(self, problem: Problem, script: Script) -> Artifact:
-        """Returns the artifact. Raises CandidateError as the target does."""
-        return self._target.compile(problem, script)
+        """Returns the artifact. Raises CandidateError as the compiler does."""
+        return self._compiler.compile(problem, script)
 
 
 class JudgeService:
-    """Loads, verifies and times with a judge of its own, which may be a whole target."""
+    """Loads, verifies and times with an evaluator of its own."""
 
-    def __init__(self, announce: Announce, target: Factory) -> None:
+    def __init__(self, announce: Announce, evaluator: Factory) -> None:
         self._announce = announce
-        self._target: AbstractJudge = target.build()
+        self._evaluator: AbstractEvaluator = evaluator.build()
 
     def judge(self, problem: Problem, artifact: Artifact, effort: Effort, seed: int) -> Judgement:
-        """Returns verdict and time of one artifact. Raises CandidateError as the target does."""
+        """Returns verdict and time of one artifact. Raises CandidateError as the evaluator does."""
         rng = np.random.default_rng(seed)
-        return judge(self._target, problem, artifact, effort, rng, lambda: self._announce(TIMING))
+        return judge(self._evaluator, problem, artifact, effort, rng, lambda: self._announce(TIMING))
 
     def finals(self, problem: Problem, group: Group, effort: Effort, seed: int) -> FinalTimes:
         """Times a group interleaved; None for an artifact that does not load."""
         return time_together(
-            self._target,
+            self._evaluator,
             problem,
             group,
             effort,
@@ -56,7 +63,7 @@ class JudgeService:
 
 
 def time_together(
-    target: AbstractJudge,
+    evaluator: AbstractEvaluator,
     problem: Problem,
     group: Group,
     effort: Effort,
@@ -64,13 +71,13 @@ def time_together(
     before_timing: Callable[[], None] = lambda: None,
 ) -> FinalTimes:
     """Loads a group and times it interleaved; None for an artifact that does not load."""
-    loaded = dict(_loadable(target, problem, group.artifacts))
+    loaded = dict(_loadable(evaluator, problem, group.artifacts))
     if not loaded:
         return FinalTimes((None,) * len(group.artifacts))
-    library = _library(target, problem, rng) if group.has_baseline else None
+    library = _library(evaluator, problem, rng) if group.has_baseline else None
     works = (*loaded.values(), *([library.work] if library else []))
     before_timing()
-    times = target.measure_together(problem, works, effort, rng)
+    times = evaluator.measure_together(problem, works, effort, rng)
     by_index = dict(zip(loaded, times, strict=False))  # the library's is the last
     baseline = None
     if library is not None:
@@ -78,14 +85,14 @@ def time_together(
     return FinalTimes(tuple(by_index.get(index) for index in range(len(group.artifacts))), baseline)
 
 
-def compile_spec(target: Factory, environment: Environment = ()) -> ServiceSpec:
-    """Describes a child that compiles with the target that the factory builds."""
-    return ServiceSpec("compile", Factory("tuner.workers.services:CompileService", (target,)), environment)
+def compile_spec(compiler: Factory, environment: Environment = ()) -> ServiceSpec:
+    """Describes a child that compiles with the compiler that the factory builds."""
+    return ServiceSpec("compile", Factory("tuner.workers.services:CompileService", (compiler,)), environment)
 
 
-def judge_spec(target: Factory, environment: Environment = ()) -> ServiceSpec:
-    """Describes a child that judges with the target that the factory builds."""
-    return ServiceSpec("judge", Factory("tuner.workers.services:JudgeService", (target,)), environment)
+def judge_spec(evaluator: Factory, environment: Environment = ()) -> ServiceSpec:
+    """Describes a child that verifies and times with the evaluator that the factory builds."""
+    return ServiceSpec("judge", Factory("tuner.workers.services:JudgeService", (evaluator,)), environment)
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,13 +104,13 @@ class _Library:
     work: object
 
 
-def _library(target: AbstractJudge, problem: Problem, rng: np.random.Generator) -> _Library | None:
+def _library(evaluator: AbstractEvaluator, problem: Problem, rng: np.random.Generator) -> _Library | None:
     """Returns the baseline; without one the others are timed all the same."""
-    if not isinstance(target, AbstractBaselineSource):
+    if not isinstance(evaluator, AbstractBaselineSource):
         return None
     try:
-        name, work = target.load_baseline(problem, rng)
-        return _Library(name, target.baseline_threads, work)
+        name, work = evaluator.load_baseline(problem, rng)
+        return _Library(name, evaluator.baseline_threads, work)
     except CandidateError as error:
         if error.stage is Stage.RUN:  # the others would fail as well
             raise
@@ -113,11 +120,11 @@ def _library(target: AbstractJudge, problem: Problem, rng: np.random.Generator) 
 
 
 def _loadable(
-    target: AbstractJudge, problem: Problem, artifacts: tuple[Artifact, ...]
+    evaluator: AbstractEvaluator, problem: Problem, artifacts: tuple[Artifact, ...]
 ) -> Iterator[tuple[int, object]]:
     for index, artifact in enumerate(artifacts):
         try:
-            loaded = target.load(problem, artifact)
+            loaded = evaluator.load(problem, artifact)
         except CandidateError as error:
             if error.stage is Stage.RUN:  # it took more than itself with it: a GPU's context
                 raise

@@ -10,7 +10,7 @@ from tuner.core.problem import Problem
 from tuner.payload.sampled_reference import compare_sampled
 from tuner.runtime.cuda.probe import describe_gpu
 from tuner.targets.gpu import event_timing
-from tuner.targets.gpu.judge import GpuJudge
+from tuner.targets.gpu.evaluator import GpuEvaluator
 from tuner.targets.gpu.local_gpu import LocalGpu
 from tuner.workers.protocol import Factory
 from tuner.workers.timing_lock import TimingLock
@@ -26,12 +26,12 @@ class PtxDriver(StubDriver):
         return -1 if image.startswith(b"\x7fELF") else super()._describe(image, name, sizes)
 
 
-def judge(chip: str, library: str) -> GpuJudge:
-    """Returns the judge on it, in a child process."""
+def evaluator(chip: str, library: str) -> GpuEvaluator:
+    """Returns the evaluator on it, in a child process."""
     event_timing.MIN_SAMPLES = event_timing.COLD_SAMPLES = FEW
     stub = PtxDriver(library=library)
     describe = lambda: describe_gpu(stub.path)  # noqa: E731
-    return GpuJudge(chip, describe, lambda here: LocalGpu(stub.open(), CACHE_BYTES), compare_sampled)
+    return GpuEvaluator(chip, describe, lambda here: LocalGpu(stub.open(), CACHE_BYTES), compare_sampled)
 
 
 def here(baseline: Any) -> Here:
@@ -45,6 +45,6 @@ def here(baseline: Any) -> Here:
         )  # a folder that takes no file locks nothing
 
     def factory(chip: str) -> Factory:
-        return Factory("tests.bundle.measure.simulated_gpu:judge", (chip, library))
+        return Factory("tests.bundle.measure.simulated_gpu:evaluator", (chip, library))
 
     return Here(facts, turn, factory, baseline)

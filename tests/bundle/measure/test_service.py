@@ -10,14 +10,14 @@ from tuner.core.errors import CandidateError, Stage
 from tuner.core.measured_elsewhere import CUBIN, PTX
 from tuner.core.problem import Problem
 from tuner.core.record import Measurement, Verdict
-from tuner.core.target import AbstractJudge, Artifact, Effort
+from tuner.core.target import AbstractEvaluator, Artifact, Effort
 from tuner.workers.group_timing import Group
 from tuner.workers.protocol import Factory
 
 CUBIN_CODE = b"\x7fELF"
 
 
-class PickyJudge(AbstractJudge):
+class PickyEvaluator(AbstractEvaluator):
     """Refuses some code at some stage."""
 
     def __init__(self, refused: dict[str, Stage]) -> None:
@@ -46,12 +46,12 @@ class PickyJudge(AbstractJudge):
 
 def service(announced: list[str], **refused: Stage) -> MeasuringService:
     return MeasuringService(
-        announced.append, Factory("tests.bundle.measure.test_service:PickyJudge", (refused,))
+        announced.append, Factory("tests.bundle.measure.test_service:PickyEvaluator", (refused,))
     )
 
 
 def artifact(cubin: bytes = CUBIN_CODE) -> Artifact:
-    return Artifact("", "", (), program=program(cubin=cubin))
+    return Artifact("", "", program=program(cubin=cubin))
 
 
 def test_cublas_in_the_child_chooses_for_itself() -> None:

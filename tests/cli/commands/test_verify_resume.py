@@ -18,7 +18,7 @@ from tuner.analysis.run_difference import differences
 from tuner.cli.commands import verify_resume
 from tuner.core.errors import TunerError
 from tuner.db.store import Store
-from tuner.targets.replay import ReplayTarget
+from tuner.targets.replay import ReplayEvaluator
 from tuner.tuning import resume_check
 from tuner.tuning.resume_check import ResumeCheck
 
@@ -134,7 +134,7 @@ def test_ctrl_c_in_the_run_that_nobody_kills_is_no_difference(
     def interrupted(*_words: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(ReplayTarget, "measure", interrupted)
+    monkeypatch.setattr(ReplayEvaluator, "measure", interrupted)
     done = tuner("verify-resume", "--runs", "1", "--sampler", "random", "--trials", "3")
     assert (done.code, done.out) == (130, "")
 

@@ -12,7 +12,7 @@ from tests.mlir.scripts import INTEGER, PAYLOAD, TILE, alternatives, knob, scrip
 from tuner.core.candidate import Candidate, Value
 from tuner.core.errors import CandidateError, Failure, Stage, UsageError
 from tuner.core.problem import Matmul, Problem
-from tuner.core.target import AbstractTarget, Effort
+from tuner.core.target import AbstractCompiler, Effort
 from tuner.payload.cpu import PANELS_COMMENT
 from tuner.scripts.strategy import Binder, Strategy
 from tuner.space.feasible_set import FeasibleSet
@@ -23,7 +23,8 @@ pytestmark = pytest.mark.mlir
 knobs = pytest.importorskip("tuner.scripts.schedule.schedule")
 interpreter = pytest.importorskip("tuner.mlir.interpreter")
 ir = pytest.importorskip("tuner.mlir.bindings").ir
-CpuTarget = pytest.importorskip("tuner.targets.cpu.target").CpuTarget
+CpuCompiler = pytest.importorskip("tuner.targets.cpu.compiler").CpuCompiler
+CpuEvaluator = pytest.importorskip("tuner.targets.cpu.evaluator").CpuEvaluator
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "matmul_knobs.mlir"
 SIZE = knob("size", "[8, 16]")
@@ -187,45 +188,46 @@ def test_every_candidate_of_any_schedule_binds_and_is_applied(ops: list[str], da
     assert "linalg.matmul" in apply(bound)
 
 
-def cpu(text: str) -> tuple[AbstractTarget, Binder, Problem]:
+def cpu(text: str) -> tuple[AbstractCompiler, Binder, Problem]:
     problem = Matmul(64, 64, 64)
-    return CpuTarget(1), Binder((Strategy("own", Path("own.mlir"), text),), problem, (), 1), problem
+    return CpuCompiler(), Binder((Strategy("own", Path("own.mlir"), text),), problem, (), 1), problem
 
 
 def test_the_example_is_bound_compiled_verified_and_timed() -> None:
-    target, binder, problem = cpu(EXAMPLE.read_text())
+    compiler, binder, problem = cpu(EXAMPLE.read_text())
+    evaluator = CpuEvaluator(1)
     found = candidates(EXAMPLE.read_text())
     assert len(found) == 54
     for candidate in (found[0], found[-1]):
-        loaded = target.load(problem, target.compile(problem, binder.bind(candidate)))
-        verdict = target.verify(problem, loaded, np.random.default_rng(1))
+        loaded = evaluator.load(problem, compiler.compile(problem, binder.bind(candidate)))
+        verdict = evaluator.verify(problem, loaded, np.random.default_rng(1))
         assert verdict.max_error <= 1.0
         assert verdict.elements == 64 * 64
         effort = Effort(budget_s=0.01, max_samples=6)
-        measurement = target.measure(problem, loaded, effort, np.random.default_rng(1))
+        measurement = evaluator.measure(problem, loaded, effort, np.random.default_rng(1))
         assert 1e-7 < measurement.median_s < 1e-2
 
 
 def test_a_knob_that_makes_an_illegal_transform_fails_to_compile_with_op_and_place() -> None:
     unroll = "transform.loop.unroll %product {factor = 2} : !transform.any_op"
     line = next(each for each in EXAMPLE.read_text().splitlines() if "%product =" in each)
-    target, binder, problem = cpu(
+    compiler, binder, problem = cpu(
         EXAMPLE.read_text().replace(line, f"{line}\n{alternatives('unroll', '', unroll)}")
     )
     values: dict[str, Value] = {"tile_m": 8, "tile_n": 16, "unroll_k": 1, "outer_loop": 0}
-    target.compile(problem, binder.bind(Candidate.of("own", {**values, "unroll": 0})))
+    compiler.compile(problem, binder.bind(Candidate.of("own", {**values, "unroll": 0})))
     with pytest.raises(CandidateError) as error:
-        target.compile(problem, binder.bind(Candidate.of("own", {**values, "unroll": 1})))
+        compiler.compile(problem, binder.bind(Candidate.of("own", {**values, "unroll": 1})))
     reason = "transform.loop.unroll at script:7:7: failed to unroll, incorrect type of payload"
     assert error.value.failure == Failure(Stage.COMPILE, reason)
 
 
 def test_a_tile_that_does_not_divide_fails_to_compile_with_payload_op_and_place() -> None:
     text = EXAMPLE.read_text().replace("divides = 16", "step = 1")
-    target, binder, problem = cpu(text)
+    compiler, binder, problem = cpu(text)
     values: dict[str, Value] = {"tile_m": 7, "tile_n": 16, "unroll_k": 1, "outer_loop": 0}
     with pytest.raises(CandidateError) as error:
-        target.compile(problem, binder.bind(Candidate.of("own", values)))
+        compiler.compile(problem, binder.bind(Candidate.of("own", values)))
     assert error.value.failure == Failure(
         Stage.COMPILE, "linalg.fill at payload:7:16: Attempted to vectorize, but failed"
     )
@@ -235,9 +237,9 @@ def test_ops_of_ours_work_in_a_context_after_another_was_made() -> None:
     prefetch = '"tuner.prefetch_reads"(%buffers) {argument = 1 : i64} : (!transform.any_op) -> ()'
     head, end, tail = EXAMPLE.read_text().rpartition("transform.yield")
     text = f"{head}{prefetch}\n    {end}{tail}"
-    target, binder, problem = cpu(text)
+    compiler, binder, problem = cpu(text)
     values: dict[str, Value] = {"tile_m": 8, "tile_n": 16, "unroll_k": 1, "outer_loop": 0}
-    first = target.compile(problem, binder.bind(Candidate.of("own", values)))
+    first = compiler.compile(problem, binder.bind(Candidate.of("own", values)))
     knobs.Schedule(text)
-    second = target.compile(problem, binder.bind(Candidate.of("own", {**values, "tile_n": 32})))
+    second = compiler.compile(problem, binder.bind(Candidate.of("own", {**values, "tile_n": 32})))
     assert all("llvm.intr.prefetch" in artifact.code for artifact in (first, second))

@@ -9,7 +9,8 @@ from tuner.mlir import interpreter
 from tuner.mlir.bindings import ir
 from tuner.mlir.cpu import lowering
 from tuner.payload.cpu import partition
-from tuner.targets.cpu.target import CpuTarget
+from tuner.targets.cpu.compiler import CpuCompiler
+from tuner.targets.cpu.evaluator import CpuEvaluator
 
 PROBLEM = Matmul(4, 16, 8)
 # A right kernel with a place for a deed behind it. %calls counts the calls of this process.
@@ -115,12 +116,10 @@ def code_of(deed: str) -> str:
 
 
 class DrillTarget(ForwardingTarget):
-    """The CPU target, given finished code in the place of scripts."""
-
-    name = "drill"
+    """Both ports of the CPU, given finished code in the place of scripts."""
 
     def __init__(self, threads: int) -> None:
-        super().__init__(CpuTarget(threads))
+        super().__init__(CpuCompiler(), CpuEvaluator(threads))
 
     def compile(self, problem: Problem, script: Script) -> Artifact:
         """Takes LLVM-dialect text as it is; what else there is goes the way of a script."""

@@ -9,7 +9,7 @@ import threading
 import numpy as np
 import pytest
 
-from tests.targets.cpu.test_target import POINTS, point_of
+from tests.targets.cpu.test_evaluator import POINTS, point_of
 from tuner.core.errors import UsageError
 from tuner.core.problem import EPILOGUES, LAYOUTS, Matmul, Problem
 from tuner.payload.reference import compare, draw, draw_base

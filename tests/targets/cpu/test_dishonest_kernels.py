@@ -8,7 +8,7 @@ from tuner.core.errors import CandidateError, Stage
 from tuner.core.problem import Matmul, Problem
 from tuner.core.target import Artifact, Effort
 from tuner.payload.cpu import partition
-from tuner.targets.cpu.target import CpuTarget
+from tuner.targets.cpu.evaluator import CpuEvaluator
 from tuner.workers.judge import Judgement, judge
 
 pytestmark = pytest.mark.mlir
@@ -25,7 +25,7 @@ CHEATS = [name for name in KERNELS if name not in ELSEWHERE]
 
 def judged(name: str, problem: Problem, seed: int = 0) -> Judgement:
     artifact = Artifact(dishonest_code(name, problem), name, partition(problem, 1, "none", 1))
-    return judge(CpuTarget(1), problem, artifact, EFFORT, np.random.default_rng(seed))
+    return judge(CpuEvaluator(1), problem, artifact, EFFORT, np.random.default_rng(seed))
 
 
 @pytest.mark.parametrize("name", CHEATS)
@@ -50,8 +50,8 @@ def test_an_honest_kernel_does(problem: Problem) -> None:
     assert measurement.median_s > 0
 
 
-def loaded_pair(name: str) -> tuple[CpuTarget, tuple[object, ...]]:
-    target = CpuTarget(1)
+def loaded_pair(name: str) -> tuple[CpuEvaluator, tuple[object, ...]]:
+    target = CpuEvaluator(1)
     kernels = (Artifact(dishonest_code(each, SMALL), each, PANELS) for each in (name, "honest"))
     return target, tuple(target.load(SMALL, kernel) for kernel in kernels)
 

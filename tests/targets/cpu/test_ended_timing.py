@@ -12,8 +12,8 @@ from tuner.core.problem import Matmul
 from tuner.core.record import Measurement
 from tuner.core.target import Artifact, Effort
 from tuner.payload.cpu import partition
-from tuner.targets.cpu import target as cpu_target
-from tuner.targets.cpu.target import CpuTarget
+from tuner.targets.cpu import evaluator as cpu_evaluator
+from tuner.targets.cpu.evaluator import CpuEvaluator
 from tuner.targets.cpu.watched_samples import WatchedSamples
 
 pytestmark = pytest.mark.mlir
@@ -34,8 +34,8 @@ ENDS = {
 def timed(name: str, end: str, monkeypatch: pytest.MonkeyPatch, seed: int = 0) -> Measurement:
     """Times a kernel, then verifies it on the same arrays."""
     ticks = partial(next, itertools.count(0.0, SECOND))
-    monkeypatch.setattr(cpu_target, "WatchedSamples", partial(WatchedSamples, clock=ticks))
-    rng, target = np.random.default_rng(seed), CpuTarget(1)
+    monkeypatch.setattr(cpu_evaluator, "WatchedSamples", partial(WatchedSamples, clock=ticks))
+    rng, target = np.random.default_rng(seed), CpuEvaluator(1)
     loaded = target.load(
         PROBLEM, Artifact(dishonest_code(name, PROBLEM), name, partition(PROBLEM, 1, "none", 1))
     )

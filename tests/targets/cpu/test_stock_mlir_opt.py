@@ -20,7 +20,7 @@ from tuner.mlir.cpu import lowering
 from tuner.payload.cpu import panels_in, payload_mlir
 from tuner.runtime.cpu.describe_host import describe_machine
 from tuner.scripts.portability import own_ops
-from tuner.targets.cpu.target import CpuTarget
+from tuner.targets.cpu.evaluator import CpuEvaluator
 
 MLIR_OPT = shutil.which("mlir-opt-22")  # Debian: mlir-22-tools
 pytestmark = [
@@ -72,7 +72,7 @@ def test_mlir_opt_vectorizes_kinds_of_problems(strategy: str, threads: int, tmp_
 @pytest.mark.parametrize("threads", [1, 2])
 def test_what_mlir_opt_makes_is_right(strategy: str, threads: int, tmp_path: Path) -> None:
     """Lowered and run here: the other compiler's transforms give the right numbers."""
-    target = CpuTarget(threads)
+    evaluator = CpuEvaluator(threads)
     for kind in [kind for kind in HERE.kinds(threads) if kind.strategy == strategy][
         FEW * (threads - 1) :: 2 * FEW
     ]:
@@ -81,8 +81,10 @@ def test_what_mlir_opt_makes_is_right(strategy: str, threads: int, tmp_path: Pat
         with interpreter.new_context(), ir.Location.unknown():
             code = lowering.lower_to_llvm(interpreter.parse(text, "mlir-opt"))
         panels = panels_in(script.text, point.problem)
-        loaded = target.load(point.problem, Artifact(code, hashlib.sha256(code.encode()).hexdigest(), panels))
-        assert target.verify(point.problem, loaded, np.random.default_rng(0)).max_error <= 1.0
+        loaded = evaluator.load(
+            point.problem, Artifact(code, hashlib.sha256(code.encode()).hexdigest(), panels)
+        )
+        assert evaluator.verify(point.problem, loaded, np.random.default_rng(0)).max_error <= 1.0
 
 
 def test_mlir_opt_does_not_know_this_projects_ops(tmp_path: Path) -> None:

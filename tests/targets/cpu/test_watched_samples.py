@@ -7,7 +7,7 @@ from tuner.core.problem import Matmul, Problem
 from tuner.core.target import Artifact
 from tuner.payload.cpu import partition
 from tuner.runtime.cpu.thread_team import ThreadTeam
-from tuner.targets.cpu.target import CpuTarget, LoadedKernel
+from tuner.targets.cpu.evaluator import CpuEvaluator, LoadedKernel
 from tuner.targets.cpu.watched_samples import WatchedSamples
 from tuner.targets.problem_arrays import ProblemArrays
 
@@ -19,7 +19,7 @@ PROBLEM = Matmul(5, 16, 8)
 def watched(name: str, problem: Problem = PROBLEM) -> WatchedSamples:
     """Times a kernel by a clock that goes on by a second with each look."""
     artifact = Artifact(dishonest_code(name, problem), name, partition(problem, 1, "none", 1))
-    kernel = CpuTarget(1).load(problem, artifact)
+    kernel = CpuEvaluator(1).load(problem, artifact)
     assert isinstance(kernel, LoadedKernel)
     rng = np.random.default_rng(0)
     arrays = ProblemArrays(problem, rng)

@@ -1,10 +1,10 @@
-"""The CUDA target on a simulated GPU: everything is real but the hardware and its clock."""
+"""The evaluator of CUDA programs on a simulated GPU: all is real but the hardware and its clock."""
 
 from tuner.core.gpu_conditions import GpuState
 from tuner.runtime.cuda.facts import CudaFacts
 from tuner.runtime.cuda.probe import GpuHere
 from tuner.simulator.device.simulated_device import SimulatedDevice
-from tuner.targets.gpu.cuda import CudaTarget
+from tuner.targets.gpu.evaluator import GpuEvaluator
 from tuner.targets.gpu.local_gpu import LocalGpu
 
 FACTS = CudaFacts(
@@ -31,7 +31,7 @@ def device_with_a_clock() -> SimulatedDevice:
     return device
 
 
-def target_on(device: SimulatedDevice, chip: str = "sm_90") -> CudaTarget:
-    """Returns a target that finds this device; without ptxas, since PTX is what is simulated."""
+def evaluator_on(device: SimulatedDevice, chip: str = "sm_90") -> GpuEvaluator:
+    """Returns an evaluator that finds this device."""
     gpu = LocalGpu(device, FACTS.l2_bytes, lambda: COOL)
-    return CudaTarget(chip, lambda: None, lambda: HERE, lambda here: gpu)
+    return GpuEvaluator(chip, lambda: HERE, lambda here: gpu)

@@ -1,4 +1,4 @@
-"""The CUDA target on the stand-in for libcuda, with scripts that misbehave; built in child processes.
+"""CUDA's ports on the stand-in for libcuda, with scripts that misbehave; built in child processes.
 
 A script's first line may say what happens: ``// deed: beyond`` launches more blocks than there are tiles.
 """
@@ -11,11 +11,13 @@ import numpy as np
 from benchmarks.gpu_check.stub_driver import StubDriver, stub_library
 from tests.forwarding import ForwardingTarget
 from tests.runtime.cuda.stub_cublas import stub_cublas
+from tuner.core.chips import chip_of
 from tuner.core.problem import Problem
 from tuner.core.target import AbstractBaselineSource, Artifact, Script
 from tuner.runtime.cuda.probe import describe_gpu
 from tuner.targets.gpu import event_timing
-from tuner.targets.gpu.cuda import CudaTarget
+from tuner.targets.gpu.compiler import GpuCompiler
+from tuner.targets.gpu.evaluator import GpuEvaluator
 from tuner.targets.gpu.local_gpu import LocalGpu
 from tuner.workers.protocol import Factory
 
@@ -30,22 +32,19 @@ REFUSALS = {  # deed -> call of the driver, its result
 
 
 class StubTarget(ForwardingTarget, AbstractBaselineSource):
-    """A CudaTarget whose driver refuses where the script says so."""
-
-    name = "cuda"
+    """Compiles PTX, and runs it by a driver that refuses where the script says so."""
 
     def __init__(self, library: str, cublas: str) -> None:
         """Takes the stand-ins for the driver and for cuBLAS as the parent has built them."""
         event_timing.MIN_SAMPLES = event_timing.COLD_SAMPLES = FEW
         self._stub = StubDriver(library=library)
-        self._cuda = CudaTarget(
+        self._gpu = GpuEvaluator(
             "sm_90",
-            find=lambda: None,  # PTX is what is simulated
             describe=lambda: describe_gpu(self._stub.path),
             open_=lambda here: LocalGpu(self._stub.open(), CACHE_BYTES),
             find_library=lambda: cublas,
         )
-        super().__init__(self._cuda)
+        super().__init__(GpuCompiler(chip_of("sm_90"), lambda: None), self._gpu)  # PTX is simulated
 
     def compile(self, problem: Problem, script: Script) -> Artifact:
         artifact = super().compile(problem, script)
@@ -57,18 +56,18 @@ class StubTarget(ForwardingTarget, AbstractBaselineSource):
         if deed[1] == "beyond":
             (launch,) = program.launches
             return replace(artifact, program=replace(program, launches=(replace(launch, grid=(9, 9, 1)),)))
-        return replace(artifact, code=deed[1])
+        return replace(artifact, host_code=deed[1])
 
     def load(self, problem: Problem, artifact: Artifact) -> object:
-        if artifact.code in REFUSALS:
-            self._stub.fail(*REFUSALS[artifact.code])
+        if artifact.host_code in REFUSALS:
+            self._stub.fail(*REFUSALS[artifact.host_code])
         return super().load(problem, artifact)
 
     def load_baseline(self, problem: Problem, rng: np.random.Generator) -> tuple[str, object]:
-        return self._cuda.load_baseline(problem, rng)
+        return self._gpu.load_baseline(problem, rng)
 
 
 def stub_factory() -> Factory:
-    """Describes the target. Skips without a C compiler."""
+    """Describes both. Skips without a C compiler."""
     libraries = (str(stub_library()), stub_cublas())
     return Factory("tests.targets.gpu.stub_cuda:StubTarget", libraries)

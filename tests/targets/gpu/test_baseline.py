@@ -17,7 +17,7 @@ from tuner.runtime.cuda import cublas
 from tuner.runtime.cuda.probe import GpuHere
 from tuner.targets.gpu import event_timing
 from tuner.targets.gpu.baseline import time_cublas
-from tuner.targets.gpu.judge import GpuJudge
+from tuner.targets.gpu.evaluator import GpuEvaluator
 from tuner.targets.gpu.local_gpu import LocalGpu
 
 SIZES = (5, 7, 3)  # nothing fits by chance
@@ -31,7 +31,7 @@ def opened(_here: GpuHere) -> LocalGpu:
 
 
 def timed(problem: Problem, effort: Effort = BRIEF, find: Callable[[], str] = stub_cublas) -> Baseline:
-    return time_cublas(GpuJudge("sm_90", lambda: HERE, opened, find_library=find), problem, effort, 0)
+    return time_cublas(GpuEvaluator("sm_90", lambda: HERE, opened, find_library=find), problem, effort, 0)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 
 from tests.mlir.gpu_matmul import gpu_script
+from tuner.core.chips import chip_of
 from tuner.core.errors import UsageError
 from tuner.core.kernel_program import KernelProgram
 from tuner.core.problem import Matmul
 from tuner.core.target import Script
 from tuner.simulator.device.simulated_device import SimulatedDevice
 from tuner.targets.gpu.callable import GpuCallable
-from tuner.targets.gpu.cuda import CudaTarget
+from tuner.targets.gpu.compiler import GpuCompiler
 
 pytestmark = pytest.mark.mlir
 
@@ -59,7 +60,7 @@ def on_device(device: SimulatedDevice, host: Any) -> OnDevice:
 
 @pytest.fixture(scope="module")
 def program() -> KernelProgram:
-    compiled = CudaTarget("sm_90", lambda: None).compile(
+    compiled = GpuCompiler(chip_of("sm_90"), lambda: None).compile(
         PROBLEM, Script.of(gpu_script(block=8, depth=8, tile=2))
     )
     assert compiled.program is not None

@@ -1,4 +1,4 @@
-"""The CUDA target: on a simulated GPU all of it, without one code and a clear word instead of a result."""
+"""CUDA programs: on a simulated GPU all of it, without one code and a clear word instead of a result."""
 
 import gc
 import re
@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from tests.mlir.gpu_matmul import gpu_script
-from tests.targets.gpu.simulated_cuda import COOL, SAMPLE_S, device_with_a_clock, target_on
+from tests.targets.gpu.simulated_cuda import COOL, SAMPLE_S, device_with_a_clock, evaluator_on
+from tuner.core.chips import chip_of
 from tuner.core.device import DeviceError
-from tuner.core.errors import CandidateError, Stage, UsageError
+from tuner.core.errors import CandidateError, Stage
 from tuner.core.gpu_conditions import Conditions, Span
 from tuner.core.kernel_program import KernelProgram
 from tuner.core.problem import Matmul
@@ -18,13 +19,15 @@ from tuner.core.record import Verdict
 from tuner.core.target import Artifact, Effort, Script
 from tuner.simulator.device.simulated_device import SimulatedDevice
 from tuner.targets.gpu import event_timing
-from tuner.targets.gpu.cuda import CudaTarget
+from tuner.targets.gpu.compiler import GpuCompiler
+from tuner.targets.gpu.evaluator import GpuEvaluator
 from tuner.targets.gpu.problem_arrays import GpuProblemArrays
 
 pytestmark = pytest.mark.mlir
 
 PROBLEM = Matmul(16, 8, 8)
 SCRIPT = gpu_script(block=8, depth=8, tile=2)
+COMPILER = GpuCompiler(chip_of("sm_90"), lambda: None)  # without ptxas: PTX is what is simulated
 BRIEF = Effort(budget_s=0.0, min_samples=2)
 
 
@@ -38,7 +41,7 @@ def rng() -> np.random.Generator:
 
 @pytest.fixture(scope="module")
 def artifact() -> Artifact:
-    return CudaTarget("sm_90", lambda: None).compile(PROBLEM, Script.of(SCRIPT))
+    return COMPILER.compile(PROBLEM, Script.of(SCRIPT))
 
 
 @pytest.fixture
@@ -69,12 +72,12 @@ def program_of(artifact: Artifact) -> KernelProgram:
 def test_a_right_program_is_verified_on_every_element_and_timed(
     device: SimulatedDevice, artifact: Artifact, few_samples: None
 ) -> None:
-    target = target_on(device)
-    loaded = target.load(PROBLEM, artifact)
-    verdict = target.verify(PROBLEM, loaded, rng())
+    evaluator = evaluator_on(device)
+    loaded = evaluator.load(PROBLEM, artifact)
+    verdict = evaluator.verify(PROBLEM, loaded, rng())
     assert verdict.max_error <= 1.0
     assert verdict.elements == 16 * 8
-    found = target.measure(PROBLEM, loaded, BRIEF, rng())
+    found = evaluator.measure(PROBLEM, loaded, BRIEF, rng())
     assert (found.median_s, found.cold_median_s, found.inner_calls) == (SAMPLE_S, SAMPLE_S, 1)
     assert found.conditions == Conditions(COOL, COOL)
     assert device.reports == ()  # nothing that only luck had ordered
@@ -83,9 +86,9 @@ def test_a_right_program_is_verified_on_every_element_and_timed(
 def test_finalists_are_timed_on_the_same_arrays(
     device: SimulatedDevice, artifact: Artifact, few_samples: None
 ) -> None:
-    target = target_on(device)
-    loaded = (target.load(PROBLEM, artifact), target.load(PROBLEM, artifact))
-    times = target.measure_together(PROBLEM, loaded, BRIEF, rng())
+    evaluator = evaluator_on(device)
+    loaded = (evaluator.load(PROBLEM, artifact), evaluator.load(PROBLEM, artifact))
+    times = evaluator.measure_together(PROBLEM, loaded, BRIEF, rng())
     assert [len(each.samples_s) for each in times] == [2, 2]
     between = Span(4, COOL.sm_clock_hz, COOL.sm_clock_hz)  # two rounds warm, two cold
     assert {each.conditions for each in times} == {Conditions(COOL, COOL, between)}
@@ -97,12 +100,12 @@ def test_finalists_are_timed_on_the_same_arrays(
 def test_what_a_program_holds_is_given_back_when_it_is_forgotten(
     device: SimulatedDevice, artifact: Artifact
 ) -> None:
-    target = target_on(device)
+    evaluator = evaluator_on(device)
     program = program_of(artifact)
     scratch = replace(program.buffers[0], name="workspace", role="scratch")
     own = replace(artifact, program=replace(program, buffers=(*program.buffers, scratch)))
-    loaded = target.load(PROBLEM, own)
-    target.verify(PROBLEM, loaded, rng())
+    loaded = evaluator.load(PROBLEM, own)
+    evaluator.verify(PROBLEM, loaded, rng())
     kept = device.counts.allocations - device.counts.frees
     del loaded
     gc.collect()
@@ -113,29 +116,29 @@ def test_what_a_program_holds_is_given_back_when_it_is_forgotten(
 def test_another_problem_takes_the_memory_of_the_one_before(
     device: SimulatedDevice, artifact: Artifact
 ) -> None:
-    target = target_on(device)
-    target.verify(PROBLEM, target.load(PROBLEM, artifact), rng())
+    evaluator = evaluator_on(device)
+    evaluator.verify(PROBLEM, evaluator.load(PROBLEM, artifact), rng())
     other = Matmul(8, 8, 8)
     script = Script.of(SCRIPT)
-    target.verify(other, target.load(other, target.compile(other, script)), rng())
+    evaluator.verify(other, evaluator.load(other, COMPILER.compile(other, script)), rng())
     assert device.counts.allocations - device.counts.frees == 3
 
 
 def test_a_wrong_program_fails_with_an_element(device: SimulatedDevice, artifact: Artifact) -> None:
-    target = target_on(device)
-    loaded = target.load(PROBLEM, edited(artifact, r"mul\.rn\.f32", "add.rn.f32"))
+    evaluator = evaluator_on(device)
+    loaded = evaluator.load(PROBLEM, edited(artifact, r"mul\.rn\.f32", "add.rn.f32"))
     with pytest.raises(CandidateError, match=r"^\d+ of 128 elements are wrong; worst at") as caught:
-        target.verify(PROBLEM, loaded, rng())
+        evaluator.verify(PROBLEM, loaded, rng())
     assert caught.value.stage is Stage.VERIFY
 
 
 def test_blocks_that_are_not_launched_leave_poison(device: SimulatedDevice, artifact: Artifact) -> None:
     program = program_of(artifact)
     half = replace(program, launches=(replace(program.launches[0], grid=(1, 1, 1)),))
-    target = target_on(device)
-    loaded = target.load(PROBLEM, replace(artifact, program=half))
+    evaluator = evaluator_on(device)
+    loaded = evaluator.load(PROBLEM, replace(artifact, program=half))
     with pytest.raises(CandidateError, match=r"^64 of 128 elements are wrong; .*: found nan"):
-        target.verify(PROBLEM, loaded, rng())
+        evaluator.verify(PROBLEM, loaded, rng())
 
 
 def test_a_run_that_leaves_other_bits_is_judged_element_by_element(
@@ -149,32 +152,32 @@ def test_a_run_that_leaves_other_bits_is_judged_element_by_element(
         return judge(arrays)
 
     monkeypatch.setattr(GpuProblemArrays, "judge", watched)
-    target = target_on(device)
-    loaded = target.load(PROBLEM, artifact)
-    target.verify(PROBLEM, loaded, rng())
-    target.measure(PROBLEM, loaded, BRIEF, rng())
+    evaluator = evaluator_on(device)
+    loaded = evaluator.load(PROBLEM, artifact)
+    evaluator.verify(PROBLEM, loaded, rng())
+    evaluator.measure(PROBLEM, loaded, BRIEF, rng())
     assert len(looked_at) == 3  # two draws before, one after; what was timed left the bits that were right
-    wrong = target.load(PROBLEM, edited(artifact, r"mul\.rn\.f32", "add.rn.f32"))
+    wrong = evaluator.load(PROBLEM, edited(artifact, r"mul\.rn\.f32", "add.rn.f32"))
     with pytest.raises(CandidateError, match="elements are wrong"):
-        target.measure(PROBLEM, wrong, BRIEF, rng())
+        evaluator.measure(PROBLEM, wrong, BRIEF, rng())
     assert len(looked_at) == 4
 
 
 def test_what_timed_runs_left_is_judged(
     device: SimulatedDevice, artifact: Artifact, few_samples: None
 ) -> None:
-    target = target_on(device)
-    target.verify(PROBLEM, target.load(PROBLEM, artifact), rng())
-    loaded = target.load(PROBLEM, edited(artifact, r"mul\.rn\.f32", "add.rn.f32"))
+    evaluator = evaluator_on(device)
+    evaluator.verify(PROBLEM, evaluator.load(PROBLEM, artifact), rng())
+    loaded = evaluator.load(PROBLEM, edited(artifact, r"mul\.rn\.f32", "add.rn.f32"))
     with pytest.raises(CandidateError, match=r"elements (looked at )?are wrong") as caught:
-        target.measure(PROBLEM, loaded, BRIEF, rng())
+        evaluator.measure(PROBLEM, loaded, BRIEF, rng())
     assert caught.value.stage is Stage.VERIFY
 
 
 def test_code_that_the_driver_refuses_fails_to_load(device: SimulatedDevice, artifact: Artifact) -> None:
     other = replace(artifact, program=replace(program_of(artifact), cubin=b"\x7fELF of another GPU"))
     with pytest.raises(CandidateError, match="CUDA_ERROR_NO_BINARY_FOR_GPU") as caught:
-        target_on(device).load(PROBLEM, other)
+        evaluator_on(device).load(PROBLEM, other)
     assert caught.value.stage is Stage.LOAD
 
 
@@ -186,7 +189,7 @@ def test_a_lost_context_fails_the_run_at_whatever_stage_it_shows(
 
     monkeypatch.setattr(device, "load_module", lost)
     with pytest.raises(CandidateError, match="CUDA_ERROR_ILLEGAL_ADDRESS") as caught:
-        target_on(device).load(PROBLEM, artifact)
+        evaluator_on(device).load(PROBLEM, artifact)
     assert caught.value.stage is Stage.RUN
 
 
@@ -201,32 +204,27 @@ def test_a_lack_of_memory_tells_how_much_was_wanted(
     workspace = replace(program.buffers[0], name="workspace", role=role)
     own = replace(artifact, program=replace(program, buffers=(*program.buffers, workspace)))
     monkeypatch.setattr(device, "allocate", full)
-    target = target_on(device)
+    evaluator = evaluator_on(device)
     with pytest.raises(
         CandidateError, match=r"GiB of GPU memory for .* are not free: CUDA_ERROR_O"
     ) as caught:
-        target.verify(PROBLEM, target.load(PROBLEM, own), rng())
+        evaluator.verify(PROBLEM, evaluator.load(PROBLEM, own), rng())
     assert caught.value.stage is stage
 
 
 def test_code_for_another_chip_is_not_loaded(device: SimulatedDevice, artifact: Artifact) -> None:
-    target = target_on(device, "sm_80")
+    evaluator = evaluator_on(device, "sm_80")
     with pytest.raises(CandidateError, match="code is for sm_80, the GPU here is Simulated GPU, sm_90; ver"):
-        target.load(PROBLEM, artifact)
+        evaluator.load(PROBLEM, artifact)
 
 
 def test_without_a_gpu_code_is_made_and_nothing_is_run() -> None:
-    target = CudaTarget("sm_80", describe=nothing_here)  # type: ignore[arg-type]
-    artifact = target.compile(PROBLEM, Script.of(SCRIPT))
+    evaluator = GpuEvaluator("sm_80", describe=nothing_here)  # type: ignore[arg-type]
+    artifact = GpuCompiler(chip_of("sm_80")).compile(PROBLEM, Script.of(SCRIPT))
     assert ".target sm_80" in artifact.code
     with pytest.raises(
         CandidateError,
         match=r"^compiled only: no CUDA driver: libcuda\S+ cannot be loaded; verify with --target simulator",
     ) as caught:
-        target.load(PROBLEM, artifact)
+        evaluator.load(PROBLEM, artifact)
     assert caught.value.stage is Stage.LOAD
-
-
-def test_a_chip_that_is_not_known_is_refused() -> None:
-    with pytest.raises(UsageError, match="chip: found 'sm_1', allowed sm_80"):
-        CudaTarget("sm_1")

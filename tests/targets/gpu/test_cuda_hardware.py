@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from tests.mlir.gpu_matmul import gpu_script
+from tuner.core.chips import chip_of
 from tuner.core.device import DeviceError
 from tuner.core.errors import CandidateError, Stage, TunerError
 from tuner.core.problem import Matmul
@@ -11,8 +12,9 @@ from tuner.core.target import Artifact, Effort, Script
 from tuner.runtime.cuda.cublas import find_cublas
 from tuner.runtime.cuda.probe import GpuHere, describe_gpu
 from tuner.runtime.cuda.roofline import copied_bytes_per_s
-from tuner.targets.gpu.baseline import judge_here, time_cublas
-from tuner.targets.gpu.cuda import CudaTarget
+from tuner.targets.gpu.baseline import evaluator_here, time_cublas
+from tuner.targets.gpu.compiler import GpuCompiler
+from tuner.targets.gpu.evaluator import GpuEvaluator
 from tuner.targets.gpu.event_timing import COLD_SAMPLES
 from tuner.targets.gpu.local_gpu import open_gpu
 from tuner.tuning.finals import noise_of
@@ -31,43 +33,48 @@ def here() -> GpuHere:
 
 
 @pytest.fixture(scope="module")
-def target(here: GpuHere) -> CudaTarget:
-    return CudaTarget(here.facts.chip)
+def compiler(here: GpuHere) -> GpuCompiler:
+    return GpuCompiler(chip_of(here.facts.chip))
 
 
 @pytest.fixture(scope="module")
-def artifact(target: CudaTarget) -> Artifact:
-    return target.compile(PROBLEM, Script.of(gpu_script()))
+def evaluator(here: GpuHere) -> GpuEvaluator:
+    return GpuEvaluator(here.facts.chip)
+
+
+@pytest.fixture(scope="module")
+def artifact(compiler: GpuCompiler) -> Artifact:
+    return compiler.compile(PROBLEM, Script.of(gpu_script()))
 
 
 def rng() -> np.random.Generator:
     return np.random.default_rng(0)
 
 
-def test_a_right_program_is_verified_and_timed(target: CudaTarget, artifact: Artifact) -> None:
-    loaded = target.load(PROBLEM, artifact)
-    assert target.verify(PROBLEM, loaded, rng()).elements == 1024 * 1024
-    found = target.measure(PROBLEM, loaded, Effort(), rng())
+def test_a_right_program_is_verified_and_timed(evaluator: GpuEvaluator, artifact: Artifact) -> None:
+    loaded = evaluator.load(PROBLEM, artifact)
+    assert evaluator.verify(PROBLEM, loaded, rng()).elements == 1024 * 1024
+    found = evaluator.measure(PROBLEM, loaded, Effort(), rng())
     assert found.cold_median_s is not None
     assert 1e-6 < found.median_s <= 1.1 * found.cold_median_s
     assert 0.0 < PROBLEM.flop / found.median_s < 1e15
 
 
-def test_two_timings_of_the_same_code_agree(target: CudaTarget, artifact: Artifact) -> None:
-    loaded = target.load(PROBLEM, artifact)
-    one, other = target.measure_together(PROBLEM, (loaded, loaded), Effort(budget_s=0.2), rng())
+def test_two_timings_of_the_same_code_agree(evaluator: GpuEvaluator, artifact: Artifact) -> None:
+    loaded = evaluator.load(PROBLEM, artifact)
+    one, other = evaluator.measure_together(PROBLEM, (loaded, loaded), Effort(budget_s=0.2), rng())
     assert noise_of(one, other) < 0.05
 
 
-def test_cublas_takes_turns_with_programs(target: CudaTarget, artifact: Artifact) -> None:
+def test_cublas_takes_turns_with_programs(evaluator: GpuEvaluator, artifact: Artifact) -> None:
     try:
-        name, library = target.load_baseline(PROBLEM, rng())
+        name, library = evaluator.load_baseline(PROBLEM, rng())
     except CandidateError:
         raise
     except TunerError as error:
         pytest.skip(str(error))
-    loaded = target.load(PROBLEM, artifact)
-    found = target.measure_together(PROBLEM, (loaded, library), Effort(budget_s=0.2), rng())
+    loaded = evaluator.load(PROBLEM, artifact)
+    found = evaluator.measure_together(PROBLEM, (loaded, library), Effort(budget_s=0.2), rng())
     assert name.startswith("cuBLAS ")
     assert len({len(each.samples_s) for each in found}) == 1
     assert all(each.cold_median_s is not None for each in found)
@@ -76,16 +83,16 @@ def test_cublas_takes_turns_with_programs(target: CudaTarget, artifact: Artifact
         assert conditions.between.readings == len(found[0].samples_s) + COLD_SAMPLES
 
 
-def test_a_hopeless_program_stops_early(target: CudaTarget, artifact: Artifact) -> None:
-    loaded = target.load(PROBLEM, artifact)
-    assert not target.measure(PROBLEM, loaded, Effort(stop_above_s=1e-9), rng()).is_complete
+def test_a_hopeless_program_stops_early(evaluator: GpuEvaluator, artifact: Artifact) -> None:
+    loaded = evaluator.load(PROBLEM, artifact)
+    assert not evaluator.measure(PROBLEM, loaded, Effort(stop_above_s=1e-9), rng()).is_complete
 
 
-def test_a_wrong_program_has_no_time(target: CudaTarget) -> None:
+def test_a_wrong_program_has_no_time(compiler: GpuCompiler, evaluator: GpuEvaluator) -> None:
     wrong = Matmul(1024, 1024, 512)
-    half = target.compile(wrong, Script.of(gpu_script()))  # adds up half of K
+    half = compiler.compile(wrong, Script.of(gpu_script()))  # adds up half of K
     with pytest.raises(CandidateError, match="elements are wrong") as caught:
-        target.verify(PROBLEM, target.load(PROBLEM, half), rng())
+        evaluator.verify(PROBLEM, evaluator.load(PROBLEM, half), rng())
     assert caught.value.stage is Stage.VERIFY
 
 
@@ -101,6 +108,6 @@ def test_cublas_is_right_and_timed(here: GpuHere, dtype: str, layout: str) -> No
         find_cublas()
     except TunerError as error:
         pytest.skip(str(error))
-    baseline = time_cublas(judge_here(), Matmul(1024, 512, 256, dtype, layout), Effort(), 0)
+    baseline = time_cublas(evaluator_here(), Matmul(1024, 512, 256, dtype, layout), Effort(), 0)
     assert baseline.name.startswith("cuBLAS ")
     assert baseline.measurement.median_s > 0

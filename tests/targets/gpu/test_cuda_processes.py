@@ -1,4 +1,4 @@
-"""The CUDA target in its processes, on a stand-in for libcuda: one lost context takes only its candidate."""
+"""CUDA's ports in their processes, on a stand-in for libcuda: one lost context takes only its candidate."""
 
 import re
 from collections.abc import Iterator

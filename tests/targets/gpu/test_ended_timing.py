@@ -9,14 +9,14 @@ import pytest
 from benchmarks.gpu_check.stub_driver import StubDriver
 from tests.targets.gpu.simulated_cuda import FACTS, HERE, device_with_a_clock
 from tests.targets.gpu.small_matmul import small_matmul
-from tests.targets.gpu.test_judge import PROBLEM, artifact_of
+from tests.targets.gpu.test_evaluator import PROBLEM, artifact_of
 from tuner.core.device import AbstractDevice
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.kernel_program import KernelBuffer
 from tuner.core.record import Measurement
 from tuner.core.target import Artifact, Effort
 from tuner.targets.gpu import event_timing
-from tuner.targets.gpu.judge import GpuJudge
+from tuner.targets.gpu.evaluator import GpuEvaluator
 from tuner.targets.gpu.local_gpu import LocalGpu
 
 DEVICES: dict[str, Callable[[], AbstractDevice]] = {
@@ -75,11 +75,11 @@ def few_samples(monkeypatch: pytest.MonkeyPatch) -> None:
 def timed(device: AbstractDevice, end: End, artifact: Artifact, seed: int = 0) -> Measurement:
     """Verifies and times a kernel as a candidate is, on a clock by which every sample takes the same."""
     setattr(device, "elapsed_s", lambda start, stop: end.sample_s)  # noqa: B010 - mypy: methods are not assigned
-    judge = GpuJudge("sm_90", lambda: HERE, lambda here: LocalGpu(device, FACTS.l2_bytes))
+    evaluator = GpuEvaluator("sm_90", lambda: HERE, lambda here: LocalGpu(device, FACTS.l2_bytes))
     rng = np.random.default_rng(seed)
-    loaded = judge.load(PROBLEM, artifact)
-    judge.verify(PROBLEM, loaded, rng)
-    return judge.measure(PROBLEM, loaded, end.effort, rng)
+    loaded = evaluator.load(PROBLEM, artifact)
+    evaluator.verify(PROBLEM, loaded, rng)
+    return evaluator.measure(PROBLEM, loaded, end.effort, rng)
 
 
 def kernel(before: str = "") -> Artifact:

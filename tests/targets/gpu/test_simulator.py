@@ -1,4 +1,4 @@
-"""The simulator target: right kernels are verified, broken ones fail with what is wrong."""
+"""The simulator: right kernels are verified, broken ones fail with what is wrong."""
 
 import re
 from dataclasses import replace
@@ -11,14 +11,16 @@ from benchmarks.gpu_check.gpu_point import GpuPoint
 from tests.mlir.gpu_matmul import gpu_script
 from tests.targets.gpu.wgmma_points import point as hopper
 from tuner.core.candidate import Candidate
-from tuner.core.errors import CandidateError, Failure, Stage, UsageError
+from tuner.core.chips import chip_of
+from tuner.core.errors import CandidateError, Failure, Stage
 from tuner.core.kernel_program import KernelProgram
 from tuner.core.problem import Matmul, Problem
 from tuner.core.record import Verdict
 from tuner.core.target import Artifact, Effort, Script
 from tuner.targets.gpu import simulator
+from tuner.targets.gpu.compiler import GpuCompiler
 from tuner.targets.gpu.ptxas import find_ptxas
-from tuner.targets.gpu.simulator import NO_RESOURCES, SimulatorTarget
+from tuner.targets.gpu.simulator import NO_RESOURCES, SimulatorEvaluator
 
 pytestmark = pytest.mark.mlir
 
@@ -40,13 +42,13 @@ TILES: dict[str, Any] = {
 
 
 @pytest.fixture(scope="module")
-def target() -> SimulatorTarget:
-    return SimulatorTarget("sm_90")
+def compiler() -> GpuCompiler:
+    return GpuCompiler(chip_of("sm_90"))
 
 
 @pytest.fixture(scope="module")
-def artifact(target: SimulatorTarget) -> Artifact:
-    return target.compile(SMALL, Script.of(gpu_script()))
+def artifact(compiler: GpuCompiler) -> Artifact:
+    return compiler.compile(SMALL, Script.of(gpu_script()))
 
 
 @pytest.fixture
@@ -56,13 +58,13 @@ def sampling(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(simulator, "SAMPLE_S", 0.0)
 
 
-def judged(target: SimulatorTarget, problem: Problem, program: KernelProgram, seed: int = 0) -> Verdict:
-    return target.verify(problem, program, np.random.default_rng(seed))
+def judged(problem: Problem, program: KernelProgram, seed: int = 0) -> Verdict:
+    return SimulatorEvaluator().verify(problem, program, np.random.default_rng(seed))
 
 
-def tensor_cores(target: SimulatorTarget, problem: Problem, **knobs: Any) -> KernelProgram:
+def tensor_cores(compiler: GpuCompiler, problem: Problem, **knobs: Any) -> KernelProgram:
     point = GpuPoint(problem, Candidate.of("matmul_gpu_mma_sync", TILES | knobs))
-    program = target.compile(problem, Script.of(point.script())).program
+    program = compiler.compile(problem, Script.of(point.script())).program
     assert program is not None
     return program
 
@@ -73,59 +75,55 @@ def edited(program: KernelProgram, old: str, new: str, count: int = 1) -> Kernel
     return replace(program, ptx=re.sub(old, new, program.ptx, count=count))
 
 
-def test_a_right_kernel_is_verified_on_every_element(target: SimulatorTarget, artifact: Artifact) -> None:
-    loaded = target.load(SMALL, artifact)
-    verdict = target.verify(SMALL, loaded, np.random.default_rng(1))
+def test_a_right_kernel_is_verified_on_every_element(artifact: Artifact) -> None:
+    evaluator = SimulatorEvaluator()
+    verdict = evaluator.verify(SMALL, evaluator.load(SMALL, artifact), np.random.default_rng(1))
     assert verdict.max_error <= 1.0
     assert verdict.elements == 64 * 64
     assert verdict.notes[0] == "matmul_kernel: 4 of 4 blocks simulated"
     assert "times as long as without bank conflicts, most at line" in verdict.notes[1]
 
 
-def test_a_wrong_kernel_fails_with_an_element(target: SimulatorTarget, artifact: Artifact) -> None:
+def test_a_wrong_kernel_fails_with_an_element(artifact: Artifact) -> None:
     assert artifact.program is not None
     wrong = edited(artifact.program, r"mul\.rn\.f32", "add.rn.f32")
     with pytest.raises(
         CandidateError, match=r"^\d+ of 4096 elements are wrong; worst at \[\d+, \d+\]: found .*, expected"
     ) as caught:
-        judged(target, SMALL, wrong)
+        judged(SMALL, wrong)
     assert caught.value.stage is Stage.VERIFY
 
 
-def test_a_racy_kernel_fails_with_the_race(target: SimulatorTarget, artifact: Artifact) -> None:
+def test_a_racy_kernel_fails_with_the_race(artifact: Artifact) -> None:
     assert artifact.program is not None
     racy = edited(artifact.program, r"bar\.sync\s+0;", "", count=0)
     with pytest.raises(CandidateError, match=r"^matmul_kernel: line \d+: .*race in shared memory") as caught:
-        judged(target, SMALL, racy)
+        judged(SMALL, racy)
     assert caught.value.stage is Stage.VERIFY
 
 
-def test_blocks_that_are_not_launched_leave_elements_that_are_no_numbers(
-    target: SimulatorTarget, artifact: Artifact
-) -> None:
+def test_blocks_that_are_not_launched_leave_elements_that_are_no_numbers(artifact: Artifact) -> None:
     program = artifact.program
     assert program is not None
     half = replace(program, launches=(replace(program.launches[0], grid=(2, 1, 1)),))
     with pytest.raises(CandidateError, match=r"^2048 of 4096 elements are wrong; worst at .*: found nan"):
-        judged(target, SMALL, half)
+        judged(SMALL, half)
 
 
-def test_a_block_too_many_writes_out_of_bounds(target: SimulatorTarget, artifact: Artifact) -> None:
+def test_a_block_too_many_writes_out_of_bounds(artifact: Artifact) -> None:
     program = artifact.program
     assert program is not None
     beyond = replace(program, launches=(replace(program.launches[0], grid=(2, 3, 1)),))
     with pytest.raises(CandidateError, match="out of bounds") as caught:
-        judged(target, SMALL, beyond)
+        judged(SMALL, beyond)
     assert caught.value.stage is Stage.VERIFY
 
 
-def test_what_the_simulator_does_not_know_is_no_wrong_result(
-    target: SimulatorTarget, artifact: Artifact
-) -> None:
+def test_what_the_simulator_does_not_know_is_no_wrong_result(artifact: Artifact) -> None:
     assert artifact.program is not None
     odd = edited(artifact.program, r"\bret;", "brkpt;\nret;")
     with pytest.raises(CandidateError, match="the simulator does not know") as caught:
-        judged(target, SMALL, odd)
+        judged(SMALL, odd)
     assert caught.value.stage is Stage.RUN
 
 
@@ -145,10 +143,10 @@ def test_what_the_simulator_does_not_know_is_no_wrong_result(
     ids=["plain", "grouped", "epilogue", "atomic", "workspace", "packed", "zeros", "integers", "relu"],
 )
 def test_of_a_large_problem_sampled_blocks_are_verified(
-    target: SimulatorTarget, problem: Problem, knobs: dict[str, Any], sampling: None
+    compiler: GpuCompiler, problem: Problem, knobs: dict[str, Any], sampling: None
 ) -> None:
-    program = tensor_cores(target, problem, **knobs)
-    verdict = judged(target, problem, program, seed=1)  # of whose whole numbers two sums are zero
+    program = tensor_cores(compiler, problem, **knobs)
+    verdict = judged(problem, program, seed=1)  # of whose whole numbers two sums are zero
     assert verdict.max_error <= 1.0
     splits = knobs.get("splits", 1)
     assert f"matmul_kernel: {9 * splits} of {24 * splits} blocks simulated" in verdict.notes
@@ -169,33 +167,32 @@ def test_of_sampled_blocks_whole_clusters_are_verified(
 ) -> None:
     """The grid is rounded up to clusters: some of their blocks have no tile of C."""
     one = hopper(Matmul(64 * 5 - 9, 64 * 5 - 8, 64, "f16"), **knobs)
-    verdict = judged(SimulatorTarget("sm_90a"), one.problem, one.program())
+    verdict = judged(one.problem, one.program())
     assert verdict.max_error <= 1.0
     assert f"matmul_kernel: {blocks} blocks simulated" in verdict.notes
     assert f"C: {corners} of its 4 corners are in the tiles that were compared" in verdict.notes
 
 
-def test_a_wrong_element_of_a_sampled_tile_is_named(target: SimulatorTarget, sampling: None) -> None:
-    program = tensor_cores(target, WIDE)
+def test_a_wrong_element_of_a_sampled_tile_is_named(compiler: GpuCompiler, sampling: None) -> None:
+    program = tensor_cores(compiler, WIDE)
     wrong = edited(program, r"(mma\.sync\S+\s+\{[^}]*\},\s*\{)([^,]*), ([^,]*),", r"\1\3, \2,")
     with pytest.raises(CandidateError, match=r"elements are wrong; worst at \[\d+, \d+\]: found"):
-        judged(target, WIDE, wrong)
+        judged(WIDE, wrong)
 
 
-def test_a_store_left_out_of_a_sampled_tile_is_seen(target: SimulatorTarget, sampling: None) -> None:
-    program = tensor_cores(target, WIDE)
+def test_a_store_left_out_of_a_sampled_tile_is_seen(compiler: GpuCompiler, sampling: None) -> None:
+    program = tensor_cores(compiler, WIDE)
     lost = edited(program, r"(?m)^.*st\.global\S*\s.*;$", "")
     with pytest.raises(CandidateError, match=r"of a tile were not written, first \[\d+, \d+\]"):
-        judged(target, WIDE, lost)
+        judged(WIDE, lost)
 
 
 def test_without_ptxas_there_is_ptx_and_a_note_instead_of_resources(artifact: Artifact) -> None:
-    target = SimulatorTarget("sm_90", lambda: None)
-    bare = target.compile(SMALL, Script.of(gpu_script()))
+    bare = GpuCompiler(chip_of("sm_90"), lambda: None).compile(SMALL, Script.of(gpu_script()))
     assert bare.program is not None
     assert (bare.program.cubin, bare.program.resources, bare.refusal) == (b"", (), None)
     assert bare.code == artifact.code
-    assert judged(target, SMALL, bare.program).notes[-1] == NO_RESOURCES
+    assert judged(SMALL, bare.program).notes[-1] == NO_RESOURCES
 
 
 @pytest.mark.skipif(find_ptxas() is None, reason="needs ptxas")
@@ -211,30 +208,26 @@ def test_with_ptxas_the_artifact_has_machine_code_and_resources(artifact: Artifa
     assert [stage for stage, _ in artifact.stage_s] == ["transform", "lower", "assemble"]
 
 
-def test_a_chip_that_is_not_known_is_refused() -> None:
-    with pytest.raises(UsageError, match="chip: found 'sm_70', allowed sm_80"):
-        SimulatorTarget("sm_70")
-
-
 def test_more_shared_memory_than_the_chip_has_is_a_failure_of_resources() -> None:
     script = Script.of(gpu_script(block=64, depth=256))  # 128 KiB
     problem = Matmul(64, 64, 512)
-    assert SimulatorTarget("sm_90").compile(problem, script).refusal is None
+    assert GpuCompiler(chip_of("sm_90")).compile(problem, script).refusal is None
     with pytest.raises(CandidateError, match="131072") as caught:
-        SimulatorTarget("sm_86").compile(problem, script)
+        GpuCompiler(chip_of("sm_86")).compile(problem, script)
     assert caught.value.failure.stage is Stage.RESOURCES
 
 
-def test_a_comment_that_is_wrong_is_a_failure_to_bind(target: SimulatorTarget) -> None:
+def test_a_comment_that_is_wrong_is_a_failure_to_bind(compiler: GpuCompiler) -> None:
     with pytest.raises(CandidateError, match="script: padding m: found 8, allowed 64") as caught:
-        target.compile(SMALL, Script.of("// padding: 8 64 32\n" + gpu_script()))
+        compiler.compile(SMALL, Script.of("// padding: 8 64 32\n" + gpu_script()))
     assert caught.value.failure == Failure(Stage.BIND, caught.value.reason)
 
 
-def test_there_is_no_clock(target: SimulatorTarget) -> None:
-    assert not target.is_timed
+def test_there_is_no_clock() -> None:
+    evaluator = SimulatorEvaluator()
+    assert not evaluator.is_timed
     rng = np.random.default_rng(0)
     with pytest.raises(CandidateError, match="the simulator has no clock"):
-        target.measure(SMALL, None, Effort(), rng)
+        evaluator.measure(SMALL, None, Effort(), rng)
     with pytest.raises(CandidateError, match="the simulator has no clock"):
-        target.measure_together(SMALL, (None,), Effort(), rng)
+        evaluator.measure_together(SMALL, (None,), Effort(), rng)

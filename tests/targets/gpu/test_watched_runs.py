@@ -5,12 +5,12 @@ import pytest
 
 from tests.targets.gpu.simulated_cuda import FACTS, HERE, device_with_a_clock
 from tests.targets.gpu.small_matmul import small_matmul
-from tests.targets.gpu.test_judge import PROBLEM, artifact_of
+from tests.targets.gpu.test_evaluator import PROBLEM, artifact_of
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.record import Measurement
 from tuner.core.target import Effort
 from tuner.targets.gpu import event_timing
-from tuner.targets.gpu.judge import GpuJudge
+from tuner.targets.gpu.evaluator import GpuEvaluator
 from tuner.targets.gpu.local_gpu import LocalGpu
 
 COUNTED = """
@@ -28,13 +28,13 @@ def timed(before: str, seed: int, elapsed_s: float = 0.02) -> Measurement:
     """Verifies and times a kernel as a candidate is."""
     device = device_with_a_clock()
     setattr(device, "elapsed_s", lambda start, stop: elapsed_s)  # noqa: B010 - mypy: methods are not assigned
-    judge = GpuJudge("sm_90", lambda: HERE, lambda here: LocalGpu(device, FACTS.l2_bytes))
+    evaluator = GpuEvaluator("sm_90", lambda: HERE, lambda here: LocalGpu(device, FACTS.l2_bytes))
     rng = np.random.default_rng(seed)
-    loaded = judge.load(PROBLEM, artifact_of(small_matmul(before), "small"))
-    judge.verify(PROBLEM, loaded, rng)
-    (finals,) = judge.measure_together(PROBLEM, (loaded,), Effort(0.0, 2), rng)
+    loaded = evaluator.load(PROBLEM, artifact_of(small_matmul(before), "small"))
+    evaluator.verify(PROBLEM, loaded, rng)
+    (finals,) = evaluator.measure_together(PROBLEM, (loaded,), Effort(0.0, 2), rng)
     assert len(finals.samples_s) >= event_timing.MIN_SAMPLES
-    return judge.measure(PROBLEM, loaded, Effort(0.0, 2), rng)
+    return evaluator.measure(PROBLEM, loaded, Effort(0.0, 2), rng)
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,6 @@ import pytest
 from benchmarks.gpu_check.gpu_point import GpuPoint
 from tests.simulator.ptx.mutations import Edit, change
 from tests.targets.gpu.wgmma_points import (
-    CHIP,
     LARGE,
     by_name,
     check,
@@ -55,7 +54,7 @@ def test_sampled_blocks_are_judged_by_all_of_their_tiles(monkeypatch: pytest.Mon
     monkeypatch.setattr(simulator, "WHOLE_S", 0.0)
     monkeypatch.setattr(simulator, "SAMPLE_S", 0.0)
     one = point(Matmul(320, 320, 8, "f16"), tiles=4)  # 25 tiles, 7 blocks
-    verdict = simulator.SimulatorTarget(CHIP).verify(one.problem, one.program(), np.random.default_rng(0))
+    verdict = simulator.SimulatorEvaluator().verify(one.problem, one.program(), np.random.default_rng(0))
     assert "matmul_kernel: 3 of 7 blocks simulated" in verdict.notes
     assert verdict.elements == (4 + 4 + 3) * 64 * 64
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from tuner.bundle.archive import Bundle, read_bundle
-from tuner.bundle.measure.service import gpu_judge_factory
+from tuner.bundle.measure.service import gpu_evaluator_factory
 from tuner.bundle.measure.session import Gpu, MeasuringCounts, MeasuringOrder, MeasuringSession, runnable
 from tuner.bundle.measure.summary import best_lines, summary_document
 from tuner.bundle.results import ResultsFile, read_results
@@ -94,7 +94,7 @@ def gpu_here() -> Gpu:
     def turn(problem: Problem, tell: Callable[[str], None]) -> TimingLock:
         return TimingLock(here.bus, words_of(problem), tell)
 
-    return Gpu(here.facts, turn, gpu_judge_factory, _baseline)
+    return Gpu(here.facts, turn, gpu_evaluator_factory, _baseline)
 
 
 def _baseline(problem: Problem, effort: Effort, seed: int) -> Baseline:

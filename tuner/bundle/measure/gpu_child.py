@@ -86,6 +86,6 @@ def compared_s(problem: Problem) -> float:
 
 
 def artifact_of(trial: PendingTrial, code: str) -> Artifact:
-    """Returns a candidate's program as a judge takes it, with its machine code or without."""
+    """Returns a candidate's program as an evaluator takes it, with its machine code or without."""
     program = trial.program if code == CUBIN else replace(trial.program, cubin=b"")
-    return Artifact(program.ptx, trial.artifact_sha256, (), program=program)
+    return Artifact("", trial.artifact_sha256, program=program)

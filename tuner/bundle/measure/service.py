@@ -8,7 +8,7 @@ from tuner.core.measured_elsewhere import CUBIN, PTX
 from tuner.core.problem import Problem
 from tuner.core.target import Artifact, Effort
 from tuner.payload.sampled_reference import compare_sampled
-from tuner.targets.gpu.judge import GpuJudge
+from tuner.targets.gpu.evaluator import GpuEvaluator
 from tuner.workers.group_timing import Group
 from tuner.workers.judge import Judgement
 from tuner.workers.library_environment import gpu_library_environment
@@ -27,8 +27,8 @@ class Judged:
 class MeasuringService:
     """Verifies and times programs; machine code that the driver does not take is replaced by its PTX."""
 
-    def __init__(self, announce: Announce, judge: Factory) -> None:
-        self._service = JudgeService(announce, judge)
+    def __init__(self, announce: Announce, evaluator: Factory) -> None:
+        self._service = JudgeService(announce, evaluator)
 
     def judge(self, problem: Problem, artifact: Artifact, effort: Effort, seed: int) -> Judged:
         """Returns verdict and time. Raises CandidateError; that of the machine code if neither is taken."""
@@ -52,17 +52,17 @@ class MeasuringService:
         return self._service.finals(problem, group, effort, seed)
 
 
-def gpu_judge(chip: str) -> GpuJudge:
-    """Returns the judge of the GPU here; problems too large for that are compared by rows."""
-    return GpuJudge(chip, compare=compare_sampled)
+def gpu_evaluator(chip: str) -> GpuEvaluator:
+    """Returns the evaluator of the GPU here; problems too large for that are compared by rows."""
+    return GpuEvaluator(chip, compare=compare_sampled)
 
 
-def gpu_judge_factory(chip: str) -> Factory:
-    """Describes that judge."""
-    return Factory("tuner.bundle.measure.service:gpu_judge", (chip,))
+def gpu_evaluator_factory(chip: str) -> Factory:
+    """Describes the evaluator of the GPU here, of a chip."""
+    return Factory("tuner.bundle.measure.service:gpu_evaluator", (chip,))
 
 
-def measuring_spec(judge: Factory) -> ServiceSpec:
-    """Describes a child that measures with the judge that the factory builds."""
-    factory = Factory("tuner.bundle.measure.service:MeasuringService", (judge,))
+def measuring_spec(evaluator: Factory) -> ServiceSpec:
+    """Describes a child that measures with the evaluator that the factory builds."""
+    factory = Factory("tuner.bundle.measure.service:MeasuringService", (evaluator,))
     return ServiceSpec("measure", factory, gpu_library_environment())

@@ -21,7 +21,8 @@ from tuner.targets.call_arrays import (
     require_row_major,
     require_type,
 )
-from tuner.targets.cpu.target import CpuTarget, LoadedKernel
+from tuner.targets.cpu.compiler import CpuCompiler
+from tuner.targets.cpu.evaluator import CpuEvaluator, LoadedKernel
 
 
 class CpuCallable(LoadedCode):
@@ -56,10 +57,9 @@ class CpuCallable(LoadedCode):
 
 def load_callable(problem: Problem, script_text: str, threads: int) -> Callable[..., Array]:
     """Compiles a bound script into a callable. Raises CandidateError when it does not compile."""
-    target = CpuTarget(threads)
     keep_freed_memory()
-    artifact = target.compile(problem, Script.of(script_text))
-    return CpuCallable(problem, target.load(problem, artifact))
+    artifact = CpuCompiler().compile(problem, Script.of(script_text))
+    return CpuCallable(problem, CpuEvaluator(threads).load(problem, artifact))
 
 
 def _check(expected: Expected, array: Array) -> None:

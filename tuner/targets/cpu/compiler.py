@@ -6,7 +6,7 @@ from typing import final
 
 from tuner.core.errors import Stage, failing_at
 from tuner.core.problem import Problem
-from tuner.core.target import Artifact, Script
+from tuner.core.target import AbstractCompiler, Artifact, Script
 from tuner.mlir import bindings, interpreter
 from tuner.mlir.cpu import jit_guards, lowering
 from tuner.mlir.cpu.batch_loops import with_batch_loops
@@ -14,7 +14,7 @@ from tuner.payload.cpu import matrix_bytes, panels_in, payload_mlir
 
 
 @final
-class CpuCompiler:
+class CpuCompiler(AbstractCompiler):
     """Compiles as far as text; the machine code is made where it is loaded."""
 
     def __init__(self) -> None:

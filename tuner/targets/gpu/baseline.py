@@ -9,20 +9,20 @@ from tuner.core.problem import Problem
 from tuner.core.runs import Baseline
 from tuner.core.target import Effort
 from tuner.runtime.cuda.probe import describe_gpu
-from tuner.targets.gpu.judge import GpuJudge
+from tuner.targets.gpu.evaluator import GpuEvaluator
 
 
-def judge_here() -> GpuJudge:
-    """Returns the judge of the GPU of this machine. Raises DeviceError where there is none."""
-    return GpuJudge(describe_gpu().facts.chip)
+def evaluator_here() -> GpuEvaluator:
+    """Returns the evaluator of the GPU of this machine. Raises DeviceError where there is none."""
+    return GpuEvaluator(describe_gpu().facts.chip)
 
 
-def time_cublas(judge: GpuJudge, problem: Problem, effort: Effort, seed: int) -> Baseline:
+def time_cublas(evaluator: GpuEvaluator, problem: Problem, effort: Effort, seed: int) -> Baseline:
     """Times cuBLAS's matmul, without an epilogue. Raises TunerError where the library is missing or wrong."""
     rng = np.random.default_rng(seed)
     try:
-        name, library = judge.load_baseline(problem, rng)
-        measurement = judge.measure(replace(problem, epilogue="none"), library, effort, rng)
+        name, library = evaluator.load_baseline(problem, rng)
+        measurement = evaluator.measure(replace(problem, epilogue="none"), library, effort, rng)
     except CandidateError as error:
         raise TunerError(error.reason) from error
     return Baseline(name, 0, measurement)

@@ -9,13 +9,13 @@ from tuner.core.errors import CandidateError, Failure, Stage, failing_at
 from tuner.core.kernel_program import KernelProgram, buffers_of, code_sha256
 from tuner.core.machine import Compiler
 from tuner.core.problem import Problem
-from tuner.core.target import Artifact, Script
+from tuner.core.target import AbstractCompiler, Artifact, Script
 from tuner.cost_model.launch_limits import require_launchable
 from tuner.mlir import bindings, interpreter, wheels
 from tuner.mlir.fingerprint import Sources, sources_sha256
 from tuner.mlir.gpu import lowering as gpu_lowering
 from tuner.payload.gpu import gpu_payload_mlir, views_in
-from tuner.targets.gpu.ptxas import Ptxas
+from tuner.targets.gpu.ptxas import Ptxas, find_ptxas
 
 BINDINGS: Final = "numba-cuda-mlir"  # the wheel that makes PTX
 
@@ -33,13 +33,13 @@ def gpu_compiler(chip: Chip, ptxas: Ptxas | None, sources: Sources) -> Compiler:
 
 
 @final
-class GpuCompiler:
+class GpuCompiler(AbstractCompiler):
     """Compiles for one chip; without a ptxas to PTX only."""
 
-    def __init__(self, chip: Chip, find_ptxas: Callable[[], Ptxas | None]) -> None:
+    def __init__(self, chip: Chip, find: Callable[[], Ptxas | None] = find_ptxas) -> None:
         """Takes the chip, and what finds the assembler."""
         self._chip = chip
-        self._find_ptxas = find_ptxas
+        self._find = find
         self._context: bindings.ir.Context | None = None
 
     def compile(self, problem: Problem, script: Script) -> Artifact:
@@ -56,7 +56,7 @@ class GpuCompiler:
                 module, self._chip, buffers_of(problem.one), problem.batch
             )
         lowered = time.perf_counter()
-        ptxas = self._find_ptxas()
+        ptxas = self._find()
         if ptxas is not None:
             program = ptxas.assemble(program)
         stages = (
@@ -64,7 +64,7 @@ class GpuCompiler:
             ("lower", lowered - transformed),
             ("assemble", time.perf_counter() - lowered),
         )
-        return Artifact(program.ptx, code_sha256(program), (), stages, program, refusal_of(program))
+        return Artifact("", code_sha256(program), (), stages, program, refusal_of(program))
 
 
 def refusal_of(program: KernelProgram) -> Failure | None:

@@ -1,24 +1,21 @@
-"""The simulator target: GPU programs verified by the PTX simulator, without a GPU and without times."""
+"""GPU programs verified by the PTX simulator, without a GPU and without times."""
 
-from collections.abc import Callable
 from dataclasses import replace
+from typing import final
 
 import numpy as np
 
-from tuner.core.chips import chip_of
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.kernel_program import KernelProgram, Launch
 from tuner.core.problem import SUM_DTYPES, Problem
 from tuner.core.record import Measurement, Verdict
-from tuner.core.target import AbstractTarget, Artifact, Effort, Script
+from tuner.core.target import AbstractEvaluator, Artifact, Effort
 from tuner.payload.bf16 import is_nan
 from tuner.payload.cpu import ENTRY
 from tuner.payload.reference import Array, Inputs, compare, compare_tile, draw, draw_base, unwritten_output
 from tuner.simulator.block_sample import LEAST, Block, sample
 from tuner.simulator.device import run_kernels as simulator
 from tuner.simulator.written_tiles import Mask, Tile, corners, written_tiles
-from tuner.targets.gpu.compiler import GpuCompiler
-from tuner.targets.gpu.ptxas import Ptxas, find_ptxas
 
 # Of the problem simulated in a second by one core: an mma.sync is one instruction for 4096 flop.
 TENSOR_FLOP_PER_S = 5e7
@@ -32,20 +29,11 @@ ONLY_PTX = "verified is the PTX; the machine code that ptxas made of it did not 
 NO_RESOURCES = "no ptxas found: compiled to PTX only; registers, spills and occupancy are not known"
 
 
-class SimulatorTarget(AbstractTarget):
-    """A simulated GPU: verifies programs, measures nothing."""
+@final
+class SimulatorEvaluator(AbstractEvaluator):
+    """A simulated GPU of any chip: verifies programs, measures nothing."""
 
-    name = "simulator"
     is_timed = False
-
-    def __init__(self, chip: str, find: Callable[[], Ptxas | None] = find_ptxas) -> None:
-        """Takes the chip that code is made for, and what finds the assembler. Raises UsageError."""
-        self._chip = chip_of(chip)
-        self._compiler = GpuCompiler(self._chip, find)
-
-    def compile(self, problem: Problem, script: Script) -> Artifact:
-        """Transforms, lowers and assembles; what cannot be launched is refused."""
-        return self._compiler.compile(problem, script)
 
     def load(self, problem: Problem, artifact: Artifact) -> KernelProgram:
         """Returns the program, which needs no loading."""

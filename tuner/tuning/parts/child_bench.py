@@ -27,8 +27,8 @@ def child_bench(children: Children) -> Bench:
         turn = TimingLock(made.device, words_of(order.problem), how.tell_of_waiting)
         return WorkerBench(
             order,
-            compile_spec(made.compiling),
-            judge_spec(made.timing, made.environment),
+            compile_spec(made.compiler),
+            judge_spec(made.evaluator, made.environment),
             how.workers,
             made.limits,
             how.seed,

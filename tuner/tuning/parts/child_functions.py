@@ -34,9 +34,9 @@ def measure_cpu_baseline(problem: Problem, threads: int, effort: Effort, seed: i
 
 def measure_gpu_baseline(problem: Problem, effort: Effort, seed: int) -> Baseline:
     """Returns cuBLAS's name and time. Raises TunerError where there is none, or no GPU."""
-    from tuner.targets.gpu.baseline import judge_here, time_cublas
+    from tuner.targets.gpu.baseline import evaluator_here, time_cublas
 
-    return time_cublas(judge_here(), problem, effort, seed)
+    return time_cublas(evaluator_here(), problem, effort, seed)
 
 
 def measure_cpu_roofline(dtype: str, threads: int, machine: Machine) -> Roofline:

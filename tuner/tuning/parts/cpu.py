@@ -17,7 +17,6 @@ from tuner.tuning.parts.child_call import call_in_child, memory_beside
 from tuner.tuning.parts.child_functions import measure_cpu_baseline, measure_cpu_roofline
 from tuner.tuning.target_kind import BenchChildren, ProgramSupport, TargetKind, TargetStatus
 
-FACTORY = "tuner.targets.cpu.target:CpuTarget"
 BASELINE_TIMEOUT_S = 120.0  # next to the float64 reference
 DTYPES = ("f32", "f64", "bf16", "i8")
 GPUS_TAKE_IT = "on target cpu; cuda and simulator take it"
@@ -38,7 +37,7 @@ def _status() -> TargetStatus:
 
 
 def _compiler(_target: TargetName) -> Compiler:
-    from tuner.mlir.cpu.pipeline import cpu_compiler  # CpuTarget would import the compiler itself
+    from tuner.mlir.cpu.pipeline import cpu_compiler  # CpuCompiler would import the bindings
 
     return cpu_compiler()
 
@@ -50,8 +49,8 @@ def _children(_target: TargetName, problem: Problem, threads: int) -> BenchChild
     from tuner.workers.protocol import Factory
 
     return BenchChildren(
-        compiling=Factory(FACTORY, (threads,)),
-        timing=Factory(FACTORY, (threads, processors(threads))),
+        compiler=Factory("tuner.targets.cpu.compiler:CpuCompiler"),
+        evaluator=Factory("tuner.targets.cpu.evaluator:CpuEvaluator", (threads, processors(threads))),
         limits=Limits(memory_bytes=memory_beside(problem)),
         # one thread for the float64 reference: more would spin beside the kernels that are timed
         environment=library_environment(1),
@@ -94,7 +93,7 @@ def _load(problem: Problem, trial: StoredTrial, _program: KernelProgram | None) 
 def _code(_target: TargetName, problem: Problem, script: Script) -> str:
     from tuner.targets.cpu.compiler import CpuCompiler
 
-    return str(CpuCompiler().compile(problem, script).code)
+    return str(CpuCompiler().compile(problem, script).host_code)
 
 
 def _assembly(code: str, _program: KernelProgram | None) -> str:

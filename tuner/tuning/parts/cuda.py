@@ -20,6 +20,7 @@ from tuner.tuning.parts.gpu import (
     COMPILE_TIMEOUT_S,
     DEFAULT_CHIP,
     assembler_words,
+    compiler_factory,
     gpu_assembly,
     gpu_code,
     gpu_source,
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from tuner.core.device_program import Assemble
     from tuner.workers.limits import Limits
 
-FACTORY = "tuner.targets.gpu.cuda:CudaTarget"
 JUDGE_TIMEOUT_S = 60.0  # for a context, code to load, inputs to draw and to upload
 SLOWEST_FLOP_PER_S = 5e10  # a tenth of one multiprocessor; what is slower counts as a hang
 BASELINE_TIMEOUT_S = 180.0  # beside the float64 reference
@@ -76,10 +76,9 @@ def _children(target: TargetName, problem: Problem, _threads: int) -> BenchChild
     from tuner.workers.library_environment import gpu_library_environment, library_environment
     from tuner.workers.protocol import Factory
 
-    factory = Factory(FACTORY, (target.detail,))
     return BenchChildren(
-        compiling=factory,
-        timing=factory,
+        compiler=compiler_factory(target),
+        evaluator=Factory("tuner.targets.gpu.evaluator:GpuEvaluator", (target.detail,)),
         limits=cuda_limits(memory_beside(problem)),
         device=_bus(),
         # all cores for the float64 reference: kernels run elsewhere, in turns with cuBLAS

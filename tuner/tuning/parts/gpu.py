@@ -1,6 +1,7 @@
 """What the kinds of targets that are GPUs have in common: how PTX is made, read back and called."""
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from tuner.core.chips import chip_of
 from tuner.core.element_types import FLOAT8S
@@ -10,6 +11,9 @@ from tuner.core.problem import INPUT_DTYPES, Problem
 from tuner.core.runs import StoredTrial
 from tuner.core.target import Script
 from tuner.core.target_name import TargetName
+
+if TYPE_CHECKING:
+    from tuner.workers.protocol import Factory
 
 DEFAULT_CHIP = "sm_90"
 FLOAT8_CAPABILITY = 89  # PTX ISA, "mma": .e4m3 and .e5m2
@@ -24,6 +28,13 @@ def require_chip_types(problem: Problem, target: TargetName) -> None:
         raise UsageError(f"dtype: found {problem.dtype!r}, allowed {taken} on {target.detail}; {later}")
 
 
+def compiler_factory(target: TargetName) -> "Factory":
+    """Describes the compiler of a chip, with the assembler that is found where it is built."""
+    from tuner.workers.protocol import Factory
+
+    return Factory("tuner.targets.gpu.compiler:GpuCompiler", (chip_of(target.detail),))
+
+
 def gpu_source(problem: Problem, script: str) -> str:
     """Returns the payload of a script."""
     from tuner.payload.gpu import gpu_payload_mlir, views_in
@@ -35,9 +46,7 @@ def gpu_code(target: TargetName, problem: Problem, script: Script) -> str:
     """Returns the PTX of a script. Raises CandidateError."""
     from tuner.targets.gpu.compiler import GpuCompiler
 
-    program = GpuCompiler(chip_of(target.detail), lambda: None).compile(problem, script).program
-    assert program is not None
-    return program.ptx
+    return str(GpuCompiler(chip_of(target.detail), lambda: None).compile(problem, script).code)
 
 
 def gpu_assembly(_code: str, program: KernelProgram | None) -> str:

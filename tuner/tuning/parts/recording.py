@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,6 @@ from tuner.tuning.target_kind import BenchChildren, Plan, TargetKind, TargetStat
 if TYPE_CHECKING:
     from tuner.core.bench import AbstractBench
     from tuner.recorded.space import RecordedSpace
-    from tuner.targets.replay import ReplayTarget
     from tuner.tuning.target_kind import BenchSettings
     from tuner.workers.in_flight import BenchOrder
 
@@ -68,27 +67,27 @@ def _asked_file(request: RunRequest) -> Path:
 
 def recorded_kind(space: "RecordedSpace", file: Path) -> TargetKind:
     """Returns the kind of one recording, read from a file: what it tells in place of a machine."""
-    from tuner.targets.replay import ReplayTarget
+    from tuner.targets import replay
 
-    target = ReplayTarget(space)
     return replace(
         KIND,
-        machine=lambda _target: target.machine(),
-        compiler=lambda _target: target.compiler(),
+        machine=lambda _target: replay.recorded_machine(space),
+        compiler=lambda _target: replay.recorded_compiler(space),
         plan=lambda _settings, _machine: Plan(space.feasible),
-        bind=lambda *_: target.bind,
-        bench=lambda order, how: _bench(target, order, how),
+        bind=lambda *_: partial(replay.bind_recorded, space),
+        bench=lambda order, how: _bench(space, order, how),
         children=lambda _target, _problem, _threads: _children(file),
         baseline=lambda _problem, _threads, _seed: _baseline(space),
         roofline=_no_roofline,
     )
 
 
-def _bench(target: "ReplayTarget", order: "BenchOrder", how: "BenchSettings") -> "AbstractBench":
+def _bench(space: "RecordedSpace", order: "BenchOrder", how: "BenchSettings") -> "AbstractBench":
     """Returns a bench in this process: a lookup neither crashes nor hangs."""
+    from tuner.targets.replay import ReplayCompiler, ReplayEvaluator
     from tuner.workers.local_bench import LocalBench
 
-    return LocalBench(order, target, how.seed)
+    return LocalBench(order, ReplayCompiler(space), ReplayEvaluator(space), how.seed)
 
 
 def _children(file: Path) -> BenchChildren:
@@ -96,8 +95,12 @@ def _children(file: Path) -> BenchChildren:
     from tuner.workers.limits import Limits
     from tuner.workers.protocol import Factory
 
-    factory = Factory("tuner.targets.replay:recorded_target", (str(file),))
-    return BenchChildren(factory, factory, Limits(), device=REPLAY)
+    return BenchChildren(
+        compiler=Factory("tuner.targets.replay:compiler_of_file", (str(file),)),
+        evaluator=Factory("tuner.targets.replay:evaluator_of_file", (str(file),)),
+        limits=Limits(),
+        device=REPLAY,
+    )
 
 
 def _baseline(space: "RecordedSpace") -> Baseline:

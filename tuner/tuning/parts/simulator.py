@@ -17,6 +17,7 @@ from tuner.tuning.parts.gpu import (
     COMPILE_TIMEOUT_S,
     DEFAULT_CHIP,
     assembler_words,
+    compiler_factory,
     gpu_assembly,
     gpu_code,
     gpu_source,
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from tuner.simulator.device.lazy_streams import Order as WorkOrder
     from tuner.workers.limits import Limits
 
-FACTORY = "tuner.targets.gpu.simulator:SimulatorTarget"
 JUDGE_TIMEOUT_S = 300.0  # the longest loops over K of a few blocks, on a machine that is busy
 NO_CLOCK = "the simulator has no clock"
 
@@ -63,9 +63,12 @@ def _children(target: TargetName, problem: Problem, _threads: int) -> BenchChild
     from tuner.workers.library_environment import library_environment
     from tuner.workers.protocol import Factory
 
-    factory = Factory(FACTORY, (target.detail,))
-    limits = simulator_limits(memory_beside(problem))
-    return BenchChildren(factory, factory, limits, library_environment(1))  # the other cores compile
+    return BenchChildren(
+        compiler=compiler_factory(target),
+        evaluator=Factory("tuner.targets.gpu.simulator:SimulatorEvaluator"),
+        limits=simulator_limits(memory_beside(problem)),
+        environment=library_environment(1),  # the other cores compile
+    )
 
 
 def _no_baseline(_problem: Problem, _threads: int, _seed: int) -> Baseline:

@@ -1,4 +1,4 @@
-"""The CPU target on small problems: panels, artifacts, verdicts and times."""
+"""Small problems on the CPU: panels, artifacts, verdicts and times."""
 
 import itertools
 import os
@@ -23,14 +23,16 @@ from tuner.payload.cpu import ENTRY, partition
 from tuner.runtime.cpu.describe_host import describe_machine, processors
 from tuner.targets.cpu.baseline import BaselineService
 from tuner.targets.cpu.baseline_turns import LEAD_CALLS, BaselineTurns, BaselineTurnsService
-from tuner.targets.cpu.target import CpuTarget, LoadedKernel
+from tuner.targets.cpu.compiler import CpuCompiler
+from tuner.targets.cpu.evaluator import CpuEvaluator, LoadedKernel
 from tuner.tuning.finals import noise_of
 
 pytestmark = pytest.mark.mlir
 
 POINTS = CpuPoints(describe_machine())
 QUICK = Effort(budget_s=0.005, min_samples=3, max_samples=6)
-CPU = CpuTarget(3)
+CPU = CpuEvaluator(3)
+COMPILER = CpuCompiler()
 
 
 def rng() -> np.random.Generator:
@@ -49,7 +51,7 @@ def point_of(problem: Problem, threads: int = 1, split: str = "none") -> CpuPoin
 
 
 def artifact_of(problem: Problem, threads: int = 1, split: str = "none") -> Artifact:
-    return CPU.compile(problem, POINTS.bind(point_of(problem, threads, split)))
+    return COMPILER.compile(problem, POINTS.bind(point_of(problem, threads, split)))
 
 
 # Each split with each layout and with each epilogue: random points meet the rest.
@@ -93,12 +95,12 @@ def test_a_panel_that_reaches_beyond_c_is_seen() -> None:
 def test_an_artifact_tells_its_panels_its_stages_and_its_hash() -> None:
     problem = Matmul(16, 64, 8)
     script = POINTS.bind(point_of(problem))
-    one, again = CPU.compile(problem, script), CpuTarget(1).compile(problem, script)
+    one, again = COMPILER.compile(problem, script), CpuCompiler().compile(problem, script)
     assert one.sha256 == again.sha256
     assert one.panels == (Panel(ENTRY, 0, 0, 16, 64),)
     assert [stage for stage, _ in one.stage_s] == ["transform", "lower"]
     assert all(seconds > 0 for _, seconds in one.stage_s)
-    other = CPU.compile(replace(problem, sizes=(16, 64, 9)), POINTS.bind(point_of(Matmul(16, 64, 9))))
+    other = COMPILER.compile(replace(problem, sizes=(16, 64, 9)), POINTS.bind(point_of(Matmul(16, 64, 9))))
     assert other.sha256 != one.sha256
 
 
@@ -106,14 +108,14 @@ def test_a_script_for_more_threads_than_there_are_is_not_loaded() -> None:
     problem = Matmul(67, 331, 23)
     artifact = artifact_of(problem, 3, "n")
     with pytest.raises(CandidateError, match=r"^script wants 3 threads, allowed 2$") as caught:
-        CpuTarget(2).load(problem, artifact)
+        CpuEvaluator(2).load(problem, artifact)
     assert caught.value.stage == Stage.LOAD
 
 
 def test_panels_that_reach_outside_are_refused_before_anything_is_compiled() -> None:
     script = Script.of("// panels: matmul 0 0 999 999\nmodule {}\n")
     with pytest.raises(CandidateError, match=r"allowed within C, 16 x 64") as caught:
-        CPU.compile(Matmul(16, 64, 8), script)
+        COMPILER.compile(Matmul(16, 64, 8), script)
     assert caught.value.stage == Stage.BIND
 
 
@@ -132,7 +134,7 @@ def test_a_vector_as_wide_as_the_matrix_is_refused_before_it_is_loaded() -> None
     }"""
     reason = r"^vector<(1400|700)xf32> is (5600|2800) bytes wide, allowed 2048$"
     with pytest.raises(CandidateError, match=reason) as caught:
-        CPU.compile(Matmul(1, 700, 2), Script.of(script))
+        COMPILER.compile(Matmul(1, 700, 2), Script.of(script))
     assert caught.value.stage == Stage.RESOURCES
 
 
@@ -157,7 +159,7 @@ def test_kernels_timed_together_keep_their_order() -> None:
 
 def test_the_baseline_takes_turns_in_a_process_that_stands_still_between() -> None:
     problem = Matmul(64, 64, 64)
-    target = CpuTarget(1)
+    target = CpuEvaluator(1)
     loaded = target.load(problem, artifact_of(problem))
     name, baseline = target.load_baseline(problem, rng())
     assert isinstance(baseline, BaselineTurns)
@@ -183,7 +185,7 @@ def test_a_sample_of_the_baseline_is_led_by_calls_of_the_same_request(
 
 def test_what_the_caller_waits_for_its_baseline_is_no_disturbance(monkeypatch: pytest.MonkeyPatch) -> None:
     seconds = itertools.count(0.0, 1e4)  # of a thread that waits more than three hours in each turn
-    problem, target = Matmul(64, 64, 64), CpuTarget(1)
+    problem, target = Matmul(64, 64, 64), CpuEvaluator(1)
     loaded = target.load(problem, artifact_of(problem))
     _, baseline = target.load_baseline(problem, rng())
     assert isinstance(baseline, BaselineTurns)
@@ -196,7 +198,7 @@ def test_what_the_caller_waits_for_its_baseline_is_no_disturbance(monkeypatch: p
 
 
 def test_a_baseline_that_dies_fails_the_turns() -> None:
-    target = CpuTarget(1)
+    target = CpuEvaluator(1)
     problem = Matmul(64, 64, 64)
     _, baseline = target.load_baseline(problem, rng())
     assert isinstance(baseline, BaselineTurns)
@@ -234,7 +236,7 @@ def test_times_beside_a_busy_loop_on_the_same_processor_are_unreliable() -> None
     assert loop.stdout is not None
     loop.stdout.readline()
     try:
-        target = CpuTarget(1, (processor,))
+        target = CpuEvaluator(1, (processor,))
         loaded = target.load(problem, artifact_of(problem))
         effort = Effort(budget_s=0.2, min_samples=15, max_samples=200)
         first, again = target.measure_together(problem, (loaded, loaded), effort, rng())
@@ -256,7 +258,7 @@ def test_a_hopeless_kernel_is_given_up_early() -> None:
     assert len(result.samples_s) <= 2  # one, if that was long
 
 
-def test_problems_may_take_turns_on_one_target() -> None:
+def test_problems_may_take_turns_on_one_evaluator() -> None:
     for problem in (
         Matmul(16, 64, 8),
         Matmul(8, 32, 8, "f64"),

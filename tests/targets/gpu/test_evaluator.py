@@ -19,7 +19,7 @@ from tuner.payload import reference
 from tuner.payload.reference import Array, Inputs
 from tuner.runtime.cuda.probe import GpuHere
 from tuner.targets.gpu import event_timing, watched_runs
-from tuner.targets.gpu.judge import GpuJudge
+from tuner.targets.gpu.evaluator import GpuEvaluator
 from tuner.targets.gpu.local_gpu import LocalGpu
 from tuner.targets.problem_arrays import Compare
 
@@ -31,7 +31,7 @@ def artifact_of(kernel: str, name: str) -> Artifact:
     ptx = f"//\n.version 8.0\n.target sm_90\n.address_size 64\n{kernel}\n"
     launch = Launch(name, (1, 1, 1), (16, 1, 1), 0, ("a", "b", "c", "calls"))
     buffers = (*buffers_of(PROBLEM), KernelBuffer("calls", 64, "scratch"))
-    return Artifact(ptx, "", (), program=KernelProgram("sm_90", ptx, b"", (launch,), buffers))
+    return Artifact("", "", program=KernelProgram("sm_90", ptx, b"", (launch,), buffers))
 
 
 ARTIFACT = artifact_of(NOTHING, "nothing")
@@ -46,21 +46,21 @@ def test_nothing_is_opened_before_the_first_program() -> None:
     def refused(here: GpuHere) -> LocalGpu:
         raise AssertionError("opened")
 
-    assert GpuJudge("sm_90", lambda: HERE, refused).usable() == HERE
+    assert GpuEvaluator("sm_90", lambda: HERE, refused).usable() == HERE
 
 
 def test_code_for_another_chip_is_not_loaded() -> None:
-    judge = GpuJudge("sm_80", lambda: HERE, opened)
+    evaluator = GpuEvaluator("sm_80", lambda: HERE, opened)
     with pytest.raises(CandidateError, match=r"^compiled only: code is for sm_80, the GPU here is") as failed:
-        judge.load(PROBLEM, ARTIFACT)
+        evaluator.load(PROBLEM, ARTIFACT)
     assert failed.value.stage is Stage.LOAD
     with pytest.raises(DeviceError, match="code is for sm_80"):
-        judge.usable()
+        evaluator.usable()
 
 
 def test_a_chip_that_is_not_known_is_refused() -> None:
     with pytest.raises(UsageError, match=r"^chip: found 'sm_1', allowed sm_80"):
-        GpuJudge("sm_1")
+        GpuEvaluator("sm_1")
 
 
 def test_clocks_held_down_between_the_rounds_mark_the_times(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,19 +69,19 @@ def test_clocks_held_down_between_the_rounds_mark_the_times(monkeypatch: pytest.
     hot = replace(COOL, sm_clock_hz=1.2e9, slowdowns=("power cap",))
     states = iter([COOL, COOL, hot, COOL, COOL, COOL])  # before, two warm rounds, two cold ones, after
     gpu = LocalGpu(device_with_a_clock(), FACTS.l2_bytes, lambda: next(states))
-    judge = GpuJudge("sm_90", lambda: HERE, lambda here: gpu)
-    loaded = (judge.load(PROBLEM, RIGHT), judge.load(PROBLEM, RIGHT))
-    times = judge.measure_together(PROBLEM, loaded, Effort(0.0, 2), np.random.default_rng(0))
+    evaluator = GpuEvaluator("sm_90", lambda: HERE, lambda here: gpu)
+    loaded = (evaluator.load(PROBLEM, RIGHT), evaluator.load(PROBLEM, RIGHT))
+    times = evaluator.measure_together(PROBLEM, loaded, Effort(0.0, 2), np.random.default_rng(0))
     expected = Conditions(COOL, COOL, Span(4, 1.2e9, COOL.sm_clock_hz, ("power cap",)))
     assert [each.conditions for each in times] == [expected] * 2
     assert expected.slowdowns == ("power cap",)
 
 
-def library_judge(compare: Compare = reference.compare) -> GpuJudge:
-    """Returns a judge on the stand-ins for the driver and for cuBLAS; every sample seems to take 20 ms."""
+def library_evaluator(compare: Compare = reference.compare) -> GpuEvaluator:
+    """Returns an evaluator on stand-ins for the driver and cuBLAS; every sample seems to take 20 ms."""
     device = StubDriver().open()
     setattr(device, "elapsed_s", lambda start, stop: 0.02)  # noqa: B010 - never kept
-    return GpuJudge("sm_90", lambda: HERE, lambda here: LocalGpu(device, 4096), compare, stub_cublas)
+    return GpuEvaluator("sm_90", lambda: HERE, lambda here: LocalGpu(device, 4096), compare, stub_cublas)
 
 
 @pytest.mark.parametrize("epilogue", ["none", "bias_relu"])
@@ -92,16 +92,16 @@ def test_cublas_takes_turns_on_the_stream_and_the_arrays_of_the_programs(
     monkeypatch.setattr(event_timing, "COLD_SAMPLES", 2)
     monkeypatch.setattr(watched_runs, "MIN_SAMPLES", 10**6)  # no sample is judged
     problem = Matmul(4, 4, 4, epilogue=epilogue)
-    judge, rng = library_judge(), np.random.default_rng(0)
-    name, library = judge.load_baseline(problem, rng)
+    evaluator, rng = library_evaluator(), np.random.default_rng(0)
+    name, library = evaluator.load_baseline(problem, rng)
     assert name == "cuBLAS 13.1.2"
     stub = ctypes.CDLL(stub_cublas())
     calls, stream = (ctypes.c_int.in_dll(stub, "stub_calls"), ctypes.c_void_p.in_dll(stub, "stub_stream"))
     checked, calls.value = calls.value, 0
     assert checked >= 1
     assert not stream.value
-    loaded = judge.load(problem, ARTIFACT)
-    times = judge.measure_together(problem, (loaded, library), Effort(0.0, 3), rng)
+    loaded = evaluator.load(problem, ARTIFACT)
+    times = evaluator.measure_together(problem, (loaded, library), Effort(0.0, 3), rng)
     assert [len(each.samples_s) for each in times] == [3, 3]
     assert [each.cold_median_s for each in times] == [0.02, 0.02]
     assert calls.value == 1 + 2  # captured once, run cold twice
@@ -112,7 +112,7 @@ def test_cublas_multiplies_all_matrices_of_a_batch_by_one_call() -> None:
     calls = ctypes.c_int.in_dll(ctypes.CDLL(stub_cublas()), "stub_calls")
     for layout in LAYOUTS:
         calls.value = 0
-        library_judge().load_baseline(BatchMatmul(3, 4, 5, 6, layout=layout), np.random.default_rng(0))
+        library_evaluator().load_baseline(BatchMatmul(3, 4, 5, 6, layout=layout), np.random.default_rng(0))
         assert calls.value == 3  # of the stand-in, by itself
 
 
@@ -121,7 +121,7 @@ def test_cublas_that_is_wrong_takes_no_turn() -> None:
         return Verdict(2.0, 16), "element (0, 0) is wrong"
 
     with pytest.raises(CandidateError, match=r"^cuBLAS 13\.1\.2: element \(0, 0\) is wrong$") as failed:
-        library_judge(strict).load_baseline(PROBLEM, np.random.default_rng(0))
+        library_evaluator(strict).load_baseline(PROBLEM, np.random.default_rng(0))
     assert failed.value.stage is Stage.VERIFY
 
 
@@ -130,7 +130,7 @@ def test_cublas_that_refuses_is_told_by_its_words() -> None:
     result.value = 15
     try:
         with pytest.raises(TunerError, match=r"^cuBLAS: cublasGemmEx: not supported$"):
-            library_judge().load_baseline(PROBLEM, np.random.default_rng(0))
+            library_evaluator().load_baseline(PROBLEM, np.random.default_rng(0))
     finally:
         result.value = 0
 
@@ -141,8 +141,8 @@ def test_c_is_compared_as_the_judge_was_told() -> None:
 
     rng = np.random.default_rng(0)
     strict, blind = (
-        GpuJudge("sm_90", lambda: HERE, opened),
-        GpuJudge("sm_90", lambda: HERE, opened, agreeable),
+        GpuEvaluator("sm_90", lambda: HERE, opened),
+        GpuEvaluator("sm_90", lambda: HERE, opened, agreeable),
     )
     with pytest.raises(CandidateError, match="16 of 16 elements are wrong"):
         strict.verify(PROBLEM, strict.load(PROBLEM, ARTIFACT), rng)
@@ -161,14 +161,14 @@ def test_a_program_is_judged_with_every_sign_turned_and_again_on_inputs_that_wer
         seen.append((inputs.a.copy(), result.copy()))
         return Verdict(0.0, 16), ""
 
-    judge, rng = GpuJudge("sm_90", lambda: HERE, opened, watched), np.random.default_rng(0)
-    loaded = judge.load(PROBLEM, ARTIFACT)  # which leaves C as it finds it
-    judge.verify(PROBLEM, loaded, rng)
+    evaluator, rng = GpuEvaluator("sm_90", lambda: HERE, opened, watched), np.random.default_rng(0)
+    loaded = evaluator.load(PROBLEM, ARTIFACT)  # which leaves C as it finds it
+    evaluator.verify(PROBLEM, loaded, rng)
     (first, was), (second, now) = seen
     assert np.array_equal(second, -first)
     assert np.isnan(was).all()
     assert (now == 1).all()
-    judge.measure(PROBLEM, loaded, Effort(0.0, 2), rng)
+    evaluator.measure(PROBLEM, loaded, Effort(0.0, 2), rng)
     last, c = seen[-1]
     assert not np.array_equal(last, second)
     assert np.isnan(c).all()

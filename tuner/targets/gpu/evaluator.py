@@ -1,4 +1,4 @@
-"""The part of the CUDA target that verifies and times programs; it needs a driver and no compiler."""
+"""Verifies and times programs on the GPU of this machine; it needs a driver and no compiler."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,7 +12,7 @@ from tuner.core.errors import CandidateError, Stage
 from tuner.core.gpu_conditions import GpuState
 from tuner.core.problem import Problem
 from tuner.core.record import Measurement, Verdict
-from tuner.core.target import AbstractBaselineSource, AbstractJudge, Artifact, Effort
+from tuner.core.target import AbstractBaselineSource, AbstractEvaluator, Artifact, Effort
 from tuner.payload.reference import compare
 from tuner.runtime.cuda.cublas import Cublas, find_cublas
 from tuner.runtime.cuda.probe import GpuHere, describe_gpu, require_chip
@@ -28,7 +28,7 @@ from tuner.targets.problem_arrays import Compare
 
 
 @final
-class GpuJudge(AbstractJudge, AbstractBaselineSource):
+class GpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
     """Verifies and times programs on the GPU of this machine, which it opens at first use and keeps open."""
 
     def __init__(

@@ -1,15 +1,16 @@
-"""The CPU target: compiles scripts for this processor, verifies and times them on a thread team."""
+"""Verifies and times kernels on this machine's processor, by a thread team."""
 
 import os
 import time
 from dataclasses import dataclass, replace
+from typing import final
 
 import numpy as np
 
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.problem import Problem
 from tuner.core.record import Measurement, Verdict
-from tuner.core.target import AbstractBaselineSource, AbstractTarget, Artifact, Effort, Panel, Script
+from tuner.core.target import AbstractBaselineSource, AbstractEvaluator, Artifact, Effort, Panel
 from tuner.mlir.jit import JittedModule, PackedArguments
 from tuner.payload.cpu import element_offsets
 from tuner.payload.reference import Array
@@ -18,7 +19,6 @@ from tuner.runtime.cpu.guarded_arrays import keep_freed_memory
 from tuner.runtime.cpu.host_watch import HostWatch
 from tuner.runtime.cpu.thread_team import ThreadTeam
 from tuner.targets.cpu.baseline_turns import BaselineTurns
-from tuner.targets.cpu.compiler import CpuCompiler
 from tuner.targets.cpu.panel_calls import PanelCalls
 from tuner.targets.cpu.processor_peak import ProcessorPeak
 from tuner.targets.cpu.started_threads import no_thread_started
@@ -51,10 +51,9 @@ class LoadedKernel:
         return PackedArguments(*(array.ctypes.data + offset * array.itemsize for array, offset in pairs))
 
 
-class CpuTarget(AbstractTarget, AbstractBaselineSource):
-    """This machine's processor. Compiling and running may happen in different processes."""
-
-    name = "cpu"
+@final
+class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
+    """Makes machine code of the LLVM dialect and runs it on this machine's processor."""
 
     def __init__(self, threads: int, pin_to: tuple[int, ...] = ()) -> None:
         """Takes the number of threads that a kernel may use, and the processors to keep them on, if any."""
@@ -67,18 +66,15 @@ class CpuTarget(AbstractTarget, AbstractBaselineSource):
         self._baseline: BaselineTurns | None = None
         self._processors = frozenset(os.sched_getaffinity(0))  # before this thread is pinned
         self._peak: ProcessorPeak | None = None
-        self._compiler = CpuCompiler()
-
-    def compile(self, problem: Problem, script: Script) -> Artifact:
-        """Transforms, lowers, and rejects what would crash the JIT."""
-        return self._compiler.compile(problem, script)
 
     def load(self, problem: Problem, artifact: Artifact) -> LoadedKernel:
         """Compiles the LLVM dialect for this processor."""
         panels = artifact.panels
         if len(panels) > self._threads:
             raise CandidateError(Stage.LOAD, f"script wants {len(panels)} threads, allowed {self._threads}")
-        return LoadedKernel(JittedModule(artifact.code, tuple({panel.called for panel in panels})), panels)
+        return LoadedKernel(
+            JittedModule(artifact.host_code, tuple({panel.called for panel in panels})), panels
+        )
 
     def verify(self, problem: Problem, loaded: object, rng: np.random.Generator) -> Verdict:
         """Runs on several draws of inputs into a C of NaN between guard bands; compares every element."""
