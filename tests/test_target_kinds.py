@@ -11,7 +11,8 @@ from tuner.tuning.parts.kinds import KINDS
 
 OWN_ROOM = "tuning.parts"
 NAMES_THEM = "core.target_name"  # a property of a TargetName is asked in its own file
-CONSTANTS = {name.upper() for name in KINDS}
+WORDS = {*KINDS, "replay"}  # the last names no kind, but a source of outcomes that has no machine
+CONSTANTS = {name.upper() for name in WORDS}
 OF_A_TARGET = re.compile(r"target|settings|resolved|asked|meant", re.IGNORECASE)
 
 
@@ -44,7 +45,7 @@ def _is_kind(node: ast.AST) -> bool:
 def _is_word(node: ast.AST) -> bool:
     match node:
         case ast.Constant(str(text)):
-            return text.partition(":")[0] in KINDS
+            return text.partition(":")[0] in WORDS
         case ast.Name(name) | ast.Attribute(_, name):
             return name in CONSTANTS
         case ast.JoinedStr([ast.FormattedValue(value), *_]):
@@ -55,6 +56,12 @@ def _is_word(node: ast.AST) -> bool:
 def test_the_kind_of_a_target_is_compared_in_its_own_room_alone() -> None:
     others = [name for name in MODULES if name != NAMES_THEM and not name.startswith(f"{OWN_ROOM}.")]
     assert found_in(others, kind_questions) == {}
+
+
+def test_nobody_asks_whether_a_target_is_a_replay() -> None:
+    """What it means is asked: ``has_machine``, a script, ``needs_room``, ``times_processors``."""
+    files = [path for path in (ROOT / "tuner").rglob("*.*") if path.suffix in (".py", ".html")]
+    assert [path for path in files if "is_replay" in path.read_text()] == []
 
 
 def test_each_kind_is_one_file_and_one_line() -> None:
@@ -84,7 +91,12 @@ def test_a_planted_question_is_found(source: str) -> None:
 
 @pytest.mark.parametrize(
     "source",
-    ["kind.programs is None", "KINDS[target.kind].machine(target)", 'dtype.kind == "f"', "target == other"],
+    [
+        "kind.programs is None",
+        "KINDS[target.kind].source(problem)",
+        'dtype.kind == "f"',
+        "target == other",
+    ],
 )
 def test_a_question_of_another_sort_is_none(source: str) -> None:
     assert kind_questions(ast.parse(source)) == []

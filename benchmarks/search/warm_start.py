@@ -92,9 +92,9 @@ def _warm_points(
 ) -> tuple[FirstPoint, ...]:
     """Returns what a run proposes first that learns from the other recordings alone."""
     warm = replace(settings, warm_files=tuple(str(other.absolute()) for other in others))
-    kind = real_composition().kind_of_run(warm)
+    source = real_composition().outcomes_of_run(warm)
     with tempfile.TemporaryDirectory() as folder, Store.open(f"{folder}/results.db") as store:
-        first = planned(warm, space.machine, kind, store)[0].first
+        first = planned(warm, space.machine, source, store)[0].first
     return first or ()
 
 

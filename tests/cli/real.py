@@ -21,7 +21,7 @@ BRIEF = Effort(budget_s=0.02, min_samples=5, max_samples=20)  # no test here ask
 def real_candidates() -> Composition:
     """Returns the real thing with a baseline and a roofline that nobody measures."""
     kinds = {
-        name: dataclasses.replace(kind, baseline=fakes.baseline, roofline=fakes.FAKE.roofline)
+        name: fakes.changed_kind(kind, baseline=fakes.baseline, roofline=fakes.FAKE.outcomes.roofline)
         for name, kind in KINDS.items()
     }
     return dataclasses.replace(real_composition(), kinds=kinds)

@@ -13,7 +13,7 @@ from tuner.fleet import queues, tables
 from tuner.fleet.artifacts import hash_of
 from tuner.fleet.node import NodeRequest, run_node
 from tuner.fleet.work import FleetWork, compile_queue, maker_of
-from tuner.tuning.target_kind import BenchChildren
+from tuner.tuning.outcome_source import BenchChildren
 from tuner.workers.limits import Limits
 from tuner.workers.protocol import Factory
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from tuner.fleet.server import Connection
 
 REQUEST = NodeRequest(TargetName(FAKE.name), seats=1, keep_free_bytes=0)
-MAKER = maker_of(FAKE.compiler(REQUEST.target))
+MAKER = maker_of(FAKE.outcomes.compiler(REQUEST.target))
 
 
 def children(_target: TargetName, _problem: Problem, _threads: int) -> BenchChildren:
     """Returns what a node's children are made of."""
-    factory = Factory("tests.fakes:FakeTarget")
-    return BenchChildren(factory, factory, Limits(), device=FAKE.name)
+    both = Factory("tests.fakes:FakeTarget")
+    return BenchChildren(both, both, Limits(), device=FAKE.name)
 
 
 def started_node(url: str, *before: str) -> "subprocess.Popen[str]":
@@ -47,5 +47,5 @@ def queue_script(connection: "Connection", run: str, script: bytes) -> FleetWork
 if __name__ == "__main__":
     url, *device = sys.argv[1:]
     request = replace(REQUEST, has_device=bool(device), device="".join(device))
-    is_well = run_node(url, request, replace(FAKE, children=children), lambda line: print(line))  # noqa: T201
+    is_well = run_node(url, request, replace(FAKE.outcomes, children=children), lambda line: print(line))  # noqa: T201
     sys.exit(0 if is_well else 1)

@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from tuner.cli.commands.fleet import _kind_of
+from tuner.cli.commands.fleet import _outcomes_of
 from tuner.core.target import Artifact
 from tuner.fleet import node, tables
 from tuner.fleet.artifacts import hash_of, packed
@@ -119,6 +119,6 @@ if __name__ == "__main__":
     url, target, *only = sys.argv[1 : sys.argv.index("--")]  # what follows is the command that it replaces
     liar = Liar(int(only[0]) if only else None)
     node._settled, tables.tell = liar.settled, liar.tell  # type: ignore[assignment] # noqa: SLF001
-    kind, wanted = _kind_of(target, real_composition())
+    source, wanted = _outcomes_of(target, real_composition())
     request = node.NodeRequest(wanted, name="liar", seats=1, has_device=True)
-    sys.exit(0 if node.run_node(url, request, kind, lambda line: print(line)) else 1)  # noqa: T201
+    sys.exit(0 if node.run_node(url, request, source, lambda line: print(line)) else 1)  # noqa: T201

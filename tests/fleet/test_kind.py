@@ -60,6 +60,6 @@ def test_more_devices_than_measure_are_refused_before_a_run_is_stored(fleet_url:
         for name in ("a", "b"):
             tables.join(connection, node(name, device=f"device of {name}"))
     for devices, allowed in ((2, None), (3, "devices: found 3, allowed 1 to 2: nodes measure on so many")):
-        run = FleetRun(fakes.composition().kinds["fake"], FleetRequest(fleet_url, devices=devices))
+        run = FleetRun(fakes.FAKE.outcomes, FleetRequest(fleet_url, devices=devices))
         with contextlib.nullcontext() if allowed is None else pytest.raises(UsageError, match=allowed):
             run.machine(TargetName("fake"))

@@ -33,11 +33,8 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 def upgraded(composition: Composition) -> Composition:
     """Returns the composition with another compiler."""
-    kinds = {
-        name: replace(kind, compiler=lambda _target: fakes.OTHER_COMPILER) if name == "fake" else kind
-        for name, kind in composition.kinds.items()
-    }
-    return replace(composition, kinds=kinds)
+    kind = fakes.changed_kind(composition.kinds["fake"], compiler=lambda _target: fakes.OTHER_COMPILER)
+    return replace(composition, kinds={**composition.kinds, "fake": kind})
 
 
 def audited(composition: Composition, store: Store) -> list[Audited]:
@@ -118,7 +115,7 @@ def test_other_code_that_cannot_run_here_is_not_judged(store: Store) -> None:
 
 def test_results_of_another_machine_are_left_alone(store: Store) -> None:
     composition = fakes.composition()
-    kind = replace(composition.kinds["fake"], machine=lambda _target: fakes.OTHER_MACHINE)
+    kind = fakes.changed_kind(composition.kinds["fake"], machine=lambda _target: fakes.OTHER_MACHINE)
     assert audited(replace(composition, kinds={"fake": kind}), store) == []
 
 

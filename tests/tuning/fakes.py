@@ -9,7 +9,7 @@ from tests.forwarding import ForwardingTarget
 from tuner.core.bench import AbstractBench
 from tuner.core.candidate import Candidate, Value
 from tuner.core.chosen_strategy import ChosenStrategy
-from tuner.core.errors import TunerError
+from tuner.core.errors import CandidateError, Stage, TunerError
 from tuner.core.kernel_program import KernelProgram
 from tuner.core.machine import Compiler, Machine, Roofline
 from tuner.core.problem import Matmul, Problem
@@ -17,12 +17,14 @@ from tuner.core.processors import PresentLoad, Processors
 from tuner.core.record import Measurement
 from tuner.core.runs import Baseline, RunSettings, StoredTrial
 from tuner.core.target import Script
-from tuner.core.target_name import REPLAY, TargetName
+from tuner.core.target_name import TargetName
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.search_space import Knob, SearchSpace
 from tuner.tuning.composition import Composition
+from tuner.tuning.outcome_source import BenchSettings, Bind, OutcomeSource, Plan
 from tuner.tuning.parts.kinds import KINDS
-from tuner.tuning.target_kind import BenchSettings, Bind, Plan, TargetKind, TargetStatus
+from tuner.tuning.parts.recording import RECORDINGS
+from tuner.tuning.target_kind import TargetKind, TargetStatus
 from tuner.workers.in_flight import BenchOrder
 from tuner.workers.limits import Limits
 from tuner.workers.local_bench import LocalBench
@@ -99,34 +101,54 @@ def load_program(
     return lambda *arrays: (problem, program, arrays)
 
 
+def no_code(target: TargetName, problem: Problem, script: Script) -> str:
+    raise CandidateError(Stage.COMPILE, f"target {target.text}: compiles nothing")
+
+
 FAKE = TargetKind(
     name="fake",
     status=lambda: TargetStatus("fake", True, "for tests"),
-    machine=lambda _target: MACHINE,
-    compiler=lambda _target: FakeTarget().compiler(),
-    plan=plan({"x": tuple(range(10)), "comment": ("a", "b")}),
-    bind=lambda *_: bind,
-    bench=local_bench,
-    baseline=baseline,
-    roofline=lambda _problem, _threads: ROOFLINE,
+    outcomes=OutcomeSource(
+        machine=lambda _target: MACHINE,
+        compiler=lambda _target: FakeTarget().compiler(),
+        plan=plan({"x": tuple(range(10)), "comment": ("a", "b")}),
+        bind=lambda *_: bind,
+        bench=local_bench,
+        baseline=baseline,
+        roofline=lambda _problem, _threads: ROOFLINE,
+        times_processors=True,
+    ),
     source=lambda problem, script: f"// source of {problem.shape}\n",
     load=load,
+    code=no_code,
+    assembly=lambda _code, _program: "",
+    require_types=lambda _problem, _target: None,
 )
 STATUSES = (FAKE.status(), TargetStatus("gpu", False, "no driver"))
 
 
 def kind_of(status: TargetStatus, **changes: Any) -> TargetKind:
     """Returns a fake kind; one that is named like a real one has its chips, and takes the types it takes."""
-    fake = dataclasses.replace(FAKE, name=status.name, status=lambda: status, **changes)
+    fake = dataclasses.replace(FAKE, name=status.name, status=lambda: status)
+    fake = changed_kind(fake, is_timed=lambda: status.is_timed, **changes)
     if status.name not in KINDS:
         return fake
     real = KINDS[status.name]
-    return dataclasses.replace(
+    return changed_kind(
         fake,
         default_chip=real.default_chip,
         require_types=real.require_types,
         load=load_program if real.default_chip else load,
+        times_processors=real.outcomes.times_processors,
     )
+
+
+def changed_kind(kind: TargetKind, **changes: Any) -> TargetKind:
+    """Returns a kind with other fields, some of them its outcomes'."""
+    of_outcomes = {field.name for field in dataclasses.fields(OutcomeSource)} & changes.keys()
+    outcomes = dataclasses.replace(kind.outcomes, **{name: changes[name] for name in of_outcomes})
+    own = {name: value for name, value in changes.items() if name not in of_outcomes}
+    return dataclasses.replace(kind, outcomes=outcomes, **own)
 
 
 def _apply(script: str, payload: str, allows_effects: bool = False) -> str:
@@ -136,7 +158,8 @@ def _apply(script: str, payload: str, allows_effects: bool = False) -> str:
 def composition(statuses: tuple[TargetStatus, ...] = STATUSES, **changes: Any) -> Composition:
     """Returns a composition of fakes, a kind for each status, all with the same changes; replays are real."""
     return Composition(
-        kinds={status.name: kind_of(status, **changes) for status in statuses} | {REPLAY: KINDS[REPLAY]},
+        kinds={status.name: kind_of(status, **changes) for status in statuses},
+        recordings=RECORDINGS,
         machine=lambda: MACHINE,
         processors=lambda: Processors(present=2, allowed=2),
         present_load=lambda: PresentLoad(busy=0.0, stolen=0.0),

@@ -23,8 +23,8 @@ from tuner.space.feasible_set import FeasibleSet
 from tuner.space.search_space import Knob, SearchSpace
 from tuner.tuning.composition import Composition
 from tuner.tuning.interruption import Interruption
+from tuner.tuning.outcome_source import Plan
 from tuner.tuning.run import begin, resume
-from tuner.tuning.target_kind import Plan
 from tuner.tuning.tuned_run import TunedRun
 
 OTHER = Matmul(8, 8, 16)
@@ -123,7 +123,7 @@ def test_a_run_from_before_first_points_were_stored_resumes_with_the_files(store
     settings = fakes.settings(trials=2, sampler="exhaustive")
     parts = fakes.composition(plan=planned(first=(5, 3), seeds=(9,)))
     run = store.begin_run(
-        settings, fakes.MACHINE, parts.kind(settings.target).compiler(settings.target), "0.1.0", None
+        settings, fakes.MACHINE, parts.outcomes(settings.target).compiler(settings.target), "0.1.0", None
     )
     resumed = resume(run, parts, store, Interruption())
     assert [trial.row for trial in trials_of(store, resumed.run.id)] == [5, 3]

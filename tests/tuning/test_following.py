@@ -17,8 +17,8 @@ from tuner.space.search_space import Knob, SearchSpace
 from tuner.tuning.composition import Composition
 from tuner.tuning.following import following
 from tuner.tuning.interruption import Interruption
+from tuner.tuning.outcome_source import Plan
 from tuner.tuning.run import begin
-from tuner.tuning.target_kind import Plan
 
 FAKE = TargetName("fake")
 OTHER = dataclasses.replace(fakes.MACHINE, name="other")

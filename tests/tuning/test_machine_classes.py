@@ -31,7 +31,7 @@ WITH_BF16, WITHOUT = machine("bf16", "vnni"), machine("vnni")
 def on(host: Machine) -> Composition:
     """Returns the parts of a run on a machine."""
     parts = fakes.composition()
-    kind = replace(parts.kinds["fake"], machine=lambda _target: host)
+    kind = fakes.changed_kind(parts.kinds["fake"], machine=lambda _target: host)
     return replace(parts, kinds={"fake": kind}, machine=lambda: host)
 
 

@@ -22,8 +22,8 @@ from tuner.runtime import timing
 from tuner.tuning.composition import Composition
 from tuner.tuning.events import Event, FinalsStarted
 from tuner.tuning.interruption import Interruption
+from tuner.tuning.outcome_source import BenchSettings
 from tuner.tuning.run import begin, resume
-from tuner.tuning.target_kind import BenchSettings
 from tuner.tuning.tuned_run import TunedRun
 from tuner.workers.in_flight import BenchOrder
 from tuner.workers.local_bench import LocalBench

@@ -19,8 +19,8 @@ from tuner.db.store import Store
 from tuner.tuning.composition import Composition
 from tuner.tuning.events import BaselineFailed, Event, FinalsStarted, NoiseMeasured, RunStarted, TrialDone
 from tuner.tuning.interruption import Interruption
+from tuner.tuning.outcome_source import BenchSettings, Plan
 from tuner.tuning.run import begin, resume
-from tuner.tuning.target_kind import BenchSettings, Plan
 from tuner.tuning.tuned_run import TunedRun
 from tuner.workers.in_flight import BenchOrder
 

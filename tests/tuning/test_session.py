@@ -12,8 +12,8 @@ from tuner.core.target import AbstractBaselineSource, Artifact, Script
 from tuner.db.store import Store
 from tuner.tuning.events import BaselineMeasured, Event
 from tuner.tuning.interruption import Interruption
+from tuner.tuning.outcome_source import BenchSettings
 from tuner.tuning.run import begin, resume
-from tuner.tuning.target_kind import BenchSettings
 from tuner.workers.in_flight import BenchOrder
 from tuner.workers.local_bench import LocalBench
 

@@ -13,7 +13,7 @@ from tuner.core.problem import Problem
 from tuner.core.record import Measurement
 from tuner.core.target import AbstractBaselineSource, Effort
 from tuner.tuning.composition import Composition
-from tuner.tuning.target_kind import BenchSettings
+from tuner.tuning.outcome_source import BenchSettings
 from tuner.workers.in_flight import BenchOrder
 from tuner.workers.local_bench import LocalBench
 

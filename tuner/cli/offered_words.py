@@ -69,11 +69,12 @@ def _chips(_context: click.Context, _start: str) -> Iterable[tuple[str, str]]:
 
 
 def _targets(context: click.Context, _start: str) -> Iterable[tuple[str, str]]:
+    from tuner.core.target_name import REPLAY
     from tuner.tuning.parts.kinds import KINDS
     from tuner.tuning.target_choice import AUTO
 
     has_auto = any(each.name == "target" and each.default == AUTO for each in context.command.params)
-    return ((name, "") for name in (*([AUTO] if has_auto else []), *KINDS))
+    return ((name, "") for name in (*([AUTO] if has_auto else []), *KINDS, REPLAY))
 
 
 def _strategies(context: click.Context, _start: str) -> Iterable[tuple[str, str]]:

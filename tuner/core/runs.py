@@ -151,7 +151,8 @@ class StoredTrial:
     @property
     def script(self) -> str:
         """Returns the bound transform script; '' for a replay, and where binding failed."""
-        return self.script_text
+        is_script = self.record is None or self.record.target.has_machine
+        return self.script_text if is_script else ""
 
     @property
     def time_s(self) -> float | None:

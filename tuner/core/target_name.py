@@ -11,7 +11,7 @@ REPLAY = "replay"  # answers from a recording; nothing is compiled or run
 class TargetName:
     """A target as records and the command line spell it: ``cpu``, ``simulator:sm_90``, ``replay:gemm``."""
 
-    kind: str  # a name of ``tuner.tuning.parts.kinds.KINDS``
+    kind: str  # a name of ``tuner.tuning.parts.kinds.KINDS``, or of what has no machine
     detail: str = ""  # of a GPU the chip, of a replay the recording; "" where the kind has none
 
     def __str__(self) -> str:
@@ -23,9 +23,9 @@ class TargetName:
         return f"{self.kind}:{self.detail}" if self.detail else self.kind
 
     @property
-    def is_replay(self) -> bool:
-        """Tells whether its times are told again from a recording, not measured."""
-        return self.kind == REPLAY
+    def has_machine(self) -> bool:
+        """Returns True if its outcomes were measured; False: a recording gave them, and nothing ran."""
+        return self.kind != REPLAY
 
     @property
     def is_on_gpu(self) -> bool:
@@ -35,10 +35,6 @@ class TargetName:
     def is_of(self, kind: str) -> bool:
         """Tells whether it is of a kind, given by its name."""
         return self.kind == kind
-
-    def is_like(self, other: "TargetName") -> bool:
-        """Tells whether both are of one kind that measures."""
-        return self.kind == other.kind and not self.is_replay
 
     @classmethod
     def parse(cls, text: str) -> "TargetName":

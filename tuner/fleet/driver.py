@@ -16,7 +16,7 @@ from tuner.fleet.settings import read_settings
 from tuner.fleet.status import why_waiting
 from tuner.fleet.sweep import delete_old, sweep
 from tuner.fleet.work import COMPILE, Compiled, FleetWork, Outcome, compile_queue, measure_queue
-from tuner.tuning.target_kind import no_words
+from tuner.tuning.outcome_source import no_words
 
 LISTEN_S: Final = 0.5  # until the tables are looked at, if nobody wakes
 URGENT: Final = 1000  # added to the priority of what a whole run waits for

@@ -1,4 +1,4 @@
-"""A kind of target whose candidates a fleet compiles and judges: all else of a run stays as it is."""
+"""Outcomes that the nodes of a fleet give: they compile and measure, all else of a run stays as it is."""
 
 import shlex
 from collections.abc import Mapping
@@ -15,8 +15,9 @@ from tuner.fleet.driver import Driver, FleetRequest, alive_nodes, busy_devices
 from tuner.fleet.tables import FleetNode
 from tuner.fleet.work import BASELINE, COMPILE, ROOFLINE, FleetWork, maker_of
 from tuner.tuning.composition import Composition
+from tuner.tuning.outcome_source import BenchSettings, OutcomeSource
 from tuner.tuning.target_choice import AUTO
-from tuner.tuning.target_kind import BenchSettings, TargetKind, TargetStatus
+from tuner.tuning.target_kind import TargetKind, TargetStatus
 
 if TYPE_CHECKING:
     from tuner.core.bench import AbstractBench
@@ -35,24 +36,49 @@ def pending_limit(devices: int) -> int:
 
 def fleet_composition(composition: Composition, fleet: FleetRequest) -> Composition:
     """Returns the parts of a run that nodes of a fleet work for."""
-    kinds = {name: fleet_kind(kind, fleet) for name, kind in composition.kinds.items()}
-    # whether a problem fits is for the nodes to say: 0 bytes are an unknown size
-    return replace(composition, kinds=kinds, machine=lambda: replace(composition.machine(), memory_bytes=0))
+    here = composition.recordings
+    return replace(
+        composition,
+        kinds={name: fleet_kind(kind, fleet) for name, kind in composition.kinds.items()},
+        recordings=replace(here, of_run=lambda settings: fleet_outcomes(here.of_run(settings), fleet)),
+        # whether a problem fits is for the nodes to say: 0 bytes are an unknown size
+        machine=lambda: replace(composition.machine(), memory_bytes=0),
+    )
 
 
 def fleet_kind(kind: TargetKind, fleet: FleetRequest) -> TargetKind:
-    """Returns a kind whose machine is a node's, and whose bench is the fleet."""
-    run = FleetRun(kind, fleet)
-    of_run = kind.of_run
+    """Returns a kind whose candidates run on nodes."""
+    outcomes = replace(
+        fleet_outcomes(kind.outcomes, fleet), is_timed=lambda: fleet_status(kind, fleet).is_timed
+    )
+    return replace(kind, status=lambda: fleet_status(kind, fleet), outcomes=outcomes)
+
+
+def fleet_outcomes(own: OutcomeSource, fleet: FleetRequest) -> OutcomeSource:
+    """Returns a source whose machine is a node's, and whose bench is the fleet."""
+    run = FleetRun(own, fleet)
     return replace(
-        kind,
-        status=run.status,
+        own,
         machine=run.machine,
         compiler=run.compiler,
         bench=run.bench,
         baseline=run.baseline,
         roofline=run.roofline,
-        of_run=None if of_run is None else lambda settings: fleet_kind(of_run(settings), fleet),
+    )
+
+
+def fleet_status(kind: TargetKind, fleet: FleetRequest) -> TargetStatus:
+    """Returns what nodes can do for a kind, whatever this machine can."""
+    own = kind.status()
+    nodes = [node for node in alive_nodes(fleet) if TargetName.parse(node.target).is_of(kind.name)]
+    chips = {node.machine.chip for node in nodes if node.device}
+    return replace(
+        own,
+        is_available=bool(chips),
+        is_timed=own.is_timed or not own.is_available,
+        chip=chips.pop() if len(chips) == 1 else "",
+        reason="on the fleet" if chips else NO_NODE,
+        missing="",
     )
 
 
@@ -81,25 +107,11 @@ def target_on(fleet: FleetRequest, word: str, kind: str) -> TargetName:
 class FleetRun:
     """What a run asks of a fleet. One process drives it, from one thread."""
 
-    def __init__(self, kind: TargetKind, fleet: FleetRequest) -> None:
-        self._kind = kind
+    def __init__(self, own: OutcomeSource, fleet: FleetRequest) -> None:
+        self._own = own
         self._fleet = fleet
         self._driver: Driver | None = None
         self._plain: FleetWork | None = None
-
-    def status(self) -> TargetStatus:
-        """Returns what nodes can do for the kind, whatever this machine can."""
-        own = self._kind.status()
-        nodes = [node for node in self._alive() if TargetName.parse(node.target).is_of(self._kind.name)]
-        chips = {node.machine.chip for node in nodes if node.device}
-        return replace(
-            own,
-            is_available=bool(chips),
-            is_timed=own.is_timed or not own.is_available,
-            chip=chips.pop() if len(chips) == 1 else "",
-            reason="on the fleet" if chips else NO_NODE,
-            missing="",
-        )
 
     def machine(self, target: TargetName) -> Machine:
         """Returns the class of machine to measure on. Raises UsageError for none, a choice, few devices."""
@@ -119,7 +131,7 @@ class FleetRun:
 
     def compiler(self, target: TargetName) -> Compiler:
         """Returns this installation's compiler. Raises UsageError unless a node has the same."""
-        compiler = self._kind.compiler(target)
+        compiler = self._own.compiler(target)
         maker = maker_of(compiler)
         makers = [node.maker for node in self._alive() if node.seats and node.target == target.text]
         if maker not in makers:
@@ -135,7 +147,7 @@ class FleetRun:
         from tuner.fleet.bench import FleetBench
 
         machine = self.machine(order.target)
-        maker = maker_of(self._kind.compiler(order.target))
+        maker = maker_of(self._own.compiler(order.target))
         devices = self._devices(order.target, machine)
         limit = most_flop_per_s(order.problem.dtype, machine, how.threads)
         self._driver = Driver(self._fleet, how.run, devices, how.tell_of_fleet, limit)

@@ -26,7 +26,7 @@ from tuner.fleet.server import session, told_plainly
 from tuner.fleet.settings import FleetSettings, read_settings
 from tuner.fleet.sweep import sweep
 from tuner.fleet.work import COMPILE, Compiled, FleetWork, Outcome, maker_of
-from tuner.tuning.target_kind import TargetKind
+from tuner.tuning.outcome_source import OutcomeSource
 
 if TYPE_CHECKING:
     from tuner.fleet.server import Connection
@@ -55,9 +55,9 @@ class NodeRequest:
             raise UsageError("worker: found nothing to do, allowed --compile N, --measure or both")
 
 
-def node_of(request: NodeRequest, kind: TargetKind) -> tables.FleetNode:
+def node_of(request: NodeRequest, source: OutcomeSource) -> tables.FleetNode:
     """Returns what a node tells of itself. Raises UsageError for a target that has no child processes."""
-    if kind.children is None:
+    if source.children is None:
         raise UsageError(f"target {request.target.text}: not allowed for a fleet: it has no child processes")
     host = socket.gethostname()
     return tables.FleetNode(
@@ -67,13 +67,13 @@ def node_of(request: NodeRequest, kind: TargetKind) -> tables.FleetNode:
         target=request.target.text,
         seats=request.seats,
         device=(request.device or f"{host} {request.target.kind}") if request.has_device else "",
-        machine=kind.machine(request.target),
-        maker=maker_of(kind.compiler(request.target)),
+        machine=source.machine(request.target),
+        maker=maker_of(source.compiler(request.target)),
         tuner_version=__version__,
     )
 
 
-def run_node(url: str, request: NodeRequest, kind: TargetKind, say: Callable[[str], None]) -> bool:
+def run_node(url: str, request: NodeRequest, source: OutcomeSource, say: Callable[[str], None]) -> bool:
     """Works until SIGTERM or a drain. Returns whether it ended well; says what happens, line by line.
 
     Raises TunerError where it has no room to begin: one that is started again and again would take jobs
@@ -84,9 +84,9 @@ def run_node(url: str, request: NodeRequest, kind: TargetKind, say: Callable[[st
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     with session(url) as connection:
         settings = read_settings(connection)
-        node = node_of(request, kind)
+        node = node_of(request, source)
         tables.join(connection, node)
-    return asyncio.run(NodeProcess(url, node, kind, request, settings, say).run())
+    return asyncio.run(NodeProcess(url, node, source, request, settings, say).run())
 
 
 @final
@@ -97,7 +97,7 @@ class NodeProcess:
         self,
         url: str,
         node: tables.FleetNode,
-        kind: TargetKind,
+        source: OutcomeSource,
         request: NodeRequest,
         settings: FleetSettings,
         say: Callable[[str], None],
@@ -107,7 +107,7 @@ class NodeProcess:
         self._request = request
         self._settings = settings
         self._say = say
-        self._children = NodeChildren(kind, request.seats)
+        self._children = NodeChildren(source, request.seats)
         self._ending = asyncio.Event()
         self._database = PatientSession(url, self._ending)
         self._trouble = ""  # why it can work no longer

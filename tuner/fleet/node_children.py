@@ -22,7 +22,7 @@ from tuner.fleet.artifacts import unpacked
 from tuner.fleet.tables import Interval
 from tuner.fleet.wake_pipe import WakePipe
 from tuner.fleet.work import BASELINE, COMPILE, JUDGE, ROOFLINE, FleetWork
-from tuner.tuning.target_kind import BenchChildren, TargetKind
+from tuner.tuning.outcome_source import BenchChildren, OutcomeSource
 from tuner.workers.available_time import TICK_S
 from tuner.workers.child_process import sleep_until_news
 from tuner.workers.compile_pool import CompilePool
@@ -66,10 +66,10 @@ class DroppedError(Exception):
 class NodeChildren:
     """Compiles in several children and judges in one at a time, for one target; any thread gives orders."""
 
-    def __init__(self, kind: TargetKind, seats: int) -> None:
-        assert kind.children is not None
-        self._kind = kind
-        self._children: Callable[..., BenchChildren] = kind.children
+    def __init__(self, source: OutcomeSource, seats: int) -> None:
+        assert source.children is not None
+        self._source = source
+        self._children: Callable[..., BenchChildren] = source.children
         self._seats = seats
         self._orders: queue.SimpleQueue[Order] = queue.SimpleQueue()
         self._to_measure: collections.deque[Order] = collections.deque()
@@ -232,8 +232,8 @@ class NodeChildren:
     def _value_of(self, work: FleetWork) -> Baseline | Roofline | Failure:
         try:
             if work.stage == BASELINE:
-                return self._kind.baseline(work.problem, work.threads, work.seed)
-            return self._kind.roofline(work.problem, work.threads)
+                return self._source.baseline(work.problem, work.threads, work.seed)
+            return self._source.roofline(work.problem, work.threads)
         except TunerError as error:  # a run goes on without it
             return Failure(Stage.RUN, str(error))
 

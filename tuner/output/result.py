@@ -46,7 +46,7 @@ def result_lines(tuned: "TunedRun", answer: Answer, database_words: str = "") ->
     lines += unreliable_lines(run, answer.best, database_words) + tied_lines(answer, run, database_words)
     lines += portable_lines(answer.best, database_words)
     lines.append(f"trials    {counts_words(tuned.counts)} in {tuned.seconds:.0f} s{idle_words(run)}")
-    lines.append(f"next      {_next_words(run, answer.best.id)}{database_words}")
+    lines.append(f"next      {_next_words(answer.best)}{database_words}")
     return lines
 
 
@@ -85,7 +85,7 @@ def best_words(best: StoredTrial, run: Run) -> str:
 
 def portable_lines(best: StoredTrial, database_words: str = "") -> list[str]:
     """Returns whether stock mlir-opt runs the best script, and what to type where it does not."""
-    if not best.script_text or record_of(best).target.is_replay:  # it exports none
+    if not best.script:  # it exports none
         return []
     ops = own_ops(best.script_text)
     if not ops:
@@ -182,11 +182,9 @@ def worked_words(counts: Counts) -> str:
     return f"{counts.measured} measured, " * bool(counts.measured) + f"{counts.verified} verified"
 
 
-def _next_words(run: Run, trial: int) -> str:
-    """Returns the command to type after a run; a replay has no script to export."""
-    if run.settings.target.is_replay:
-        return f"tuner show {trial}"
-    return f"tuner export --trial {trial} -o best.mlir"
+def _next_words(best: StoredTrial) -> str:
+    """Returns the command to type for the best trial; a replay has no script to export."""
+    return f"tuner export --trial {best.id} -o best.mlir" if best.script else f"tuner show {best.id}"
 
 
 def roofline_words(run: Run, roofline: Roofline, best: StoredTrial) -> str:

@@ -53,7 +53,7 @@ class ProgramCompiler:
     def of(cls, target: TargetName, composition: Composition) -> Self:
         """Returns the compiler for a target. Raises UsageError for one that knows single operations only."""
         support = program_support(target, composition)
-        return cls(composition.kind(target).machine(target), support)
+        return cls(composition.outcomes(target).machine(target), support)
 
     def compile(
         self,

@@ -38,7 +38,7 @@ class Recording:
     spaces: tuple[SearchSpace, ...] = ()  # order and choices of the knobs, and which points were left out
 
     def __post_init__(self) -> None:
-        replayed = next((run for run in self.runs if run.settings.target.is_replay), None)
+        replayed = next((run for run in self.runs if not run.settings.target.has_machine), None)
         if replayed is not None:
             raise UsageError(f"t4: run {replayed.id}: found a replay, allowed runs that measured")
         keys = {_key(run) for run in self.runs}

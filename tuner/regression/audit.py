@@ -82,10 +82,10 @@ def _audited(
 ) -> Audited:
     record, run = record_of(trial), store.run(trial.run)
     kind = composition.kind(record.target)
-    compiler = kind.compiler(record.target)
+    compiler = kind.outcomes.compiler(record.target)
     try:
-        machine = kind.machine(record.target)
-        bind = kind.bind(run.settings.strategies, record.problem, trial.threads, machine)
+        machine = kind.outcomes.machine(record.target)
+        bind = kind.outcomes.bind(run.settings.strategies, record.problem, trial.threads, machine)
         script = bind(record.candidate)
     except CandidateError as error:
         return Audited(trial, AuditStatus.FAILED, f"fails at stage {error.stage.value}: {error.reason}")
@@ -154,8 +154,8 @@ def _stored(
     )
     run = store.begin_run(
         settings,
-        kind.machine(record.target),
-        kind.compiler(record.target),
+        kind.outcomes.machine(record.target),
+        kind.outcomes.compiler(record.target),
         __version__,
         composition.load_average(),
     )

@@ -24,7 +24,7 @@ from tuner.core.target import Effort, Script
 from tuner.regression.gate_file import GateEntry
 from tuner.regression.judged_again import JudgedCase, bench_of, judged, known_code
 from tuner.tuning.composition import Composition
-from tuner.tuning.target_kind import Bind
+from tuner.tuning.outcome_source import Bind
 
 if TYPE_CHECKING:
     from tuner.db.store import Store
@@ -64,10 +64,10 @@ class GateResult:
 def recorded_entry(composition: Composition, store: "Store", trial: StoredTrial) -> GateEntry:
     """Compiles and times a trial's candidate by what makes code today. Raises UsageError where that fails."""
     record, run = record_of(trial), store.run(trial.run)
-    if record.target.is_replay:
+    if not record.target.has_machine:
         raise UsageError(f"trial {trial.id}: is a replay, allowed one that was timed")
-    kind = composition.kind(record.target)
-    machine = kind.machine(record.target)
+    source = composition.outcomes(record.target)
+    machine = source.machine(record.target)
     if machine.name != trial.machine.name:
         raise UsageError(
             f"trial {trial.id}: was timed on {trial.machine.name!r}, this machine is {machine.name!r}"
@@ -78,7 +78,7 @@ def recorded_entry(composition: Composition, store: "Store", trial: StoredTrial)
         bound = judged(bench, record.candidate)
     if not isinstance(bound.record.outcome, Measurement) or bound.artifact is None:
         raise UsageError(f"trial {trial.id}: {_why_no_time(bound.record)}")
-    compiler = kind.compiler(record.target)
+    compiler = source.compiler(record.target)
     return GateEntry(
         problem=record.problem,
         target=record.target,
@@ -159,8 +159,8 @@ def _median(taken: tuple[TurnSession, ...], samples_of: Callable[[TurnSession], 
 
 def _bind(composition: Composition, case: JudgedCase, strategy: ChosenStrategy) -> Bind:
     """Returns what binds candidates of one strategy. Raises UsageError for one that cannot be read."""
-    kind = composition.kind(case.target)
-    return kind.bind((strategy,), case.problem, case.threads, kind.machine(case.target))
+    source = composition.outcomes(case.target)
+    return source.bind((strategy,), case.problem, case.threads, source.machine(case.target))
 
 
 def _chosen(settings: RunSettings, name: str) -> ChosenStrategy:
@@ -181,7 +181,7 @@ def entry_record(entry: GateEntry) -> Record:
 
 
 def _same_code_words(composition: Composition, entry: GateEntry) -> str:
-    mlir = composition.kind(entry.target).compiler(entry.target).mlir
+    mlir = composition.outcomes(entry.target).compiler(entry.target).mlir
     if mlir == entry.mlir or entry.artifact.program is not None:
         return "the code is that of then"
     return f"the same LLVM dialect; its machine code is made by {mlir}, then by {entry.mlir}"

@@ -14,7 +14,7 @@ from tuner.core.target_name import TargetName
 from tuner.tuning.composition import Composition
 from tuner.tuning.finals import FINAL_EFFORT
 from tuner.tuning.memory_check import require_memory
-from tuner.tuning.target_kind import BenchSettings
+from tuner.tuning.outcome_source import BenchSettings
 
 if TYPE_CHECKING:
     from tuner.core.bench import AbstractBench
@@ -58,7 +58,7 @@ def bench_of(
 
     require_memory(case.problem, composition.machine())
     order = BenchOrder(case.problem, case.target, bind, recall)
-    bench = composition.kind(case.target).bench(order, BenchSettings(case.threads, 1, case.seed))
+    bench = composition.outcomes(case.target).bench(order, BenchSettings(case.threads, 1, case.seed))
     try:
         yield bench
     finally:

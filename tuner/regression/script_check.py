@@ -103,7 +103,7 @@ def checked(
             return ScriptCheck(CheckFinding.VERIFIED, f"{outcome.elements} elements verified, nothing timed")
         if provenance.median_s is None:
             return ScriptCheck(CheckFinding.VERIFIED, "no time recorded", outcome.median_s)
-        machine = composition.kind(provenance.target).machine(provenance.target)
+        machine = composition.outcomes(provenance.target).machine(provenance.target)
         if machine.name != provenance.machine:
             reason = f"it was recorded on another machine, {provenance.machine}"
             return ScriptCheck(CheckFinding.CANNOT_TELL, reason, outcome.median_s)

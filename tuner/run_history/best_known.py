@@ -75,7 +75,7 @@ def bests_here(store: "Store", composition: Composition, query: TrialQuery) -> t
     def is_of_here(group: BestGroup) -> bool:
         target = TargetName.parse(group.target)
         kind = composition.kinds.get(target.kind)
-        return is_measured_there(group) and kind is not None and kind.machine(target).name == group.machine
+        return kind is not None and kind.outcomes.machine(target).name == group.machine
 
     found = best_answers(store, query, is_of_here)
     return tuple(sorted((each.best for each in found.values()), key=lambda trial: (trial.created, trial.id)))
@@ -89,13 +89,13 @@ def _best_of(
     asked: str,  # a kind means all its chips: code for sm_90a runs where code for sm_90 does
     threads: int | None,
 ) -> Answer:
-    machine = composition.kind(target).machine(target)
+    machine = composition.outcomes(target).machine(target)
     return best_answer(store, problem, machine.name, asked, threads)
 
 
 def is_measured_there(group: BestGroup) -> bool:
     """Tells whether trials of a group ran on the machine that they name; a replay only tells of one."""
-    return not TargetName.parse(group.target).is_replay
+    return TargetName.parse(group.target).has_machine
 
 
 def _nothing_known(store: "Store", problem: Problem, query: TrialQuery) -> UsageError:

@@ -18,10 +18,10 @@ def pass_seconds(composition: Composition, store: Store, trial: StoredTrial) -> 
     """
     require_outcome(trial)
     record = record_of(trial)
-    if not trial.script_text or record.target.is_replay or record.status == "failed":
+    if not trial.script or record.status == "failed":
         raise UsageError(f"trial {trial.id}: found none that compiles, allowed a measured or verified one")
-    kind = composition.kind(record.target)
-    compiler, machine = kind.compiler(record.target).fingerprint, composition.machine().name
+    compiler = composition.outcomes(record.target).compiler(record.target).fingerprint
+    machine = composition.machine().name
     stored = trial.compile_seconds
     if stored is not None and (stored.compiler, stored.machine) == (compiler, machine):
         return stored.passes

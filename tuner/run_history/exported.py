@@ -28,7 +28,7 @@ def exported(
 ) -> bytes:
     """Returns a trial in one of FORMS, for a file of that name or to be printed. Raises UsageError."""
     require_bound(trial)
-    if record_of(trial).target.is_replay and form not in DATA_FORMS:
+    if not trial.script and form not in DATA_FORMS:
         raise UsageError(f"trial {trial.id}: is a replay and has no script, allowed --format json")
     match form:
         case "t4":

@@ -22,7 +22,7 @@ def failed_ops(composition: Composition, trial: StoredTrial) -> tuple[FailedOp, 
     Where it names the payload op alone, the script is applied again to find the transform op.
     """
     record = record_of(trial)
-    if not isinstance(record.outcome, Failure) or not trial.script_text:
+    if not isinstance(record.outcome, Failure) or not trial.script:
         return ()
     places = named_places(record.outcome.reason)
     if not places:

@@ -42,7 +42,7 @@ def observations(trials: Iterable[StoredTrial]) -> tuple[Observation, ...]:
     """
     points: dict[object, list[StoredTrial]] = {}
     for trial in trials:
-        if trial.record is not None and not trial.record.target.is_replay:
+        if trial.record is not None and trial.record.target.has_machine:
             points.setdefault(_key(trial, trial.record), []).append(trial)
     return tuple(_observation(tried) for tried in points.values())
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def trial_stages(composition: Composition, store: "Store", trial: StoredTrial) -> Iterator[tuple[str, str]]:
     """Yields (stage, text) as far as the trial comes with today's compiler; a GPU's code as it is stored."""
-    if not trial.script_text:  # a replay, or binding failed
+    if not trial.script:  # a replay, or binding failed
         return
     yield "script", trial.script_text
     record = record_of(trial)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 from tuner.core.errors import UsageError
@@ -10,6 +11,8 @@ from tuner.core.processors import PresentLoad, Processors
 from tuner.core.runs import RunSettings
 from tuner.core.target_name import TargetName
 from tuner.mlir.op_place import OpPlace
+from tuner.tuning.outcome_source import OutcomeSource
+from tuner.tuning.run_request import RunRequest
 from tuner.tuning.target_kind import TargetKind, TargetStatus
 
 
@@ -22,10 +25,21 @@ class Apply(Protocol):
 
 
 @dataclass(frozen=True)
+class Recordings:
+    """Files that give outcomes in place of a machine: ``--target replay:FILE``."""
+
+    status: TargetStatus  # of the word: a target that never measures here
+    settings: Callable[[RunRequest, int], RunSettings]  # (request, workers); raises UsageError
+    of_file: Callable[[Path], tuple[OutcomeSource, TargetName]]  # raises UsageError
+    of_run: Callable[[RunSettings], OutcomeSource]  # of the file that a run was begun with; raises UsageError
+
+
+@dataclass(frozen=True)
 class Composition:
     """The parts that tests replace by ones without compiler and clock."""
 
     kinds: Mapping[str, TargetKind]  # by name
+    recordings: Recordings
     machine: Callable[[], Machine]  # this one
     processors: Callable[[], Processors]  # that this process may use
     present_load: Callable[[], PresentLoad]  # of them, while nothing is timed
@@ -40,11 +54,20 @@ class Composition:
             raise UsageError(f"target {target.text!r}: not known here")
         return kind
 
-    def kind_of_run(self, settings: RunSettings) -> TargetKind:
-        """Returns the kind of a run's target, with all that its settings say. Raises UsageError."""
-        kind = self.kind(settings.target)
-        return kind if kind.of_run is None else kind.of_run(settings)
+    def outcomes(self, target: TargetName) -> OutcomeSource:
+        """Returns what measures for a target. Raises UsageError for one without a machine that is known."""
+        return self.kind(target).outcomes
+
+    def outcomes_of_run(self, settings: RunSettings) -> OutcomeSource:
+        """Returns what a run's outcomes come from: a machine, or the recording. Raises UsageError."""
+        if settings.target.has_machine:
+            return self.outcomes(settings.target)
+        return self.recordings.of_run(settings)
+
+    def status(self, target: TargetName) -> TargetStatus:
+        """Returns what can be done here for a target. Raises UsageError for one that is not known."""
+        return self.kind(target).status() if target.has_machine else self.recordings.status
 
     def targets(self) -> tuple[TargetStatus, ...]:
-        """Returns what can be done here for each kind."""
-        return tuple(kind.status() for kind in self.kinds.values())
+        """Returns what can be done here for each kind, and for recordings."""
+        return (*(kind.status() for kind in self.kinds.values()), self.recordings.status)

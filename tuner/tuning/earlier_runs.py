@@ -65,11 +65,11 @@ class EarlierRuns:
         return tuple(found)
 
     def _one_by_task(self, settings: RunSettings) -> tuple[Run, ...]:
-        """Returns one run of each task on such a target, the latest first; replays measured nothing."""
+        """Returns one run of each task on a target of the kind, the latest first. No replay asks for any."""
         runs: dict[tuple[Problem, str, int, TargetName], Run] = {}
         for run in self._runs:
             theirs = run.settings
-            if theirs.target.is_like(settings.target):
+            if theirs.target.is_of(settings.target.kind):
                 runs.setdefault((theirs.problem, run.machine.name, theirs.threads, theirs.target), run)
         return tuple(runs.values())
 

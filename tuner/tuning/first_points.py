@@ -13,22 +13,22 @@ from tuner.core.runs import SEED, SPACE_FILE, FirstPoint, RunSettings
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.nearest_row import nearest_row
 from tuner.tuning.earlier_runs import EarlierRuns
-from tuner.tuning.target_kind import Plan, TargetKind
+from tuner.tuning.outcome_source import OutcomeSource, Plan
 
 if TYPE_CHECKING:
     from tuner.db.store import Store
 
 
 def planned(
-    settings: RunSettings, machine: Machine, kind: TargetKind, store: "Store"
+    settings: RunSettings, machine: Machine, source: OutcomeSource, store: "Store"
 ) -> tuple[RunSettings, Plan]:
     """Returns the settings with all that comes first, and the plan; settings that say it stay as they are."""
     if settings.first is not None:
-        return settings, kind.plan(settings, machine)
+        return settings, source.plan(settings, machine)
     task, earlier = TuningTask(settings.problem, machine, settings.threads), EarlierRuns(store)
     wishes = warm_points(task, earlier.known_tasks(settings, machine))
     # of a space that is sampled the plan takes in what is feasible of them
-    plan = kind.plan(replace(settings, first=wishes), machine)
+    plan = source.plan(replace(settings, first=wishes), machine)
     seeds = plan.seeds(earlier.known_resources(settings, machine))
     return replace(settings, first=_first_points(wishes, plan, seeds)), plan
 

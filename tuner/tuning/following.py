@@ -24,13 +24,13 @@ def following(
     Candidates that are not feasible on its machine are left out. Raises UsageError where that are all.
     """
     settings = replace(leader.settings, target=target)
-    kind = composition.kind_of_run(settings)
-    machine = kind.machine(target)
+    source = composition.outcomes_of_run(settings)
+    machine = source.machine(target)
     begun = _begun(leader, machine, store)
     if begun is not None:
         return None, begun
     settings = replace(settings, first=_proposed(leader, store), warm_start=False, budget_s=None)
-    rows = rows_of_first(settings, kind.plan(settings, machine))
+    rows = rows_of_first(settings, source.plan(settings, machine))
     if not rows:
         raise UsageError(
             f"run {leader.id}: found no candidate that is feasible on {machine.name!r}, allowed 1 or more"

@@ -16,10 +16,10 @@ from tuner.tuning.events import MachineBusy, Observer, RunStarted, ignore
 from tuner.tuning.first_points import planned, rows_of_first
 from tuner.tuning.interruption import Interruption
 from tuner.tuning.memory_check import require_memory, require_threads, require_workers
+from tuner.tuning.outcome_source import Bind, OutcomeSource, Plan
 from tuner.tuning.run_limit import RunLimit, require_longer
 from tuner.tuning.session import TuningSession
 from tuner.tuning.target_choice import require_runs_here
-from tuner.tuning.target_kind import Bind, Plan
 from tuner.tuning.tuned_run import TunedRun, tuned_run
 
 if TYPE_CHECKING:
@@ -34,21 +34,19 @@ def begin(
     observe: Observer = ignore,
 ) -> TunedRun:
     """Runs a new run to its end. Raises UsageError before anything is stored when it cannot begin."""
-    kind = composition.kind_of_run(settings)
-    if not settings.target.is_replay:  # which starts no process and holds no array
+    source = composition.outcomes_of_run(settings)
+    if source.needs_room:
         require_workers(settings.workers, composition.machine())
         require_memory(settings.problem, composition.machine())
-    machine = kind.machine(settings.target)
-    if not settings.target.is_replay:
-        require_threads(settings.threads, machine, composition.processors())
-    settings, plan = planned(settings, machine, kind, store)
+    machine = _machine(settings, source, composition)
+    settings, plan = planned(settings, machine, source, store)
     sampler = make_sampler(settings.sampler, plan.feasible, settings.seed, rows_of_first(settings, plan))
-    compiler = kind.compiler(settings.target)
+    compiler = source.compiler(settings.target)
     run_id = store.begin_run(settings, machine, compiler, __version__, composition.load_average())
     run = store.run(run_id)
     observe(_started(run, plan, ()))
-    _observe_load(run, composition, observe)
-    return TuningSession(run, (), plan.feasible, sampler, kind, store, interruption, observe).run()
+    _observe_load(run, source, composition, observe)
+    return TuningSession(run, (), plan.feasible, sampler, source, store, interruption, observe).run()
 
 
 def resume(
@@ -73,15 +71,13 @@ def resume(
         return tuned_run(store, run_id)
     command = tune_command(TrialQuery.of(run.settings.problem))
     require_runs_here(run.settings.target, composition, command)
-    kind = composition.kind_of_run(run.settings)
-    machine = kind.machine(run.settings.target)
-    if not run.settings.target.is_replay:
-        require_threads(run.settings.threads, machine, composition.processors())
-    _require_same_code(run, machine, kind.compiler(run.settings.target))
-    plan = kind.plan(run.settings, machine)
+    source = composition.outcomes_of_run(run.settings)
+    machine = _machine(run.settings, source, composition)
+    _require_same_code(run, machine, source.compiler(run.settings.target))
+    plan = source.plan(run.settings, machine)
     stored = store.trials(TrialQuery(run=run_id, sort="number"))
     _require_same_rows(run, plan.feasible, stored)
-    bind = kind.bind(run.settings.strategies, run.settings.problem, run.settings.threads, machine)
+    bind = source.bind(run.settings.strategies, run.settings.problem, run.settings.threads, machine)
     _require_same_scripts(run, bind, stored)
     first = rows_of_first(run.settings, plan)
     sampler = make_sampler(run.settings.sampler, plan.feasible, run.settings.seed, first)
@@ -91,19 +87,26 @@ def resume(
         run = replace(run, settings=limit.applied(run.settings))
     store.resume_run(run_id)
     observe(_started(run, plan, stored))
-    _observe_load(run, composition, observe)
+    _observe_load(run, source, composition, observe)
     return TuningSession(
-        run, stored, plan.feasible, sampler, kind, store, interruption, observe, retime
+        run, stored, plan.feasible, sampler, source, store, interruption, observe, retime
     ).run()
 
 
-def _observe_load(run: Run, composition: Composition, observe: Observer) -> None:
+def _machine(settings: RunSettings, source: OutcomeSource, composition: Composition) -> Machine:
+    """Returns the machine of a run. Raises UsageError for more threads than it has processors for."""
+    machine = source.machine(settings.target)
+    if source.needs_room:
+        require_threads(settings.threads, machine, composition.processors())
+    return machine
+
+
+def _observe_load(run: Run, source: OutcomeSource, composition: Composition, observe: Observer) -> None:
     """Reports other programs that leave the timed threads too few processors, before anything is timed."""
-    target, threads = run.settings.target, run.settings.threads
-    if target.is_replay or target.is_on_gpu or not composition.kind_of_run(run.settings).status().is_timed:
+    if not source.times_processors:
         return
     load, usable = composition.present_load(), composition.processors().usable
-    if is_pressed(load, min(usable, run.machine.physical_cores), threads):
+    if is_pressed(load, min(usable, run.machine.physical_cores), run.settings.threads):
         observe(MachineBusy(run.id, load, usable))
 
 

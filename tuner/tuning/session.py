@@ -33,10 +33,10 @@ from tuner.tuning.finals import (
 )
 from tuner.tuning.interruption import Interruption
 from tuner.tuning.known_outcomes import KnownOutcomes
+from tuner.tuning.outcome_source import BenchSettings, OutcomeSource
 from tuner.tuning.progress import Progress
 from tuner.tuning.resumption import ReplayingBench, ReplayingSampler
 from tuner.tuning.run_limit import searched_s
-from tuner.tuning.target_kind import BenchSettings, TargetKind
 from tuner.tuning.tuned_run import TunedRun, tuned_run
 from tuner.workers.in_flight import BenchOrder
 
@@ -53,7 +53,7 @@ class TuningSession:
         stored: tuple[StoredTrial, ...],  # of earlier sessions, by number
         feasible: FeasibleSet,
         sampler: AbstractSampler,
-        kind: TargetKind,
+        source: OutcomeSource,
         store: "Store",
         interruption: Interruption,
         observe: Observer,
@@ -63,7 +63,7 @@ class TuningSession:
         self._settings = settings = run.settings
         self._feasible = feasible
         self._sampler = sampler
-        self._kind = kind
+        self._source = source
         self._store = store
         self._interruption = interruption
         self._observe = observe
@@ -71,7 +71,7 @@ class TuningSession:
         self._stored = stored
         self._progress = Progress(stored)
         self._known = KnownOutcomes(store, run)
-        self._bind = kind.bind(settings.strategies, settings.problem, settings.threads, run.machine)
+        self._bind = source.bind(settings.strategies, settings.problem, settings.threads, run.machine)
         self._elapsed_before_s = run.seconds or 0.0  # of earlier sessions, by the monotonic clock
         self._searched_before_s = searched_s(run)
         self._stored_s = self._elapsed_before_s
@@ -102,11 +102,11 @@ class TuningSession:
             lambda why: self._observe(WaitsForNode(why)),
         )
         records = tuple(None if trial.record is None else bound_record(trial) for trial in self._stored)
-        return ReplayingBench(self._kind.bench(order, how), records, self._interruption)
+        return ReplayingBench(self._source.bench(order, how), records, self._interruption)
 
     def _work(self, bench: AbstractBench) -> str:
         """Searches and times the finalists; returns the status of the run."""
-        if self._run.baseline is None and self._kind.status().is_timed:
+        if self._run.baseline is None and self._source.is_timed():
             self._measure_baseline()
         self._search(bench)
         if self._interruption.is_asked:
@@ -215,7 +215,7 @@ class TuningSession:
         settings = self._settings
         try:
             with self._interruption.waiting():
-                baseline = self._kind.baseline(settings.problem, settings.threads, settings.seed)
+                baseline = self._source.baseline(settings.problem, settings.threads, settings.seed)
         except TunerError as error:
             self._observe(BaselineFailed(str(error)))
             return None
@@ -227,7 +227,7 @@ class TuningSession:
         settings = self._settings
         try:
             with self._interruption.waiting():
-                roofline = self._kind.roofline(settings.problem, settings.threads)
+                roofline = self._source.roofline(settings.problem, settings.threads)
         except TunerError:
             return
         self._store.set_roofline(self._run.id, roofline)

@@ -30,9 +30,8 @@ def planned_settings(request: RunRequest, composition: Composition) -> RunSettin
     from tuner.space.file.shipped import default_space_file
 
     workers = request.workers_on(composition.machine())
-    named = composition.kinds.get(TargetName.parse(request.target).kind)
-    if named is not None and named.settings is not None:
-        return named.settings(request, workers)
+    if not TargetName.parse(request.target).has_machine:
+        return composition.recordings.settings(request, workers)
     space_file = load_space_file(Path(request.space or default_space_file()))
     target = resolve_target(request.target, composition, request.chip)
     kind = composition.kind(target)

@@ -16,7 +16,7 @@ def resolve_target(word: str, composition: Composition, chip: str = "") -> Targe
     if word == AUTO:
         return _first_timed(composition, chip)
     target = named_target(word, composition, chip)
-    status = composition.kind(target).status()
+    status = composition.status(target)
     if not (status.is_available or status.can_compile):
         raise UsageError(f"target {word}: not available here: {status.reason}")
     return _on_this_gpu(target, status, has_chip=bool(chip) or ":" in word)
@@ -27,7 +27,7 @@ def require_runs_here(target: TargetName, composition: Composition, command: str
 
     The error ends with ``command`` ("tuner tune matmul 8x8x8") for a simulator of the same chip.
     """
-    status = composition.kind(target).status()
+    status = composition.status(target)
     if status.missing:
         line = f"target {target.text}: nothing runs here: {status.missing}; to verify without a GPU, and "
         line += "carry it to one by tuner bundle export: "
@@ -42,13 +42,14 @@ def named_target(word: str, composition: Composition, chip: str = "") -> TargetN
     name, colon, detail = word.partition(":")
     if colon and chip and chip != detail:
         raise UsageError(f"chip: found {chip!r} beside target {word!r}, allowed one of both")
+    names = (*composition.kinds, composition.recordings.status.name)
+    if name not in names:
+        raise UsageError(f"target: found {word!r}, allowed {AUTO}, {', '.join(names)}")
     kind = composition.kinds.get(name)
-    if kind is None:
-        raise UsageError(f"target: found {word!r}, allowed {AUTO}, {', '.join(composition.kinds)}")
-    if kind.default_chip:
+    if kind is None and not chip:
+        return TargetName(name, detail)  # of a recording
+    if kind is not None and kind.default_chip:
         return TargetName(name, chip_of(detail if colon else chip or kind.default_chip).name)
-    if kind.of_run is not None and not chip:
-        return TargetName(name, detail)
     if chip or colon:
         allowed = ", ".join(each.name for each in composition.kinds.values() if each.default_chip)
         raise UsageError(f"chip: found {detail or chip!r} for target {name}, allowed for {allowed}")

@@ -56,7 +56,7 @@ LATEST = [str(trial) for trial in range(20, 0, -1)]
         ("export --output bf", ["bf16"]),
         ("runs --layout ", [*LAYOUTS]),
         ("space --epilogue ", [*EPILOGUES]),
-        ("tune --target ", ["auto", *KINDS]),
+        ("tune --target ", ["auto", *KINDS, "replay"]),
         ("history --target c", ["cpu", "cuda"]),
         ("tune --chip sm_9", [chip for chip in CHIPS if chip.startswith("sm_9")]),
         ("tune --sampler t", ["tpe", "trees"]),

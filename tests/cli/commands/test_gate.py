@@ -93,7 +93,7 @@ def test_wrong_words_exit_with_2(tuned: Tuner, baseline: Path, words: tuple[str,
 
 
 def test_a_trial_of_another_machine_is_not_recorded(tuned: Tuner) -> None:
-    kind = replace(tuned.composition.kinds["fake"], machine=lambda _target: fakes.OTHER_MACHINE)
+    kind = fakes.changed_kind(tuned.composition.kinds["fake"], machine=lambda _target: fakes.OTHER_MACHINE)
     elsewhere = replace(tuned.composition, kinds={**tuned.composition.kinds, "fake": kind})
     done = replace(tuned, composition=elsewhere)("gate", "--baseline", "gate.json", "--record", "1")
     assert (done.code, done.out) == (2, "")

@@ -11,7 +11,7 @@ from tuner.core.candidate import Candidate
 from tuner.core.machine import Machine
 from tuner.core.runs import RunSettings
 from tuner.db.store import Store
-from tuner.tuning.target_kind import Bind, Plan
+from tuner.tuning.outcome_source import Bind, Plan
 
 
 def test_a_table_has_a_line_per_trial(tuned: Tuner) -> None:
@@ -269,7 +269,7 @@ def test_early_stopped_trials_look_like_no_result(tuned: Tuner) -> None:
 
 def test_the_machine_is_told_where_the_trials_are_of_several(tuned: Tuner) -> None:
     assert "machine" not in tuned("history").out
-    kind = replace(tuned.composition.kinds["fake"], machine=lambda _target: fakes.OTHER_MACHINE)
+    kind = fakes.changed_kind(tuned.composition.kinds["fake"], machine=lambda _target: fakes.OTHER_MACHINE)
     tuned.composition = replace(tuned.composition, kinds={**tuned.composition.kinds, "fake": kind})
     assert tuned("tune", "matmul", "8x8x8", "--target", "fake", "--trials", "1").code == 0
     header, *rows = tuned("history").out.splitlines()

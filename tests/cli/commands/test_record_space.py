@@ -21,7 +21,7 @@ from tuner.recorded.reading import read_recorded
 from tuner.space.expression import parse
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.search_space import Knob, SearchSpace
-from tuner.tuning.target_kind import BenchSettings, Plan
+from tuner.tuning.outcome_source import BenchSettings, Plan
 from tuner.workers.in_flight import BenchOrder
 
 

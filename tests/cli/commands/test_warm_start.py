@@ -9,14 +9,14 @@ from tuner.core.machine import Machine
 from tuner.core.runs import SEED, SPACE_FILE, WARM_START, FirstPoint, RunSettings
 from tuner.output.formatting import first_words
 from tuner.tuning.composition import Composition
-from tuner.tuning.target_kind import Plan
+from tuner.tuning.outcome_source import Plan
 
 
 def known_strategy() -> Composition:
     """Returns parts whose strategy is among those of the shipped file, which a run takes by default."""
 
     def renamed(settings: RunSettings, machine: Machine) -> Plan:
-        feasible = fakes.FAKE.plan(settings, machine).feasible
+        feasible = fakes.FAKE.outcomes.plan(settings, machine).feasible
         spaces = tuple(dataclasses.replace(space, strategy="matmul_cpu_packed") for space in feasible.spaces)
         return Plan(dataclasses.replace(feasible, spaces=spaces))
 

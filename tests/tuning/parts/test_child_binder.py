@@ -9,8 +9,8 @@ from tuner.core.chosen_strategy import ChosenStrategy
 from tuner.core.errors import CandidateError, Failure, Stage
 from tuner.core.problem import Matmul
 from tuner.scripts.strategy import Binder, load_strategy
+from tuner.tuning.outcome_source import Bind
 from tuner.tuning.parts.child_binder import MEMORY_BYTES, ChildBinder, binding
-from tuner.tuning.target_kind import Bind
 
 PROBLEM = Matmul(8, 16, 4)
 VARIABLES = (("m", 8), ("n", 16), ("k", 4))

@@ -30,7 +30,7 @@ def rooms_imported_by(factory: Factory) -> set[str]:
 
 @pytest.mark.parametrize("target", TARGETS, ids=str)
 def test_a_child_builds_one_of_both_ports(target: TargetName) -> None:
-    children_of = KINDS[target.kind].children
+    children_of = KINDS[target.kind].outcomes.children
     assert children_of is not None
     children = children_of(target, Matmul(8, 8, 8), 1)
     compiler, evaluator = children.compiler.build(), children.evaluator.build()

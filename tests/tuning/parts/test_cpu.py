@@ -20,7 +20,7 @@ def test_the_cpu_is_a_target() -> None:
 
 
 def test_its_machine_is_this_one() -> None:
-    assert KIND.machine(TARGET) == host_machine()
+    assert KIND.outcomes.machine(TARGET) == host_machine()
 
 
 def test_the_source_of_a_problem_is_a_payload() -> None:
@@ -29,13 +29,14 @@ def test_the_source_of_a_problem_is_a_payload() -> None:
 
 @pytest.mark.mlir
 def test_the_compiler_tells_its_packages() -> None:
-    assert dict(KIND.compiler(TARGET).packages).keys() == {"numba-cuda-mlir", "torch-mlir"}
+    assert dict(KIND.outcomes.compiler(TARGET).packages).keys() == {"numba-cuda-mlir", "torch-mlir"}
 
 
 def test_the_compiler_of_the_cpu_is_told_without_importing_it() -> None:
     program = (
         "import sys; from tuner.tuning.parts.cpu import KIND; from tuner.core.target_name import TargetName;"
-        "print(KIND.compiler(TargetName('cpu')).fingerprint); sys.exit('numba_cuda_mlir' in sys.modules)"
+        "print(KIND.outcomes.compiler(TargetName('cpu')).fingerprint);"
+        "sys.exit('numba_cuda_mlir' in sys.modules)"
     )
     told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert "numba-cuda-mlir==" in told.stdout
@@ -46,7 +47,7 @@ def test_the_baseline_is_measured_in_a_child_with_a_clean_environment(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("OPENBLAS_CORETYPE", "Prescott")
-    baseline = KIND.baseline(PROBLEM, 1, 0)
+    baseline = KIND.outcomes.baseline(PROBLEM, 1, 0)
     assert "Prescott" not in baseline.name
     assert baseline.threads == 1
     assert baseline.measurement.median_s > 0

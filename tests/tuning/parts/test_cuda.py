@@ -64,7 +64,7 @@ def test_a_gpu_that_no_code_can_be_made_for_is_not_used(monkeypatch: pytest.Monk
 
 
 def test_the_machine_is_described_by_the_gpu_here(gpu: None) -> None:
-    machine = KIND.machine(TargetName("cuda", "sm_90"))
+    machine = KIND.outcomes.machine(TargetName("cuda", "sm_90"))
     assert (machine.name, machine.chip, machine.physical_cores) == ("Simulated GPU", "sm_90", 4)
     assert machine.processor == "Simulated GPU, CUDA driver 13.0"
     assert (machine.l3_bytes, machine.memory_bytes) == (FACTS.l2_bytes, FACTS.memory_bytes)
@@ -73,19 +73,19 @@ def test_the_machine_is_described_by_the_gpu_here(gpu: None) -> None:
 
 @pytest.mark.mlir
 def test_the_compiler_is_the_wheel_the_assembler_and_what_makes_code() -> None:
-    compiler = KIND.compiler(TargetName("cuda", "sm_80"))
+    compiler = KIND.outcomes.compiler(TargetName("cuda", "sm_80"))
     assert "ptxas" in dict(compiler.packages)
     assert compiler.pipeline_sha256 == sources_sha256(GPU_SOURCES)
 
 
 def test_the_machine_of_a_target_is_the_gpu_here_if_it_is_of_the_chip(gpu: None) -> None:
-    assert KIND.machine(TargetName("cuda", "sm_90")).name == "Simulated GPU"
-    assert KIND.machine(TargetName("cuda", "sm_90a")).name == "Simulated GPU"
-    assert KIND.machine(TargetName("cuda", "sm_80")).name == "cuda sm_80"
+    assert KIND.outcomes.machine(TargetName("cuda", "sm_90")).name == "Simulated GPU"
+    assert KIND.outcomes.machine(TargetName("cuda", "sm_90a")).name == "Simulated GPU"
+    assert KIND.outcomes.machine(TargetName("cuda", "sm_80")).name == "cuda sm_80"
 
 
 def test_without_a_gpu_the_machine_of_a_target_is_its_chip(no_gpu: None) -> None:
-    assert KIND.machine(TargetName("cuda", "sm_90")).name == "cuda sm_90"
+    assert KIND.outcomes.machine(TargetName("cuda", "sm_90")).name == "cuda sm_90"
 
 
 def test_a_hanging_kernel_is_ended_sooner_than_a_slow_simulation() -> None:
@@ -102,4 +102,4 @@ def test_a_hanging_kernel_is_ended_sooner_than_a_slow_simulation() -> None:
 def test_without_a_gpu_nothing_of_it_is_measured(work: str) -> None:
     problem = Matmul(64, 64, 64, "f16")
     with pytest.raises(TunerError, match=f"^{work}: no (CUDA|cuBLAS)"):
-        KIND.baseline(problem, 1, 0) if work == "baseline" else KIND.roofline(problem, 1)
+        KIND.outcomes.baseline(problem, 1, 0) if work == "baseline" else KIND.outcomes.roofline(problem, 1)

@@ -33,7 +33,7 @@ def test_processors_come_first_and_simulations_give_no_times() -> None:
 
 def test_each_target_has_a_machine_of_its_own() -> None:
     def machine(target: TargetName) -> Machine:
-        return real_composition().kind(target).machine(target)
+        return real_composition().outcomes(target).machine(target)
 
     assert machine(TargetName("simulator", "sm_80")).name == "simulator sm_80"
     assert machine(TargetName("cuda", "sm_90a")).chip == "sm_90a"

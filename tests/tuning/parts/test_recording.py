@@ -17,7 +17,7 @@ from tuner.db.store import Store
 from tuner.recorded.t4_writing import Recording, t4_bytes
 from tuner.run_history.best_known import best_answer
 from tuner.tuning.interruption import Interruption
-from tuner.tuning.parts.recording import KIND
+from tuner.tuning.parts.recording import RECORDINGS
 from tuner.tuning.run import begin, resume
 from tuner.tuning.run_request import RunRequest
 from tuner.tuning.settings import run_settings
@@ -116,18 +116,23 @@ def test_a_recording_of_another_problem_is_refused(tmp_path: Path) -> None:
 def test_other_targets_keep_their_parts() -> None:
     parts = fakes.composition()
     settings = fakes.settings()
-    assert parts.kind_of_run(settings) is parts.kind(settings.target)
+    assert parts.outcomes_of_run(settings) is parts.kind(settings.target).outcomes
 
 
 def test_a_replay_is_no_target_that_auto_chooses() -> None:
-    status = KIND.status()
-    assert not status.is_available
-    assert "replay:FILE" in status.reason
+    assert not RECORDINGS.status.is_available
+    assert "replay:FILE" in RECORDINGS.status.reason
 
 
-def test_without_a_run_nothing_is_known_of_a_recording() -> None:
-    with pytest.raises(UsageError, match="target replay: found no run, allowed in one"):
-        KIND.source(PROBLEM, "")
+def test_a_recording_is_no_kind_of_target(store: Store, tmp_path: Path) -> None:
+    run = replay(store, values.write_recording(tmp_path), trials=1).run
+    with pytest.raises(UsageError, match=r"^target 'replay:fabricated': not known here$"):
+        fakes.composition().outcomes(run.settings.target)
+
+
+def test_a_replay_has_no_script_to_export(store: Store, tmp_path: Path) -> None:
+    (trial, *_) = trials_of(store, replay(store, values.write_recording(tmp_path), trials=5).run.id)
+    assert (trial.script, trial.script_text[:7]) == ("", "// row ")
 
 
 def test_a_time_is_the_recorded_one_bit_by_bit(store: Store, tmp_path: Path) -> None:

@@ -21,14 +21,14 @@ def test_it_is_always_there_and_gives_no_times() -> None:
 
 
 def test_its_machine_is_its_chip() -> None:
-    machine = KIND.machine(TARGET)
+    machine = KIND.outcomes.machine(TARGET)
     assert machine.name == "simulator sm_90"
     assert dict(machine.limits())["max_shared_bytes"] == chip_of("sm_90").max_shared_bytes
 
 
 @pytest.mark.mlir
 def test_a_verdict_is_of_this_simulator() -> None:
-    assert KIND.compiler(TARGET).pipeline_sha256 == sources_sha256(SIMULATOR_SOURCES)
+    assert KIND.outcomes.compiler(TARGET).pipeline_sha256 == sources_sha256(SIMULATOR_SOURCES)
 
 
 def test_the_source_for_a_gpu_has_the_sizes_that_the_script_pads_to() -> None:
@@ -39,10 +39,12 @@ def test_the_source_for_a_gpu_has_the_sizes_that_the_script_pads_to() -> None:
 
 @pytest.mark.mlir
 def test_the_compiler_for_gpus_tells_its_assembler() -> None:
-    assert dict(KIND.compiler(TARGET).packages).keys() == {"numba-cuda-mlir", "ptxas"}
+    assert dict(KIND.outcomes.compiler(TARGET).packages).keys() == {"numba-cuda-mlir", "ptxas"}
 
 
-@pytest.mark.parametrize("work", [lambda: KIND.baseline(PROBLEM, 1, 0), lambda: KIND.roofline(PROBLEM, 1)])
+@pytest.mark.parametrize(
+    "work", [lambda: KIND.outcomes.baseline(PROBLEM, 1, 0), lambda: KIND.outcomes.roofline(PROBLEM, 1)]
+)
 def test_without_a_clock_nothing_is_compared_with(work: object) -> None:
     with pytest.raises(TunerError, match="the simulator has no clock"):
         work()  # type: ignore[operator]

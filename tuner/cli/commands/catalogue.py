@@ -26,8 +26,8 @@ from tuner.output.formatting import count_text
 if TYPE_CHECKING:
     from tuner.space.feasible_set import FeasibleSet
     from tuner.tuning.composition import Composition
+    from tuner.tuning.outcome_source import Plan
     from tuner.tuning.run_request import RunRequest
-    from tuner.tuning.target_kind import Plan
 
 space_option = click.option(
     "--space", type=click.Path(path_type=Path), help="Search space file. Default: the one shipped."
@@ -121,7 +121,7 @@ def space(
     """
     if not suggest:
         _refuse_words_of_suggest(context)
-    elif TargetName.parse(target).is_replay:
+    elif not TargetName.parse(target).has_machine:
         raise UsageError(f"space --suggest: found target {target}, allowed one that runs candidates")
     problem = problem_of(operation, shape, dtype, layout, epilogue, output_dtype)
     request = run_request(
@@ -222,5 +222,5 @@ def plan_of(composition: "Composition", request: "RunRequest") -> "Plan":
     from tuner.tuning.settings import planned_settings
 
     settings = planned_settings(request, composition)
-    kind = composition.kind_of_run(settings)
-    return kind.plan(settings, kind.machine(settings.target))
+    source = composition.outcomes_of_run(settings)
+    return source.plan(settings, source.machine(settings.target))

@@ -17,7 +17,7 @@ from tuner.output.formatting import count_text
 if TYPE_CHECKING:
     from tuner.core.target_name import TargetName
     from tuner.tuning.composition import Composition
-    from tuner.tuning.target_kind import TargetKind
+    from tuner.tuning.outcome_source import OutcomeSource
 
 MIB = 1 << 20
 
@@ -96,23 +96,22 @@ def worker(
     from tuner.fleet.node import NodeRequest, run_node
     from tuner.run_history.which_database import which_database
 
-    kind, wanted = _kind_of(target, composition_of(context))
+    source, wanted = _outcomes_of(target, composition_of(context))
     request = NodeRequest(wanted, name, seats, has_device, device, keep_free_mib * MIB)
-    is_well = run_node(which_database(database), request, kind, lambda line: print(line, file=sys.stderr))
+    is_well = run_node(which_database(database), request, source, lambda line: print(line, file=sys.stderr))
     context.exit(DONE if is_well else FAILED)
 
 
-def _kind_of(word: str, composition: "Composition") -> "tuple[TargetKind, TargetName]":
-    """Returns the kind and the name of what a node works for. Raises UsageError for a wrong word."""
+def _outcomes_of(word: str, composition: "Composition") -> "tuple[OutcomeSource, TargetName]":
+    """Returns what a node works for, and its name. Raises UsageError for a wrong word."""
     from tuner.core.target_name import TargetName
-    from tuner.tuning.parts.recording import kind_of_file
     from tuner.tuning.target_choice import resolve_target
 
     asked = TargetName.parse(word)
-    if asked.is_replay:
-        return kind_of_file(Path(asked.detail))
+    if not asked.has_machine:
+        return composition.recordings.of_file(Path(asked.detail))
     wanted = resolve_target(word, composition)
-    return composition.kind(wanted), wanted
+    return composition.outcomes(wanted), wanted
 
 
 @fleet.command()

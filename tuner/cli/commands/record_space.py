@@ -117,7 +117,7 @@ def _settings(context: click.Context, limit: int | None, **words: Any) -> "RunSe
     problem = popped_problem(context, words, EXAMPLE_SIZES)
     if limit is not None and limit < 1:
         raise UsageError(f"limit: found {limit}, allowed 1 or more")
-    if TargetName.parse(words["target"]).is_replay:
+    if not TargetName.parse(words["target"]).has_machine:
         raise UsageError(
             f"target: found {words['target']!r}, allowed one that measures: a replay is a recording already"
         )
@@ -125,8 +125,8 @@ def _settings(context: click.Context, limit: int | None, **words: Any) -> "RunSe
     # fresh: times of other sessions do not compare
     request = run_request(problem, sampler=sampler, trials=trials, fresh=True, **words)
     settings = run_settings(request, composition)
-    kind = composition.kind(settings.target)
-    feasible = kind.plan(settings, kind.machine(settings.target)).feasible
+    source = composition.outcomes(settings.target)
+    feasible = source.plan(settings, source.machine(settings.target)).feasible
     points = int(feasible.is_preferred.sum()) or feasible.rows
     if limit is not None:  # what is proposed first would not be drawn evenly
         return replace(settings, first=(), trials=min(limit, points))
@@ -144,7 +144,7 @@ def _require_folder(output: Path) -> None:
 def _require_recording(store: "Store", run: int) -> None:
     """Raises UsageError for a run that chose its points or reused times: its file would be no whole space."""
     settings = store.run(run).settings
-    if settings.sampler not in (ALL, DRAWN) or not settings.fresh or settings.target.is_replay:
+    if settings.sampler not in (ALL, DRAWN) or not settings.fresh or not settings.target.has_machine:
         raise UsageError(
             f"--resume: found run {run}, a search by {settings.sampler} on {settings.target}, "
             "allowed one that record-space began"
@@ -157,7 +157,7 @@ def _write(composition: "Composition", store: "Store", tuned: "TunedRun", output
     from tuner.recorded.t4_writing import Recording, t4_bytes
 
     run = tuned.run
-    spaces = composition.kind(run.settings.target).plan(run.settings, run.machine).feasible.spaces
+    spaces = composition.outcomes(run.settings.target).plan(run.settings, run.machine).feasible.spaces
     trials = store.trials(TrialQuery(run=run.id, sort="number"))
     write_atomically(output, t4_bytes(Recording((run,), trials, spaces), output.suffix == ".gz"))
 

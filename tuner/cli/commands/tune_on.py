@@ -34,7 +34,7 @@ def target_words(fleet: "FleetRequest", target: str) -> str:
 
     asked = TargetName.parse(target)
     first, *_ = [target_on(fleet, word, asked.kind).text for word in fleet.on]
-    return target if asked.is_replay else first
+    return first if asked.has_machine else target
 
 
 def followers(

@@ -18,7 +18,7 @@ class Badge:
 
 def badge_of(run: Run, best: StoredTrial | None = None) -> Badge:
     """Returns how far a run's times can be relied on; ``best`` is its best trial."""
-    if run.settings.target.is_replay:
+    if not run.settings.target.has_machine:
         return Badge("unknown", "replayed", "Times of a recording, told again: nothing ran here.")
     if run.unreliable:
         return Badge("warning", "unreliable", f"{run.unreliable}.")

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from tuner.core.problem import Problem
 from tuner.core.target_name import TargetName
-from tuner.tuning.target_kind import BenchChildren, BenchSettings
+from tuner.tuning.outcome_source import BenchChildren, BenchSettings
 
 if TYPE_CHECKING:
     from tuner.core.bench import AbstractBench

@@ -9,7 +9,7 @@ from tuner.core.errors import Stage
 from tuner.core.problem import Problem
 from tuner.core.target import Script
 from tuner.scripts.strategy import Binder, load_strategy
-from tuner.tuning.target_kind import Bind
+from tuner.tuning.outcome_source import Bind
 from tuner.workers.protocol import CALL, ServiceSpec
 from tuner.workers.worker import Worker
 

@@ -11,11 +11,12 @@ from tuner.core.runs import Baseline, StoredTrial
 from tuner.core.target import Script
 from tuner.core.target_name import TargetName
 from tuner.mlir.fingerprint import CPU_SOURCES
+from tuner.tuning.outcome_source import BenchChildren, OutcomeSource
 from tuner.tuning.parts import strategy_space
 from tuner.tuning.parts.child_bench import child_bench
 from tuner.tuning.parts.child_call import call_in_child, memory_beside
 from tuner.tuning.parts.child_functions import measure_cpu_baseline, measure_cpu_roofline
-from tuner.tuning.target_kind import BenchChildren, ProgramSupport, TargetKind, TargetStatus
+from tuner.tuning.target_kind import ProgramSupport, TargetKind, TargetStatus
 
 BASELINE_TIMEOUT_S = 120.0  # next to the float64 reference
 DTYPES = ("f32", "f64", "bf16", "i8")
@@ -112,14 +113,17 @@ def _require_types(problem: Problem, _target: TargetName) -> None:
 KIND = TargetKind(
     name="cpu",
     status=_status,
-    machine=lambda _target: host_machine(),
-    compiler=_compiler,
-    plan=strategy_space.plan,
-    bind=strategy_space.bind,
-    bench=child_bench(_children),
-    children=_children,
-    baseline=_baseline,
-    roofline=_roofline,
+    outcomes=OutcomeSource(
+        machine=lambda _target: host_machine(),
+        compiler=_compiler,
+        plan=strategy_space.plan,
+        bind=strategy_space.bind,
+        bench=child_bench(_children),
+        baseline=_baseline,
+        roofline=_roofline,
+        children=_children,
+        times_processors=True,
+    ),
     source=_source,
     load=_load,
     code=_code,

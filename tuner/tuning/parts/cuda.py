@@ -12,6 +12,7 @@ from tuner.core.runs import Baseline
 from tuner.core.target import Effort
 from tuner.core.target_name import CUDA, TargetName
 from tuner.mlir.fingerprint import GPU_SOURCES
+from tuner.tuning.outcome_source import BenchChildren, OutcomeSource
 from tuner.tuning.parts import strategy_space
 from tuner.tuning.parts.child_bench import child_bench
 from tuner.tuning.parts.child_call import call_in_child, memory_beside
@@ -27,7 +28,7 @@ from tuner.tuning.parts.gpu import (
     load_on_gpu,
     require_chip_types,
 )
-from tuner.tuning.target_kind import BenchChildren, ProgramSupport, TargetKind, TargetStatus
+from tuner.tuning.target_kind import ProgramSupport, TargetKind, TargetStatus
 
 if TYPE_CHECKING:
     from tuner.core.device import AbstractDevice
@@ -166,14 +167,17 @@ def _assembler(chip: str) -> "Assemble | None":
 KIND = TargetKind(
     name=CUDA,
     status=_status,
-    machine=_machine,
-    compiler=_compiler,
-    plan=strategy_space.plan,
-    bind=strategy_space.bind,
-    bench=child_bench(_children),
-    children=_children,
-    baseline=_baseline,
-    roofline=_roofline,
+    outcomes=OutcomeSource(
+        machine=_machine,
+        compiler=_compiler,
+        plan=strategy_space.plan,
+        bind=strategy_space.bind,
+        bench=child_bench(_children),
+        baseline=_baseline,
+        roofline=_roofline,
+        children=_children,
+        is_timed=lambda: _status().is_timed,
+    ),
     source=gpu_source,
     load=load_on_gpu,
     code=gpu_code,

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from tuner.tuning.parts import cpu, cuda, recording, simulator
+from tuner.tuning.parts import cpu, cuda, simulator
 from tuner.tuning.target_kind import TargetKind
 
 KINDS: Mapping[str, TargetKind] = MappingProxyType(
@@ -11,6 +11,5 @@ KINDS: Mapping[str, TargetKind] = MappingProxyType(
         "cpu": cpu.KIND,
         "cuda": cuda.KIND,
         "simulator": simulator.KIND,
-        "replay": recording.KIND,
     }
 )

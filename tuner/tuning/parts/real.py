@@ -9,13 +9,16 @@ from tuner.tuning.parts.child_call import call_in_child
 from tuner.tuning.parts.child_functions import apply_script, find_failing_op
 from tuner.tuning.parts.cpu import host_machine
 from tuner.tuning.parts.kinds import KINDS
+from tuner.tuning.parts.recording import RECORDINGS
 
 APPLY_TIMEOUT_S = 60.0
 
 
 def real_composition() -> Composition:
     """Returns the parts that compile, run and time for real."""
-    return Composition(KINDS, host_machine, _processors, _present_load, _load_average, _apply, _failing_op)
+    return Composition(
+        KINDS, RECORDINGS, host_machine, _processors, _present_load, _load_average, _apply, _failing_op
+    )
 
 
 def _processors() -> Processors:

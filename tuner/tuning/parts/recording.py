@@ -1,10 +1,10 @@
-"""The kind of target that recorded spaces are: the same loop, store and answer, no machine."""
+"""Recorded spaces as sources of outcomes: the same loop, store and answer as on a machine, and no machine."""
 
 import json
 from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tuner.core.chosen_strategy import ChosenStrategy
 from tuner.core.errors import TunerError, UsageError
@@ -12,14 +12,15 @@ from tuner.core.machine import Roofline
 from tuner.core.problem import Problem
 from tuner.core.runs import Baseline, RunSettings
 from tuner.core.target_name import REPLAY, TargetName
-from tuner.tuning.parts.cpu import host_machine
+from tuner.tuning.composition import Recordings
+from tuner.tuning.outcome_source import BenchChildren, OutcomeSource, Plan
 from tuner.tuning.run_request import TIMED_SAMPLER, RunRequest
-from tuner.tuning.target_kind import BenchChildren, Plan, TargetKind, TargetStatus
+from tuner.tuning.target_kind import TargetStatus
 
 if TYPE_CHECKING:
     from tuner.core.bench import AbstractBench
     from tuner.recorded.space import RecordedSpace
-    from tuner.tuning.target_kind import BenchSettings
+    from tuner.tuning.outcome_source import BenchSettings
     from tuner.workers.in_flight import BenchOrder
 
 
@@ -65,20 +66,20 @@ def _asked_file(request: RunRequest) -> Path:
     return Path(recording)
 
 
-def recorded_kind(space: "RecordedSpace", file: Path) -> TargetKind:
-    """Returns the kind of one recording, read from a file: what it tells in place of a machine."""
+def recorded_outcomes(space: "RecordedSpace", file: Path) -> OutcomeSource:
+    """Returns what a recording, read from a file, gives a run in place of a machine."""
     from tuner.targets import replay
 
-    return replace(
-        KIND,
+    return OutcomeSource(
         machine=lambda _target: replay.recorded_machine(space),
         compiler=lambda _target: replay.recorded_compiler(space),
         plan=lambda _settings, _machine: Plan(space.feasible),
         bind=lambda *_: partial(replay.bind_recorded, space),
         bench=lambda order, how: _bench(space, order, how),
-        children=lambda _target, _problem, _threads: _children(file),
         baseline=lambda _problem, _threads, _seed: _baseline(space),
         roofline=_no_roofline,
+        children=lambda _target, _problem, _threads: _children(file),
+        needs_room=False,
     )
 
 
@@ -113,20 +114,15 @@ def _no_roofline(_problem: Problem, _threads: int) -> Roofline:
     raise TunerError("a replay has no machine to measure")
 
 
-def _of_run(settings: RunSettings) -> TargetKind:
-    """Returns the kind of the recording that a stored run answers from."""
-    file = Path(json.loads(settings.space_yaml)["recording"])
-    return recorded_kind(_recorded(file), file)
-
-
-def kind_of_file(file: Path) -> tuple[TargetKind, TargetName]:
-    """Returns the kind and the name of a recording, for a node that works for runs on it."""
+def outcomes_of_file(file: Path) -> tuple[OutcomeSource, TargetName]:
+    """Returns what a recording gives, and its name as a target. Raises UsageError for another file."""
     space = _recorded(file.absolute())
-    return recorded_kind(space, file.absolute()), TargetName(REPLAY, space.name)
+    return recorded_outcomes(space, file.absolute()), TargetName(REPLAY, space.name)
 
 
-def _of_no_run(*_: object) -> Any:
-    raise UsageError(f"target {REPLAY}: found no run, allowed in one: a recording is all that it has")
+def _of_run(settings: RunSettings) -> OutcomeSource:
+    outcomes, _ = outcomes_of_file(Path(json.loads(settings.space_yaml)["recording"]))
+    return outcomes
 
 
 def _recorded(file: Path) -> "RecordedSpace":
@@ -142,18 +138,9 @@ def _read(file: Path, _stamp_ns: int) -> "RecordedSpace":
     return read_recorded(file)
 
 
-KIND = TargetKind(
-    name=REPLAY,
-    status=lambda: TargetStatus(REPLAY, False, f"answers from a recorded space: --target {REPLAY}:FILE"),
-    machine=lambda _target: host_machine(),
-    compiler=_of_no_run,
-    plan=_of_no_run,
-    bind=_of_no_run,
-    bench=_of_no_run,
-    baseline=_of_no_run,
-    roofline=_of_no_run,
-    source=_of_no_run,
-    load=_of_no_run,
+RECORDINGS = Recordings(
+    status=TargetStatus(REPLAY, False, f"answers from a recorded space: --target {REPLAY}:FILE"),
     settings=replay_settings,
+    of_file=outcomes_of_file,
     of_run=_of_run,
 )

@@ -10,6 +10,7 @@ from tuner.core.problem import Problem
 from tuner.core.runs import Baseline
 from tuner.core.target_name import SIMULATOR, TargetName
 from tuner.mlir.fingerprint import SIMULATOR_SOURCES
+from tuner.tuning.outcome_source import BenchChildren, OutcomeSource
 from tuner.tuning.parts import strategy_space
 from tuner.tuning.parts.child_bench import child_bench
 from tuner.tuning.parts.child_call import memory_beside
@@ -24,7 +25,7 @@ from tuner.tuning.parts.gpu import (
     load_on_gpu,
     require_chip_types,
 )
-from tuner.tuning.target_kind import BenchChildren, ProgramSupport, TargetKind, TargetStatus
+from tuner.tuning.target_kind import ProgramSupport, TargetKind, TargetStatus
 
 if TYPE_CHECKING:
     from tuner.core.device import AbstractDevice
@@ -95,14 +96,17 @@ def _open_device(
 KIND = TargetKind(
     name=SIMULATOR,
     status=_status,
-    machine=_machine,
-    compiler=_compiler,
-    plan=strategy_space.plan,
-    bind=strategy_space.bind,
-    bench=child_bench(_children),
-    children=_children,
-    baseline=_no_baseline,
-    roofline=_no_roofline,
+    outcomes=OutcomeSource(
+        machine=_machine,
+        compiler=_compiler,
+        plan=strategy_space.plan,
+        bind=strategy_space.bind,
+        bench=child_bench(_children),
+        baseline=_no_baseline,
+        roofline=_no_roofline,
+        children=_children,
+        is_timed=lambda: False,
+    ),
     source=gpu_source,
     load=load_on_gpu,
     code=gpu_code,

@@ -8,7 +8,7 @@ from tuner.core.kernel_program import Resources
 from tuner.core.machine import Machine, variables_of
 from tuner.core.problem import Problem
 from tuner.core.runs import RunSettings
-from tuner.tuning.target_kind import Bind, Plan
+from tuner.tuning.outcome_source import Bind, Plan
 
 SPACE_NAME = "search space"  # of a run, in messages: its file may have changed since
 
