@@ -34,6 +34,7 @@ from tuner.programs.request import ProgramRequest
 from tuner.runtime import timing
 from tuner.tuning.composition import Composition
 from tuner.tuning.finals import FINAL_EFFORT
+from tuner.tuning.target_kind import ProgramSupport
 from tuner.workers.local_bench import LocalBench
 
 Factor = Callable[[int], float]  # of the n-th sample of a round
@@ -179,6 +180,7 @@ def parts(disturbance: Disturbance) -> Composition:
         baseline=baseline,
         roofline=roofline,
         bind=lambda *_: fakes.bind_with_own_op,
+        programs=ProgramSupport(),
     )
 
 

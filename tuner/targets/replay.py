@@ -1,7 +1,6 @@
 """Outcomes of a recorded space in place of a machine's: nothing is compiled, run or timed."""
 
 from dataclasses import replace
-from pathlib import Path
 from typing import final
 
 import numpy as np
@@ -12,7 +11,6 @@ from tuner.core.machine import Compiler, Machine
 from tuner.core.problem import Problem
 from tuner.core.record import Measurement, Verdict
 from tuner.core.target import AbstractCompiler, AbstractEvaluator, Artifact, Effort, Script
-from tuner.recorded.reading import read_recorded
 from tuner.recorded.space import RecordedSpace, RecordedTime
 from tuner.runtime.timing import summarize
 
@@ -40,16 +38,6 @@ def bind_recorded(space: RecordedSpace, candidate: Candidate) -> Script:
         raise CandidateError(Stage.BIND, f"{candidate.text} is not in recording {space.name}")
     _raise_recorded(space, (Stage.BIND,), row)
     return Script.of(f"{ROW}{row} of recording {space.name}: {candidate.text}\n")
-
-
-def compiler_of_file(file: str) -> "ReplayCompiler":
-    """Returns the compiler that replays a recording, for a process of its own."""
-    return ReplayCompiler(read_recorded(Path(file)))
-
-
-def evaluator_of_file(file: str) -> "ReplayEvaluator":
-    """Returns the evaluator that replays a recording, for a process of its own."""
-    return ReplayEvaluator(read_recorded(Path(file)))
 
 
 @final

@@ -66,8 +66,8 @@ def _asked_file(request: RunRequest) -> Path:
     return Path(recording)
 
 
-def recorded_outcomes(space: "RecordedSpace", file: Path) -> OutcomeSource:
-    """Returns what a recording, read from a file, gives a run in place of a machine."""
+def recorded_outcomes(space: "RecordedSpace") -> OutcomeSource:
+    """Returns what a recording gives a run in place of a machine."""
     from tuner.targets import replay
 
     return OutcomeSource(
@@ -78,7 +78,7 @@ def recorded_outcomes(space: "RecordedSpace", file: Path) -> OutcomeSource:
         bench=lambda order, how: _bench(space, order, how),
         baseline=lambda _problem, _threads, _seed: _baseline(space),
         roofline=_no_roofline,
-        children=lambda _target, _problem, _threads: _children(file),
+        children=lambda _target, _problem, _threads: _children(space),
         needs_room=False,
     )
 
@@ -91,14 +91,14 @@ def _bench(space: "RecordedSpace", order: "BenchOrder", how: "BenchSettings") ->
     return LocalBench(order, ReplayCompiler(space), ReplayEvaluator(space), how.seed)
 
 
-def _children(file: Path) -> BenchChildren:
+def _children(space: "RecordedSpace") -> BenchChildren:
     """Returns children for a node of a fleet: there too a recording is worked at as a machine is."""
     from tuner.workers.limits import Limits
     from tuner.workers.protocol import Factory
 
     return BenchChildren(
-        compiler=Factory("tuner.targets.replay:compiler_of_file", (str(file),)),
-        evaluator=Factory("tuner.targets.replay:evaluator_of_file", (str(file),)),
+        compiler=Factory("tuner.targets.replay:ReplayCompiler", (space,)),
+        evaluator=Factory("tuner.targets.replay:ReplayEvaluator", (space,)),
         limits=Limits(),
         device=REPLAY,
     )
@@ -117,7 +117,7 @@ def _no_roofline(_problem: Problem, _threads: int) -> Roofline:
 def outcomes_of_file(file: Path) -> tuple[OutcomeSource, TargetName]:
     """Returns what a recording gives, and its name as a target. Raises UsageError for another file."""
     space = _recorded(file.absolute())
-    return recorded_outcomes(space, file.absolute()), TargetName(REPLAY, space.name)
+    return recorded_outcomes(space), TargetName(REPLAY, space.name)
 
 
 def _of_run(settings: RunSettings) -> OutcomeSource:
