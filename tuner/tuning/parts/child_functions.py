@@ -1,10 +1,14 @@
 """What kinds of targets have done in a child process: it alone imports what a function needs."""
 
+from typing import TYPE_CHECKING
+
 from tuner.core.machine import Machine, Roofline
 from tuner.core.problem import Problem
 from tuner.core.runs import Baseline
-from tuner.core.target import Effort
 from tuner.mlir.op_place import OpPlace
+
+if TYPE_CHECKING:
+    from tuner.core.target import Effort  # which imports numpy: a child that applies a script needs none
 
 
 def apply_script(script: str, payload: str, allows_effects: bool) -> str:
@@ -25,14 +29,14 @@ def find_failing_op(script: str, payload: str) -> OpPlace | None:
     return failing_op(script, payload)
 
 
-def measure_cpu_baseline(problem: Problem, threads: int, effort: Effort, seed: int) -> Baseline:
+def measure_cpu_baseline(problem: Problem, threads: int, effort: "Effort", seed: int) -> Baseline:
     """Returns a library's name and time. Raises TunerError when none can do the problem."""
     from tuner.targets.cpu.baseline import BaselineService
 
     return BaselineService(problem, threads, seed).measure(effort)
 
 
-def measure_gpu_baseline(problem: Problem, effort: Effort, seed: int) -> Baseline:
+def measure_gpu_baseline(problem: Problem, effort: "Effort", seed: int) -> Baseline:
     """Returns cuBLAS's name and time. Raises TunerError where there is none, or no GPU."""
     from tuner.targets.gpu.baseline import evaluator_here, time_cublas
 
