@@ -17,7 +17,7 @@ from tuner.core.target_name import TargetName
 from tuner.db.database import Database
 from tuner.db.interning import interned
 from tuner.db.models import FINAL, FIRST, MeasurementRow, RunRow, ScriptRow, TrialRow
-from tuner.db.rows import environment_row, machine_row, problem_row, write_settings
+from tuner.db.rows import environment_row, machine_row, problem_row, settings_columns
 
 SHAPES = tuple(f"{m}x{n}x{k}" for m in (256, 512, 1024) for n in (512, 1024, 1536) for k in (512, 768))
 TRIALS_PER_RUN = 100
@@ -85,9 +85,15 @@ def _write(database: Database, runs: range, rng: random.Random) -> None:
 def _run(session: Any, number: int, rng: random.Random) -> RunRow:
     m, n, k = map(int, SHAPES[number % len(SHAPES)].split("x"))
     settings = replace(SETTINGS, problem=Matmul(m, n, k), seed=number)
-    run = RunRow(uuid=str(uuid.UUID(int=rng.getrandbits(128))), created=_moment(number), status="done")
-    run.tuner_version, run.seconds, run.noise = "0.1.0", 60.0, 0.01
-    write_settings(run, settings)
+    run = RunRow(
+        uuid=str(uuid.UUID(int=rng.getrandbits(128))),
+        created=_moment(number),
+        status="done",
+        tuner_version="0.1.0",
+        seconds=60.0,
+        noise=0.01,
+        **settings_columns(settings),
+    )
     run.problem = interned(session, problem_row(settings.problem))
     run.machine = interned(session, machine_row(MACHINES[number // len(SHAPES) % len(MACHINES)]))
     run.environment = interned(session, environment_row(Compiler("LLVM 23", (), "ab" * 32)))

@@ -35,8 +35,8 @@ from tuner.db.trial_writes import add_outcome, add_proposal
 NAMESPACE: Final = uuid.UUID("6d7f3a52-8f0e-5c11-9b1e-2f6a74756e65")  # of the runs made here
 # What a run takes from the one whose candidates it times.
 SETTINGS: Final = (
-    *("problem_id", "environment_id", "threads", "strategies", "space_yaml", "sampler", "seed"),
-    *("trials", "budget_s", "workers", "fresh", "warm_start", "warm_files", "first"),
+    *("problem_id", "environment_id", "tuner_version"),
+    *("strategies", "warm_files", "first", *rows.OF_SETTINGS),
 )
 
 
@@ -130,7 +130,6 @@ class ResultsImport:
         for column in SETTINGS:
             setattr(run, column, getattr(source, column))
         run.machine = interned(self._session, rows.machine_row(provenance.machine))
-        run.tuner_version = source.tuner_version
         run.elsewhere = encode(
             Elsewhere(
                 provenance.session, provenance.bundle, provenance.tuner, provenance.driver, trial.origin.run

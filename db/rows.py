@@ -25,23 +25,31 @@ from tuner.db.models import EnvironmentRow, MachineRow, MeasurementRow, ProblemR
 from tuner.db.programs import resources_of
 
 
+def _same_named(kind: type, *others: str) -> tuple[str, ...]:
+    """Returns the fields that columns of the same name hold as they are: all but some others."""
+    return tuple(field.name for field in fields(kind) if field.name not in others)
+
+
+OF_PROBLEM = _same_named(Problem, "sizes", "batch")
+OF_MACHINE = _same_named(Machine)
+OF_SETTINGS = _same_named(RunSettings, "problem", "target", "strategies", "warm_files", "first")
+OF_RUN = _same_named(Run, "settings", "machine", "compiler", "baseline", "elsewhere", "roofline")
+OF_MEASUREMENT = _same_named(Measurement, "samples_s", "interval_s", "conditions", "host")
+
+
+def _copied(source: object, names: tuple[str, ...]) -> dict[str, Any]:
+    return {name: getattr(source, name) for name in names}
+
+
 def problem_row(problem: Problem) -> ProblemRow:
     """Returns the problem's row."""
-    return ProblemRow(
-        key=problem.key,
-        operation=problem.operation,
-        shape=problem.shape,
-        dtype=problem.dtype,
-        layout=problem.layout,
-        epilogue=problem.epilogue,
-        output=problem.output,
-    )
+    return ProblemRow(key=problem.key, shape=problem.shape, **_copied(problem, OF_PROBLEM))
 
 
 def problem_of(row: ProblemRow) -> Problem:
     """Reads a problem back."""
     batch, sizes = split_extents(row.operation, tuple(int(size) for size in row.shape.split("x")))
-    return Problem(row.operation, sizes, row.dtype, row.layout, row.epilogue, row.output, batch)
+    return Problem(sizes=sizes, batch=batch, **_copied(row, OF_PROBLEM))
 
 
 def machine_row(machine: Machine) -> MachineRow:
@@ -51,7 +59,7 @@ def machine_row(machine: Machine) -> MachineRow:
 
 def machine_of(row: MachineRow) -> Machine:
     """Reads a machine back."""
-    return Machine(**{field.name: getattr(row, field.name) for field in fields(Machine)})
+    return Machine(**_copied(row, OF_MACHINE))
 
 
 def environment_row(compiler: Compiler) -> EnvironmentRow:
@@ -67,21 +75,14 @@ def compiler_of(row: EnvironmentRow) -> Compiler:
     return Compiler(row.mlir, packages, row.pipeline_sha256)
 
 
-def write_settings(row: RunRow, settings: RunSettings) -> None:
-    """Fills in a run's settings, its problem left out."""
-    row.target = settings.target.text
-    row.threads = settings.threads
-    row.strategies = [each.text for each in settings.strategies]
-    row.space_yaml = settings.space_yaml
-    row.sampler = settings.sampler
-    row.seed = settings.seed
-    row.trials = settings.trials
-    row.budget_s = settings.budget_s
-    row.workers = settings.workers
-    row.fresh = settings.fresh
-    row.warm_start = settings.warm_start
-    row.warm_files = list(settings.warm_files) or None
-    row.first = None if settings.first is None else [stored_point(point) for point in settings.first]
+def settings_columns(settings: RunSettings) -> dict[str, Any]:
+    """Returns the columns of a run's settings, its problem left out."""
+    return _copied(settings, OF_SETTINGS) | {
+        "target": settings.target.text,
+        "strategies": [each.text for each in settings.strategies],
+        "warm_files": list(settings.warm_files) or None,
+        "first": None if settings.first is None else [stored_point(point) for point in settings.first],
+    }
 
 
 def settings_of(row: RunRow) -> RunSettings:
@@ -89,41 +90,23 @@ def settings_of(row: RunRow) -> RunSettings:
     return RunSettings(
         problem=problem_of(row.problem),
         target=TargetName.parse(row.target),
-        threads=row.threads,
         strategies=tuple(map(ChosenStrategy.parse, row.strategies)),
-        space_yaml=row.space_yaml,
-        sampler=row.sampler,
-        seed=row.seed,
-        trials=row.trials,
-        budget_s=row.budget_s,
-        workers=row.workers,
-        fresh=row.fresh,
-        warm_start=row.warm_start,
         warm_files=tuple(row.warm_files or ()),
         first=None if row.first is None else tuple(point_of(stored) for stored in row.first),
+        **_copied(row, OF_SETTINGS),
     )
 
 
 def run_of(row: RunRow) -> Run:
     """Reads a run back."""
     return Run(
-        id=row.id,
         settings=settings_of(row),
         machine=machine_of(row.machine),
         compiler=compiler_of(row.environment),
-        tuner_version=row.tuner_version,
-        status=row.status,
-        created=row.created,
-        seconds=row.seconds,
-        noise=row.noise,
-        load_average=row.load_average,
         baseline=_baseline_of(row),
-        search_s=row.search_s,
-        idle_s=row.idle_s,
         elsewhere=value_of(Elsewhere, row.elsewhere),
         roofline=_roofline_of(row),
-        unreliable=row.unreliable,
-        uuid=row.uuid,
+        **_copied(row, OF_RUN),
     )
 
 
@@ -136,14 +119,10 @@ def measurement_columns(measurement: Measurement) -> dict[str, Any]:
     cold_s = () if measurement.cold_median_s is None else (measurement.cold_median_s,)
     if not all(map(math.isfinite, (*measurement.samples_s, measurement.median_s, low_s, high_s, *cold_s))):
         raise ValueError(f"measurement: found {measurement}, allowed finite seconds")
-    return {
+    return _copied(measurement, OF_MEASUREMENT) | {
         "samples_s": list(measurement.samples_s),
-        "inner_calls": measurement.inner_calls,
-        "median_s": measurement.median_s,
         "low_s": low_s,
         "high_s": high_s,
-        "is_complete": measurement.is_complete,
-        "cold_median_s": measurement.cold_median_s,
         "conditions": encode(measurement.conditions),
         "host": encode(measurement.host),
     }
@@ -153,13 +132,10 @@ def measurement_of(row: MeasurementRow) -> Measurement:
     """Reads a measurement back."""
     return Measurement(
         samples_s=tuple(row.samples_s),
-        inner_calls=row.inner_calls,
-        median_s=row.median_s,
         interval_s=(row.low_s, row.high_s),
-        is_complete=row.is_complete,
-        cold_median_s=row.cold_median_s,
         conditions=value_of(Conditions, row.conditions),
         host=value_of(HostConditions, row.host),
+        **_copied(row, OF_MEASUREMENT),
     )
 
 

@@ -123,10 +123,14 @@ class Store:
     ) -> int:
         """Stores a run as running and returns its id."""
         with self._database.writing() as session:
-            run = RunRow(uuid=str(uuid.uuid4()), created=_now(), status=RUNNING)
-            run.tuner_version = tuner_version
-            run.load_average = load_average
-            rows.write_settings(run, settings)
+            run = RunRow(
+                uuid=str(uuid.uuid4()),
+                created=_now(),
+                status=RUNNING,
+                tuner_version=tuner_version,
+                load_average=load_average,
+                **rows.settings_columns(settings),
+            )
             run.problem = interned(session, rows.problem_row(settings.problem))
             run.machine = interned(session, rows.machine_row(machine))
             run.environment = interned(session, rows.environment_row(compiler))

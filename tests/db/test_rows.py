@@ -16,7 +16,7 @@ from tuner.core.machine import Compiler, Machine
 from tuner.core.possible_outcome import LEAST_S, MOST_S
 from tuner.core.problem import EPILOGUES, I8_DEPTH_LIMIT, INPUT_DTYPES, LAYOUTS, Problem
 from tuner.core.record import Measurement, Record, Verdict
-from tuner.core.runs import RunSettings
+from tuner.core.runs import ORIGINS, FirstPoint, RunSettings
 from tuner.core.target_name import TargetName
 from tuner.db import rows
 from tuner.db.json_columns import value_of
@@ -62,6 +62,7 @@ problems = st.builds(
 candidates = st.builds(
     Candidate.of, texts, st.dictionaries(st.text(max_size=8), st.integers() | st.text(max_size=8), max_size=4)
 )
+points = st.builds(FirstPoint, candidates, st.sampled_from(ORIGINS), texts)
 
 
 def test_conditions_of_older_databases_have_no_readings_between() -> None:
@@ -121,6 +122,9 @@ def test_any_record_comes_back_as_it_was_given(
         budget_s=st.none() | seconds,
         workers=counts64,
         fresh=st.booleans(),
+        warm_start=st.booleans(),
+        warm_files=st.lists(texts, max_size=2).map(tuple),
+        first=st.none() | st.lists(points, max_size=2).map(tuple),
     ),
     load=st.none() | seconds,
 )

@@ -25,7 +25,7 @@ from tuner.core.candidate import Candidate
 from tuner.core.errors import Failure, Stage, UsageError
 from tuner.core.machine import Roofline
 from tuner.core.record import Measurement, Verdict
-from tuner.core.runs import SEED, WARM_START, Baseline, Counts, FirstPoint
+from tuner.core.runs import Baseline, Counts
 from tuner.db.revision import REVISIONS
 from tuner.db.store import Store
 
@@ -53,14 +53,6 @@ def test_a_run_does_not_end_in_an_unknown_status(store: Store) -> None:
     run = begin(store)
     with pytest.raises(ValueError, match="found 'perfect', allowed running, done, interrupted"):
         store.finish_run(run, "perfect", 1.0)
-
-
-def test_what_a_run_proposes_first_is_stored_with_it(store: Store) -> None:
-    points = (FirstPoint(CANDIDATE, WARM_START, "256x256x256 (run 3)"), FirstPoint(CANDIDATE, SEED))
-    settings = replace(SETTINGS, warm_start=True, warm_files=("/a.t4.json",), first=points)
-    assert store.run(begin(store, settings)).settings == settings
-    assert store.run(begin(store, replace(SETTINGS, first=()))).settings.first == ()
-    assert store.run(begin(store)).settings.first is None
 
 
 def test_seconds_of_the_search_add_up_and_give_the_idle_share(store: Store) -> None:
