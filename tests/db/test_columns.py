@@ -1,7 +1,6 @@
 import datetime
 
 import pytest
-import sqlalchemy as sa
 from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy.dialects import sqlite
@@ -45,11 +44,6 @@ def test_no_time_stays_no_time() -> None:
 def test_a_time_without_a_zone_is_refused() -> None:
     with pytest.raises(ValueError, match="found 2026-01-01T00:00:00 without a zone"):
         UtcDateTime().process_bind_param(datetime.datetime(2026, 1, 1), DIALECT)
-
-
-def test_the_types_are_plain_text_and_timestamps_to_the_database() -> None:
-    assert isinstance(PlainText().impl, sa.Text)
-    assert isinstance(UtcDateTime().impl, sa.DateTime)
 
 
 @given(st.binary())

@@ -41,24 +41,18 @@ def test_finalists_stay_and_others_go_with_their_scripts(store: Store) -> None:
     assert store.prune() == Pruned(0, 0, 0)
 
 
-def test_without_a_final_the_fastest_stays(store: Store) -> None:
-    run = begin(store)
-    for number, median_s in ((0, 0.3), (1, 0.1), (2, 0.2)):
-        add(store, run, number, outcome(timed(median_s)))
-    store.finish_run(run, "done", 1.0)
-    assert store.prune().trials == 2
-    assert numbers(store, run) == [1]
-
-
-def test_the_best_of_every_problem_stays(store: Store) -> None:
+def test_without_finals_the_fastest_of_each_run_stays(store: Store) -> None:
+    runs = []
     for size in (64, 128):
         run = begin(store, replace(SETTINGS, problem=Matmul(size, size, size)))
         for number in range(4):
             add(store, run, number, outcome(timed(0.1 * (4 - number))))
         store.finish_run(run, "done", 1.0)
+        runs.append(run)
     before = past_trials(store, TrialQuery(best=True))
     assert store.prune().trials == 6
     assert past_trials(store, TrialQuery(best=True)) == before
+    assert [numbers(store, run) for run in runs] == [[3], [3]]
 
 
 @pytest.mark.parametrize("status", ["running", "interrupted"])
