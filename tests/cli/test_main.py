@@ -60,7 +60,6 @@ def raising(error: BaseException) -> Result:
         pass
 
     @group.command()
-    @click.option("--debug", is_flag=True, expose_value=False)
     def work() -> None:
         raise error
 

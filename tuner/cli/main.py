@@ -38,8 +38,11 @@ class Commands(click.Group):
     sections: Sections = ()
 
     def add_command(self, command: click.Command, name: str | None = None) -> None:
-        """Adds a command, whose help is written as all help is, and whose words a shell completes."""
+        """Adds a command: its help is written as all help is, a shell completes its words, it has --debug."""
         command.context_class = HelpContext
+        if not isinstance(command, click.Group):
+            help_ = "Show the traceback of an error."  # the group reads the flag by itself
+            command.params.append(click.Option(["--debug"], is_flag=True, expose_value=False, help=help_))
         offer_words(command)
         super().add_command(command, name)
 

@@ -27,12 +27,6 @@ PROBLEM_WORDS = ("operation", "shape", "dtype", "layout", "epilogue", "output_dt
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout.")
 
 
-def debug_option(function: Callable[P, R]) -> Callable[P, R]:
-    """Adds --debug, which the group reads by itself."""
-    option = click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an error.")
-    return option(function)
-
-
 def seed_option(help_: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Adds --seed N; the command is refused with a negative one, of which numpy makes no generator."""
 
@@ -140,13 +134,17 @@ def target_options(function: Callable[P, R]) -> Callable[P, R]:
 
 def popped_problem(context: click.Context, words: dict[str, Any], sizes: str) -> Problem:
     """Takes the words of a problem out of the others. Raises UsageError, which names sizes for example."""
-    given = {name: words.pop(name) for name in PROBLEM_WORDS}
-    if given["operation"] is None or given["shape"] is None:
-        name, batch = context.info_name, given["operation"] == BATCH_MATMUL
+    if words["operation"] is None or words["shape"] is None:
+        name, batch = context.info_name, words["operation"] == BATCH_MATMUL
         example = f"tuner {name} {BATCH_MATMUL if batch else MATMUL} {'8x' * batch}{sizes}"
         line = f"{name}: found no operation and shape, allowed such as: "
         raise UsageError(line, f"{example}{typed_options(context)}")
-    return problem_of(**given)
+    return taken_problem(words)
+
+
+def taken_problem(words: dict[str, Any]) -> Problem:
+    """Takes the words of a problem, which are all there, out of the others. Raises UsageError."""
+    return problem_of(*(words.pop(name) for name in PROBLEM_WORDS))
 
 
 def typed_options(context: click.Context, but: Collection[str] = ()) -> str:
@@ -216,6 +214,14 @@ def parse_share(text: str) -> float:
     if match is None:
         raise UsageError(f"share: found {text!r}, allowed a percentage such as 5%")
     return float(match[1]) / (100 if match[2] else 1)
+
+
+def print_found(as_json: bool, document: Any, *lines: str) -> None:
+    """Prints what was found: as one JSON document for programs, or as lines for people."""
+    if as_json:
+        print_json(document)
+    else:
+        print("\n".join(lines))
 
 
 def print_json(document: Any) -> None:

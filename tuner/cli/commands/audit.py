@@ -8,11 +8,10 @@ from tuner.cli.main import DONE, FAILED
 from tuner.cli.options import (
     composition_of,
     database_option,
-    debug_option,
     json_option,
     open_known_store,
     parse_share,
-    print_json,
+    print_found,
     seed_option,
 )
 from tuner.cli.screen import screen_columns
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
 @seed_option("Of the random inputs.")
 @database_option
 @json_option
-@debug_option
 @click.pass_context
 def audit(
     context: click.Context,
@@ -63,10 +61,8 @@ def audit(
             if not as_json:
                 click.echo("\n".join(wrapped([_line(audited)], screen_columns())))
     flagged = sum(not audited.status.holds for audited in results)
-    if as_json:
-        print_json({"audited": [_document(each) for each in results], "flagged": flagged})
-    else:
-        print(f"{count_text(len(results), 'best')} audited, {flagged} flagged")
+    document = {"audited": [_document(each) for each in results], "flagged": flagged}
+    print_found(as_json, document, f"{count_text(len(results), 'best')} audited, {flagged} flagged")
     context.exit(FAILED if flagged else DONE)
 
 

@@ -8,13 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tuner.cli.main import Commands
-from tuner.cli.options import (
-    database_option,
-    debug_option,
-    json_option,
-    open_known_store,
-    print_json,
-)
+from tuner.cli.options import database_option, json_option, open_known_store, print_found
 from tuner.core.errors import UsageError
 from tuner.output.formatting import count_text
 
@@ -46,7 +40,6 @@ def bundle() -> None:
 @click.option("-o", "--file", "output", required=True, type=click.Path(path_type=Path), help="Write here.")
 @database_option
 @json_option
-@debug_option
 def export_(
     operation: str | None,
     shape: str | None,
@@ -74,24 +67,23 @@ def export_(
         trials = choose_pending(store, query, chip, limit)
     content = packed(trials, seed)
     write_atomically(output, content)
-    if as_json:
-        print_json(_document(output, trials, len(content)))
-        return
     chips = ", ".join(sorted({trial.program.chip for trial in trials}))
     problems = count_text(len({trial.problem for trial in trials}), "problem")
-    print(
+    print_found(
+        as_json,
+        _document(output, trials, len(content)),
         f"wrote {output}: {count_text(len(trials), 'candidate')} of {problems} for {chips}, "
-        f"{len(content) / 1024:.0f} KiB"
+        f"{len(content) / 1024:.0f} KiB",
     )
-    words = f"--bundle {shlex.quote(str(output))}"
-    print(f"next, where the GPU is: python -m tuner measure --pending {words}", file=sys.stderr)
+    if not as_json:
+        words = f"--bundle {shlex.quote(str(output))}"
+        print(f"next, where the GPU is: python -m tuner measure --pending {words}", file=sys.stderr)
 
 
 @bundle.command("import")
 @click.argument("results", metavar="FILE", type=click.Path(path_type=Path))
 @database_option
 @json_option
-@debug_option
 def import_(results: Path, database: str | None, as_json: bool) -> None:
     """Stores what a machine with a GPU found out, under that machine; again adds nothing.
 
@@ -101,11 +93,10 @@ def import_(results: Path, database: str | None, as_json: bool) -> None:
 
     with open_known_store(database) as store:
         found = import_file(store, results)
-    if as_json:
-        print_json({"runs": found.runs, "trials": found.trials, "known": found.known})
-        return
-    print(f"added {count_text(found.trials, 'trial')} in {count_text(found.runs, 'new run')}", end="")
-    print(f"; {found.known} were here already" if found.known else "")
+    document = {"runs": found.runs, "trials": found.trials, "known": found.known}
+    known = f"; {found.known} were here already" if found.known else ""
+    added = f"added {count_text(found.trials, 'trial')} in {count_text(found.runs, 'new run')}{known}"
+    print_found(as_json, document, added)
 
 
 def _query(

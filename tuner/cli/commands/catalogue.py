@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
@@ -10,21 +10,21 @@ from click.core import ParameterSource
 from tuner.cli.options import (
     composition_of,
     database_option,
-    debug_option,
     json_option,
-    print_json,
-    problem_of,
+    print_found,
     problem_options,
     run_request,
+    taken_problem,
     target_options,
 )
 from tuner.cli.screen import screen_columns
 from tuner.core.errors import UsageError
 from tuner.core.target_name import TargetName
-from tuner.output.formatting import count_text
+from tuner.output.formatting import count_text, wrapped
 
 if TYPE_CHECKING:
     from tuner.space.feasible_set import FeasibleSet
+    from tuner.space.file.entries import StrategyEntry
     from tuner.tuning.composition import Composition
     from tuner.tuning.outcome_source import Plan
     from tuner.tuning.run_request import RunRequest
@@ -37,7 +37,6 @@ space_option = click.option(
 @click.command()
 @space_option
 @json_option
-@debug_option
 def strategies(space: Path | None, as_json: bool) -> None:
     """Lists the strategies with what they can do and their knobs.
 
@@ -47,39 +46,37 @@ def strategies(space: Path | None, as_json: bool) -> None:
     from tuner.space.file.shipped import default_space_file
 
     entries = load_space_file(space or default_space_file()).strategies
-    if as_json:
-        print_json(
-            [
-                {
-                    "name": entry.name,
-                    "description": entry.description,
-                    "ops": list(entry.operations),
-                    "dtypes": list(entry.dtypes),
-                    "layouts": list(entry.layouts),
-                    "epilogues": list(entry.epilogues),
-                    "isas": list(entry.isas),
-                    "knobs": [knob.name for knob in entry.knobs],
-                    "constraints": [constraint.text for constraint in entry.constraints],
-                    "preferences": [preference.text for preference in entry.preferences],
-                }
-                for entry in entries
-            ]
-        )
-        return
-    from tuner.output.formatting import wrapped
+    lines = wrapped(line for entry in entries for line in _strategy_lines(entry))
+    print_found(as_json, [_strategy_document(entry) for entry in entries], *lines)
 
-    for entry in entries:
-        title = f"{entry.name}: {entry.description}" if entry.description else entry.name
-        uses = f"{', '.join(entry.operations)}: {', '.join(entry.dtypes)}; {', '.join(entry.layouts)}"
-        needs, knobs = " or ".join(entry.isas), ", ".join(knob.name for knob in entry.knobs)
-        print("\n".join(wrapped((title, f"  for     {uses}", f"  needs   {needs}", f"  knobs   {knobs}"))))
+
+def _strategy_document(entry: "StrategyEntry") -> dict[str, object]:
+    return {
+        "name": entry.name,
+        "description": entry.description,
+        "ops": list(entry.operations),
+        "dtypes": list(entry.dtypes),
+        "layouts": list(entry.layouts),
+        "epilogues": list(entry.epilogues),
+        "isas": list(entry.isas),
+        "knobs": [knob.name for knob in entry.knobs],
+        "constraints": [constraint.text for constraint in entry.constraints],
+        "preferences": [preference.text for preference in entry.preferences],
+    }
+
+
+def _strategy_lines(entry: "StrategyEntry") -> tuple[str, ...]:
+    title = f"{entry.name}: {entry.description}" if entry.description else entry.name
+    uses = f"{', '.join(entry.operations)}: {', '.join(entry.dtypes)}; {', '.join(entry.layouts)}"
+    needs, knobs = " or ".join(entry.isas), ", ".join(knob.name for knob in entry.knobs)
+    return title, f"  for     {uses}", f"  needs   {needs}", f"  knobs   {knobs}"
 
 
 @click.command()
 @click.argument("operation")
 @click.argument("shape", metavar="[Bx]MxNxK")
 @problem_options
-@click.option("--strategy", multiple=True, help="Only this strategy; may be repeated.")
+@click.option("--strategy", "strategies", multiple=True, help="Only this strategy; may be repeated.")
 @target_options
 @click.option("--threads", type=int, default=1, show_default=True)
 @space_option
@@ -94,26 +91,16 @@ def strategies(space: Path | None, as_json: bool) -> None:
 @click.option("--since", metavar="DATE", help="Suggest from trials since then, UTC: 2026-01-31.")
 @database_option
 @json_option
-@debug_option
 @click.pass_context
 def space(
     context: click.Context,
-    operation: str,
-    shape: str,
-    dtype: str,
-    layout: str,
-    epilogue: str,
-    output_dtype: str,
-    strategy: tuple[str, ...],
-    target: str,
-    chip: str,
-    threads: int,
-    space: Path | None,
+    /,
     suggest: bool,
     min_support: int,
     since: str | None,
     database: str | None,
     as_json: bool,
+    **words: Any,
 ) -> None:
     """Tells how many combinations of knobs are feasible, which come last, and what rejects the others.
 
@@ -121,27 +108,21 @@ def space(
     """
     if not suggest:
         _refuse_words_of_suggest(context)
-    elif not TargetName.parse(target).has_machine:
-        raise UsageError(f"space --suggest: found target {target}, allowed one that runs candidates")
-    problem = problem_of(operation, shape, dtype, layout, epilogue, output_dtype)
-    request = run_request(
-        problem, target=target, chip=chip, threads=threads, strategies=strategy, space=space
-    )
+    elif not TargetName.parse(words["target"]).has_machine:
+        found = words["target"]
+        raise UsageError(f"space --suggest: found target {found}, allowed one that runs candidates")
+    problem = taken_problem(words)
+    request = run_request(problem, **words)
     feasible = plan_of(composition_of(context), request).feasible
     if suggest:
         from tuner.cli.commands.suggest import suggest_constraints
         from tuner.tuning.target_choice import resolve_target
 
-        resolved = resolve_target(target, composition_of(context), chip)
+        resolved = resolve_target(request.target, composition_of(context), request.chip)
         suggest_constraints(feasible.spaces, problem, resolved, database, min_support, since, as_json)
         return
-    if as_json:
-        print_json(_space_document(feasible))
-    else:
-        from tuner.output.formatting import wrapped
-
-        lines = (f"{problem.key}: {_feasible_words(feasible)}", *_space_lines(feasible))
-        print("\n".join(wrapped(lines, screen_columns())))
+    lines = (f"{problem.key}: {_feasible_words(feasible)}", *_space_lines(feasible))
+    print_found(as_json, _space_document(feasible), *wrapped(lines, screen_columns()))
 
 
 def _space_document(feasible: "FeasibleSet") -> dict[str, object]:
@@ -194,7 +175,6 @@ def _refuse_words_of_suggest(context: click.Context) -> None:
 
 @click.command()
 @json_option
-@debug_option
 @click.pass_context
 def targets(context: click.Context, as_json: bool) -> None:
     """Tells what this machine can compile for and run on, and why not.
@@ -202,19 +182,14 @@ def targets(context: click.Context, as_json: bool) -> None:
     Example: tuner targets
     """
     known = composition_of(context).targets()
-    if as_json:
-        print_json(
-            [
-                {"name": status.name, "available": status.is_available, "reason": status.reason}
-                for status in known
-            ]
-        )
-        return
-    from tuner.output.formatting import wrapped
-
-    for status in known:
-        words = f"{'available' if status.is_available else 'not available'}: {status.reason}"
-        print("\n".join(wrapped([f"{status.name}: {words}"])))
+    document = [
+        {"name": status.name, "available": status.is_available, "reason": status.reason} for status in known
+    ]
+    lines = (
+        f"{status.name}: {'available' if status.is_available else 'not available'}: {status.reason}"
+        for status in known
+    )
+    print_found(as_json, document, *wrapped(lines))
 
 
 def plan_of(composition: "Composition", request: "RunRequest") -> "Plan":

@@ -3,7 +3,7 @@
 import click
 
 from tuner.cli.main import COMPLETION_VARIABLE
-from tuner.cli.options import debug_option, json_option, print_json
+from tuner.cli.options import json_option, print_json
 
 # Shell -> where its script goes, and what has to be typed once for it.
 PLACES = {
@@ -16,7 +16,6 @@ PLACES = {
 @click.command()
 @click.argument("shell", type=click.Choice(tuple(PLACES)))
 @json_option
-@debug_option
 @click.pass_context
 def completion(context: click.Context, shell: str, as_json: bool) -> None:
     """Prints what a shell needs to complete commands, flags and their words.

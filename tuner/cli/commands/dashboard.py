@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tuner.cli.options import database_option, debug_option, json_option, open_known_store, print_json
+from tuner.cli.options import database_option, json_option, open_known_store, print_found
 from tuner.core.errors import UsageError
 from tuner.output.formatting import count_text
 
@@ -24,7 +24,6 @@ RUNS_SHOWN = 20
 @click.option("--port", type=int, default=8080, show_default=True, help="Of 127.0.0.1; 0: a free one.")
 @database_option
 @json_option
-@debug_option
 def dashboard(run_id: int | None, limit: int, port: int, database: str | None, as_json: bool) -> None:
     """Shows runs as Optuna studies in optuna-dashboard, until Ctrl-C. The database stays as it is.
 
@@ -40,10 +39,7 @@ def dashboard(run_id: int | None, limit: int, port: int, database: str | None, a
     storage, runs = _studies(database, run_id, limit)
     with listening(port, make_application(storage)) as server:
         url = f"http://{HOST}:{server.server_port}/"
-        if as_json:
-            print_json({"url": url, "runs": runs})
-        else:
-            print(f"{count_text(runs, 'run')} at {url} (Ctrl-C ends)")
+        print_found(as_json, {"url": url, "runs": runs}, f"{count_text(runs, 'run')} at {url} (Ctrl-C ends)")
         print(end="", flush=True)
         serve(server)
 

@@ -7,12 +7,11 @@ import click
 from tuner.cli.main import Commands
 from tuner.cli.options import (
     database_option,
-    debug_option,
     json_option,
     open_existing_store,
     open_known_store,
     open_store,
-    print_json,
+    print_found,
 )
 from tuner.output.formatting import count_text
 
@@ -28,7 +27,6 @@ def db() -> None:
 @db.command()
 @database_option
 @json_option
-@debug_option
 def upgrade(database: str | None, as_json: bool) -> None:
     """Brings the tables up to date; every command does so when it opens the database.
 
@@ -36,16 +34,13 @@ def upgrade(database: str | None, as_json: bool) -> None:
     """
     with open_store(database) as store:
         found = store.info()
-    if as_json:
-        print_json({"url": found.url, "revision": found.revision})
-    else:
-        print(f"{found.url}: revision {found.revision}")
+    document = {"url": found.url, "revision": found.revision}
+    print_found(as_json, document, f"{found.url}: revision {found.revision}")
 
 
 @db.command()
 @database_option
 @json_option
-@debug_option
 def info(database: str | None, as_json: bool) -> None:
     """Tells where the database is and what it holds.
 
@@ -55,20 +50,19 @@ def info(database: str | None, as_json: bool) -> None:
 
     with open_known_store(database) as store:
         found = store.info()
-    if as_json:
-        print_json(database_document(found))
-        return
-    print(f"{found.url}: revision {found.revision}")
-    print(f"{count_text(found.runs, 'run')}, {count_text(found.trials, 'trial')}")
-    for problem in found.problems:
-        print(f"  {problem}")
+    print_found(
+        as_json,
+        database_document(found),
+        f"{found.url}: revision {found.revision}",
+        f"{count_text(found.runs, 'run')}, {count_text(found.trials, 'trial')}",
+        *(f"  {problem}" for problem in found.problems),
+    )
 
 
 @db.command()
 @click.argument("other", metavar="FILE")
 @database_option
 @json_option
-@debug_option
 def merge(other: str, database: str | None, as_json: bool) -> None:
     """Adds the runs of another database that are not here yet.
 
@@ -78,17 +72,14 @@ def merge(other: str, database: str | None, as_json: bool) -> None:
 
     with open_store(database) as store:
         runs, trials = store.merge(other)
-    if as_json:
-        print_json({"runs": runs, "trials": trials})
-    else:
-        print(f"added {count_text(runs, 'run')} and {count_text(trials, 'trial')} of {masked(other)}")
+    added = f"added {count_text(runs, 'run')} and {count_text(trials, 'trial')} of {masked(other)}"
+    print_found(as_json, {"runs": runs, "trials": trials}, added)
 
 
 @db.command()
 @click.option("--before", metavar="DATE", help="Only of runs begun before then, UTC: 2026-01-31.")
 @database_option
 @json_option
-@debug_option
 def prune(before: str | None, database: str | None, as_json: bool) -> None:
     """Deletes the trials of finished runs that no answer needs.
 
@@ -102,18 +93,18 @@ def prune(before: str | None, database: str | None, as_json: bool) -> None:
     moment = None if before is None else parse_moment(before, "before")
     with open_existing_store(database) as store:
         pruned = store.prune(moment)
-    if as_json:
-        print_json({"trials": pruned.trials, "scripts": pruned.scripts, "programs": pruned.programs})
-    else:
-        parts = (count_text(pruned.scripts, "script"), count_text(pruned.programs, "program"))
-        print(f"deleted {count_text(pruned.trials, 'trial')}, {' and '.join(parts)}")
+    parts = (count_text(pruned.scripts, "script"), count_text(pruned.programs, "program"))
+    print_found(
+        as_json,
+        {"trials": pruned.trials, "scripts": pruned.scripts, "programs": pruned.programs},
+        f"deleted {count_text(pruned.trials, 'trial')}, {' and '.join(parts)}",
+    )
 
 
 @db.command()
 @click.argument("file", type=click.Path(path_type=Path), metavar="FILE")
 @database_option
 @json_option
-@debug_option
 def backup(file: Path, database: str | None, as_json: bool) -> None:
     """Copies the database to a new SQLite file; runs may go on meanwhile.
 
@@ -122,7 +113,5 @@ def backup(file: Path, database: str | None, as_json: bool) -> None:
     with open_existing_store(database) as store:
         store.backup(file)
         found = store.info()
-    if as_json:
-        print_json({"file": str(file), "url": found.url})
-    else:
-        print(f"wrote {file}, a copy of {found.url}")
+    document = {"file": str(file), "url": found.url}
+    print_found(as_json, document, f"wrote {file}, a copy of {found.url}")

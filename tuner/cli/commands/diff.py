@@ -7,11 +7,10 @@ import click
 from tuner.cli.options import (
     composition_of,
     database_option,
-    debug_option,
     json_option,
     open_known_store,
     parse_number,
-    print_json,
+    print_found,
 )
 from tuner.cli.screen import screen_columns
 from tuner.core.errors import UsageError
@@ -35,7 +34,6 @@ STAGES = ("script", "payload", "loops", "kernels", "nvvm", "code", "assembly")
 )
 @database_option
 @json_option
-@debug_option
 @click.pass_context
 def diff(
     context: click.Context,
@@ -66,10 +64,8 @@ def diff(
             tuple(trial_stages(composition, store, trial)) for trial in (ours, theirs)
         )
     found = trial_difference(run, ours, theirs, our_stages, their_stages)
-    if as_json:
-        print_json(difference_document(found))
-    else:
-        print("\n".join(difference_lines(found, shown or (FIRST,), screen_columns())))
+    lines = difference_lines(found, shown or (FIRST,), screen_columns())
+    print_found(as_json, difference_document(found), *lines)
 
 
 def _trial(store: "Store", word: str) -> "StoredTrial":

@@ -2,19 +2,18 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tuner.cli.options import (
     composition_of,
     database_option,
-    debug_option,
     json_option,
     open_known_store,
     print_json,
-    problem_of,
     problem_options,
+    taken_problem,
 )
 from tuner.core.errors import UsageError
 
@@ -52,16 +51,10 @@ DATA_FORMATS = ("json", "t4")  # that tell of a trial; the others are made of it
 @click.option("-o", "--file", "output", type=click.Path(path_type=Path), help="Write to this file.")
 @database_option
 @json_option
-@debug_option
 @click.pass_context
 def export(
     context: click.Context,
-    operation: str | None,
-    shape: str | None,
-    dtype: str,
-    layout: str,
-    epilogue: str,
-    output_dtype: str,
+    /,
     trial: int | None,
     target: str | None,
     machine: str | None,
@@ -71,6 +64,7 @@ def export(
     output: Path | None,
     database: str | None,
     as_json: bool,
+    **words: Any,
 ) -> None:
     """Writes the best schedule of a shape, or any trial's, or what stands in for it in stock mlir-opt.
 
@@ -83,16 +77,17 @@ def export(
     from tuner.run_history.best_known import best_known
     from tuner.tuning.target_choice import AUTO
 
-    if trial is not None and operation is not None:
-        raise UsageError(f"export: --trial {trial} cannot be combined with {operation}: give one of them")
+    if trial is not None and words["operation"] is not None:
+        found = f"--trial {trial} cannot be combined with {words['operation']}"
+        raise UsageError(f"export: {found}: give one of them")
     if output is not None and not output.name:
         raise UsageError(f"{output}: found a folder, allowed a file to write")
     composition = composition_of(context)
     with open_known_store(database) as store:
         if trial is not None:
             stored = store.trial(trial)
-        elif operation is not None and shape is not None:
-            problem = problem_of(operation, shape, dtype, layout, epilogue, output_dtype)
+        elif words["shape"] is not None:
+            problem = taken_problem(words)
             stored = best_known(store, composition, problem, target or AUTO, threads, machine).best
         else:
             raise UsageError("export: found neither a shape nor --trial ID, allowed one of both")

@@ -10,7 +10,7 @@ from tuner.cli.commands.fleet_demo import demo
 from tuner.cli.commands.fleet_script import script
 from tuner.cli.commands.fleet_status import status
 from tuner.cli.main import DONE, FAILED, Commands
-from tuner.cli.options import composition_of, database_option, debug_option
+from tuner.cli.options import composition_of, database_option
 from tuner.core.errors import UsageError
 from tuner.output.formatting import count_text
 
@@ -36,7 +36,6 @@ def fleet() -> None:
 )
 @click.option("--role", metavar="NAME", help="Lets this role of the server do what a node does, and no more.")
 @database_option
-@debug_option
 def up(lease: float, role: str | None, database: str | None) -> None:
     """Sets a fleet up in a database, or changes its settings.
 
@@ -77,7 +76,6 @@ def up(lease: float, role: str | None, database: str | None) -> None:
     help="Takes no work where temporary files have less room.",
 )
 @database_option
-@debug_option
 @click.pass_context
 def worker(
     context: click.Context,
@@ -117,7 +115,6 @@ def _outcomes_of(word: str, composition: "Composition") -> "tuple[OutcomeSource,
 @fleet.command()
 @click.argument("node")
 @database_option
-@debug_option
 def drain(node: str, database: str | None) -> None:
     """Lets a node end after what it has; SIGTERM does the same.
 
@@ -137,7 +134,6 @@ def drain(node: str, database: str | None) -> None:
 @fleet.command()
 @click.argument("run", type=int)
 @database_option
-@debug_option
 def cancel(run: int, database: str | None) -> None:
     """Takes the jobs of a run back; its results stay, and --resume goes on with it.
 

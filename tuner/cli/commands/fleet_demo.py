@@ -10,7 +10,6 @@ from typing import IO, TYPE_CHECKING, Final
 import click
 
 from tuner.cli.commands.fleet_status import found_status
-from tuner.cli.options import debug_option
 from tuner.cli.screen import screen_columns
 from tuner.core.errors import TunerError, UsageError
 
@@ -28,7 +27,6 @@ END_LIMIT_S: Final = 30.0  # that a run may need to end when it is told to
 @click.option("--trials", type=int, default=24, show_default=True, help="Of the run.")
 @click.option("--target", default="cpu", show_default=True, help="cpu, cuda:sm_90, replay:FILE, ...")
 @click.option("-o", "--file", "output", type=click.Path(path_type=Path), help="Write the best script here.")
-@debug_option
 def demo(operation: str, shape: str, trials: int, target: str, output: Path | None) -> None:
     """Tries a fleet on this machine: starts PostgreSQL, two nodes that compile and one that measures, tunes.
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 import click
 
 from tuner.cli.main import Commands
-from tuner.cli.options import database_option, debug_option, json_option, print_json
+from tuner.cli.options import database_option, json_option, print_json
 
 if TYPE_CHECKING:
     from tuner.fleet.scripts.node_command import NodeCommand
@@ -39,7 +39,6 @@ def node_options(function: Callable[P, R]) -> Callable[P, R]:
         ),
         database_option,
         json_option,
-        debug_option,
     ):
         function = option(function)
     return function

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tuner.cli.main import DONE, FAILED
-from tuner.cli.options import database_option, debug_option, json_option, print_json
+from tuner.cli.options import database_option, json_option, print_found
 from tuner.cli.screen import screen_columns
 from tuner.core.errors import UsageError
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 @click.option("--rounds", type=int, default=20, show_default=True, help="With --check: of 3 s for each node.")
 @database_option
 @json_option
-@debug_option
 @click.pass_context
 def status(
     context: click.Context,
@@ -46,10 +45,8 @@ def status(
         context.exit(_check(which_database(database), rounds, as_json))
     while True:
         found = found_status(which_database(database))
-        if as_json:
-            print_json(status_document(found))
-        else:
-            print(status_text(found, screen_columns(), database_words(database)))
+        text = status_text(found, screen_columns(), database_words(database))
+        print_found(as_json, status_document(found), text)
         if every_s is None:
             return
         time.sleep(every_s)
@@ -74,10 +71,7 @@ def _check(url: str, rounds: int, as_json: bool) -> int:
     nodes = nodes_to_check(now, socket.gethostname())
     click.echo(f"{count_text(len(nodes), 'node')}, {count_text(rounds, 'round')} of 3 s each", err=True)
     checks = [check_noise(node, rounds, now.lease_s, rng) for node in nodes]
-    if as_json:
-        print_json([encode(check) for check in checks])
-    else:
-        print("\n".join(wrapped(map(check_line, checks))))
+    print_found(as_json, [encode(check) for check in checks], *wrapped(map(check_line, checks)))
     return FAILED if any(check.is_loud for check in checks) else DONE
 
 

@@ -11,17 +11,17 @@ from tuner.cli.main import DONE, FAILED
 from tuner.cli.options import (
     composition_of,
     database_option,
-    debug_option,
     json_option,
     open_known_store,
     parse_number,
     parse_share,
-    print_json,
+    print_found,
     seed_option,
 )
 from tuner.cli.screen import screen_columns
 from tuner.core.errors import UsageError
 from tuner.core.version import __version__
+from tuner.output.atomic_write import write_atomically
 from tuner.output.formatting import count_text
 
 if TYPE_CHECKING:
@@ -57,7 +57,6 @@ BEST = "best"
 @seed_option("Of the random inputs.")
 @database_option
 @json_option
-@debug_option
 @click.pass_context
 def gate(
     context: click.Context,
@@ -92,12 +91,10 @@ def gate(
         print(gate_line(results[-1]), file=sys.stderr)
     found = tuple(results)
     if summary is not None and summary != Path():  # a variable that only CI sets
-        _put(summary, f"{gate_markdown(found)}\n".encode())
-    if as_json:
-        print_json(gate_document(found))
-    else:
-        columns = screen_columns()
-        print(gate_markdown(found) if columns is None else "\n".join(gate_table(found, columns)))
+        write_atomically(summary, f"{gate_markdown(found)}\n".encode())
+    columns = screen_columns()
+    lines = (gate_markdown(found),) if columns is None else gate_table(found, columns)
+    print_found(as_json, gate_document(found), *lines)
     context.exit(DONE if all(result.status.passes for result in found) else FAILED)
 
 
@@ -110,11 +107,12 @@ def _record(
     with open_known_store(database) as store:
         entries = tuple(_entries(composition, store, words))
     content = _earlier(file).with_entries(entries)
-    _put(file, gate_file_bytes(content))
-    if as_json:
-        print_json({"file": str(file), "recorded": len(entries), "entries": len(content.entries)})
-    else:
-        print(f"recorded {count_text(len(entries), 'kernel')}; {file} has {len(content.entries)}")
+    write_atomically(file, gate_file_bytes(content))
+    print_found(
+        as_json,
+        {"file": str(file), "recorded": len(entries), "entries": len(content.entries)},
+        f"recorded {count_text(len(entries), 'kernel')}; {file} has {len(content.entries)}",
+    )
 
 
 def _entries(composition: "Composition", store: "Store", words: tuple[str, ...]) -> "list[GateEntry]":
@@ -151,9 +149,3 @@ def _earlier(file: Path) -> "GateFile":
 
     now = datetime.datetime.now(datetime.UTC)
     return read_gate_file(file) if file.exists() else GateFile(now, __version__, ())
-
-
-def _put(file: Path, content: bytes) -> None:
-    from tuner.output.atomic_write import write_atomically
-
-    write_atomically(file, content)

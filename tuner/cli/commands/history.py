@@ -1,7 +1,6 @@
 """``tuner history``, ``show`` and ``explain``: what was tried, and what became of it."""
 
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -9,14 +8,14 @@ from tuner.cli.commands.catalogue import space_option
 from tuner.cli.options import (
     composition_of,
     database_option,
-    debug_option,
     json_option,
     open_known_store,
     parse_number,
+    print_found,
     print_json,
-    problem_of,
     problem_options,
     run_request,
+    taken_problem,
     target_options,
 )
 from tuner.cli.screen import screen_columns
@@ -56,7 +55,6 @@ BY_MEDIAN = "median"  # word of --sort
 @click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True)
 @database_option
 @json_option
-@debug_option
 def history(
     op: str | None,
     output_dtype: str | None,
@@ -117,7 +115,6 @@ def history(
 )
 @database_option
 @json_option
-@debug_option
 @click.pass_context
 def show(
     context: click.Context,
@@ -163,10 +160,8 @@ def show(
 
         assert run is not None
         tuned = tuned_run(store, run)
-    if as_json:
-        print_json(run_document(tuned.run, tuned.counts, tuned.answer, tuned.rounds))
-    else:
-        print("\n".join(wrapped(run_lines(tuned, database_words(database)))))
+    document = run_document(tuned.run, tuned.counts, tuned.answer, tuned.rounds)
+    print_found(as_json, document, *wrapped(run_lines(tuned, database_words(database))))
 
 
 def _show_passes(composition: "Composition", database: str | None, trial: int, as_json: bool) -> None:
@@ -175,10 +170,8 @@ def _show_passes(composition: "Composition", database: str | None, trial: int, a
 
     with open_known_store(database) as store:
         found = pass_seconds(composition, store, store.trial(trial))
-    if as_json:
-        print_json({"trial": trial, "passes": [vars(each) for each in found]})
-    else:
-        print("\n".join(pass_lines(found, screen_columns())))
+    document = {"trial": trial, "passes": [vars(each) for each in found]}
+    print_found(as_json, document, *pass_lines(found, screen_columns()))
 
 
 def _predicted_lines(store: "Store", trial: "StoredTrial") -> list[str]:
@@ -197,26 +190,20 @@ def _predicted_lines(store: "Store", trial: "StoredTrial") -> list[str]:
 @problem_options
 @target_options
 @click.option("--threads", type=int, default=1, show_default=True)
-@click.option("--strategy", multiple=True, help="Where it is a file of your own; may be repeated.")
+@click.option(
+    "--strategy", "strategies", multiple=True, help="Where it is a file of your own; may be repeated."
+)
 @space_option
 @database_option
 @json_option
-@debug_option
 @click.pass_context
 def explain(
     context: click.Context,
+    /,
     words: tuple[str, ...],
-    dtype: str,
-    layout: str,
-    epilogue: str,
-    output_dtype: str,
-    target: str,
-    chip: str,
-    threads: int,
-    strategy: tuple[str, ...],
-    space: Path | None,
     database: str | None,
     as_json: bool,
+    **options: Any,
 ) -> None:
     """Tells why a trial failed, or which constraint rejects a combination of knobs.
 
@@ -234,10 +221,9 @@ def explain(
     from tuner.cli.options import parse_candidate
 
     candidate = parse_candidate(words[2])
-    problem = problem_of(words[0], words[1], dtype, layout, epilogue, output_dtype)
-    request = run_request(
-        problem, target=target, chip=chip, threads=threads, strategies=strategy, space=space
-    )
+    options.update(operation=words[0], shape=words[1])
+    problem = taken_problem(options)
+    request = run_request(problem, **options)
     _explain_candidate(plan_of(composition_of(context), request).feasible, candidate, problem, as_json)
 
 
@@ -252,16 +238,13 @@ def _explain_candidate(
     violated, demoted_by = feasible.violated(candidate), feasible.demoted_by(candidate)
     constraint = None if violated is None else violated.text
     preference = None if demoted_by is None else demoted_by.text
-    if as_json:
-        document = {"candidate": candidate.text, "feasible": violated is None, "constraint": constraint}
-        print_json({**document, "preference": preference})
-    elif violated is not None:
-        _tell(f"{candidate.text} is not feasible for {problem.key}: {violated.where}: {violated.text}")
+    document = {"candidate": candidate.text, "feasible": violated is None, "constraint": constraint}
+    line = f"{candidate.text} is feasible for {problem.key}"
+    if violated is not None:
+        line = f"{candidate.text} is not feasible for {problem.key}: {violated.where}: {violated.text}"
     elif demoted_by is not None:
-        why = f"{demoted_by.where}: {demoted_by.text}"
-        _tell(f"{candidate.text} is feasible for {problem.key}, and comes last: {why}")
-    else:
-        _tell(f"{candidate.text} is feasible for {problem.key}")
+        line += f", and comes last: {demoted_by.where}: {demoted_by.text}"
+    _print_wrapped(as_json, {**document, "preference": preference}, line)
 
 
 def _explain_part(
@@ -273,18 +256,19 @@ def _explain_part(
 ) -> None:
     """Prints in how many feasible combinations some choices are."""
     count = feasible.having(candidate)
-    if as_json:
-        print_json({"candidate": candidate.text, "missing": list(missing), "feasible_combinations": count})
-        return
     of = " of a sample" if feasible.is_sample else ""
-    _tell(f"{candidate.text} is in {count} feasible combinations{of} for {problem.key}")
-    _tell(f"it leaves out {', '.join(missing)}: with these, explain tells what rejects it")
+    _print_wrapped(
+        as_json,
+        {"candidate": candidate.text, "missing": list(missing), "feasible_combinations": count},
+        f"{candidate.text} is in {count} feasible combinations{of} for {problem.key}",
+        f"it leaves out {', '.join(missing)}: with these, explain tells what rejects it",
+    )
 
 
-def _tell(line: str) -> None:
+def _print_wrapped(as_json: bool, document: object, *lines: str) -> None:
     from tuner.output.formatting import wrapped
 
-    print("\n".join(wrapped([line], screen_columns())))
+    print_found(as_json, document, *wrapped(lines, screen_columns()))
 
 
 def _explain_trial(composition: "Composition", word: str, database: str | None, as_json: bool) -> None:
@@ -297,10 +281,8 @@ def _explain_trial(composition: "Composition", word: str, database: str | None, 
         trial = store.trial(parse_number(word))
     require_outcome(trial)
     failed = failed_ops(composition, trial)
-    if as_json:
-        print_json(explain_document(trial, failed))
-    else:
-        print("\n".join(explain_lines(trial, failed, database_words(database))))
+    lines = explain_lines(trial, failed, database_words(database))
+    print_found(as_json, explain_document(trial, failed), *lines)
 
 
 def _trial_or_run(name: str | None, run: int | None) -> tuple[int | None, int | None]:

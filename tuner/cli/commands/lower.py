@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tuner.cli.options import composition_of, debug_option, json_option, print_json
+from tuner.cli.options import composition_of, json_option, print_json
 from tuner.core.errors import UsageError
 from tuner.programs.lower.lowering_steps import STEPS, WITH_FORM
 
@@ -26,7 +26,6 @@ LOWER_TIMEOUT_S = 600.0
 @click.option("--pinned", is_flag=True, help="Page-lock the host memory that is copied.")
 @click.option("-o", "--file", "output", type=click.Path(path_type=Path), help="Write to this file.")
 @json_option
-@debug_option
 @click.pass_context
 def lower(
     context: click.Context,

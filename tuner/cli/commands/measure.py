@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from tuner.cli.options import database_option, debug_option, json_option, open_known_store
+from tuner.cli.options import database_option, json_option, open_known_store
 
 
 @click.command()
@@ -19,7 +19,6 @@ from tuner.cli.options import database_option, debug_option, json_option, open_k
 )
 @database_option
 @json_option
-@debug_option
 @click.pass_context
 def measure(
     context: click.Context,

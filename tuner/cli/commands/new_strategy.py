@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from tuner.cli.options import debug_option, json_option, print_json
+from tuner.cli.options import json_option, print_found
 from tuner.core.errors import UsageError
 
 
@@ -19,7 +19,6 @@ from tuner.core.errors import UsageError
     help="Where to write. Default: the current folder.",
 )
 @json_option
-@debug_option
 def new_strategy(name: str, folder: Path, as_json: bool) -> None:
     """Writes a template that works, its space file and its test, for you to change.
 
@@ -40,9 +39,10 @@ def new_strategy(name: str, folder: Path, as_json: bool) -> None:
     for path, text in files.items():
         write_atomically(path, text.encode())
         print(f"wrote {path}", file=sys.stderr)
-    if as_json:
-        print_json({"strategy": name, "files": [str(path) for path in files]})
-        return
     space, test = (shlex.quote(str(folder / file)) for file in (f"{name}.yaml", f"test_{name}.py"))
-    print(f"next  tuner tune matmul 64x64x64 --space {space} --strategy {name} --trials 4")
-    print(f"      python -m pytest {test}    # needs: pip install pytest")
+    print_found(
+        as_json,
+        {"strategy": name, "files": [str(path) for path in files]},
+        f"next  tuner tune matmul 64x64x64 --space {space} --strategy {name} --trials 4",
+        f"      python -m pytest {test}    # needs: pip install pytest",
+    )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tuner.cli.main import DONE, FAILED, Commands
-from tuner.cli.options import debug_option, json_option, print_json, seed_option
+from tuner.cli.options import json_option, print_found, seed_option
 from tuner.core.errors import UsageError
 from tuner.output.formatting import count_text
 
@@ -41,7 +41,6 @@ def ptx() -> None:
 @click.option("--schedule-seed", type=int, help="Run threads in a random order of this seed.")
 @click.option("--save", type=click.Path(path_type=Path), help="Write the arrays after the run to this .npz.")
 @json_option
-@debug_option
 @click.pass_context
 def run(
     context: click.Context,
@@ -87,10 +86,7 @@ def run(
             f"arg{number}": value for number, value in enumerate(values) if isinstance(value, np.ndarray)
         }
         np.savez(save, **arrays)  # type: ignore[arg-type] # every key is an array's name
-    if as_json:
-        print_json(_document(found))
-    else:
-        _print(found)
+    print_found(as_json, _document(found), *_lines(found))
     context.exit(FAILED if found.races else DONE)
 
 
@@ -135,16 +131,13 @@ def _hazard(hazard: "Hazard") -> dict[str, Any]:
     return {**dataclasses.asdict(hazard), "kind": hazard.kind.value}
 
 
-def _print(found: "Simulation") -> None:
-    blocks, instructions = (
-        count_text(found.blocks, "block"),
-        count_text(found.instructions, "warp instruction"),
+def _lines(found: "Simulation") -> tuple[str, ...]:
+    blocks = count_text(found.blocks, "block")
+    worst = sorted((each for each in found.conflicts if each.ratio > 1), key=lambda each: -each.ratio)
+    return (
+        f"{found.kernel}: {blocks}, {count_text(found.instructions, 'warp instruction')}",
+        f"shared memory: {found.conflict_ratio:.2f} times the wavefronts without bank conflicts",
+        *(f"  {each.ratio:.2f}  line {each.line}: {each.instruction}" for each in worst[:CONFLICTS_SHOWN]),
+        count_text(len(found.races), "race"),
+        *(f"  {hazard}" for hazard in (*found.races, *found.benign)),
     )
-    print(f"{found.kernel}: {blocks}, {instructions}")
-    print(f"shared memory: {found.conflict_ratio:.2f} times the wavefronts without bank conflicts")
-    worst = sorted(found.conflicts, key=lambda conflict: -conflict.ratio)
-    for conflict in [conflict for conflict in worst if conflict.ratio > 1][:CONFLICTS_SHOWN]:
-        print(f"  {conflict.ratio:.2f}  line {conflict.line}: {conflict.instruction}")
-    print(count_text(len(found.races), "race"))
-    for hazard in (*found.races, *found.benign):
-        print(f"  {hazard}")

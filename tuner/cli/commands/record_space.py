@@ -12,12 +12,11 @@ from tuner.cli.main import DONE, FAILED, INTERRUPTED
 from tuner.cli.options import (
     composition_of,
     database_option,
-    debug_option,
     json_option,
     open_known_store,
     open_store,
     popped_problem,
-    print_json,
+    print_found,
     problem_options,
     run_request,
     target_options,
@@ -63,7 +62,6 @@ ALL, DRAWN = "exhaustive", "random"  # samplers: of every point, and of --limit
 )
 @database_option
 @json_option
-@debug_option
 @click.pass_context
 def record_space(
     context: click.Context,
@@ -163,28 +161,28 @@ def _write(composition: "Composition", store: "Store", tuned: "TunedRun", output
 
 
 def _print(tuned: "TunedRun", output: Path, database: str | None, as_json: bool) -> None:
+    from tuner.core.runs import TrialQuery
     from tuner.output.json_documents import counts_document, problem_document
     from tuner.output.result import counts_words
-
-    run = tuned.run
-    if as_json:
-        print_json(
-            {
-                "run": run.id,
-                "file": str(output),
-                "problem": problem_document(run.settings.problem),
-                "target": run.settings.target.text,
-                "counts": counts_document(tuned.counts),
-                "bytes": output.stat().st_size,
-                "seconds": tuned.seconds,
-            }
-        )
-        return
-    print(f"recorded  {counts_words(tuned.counts)} in {tuned.seconds:.0f} s")
-    print(f"file      {output}, {output.stat().st_size} bytes")
-    from tuner.core.runs import TrialQuery
     from tuner.run_history.which_database import database_words
     from tuner.tuning.advice import tune_command
 
+    run = tuned.run
+    size_bytes = output.stat().st_size
     asked = TrialQuery.of(run.settings.problem, target=f"replay:{output}")
-    print(f"next      {tune_command(asked)}{database_words(database)}")
+    document = {
+        "run": run.id,
+        "file": str(output),
+        "problem": problem_document(run.settings.problem),
+        "target": run.settings.target.text,
+        "counts": counts_document(tuned.counts),
+        "bytes": size_bytes,
+        "seconds": tuned.seconds,
+    }
+    print_found(
+        as_json,
+        document,
+        f"recorded  {counts_words(tuned.counts)} in {tuned.seconds:.0f} s",
+        f"file      {output}, {size_bytes} bytes",
+        f"next      {tune_command(asked)}{database_words(database)}",
+    )

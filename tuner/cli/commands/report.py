@@ -5,14 +5,7 @@ from pathlib import Path
 
 import click
 
-from tuner.cli.options import (
-    composition_of,
-    database_option,
-    debug_option,
-    json_option,
-    open_known_store,
-    print_json,
-)
+from tuner.cli.options import composition_of, database_option, json_option, open_known_store, print_found
 from tuner.core.errors import UsageError
 from tuner.output.atomic_write import write_atomically
 from tuner.output.formatting import count_text
@@ -33,7 +26,6 @@ from tuner.output.report import RUNS_SHOWN
 )
 @database_option
 @json_option
-@debug_option
 @click.pass_context
 def report(
     context: click.Context,
@@ -62,12 +54,11 @@ def report(
         print(page, end="")
         return
     write_atomically(output, page.encode())
-    if as_json:
-        shown = [each.run.id for each in found.runs]
-        print_json(
-            {"file": str(output), "bytes": len(page.encode()), "problems": len(found.best), "runs": shown}
-        )
-    else:
-        best_text = f"the best of {count_text(len(found.best), 'problem')}"
-        shown_text = f"{count_text(len(found.runs), 'run')}, {best_text}"
-        print(f"{output}: {shown_text}, {len(page.encode()) // 1024 + 1} KiB")
+    size_bytes, problems = len(page.encode()), len(found.best)
+    runs = [each.run.id for each in found.runs]
+    shown = f"{count_text(len(runs), 'run')}, the best of {count_text(problems, 'problem')}"
+    print_found(
+        as_json,
+        {"file": str(output), "bytes": size_bytes, "problems": problems, "runs": runs},
+        f"{output}: {shown}, {size_bytes // 1024 + 1} KiB",
+    )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tuner.cli.main import DONE, FAILED
-from tuner.cli.options import composition_of, debug_option, json_option, print_json, target_options
+from tuner.cli.options import composition_of, json_option, print_json, target_options
 from tuner.cli.screen import screen_columns
 from tuner.core.errors import UsageError
 
@@ -44,7 +44,6 @@ RUN_TIMEOUT_S = 600.0
     help="Simulate about N blocks of each launch, 9 or more; a reference does the rest.  [default: all]",
 )
 @json_option
-@debug_option
 @click.pass_context
 def run(context: click.Context, /, payload: Path, as_json: bool, **words: Any) -> None:
     """Compiles and runs a program of several operations; - is stdin.

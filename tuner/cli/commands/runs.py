@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from tuner.cli.options import database_option, debug_option, json_option, open_known_store, print_json
+from tuner.cli.options import database_option, json_option, open_known_store, print_json
 from tuner.cli.screen import screen_columns
 
 RUNS_LISTED = 20
@@ -27,7 +27,6 @@ RUNS_LISTED = 20
 )
 @database_option
 @json_option
-@debug_option
 def runs(database: str | None, as_json: bool, **conditions: Any) -> None:
     """Lists the runs, the latest first, each with its answer.
 

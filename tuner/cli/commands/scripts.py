@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from tuner.cli.main import DONE, FAILED, UNDECIDED
-from tuner.cli.options import composition_of, debug_option, json_option, parse_share, print_json, seed_option
+from tuner.cli.options import composition_of, json_option, parse_share, print_found, seed_option
 from tuner.cli.screen import screen_columns
 from tuner.core.errors import UsageError
 from tuner.core.text_file import read_text_or_stdin
@@ -20,7 +20,6 @@ from tuner.output.formatting import wrapped
 )
 @seed_option("Of the random inputs.")
 @json_option
-@debug_option
 @click.pass_context
 def check(context: click.Context, script: Path, max_slowdown: str, seed: int, as_json: bool) -> None:
     """Verifies an exported script and times it again; one without a time is verified only.
@@ -43,10 +42,8 @@ def check(context: click.Context, script: Path, max_slowdown: str, seed: int, as
     text = read_text_or_stdin(script, "MLIR text")
     provenance = read_provenance(text, script.name)
     found = checked(composition_of(context), provenance, without_header(text), limits, seed)
-    if as_json:
-        print_json(check_document(found, provenance.median_s))
-    else:
-        print("\n".join(wrapped(check_lines(found, provenance.median_s), screen_columns())))
+    lines = wrapped(check_lines(found, provenance.median_s), screen_columns())
+    print_found(as_json, check_document(found, provenance.median_s), *lines)
     if found.hint:
         print(f"hint: {found.hint}", file=sys.stderr)
     is_undecided = found.finding is CheckFinding.CANNOT_TELL
@@ -57,7 +54,6 @@ def check(context: click.Context, script: Path, max_slowdown: str, seed: int, as
 @click.argument("script", type=click.Path(path_type=Path, allow_dash=True))
 @click.argument("payload", type=click.Path(path_type=Path, allow_dash=True))
 @click.option("--allow-effects", is_flag=True, help="Also passes that write files or start programs.")
-@debug_option
 @json_option
 @click.pass_context
 def apply(context: click.Context, script: Path, payload: Path, allow_effects: bool, as_json: bool) -> None:
@@ -72,7 +68,4 @@ def apply(context: click.Context, script: Path, payload: Path, allow_effects: bo
         raise UsageError("apply: found - twice, allowed once: stdin can be read as one of both")
     script_text, payload_text = (read_text_or_stdin(path, "MLIR text") for path in (script, payload))
     text = composition_of(context).apply(script_text, payload_text, allow_effects)
-    if as_json:
-        print_json({"payload": text})
-    else:
-        print(text.rstrip("\n"))
+    print_found(as_json, {"payload": text}, text.rstrip("\n"))

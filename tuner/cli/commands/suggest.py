@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from tuner.cli.options import open_known_store, print_json
+from tuner.cli.options import open_known_store, print_found
 from tuner.core.errors import UsageError
 from tuner.core.moments import parse_moment
 from tuner.output.formatting import count_text
@@ -35,10 +35,9 @@ def suggest_constraints(
             space.strategy: suggestions(store, space, problem, target, min_support, moment)
             for space in spaces
         }
-    if as_json:
-        print_json([_document(strategy, each, here) for strategy in found for each in found[strategy]])
-    else:
-        print("\n".join(_lines({name: each for name, each in found.items() if each}, here, min_support)))
+    document = [_document(strategy, each, here) for strategy in found for each in found[strategy]]
+    lines = _lines({name: each for name, each in found.items() if each}, here, min_support)
+    print_found(as_json, document, *lines)
 
 
 def _document(strategy: str, suggestion: "Suggestion", here: str) -> dict[str, Any]:

@@ -21,7 +21,6 @@ from tuner.cli.main import DONE, FAILED, INTERRUPTED
 from tuner.cli.options import (
     composition_of,
     database_option,
-    debug_option,
     json_option,
     open_known_store,
     open_store,
@@ -107,7 +106,6 @@ EXAMPLE_SIZES = "512x512x512"
 )
 @database_option
 @json_option
-@debug_option
 @click.pass_context
 def tune(
     context: click.Context,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tuner.cli.main import DONE, FAILED, INTERRUPTED
-from tuner.cli.options import PROBLEM_WORDS, open_store, print_json, run_request
+from tuner.cli.options import PROBLEM_WORDS, open_store, print_found, run_request
 from tuner.cli.screen import screen_columns
 from tuner.core.errors import UsageError
 
@@ -132,10 +132,7 @@ def _print(tuned: "TunedProgram", as_json: bool) -> None:
     from tuner.cli.program_documents import program_document
     from tuner.output.formatting import wrapped
 
-    if as_json:
-        print_json(program_document(tuned))
-    else:
-        print("\n".join(wrapped(program_lines(tuned), screen_columns())))
+    print_found(as_json, program_document(tuned), *wrapped(program_lines(tuned), screen_columns()))
     if tuned.is_interrupted:
         runs = [each.tuned.run.id for each in tuned.problems if each.tuned and each.tuned.is_interrupted]
         print(f"interrupted; everything measured is stored: run {runs[0]}", file=sys.stderr)

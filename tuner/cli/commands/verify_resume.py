@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from tuner.cli.main import DONE, FAILED
-from tuner.cli.options import composition_of, debug_option, json_option, print_json
+from tuner.cli.options import composition_of, json_option, print_found
 from tuner.core.errors import UsageError
 from tuner.output.formatting import count_text, wrapped
 from tuner.output.run_difference import run_difference_document, run_difference_lines
@@ -41,7 +41,6 @@ ON_FLEET: Final = "benchmarks.fleet.verify_resume"  # fault injection is no part
     help="On a fleet started here, on PostgreSQL: nodes, driver and database fail.",
 )
 @json_option
-@debug_option
 @click.pass_context
 def verify_resume(
     context: click.Context,
@@ -122,14 +121,15 @@ def _print(file: Path, checks: "list[ResumeCheck]", seconds: float, as_json: boo
         "samplers": sorted({check.sampler for check in checks}),
         "seconds": seconds,
     }
-    if as_json:
-        print_json({**document, **run_difference_document(found)})
-        return
-    print(f"recording    {file}")
     kills = count_text(sum(check.kills for check in checks), "time")
-    print(f"runs         {len(checks)}, killed {kills} by SIGKILL in {seconds:.0f} s")
-    print(f"trials       {document['trials']}, each compared with that of a run nobody killed")
-    print("\n".join(run_difference_lines(found)))
+    print_found(
+        as_json,
+        {**document, **run_difference_document(found)},
+        f"recording    {file}",
+        f"runs         {len(checks)}, killed {kills} by SIGKILL in {seconds:.0f} s",
+        f"trials       {document['trials']}, each compared with that of a run nobody killed",
+        *run_difference_lines(found),
+    )
 
 
 def _line(check: "ResumeCheck") -> str:
