@@ -42,6 +42,14 @@ class Tuner:
             raise done.exception
         return Done(done.exit_code, done.stdout, done.stderr)
 
+    def refused(self, *words: str, stdin: str = "") -> str:
+        """Returns the one line of a command that must be refused: exit code 2 and nothing on stdout."""
+        done = self(*words, stdin=stdin)
+        assert (done.code, done.out) == (2, ""), done.err
+        assert done.err.startswith("tuner: ")
+        assert done.err.count("\n") == 1
+        return done.err
+
 
 @pytest.fixture
 def tuner(tmp_path: Path) -> Tuner:

@@ -35,6 +35,4 @@ def test_too_few_trials_are_refused_in_one_line(tuner: Tuner) -> None:
 
 
 def test_an_unknown_run_is_told(tuned: Tuner) -> None:
-    done = tuned("show", "9", "--ablation")
-    assert done.code == 2
-    assert "run: found 9, allowed 1 to 1" in done.err
+    assert "run: found 9, allowed 1 to 1" in tuned.refused("show", "9", "--ablation")

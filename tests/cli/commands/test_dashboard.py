@@ -37,9 +37,10 @@ def test_without_the_package_one_line_tells_how_to_get_it(
     tuned: Tuner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "optuna_dashboard", None)
-    done = tuned("dashboard")
-    assert done.code == 2
-    assert done.err == "tuner: dashboard: found no optuna-dashboard: pip install optuna-dashboard\n"
+    assert (
+        tuned.refused("dashboard")
+        == "tuner: dashboard: found no optuna-dashboard: pip install optuna-dashboard\n"
+    )
 
 
 def test_an_unknown_run_gives_one_line(tuned: Tuner) -> None:

@@ -41,6 +41,6 @@ def test_a_database_that_only_this_machine_finds_is_told(tuner: Tuner) -> None:
 
 
 def test_a_file_is_no_place_to_meet(tuner: Tuner) -> None:
-    done = tuner("fleet", "script", "slurm", "--compile", "6")
-    assert (done.code, done.out) == (2, "")
-    assert "allowed postgresql://USER@HOST/DATABASE" in done.err
+    assert "allowed postgresql://USER@HOST/DATABASE" in tuner.refused(
+        "fleet", "script", "slurm", "--compile", "6"
+    )

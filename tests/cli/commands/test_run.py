@@ -154,9 +154,7 @@ def test_what_an_interpreted_kernel_prints_comes_first(run: Tuner) -> None:
     ],
 )
 def test_words_that_are_wrong_end_with_2(run: Tuner, words: tuple[str, ...], message: str) -> None:
-    done = run("run", str(EXAMPLES / "two_matmuls.mlir"), "--target", "cpu", *words)
-    assert (done.code, done.out) == (2, "")
-    assert message in done.err
+    assert message in run.refused("run", str(EXAMPLES / "two_matmuls.mlir"), "--target", "cpu", *words)
 
 
 def test_a_file_that_is_not_there_ends_with_2(run: Tuner) -> None:

@@ -66,9 +66,9 @@ def test_a_run_that_is_done_resumes_to_the_same_answer(tuned: Tuner) -> None:
 
 @pytest.mark.parametrize("words", [("--workers", "2"), ("--dtype", "f64"), ("--seed", "0"), ("--fresh",)])
 def test_resume_takes_no_settings_beside_it(tuned: Tuner, words: tuple[str, ...]) -> None:
-    done = tuned("tune", "--resume", "1", *words)
-    assert done.code == 2
-    assert f"goes on with the run's stored settings, found {words[0]} beside it" in done.err
+    assert f"goes on with the run's stored settings, found {words[0]} beside it" in tuned.refused(
+        "tune", "--resume", "1", *words
+    )
 
 
 def test_resume_takes_no_shape_beside_it(tuned: Tuner) -> None:
