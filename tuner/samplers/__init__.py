@@ -1,22 +1,21 @@
 """Search methods over a feasible set: one file and one line each."""
 
 import importlib
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tuner.core.errors import UsageError
-from tuner.core.sampler import AbstractSampler
 
 if TYPE_CHECKING:  # the command line reads the names for its help
     from tuner.samplers.method import AbstractMethod
+    from tuner.samplers.study import StudySampler
     from tuner.samplers.task import SearchTask
     from tuner.space.feasible_set import FeasibleSet
 
 # name -> module and class of the method; imported when one is made, because Optuna is slow to import
 SAMPLERS: dict[str, tuple[str, str]] = {
     "tpe": ("tpe", "Tpe"),
-    "trees": ("trees", "Trees"),
     "local": ("local", "Local"),
-    "evolution": ("evolution", "Evolution"),
     "ensemble": ("ensemble", "Ensemble"),
     "random": ("random_rows", "RandomRows"),
     "exhaustive": ("exhaustive", "Exhaustive"),
@@ -27,7 +26,7 @@ OPTUNA_NAMES = ("tpe", "gp", "cmaes", "nsgaii", "nsgaiii", "qmc", "random")
 
 def make_sampler(
     name: str, feasible: "FeasibleSet", seed: int, first: tuple[int, ...] = ()
-) -> AbstractSampler:
+) -> "StudySampler":
     """Returns a sampler that proposes the rows ``first``, then what its method chooses, demoted rows last.
 
     Raises UsageError for an unknown name, one whose packages are missing, or a negative seed.
@@ -35,20 +34,14 @@ def make_sampler(
     require_sampler(name)
     if seed < 0:
         raise UsageError(f"seed: found {seed}, allowed 0 and more")
-    if feasible.is_preferred.all():
-        return _sampler(name, feasible, seed, first)
     from tuner.samplers.demoted_last import DemotedLast
-
-    return DemotedLast(feasible, lambda part: _sampler(name, part, seed), first)
-
-
-def _sampler(name: str, feasible: "FeasibleSet", seed: int, first: tuple[int, ...] = ()) -> AbstractSampler:
     from tuner.samplers.proposals import Pool
     from tuner.samplers.study import StudySampler
     from tuner.samplers.task import SearchTask
 
-    pool = Pool(feasible.rows)
-    return StudySampler(_method(name, SearchTask(feasible, pool, seed, first)), pool)
+    task = SearchTask(feasible, Pool(feasible.rows, first), seed)
+    made = partial(_method, name)
+    return StudySampler(made(task) if feasible.is_preferred.all() else DemotedLast(task, made))
 
 
 def require_sampler(name: str) -> None:

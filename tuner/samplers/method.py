@@ -1,24 +1,27 @@
-"""A search method as Optuna knows it: suggests the one parameter ``row``."""
+"""A search method: an Optuna sampler over the strategy and its knobs."""
 
 import abc
+from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler
 from optuna.study import Study
-from optuna.trial import FrozenTrial
+from optuna.trial import FrozenTrial, TrialState
 from threadpoolctl import ThreadpoolController
 
+from tuner.core.candidate import Candidate
+from tuner.samplers.parameters import Distributions, distributions_of_rows, parameters
 from tuner.samplers.task import SearchTask
-
-NUMBER = "number"  # user attribute of a trial: its number in the run, which a replay keeps
 
 
 class AbstractMethod(BaseSampler):
-    """Proposes the rows ``first``, then whichever unseen row ``choose`` returns. Final subclasses only.
+    """Proposes the rows that wait, then whichever unseen row ``choose`` returns. Final subclasses only.
 
-    A choice depends on the pool and on ``np.random.default_rng((seed, number))``, on nothing else.
+    A choice depends on the pool and on ``np.random.default_rng((seed, number))``, on nothing else. The pool
+    is of one study, from its first trial on: trial ``number`` of the study is that proposal of the pool.
     """
 
     def __init__(self, task: SearchTask) -> None:
@@ -29,23 +32,48 @@ class AbstractMethod(BaseSampler):
     def choose(self, rng: np.random.Generator) -> int:
         """Returns an unseen row; there is at least one."""
 
-    def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
-        """Returns nothing: one parameter has no joint distribution."""
-        return {}
+    def propose(self, number: int) -> Distributions:
+        """Adds the row of the next trial to the pool. Returns the parameters that the trial will have."""
+        self.task.pool.propose(self._row(number))
+        return self._parameters_of(number)
+
+    def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> Distributions:
+        """Returns the parameters of the trial's candidate: those of its strategy."""
+        return self._parameters_of(trial.number)
 
     def sample_relative(
-        self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
+        self, study: Study, trial: FrozenTrial, search_space: Distributions
     ) -> dict[str, Any]:
-        """Returns nothing, for the same reason."""
-        return {}
+        """Returns the values of the trial's candidate."""
+        return dict(parameters(self._candidate(trial.number)))
 
     def sample_independent(
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
-    ) -> int:
-        """Returns the next of the first rows, then what the method chooses."""
-        waiting = next((row for row in self.task.first if self.task.pool.unseen[row]), None)
+    ) -> Any:
+        """Raises ValueError: the trial's candidate has no such parameter."""
+        raise ValueError(f"trial {trial.number}: its strategy has no knob {param_name!r}")
+
+    def after_trial(
+        self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None
+    ) -> None:
+        """Tells the pool the seconds of a trial; one without has failed."""
+        self.task.pool.tell(self.task.pool.order[trial.number], values[0] if values else None)
+
+    def _parameters_of(self, number: int) -> Distributions:
+        return {name: self.distributions[name] for name in parameters(self._candidate(number))}
+
+    @cached_property
+    def distributions(self) -> Distributions:
+        """Returns the values that each parameter may take."""
+        return distributions_of_rows(self.task.feasible)
+
+    def _candidate(self, number: int) -> Candidate:
+        return self.task.feasible.candidate(self.task.pool.order[number])
+
+    def _row(self, number: int) -> int:
+        waiting = self.task.pool.next_waiting()
         if waiting is not None:
             return waiting
         # one thread: sums of floats keep their order, and the measured kernel its cores
         with self._threads.limit(limits=1, user_api="blas"):
-            return self.choose(np.random.default_rng((self.task.seed, trial.user_attrs[NUMBER])))
+            return self.choose(np.random.default_rng((self.task.seed, number)))

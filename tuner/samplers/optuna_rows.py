@@ -42,7 +42,7 @@ class OptunaRows(AbstractMethod):
                 raise UsageError(
                     f"sampler optuna:{name}: found no package {package}, allowed with it installed"
                 )
-        self._distributions = {
+        self._codes = {
             str(place): _distribution(column.levels, column.is_ordinal or self._kind.takes_numbers_only)
             for place, column in enumerate(task.table.columns)
         }
@@ -59,9 +59,9 @@ class OptunaRows(AbstractMethod):
         study = quiet_study(self._kind.make(self.task.seed if self._kind.is_sequence else seed, history))
         study.add_trials(history)
         for _ in range(len(self.task.pool.order) if self._kind.is_sequence else 0):
-            study.ask(self._distributions)
-        params = study.ask(self._distributions).params
-        return np.array([params[name] for name in self._distributions], np.int64)
+            study.ask(self._codes)
+        params = study.ask(self._codes).params
+        return np.array([params[name] for name in self._codes], np.int64)
 
     def history(self) -> History:
         """Returns the told rows as trials, in the order of their numbers; failures break a constraint."""
@@ -81,7 +81,7 @@ class OptunaRows(AbstractMethod):
                 str(place): code if code >= 0 else columns[place].levels // 2
                 for place, code in enumerate(codes)
             },
-            distributions=self._distributions,
+            distributions=self._codes,
             system_attrs={CONSTRAINTS: [1.0 if value is None else -1.0], **dict.fromkeys(GENERATIONS, 0)},
         )
 

@@ -1,5 +1,8 @@
 """Which rows were proposed, and what became of them."""
 
+from collections import deque
+from collections.abc import Iterable
+
 import numpy as np
 import numpy.typing as npt
 
@@ -7,7 +10,8 @@ import numpy.typing as npt
 class Pool:
     """The rows of a feasible set as a search goes on: unseen, pending, told."""
 
-    def __init__(self, rows: int) -> None:
+    def __init__(self, rows: int, first: Iterable[int] = ()) -> None:
+        self._waiting = deque(first)  # to propose before any other; of those seen meanwhile, none again
         self.unseen: npt.NDArray[np.bool_] = np.ones(rows, bool)
         self.order: list[int] = []  # proposed: pending and told, in the order of their numbers
         self.proposed: set[int] = set()  # the same
@@ -24,6 +28,19 @@ class Pool:
             raise ValueError(f"row: found {row}, allowed 0..{len(self.unseen) - 1}")
         if not self.unseen[row]:
             raise ValueError(f"row {row} was proposed before")
+
+    def put_first(self, row: int) -> None:
+        """Makes an unseen row the next to propose. Raises ValueError for one that is none."""
+        self.require_unseen(row)
+        self._waiting.appendleft(row)
+
+    def next_waiting(self) -> int | None:
+        """Takes out the next row to propose before any other; None when none waits."""
+        while self._waiting:
+            row = self._waiting.popleft()
+            if self.unseen[row]:
+                return row
+        return None
 
     def propose(self, row: int) -> None:
         """Marks an unseen row as pending."""

@@ -5,48 +5,52 @@ from contextlib import contextmanager
 
 import optuna
 from optuna.samplers import BaseSampler
+from optuna.storages import BaseStorage
 
 from tuner.core.sampler import AbstractSampler
-from tuner.samplers.method import NUMBER, AbstractMethod
-from tuner.samplers.proposals import Pool
-
-ROW = "row"  # the one parameter of a trial
+from tuner.samplers.method import AbstractMethod
 
 
 class StudySampler(AbstractSampler):
     """Asks and tells one study. Our records are the truth: a resumed run replays them into a new one."""
 
-    def __init__(self, method: AbstractMethod, pool: Pool) -> None:
-        self._pool = pool
-        self._study = quiet_study(method)
-        self._pending: dict[int, optuna.Trial] = {}
+    def __init__(self, method: AbstractMethod) -> None:
+        self.study = quiet_study(method)  # its trials have the strategy and its knobs as parameters
+        self._method = method
+        self._pool = method.task.pool
+        self._pending: dict[int, optuna.Trial] = {}  # by row
 
     def ask(self, number: int) -> int | None:
-        return None if self._pool.is_exhausted else self._propose(number)
-
-    def tell(self, row: int, value: float | None) -> None:
-        self._pool.tell(row, value)
-        failed = optuna.trial.TrialState.FAIL if value is None else None
-        self._study.tell(self._pending.pop(row), value, state=failed)
-
-    def replay(self, number: int, row: int) -> None:
-        self._pool.require_unseen(row)  # before the study has a trial of it
-        self._study.enqueue_trial({ROW: row})
-        self._propose(number)
-
-    def _propose(self, number: int) -> int:
-        trial = self._study.ask()
-        trial.set_user_attr(NUMBER, number)
-        row = trial.suggest_int(ROW, 0, len(self._pool.unseen) - 1)
-        self._pool.propose(row)
+        if self._pool.is_exhausted:
+            return None
+        if number != len(self._pool.order):
+            raise ValueError(f"trial: found {number}, allowed {len(self._pool.order)}")
+        trial = self.study.ask(self._method.propose(number))
+        row = self._pool.order[number]
         self._pending[row] = trial
         return row
 
+    def row_of(self, number: int) -> int:
+        """Returns the row that a trial of the study is."""
+        return self._pool.order[number]
 
-def quiet_study(sampler: BaseSampler) -> optuna.Study:
+    def tell(self, row: int, value: float | None) -> None:
+        trial = self._pending.pop(row, None)
+        if trial is None:
+            raise ValueError(f"row {row} is not pending")
+        self.study.tell(trial, value, state=optuna.trial.TrialState.FAIL if value is None else None)
+
+    def replay(self, number: int, row: int) -> None:
+        self._pool.put_first(row)
+        self.ask(number)
+
+
+def quiet_study(
+    sampler: BaseSampler | None, storage: BaseStorage | None = None, name: str | None = None
+) -> optuna.Study:
     """Makes a study without Optuna's line about it."""
     with quietly():
-        return optuna.create_study(sampler=sampler)
+        return optuna.create_study(sampler=sampler, storage=storage, study_name=name)
 
 
 @contextmanager

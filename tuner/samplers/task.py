@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
 from tuner.samplers.considered_rows import Scope, sampled, whole
 from tuner.samplers.neighbours import Neighbours
@@ -22,7 +23,11 @@ class SearchTask:
     feasible: FeasibleSet
     pool: Pool
     seed: int
-    first: tuple[int, ...] = ()  # rows to propose before any other
+
+    def part(self, is_in: npt.NDArray[np.bool_]) -> "SearchTask":
+        """Returns the task to search some of the rows, with a pool of their own."""
+        feasible = self.feasible.part(is_in)
+        return SearchTask(feasible, Pool(feasible.rows), self.seed)
 
     @cached_property
     def table(self) -> RowTable:

@@ -21,18 +21,18 @@ def test_searches_are_compared_on_a_recording(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     written = tmp_path / "out.json"
-    run(monkeypatch, str(SHIPPED), "--sampler", "random", "evolution", *RUN, "--output", str(written))
+    run(monkeypatch, str(SHIPPED), "--sampler", "random", "local", *RUN, "--output", str(written))
     out = capsys.readouterr().out
     document: dict[str, Any] = json.loads(out)
     assert json.loads(written.read_text()) == document
-    assert [row["search"] for row in document["rows"]] == ["random", "evolution"]
+    assert [row["search"] for row in document["rows"]] == ["random", "local"]
     for row in document["rows"]:
         assert row["asks_per_evaluation"] == 1
         assert set(row["share_of_optimum"]) == {"25"}
         assert 0 < row["share_of_optimum"]["25"] <= 1
         assert row["p"] <= 1
         assert row["p_standard_error"] > 0
-    assert set(document["summary"]["mean_p"]) == {"random", "evolution"}
+    assert set(document["summary"]["mean_p"]) == {"random", "local"}
 
 
 @pytest.mark.parametrize(

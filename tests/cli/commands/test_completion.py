@@ -59,7 +59,7 @@ LATEST = [str(trial) for trial in range(20, 0, -1)]
         ("tune --target ", ["auto", *KINDS, "replay"]),
         ("history --target c", ["cpu", "cuda"]),
         ("tune --chip sm_9", [chip for chip in CHIPS if chip.startswith("sm_9")]),
-        ("tune --sampler t", ["tpe", "trees"]),
+        ("tune --sampler t", ["tpe"]),
         ("verify-resume --sampler optuna:q", ["optuna:qmc"]),
         ("tune --strategy matmul_cpu_p", ["matmul_cpu_packed"]),
         ("history --run ", ["1"]),
@@ -144,7 +144,7 @@ def test_another_shell_is_refused(tuner: Tuner) -> None:
 @pytest.mark.skipif(shutil.which("bash") is None, reason="asks bash")
 @pytest.mark.parametrize(
     ("words", "offers"),
-    [("explai", ["explain"]), ("export --trial 2", ["20", "2"]), ("tune --sampler tr", ["trees"])],
+    [("explai", ["explain"]), ("export --trial 2", ["20", "2"]), ("tune --sampler en", ["ensemble"])],
 )
 def test_bash_completes_with_the_script(tuned: Tuner, words: str, offers: list[str]) -> None:
     tuner = tuned

@@ -56,9 +56,9 @@ def _installed() -> "Callable[[object], Application]":
 def _studies(database: str | None, run_id: int | None, limit: int) -> tuple[object, int]:
     """Returns the studies of the runs asked for, and how many they are."""
     from tuner.core.runs import TrialQuery
-    from tuner.samplers.exported_study import exported_studies
+    from tuner.samplers.stored_studies import stored_studies
 
     with open_known_store(database) as store:
         runs = store.runs(limit) if run_id is None else (store.run(run_id),)
-        storage = exported_studies((run, store.trials(TrialQuery(run=run.id, sort="number"))) for run in runs)
+        storage = stored_studies((run, store.trials(TrialQuery(run=run.id, sort="number"))) for run in runs)
     return storage, len(runs)

@@ -7,7 +7,7 @@ from tests.trials import measurement, run, trial
 from tuner.core.candidate import Candidate, Value
 from tuner.core.errors import Failure, Stage
 from tuner.core.runs import StoredTrial, record_of
-from tuner.samplers.exported_study import exported_studies
+from tuner.samplers.stored_studies import stored_studies
 
 
 def point(number: int, median_s: float | None, strategy: str = "fake", **knobs: Value) -> StoredTrial:
@@ -17,7 +17,7 @@ def point(number: int, median_s: float | None, strategy: str = "fake", **knobs: 
 
 
 def study(*trials: StoredTrial) -> optuna.Study:
-    storage = exported_studies([(run(), trials)])
+    storage = stored_studies([(run(), trials)])
     return optuna.load_study(study_name="run 3: matmul 8x8x8 f32 nn none on fake", storage=storage)
 
 

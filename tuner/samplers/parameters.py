@@ -1,0 +1,48 @@
+"""The strategy and its knobs as parameters of Optuna: a trial has those of its candidate, and no others."""
+
+from collections.abc import Iterable
+
+import numpy as np
+from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
+
+from tuner.core.candidate import Candidate, Value
+from tuner.space.feasible_set import FeasibleSet
+
+STRATEGY = "strategy"  # the parameter beside the knobs; which of those a trial has depends on it
+
+Distributions = dict[str, BaseDistribution]  # by parameter, over all strategies
+
+
+def parameters(candidate: Candidate) -> dict[str, Value]:
+    """Returns the parameters of a candidate: its strategy, then its knobs."""
+    return {STRATEGY: candidate.strategy, **dict(candidate.choices)}
+
+
+def distributions_of_rows(feasible: FeasibleSet) -> Distributions:
+    """Returns the values that each parameter may take: those that the constraints leave a row with."""
+    found: list[tuple[str, Value]] = []
+    for space, index in zip(feasible.spaces, feasible.index, strict=True):
+        found.append((STRATEGY, space.strategy))
+        for place, knob in enumerate(space.knobs):
+            picks = np.flatnonzero(np.bincount(index[:, place]))
+            found.extend((knob.name, knob.choices[pick]) for pick in picks)
+    return _distributions(found)
+
+
+def distributions_of_candidates(candidates: Iterable[Candidate]) -> Distributions:
+    """Returns the values of each parameter that were tried, where no search space is known."""
+    return _distributions(pair for candidate in candidates for pair in parameters(candidate).items())
+
+
+def _distributions(found: Iterable[tuple[str, Value]]) -> Distributions:
+    values: dict[str, set[Value]] = {}
+    for name, value in found:
+        values.setdefault(name, set()).add(value)
+    return {name: _distribution(met) for name, met in values.items()}
+
+
+def _distribution(values: set[Value]) -> BaseDistribution:
+    numbers = [value for value in values if isinstance(value, int)]
+    if len(numbers) == len(values):
+        return IntDistribution(min(numbers), max(numbers))
+    return CategoricalDistribution(sorted(values, key=str))
