@@ -203,7 +203,7 @@ def test_nothing_is_printed(name: str, capfd: pytest.CaptureFixture[str]) -> Non
 
 
 def test_an_unknown_sampler_is_told_with_the_known_ones() -> None:
-    with pytest.raises(UsageError, match="sampler: found 'anneal', allowed tpe, local, ensemble, random, exh"):
+    with pytest.raises(UsageError, match="sampler: found 'anneal', allowed tpe, local, ensemble, random"):
         make_sampler("anneal", SMALL, seed=0)
 
 

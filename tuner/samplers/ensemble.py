@@ -23,6 +23,7 @@ REMEMBERED = 5  # latest probes of a method: what was good at the start may not 
 UNKNOWN = 1.0  # credit of a method without a probe: it is worth one
 
 
+# trees and evolution have no name of their own: alone they win nowhere (docs/decisions/0047)
 ARMS: tuple[type[AbstractMethod], ...] = (Tpe, Local, Trees, Evolution)
 
 
