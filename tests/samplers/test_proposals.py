@@ -62,3 +62,14 @@ def test_the_fastest_come_first_and_failures_not_at_all() -> None:
     pool.propose(2)
     assert pool.fastest() == [0, 1, 3]
     assert pool.order == [3, 1, 4, 0, 2]
+
+
+def test_rows_wait_in_order_and_a_replayed_one_goes_before_them() -> None:
+    pool = Pool(9, first=(4, 2, 4, 7))
+    pool.propose(2)
+    pool.put_first(8)
+    waiting = []
+    while (row := pool.next_waiting()) is not None:
+        pool.propose(row)
+        waiting.append(row)
+    assert waiting == [8, 4, 7]
