@@ -100,8 +100,7 @@ INSIDE: Mapping[str, Table] = {
         "payload_checks": ("entry",),
         "aliases": ("streams",),
         "explicit_memory": ("streams",),
-        "enclosing_ops": (),
-        "last_use": ("aliases", "enclosing_ops"),
+        "last_use": ("aliases",),
         "deallocation": ("entry", "last_use"),
         "bufferize": ("copy_shared_fills", "copy_yields", "deallocation", "entry"),
         "runtime_calls": (),
@@ -111,7 +110,7 @@ INSIDE: Mapping[str, Table] = {
         ),
         "on_host": ("explicit_memory", "payload_checks", "streams"),
         "tensor_map_arguments": (),
-        "matmuls": ("aliases", "enclosing_ops", "read_program", "tensor_map_arguments"),
+        "matmuls": ("aliases", "read_program", "tensor_map_arguments"),
         "work_to_kernels": (
             "copies_in_rows",
             "host_parallel_loops",

@@ -1,5 +1,6 @@
 """Runs compiled programs: on a device, traced, checked and timed as the device allows, or on the host."""
 
+from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -44,11 +45,9 @@ def run_on_device(
     device = _opened(request, support, write=printed.append, run_launch=run_launch)
     recorder = RecordingDevice(device)
     own = copies(arguments)
-    program = DeviceFunction(code, recorder if request.options.trace else device, printed.append)
-    try:
+    used = recorder if request.options.trace else device
+    with closing(DeviceFunction(code, used, printed.append)) as program:
         found = outputs(code, program(*own), own)
-    finally:
-        program.close()
     times = _device_times(request, support, code, arguments)
     trace = tuple(recorder.trace)
     return ProgramRun(found, trace, reports_of(device), times, "".join(printed), samples_of(launches))

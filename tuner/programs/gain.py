@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -77,7 +77,6 @@ def timed_on_device(
     with ExitStack() as opened:
         repeats: list[Callable[[int], None]] = []
         for code in (bound, plain, bound):
-            program = DeviceFunction(code, device, discard)
-            opened.callback(program.close)
+            program = opened.enter_context(closing(DeviceFunction(code, device, discard)))
             repeats.append(functools.partial(repeat, program, arguments))
         return TimedPair(*measure_together(tuple(repeats), FINAL_EFFORT, np.random.default_rng(seed)))

@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import Callable
+from contextlib import closing
 from statistics import median
 from typing import Any
 
@@ -23,12 +24,9 @@ def time_on_device(
     from tuner.programs.run.runner_functions import discard
     from tuner.runtime.timing import measure
 
-    program = DeviceFunction(code, device, discard)
-    try:
+    with closing(DeviceFunction(code, device, discard)) as program:
         call = functools.partial(repeat, program, arguments)
         measurement = measure(call, FINAL_EFFORT, np.random.default_rng(seed))
-    finally:
-        program.close()
     return ProgramTimes(measurement.median_s, kernel_times(device, code, arguments), code.stream_slots)
 
 
@@ -40,16 +38,14 @@ def kernel_times(
     from tuner.programs.run.device_function import DeviceFunction
     from tuner.programs.run.runner_functions import discard
 
-    timer = LaunchTimer(device)
-    program = DeviceFunction(code, timer.as_device(), discard)
-    try:
-        rounds = []
+    rounds = []
+    with (
+        closing(LaunchTimer(device)) as timer,
+        closing(DeviceFunction(code, timer.as_device(), discard)) as program,
+    ):
         for _ in range(ROUNDS + 1):
             program(*arguments)
             rounds.append(timer.take())
-    finally:
-        program.close()
-        timer.close()
     return typical(rounds[1:])  # the first loads and warms up
 
 

@@ -2,9 +2,10 @@
 
 import pytest
 
+from tests.mlir.kernels import parsed
 from tuner.mlir import interpreter
 from tuner.mlir.bindings import ir
-from tuner.mlir.rewrite.walking import walk, walk_where
+from tuner.mlir.rewrite.walking import holder_of, parents_of, walk, walk_where
 
 pytestmark = pytest.mark.mlir
 
@@ -68,3 +69,28 @@ def test_what_was_found_can_be_changed_and_erased() -> None:
             call.erase()
         assert walk(module, "func.call") == []
         assert module.operation.verify()
+
+
+NESTED = """func.func @f(%flag: i1, %a: memref<4xf32>, %x: f32, %i: index) {
+  scf.if %flag {
+    scf.if %flag {
+      memref.store %x, %a[%i] : memref<4xf32>
+    }
+  }
+  return
+}"""
+
+
+def test_ops_around_are_named_from_the_innermost_outwards() -> None:
+    with parsed(NESTED) as module:
+        (store,) = walk(module, "memref.store")
+        names = [op.name for op in parents_of(store)]
+        assert names == ["scf.if", "scf.if", "func.func"]
+
+
+def test_an_op_has_one_holder_in_each_block_around_it() -> None:
+    with parsed(NESTED) as module:
+        (store,), (inner, outer) = walk(module, "memref.store"), walk(module, "scf.if")
+        held_by = [holder_of(store, each.block) for each in (store, inner, outer)]
+        assert held_by == [store, inner, outer]
+        assert holder_of(outer, store.block) is None

@@ -72,7 +72,7 @@ def test_every_function_reaches_the_device() -> None:
     code.StreamDestroy(t)
     code.ModuleUnload(module)
     code.ModuleUnload(None)
-    table.raise_error()
+    table.error.raise_it()
     assert device.trace == [
         f"load {len(KERNEL) - 1} bytes -> m0",
         f"load {len(KERNEL)} bytes -> m0",
@@ -105,9 +105,9 @@ def test_the_first_error_is_kept_and_later_calls_do_nothing() -> None:
     with pytest.raises(
         DeviceError, match=r"^mgpuStreamSynchronize: CUDA_ERROR_INVALID_HANDLE: .* 0x7"
     ) as caught:
-        table.raise_error()
+        table.error.raise_it()
     assert caught.value.error_name == "CUDA_ERROR_INVALID_HANDLE"
-    table.raise_error()  # told once
+    table.error.raise_it()  # told once
     assert code.StreamCreate()
 
 
@@ -116,7 +116,7 @@ def test_a_mistake_of_ours_is_not_swallowed(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(device, "create_event", lambda: 1 / 0)
     code.EventCreate()
     with pytest.raises(ZeroDivisionError, match="division by zero"):
-        table.raise_error()
+        table.error.raise_it()
 
 
 def test_memory_that_the_program_touches_itself_is_there_after_an_error() -> None:
@@ -126,7 +126,7 @@ def test_memory_that_the_program_touches_itself_is_there_after_an_error() -> Non
     ctypes.memset(shared, 1, 64)
     assert code.MemAlloc(64, None, 0) is None
     with pytest.raises(DeviceError, match="mgpuStreamDestroy"):
-        table.raise_error()
+        table.error.raise_it()
     table.close()
 
 
@@ -148,7 +148,7 @@ def test_what_is_not_served_is_refused(call: Any, message: str) -> None:
     _, table, code = made()
     call(code)
     with pytest.raises(DeviceError, match=message):
-        table.raise_error()
+        table.error.raise_it()
 
 
 def test_a_tensor_map_is_placed_once_and_given_back_at_the_end() -> None:
@@ -157,7 +157,7 @@ def test_a_tensor_map_is_placed_once_and_given_back_at_the_end() -> None:
     view, box = descriptor(a, a, 16, 8, 16, 16, 1), (ctypes.c_int64 * 2)(4, 8)
     first = code.TensorMapEncodeTiledMemref(2, view, F32, 0, 0, 0, 0, box)
     assert code.TensorMapEncodeTiledMemref(2, view, F32, 0, 0, 0, 0, box) == first
-    table.raise_error()
+    table.error.raise_it()
     assert device.trace[1] == "tensor map of d0+64 sizes (16, 8) box (8, 4) swizzle 0"
     assert [line for line in device.trace if line.startswith("allocate")][1:] == ["allocate 128 on s0 -> d1"]
     table.close()

@@ -17,6 +17,7 @@ whose operands are bf16 and which need that processor anyway.
 
 from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.rewrite.building import value
+from tuner.mlir.rewrite.definitions import attributes_of
 from tuner.mlir.rewrite.walking import walk_where
 
 BF16, STORED, WIDE, WORD = "bf16", "i16", "f32", "i32"
@@ -82,7 +83,7 @@ def _compute_in_f32(op: Op) -> None:
         if op.name in (EXTEND, ROUND) and operands[0].type == kinds[0]:
             results = operands
         else:
-            attributes = {name: op.attributes[name] for name in op.attributes}
+            attributes = attributes_of(op)
             made = ir.Operation.create(op.name, results=kinds, operands=operands, attributes=attributes)
             results = list(made.results)
         for old, new in zip(op.results, results, strict=True):

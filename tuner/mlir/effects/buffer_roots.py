@@ -8,7 +8,7 @@ from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Type, Value, ir
 from tuner.mlir.effects.region_dataflow import is_carried, sources_of
 from tuner.mlir.rewrite.definitions import op_of
-from tuner.mlir.rewrite.walking import walk
+from tuner.mlir.rewrite.walking import parents_of, walk
 
 # Ops whose first result aliases their first operand.
 VIEWS = frozenset(
@@ -98,11 +98,10 @@ def _require_known(origin: Value) -> None:
 
 def _first_of_symbol(root: Value) -> Value:
     """Returns one representative for all ``memref.get_global`` of a symbol; any other root as it is."""
-    function = op_of(root, "memref.get_global")
-    if function is None:
+    op = op_of(root, "memref.get_global")
+    if op is None:
         return root
-    symbol = function.attributes["name"]
-    while not function.name.endswith(".func"):
-        function = function.parent.operation
+    symbol = op.attributes["name"]
+    function = next(each for each in parents_of(op) if each.name.endswith(".func"))
     same = (op for op in walk(function, "memref.get_global") if op.attributes["name"] == symbol)
     return next(same).results[0]

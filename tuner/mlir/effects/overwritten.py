@@ -15,10 +15,10 @@ from collections.abc import Sequence
 
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.rewrite.definitions import constant_of, op_of
+from tuner.mlir.rewrite.gpu_indices import axis_of
 from tuner.mlir.rewrite.launch_operands import ARGUMENTS, BLOCK, GRID, operands
 from tuner.mlir.rewrite.walking import walk
 
-AXES = {"#gpu<dim x>": 0, "#gpu<dim y>": 1, "#gpu<dim z>": 2}
 LESS = (2, 6)  # of arith.cmpi: slt, ult
 Linear = dict[str, int]  # id of a thread or "" for the constant -> its factor
 
@@ -125,10 +125,10 @@ class _Reading:
             return None
         op = each.owner.operation
         if op.name in ("gpu.block_id", "gpu.thread_id"):
-            return {f"{op.name.removeprefix('gpu.')}.{_axis(op)}": 1}
+            return {f"{op.name.removeprefix('gpu.')}.{axis_of(op)}": 1}
         if op.name in ("gpu.block_dim", "gpu.grid_dim"):
             kind = "thread_id" if op.name == "gpu.block_dim" else "block_id"
-            size = self._sizes[kind][_axis(op)]
+            size = self._sizes[kind][axis_of(op)]
             return None if size is None else {"": size}
         if op.name not in ("arith.addi", "arith.muli"):
             return None
@@ -148,7 +148,3 @@ def _product(left: Linear, right: Linear) -> Linear | None:
     if set(left) != {""}:
         return None
     return {name: factor * left[""] for name, factor in right.items()}
-
-
-def _axis(op: Op) -> int:
-    return AXES[str(op.attributes["dimension"])]

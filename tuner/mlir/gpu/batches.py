@@ -21,6 +21,7 @@ from tuner.core.kernel_program import BufferMap, KernelBuffer, Launch
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.gpu.launches import LaunchSequence
 from tuner.mlir.rewrite.building import create, value
+from tuner.mlir.rewrite.definitions import attributes_of
 from tuner.mlir.rewrite.symbols import name_of
 from tuner.mlir.rewrite.walking import walk, walk_where
 
@@ -129,7 +130,7 @@ def _add_coordinate(copy: Op, matrix: Value) -> None:
     segment = next(number for number in range(len(sizes)) if sum(sizes[: number + 1]) > words[0])
     operands.insert(words[-1] + 1, matrix)
     sizes[segment] += 1
-    attributes = {name: copy.attributes[name] for name in copy.attributes}
+    attributes = attributes_of(copy)
     attributes[SEGMENTS] = ir.DenseI32ArrayAttr.get(sizes)
     with ir.InsertionPoint(copy):
         create(copy.name, [], operands, **attributes)

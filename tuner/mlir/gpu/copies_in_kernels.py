@@ -51,18 +51,9 @@ def _share_out(source: Value, target: Value) -> None:
     loop = ir.Operation.create(LOOP, operands=[linear_thread(), total, threads_of_block()], regions=1)
     body = loop.regions[0].blocks.append(total.type, arg_locs=[loop.location])
     with loop.location, ir.InsertionPoint(body):
-        indices = _delinearized(body.arguments[0], sizes)
+        indices = parallel_loops.delinearized(body.arguments[0], sizes)
         parallel_loops.store(parallel_loops.load(source, indices), target, indices)
         create("scf.yield")
-
-
-def _delinearized(number: Value, sizes: list[Value]) -> list[Value]:
-    """Creates the indices of an element's number, the last one varying fastest."""
-    indices: list[Value] = []
-    for size in reversed(sizes[1:]):
-        indices.append(value("arith.remui", number.type, number, size))
-        number = value("arith.divui", number.type, number, size)
-    return [number, *reversed(indices)] if sizes else []
 
 
 def _is_of_block(op: Op) -> bool:

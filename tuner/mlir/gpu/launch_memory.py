@@ -19,7 +19,7 @@ from tuner.mlir.rewrite.building import value
 from tuner.mlir.rewrite.launch_operands import CLUSTER, SEGMENTS
 from tuner.mlir.rewrite.located_error import unsupported
 from tuner.mlir.rewrite.type_sizes import is_workgroup
-from tuner.mlir.rewrite.walking import walk
+from tuner.mlir.rewrite.walking import parents_of, walk
 
 LAUNCH, KERNEL = "gpu.launch", "gpu.func"
 ALLOCATIONS = ("memref.alloc", "memref.alloca")
@@ -128,10 +128,4 @@ def _is_of_kernels(op: Op) -> bool:
 
 def _holders(op: Op, names: tuple[str, ...]) -> list[Op]:
     """Returns the ops of such a name around an op."""
-    found = []
-    parent = op.parent
-    while parent is not None:
-        if parent.name in names:
-            found.append(parent.operation)
-        parent = parent.operation.parent
-    return found
+    return [each for each in parents_of(op) if each.name in names]

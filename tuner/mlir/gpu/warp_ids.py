@@ -15,6 +15,7 @@ from collections.abc import Callable
 from tuner.core.chips import WARP_THREADS
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.rewrite.building import index, value
+from tuner.mlir.rewrite.gpu_indices import index_along
 from tuner.mlir.rewrite.walking import walk
 
 
@@ -51,15 +52,11 @@ def _warps_of_block() -> Value:
 
 
 def _thread(axis: str) -> Value:
-    return _along("gpu.thread_id", axis)
+    return index_along("gpu.thread_id", axis)
 
 
 def _threads(axis: str) -> Value:
-    return _along("gpu.block_dim", axis)
-
-
-def _along(name: str, axis: str) -> Value:
-    return value(name, ir.IndexType.get(), dimension=ir.Attribute.parse(f"#gpu<dim {axis}>"))
+    return index_along("gpu.block_dim", axis)
 
 
 def _arith(name: str, left: Value, right: Value) -> Value:

@@ -19,6 +19,7 @@ from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.ops.dialect import InPlaceOp, attribute, text
 from tuner.mlir.rewrite.building import branch, create, piece, plus, value
 from tuner.mlir.rewrite.epilogues import apply_epilogue, find_epilogue, output_type
+from tuner.mlir.rewrite.gpu_indices import index_along
 from tuner.mlir.rewrite.padded_views import (
     BOUNDS,
     Bounds,
@@ -81,7 +82,7 @@ class _Output:
         if self.mode == "atomic":
             self._add(vector, indices)
         elif self.mode == "workspace":
-            number = value("gpu.block_id", ir.IndexType.get(), dimension=ir.Attribute.parse("#gpu<dim z>"))
+            number = index_along("gpu.block_id", "z")
             create("vector.store", [], [vector, self.argument, number, *indices])
         else:
             create("vector.store", [], [vector, self.argument, *indices])

@@ -23,8 +23,9 @@ from collections.abc import Iterable
 from tuner.mlir.bindings import Attribute, Block, Op, Value, ir
 from tuner.mlir.ops.dialect import InPlaceOp
 from tuner.mlir.rewrite.building import affine, index, plus, symbol, value
+from tuner.mlir.rewrite.definitions import attributes_of
 from tuner.mlir.rewrite.index_terms import without_constant
-from tuner.mlir.rewrite.walking import walk
+from tuner.mlir.rewrite.walking import parents_of, walk
 
 COPY, READ = "nvgpu.device_async_copy", "nvgpu.ldmatrix"
 SEGMENTS = "operandSegmentSizes"  # of a copy: target, its indices, source, its indices, elements
@@ -67,7 +68,7 @@ def _rewrite_copy(copy: Op, views: "_FlatViews") -> None:
 
 def _replace(op: Op, operands: list[Value], **changed: Attribute) -> None:
     """Puts an op of the same name and result in the place of an op."""
-    attributes = {name: op.attributes[name] for name in op.attributes} | changed
+    attributes = attributes_of(op) | changed
     op.results[0].replace_all_uses_with(value(op.name, op.results[0].type, *operands, **attributes))
     op.erase()
 
@@ -123,11 +124,8 @@ class _FlatViews:
 
 def _launch_block(op: Op) -> Block | None:
     """Returns the body of the launch around an op: the kernel's arguments stay whole buffers."""
-    while op.parent is not None:
-        op = op.parent.operation
-        if op.name == "gpu.launch":
-            return op.regions[0].blocks[0]
-    return None
+    bodies = (each.regions[0].blocks[0] for each in parents_of(op) if each.name == "gpu.launch")
+    return next(bodies, None)
 
 
 def _flat_view(buffer: Value) -> Value:

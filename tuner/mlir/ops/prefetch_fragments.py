@@ -36,6 +36,7 @@ from itertools import groupby
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ops.dialect import InPlaceOp, attribute
 from tuner.mlir.rewrite.building import create, value
+from tuner.mlir.rewrite.definitions import attributes_of
 
 PRODUCTS = ("nvgpu.mma.sync", "vector.fma")
 WAIT, BARRIER = "nvgpu.device_async_wait", "gpu.barrier"
@@ -176,7 +177,7 @@ def _rotate(body: _Body, is_spread: bool) -> None:
             "scf.for",
             results=[each.type for each in (*loop.results, *starts)],
             operands=[*loop.operands, *starts],
-            attributes={name: loop.attributes[name] for name in loop.attributes},
+            attributes=attributes_of(loop),
             regions=1,
         )
     kinds = [each.type for each in (*body.arguments, *starts)]

@@ -21,7 +21,7 @@ from tuner.mlir.rewrite.building import create
 from tuner.mlir.rewrite.definitions import op_of
 from tuner.mlir.rewrite.epilogues import ARGUMENT, DIMENSIONS, SUFFIX
 from tuner.mlir.rewrite.padded_views import retype_argument, sync_function_type
-from tuner.mlir.rewrite.symbols import name_of
+from tuner.mlir.rewrite.symbols import name_of, private_function
 from tuner.mlir.rewrite.walking import walk
 
 ELEMENTWISE = ("arith.", "math.", "linalg.yield")
@@ -97,16 +97,9 @@ def _make_scalar_function(function: Op, generic: Op) -> None:
         assert source is not None
         described.append(_description(source, mapping))
     with function.location, ir.InsertionPoint.after(function):
-        scalar = ir.Operation.create(
-            "func.func",
-            regions=1,
-            attributes={
-                "sym_name": ir.StringAttr.get(name_of(function) + SUFFIX),
-                "sym_visibility": ir.StringAttr.get("private"),
-                "function_type": ir.TypeAttr.get(ir.FunctionType.get(kinds, [result])),
-                "arg_attrs": ir.ArrayAttr.get(described),
-            },
-        )
+        kind = ir.FunctionType.get(kinds, [result])
+        name = name_of(function) + SUFFIX
+        scalar = private_function(name, kind, arg_attrs=ir.ArrayAttr.get(described))
         block = scalar.regions[0].blocks.append(*kinds)
         with ir.InsertionPoint(block):
             _copy_body(body, list(block.arguments))

@@ -17,8 +17,9 @@ grid with blocks along z.
 
 from tuner.mlir.bindings import Op, ir
 from tuner.mlir.ops.dialect import InPlaceOp, attribute
-from tuner.mlir.rewrite.building import affine, index, symbol, value
+from tuner.mlir.rewrite.building import affine, index, symbol
 from tuner.mlir.rewrite.definitions import constant_of
+from tuner.mlir.rewrite.gpu_indices import index_along
 from tuner.mlir.rewrite.walking import walk
 
 GRID_Z = 2  # operand of gpu.launch: blocks along z
@@ -71,7 +72,7 @@ def _split(launch: Op, loop: Op, slices: int) -> None:
         with ir.InsertionPoint(launch):
             launch.operands[GRID_Z] = index(slices)
         with ir.InsertionPoint(loop):
-            block = value("gpu.block_id", ir.IndexType.get(), dimension=ir.Attribute.parse("#gpu<dim z>"))
+            block = index_along("gpu.block_id", "z")
             loop.operands[1] = index(length)
         body = loop.regions[0].blocks[0]
         with ir.InsertionPoint.at_block_begin(body):

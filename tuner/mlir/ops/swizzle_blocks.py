@@ -19,6 +19,7 @@ wholes: a block keeps its place in its cluster. Stands before ``tuner.wgmma_pipe
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ops.dialect import InPlaceOp, attribute, text
 from tuner.mlir.rewrite.building import affine, index, symbol, value
+from tuner.mlir.rewrite.gpu_indices import AXES, axis_of, index_along
 from tuner.mlir.rewrite.launch_operands import constant_grid
 from tuner.mlir.rewrite.walking import walk
 
@@ -61,7 +62,7 @@ def _renumber(launch: Op, grid: tuple[int, int], cluster: tuple[int, int], group
     block = launch.regions[0].blocks[0]
     old = {dimension: _block_ids(launch, dimension) for dimension in "xy"}
     with launch.location, ir.InsertionPoint.at_block_begin(block):
-        ids = [_block_id(dimension) for dimension in "xy"]
+        ids = [index_along("gpu.block_id", dimension) for dimension in "xy"]
         x, y = (_whole(each, size) for each, size in zip(ids, cluster, strict=True))
         number = symbol(1) * clusters[0] + symbol(0)
         if sides[1] % height == 0:
@@ -74,10 +75,6 @@ def _renumber(launch: Op, grid: tuple[int, int], cluster: tuple[int, int], group
         for op in old[dimension]:
             op.results[0].replace_all_uses_with(replacement)
             op.erase()
-
-
-def _block_id(dimension: str) -> Value:
-    return value("gpu.block_id", ir.IndexType.get(), dimension=ir.Attribute.parse(f"#gpu<dim {dimension}>"))
 
 
 def _whole(number: Value, size: int) -> Value:
@@ -93,8 +90,7 @@ def _within(cluster: Value, number: Value, size: int) -> Value:
 
 
 def _block_ids(launch: Op, dimension: str) -> list[Op]:
-    wanted = f"#gpu<dim {dimension}>"
-    return [op for op in walk(launch, "gpu.block_id") if str(op.attributes["dimension"]) == wanted]
+    return [op for op in walk(launch, "gpu.block_id") if AXES[axis_of(op)] == dimension]
 
 
 def _whole_bands(x: Value, y: Value, number: ir.AffineExpr, length: int, group: int) -> tuple[Value, Value]:

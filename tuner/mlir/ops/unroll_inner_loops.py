@@ -21,7 +21,7 @@ from tuner.mlir.ops.dialect import InPlaceOp, attribute
 from tuner.mlir.rewrite.building import index
 from tuner.mlir.rewrite.definitions import constant_of
 from tuner.mlir.rewrite.type_sizes import is_workgroup
-from tuner.mlir.rewrite.walking import walk
+from tuner.mlir.rewrite.walking import parents_of, walk
 
 COPIES_LIMIT = 4096  # of one body; more would take ptxas minutes
 
@@ -54,22 +54,13 @@ def _allocates(loop: Op) -> bool:
 def _why_not(loop: Op, loops: list[Op], limit: int) -> str:
     """Returns why a loop cannot be unrolled with all loops of the list around it; "" where it can."""
     copies = 1
-    for around in (loop, *_parents(loop)):
+    for around in (loop, *parents_of(loop)):
         if around in loops:
             trips = _trips(around)
             if trips is None:
                 return "found a loop with variable bounds, allowed constant ones"
             copies *= len(trips)
     return f"found a loop to be copied {copies} times, allowed {limit}" if copies > limit else ""
-
-
-def _parents(op: Op) -> list[Op]:
-    parents = []
-    parent = op.parent
-    while parent is not None:
-        parents.append(parent.operation)
-        parent = parent.parent
-    return parents
 
 
 def _trips(loop: Op) -> range | None:

@@ -2,13 +2,18 @@
 
 from collections.abc import Container
 
-from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.bindings import Attribute, Op, Value, ir
 
 
 def op_of(value: Value, *names: str) -> Op | None:
     """Returns the op of one of these names that defines a value; None for another op, or a block argument."""
     op = None if isinstance(value.owner, ir.Block) else value.owner.operation  # whose name no attribute hides
     return op if op is not None and op.name in names else None
+
+
+def attributes_of(op: Op) -> dict[str, Attribute]:
+    """Returns an op's attributes, as what creates another op takes them."""
+    return {name: op.attributes[name] for name in op.attributes}
 
 
 def constant_of(value: Value) -> int | None:

@@ -3,7 +3,7 @@
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.rewrite.building import value
-from tuner.mlir.rewrite.definitions import constant_of
+from tuner.mlir.rewrite.definitions import attributes_of, constant_of
 from tuner.mlir.rewrite.walking import walk
 
 # Operand segments in the order of GPUOps.td; 0 is async dependencies.
@@ -67,7 +67,7 @@ def set_shared_bytes(launch: Op, size: int, more: Value | None = None) -> None:
         total = value("arith.constant", kind, value=ir.IntegerAttr.get(kind, size))
         if more is not None:
             total = value("arith.addi", kind, total, more)
-        attributes = {name: launch.attributes[name] for name in launch.attributes}
+        attributes = attributes_of(launch)
         attributes[SEGMENTS] = ir.DenseI32ArrayAttr.get([*sizes[:SHARED_BYTES], 1, *sizes[ARGUMENTS:]])
         new = ir.Operation.create(
             "gpu.launch_func",

@@ -56,3 +56,12 @@ def load(source: Value, indices: list[Value]) -> Value:
 def store(element: Value, target: Value, indices: list[Value]) -> None:
     """Creates the write of one element."""
     create("memref.store", [], [element, target, *indices])
+
+
+def delinearized(number: Value, sizes: list[Value]) -> list[Value]:
+    """Creates the index along each dimension of an element's number, the last one varying fastest."""
+    indices: list[Value] = []
+    for size in reversed(sizes[1:]):
+        indices.append(value("arith.remui", number.type, number, size))
+        number = value("arith.divui", number.type, number, size)
+    return [number, *reversed(indices)] if sizes else []

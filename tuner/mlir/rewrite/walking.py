@@ -1,8 +1,8 @@
 """Walks over IR that collect ops: by name, or by a predicate."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
-from tuner.mlir.bindings import Op, WalkResult, ir, pattern_rewrites
+from tuner.mlir.bindings import Block, Op, WalkResult, ir, pattern_rewrites
 
 
 def walk(root: Op | ir.Module, *names: str) -> list[Op]:
@@ -35,3 +35,15 @@ def walk_where(root: Op | ir.Module, is_wanted: Callable[[Op], bool]) -> list[Op
 
     root.operation.walk(visit)
     return found
+
+
+def parents_of(op: Op) -> Iterator[Op]:
+    """Yields the ops around an op, the innermost first, up to its function."""
+    while not op.name.endswith(".func") and op.parent is not None:
+        op = op.parent.operation
+        yield op
+
+
+def holder_of(op: Op, block: Block) -> Op | None:
+    """Returns the op of a block that is, or is around, an op of its function; None where there is none."""
+    return next((each for each in (op, *parents_of(op)) if each.block == block), None)

@@ -33,7 +33,7 @@ class StraightBody:
             frame.values[slot] = value
         for step in self.steps:
             step(frame)
-        return [frame.values[slot] for slot in self.yields]
+        return frame.take(self.yields)
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class BranchingBody:
 
     def _run_steps(self, block: BodyBlock, frame: LaneFrame) -> None:
         """Runs a block; what other lanes have computed in it before stays theirs."""
-        before = [frame.values[slot] for slot in block.defined]
+        before = frame.take(block.defined)
         for step in block.steps:
             step(frame)
         for slot, old in zip(block.defined, before, strict=True):
@@ -100,7 +100,7 @@ class BranchingBody:
 
     def _jump(self, block: BodyBlock, frame: LaneFrame, here: Array, at: Array) -> None:
         conditions = [here] if block.choose is None else block.choose(frame)
-        carried = [[frame.values[slot] for slot in jump.values] for jump in block.jumps]
+        carried = [frame.take(jump.values) for jump in block.jumps]
         for jump, condition, values in zip(block.jumps, conditions, carried, strict=True):
             taken = here & condition
             at[taken] = jump.target

@@ -1,6 +1,6 @@
 """What a function's steps work on: the values of its lanes, and which of them run."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -36,6 +36,15 @@ class LaneFrame:
     def call(self, slots: int) -> "LaneFrame":
         """Returns the frame of a function that these lanes call."""
         return LaneFrame([None] * slots, self.grid, self.memory, self.write, self.mask, self.live)
+
+    def take(self, slots: Sequence[int]) -> list[Any]:
+        """Returns the values of slots."""
+        return [self.values[slot] for slot in slots]
+
+    def put(self, slots: Sequence[int], values: Sequence[Any]) -> None:
+        """Gives each slot its value."""
+        for slot, value in zip(slots, values, strict=True):
+            self.values[slot] = value
 
     def active(self, shape: tuple[int, ...]) -> Array:
         """Returns which values of a shape belong to a lane that runs."""

@@ -28,9 +28,8 @@ from tuner.mlir.rewrite.building import create, dynamic_sizes, value
 from tuner.mlir.rewrite.definitions import op_of
 from tuner.mlir.rewrite.located_error import unsupported
 from tuner.mlir.rewrite.memref_copies import copy_buffer
-from tuner.mlir.rewrite.walking import walk
+from tuner.mlir.rewrite.walking import holder_of, parents_of, walk
 from tuner.programs.lower.aliases import Aliases, aliases_of
-from tuner.programs.lower.enclosing_ops import around, holder_of
 
 # Allocation -> what frees it.
 FREES = {"memref.alloc": "memref.dealloc", "gpu.alloc": "gpu.dealloc", "gpux.alloc": "gpux.dealloc"}
@@ -54,7 +53,7 @@ def free_after_last_use(function: Op) -> None:
 def _allocations(function: Op) -> list[Op]:
     """Returns the allocations outside of kernels."""
     found = walk(function, *ALLOCATES)
-    return [op for op in found if not any(each.name == "gpu.launch" for each in around(op))]
+    return [op for op in found if not any(each.name == "gpu.launch" for each in parents_of(op))]
 
 
 def _leave_branches(function: Op) -> None:

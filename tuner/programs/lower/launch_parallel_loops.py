@@ -28,7 +28,8 @@ from tuner.mlir.bindings import Block, Op, Value, ir
 from tuner.mlir.rewrite.building import create, index, is_less, value
 from tuner.mlir.rewrite.definitions import constant_of
 from tuner.mlir.rewrite.launch_operands import SEGMENTS
-from tuner.mlir.rewrite.walking import walk
+from tuner.mlir.rewrite.parallel_loops import delinearized
+from tuner.mlir.rewrite.walking import parents_of, walk
 
 BLOCK_THREADS = 256
 BLOCKS_LIMIT = 2**31 - 1  # of a grid's x: CUDA C programming guide, compute capabilities
@@ -46,10 +47,7 @@ def launch_parallel_loops(function: Op) -> None:
 
 
 def _is_outermost(loop: Op) -> bool:
-    parent = loop.parent
-    while parent is not None and parent.name not in ("scf.parallel", "gpu.launch"):
-        parent = parent.parent
-    return parent is None
+    return not any(each.name in ("scf.parallel", "gpu.launch") for each in parents_of(loop))
 
 
 def _launch(loop: Op) -> None:
@@ -74,7 +72,7 @@ def _launch(loop: Op) -> None:
         create("gpu.terminator")
     inside = guard.regions[0].blocks.append()
     with loop.location, ir.InsertionPoint(inside):
-        trips = _delinearized(number, counts)
+        trips = delinearized(number, counts)
         for trip, low, step, variable in zip(
             trips, lows, steps, loop.regions[0].blocks[0].arguments, strict=True
         ):
@@ -121,15 +119,6 @@ def _ceil_divided(whole: Value, size: Value) -> Value:
     """Returns the quotient, rounded up; 0 or less where nothing is to be divided."""
     last = value("arith.subi", whole.type, size, index(1))
     return value("arith.divsi", whole.type, value("arith.addi", whole.type, whole, last), size)
-
-
-def _delinearized(number: Value, counts: list[Value]) -> list[Value]:
-    """Returns the index along each dimension of an iteration's number, the last one varying fastest."""
-    indices = []
-    for count in reversed(counts[1:]):
-        indices.append(value("arith.remui", number.type, number, count))
-        number = value("arith.divui", number.type, number, count)
-    return [number, *reversed(indices)]
 
 
 def _product(counts: list[Value]) -> Value:

@@ -47,7 +47,7 @@ class DeviceFunction(LoadedCode):
         self._table = MgpuTable(device)
         self._heap = HostHeap(device.watch)
         watch = device.watch
-        self._faults = None if watch is None else HostFaults(watch, self._table.note)
+        self._faults = None if watch is None else HostFaults(watch, self._table.error.keep)
         self._runner = RunnerFunctions(write, watch, self._faults)
         symbols = self._table.addresses() | self._heap.addresses() | self._runner.addresses()
         symbols |= math_symbols(program.llvm)
@@ -61,7 +61,7 @@ class DeviceFunction(LoadedCode):
         self._streams: tuple[int, ...] = ()
         self._kept: tuple[PassedArgument, ...] = ()  # arguments of a call that may still run
         try:
-            self._table.raise_error()
+            self._table.error.raise_it()
             self._streams = tuple(device.create_stream() for _ in range(program.stream_slots))
         except BaseException:
             with contextlib.suppress(DeviceError):  # the first error is the one to tell
@@ -119,7 +119,7 @@ class DeviceFunction(LoadedCode):
             if code is None:
                 return
             with contextlib.ExitStack() as last_first:  # all of it, whatever fails
-                last_first.callback(self._table.raise_error)
+                last_first.callback(self._table.error.raise_it)
                 last_first.callback(lambda: self._heap.give_back(self._heap.take_freed()))
                 last_first.callback(code.close)
                 last_first.callback(self._table.close)
@@ -177,7 +177,7 @@ class DeviceFunction(LoadedCode):
             watch.begin_call(first)
         try:
             self._code(frame.address)
-            self._table.raise_error()
+            self._table.error.raise_it()
         except BaseException:
             if watch is not None:
                 watch.abandon_call()
@@ -193,7 +193,7 @@ class DeviceFunction(LoadedCode):
         self.device.begin_capture(stream)
         try:
             self._code(frame.address)
-            self._table.raise_error()
+            self._table.error.raise_it()
         except BaseException as error:
             with contextlib.suppress(DeviceError):  # the first error is the one to tell
                 self.device.destroy_graph(self.device.end_capture(stream))

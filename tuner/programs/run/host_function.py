@@ -39,7 +39,7 @@ class HostFunction(LoadedCode):
             raise UsageError(f"{self.program.entry}: found a stream, allowed none for a program on the host")
         call = self.prepare(*arguments)
         self._code(call.frame.address)
-        self._kernels.raise_error()
+        self._kernels.error.raise_it()
         results = copied(call.frame.results(), self.program, None)
         self._free(call)
         return results[0] if len(results) == 1 else results or None
@@ -67,7 +67,7 @@ class HostFunction(LoadedCode):
         """Calls so many times on the same arguments; results are dropped."""
         for _ in range(times):
             self._code(call.frame.address)
-            self._kernels.raise_error()
+            self._kernels.error.raise_it()
             self._free(call)
 
     def _free(self, call: "PreparedHostCall") -> None:

@@ -8,6 +8,7 @@ from typing import Any
 from tuner.programs.interpret.kernels import LaneKernel, LaneLaunch, read_kernels
 from tuner.programs.lower.on_host.interpreted_kernels import NOT_TOLD, PREFIX, SIZES
 from tuner.programs.lower.on_host.libm_names import CALLBACK
+from tuner.programs.run.kept_error import KeptError
 from tuner.programs.run.runner_functions import Write
 from tuner.runtime.arrays.memref import MemRef
 
@@ -15,14 +16,13 @@ from tuner.runtime.arrays.memref import MemRef
 class InterpretedKernels:
     """The functions as addresses for a JIT. They live as long as this object.
 
-    Compiled code cannot see a Python exception: the first one is kept, later calls do nothing, and whoever
-    called the compiled code asks with ``raise_error``.
+    Whoever called the compiled code asks ``error`` for an error.
     """
 
     def __init__(self, text: str, write: Write) -> None:
         """Reads MLIR text; none where it is empty. ``write`` takes what is printed. Raises CandidateError."""
         kernels = read_kernels(text) if text else {}
-        self._error: BaseException | None = None
+        self.error = KeptError()
         self._write = write
         self._functions = {name: self._function(kernel) for name, kernel in kernels.items()}
 
@@ -33,26 +33,20 @@ class InterpretedKernels:
             for name, function in self._functions.items()
         }
 
-    def raise_error(self) -> None:
-        """Raises the first error since the last time, if there is one."""
-        error, self._error = self._error, None
-        if error is not None:
-            raise error
-
     def _function(self, kernel: LaneKernel) -> Any:
         kinds = [c_void_p] * (1 + len(kernel.parameters))
         return ctypes.CFUNCTYPE(None, *kinds)(self._guarded(kernel))
 
     def _guarded(self, kernel: LaneKernel) -> Callable[..., None]:
         def launch(sizes: int, *parameters: int) -> None:
-            if self._error is not None:
+            if self.error.is_there:
                 return
             try:
                 first = MemRef.at(sizes, 1).address(ctypes.sizeof(c_int64))
                 gx, gy, gz, bx, by, bz, shared_bytes = (c_int64 * SIZES).from_address(first)
                 told = None if shared_bytes == NOT_TOLD else shared_bytes
                 kernel.launch(LaneLaunch((gx, gy, gz), (bx, by, bz), told), parameters, self._write)
-            except BaseException as error:  # noqa: BLE001 - kept, and raised again by raise_error
-                self._error = error
+            except BaseException as error:  # noqa: BLE001 - kept, and raised again
+                self.error.keep(error)
 
         return launch

@@ -6,11 +6,11 @@ The signatures are those of MLIR's CudaRuntimeWrappers.cpp, see
 
 import contextlib
 import ctypes
-from collections.abc import Callable
 from ctypes import c_int8, c_int16, c_int32, c_int64, c_size_t, c_void_p
 from typing import Any
 
 from tuner.core.device import AbstractDevice, DeviceError, Extent, KernelLaunch, TensorMapLayout
+from tuner.programs.run.kept_error import KeptError
 from tuner.runtime.arrays.memref import MemRef, element_bytes_of_tensor_map
 
 SIZES_3 = (c_int64, c_int64, c_int64)
@@ -45,19 +45,32 @@ SIGNATURES: dict[str, tuple[Any, ...]] = {
     "mgpuSetDefaultDevice": (None, c_int32),
     "mgpuTensorMapEncodeTiledMemref": (c_void_p, c_int64, c_void_p, *(c_int64,) * 5, c_void_p),
 }
+# Functions that are a method of the device, with the same arguments.
+PASSED_ON = {
+    "mgpuStreamCreate": "create_stream",
+    "mgpuStreamDestroy": "destroy_stream",
+    "mgpuStreamSynchronize": "synchronize_stream",
+    "mgpuStreamWaitEvent": "wait_event",
+    "mgpuEventCreate": "create_event",
+    "mgpuEventDestroy": "destroy_event",
+    "mgpuEventSynchronize": "synchronize_event",
+    "mgpuEventRecord": "record_event",
+    "mgpuMemcpy": "copy",
+    "mgpuMemHostRegister": "register_host",
+    "mgpuMemHostUnregister": "unregister_host",
+}
 
 
 class MgpuTable:
     """The functions on one device, as addresses for a JIT. They live as long as this object.
 
-    Compiled code cannot see a Python exception: the first one is kept, later calls do nothing, and whoever
-    called the compiled code asks with ``raise_error``.
+    Whoever called the compiled code asks ``error`` for an error.
     """
 
     def __init__(self, device: AbstractDevice) -> None:
         """Creates one C function for each name."""
         self.device = device
-        self._error: BaseException | None = None
+        self.error = KeptError()
         self._shared: set[int] = set()  # host memory that kernels see, which the program frees like the rest
         self._after_error: list[Any] = []  # memory of programs that go on after an error
         self._maps: dict[bytes, int] = {}  # tensor map -> its copy on the device
@@ -66,16 +79,6 @@ class MgpuTable:
     def addresses(self) -> dict[str, int]:
         """Returns the address of each function by its name."""
         return {name: _address(function) for name, function in self._functions.items()}
-
-    def raise_error(self) -> None:
-        """Raises the first error since the last time, if there is one."""
-        error, self._error = self._error, None
-        if error is not None:
-            raise error
-
-    def note(self, error: DeviceError) -> None:
-        """Keeps an error that code made beside these functions, unless there is one."""
-        self._error = self._error or error
 
     def free_shared(self, address: int) -> bool:
         """Frees memory if the program allocated it as ``gpu.alloc host_shared``; tells whether it did."""
@@ -92,20 +95,26 @@ class MgpuTable:
         self._after_error.clear()
 
     def _function(self, name: str) -> Any:
-        """Returns the C function that calls the method of its name and never raises."""
-        call: Callable[..., int | None] = getattr(self, "_" + name.removeprefix("mgpu"))
+        """Returns the C function that calls the method of its name, or of the device, and never raises."""
+        own = "_" + name.removeprefix("mgpu")
+
+        def call(*values: int) -> int | None:
+            holder, method = (self.device, PASSED_ON[name]) if name in PASSED_ON else (self, own)
+            found: int | None = getattr(holder, method)(*values)
+            return found
+
         result = SIGNATURES[name][0]
 
         def guarded(*arguments: int | None) -> int | None:
             values = [argument or 0 for argument in arguments]
-            if self._error is not None:
+            if self.error.is_there:
                 return self._instead(name, values) if result else None
             try:
                 found = call(*values)
             except DeviceError as error:
-                self._error = DeviceError(f"{name}: {error}", error.error_name)
-            except BaseException as error:  # noqa: BLE001 - kept, and raised again by raise_error
-                self._error = error
+                self.error.keep(DeviceError(f"{name}: {error}", error.error_name))
+            except BaseException as error:  # noqa: BLE001 - kept, and raised again
+                self.error.keep(error)
             else:
                 return found
             return self._instead(name, values) if result else None
@@ -119,7 +128,7 @@ class MgpuTable:
         self._after_error.append(ctypes.create_string_buffer(max(values[0], 1)))
         return ctypes.addressof(self._after_error[-1])
 
-    # One method for each function, by its name; arguments as in SIGNATURES.
+    # One method for each other function, by its name; arguments as in SIGNATURES.
 
     def _ModuleLoad(self, image: int, size_bytes: int) -> int:  # noqa: N802
         return self.device.load_module(ctypes.string_at(image, size_bytes))
@@ -148,30 +157,6 @@ class MgpuTable:
     def _LaunchKernelCooperative(self, function: int, *values: int) -> None:  # noqa: N802
         raise DeviceError("found a cooperative launch, allowed gpu.launch_func without cooperative")
 
-    def _StreamCreate(self) -> int:  # noqa: N802
-        return self.device.create_stream()
-
-    def _StreamDestroy(self, stream: int) -> None:  # noqa: N802
-        self.device.destroy_stream(stream)
-
-    def _StreamSynchronize(self, stream: int) -> None:  # noqa: N802
-        self.device.synchronize_stream(stream)
-
-    def _StreamWaitEvent(self, stream: int, event: int) -> None:  # noqa: N802
-        self.device.wait_event(stream, event)
-
-    def _EventCreate(self) -> int:  # noqa: N802
-        return self.device.create_event()
-
-    def _EventDestroy(self, event: int) -> None:  # noqa: N802
-        self.device.destroy_event(event)
-
-    def _EventSynchronize(self, event: int) -> None:  # noqa: N802
-        self.device.synchronize_event(event)
-
-    def _EventRecord(self, event: int, stream: int) -> None:  # noqa: N802
-        self.device.record_event(event, stream)
-
     def _MemAlloc(self, size_bytes: int, stream: int, is_host_shared: int) -> int:  # noqa: N802
         if not is_host_shared:
             return self.device.allocate(size_bytes, stream)
@@ -186,20 +171,11 @@ class MgpuTable:
         else:
             self.device.free(address, stream)
 
-    def _Memcpy(self, target: int, source: int, size_bytes: int, stream: int) -> None:  # noqa: N802
-        self.device.copy(target, source, size_bytes, stream)
-
     def _Memset32(self, address: int, value: int, count: int, stream: int) -> None:  # noqa: N802
         self.device.fill(address, value & 0xFFFF_FFFF, 4, count, stream)
 
     def _Memset16(self, address: int, value: int, count: int, stream: int) -> None:  # noqa: N802
         self.device.fill(address, value & 0xFFFF, 2, count, stream)
-
-    def _MemHostRegister(self, address: int, size_bytes: int) -> None:  # noqa: N802
-        self.device.register_host(address, size_bytes)
-
-    def _MemHostUnregister(self, address: int) -> None:  # noqa: N802
-        self.device.unregister_host(address)
 
     def _MemHostRegisterMemRef(self, rank: int, descriptor: int, item_bytes: int) -> None:  # noqa: N802
         view = MemRef.at(descriptor, rank)

@@ -6,6 +6,7 @@ from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ops.wgmma.plan import WARPGROUP, PipelinePlan
 from tuner.mlir.ops.wgmma.words import as_word, calculate, compare, i32, word
 from tuner.mlir.rewrite.building import branch, create, index, value
+from tuner.mlir.rewrite.gpu_indices import index_along
 from tuner.mlir.rewrite.launch_operands import CLUSTER_SIZE
 
 GRID_Z, BLOCK_X = 2, 3  # operands of gpu.launch: blocks along z, threads along x
@@ -49,7 +50,7 @@ def set_splits(launch: Op, plan: PipelinePlan) -> None:
 
 def block_id(dimension: str) -> Value:
     """Creates the number of the block in the grid, along one dimension, an index."""
-    return value("gpu.block_id", ir.IndexType.get(), dimension=ir.Attribute.parse(f"#gpu<dim {dimension}>"))
+    return index_along("gpu.block_id", dimension)
 
 
 def block_rank() -> Value:
@@ -77,7 +78,7 @@ def create_shared_memory(size_bytes: int) -> Value:
 
 def thread_number() -> Value:
     """Creates the number of the thread in its block, a word."""
-    return as_word(value("gpu.thread_id", ir.IndexType.get(), dimension=ir.Attribute.parse("#gpu<dim x>")))
+    return as_word(index_along("gpu.thread_id", "x"))
 
 
 def warp_number(thread: Value) -> Value:

@@ -15,6 +15,7 @@ from tuner.mlir.ops.wgmma.plan import PipelinePlan
 from tuner.mlir.ops.wgmma.ring import Place
 from tuner.mlir.ops.wgmma.words import as_count, as_word, calculate, count
 from tuner.mlir.rewrite.building import affine, index, symbol
+from tuner.mlir.rewrite.gpu_indices import AXES, axis_of
 from tuner.mlir.rewrite.launch_operands import TILE_GRID, constant_grid
 
 Corner = Callable[[], tuple[Value, Value]]  # creates the row and column of a tile of C, indices
@@ -120,7 +121,7 @@ def _anew(number: Value, known: dict[Value, Value], block_ids: dict[str, Value])
     if number in known or not block_ids or isinstance(number.owner, ir.Block):
         return known.get(number, number)
     op = number.owner.operation
-    if op.name == "gpu.block_id" and (dimension := str(op.attributes["dimension"])[-2]) in block_ids:
+    if op.name == "gpu.block_id" and (dimension := AXES[axis_of(op)]) in block_ids:
         known[number] = block_ids[dimension]
         return known[number]
     operands = [_anew(operand, known, block_ids) for operand in op.operands]

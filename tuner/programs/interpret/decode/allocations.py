@@ -29,7 +29,7 @@ def allocation(op: Op, scope: FunctionScope) -> Step:
     dynamic = scope.slots(op.operands)
 
     def step(frame: LaneFrame) -> None:
-        sizes = filled(kind.shape, [frame.values[slot] for slot in dynamic])
+        sizes = filled(kind.shape, frame.take(dynamic))
         frame.values[target] = new_buffer(frame, where, kind, element, sizes)
 
     return step

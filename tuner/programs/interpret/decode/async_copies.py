@@ -21,7 +21,7 @@ def copy(op: Op, scope: FunctionScope) -> Step:
 
     def step(frame: LaneFrame) -> None:
         one, other = (
-            frame.values[view].at([frame.values[slot] for slot in indices], kind.size_bytes)
+            frame.values[view].at(frame.take(indices), kind.size_bytes)
             for view, indices in ((source, here), (to, there))
         )
         wanted = np.ones((1, 1, count), bool) if not told else steps < behind(frame.values[told[0]], 1)

@@ -75,8 +75,7 @@ def region(op: Op, scope: FunctionScope) -> Step:
     body, targets = scope.body(op.regions[0]), scope.slots(op.results)
 
     def step(frame: LaneFrame) -> None:
-        for target, value in zip(targets, body.run(frame), strict=True):
-            frame.values[target] = value
+        frame.put(targets, body.run(frame))
 
     return step
 
@@ -88,9 +87,8 @@ def call(op: Op, scope: FunctionScope) -> Step:
     sources, targets = scope.slots(op.operands), scope.slots(op.results)
 
     def step(frame: LaneFrame) -> None:
-        results = function.run(frame.call(function.slots), [frame.values[slot] for slot in sources])
-        for target, value in zip(targets, results, strict=True):
-            frame.values[target] = value
+        results = function.run(frame.call(function.slots), frame.take(sources))
+        frame.put(targets, results)
 
     return step
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from tuner.mlir.bindings import Op
+from tuner.mlir.rewrite.gpu_indices import axis_of
 from tuner.programs.interpret.element_types import INDEX, Array
 from tuner.programs.interpret.frame import LaneFrame, Step
 from tuner.programs.interpret.lane_grid import SUBGROUP, LaneGrid, uniform
@@ -25,8 +26,7 @@ WITHOUT_AXIS: dict[str, Callable[[LaneGrid], Array]] = {
 
 def along(op: Op, scope: FunctionScope) -> Step:
     """Decodes an index along x, y or z."""
-    axis = "xyz".index(str(op.attributes["dimension"]).removeprefix("#gpu<dim ").removesuffix(">"))
-    index = ALONG[op.name]
+    axis, index = axis_of(op), ALONG[op.name]
     return _put(op, scope, lambda grid: index(grid, axis))
 
 

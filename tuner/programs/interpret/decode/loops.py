@@ -21,13 +21,12 @@ def counted(op: Op, scope: FunctionScope) -> Step:
     is_unsigned = "unsignedCmp" in op.attributes
 
     def step(frame: LaneFrame) -> None:
-        first, end, by = (frame.values[slot] for slot in (lower, upper, stride))
+        first, end, by = frame.take((lower, upper, stride))
         if is_unsigned:
             first, end, by = (each.view(f"u{each.itemsize}") for each in (first, end, by))
         require(by > 0, frame, where, lambda lane: f"found step {by[lane]}, allowed above 0,")
-        carried = [frame.values[slot] for slot in starts]
-        for target, value in zip(targets, run_loop(frame, body, first, end, by, carried), strict=True):
-            frame.values[target] = value
+        carried = frame.take(starts)
+        frame.put(targets, run_loop(frame, body, first, end, by, carried))
 
     return step
 
@@ -60,7 +59,7 @@ def conditional(op: Op, scope: FunctionScope) -> Step:
 
     def step(frame: LaneFrame) -> None:
         outside, results = frame.mask, [None] * len(targets)
-        carried = [frame.values[slot] for slot in starts]
+        carried = frame.take(starts)
         try:
             while True:
                 condition, *values = before.run(frame, carried)
@@ -76,8 +75,7 @@ def conditional(op: Op, scope: FunctionScope) -> Step:
                 carried = after.run(frame, values)
         finally:
             frame.mask = outside
-        for target, value in zip(targets, results, strict=True):
-            frame.values[target] = value
+        frame.put(targets, results)
 
     return step
 
@@ -91,9 +89,7 @@ def parallel(op: Op, scope: FunctionScope) -> Step:
     body, where = scope.body(op.regions[0]), where_of(op)
 
     def step(frame: LaneFrame) -> None:
-        lower, upper, by = (
-            [frame.values[slot] for slot in slots[at : at + count]] for at in (0, count, 2 * count)
-        )
+        lower, upper, by = (frame.take(slots[at : at + count]) for at in (0, count, 2 * count))
         for each in by:
             require(each > 0, frame, where, "found a step below 1")
         _nest(frame, body, list(zip(lower, upper, by, strict=True)), [])

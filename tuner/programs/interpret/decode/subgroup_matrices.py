@@ -50,7 +50,7 @@ def load(op: Op, scope: FunctionScope) -> Step:
     def step(frame: LaneFrame) -> None:
         require_whole_subgroups(frame, where)
         view: BufferView = frame.values[source]
-        first = view.at([frame.values[slot] for slot in indices], kind.size_bytes)
+        first = view.at(frame.take(indices), kind.size_bytes)
         everything = np.ones((1, 1, *places.shape), bool)
         addresses = behind(first, 2) + places
         frame.values[target] = accesses.load_where(frame, where, view, kind, addresses, everything)
@@ -67,7 +67,7 @@ def store(op: Op, scope: FunctionScope) -> Step:
     def step(frame: LaneFrame) -> None:
         require_whole_subgroups(frame, where)
         view: BufferView = frame.values[to]
-        first = view.at([frame.values[slot] for slot in indices], kind.size_bytes)
+        first = view.at(frame.take(indices), kind.size_bytes)
         everything = np.ones((1, 1, *places.shape), bool)
         addresses, values = behind(first, 2) + places, frame.values[value]
         accesses.store_where(frame, where, view, kind, addresses, everything, values)

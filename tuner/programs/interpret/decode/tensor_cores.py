@@ -130,7 +130,7 @@ def load_matrix(op: Op, scope: FunctionScope) -> Step:
     def step(frame: LaneFrame) -> None:
         require_whole_subgroups(frame, where)
         view = frame.values[source]
-        addresses = view.at([frame.values[slot] for slot in indices], kind.size_bytes)
+        addresses = view.at(frame.take(indices), kind.size_bytes)
         tells = frame.grid.linear_thread % SUBGROUP < TILE_ROWS * tiles
         inside = (addresses >= view.low) & (addresses + ROW_BYTES <= view.high)
         require(inside | ~tells, frame, where, "found a row outside of its buffer")

@@ -1,6 +1,6 @@
 """Vectors to and from memory: contiguous, permuted, masked, scattered."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,7 @@ def load(op: Op, scope: FunctionScope) -> Step:
 
     def step(frame: LaneFrame) -> None:
         view = frame.values[source]
-        places = along([frame.values[slot] for slot in indices], last(len(indices), shape), shape)
+        places = along(frame.take(indices), last(len(indices), shape), shape)
         frame.values[target] = _load(frame, where, view, kind, places, everywhere(shape))
 
     return step
@@ -46,7 +46,7 @@ def store(op: Op, scope: FunctionScope) -> Step:
     where, shape = where_of(op), shape_of(op.operands[0].type)
 
     def step(frame: LaneFrame) -> None:
-        places = along([frame.values[slot] for slot in indices], last(len(indices), shape), shape)
+        places = along(frame.take(indices), last(len(indices), shape), shape)
         _store(frame, where, frame.values[to], kind, places, everywhere(shape), frame.values[value])
 
     return step
@@ -105,7 +105,7 @@ class _Transfer:
         self, frame: LaneFrame, view: BufferView, indices: Sequence[int], mask: Sequence[int]
     ) -> tuple[list[Array], Array]:
         """Returns the index of each element in each dimension, and which are wanted."""
-        places = along([frame.values[slot] for slot in indices], self._axes, self.shape)
+        places = along(frame.take(indices), self._axes, self.shape)
         wanted = everywhere(self.shape)
         if mask:
             wanted = wanted & self._aligned(frame.values[mask[0]])
@@ -130,59 +130,40 @@ class _Transfer:
 
 
 def masked_load(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``vector.maskedload``."""
-    kind, shape = scope.element(op, op.operands[0].type), shape_of(op.results[0].type)
+    """Decodes ``vector.maskedload`` and ``vector.gather``."""
+    kind = scope.element(op, op.operands[0].type)
     source, *indices, mask, passed = scope.slots(op.operands)
+    places_of = _places_of(op, indices, shape_of(op.results[0].type))
     target, where = scope.slot(op.results[0]), where_of(op)
 
     def step(frame: LaneFrame) -> None:
-        places = along([frame.values[slot] for slot in indices], last(len(indices), shape), shape)
         wanted = frame.values[mask]
-        found = _load(frame, where, frame.values[source], kind, places, wanted)
+        found = _load(frame, where, frame.values[source], kind, places_of(frame), wanted)
         frame.values[target] = np.where(wanted, found, frame.values[passed])
 
     return step
 
 
 def masked_store(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``vector.maskedstore``."""
-    kind, shape = scope.element(op, op.operands[0].type), shape_of(op.operands[-1].type)
+    """Decodes ``vector.maskedstore`` and ``vector.scatter``."""
+    kind = scope.element(op, op.operands[0].type)
     to, *indices, mask, value = scope.slots(op.operands)
+    places_of = _places_of(op, indices, shape_of(op.operands[-1].type))
     where = where_of(op)
 
     def step(frame: LaneFrame) -> None:
-        places = along([frame.values[slot] for slot in indices], last(len(indices), shape), shape)
-        _store(frame, where, frame.values[to], kind, places, frame.values[mask], frame.values[value])
+        wanted, values = frame.values[mask], frame.values[value]
+        _store(frame, where, frame.values[to], kind, places_of(frame), wanted, values)
 
     return step
 
 
-def gather(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``vector.gather``: places of the last dimension are a vector."""
-    kind = scope.element(op, op.operands[0].type)
-    source, *indices, chosen, mask, passed = scope.slots(op.operands)
-    target, where = scope.slot(op.results[0]), where_of(op)
-
-    def step(frame: LaneFrame) -> None:
-        places = _chosen([frame.values[slot] for slot in indices], frame.values[chosen])
-        wanted = frame.values[mask]
-        found = _load(frame, where, frame.values[source], kind, places, wanted)
-        frame.values[target] = np.where(wanted, found, frame.values[passed])
-
-    return step
-
-
-def scatter(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``vector.scatter``."""
-    kind = scope.element(op, op.operands[0].type)
-    to, *indices, chosen, mask, value = scope.slots(op.operands)
-    where = where_of(op)
-
-    def step(frame: LaneFrame) -> None:
-        places = _chosen([frame.values[slot] for slot in indices], frame.values[chosen])
-        _store(frame, where, frame.values[to], kind, places, frame.values[mask], frame.values[value])
-
-    return step
+def _places_of(op: Op, slots: Sequence[int], shape: tuple[int, ...]) -> Callable[[LaneFrame], list[Array]]:
+    """Returns what gives the index of each element in each dimension: in a row, or the last by a vector."""
+    if op.name in ("vector.gather", "vector.scatter"):
+        return lambda frame: _chosen(frame.take(slots[:-1]), frame.values[slots[-1]])
+    axes = last(len(slots), shape)
+    return lambda frame: along(frame.take(slots), axes, shape)
 
 
 def along(indices: Sequence[Array], axes: Axes, shape: tuple[int, ...]) -> list[Array]:
@@ -243,6 +224,6 @@ DECODERS: dict[str, Decode] = {
     "vector.transfer_write": transfer_write,
     "vector.maskedload": masked_load,
     "vector.maskedstore": masked_store,
-    "vector.gather": gather,
-    "vector.scatter": scatter,
+    "vector.gather": masked_load,
+    "vector.scatter": masked_store,
 }

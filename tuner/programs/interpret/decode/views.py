@@ -26,7 +26,7 @@ class MixedNumbers:
 
     def __call__(self, frame: LaneFrame) -> list[Array]:
         """Returns them all; of a size, a stride and an offset that is not known MLIR has one number."""
-        return filled(self.static, [frame.values[slot] for slot in self._slots])
+        return filled(self.static, frame.take(self._slots))
 
 
 def _mixed(op: Op, scope: FunctionScope) -> tuple[MixedNumbers, MixedNumbers, MixedNumbers]:
@@ -91,7 +91,7 @@ def byte_view(op: Op, scope: FunctionScope) -> Step:
 
     def step(frame: LaneFrame) -> None:
         view: BufferView = frame.values[source]
-        sizes = filled(shape, [frame.values[slot] for slot in dynamic])
+        sizes = filled(shape, frame.take(dynamic))
         address = view.address + frame.values[shift]
         frame.values[target] = replace(view.shifted(address, sizes, row_major(sizes)), origin=address)
 

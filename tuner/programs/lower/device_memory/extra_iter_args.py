@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.effects.region_dataflow import BRANCHES, FOR_BOUNDS, terminator_of
+from tuner.mlir.rewrite.definitions import attributes_of
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ def add_iter_args(op: Op, is_wanted: Callable[[Value], bool]) -> AddedIterArgs:
             op.name,
             results=types + [types[number] for number in ports.results],
             operands=values + [values[number] for number in ports.operands],
-            attributes={name: op.attributes[name] for name in op.attributes},
+            attributes=attributes_of(op),
             regions=len(op.regions),
         )
     pairs: list[tuple[Value, Value]] = []

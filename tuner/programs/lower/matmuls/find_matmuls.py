@@ -15,7 +15,7 @@ from tuner.mlir.bindings import Attribute, Op, Type, Value, ir
 from tuner.mlir.effects.region_dataflow import last_of
 from tuner.mlir.pipeline import run_passes
 from tuner.mlir.rewrite.definitions import op_of
-from tuner.mlir.rewrite.walking import walk
+from tuner.mlir.rewrite.walking import parents_of, walk
 from tuner.programs.lower.matmuls.zero_fills import zero_fill_before
 from tuner.programs.lower.read_program import ProgramPayload
 
@@ -48,12 +48,7 @@ def find_matmuls(payload: ProgramPayload) -> list[MatmulMatch]:
 
 
 def _is_in_kernel(op: Op) -> bool:
-    parent = op.parent
-    while parent is not None and parent.name != "func.func":
-        if parent.name == "gpu.launch":
-            return True
-        parent = parent.parent
-    return False
+    return any(each.name == "gpu.launch" for each in parents_of(op))
 
 
 def _match(op: Op) -> MatmulMatch | None:

@@ -17,16 +17,16 @@ cannot be followed: views of globals, of what control flow chooses, and of a buf
 from collections import Counter
 from collections.abc import Sequence
 
-from tuner.mlir.bindings import Attribute, Op, Value, ir
+from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.effects.buffer_accesses import FORWARDING
 from tuner.mlir.effects.buffer_roots import VIEWS
 from tuner.mlir.effects.op_effects import effect_on_operand
 from tuner.mlir.rewrite import parallel_loops
 from tuner.mlir.rewrite.building import create, value
-from tuner.mlir.rewrite.definitions import source_of
+from tuner.mlir.rewrite.definitions import attributes_of, source_of
 from tuner.mlir.rewrite.type_sizes import is_row_major
+from tuner.mlir.rewrite.walking import holder_of
 from tuner.programs.lower.aliases import aliases_of
-from tuner.programs.lower.enclosing_ops import holder_of
 from tuner.programs.lower.matmuls.find_matmuls import MatmulMatch
 
 ALLOCATIONS = frozenset({"memref.alloc", "memref.alloca", "gpu.alloc"})
@@ -89,14 +89,10 @@ def is_same_view(one: Value, other: Value) -> bool:
     return (
         first.name == second.name
         and first.name in VIEWS
-        and _attributes(first) == _attributes(second)
+        and attributes_of(first) == attributes_of(second)
         and len(first.operands) == len(second.operands)
         and all(is_same_view(*pair) for pair in pairs)
     )
-
-
-def _attributes(op: Op) -> dict[str, Attribute]:
-    return {name: op.attributes[name] for name in op.attributes}
 
 
 def _is_unwritten(view: Value, first: Op, last: Op) -> bool:

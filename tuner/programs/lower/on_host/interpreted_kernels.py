@@ -12,6 +12,7 @@ from its text. Every parameter crosses as a memref, a number as one of rank 0, b
 """
 
 from tuner.mlir.bindings import Op, Type, Value, ir
+from tuner.mlir.cpu.lowering import EXPORTED
 from tuner.mlir.effects.buffer_roots import is_buffer
 from tuner.mlir.effects.kernel_effects import KernelEffects, is_number
 from tuner.mlir.effects.op_effects import WRITES_ATTRIBUTE
@@ -20,12 +21,11 @@ from tuner.mlir.rewrite.building import create, index, value
 from tuner.mlir.rewrite.launch_operands import ARGUMENTS, BLOCK, GRID, SHARED_BYTES, kernel_of, operands
 from tuner.mlir.rewrite.located_error import unsupported
 from tuner.mlir.rewrite.module_copy import copy_of
-from tuner.mlir.rewrite.symbols import name_of
-from tuner.mlir.rewrite.walking import walk
+from tuner.mlir.rewrite.symbols import name_of, private_function
+from tuner.mlir.rewrite.walking import parents_of, walk
 from tuner.programs.interpret.kernels import decode_kernels
 
 PREFIX = "interpret_"  # of the functions that the runtime defines
-EXPORTED = "llvm.emit_c_interface"
 NOT_TOLD = -1  # bytes of dynamic shared memory of a launch that does not say
 SIZES = 7
 LOWER_AFFINE = "builtin.module(lower-affine)"
@@ -80,16 +80,7 @@ def _declare(module: ir.Module, name: str, kinds: list[Type]) -> None:
     if any(name_of(function) == name for function in walk(module, "func.func")):
         return
     with ir.InsertionPoint(module.body):
-        ir.Operation.create(
-            "func.func",
-            attributes={
-                "sym_name": ir.StringAttr.get(name),
-                "function_type": ir.TypeAttr.get(ir.FunctionType.get(kinds, [])),
-                "sym_visibility": ir.StringAttr.get("private"),
-                EXPORTED: ir.UnitAttr.get(),
-            },
-            regions=1,
-        )
+        private_function(name, ir.FunctionType.get(kinds, []), **{EXPORTED: ir.UnitAttr.get()})
 
 
 def _sizes(launch: Op) -> Value:
@@ -121,9 +112,7 @@ def _as_buffer(launch: Op, argument: Value) -> Value:
 
 def _room(launch: Op, kind: Type) -> Value:
     """Returns a buffer on the stack, made once for a function, not once for an iteration."""
-    function = launch.operation.parent
-    while function.name != "func.func":
-        function = function.operation.parent
+    function = next(each for each in parents_of(launch) if each.name == "func.func")
     with ir.InsertionPoint.at_block_begin(function.regions[0].blocks[0]):
         segments = ir.DenseI32ArrayAttr.get([0, 0])
         return value("memref.alloca", kind, operandSegmentSizes=segments)

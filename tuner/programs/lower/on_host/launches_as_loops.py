@@ -16,8 +16,9 @@ memory: other kernels are interpreted, see ``interpreted_kernels``.
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Op, Value, WalkResult, ir
 from tuner.mlir.rewrite.building import create, index
+from tuner.mlir.rewrite.gpu_indices import axis_of
 from tuner.mlir.rewrite.launch_operands import ARGUMENTS, BLOCK, GRID, kernel_of, operands
-from tuner.mlir.rewrite.symbols import function_type, name_of
+from tuner.mlir.rewrite.symbols import function_type, name_of, private_function
 from tuner.mlir.rewrite.type_sizes import is_workgroup
 from tuner.mlir.rewrite.walking import walk, walk_where
 from tuner.programs.lower.explicit_memory import use_host_memory
@@ -25,7 +26,6 @@ from tuner.programs.lower.on_host.interpreted_kernels import call_interpreter
 
 # Op of a kernel -> where its three values begin among the 12 indices that are passed.
 INDICES = {"gpu.block_id": 0, "gpu.thread_id": 3, "gpu.grid_dim": 6, "gpu.block_dim": 9}
-DIMENSIONS = {"x": 0, "y": 1, "z": 2}
 ALLOWED = frozenset({*INDICES, "gpu.return", "gpu.global_id"})
 HOST_OPS = frozenset(
     f"gpu.{name}"
@@ -75,16 +75,7 @@ def _to_function(module: ir.Module, kernel: Op) -> str:
     block = kernel.regions[0].blocks[0]
     kinds = [*(each.type for each in block.arguments), *[ir.IndexType.get()] * 12]
     with kernel.location, ir.InsertionPoint(module.body):
-        kind = ir.TypeAttr.get(ir.FunctionType.get(kinds, []))
-        function = ir.Operation.create(
-            "func.func",
-            attributes={
-                "sym_name": ir.StringAttr.get(name),
-                "function_type": kind,
-                "sym_visibility": ir.StringAttr.get("private"),
-            },
-            regions=1,
-        )
+        function = private_function(name, ir.FunctionType.get(kinds, []))
     body = function.regions[0].blocks.append(*kinds, arg_locs=[kernel.location] * len(kinds))
     for old, new in zip(block.arguments, body.arguments, strict=False):
         old.replace_all_uses_with(new)
@@ -114,10 +105,10 @@ def _ties_threads(op: Op) -> bool:
 def _replace_indices(function: Op, indices: list[Value]) -> None:
     for name, first in INDICES.items():
         for op in walk(function, name):
-            op.results[0].replace_all_uses_with(indices[first + _dimension(op)])
+            op.results[0].replace_all_uses_with(indices[first + axis_of(op)])
             op.erase()
     for op in walk(function, "gpu.global_id"):
-        number = _dimension(op)
+        number = axis_of(op)
         block, thread, size = indices[number], indices[3 + number], indices[9 + number]
         kind = op.results[0].type
         with op.location, ir.InsertionPoint(op):
@@ -125,11 +116,6 @@ def _replace_indices(function: Op, indices: list[Value]) -> None:
             global_id = create("arith.addi", [kind], [start, thread]).results[0]
         op.results[0].replace_all_uses_with(global_id)
         op.erase()
-
-
-def _dimension(op: Op) -> int:
-    text = str(op.attributes["dimension"])  # #gpu<dim x>
-    return DIMENSIONS[text.removeprefix("#gpu<dim ").removesuffix(">")]
 
 
 def _to_loops(launch: Op, names: dict[str, str]) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.rewrite.building import create
 from tuner.mlir.rewrite.contiguity import is_contiguous
+from tuner.mlir.rewrite.definitions import attributes_of
 from tuner.mlir.rewrite.launch_operands import SEGMENTS
 from tuner.mlir.rewrite.type_sizes import element_bytes
 
@@ -34,7 +35,7 @@ def make_async(op: Op, dependency: Value) -> Value:
 
     The caller erases ``op``: insertion points may still name it.
     """
-    attributes = {name: op.attributes[name] for name in op.attributes}
+    attributes = attributes_of(op)
     if SEGMENTS in attributes:
         sizes = list(ir.DenseI32ArrayAttr(attributes[SEGMENTS]))
         attributes[SEGMENTS] = ir.DenseI32ArrayAttr.get([1, *sizes[1:]])

@@ -15,6 +15,7 @@ from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Op, Value, ir, passmanager
 from tuner.mlir.effects.buffer_accesses import DEVICE_OPS, inside
 from tuner.mlir.rewrite.building import create
+from tuner.mlir.rewrite.definitions import attributes_of
 from tuner.mlir.rewrite.launch_operands import SEGMENTS
 from tuner.mlir.rewrite.located_error import location_of
 from tuner.programs.lower.streams.async_ops import ASYNC, is_token
@@ -65,7 +66,7 @@ def _forget_tokens_of_carriers(op: Op, nothing: Value) -> None:
 
 
 def _make_synchronous(op: Op) -> None:
-    attributes = {name: op.attributes[name] for name in op.attributes}
+    attributes = attributes_of(op)
     if SEGMENTS in attributes:
         sizes = list(ir.DenseI32ArrayAttr(attributes[SEGMENTS]))
         attributes[SEGMENTS] = ir.DenseI32ArrayAttr.get([0, *sizes[1:]])

@@ -11,11 +11,12 @@ GPUX is lowered, and all checks are here.
     "gpux.destroy_stream"(%s) : (!gpux.StreamType) -> ()
 """
 
-from tuner.mlir.bindings import Attribute, Block, Op, Value, ir
+from tuner.mlir.bindings import Attribute, Op, Value, ir
 from tuner.mlir.effects.buffer_accesses import inside
 from tuner.mlir.interpreter import parse
 from tuner.mlir.rewrite.launch_operands import SEGMENTS
 from tuner.mlir.rewrite.located_error import unsupported
+from tuner.mlir.rewrite.walking import holder_of
 from tuner.programs.lower.streams.async_ops import is_filled_by_runtime, is_token
 from tuner.programs.lower.streams.gpux_syntax import STREAM_TYPE, to_generic
 
@@ -129,14 +130,5 @@ def _check_destroyed(ops: list[Op]) -> None:
     for number, op in enumerate(ops):
         if op.name == DESTROY:
             for later in ops[number + 1 :]:
-                if op.operands[0] in list(later.operands) and _is_inside(later, op.block):
+                if op.operands[0] in list(later.operands) and holder_of(later, op.block) is not None:
                     raise unsupported(later, "a stream that is destroyed before", "one that is still there")
-
-
-def _is_inside(op: Op, block: Block) -> bool:
-    """Tells whether an op is in a block, or in an op in it."""
-    while op.parent is not None:
-        if op.block == block:
-            return True
-        op = op.parent
-    return False

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from tuner.mlir.bindings import Attribute, Block, Op, Value, ir, passmanager
 from tuner.mlir.effects.buffer_accesses import inside
 from tuner.mlir.rewrite.building import create, value
+from tuner.mlir.rewrite.definitions import attributes_of
 from tuner.mlir.rewrite.launch_operands import SEGMENTS
 from tuner.mlir.rewrite.located_error import unsupported
 from tuner.programs.lower.streams.async_ops import is_token
@@ -180,7 +181,7 @@ def _stream_operand(op: Op) -> Value:
 
 def _attributes(op: Op, tokens: int) -> dict[str, Attribute]:
     """Returns an op's attributes, less the count of its tokens."""
-    attributes = {name: op.attributes[name] for name in op.attributes}
+    attributes = attributes_of(op)
     for name in {SEGMENTS, "operand_segment_sizes"} & attributes.keys():
         sizes = list(ir.DenseI32ArrayAttr(attributes[name]))
         if sizes[0] == tokens:

@@ -11,7 +11,7 @@ use.
 
 from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.rewrite.building import create
-from tuner.mlir.rewrite.symbols import function_type
+from tuner.mlir.rewrite.symbols import function_type, private_function
 from tuner.programs.lower.streams.async_ops import ASYNC
 
 POINTER = "!llvm.ptr"
@@ -92,15 +92,7 @@ class StreamCalls:
         takes, returns = SIGNATURES[name]
         kind = ir.FunctionType.get([pointer] * takes, [pointer] * returns)
         with self._module.location, ir.InsertionPoint.at_block_begin(block):
-            ir.Operation.create(
-                "func.func",
-                attributes={
-                    "sym_name": ir.StringAttr.get(name),
-                    "sym_visibility": ir.StringAttr.get("private"),
-                    "function_type": ir.TypeAttr.get(kind),
-                },
-                regions=1,
-            )
+            private_function(name, kind)
 
 
 def _symbol(op: Op) -> str | None:

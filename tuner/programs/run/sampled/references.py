@@ -43,6 +43,26 @@ class ReferenceOutcome:
     compared: tuple[ComparedElements, ...]
 
 
+@dataclass(frozen=True, eq=False)
+class PartialLaunch:
+    """A launch of which the simulator has run some blocks, on copies of its memory."""
+
+    launch: PreparedLaunch
+    near: Near
+    blocks: tuple[Index3, ...]  # that were run
+    copies: LaunchCopies
+    touched: Sequence[Touched]  # of the copies, by those blocks
+
+    def written(self, region: MemoryRegion, item_bytes: int) -> Array:
+        """Returns which elements of a copy were written."""
+        items = region.bytes.size // item_bytes
+        written = np.zeros(items, bool)
+        for one in self.touched:
+            if one.address == region.address:
+                written |= one.written(items, item_bytes)
+        return written
+
+
 class AbstractReference(Protocol):
     """Does one kernel's launches in another way."""
 
@@ -53,19 +73,10 @@ class AbstractReference(Protocol):
     def fits(self, launch: PreparedLaunch) -> bool:
         """Tells whether a launch has the parameters that are expected of the kernel."""
 
-    def finish(
-        self,
-        launch: PreparedLaunch,
-        near: Near,
-        blocks: tuple[Index3, ...],
-        sampled: LaunchCopies,
-        touched: Sequence[Touched],
-        is_late: IsLate,
-    ) -> ReferenceOutcome:
+    def finish(self, sampled: PartialLaunch, is_late: IsLate) -> ReferenceOutcome:
         """Does the launch in the launch's memory, the sampled blocks first and others until it is late.
 
-        ``touched`` is what the sampled blocks touched of the copies. Raises CandidateError where they left
-        out elements, or the launch faults.
+        Raises CandidateError where they left out elements, or the launch faults.
         """
 
 
@@ -83,21 +94,14 @@ class InterpretedReference:
             return False
         return True
 
-    def finish(
-        self,
-        launch: PreparedLaunch,
-        near: Near,
-        blocks: tuple[Index3, ...],
-        sampled: LaunchCopies,
-        touched: Sequence[Touched],
-        is_late: IsLate,
-    ) -> ReferenceOutcome:
-        again = LaunchCopies(launch, near)
-        chosen = tuple(linear(block, launch.grid) for block in blocks)
+    def finish(self, sampled: PartialLaunch, is_late: IsLate) -> ReferenceOutcome:
+        launch = sampled.launch
+        again = LaunchCopies(launch, sampled.near)
+        chosen = tuple(linear(block, launch.grid) for block in sampled.blocks)
         self._run(again.launch, chosen)
         compared = tuple(
-            self._beside(element, region, sampled.of(region), again.of(region), touched)
-            for region, element in self._elements(launch, near)
+            self._beside(element, region, again.of(region), sampled)
+            for region, element in self._elements(launch, sampled.near)
         )
         done = self._run_until(launch, chosen, is_late)
         return ReferenceOutcome(done, tuple(each for each in compared if each.found.size))
@@ -127,17 +131,13 @@ class InterpretedReference:
         return list(found.values())
 
     def _beside(
-        self,
-        element: str,
-        before: MemoryRegion,
-        sampled: MemoryRegion,
-        again: MemoryRegion,
-        touched: Sequence[Touched],
+        self, element: str, before: MemoryRegion, again: MemoryRegion, sampled: PartialLaunch
     ) -> ComparedElements:
         """Compares what either has written, or changed."""
-        numbers = [_numbers(each.bytes, element) for each in (before, sampled, again)]
+        copy = sampled.copies.of(before)
+        numbers = [_numbers(each.bytes, element) for each in (before, copy, again)]
         was, found, expected = (_bits(each) for each in numbers)
-        written = written_elements(sampled, touched, numbers[1].itemsize)
+        written = sampled.written(copy, numbers[1].itemsize)
         chosen = written | (found != was) | (expected != was)
         return ComparedElements(element, self.kernel.terms, numbers[1][chosen], numbers[2][chosen])
 
@@ -152,24 +152,16 @@ class MatmulReference:
     def fits(self, launch: PreparedLaunch) -> bool:
         return len(launch.parameters) == len(self.kernel.buffers)
 
-    def finish(
-        self,
-        launch: PreparedLaunch,
-        near: Near,
-        blocks: tuple[Index3, ...],
-        sampled: LaunchCopies,
-        touched: Sequence[Touched],
-        is_late: IsLate,
-    ) -> ReferenceOutcome:
-        problem = self.kernel.problem
-        a, b, c = (self._matrix(launch, near, name) for name in "abc")
-        found = self._matrix(sampled.launch, sampled.near, "c")
-        region = sampled.near(found.ctypes.data)
+    def finish(self, sampled: PartialLaunch, is_late: IsLate) -> ReferenceOutcome:
+        problem, launch, copies = self.kernel.problem, sampled.launch, sampled.copies
+        a, b, c = (self._matrix(launch, sampled.near, name) for name in "abc")
+        found = self._matrix(copies.launch, copies.near, "c")
+        region = copies.near(found.ctypes.data)
         assert region is not None
         first = (found.ctypes.data - region.address) // found.itemsize
-        written = written_elements(region, touched, found.itemsize)[first : first + found.size]
+        written = sampled.written(region, found.itemsize)[first : first + found.size]
         mask = written.reshape(found.shape)
-        places = {block[:2] for block in blocks}
+        places = {block[:2] for block in sampled.blocks}
         written_tiles(mask, len(places), (launch.grid[0], launch.grid[1]))
         c[...] = product(problem, a, b).astype(c.dtype)
         element = "tf32" if problem.dtype == "tf32" else problem.result_dtype
@@ -204,16 +196,6 @@ def product(problem: Problem, a: Array, b: Array) -> Array:
     )
     found: Array = one @ other
     return found
-
-
-def written_elements(region: MemoryRegion, touched: Sequence[Touched], item_bytes: int) -> Array:
-    """Returns which elements of a region were written."""
-    items = region.bytes.size // item_bytes
-    written = np.zeros(items, bool)
-    for one in touched:
-        if one.address == region.address:
-            written |= one.written(items, item_bytes)
-    return written
 
 
 def _numbers(content: npt.NDArray[np.uint8], element: str) -> Array:

@@ -13,6 +13,7 @@ from tuner.programs.run.sampled.references import (
     ComparedElements,
     InterpretedReference,
     MatmulReference,
+    PartialLaunch,
 )
 from tuner.simulator.block_sample import sample
 from tuner.simulator.device.kernels import Near, PreparedLaunch
@@ -66,14 +67,8 @@ class SampledLaunches:
         simulation = copies.launch.run(copies.near, seed, blocks)
         blocks = whole_clusters(blocks, simulation.cluster)
         start_s = time.monotonic()
-        outcome = reference.finish(
-            launch,
-            near,
-            blocks,
-            copies,
-            simulation.touched,
-            lambda: time.monotonic() - start_s > self._left_s,
-        )
+        sampled = PartialLaunch(launch, near, blocks, copies, simulation.touched)
+        outcome = reference.finish(sampled, lambda: time.monotonic() - start_s > self._left_s)
         self._left_s -= time.monotonic() - start_s
         share = (count, len(blocks), reference.name, outcome.blocks)
         self._note(LaunchSample(launch.name, *share, outcome.compared))
