@@ -144,6 +144,8 @@ READ = f"{FILL} %old = memref.load %c[%i, %i] : {C} memref.store %old, %d[%i, %i
 VIEWED = f"""{FILL} %v = memref.subview %c[0, 0] [2, 2] [1, 1] : {C} to {CORNER}
   linalg.fill ins(%x : f32) outs(%v : {CORNER})"""
 
+CHOSEN = f"%s = arith.select %flag, %c, %d : {C} {FILL} memref.store %x, %s[%i, %i] : {C}"
+
 
 @pytest.mark.parametrize(
     ("before", "what"),
@@ -153,6 +155,7 @@ VIEWED = f"""{FILL} %v = memref.subview %c[0, 0] [2, 2] [1, 1] : {C} to {CORNER}
         (f"{FILL} memref.store %x, %c[%i, %i] : {C}", "a store behind it"),
         (READ, "a read behind it"),
         (VIEWED, "a write of a view"),
+        (CHOSEN, "a write of what may be C"),
         (f"scf.if %flag {{ {FILL} }}", "a branch"),
         (f"linalg.fill ins(%zero : f32) outs(%d : {C})", "another buffer"),
     ],
