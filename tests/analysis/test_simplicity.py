@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 from tests.trials import measurement, trial
-from tuner.analysis.simplicity import complexity, knobs_on, script_lines
+from tuner.analysis.answer import complexity, knobs_on, script_lines
 from tuner.core.candidate import Candidate, Value
 from tuner.core.runs import record_of
 

@@ -5,7 +5,7 @@ from tuner.core.candidate import Candidate
 from tuner.core.errors import REPEATABLE, Failure, Stage
 from tuner.core.record import Measurement, Record, Verdict
 from tuner.core.target_name import TargetName
-from tuner.tuning.outcomes_by_code import OwnRecords
+from tuner.tuning.known_outcomes import OwnRecords
 
 CPU = TargetName("cpu")
 TIME = Measurement((1.0,), 1, 1.0, (1.0, 1.0))

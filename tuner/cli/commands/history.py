@@ -19,7 +19,7 @@ from tuner.cli.options import (
     target_options,
 )
 from tuner.cli.screen import screen_columns
-from tuner.core.errors import UsageError
+from tuner.core.errors import TunerError, UsageError
 
 if TYPE_CHECKING:
     from tuner.core.candidate import Candidate
@@ -136,10 +136,8 @@ def show(
         _show_passes(composition_of(context), database, trial, as_json)
         return
     if ablation:
-        from tuner.cli.commands.ablation import show_ablation
-
         with open_known_store(database) as store:
-            show_ablation(store, trial if run is None else run, as_json)  # type: ignore[arg-type]
+            _show_ablation(store, trial if run is None else run, as_json)  # type: ignore[arg-type]
         return
     from tuner.output.formatting import wrapped
     from tuner.output.json_documents import run_document, trial_document
@@ -162,6 +160,24 @@ def show(
         tuned = tuned_run(store, run)
     document = run_document(tuned.run, tuned.counts, tuned.answer, tuned.rounds)
     print_found(as_json, document, *wrapped(run_lines(tuned, database_words(database))))
+
+
+def _show_ablation(store: "Store", run_id: int, as_json: bool) -> None:
+    """Prints the ablation of a run. Raises TunerError where too few trials tell nothing."""
+    from tuner.analysis.ablation import TooFew, ablate
+    from tuner.analysis.run_comparison import distrust
+    from tuner.core.runs import TrialQuery
+    from tuner.output.ablation import ablation_document, ablation_lines
+    from tuner.tuning.tuned_run import tuned_run
+
+    run = store.run(run_id)
+    ablation = ablate(store.trials(TrialQuery(run=run_id, sort="number")))
+    if isinstance(ablation, TooFew) and len(ablation.strategies) < 2:
+        raise TunerError(f"run {run_id}: {ablation.reason}")
+    best = tuned_run(store, run_id).best
+    distrusted = "" if best is None else distrust(run, best)
+    lines = ablation_lines(run, ablation, distrusted, screen_columns())
+    print_found(as_json, ablation_document(run, ablation), *lines)
 
 
 def _show_passes(composition: "Composition", database: str | None, trial: int, as_json: bool) -> None:

@@ -1,15 +1,21 @@
 """cuBLAS through ctypes, as installed by torch, by cupy, as nvidia-cublas or with CUDA."""
 
 import ctypes
+import importlib.util
+import itertools
+from collections.abc import Iterable
 from ctypes import POINTER, byref, c_int, c_longlong, c_size_t, c_void_p
+from pathlib import Path
 from typing import Any, Final, final
 
 from tuner.core.device import AbstractDevice
 from tuner.core.errors import TunerError
 from tuner.core.problem import Problem
-from tuner.runtime.cuda.cublas_files import cublas_file
 
 NOT_FOUND: Final = "no cuBLAS found (pip install nvidia-cublas)"
+WHEELS = ("cu*/lib", "cublas/lib")  # of the wheels nvidia-cublas and nvidia-cublas-cuXX, below nvidia/
+SYSTEM = (Path("/usr/local/cuda/lib64"), Path("/usr/lib/x86_64-linux-gnu"), Path("/usr/lib64"))
+PATTERN = "libcublas.so.*"
 
 # cublas_api.h and library_types.h
 OP_N, OP_T = 0, 1
@@ -129,3 +135,21 @@ def compute_type(problem: Problem) -> int:
 def _scalars(problem: Problem) -> tuple[Any, Any]:
     kind = ctypes.c_double if problem.dtype == "f64" else ctypes.c_float
     return kind(1.0), kind(0.0)
+
+
+def cublas_file(system: Iterable[Path] = SYSTEM) -> Path | None:
+    """Returns cuBLAS without cuda-pathfinder: of a wheel, as torch has, else of the system; the newest."""
+    found = importlib.util.find_spec("nvidia")
+    wheels = [] if found is None else [Path(root) for root in found.submodule_search_locations or ()]
+    for root, folder in itertools.product(wheels, WHEELS):
+        files = [file for place in root.glob(folder) for file in place.glob(PATTERN)]
+        if files:
+            return max(files, key=_version)
+    return max((file for place in system for file in place.glob(PATTERN)), key=_version, default=None)
+
+
+def _version(file: Path) -> tuple[tuple[int, ...], int]:
+    """Returns the version behind ``.so``; of links to one file the shortest name is the greatest."""
+    words = file.name.removeprefix("libcublas.so.").split(".")
+    numbers = tuple(int(word) for word in words if word.isdigit())
+    return numbers[:1], -len(words)

@@ -5,7 +5,7 @@ import pytest
 
 from tuner.core.errors import TunerError
 from tuner.runtime.cuda import cublas
-from tuner.runtime.cuda.cublas_files import cublas_file
+from tuner.runtime.cuda.cublas import cublas_file
 
 
 def put(root: Path, *names: str) -> Path:
