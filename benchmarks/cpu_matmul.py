@@ -51,7 +51,7 @@ def _row(problem: Problem, words: argparse.Namespace) -> dict[str, Any]:
             seed=words.seed,
             db=f"{folder}/bench.db",
         )
-    if run.best is None or run.best.record is None:
+    if run.best is None:
         raise SystemExit(f"{problem.key}: no candidate worked")
     busy = load()
     compared = contest(problem, run.best.script_text, words.threads)

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session, aliased
 from tuner.core.errors import REPEATABLE, Stage
 from tuner.core.kernel_program import KernelProgram
 from tuner.core.pending_trial import Origin, PendingTrial
-from tuner.core.record import Record, Verdict
+from tuner.core.record import Verdict
 from tuner.core.runs import StoredTrial, TrialQuery
 from tuner.core.target_name import CUDA, SIMULATOR
 from tuner.db import rows
@@ -75,7 +75,7 @@ def _is_judged() -> ColumnElement[bool]:
 
 
 def _pending(row: TrialRow, trial: StoredTrial, program: KernelProgram) -> PendingTrial:
-    record = _record(trial)
+    record = trial.record
     return PendingTrial(
         origin=Origin(row.run.uuid, row.number),
         id=row.id,
@@ -91,10 +91,5 @@ def _pending(row: TrialRow, trial: StoredTrial, program: KernelProgram) -> Pendi
 
 
 def _verdict(trial: StoredTrial) -> Verdict | None:
-    outcome = _record(trial).outcome
+    outcome = trial.record.outcome
     return outcome if isinstance(outcome, Verdict) else None
-
-
-def _record(trial: StoredTrial) -> Record:
-    assert trial.record is not None  # it has a status
-    return trial.record

@@ -44,12 +44,21 @@ if TYPE_CHECKING:
 
 
 def trial_select() -> "AnySelect":
-    """Selects trials with their first and final measurement; run, problem, machine and script come along."""
-    return _with_tables(select(TrialRow, First, Final)).options(
+    """Selects trials whose outcome arrived, with their first and final measurement.
+
+    Run, problem, machine and script come along.
+    """
+    return _with_tables(select(TrialRow, First, Final).where(TrialRow.status.is_not(None))).options(
         selectinload(TrialRow.run).options(joinedload(RunRow.problem), joinedload(RunRow.machine)),
         selectinload(TrialRow.script),
         selectinload(TrialRow.resources),
     )
+
+
+def proposal_select(run_id: int) -> "AnySelect":
+    """Selects all proposals of a run by number: id, number, row, strategy, knobs."""
+    columns = (TrialRow.id, TrialRow.number, TrialRow.row, TrialRow.strategy, TrialRow.knobs)
+    return select(*columns).where(TrialRow.run_id == run_id).order_by(TrialRow.number)
 
 
 def run_select() -> "Select[RunRow]":

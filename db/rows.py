@@ -166,14 +166,14 @@ def outcome_columns(record: Record, finished: datetime.datetime) -> dict[str, An
 
 
 def trial_of(row: TrialRow, first: MeasurementRow | None, final: MeasurementRow | None) -> StoredTrial:
-    """Reads a trial back."""
+    """Reads a trial back whose outcome arrived."""
     final_time = None if final is None else time_of(final)
     return StoredTrial(
         id=row.id,
         run=row.run_id,
         number=row.number,
         row=row.row,
-        record=None if row.status is None else _record_of(row, first),
+        record=_record_of(row, first),
         final=final_time if isinstance(final_time, Measurement) else None,
         script_text="" if row.script is None else row.script.text,
         created=row.proposed,

@@ -28,6 +28,7 @@ from tuner.core.runs import (
     Counts,
     DatabaseInfo,
     Imported,
+    Proposal,
     Pruned,
     ReuseKey,
     Run,
@@ -44,6 +45,7 @@ from tuner.db.backup import backup
 from tuner.db.database import Database
 from tuner.db.elsewhere import ResultsImport
 from tuner.db.interning import interned
+from tuner.db.json_columns import stored_candidate
 from tuner.db.later_times import add_round, put_baseline, stored_round
 from tuner.db.merge import Merge
 from tuner.db.models import ProblemRow, RunRow, TrialRow
@@ -56,6 +58,7 @@ from tuner.db.queries import (
     bounds,
     count_select,
     named,
+    proposal_select,
     queried,
     queried_runs,
     recalled,
@@ -253,9 +256,12 @@ class Store:
             return tuple(rows.run_of(row) for row in session.scalars(queried_runs(query)))
 
     def trial(self, trial_id: int) -> StoredTrial:
-        """Returns a trial. Raises UsageError for an unknown id."""
+        """Returns a trial. Raises UsageError for an unknown id, and for one whose outcome never arrived."""
         with self._database.reading() as session:
-            _known(session, TrialRow, trial_id)
+            row = _known(session, TrialRow, trial_id)
+            if row.status is None:
+                line = f"trial {trial_id}: was proposed, its outcome never arrived; go on with: "
+                raise UsageError(line, f"tuner tune --resume {row.run_id}")
             return _trials(session, trial_select().where(TrialRow.id == trial_id))[0]
 
     def program(self, trial_id: int) -> KernelProgram | None:
@@ -268,9 +274,18 @@ class Store:
             return stored_programs(session, [sha256]).get(sha256)
 
     def trials(self, query: TrialQuery) -> tuple[StoredTrial, ...]:
-        """Returns the trials that a query asks for. Raises UsageError for a word that is not known."""
+        """Returns the finished trials asked for. Raises UsageError for a word that is not known."""
         with self._database.reading() as session:
             return _trials(session, queried(query))
+
+    def proposals(self, run_id: int) -> tuple[Proposal, ...]:
+        """Returns all that a run has proposed, by number."""
+        with self._database.reading() as session:
+            trials = {trial.id: trial for trial in _trials(session, queried(TrialQuery(run=run_id)))}
+            return tuple(
+                Proposal(id_, number, row, stored_candidate(strategy, knobs), trials.get(id_))
+                for id_, number, row, strategy, knobs in session.execute(proposal_select(run_id))
+            )
 
     def named_trials(self, ids: Collection[int], query: TrialQuery) -> tuple[StoredTrial, ...]:
         """Returns trials by their ids, sorted and limited as a query says. Raises UsageError."""

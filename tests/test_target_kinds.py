@@ -76,7 +76,7 @@ def test_each_kind_is_one_file_and_one_line() -> None:
     "source",
     [
         'settings.target.kind == "cpu"',
-        "record_of(trial).target.kind in kinds",
+        "trial.record.target.kind in kinds",
         "word == SIMULATOR",
         'name in ("cuda", "simulator")',
         'word.startswith("replay:")',

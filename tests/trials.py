@@ -8,7 +8,7 @@ from tuner.core.candidate import Candidate
 from tuner.core.errors import Failure
 from tuner.core.machine import Compiler
 from tuner.core.record import Measurement, Record, Verdict
-from tuner.core.runs import Baseline, Run, StoredTrial
+from tuner.core.runs import Baseline, Proposal, Run, StoredTrial
 from tuner.core.target_name import TargetName
 
 CREATED = datetime.datetime(2026, 1, 31, 12, 0, tzinfo=datetime.UTC)
@@ -22,7 +22,7 @@ def measurement(median_s: float, width: float = 0.0) -> Measurement:
 
 def trial(
     number: int,
-    outcome: Measurement | Verdict | Failure | None,
+    outcome: Measurement | Verdict | Failure,
     final: Measurement | None = None,
     script: str = "module {}\n",
     knobs: int = 1,
@@ -34,7 +34,7 @@ def trial(
         problem=settings().problem,
         candidate=Candidate.of("fake", {**values}),
         target=TargetName("fake"),
-        outcome=outcome or Verdict(0.0, 1),
+        outcome=outcome,
         script_sha256=f"script {number}",
         artifact_sha256=code or f"code {number}",
         stage_s=(("bind", 0.001), ("measure", 0.2)),
@@ -45,13 +45,18 @@ def trial(
         run=3,
         number=number,
         row=number,
-        record=None if outcome is None else record,
+        record=record,
         final=final,
         script_text=script,
         created=CREATED,
         machine=MACHINE,
         threads=1,
     )
+
+
+def proposal(number: int, done: StoredTrial | None = None) -> Proposal:
+    """Returns the proposal of trial ``number + 100``."""
+    return Proposal(number + 100, number, number, Candidate.of("fake", {"knob_0": number}), done)
 
 
 def finalist(number: int, final: Measurement, **changes: str) -> StoredTrial:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from tuner.core.errors import UsageError
 from tuner.core.moments import parse_seconds
 from tuner.core.problem import Problem
-from tuner.core.runs import record_of
 from tuner.run_history.past_runs import asked_query, asked_runs, past_runs, past_trials
 from tuner.run_history.trials import Trials
 from tuner.run_history.which_database import database_words, naming_database
@@ -231,4 +230,4 @@ def load_best(
     composition = real_composition()
     with naming_database(db), open_known(db) as store:
         best = best_here(store, composition, problem, target, threads).best
-        return composition.kind(record_of(best).target).load(problem, best, store.program(best.id))
+        return composition.kind(best.record.target).load(problem, best, store.program(best.id))

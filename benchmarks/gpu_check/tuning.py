@@ -10,7 +10,6 @@ from benchmarks.gpu_check.device_under_test import SIMULATOR, Bed
 from tuner.core.chips import chip_of
 from tuner.core.kernel_program import KernelProgram
 from tuner.core.problem import Matmul, Problem
-from tuner.core.runs import record_of
 
 if TYPE_CHECKING:
     from tuner.tuning.tuned_run import TunedRun
@@ -80,7 +79,7 @@ def recompiled(chip: str, problem: Problem, script_text: str) -> KernelProgram:
 def joined(tuned: "TunedRun", timed: CheckOutcome) -> CheckOutcome:
     """Returns the times in turns with what the run tells."""
     assert tuned.best is not None
-    candidate, baseline = record_of(tuned.best).candidate, tuned.run.baseline
+    candidate, baseline = tuned.best.record.candidate, tuned.run.baseline
     facts = {
         "strategy": candidate.strategy,
         "knobs": dict(candidate.choices),

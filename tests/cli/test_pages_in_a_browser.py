@@ -16,7 +16,7 @@ from tests.trials import measurement, run, trial
 from tests.tuning import fakes
 from tuner.core.candidate import Candidate
 from tuner.core.errors import Failure, Stage
-from tuner.core.runs import Baseline, record_of
+from tuner.core.runs import Baseline
 from tuner.core.target_name import TargetName
 from tuner.output.report.page import page_html
 
@@ -108,7 +108,7 @@ def test_words_however_long_stay_within_the_page(browser: Browser, tmp_path: Pat
     trials = tuple(
         replace(
             each,
-            record=replace(record_of(each), candidate=Candidate.of(LONG, {LONG: each.number % 3, "x": LONG})),
+            record=replace(each.record, candidate=Candidate.of(LONG, {LONG: each.number % 3, "x": LONG})),
         )
         for each in many()
     )

@@ -109,8 +109,7 @@ def test_a_signal_ends_a_run_without_loss(command: Command, number: signal.Signa
     assert process.returncode == 130
     assert "tuner tune --resume 1" in err
     assert await_death(children) == []
-    stored = [trial for trial in command.trials() if trial.record is not None]
-    assert len(stored) >= 3
+    assert len(command.trials()) >= 3
     with Store.open(str(command.database)) as store:
         assert store.run(1).status == "interrupted"
 
@@ -144,15 +143,13 @@ def test_kill_9_loses_no_stored_trial_and_resume_goes_on(command: Command) -> No
     process.kill()
     process.communicate()
     assert await_death(children) == []
-    before = command.trials()
-    finished = {trial.id: trial.record for trial in before if trial.record is not None}
+    finished = {trial.id: trial.record for trial in command.trials()}
     assert len(finished) >= 4
     code, out, err = command.run("tune", "--resume", "1", "--json")
     assert code == 0, err
     after = {trial.id: trial.record for trial in command.trials()}
     assert [trial.number for trial in command.trials()] == list(range(14))
     assert all(after[trial] == record for trial, record in finished.items())
-    assert {trial.id for trial in before} <= set(after)
     assert json.loads(out)["counts"] == {
         "proposed": 14,
         "measured": 14,

@@ -9,7 +9,7 @@ import pytest
 
 from tests.db.processes import facts, start
 from tests.db.values import PROBLEM, SCRIPT, TOO_WIDE, add, begin, outcome, timed
-from tuner.core.runs import Counts, TrialQuery
+from tuner.core.runs import Counts
 from tuner.db.store import Store
 
 
@@ -23,9 +23,10 @@ def test_a_closed_store_opens_again_with_all_that_it_held(url: str) -> None:
 def test_a_killed_process_loses_nothing_that_it_proposed(url: str) -> None:
     told = facts(start("propose_and_die", url), status=-signal.SIGKILL)
     with Store.open(url) as store:
-        first, second = store.trials(TrialQuery(run=told["run"], sort="number"))
-        assert first.record == outcome(timed(0.5))
-        assert (second.id, second.row, second.record) == (told["trial"], 42, None)
+        first, second = store.proposals(told["run"])
+        assert first.trial is not None
+        assert first.trial.record == outcome(timed(0.5))
+        assert (second.id, second.row, second.trial) == (told["trial"], 42, None)
         store.resume_run(told["run"])
         store.record(second.id, outcome(TOO_WIDE), SCRIPT)
         assert store.counts(told["run"]) == Counts(proposed=2, measured=1, failed=1)

@@ -43,12 +43,10 @@ def test_results_are_trials_of_the_machine_that_found_them_out(store: Store) -> 
     assert found == Imported(runs=1, trials=2, known=0)
     first, second = store.trials(TrialQuery(target="cuda", sort="number"))
     assert first.machine == GPU
-    assert first.record is not None
     assert (first.record.target, first.record.outcome) == (TargetName("cuda", "sm_90"), timed())
     assert first.record.verdict == Verdict(0.5, 128)
     assert (first.script_text, first.number, first.row) == ("// 0\n", 0, 10)
     assert first.record.candidate == one.candidate
-    assert second.record is not None
     assert second.record.outcome == WRONG
     assert store.program(first.id) == one.program
 
@@ -133,7 +131,6 @@ def test_where_the_driver_compiled_the_ptx_the_trial_names_that_code(store: Stor
     with_cubin = next(trial for trial in store.pending(TrialQuery()) if trial.program.cubin)
     store.import_results(results(result(with_cubin, timed(), PTX)))
     (trial,) = store.trials(TrialQuery(target="cuda"))
-    assert trial.record is not None
     bare = replace(of_chip, cubin=b"", resources=())
     assert trial.record.artifact_sha256 == code_sha256(bare) != with_cubin.artifact_sha256
     assert store.program(trial.id) == bare
@@ -143,7 +140,6 @@ def test_where_machine_code_ran_the_trial_names_it(store: Store) -> None:
     (one,) = exported(store, 1)
     store.import_results(results(result(one, timed(), CUBIN)))
     (trial,) = store.trials(TrialQuery(target="cuda"))
-    assert trial.record is not None
     assert trial.record.artifact_sha256 == one.artifact_sha256
 
 

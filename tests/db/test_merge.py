@@ -21,6 +21,7 @@ from tests.db.values import (
     time_again,
     timed,
 )
+from tuner.core.candidate import Candidate
 from tuner.core.errors import Failure, Stage, UsageError
 from tuner.core.machine import Roofline
 from tuner.core.problem import Matmul
@@ -28,7 +29,7 @@ from tuner.core.record import Verdict
 from tuner.core.runs import Baseline, Run, StoredTrial, TrialQuery
 from tuner.db.store import Store
 
-Content = tuple[list[str], list[str]]  # runs, trials
+Content = tuple[list[str], ...]  # runs, trials, proposals
 
 
 @pytest.fixture
@@ -60,20 +61,23 @@ def fill(store: Store) -> None:
     store.finish_run(first, "done", 12.0)
 
 
-def told(store: Store) -> tuple[list[Run], list[tuple[StoredTrial, StoredTrial | None]]]:
+Told = tuple[list[Run], list[tuple[StoredTrial, StoredTrial | None]], list[tuple[int, int, Candidate]]]
+
+
+def told(store: Store) -> Told:
     """Returns all that a store holds, without its ids; a reused outcome comes with its original."""
     runs = [replace(run, id=0) for run in store.runs()]
     trials = []
     for trial in store.trials(TrialQuery()):
-        reused_from = None if trial.record is None else trial.record.reused_from
+        reused_from = trial.record.reused_from
         original = None if reused_from is None else _without_ids(store.trial(reused_from))
         trials.append((_without_ids(trial), original))
-    return runs, trials
+    proposals = [each for run in store.runs() for each in store.proposals(run.id)]
+    return runs, trials, [(each.number, each.row, each.candidate) for each in proposals]
 
 
 def _without_ids(trial: StoredTrial) -> StoredTrial:
-    record = None if trial.record is None else replace(trial.record, reused_from=None)
-    return replace(trial, id=0, run=0, record=record)
+    return replace(trial, id=0, run=0, record=replace(trial.record, reused_from=None))
 
 
 def test_everything_arrives_in_an_empty_database(store: Store, other: Store, other_url: str) -> None:
@@ -169,16 +173,17 @@ def test_an_outcome_that_is_here_is_kept(store: Store, other: Store, other_url: 
     run = begin(other)
     pending = other.propose(run, 0, 0, CANDIDATE)
     store.merge(other_url)
-    (mine,) = store.trials(TrialQuery())
+    (here,) = store.runs()
+    (mine,) = store.proposals(here.id)
     store.record(mine.id, outcome(timed(0.5)), SCRIPT)
-    store.finish_run(mine.run, "done", 9.0)
+    store.finish_run(here.id, "done", 9.0)
     other.record(pending, outcome(Failure(Stage.RUN, "time limit of 10 s")), SCRIPT)
     time_again(other, run, (pending, timed(0.1)))
     other.finish_run(run, "interrupted", 3.0)
     assert store.merge(other_url) == (0, 0)
     assert store.trial(mine.id).record == outcome(timed(0.5))
     assert store.trial(mine.id).final is None
-    assert (store.run(mine.run).status, store.run(mine.run).seconds) == ("done", 9.0)
+    assert (store.run(here.id).status, store.run(here.id).seconds) == ("done", 9.0)
 
 
 def test_what_was_merged_is_recalled_and_counted(store: Store, other: Store, other_url: str) -> None:
@@ -229,7 +234,7 @@ def three(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str, str]:
         with continued(folder, "b.db", urls[0]) as second, continued(folder, "c.db", urls[0]) as third:
             for place, store in enumerate((first, second, third)):
                 own = store.runs()[0].id
-                trials = store.trials(TrialQuery(run=own, sort="number"))
+                trials = store.proposals(own)
                 for trial in trials[: place + 2]:  # the same trials end differently
                     store.record(
                         trial.id, outcome(timed(0.1 * (place + 1)), f"// {place}\n"), f"// {place}\n"
@@ -237,10 +242,7 @@ def three(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str, str]:
                 (known,) = (
                     one
                     for one in store.trials(TrialQuery(status="measured"))
-                    if one.number == 1
-                    and one.run != own
-                    and one.record is not None
-                    and one.record.reused_from is None
+                    if one.number == 1 and one.run != own and one.record.reused_from is None
                 )
                 time_again(store, own, *((trial.id, timed(0.2 + place)) for trial in trials[: place + 2]))
                 again = replace(timed(0.3), interval_s=(0.3 - 0.01 * (3 - place), 0.31))
@@ -285,5 +287,4 @@ def test_three_databases_give_the_same_in_any_order(
 
 def content(store: Store) -> Content:
     """Returns all that a store holds, in an order of its own."""
-    runs, trials = told(store)
-    return sorted(map(repr, runs)), sorted(map(repr, trials))
+    return tuple(sorted(map(repr, each)) for each in told(store))

@@ -73,7 +73,6 @@ def test_a_trial_tells_its_resources_and_notes(store: Store) -> None:
     trial = add(store, begin(store), 0, verified())
     record = store.trial(trial).record
     assert record == told(replace(verified(), problem=SETTINGS.problem))
-    assert record is not None
     assert record.resources == PROGRAM.resources
     assert isinstance(record.outcome, Verdict)
     assert record.outcome.notes == VERDICT.notes
@@ -121,7 +120,7 @@ def test_merging_brings_programs_along_once(store: Store, tmp_path: Path) -> Non
     assert store.merge(url) == (0, 0)
     trials = store.trials(TrialQuery(sort="number"))
     assert [store.program(trial.id) for trial in trials] == [PROGRAM, PROGRAM, None]
-    assert [trial.record and trial.record.resources for trial in trials] == [PROGRAM.resources] * 2 + [()]
+    assert [trial.record.resources for trial in trials] == [PROGRAM.resources] * 2 + [()]
     assert trials[0].record == told(verified())
 
 

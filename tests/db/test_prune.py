@@ -29,7 +29,7 @@ def fill(store: Store, status: str = "done") -> int:
 
 
 def numbers(store: Store, run: int) -> list[int]:
-    return [trial.number for trial in store.trials(TrialQuery(run=run, sort="number"))]
+    return [each.number for each in store.proposals(run)]
 
 
 def test_finalists_stay_and_others_go_with_their_scripts(store: Store) -> None:
@@ -90,7 +90,6 @@ def test_an_outcome_that_stays_keeps_the_trial_that_it_is_from(store: Store) -> 
     assert store.prune().trials == 1
     assert numbers(store, source_run) == [0, 1]
     (reused,) = store.trials(TrialQuery(run=reusing_run))
-    assert reused.record is not None
     assert reused.record.reused_from == slow
 
 
@@ -114,5 +113,5 @@ def test_a_pruned_database_takes_back_what_it_lost_by_a_merge(store: Store, tmp_
         before = told(store)
         store.prune()
         store.merge(f"{tmp_path}/whole.db")
-        assert len(told(store)[1]) == len(before[1]) - 3  # of our own run
-    assert sha256("// 3\n") in {t.record.script_sha256 for t in store.trials(TrialQuery()) if t.record}
+        assert len(told(store)[1]) == len(before[1]) - 2  # of our own run
+    assert sha256("// 3\n") in {t.record.script_sha256 for t in store.trials(TrialQuery())}

@@ -25,7 +25,7 @@ from tuner.core.candidate import Candidate
 from tuner.core.errors import Failure, Stage, UsageError
 from tuner.core.machine import Roofline
 from tuner.core.record import Measurement, Verdict
-from tuner.core.runs import Baseline, Counts
+from tuner.core.runs import Baseline, Counts, Proposal, TrialQuery
 from tuner.db.revision import REVISIONS
 from tuner.db.store import Store
 
@@ -126,10 +126,17 @@ def test_runs_are_told_the_latest_first(store: Store) -> None:
     assert [run.id for run in store.runs(2)] == [third, second]
 
 
-def test_a_proposal_without_outcome_is_a_trial_without_record(store: Store) -> None:
-    found = store.trial(store.propose(begin(store), 3, 17, CANDIDATE))
-    assert (found.record, found.final, found.best_s) == (None, None, None)
-    assert (found.number, found.row, found.script_text) == (3, 17, "")
+def test_a_proposal_without_outcome_is_no_trial_yet(store: Store) -> None:
+    run = begin(store)
+    done = store.trial(add(store, run, 0, outcome(timed(1.0))))
+    proposed = store.propose(run, 3, 17, CANDIDATE)
+    first, second = store.proposals(run)
+    assert (first.trial, first.number, first.row) == (done, 0, done.row)
+    assert second == Proposal(proposed, 3, 17, CANDIDATE, None)
+    assert store.trials(TrialQuery(run=run)) == (done,)
+    says = rf"^trial {proposed}: was proposed, .* go on with: tuner tune --resume {run}$"
+    with pytest.raises(UsageError, match=says):
+        store.trial(proposed)
 
 
 def test_a_number_is_proposed_once_per_run(store: Store) -> None:
@@ -163,7 +170,7 @@ def test_a_script_that_does_not_match_its_hash_is_refused(store: Store, hash_: s
     trial = store.propose(begin(store), 0, 0, CANDIDATE)
     with pytest.raises(ValueError, match="script: found hash"):
         store.record(trial, replace(outcome(TOO_WIDE), script_sha256=hash_), text)
-    assert store.trial(trial).record is None
+    assert store.trials(TrialQuery()) == ()
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
@@ -172,7 +179,7 @@ def test_a_time_that_is_no_number_is_refused(store: Store, bad: float) -> None:
     trial = store.propose(run, 0, 0, CANDIDATE)
     with pytest.raises(ValueError, match="allowed finite seconds"):
         store.record(trial, outcome(Measurement((0.1, bad), 1, 0.1, (0.1, 0.1))), SCRIPT)
-    assert store.trial(trial).record is None
+    assert store.proposals(run)[0].trial is None
     with pytest.raises(ValueError, match="allowed finite seconds"):
         store.set_baseline(run, Baseline("OpenBLAS", 1, Measurement((0.1,), 1, 0.1, (0.1, bad))))
     assert store.run(run).baseline is None
@@ -250,8 +257,7 @@ def test_a_call_that_fails_leaves_nothing_behind(store: Store) -> None:
     trial = store.propose(run, 0, 0, CANDIDATE)
     with pytest.raises(UsageError, match="beyond 64 bits"):
         store.record(trial, outcome(Measurement((1.0,), 2**63, 1.0, (1.0, 1.0))), SCRIPT)
-    assert store.trial(trial).record is None
-    assert store.trial(trial).script_text == ""
+    assert store.proposals(run)[0].trial is None
 
 
 def test_an_outcome_brings_the_seconds_of_the_run_with_it(store: Store) -> None:

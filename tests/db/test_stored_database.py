@@ -48,8 +48,7 @@ def test_it_opens_with_all_its_trials(stored: str) -> None:
         assert store.counts(SIMULATOR) == Counts(proposed=3, verified=3)
         assert store.counts(REPLAY) == Counts(proposed=4, measured=3)
         for trial in store.trials(TrialQuery()):
-            record = trial.record
-            assert record is None or record.script_sha256 == sha256(trial.script_text)
+            assert trial.record.script_sha256 == sha256(trial.script_text)
 
 
 def test_what_belongs_to_its_runs_is_read(stored: str) -> None:
@@ -64,7 +63,6 @@ def test_what_belongs_to_its_runs_is_read(stored: str) -> None:
         for trial in store.trials(TrialQuery(run=SIMULATOR)):
             program = store.program(trial.id)
             assert program is not None
-            assert trial.record is not None
             assert program.resources == trial.record.resources != ()
 
 

@@ -50,7 +50,7 @@ def fill(url: str, limit_bytes: str = "") -> None:
     except UsageError as error:
         store.close()
         with Store.open(url) as again:
-            whole = [trial for trial in again.trials(TrialQuery(run=run)) if trial.record is not None]
+            whole = again.trials(TrialQuery(run=run))
         tell(message=str(error), stored=stored, found=len(whole))
 
 

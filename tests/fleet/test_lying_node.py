@@ -37,7 +37,7 @@ def liar(url: str, folder: Path, *only: str) -> Iterator[LocalNodes]:
 def refused(tuned: TunedRun, url: str) -> dict[int, str]:
     """Returns the trials that failed because nodes lied, and why."""
     trials = trials_of(url, tuned.run.id)
-    found = {trial.number: trial.record.outcome for trial in trials if trial.record is not None}
+    found = {trial.number: trial.record.outcome for trial in trials}
     return {
         number: outcome.reason
         for number, outcome in found.items()

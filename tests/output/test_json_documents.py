@@ -11,7 +11,7 @@ from tests.trials import finalist, measurement, run, trial
 from tuner.analysis.answer import answer_of
 from tuner.core.errors import Failure, Stage
 from tuner.core.record import Verdict
-from tuner.core.runs import Counts, DatabaseInfo, record_of
+from tuner.core.runs import Counts, DatabaseInfo
 from tuner.output.json_documents import (
     Document,
     csv_cell,
@@ -116,11 +116,6 @@ def test_history_tells_a_verified_trial_without_a_time() -> None:
 
 def test_history_prefers_the_final_time() -> None:
     assert history_document(trial(1, measurement(1.0), final=measurement(2.0)))["median_s"] == 2.0
-
-
-def test_a_proposal_without_outcome_has_no_record() -> None:
-    with pytest.raises(ValueError, match="trial 104 was proposed, its outcome never arrived"):
-        record_of(trial(4, None))
 
 
 def test_a_trial_document_holds_everything() -> None:

@@ -7,7 +7,7 @@ from rich.progress import Progress
 from tests.trials import measurement, run, trial
 from tests.tuning.fakes import MACHINE, settings
 from tuner.core.processors import PresentLoad
-from tuner.core.runs import Counts, record_of
+from tuner.core.runs import Counts
 from tuner.output.progress import (
     LiveProgress,
     PlainProgress,
@@ -31,7 +31,7 @@ from tuner.tuning.events import (
 )
 
 STARTED = RunStarted(3, settings(trials=10), MACHINE, 20, 15, proposed_before=0)
-RECORD = record_of(trial(4, measurement(1e-6)))
+RECORD = trial(4, measurement(1e-6)).record
 DONE = TrialDone(104, 4, RECORD, Counts(5, 3, 0, 2, 1), RECORD, elapsed_s=10.0)
 BASELINE = run().baseline
 assert BASELINE is not None

@@ -2,13 +2,13 @@ from dataclasses import replace
 
 from tests.trials import measurement, trial
 from tuner.core.candidate import Candidate, Value
-from tuner.core.runs import StoredTrial, record_of
+from tuner.core.runs import StoredTrial
 from tuner.output.tables import history_table
 
 
 def of_knobs(number: int, **knobs: Value) -> StoredTrial:
     timed = trial(number, measurement(1e-3))
-    return replace(timed, record=replace(record_of(timed), candidate=Candidate.of("fake", knobs)))
+    return replace(timed, record=replace(timed.record, candidate=Candidate.of("fake", knobs)))
 
 
 def test_knobs_that_all_trials_share_stand_below_the_table() -> None:

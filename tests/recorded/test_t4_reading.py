@@ -49,7 +49,6 @@ def test_what_was_written_is_read_back_bit_by_bit(tmp_path: Path, name: str) -> 
     assert space.baseline == values.RUN.baseline
     for number, outcome in enumerate(space.outcomes):
         record = values.trial(number).record
-        assert record is not None
         assert space.feasible.candidate(number) == record.candidate
         if isinstance(outcome, Failure):
             assert outcome == record.outcome
@@ -62,8 +61,6 @@ def test_equal_code_keeps_equal_numbers(tmp_path: Path) -> None:
     space = read_recorded(values.write_recording(tmp_path))
     for number in range(120):
         ours, before = values.trial(number).record, values.trial(number - 1).record
-        assert ours is not None
-        assert before is not None
         is_same = bool(ours.artifact_sha256) and ours.artifact_sha256 == before.artifact_sha256
         assert number == 0 or (space.codes[number] == space.codes[number - 1]) == is_same
 
@@ -269,7 +266,6 @@ def test_a_cold_median_that_is_none_is_refused(tmp_path: Path, found: object) ->
 
 def test_a_verified_trial_is_correct_and_has_no_time(tmp_path: Path) -> None:
     trial = values.trial(0)
-    assert trial.record is not None
     verified = dataclasses.replace(trial.record, outcome=Verdict(0.5, 64))
     recording = Recording((values.RUN,), (dataclasses.replace(trial, record=verified),), (values.SPACE,))
     document = t4_document(recording)
@@ -281,7 +277,6 @@ def test_a_verified_trial_is_correct_and_has_no_time(tmp_path: Path) -> None:
 
 def test_a_cold_median_of_a_gpu_comes_back(tmp_path: Path) -> None:
     trial = values.trial(0)
-    assert trial.record is not None
     time = Measurement((1.0,), 1, 1.0, (1.0, 1.0), cold_median_s=1.5)
     timed = dataclasses.replace(trial, record=dataclasses.replace(trial.record, outcome=time))
     space = read(tmp_path, t4_document(Recording((values.RUN,), (timed,), (values.SPACE,))))

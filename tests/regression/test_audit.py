@@ -10,7 +10,7 @@ from tests.regression.test_gate import changed
 from tests.tuning import fakes
 from tuner.core.candidate import Candidate
 from tuner.core.errors import CandidateError, Failure, Stage
-from tuner.core.runs import TrialQuery, record_of
+from tuner.core.runs import TrialQuery
 from tuner.core.target import Script
 from tuner.db.store import Store
 from tuner.regression.audit import Audited, AuditStatus, audit
@@ -90,7 +90,7 @@ def test_wrong_code_is_flagged_and_its_time_forgotten(store: Store) -> None:
     assert found[0].reason == "fails at stage verify: element (0, 1): found 2, expected 1"
     assert found[0].run is not None
     (stored,) = store.trials(TrialQuery(run=found[0].run))
-    assert isinstance(record_of(stored).outcome, Failure)
+    assert isinstance(stored.record.outcome, Failure)
     assert found[0].trial.id not in {each.id for each in past_trials(store, TrialQuery(best=True))}
 
 

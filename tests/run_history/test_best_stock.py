@@ -6,7 +6,7 @@ from tuner.analysis.comparison import Comparable, NotComparable
 from tuner.core.candidate import Candidate
 from tuner.core.errors import UsageError
 from tuner.core.record import Verdict
-from tuner.core.runs import StoredTrial, record_of
+from tuner.core.runs import StoredTrial
 from tuner.core.target import Script
 from tuner.db.store import Store
 from tuner.run_history.best_stock import BestStock, best_stock
@@ -25,7 +25,7 @@ def tuned(store: Store, composition: Composition, trials: int = 20) -> StoredTri
 
 
 def knob_x(found: BestStock) -> object:
-    return dict(record_of(found.trial).candidate.choices)["x"]
+    return dict(found.trial.record.candidate.choices)["x"]
 
 
 def test_a_portable_winner_is_its_own_stand_in(store: Store) -> None:

@@ -50,8 +50,6 @@ def test_a_replay_is_refused(tried: tuple[Store, StoredTrial]) -> None:
         pass_seconds(fakes.composition(), store, replace(trial, script_text=""))
     with pytest.raises(UsageError, match="does not compile any more: target fake: compiles nothing"):
         pass_seconds(fakes.composition(), store, trial)
-    with pytest.raises(UsageError, match=r"^trial \d+: was proposed, its outcome never arrived"):
-        pass_seconds(fakes.composition(), store, replace(trial, record=None))
 
 
 def test_what_is_stored_is_told_until_the_compiler_or_the_machine_is_another(

@@ -64,7 +64,6 @@ def test_what_did_not_fail_or_was_never_bound_is_about_no_op() -> None:
 def test_a_real_script_is_applied_to_the_payload_that_it_was_given() -> None:
     text = script("transform.structured.vectorize %product vector_sizes [3, 3] : !transform.any_op")
     stored = trial(1, Failure(Stage.COMPILE, "linalg.matmul at payload:8:14: no"), script=text)
-    assert stored.record is not None
     stored = replace(stored, record=replace(stored.record, target=TargetName("cpu")))
     op, product = failed_ops(real_composition(), stored)
     assert op.place == OpPlace(SCRIPT, "transform.structured.vectorize", 5, 5)

@@ -29,10 +29,6 @@ def test_what_was_only_verified_worked() -> None:
     assert [each.failure for each in observations([of(0, Verdict(0.0, 1), 7)])] == [None]
 
 
-def test_a_proposal_without_an_outcome_says_nothing() -> None:
-    assert observations([trial(0, None)]) == ()
-
-
 def test_a_replay_is_no_evidence() -> None:
     told_again = of(0, SPILLS, 7)
     assert isinstance(told_again.record, Record)

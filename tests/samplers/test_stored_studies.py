@@ -6,14 +6,14 @@ import pytest
 from tests.trials import measurement, run, trial
 from tuner.core.candidate import Candidate, Value
 from tuner.core.errors import Failure, Stage
-from tuner.core.runs import StoredTrial, record_of
+from tuner.core.runs import StoredTrial
 from tuner.samplers.stored_studies import stored_studies
 
 
 def point(number: int, median_s: float | None, strategy: str = "fake", **knobs: Value) -> StoredTrial:
     outcome = Failure(Stage.RUN, "crash") if median_s is None else measurement(median_s)
     made = trial(number, outcome)
-    return replace(made, record=replace(record_of(made), candidate=Candidate.of(strategy, knobs)))
+    return replace(made, record=replace(made.record, candidate=Candidate.of(strategy, knobs)))
 
 
 def study(*trials: StoredTrial) -> optuna.Study:
@@ -45,10 +45,6 @@ def test_numbers_and_texts_of_one_knob_are_categories() -> None:
         1,
         "auto",
     ]
-
-
-def test_a_proposal_without_an_outcome_is_left_out() -> None:
-    assert study(trial(0, None)).trials == []
 
 
 def test_optuna_tells_no_line_about_it(capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,11 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from tests.trials import measurement, trial
-from tuner.core.errors import UsageError
 from tuner.core.problem import Problem
 from tuner.core.runs import DatabaseInfo, RunQuery, TrialQuery
-from tuner.tuning.advice import nothing_matches, require_outcome, tune_command
+from tuner.tuning.advice import nothing_matches, tune_command
 
 PROBLEM = Problem("batch_matmul", (4, 8, 16), "f16", "nt", "bias_relu", "f16", 2)
 
@@ -45,9 +43,3 @@ def test_nothing_found_is_tuned_or_asked_for_without_conditions() -> None:
     assert nothing_matches(query, "run", replace(info, runs=0)) == begin
     assert nothing_matches(query, "run", info) == "no run matches; 1 run without conditions: tuner runs"
     assert nothing_matches(TrialQuery(), "trial", info).endswith("2 trials without conditions: tuner history")
-
-
-def test_a_proposal_without_outcome_says_how_to_go_on() -> None:
-    require_outcome(trial(1, measurement(1e-3)))
-    with pytest.raises(UsageError, match=r"^trial 101: was proposed, .* go on with: tuner tune --resume 3$"):
-        require_outcome(replace(trial(1, measurement(1e-3)), record=None))

@@ -36,8 +36,8 @@ def test_the_fastest_are_chosen_in_order() -> None:
     assert [each.number for each in choose_finalists(trials)] == [9, 8, 7, 6, 5, 4, 3, 2]
 
 
-def test_failures_and_proposals_are_not_chosen() -> None:
-    trials = (trial(0, Failure(Stage.RUN, "x")), trial(1, None), trial(2, measurement(1.0)))
+def test_failures_are_not_chosen() -> None:
+    trials = (trial(0, Failure(Stage.RUN, "x")), trial(2, measurement(1.0)))
     assert [each.number for each in choose_finalists(trials)] == [2]
 
 

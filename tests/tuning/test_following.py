@@ -36,7 +36,7 @@ def elsewhere(*xs: int) -> Composition:
 
 def candidates(store: Store, run: int) -> list[Candidate]:
     trials = store.trials(TrialQuery(run=run, sort="number"))
-    return [trial.record.candidate for trial in trials if trial.record is not None]
+    return [trial.record.candidate for trial in trials]
 
 
 @pytest.fixture

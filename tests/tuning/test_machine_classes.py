@@ -9,7 +9,7 @@ from tests.tuning import fakes
 from tuner.core.errors import UsageError
 from tuner.core.machine import Machine, processor_class
 from tuner.core.problem import Matmul
-from tuner.core.runs import TrialQuery, record_of
+from tuner.core.runs import TrialQuery
 from tuner.db.store import Store
 from tuner.regression.gate import recorded_entry
 from tuner.run_history.best_known import best_here, best_known
@@ -51,6 +51,6 @@ def test_nothing_of_a_processor_with_bf16_is_used_on_one_without(store: Store) -
         recorded_entry(other, store, trial)
     again = begin(fakes.settings(trials=4), other, store, Interruption())
     trials = store.trials(TrialQuery(run=again.run.id))
-    assert {record_of(each).reused_from for each in trials} <= {None, *(each.id for each in trials)}
+    assert {each.record.reused_from for each in trials} <= {None, *(each.id for each in trials)}
     with pytest.raises(UsageError, match=r"run 1: was made on 'Xeon .* bf16"):
         resume(tuned.run.id, other, store, Interruption(), retime=True)

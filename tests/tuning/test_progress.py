@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
-from tests.trials import measurement, trial
+from tests.trials import measurement, proposal, trial
 from tuner.core.errors import Failure, Stage
-from tuner.core.runs import Counts, record_of
+from tuner.core.runs import Counts
 from tuner.tuning.progress import Progress, judged_s
 
-SLOW, FAST = (record_of(trial(0, measurement(seconds))) for seconds in (2.0, 1.0))
+SLOW, FAST = (trial(0, measurement(seconds)).record for seconds in (2.0, 1.0))
 FAILED = replace(SLOW, outcome=Failure(Stage.RUN, "crashed"))
 
 
@@ -22,7 +22,7 @@ def test_the_best_is_the_fastest_that_has_a_time() -> None:
 
 
 def test_an_outcome_of_an_earlier_session_counts_but_is_not_new() -> None:
-    progress = Progress((trial(0, measurement(1.0)), trial(1, None)))
+    progress = Progress((proposal(0, trial(0, measurement(1.0))), proposal(1)))
     assert progress.counts == Counts(proposed=2)
     assert [progress.take(0, FAST), progress.take(1, SLOW)] == [False, True]
     assert progress.counts == Counts(proposed=2, measured=2)
@@ -38,7 +38,7 @@ def test_the_measuring_worker_has_a_candidate_while_it_loads_verifies_and_times(
         ("verify", 16.0),
         ("measure", 32.0),
     )
-    record = replace(record_of(trial(0, measurement(1.0))), stage_s=stages)
+    record = replace(trial(0, measurement(1.0)).record, stage_s=stages)
     assert judged_s(record) == 56.0
     assert judged_s(replace(record, stage_s=(("compile", 1.0),))) == 0.0
     assert judged_s(replace(record, stage_s=(("bind", 1.0), ("run", 5.0)))) == 5.0  # a crash

@@ -60,7 +60,6 @@ def test_nothing_is_ranked(tuned: TunedRun, events: list[Event]) -> None:
 def test_verdicts_are_stored_with_programs_and_resources(store: Store, tuned: TunedRun) -> None:
     trials = store.trials(TrialQuery(run=tuned.run.id, status="verified", sort="number"))
     for trial in trials:
-        assert trial.record is not None
         assert isinstance(trial.record.outcome, Verdict)
         assert trial.record.outcome.notes == ("1 of 1 blocks",)
         assert (trial.best_s, trial.record.verdict) == (None, None)
@@ -72,7 +71,6 @@ def test_verdicts_are_stored_with_programs_and_resources(store: Store, tuned: Tu
 
 def test_a_refused_candidate_keeps_its_resources(store: Store, tuned: TunedRun) -> None:
     (trial, _) = store.trials(TrialQuery(run=tuned.run.id, status="failed"))
-    assert trial.record is not None
     assert trial.record.outcome == Failure(Stage.RESOURCES, TOO_MUCH_MEMORY)
     assert [each.dynamic_shared_bytes for each in trial.record.resources] == [2**18]
     assert [stage for stage, _ in trial.record.stage_s] == ["bind", "transform", "lower"]
@@ -80,7 +78,7 @@ def test_a_refused_candidate_keeps_its_resources(store: Store, tuned: TunedRun) 
 
 def test_what_spills_is_verified_like_any_other(store: Store, tuned: TunedRun) -> None:
     trials = store.trials(TrialQuery(run=tuned.run.id, status="verified", sort="number"))
-    resources = [each for trial in trials if trial.record is not None for each in trial.record.resources]
+    resources = [each for trial in trials for each in trial.record.resources]
     assert [each.spilled_bytes for each in resources].count(100) == 2  # with either comment
 
 

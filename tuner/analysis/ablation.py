@@ -107,7 +107,7 @@ def ablate(trials: tuple[StoredTrial, ...]) -> Ablation | TooFew:
 
 def _timed(trials: Iterable[StoredTrial]) -> Iterable[_Timed]:
     for trial in trials:
-        if trial.record is not None and isinstance(trial.record.outcome, Measurement):
+        if isinstance(trial.record.outcome, Measurement):
             yield _Timed(trial.number, trial.record, trial.record.outcome)
 
 
@@ -141,7 +141,7 @@ def _knob(name: str, own: list[_Timed], importance: float) -> KnobAblation:
 
 def _strategies(trials: tuple[StoredTrial, ...], timed: list[_Timed]) -> tuple[StrategyAblation, ...]:
     """Returns what became of each strategy; ``timed`` are the trials of all, fastest first."""
-    records = [trial.record for trial in trials if trial.record is not None]
+    records = [trial.record for trial in trials]
     every = (*(each.record for each in timed), *records)
     names = dict.fromkeys(record.candidate.strategy for record in every)
     return tuple(_strategy(name, records, timed) for name in names)

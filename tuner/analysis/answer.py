@@ -48,7 +48,7 @@ def timed(trial: StoredTrial) -> Measurement:
     """Returns the time that a measured trial is judged by. Raises ValueError when it was not timed."""
     if trial.final is not None:
         return trial.final
-    if trial.record is not None and isinstance(trial.record.outcome, Measurement):
+    if isinstance(trial.record.outcome, Measurement):
         return trial.record.outcome
     raise ValueError(f"trial {trial.id} was not timed")
 
@@ -96,8 +96,7 @@ def complexity(trial: StoredTrial) -> tuple[int, int]:
 
     A script has lines for all that it does: tiles, packing and pipelining that are left out are not in it.
     """
-    knobs = 0 if trial.record is None else knobs_on(trial.record.candidate)
-    return script_lines(trial.script_text), knobs
+    return script_lines(trial.script_text), knobs_on(trial.record.candidate)
 
 
 def script_lines(text: str) -> int:

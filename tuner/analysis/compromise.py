@@ -41,5 +41,5 @@ def best_compromise(machines: tuple[tuple[StoredTrial, ...], ...]) -> Compromise
 
 
 def _by_candidate(trials: tuple[StoredTrial, ...]) -> dict[Candidate, StoredTrial]:
-    found = (trial for trial in trials if trial.best_s is not None and trial.record and not trial.stale)
-    return {trial.record.candidate: trial for trial in found if trial.record is not None}
+    found = (trial for trial in trials if trial.best_s is not None and not trial.stale)
+    return {trial.record.candidate: trial for trial in found}

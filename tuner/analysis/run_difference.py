@@ -47,15 +47,11 @@ def _facts(trials: tuple[StoredTrial, ...]) -> dict[int, dict[str, object]]:
 def _facts_of(trial: StoredTrial, numbers: dict[int, int]) -> Iterator[tuple[str, object]]:
     yield "row", trial.row
     record = trial.record
-    yield "outcome", None if record is None else record.outcome
-    if record is not None:
-        yield "knobs", record.candidate.text
-        yield "verdict", record.verdict
-        yield "script", record.script_sha256
-        yield "code", record.artifact_sha256
-        origin = record.reused_from
-        yield (
-            "reused from",
-            origin if origin is None else numbers.get(origin, f"trial {origin} of another run"),
-        )
+    yield "outcome", record.outcome
+    yield "knobs", record.candidate.text
+    yield "verdict", record.verdict
+    yield "script", record.script_sha256
+    yield "code", record.artifact_sha256
+    origin = record.reused_from
+    yield "reused from", origin if origin is None else numbers.get(origin, f"trial {origin} of another run")
     yield "final", trial.final

@@ -106,13 +106,13 @@ class Run:
 
 @dataclass(frozen=True, repr=False)
 class StoredTrial:
-    """One trial as history tells it."""
+    """A trial whose outcome arrived, as history tells it."""
 
     id: int
     run: int
     number: int
     row: int
-    record: Record | None  # None: proposed, its outcome never arrived
+    record: Record
     final: Measurement | None  # re-timed interleaved with the other finalists
     script_text: str
     created: datetime.datetime  # UTC, when it was proposed
@@ -124,8 +124,6 @@ class StoredTrial:
 
     def __repr__(self) -> str:
         """Returns one line: a script and its samples are asked for by name."""
-        if self.record is None:
-            return f"StoredTrial({self.id} of run {self.run}: proposed)"
         problem = f"{self.record.problem.key}, {self.record.target.text}"
         return (
             f"StoredTrial({self.id} of run {self.run}: {problem}: "
@@ -133,26 +131,25 @@ class StoredTrial:
         )
 
     def _outcome_words(self) -> str:
-        status = record_of(self).status
+        status = self.record.status
         if self.early_stopped is not None:
             return f"{status} > {self.early_stopped.least_s:.4g} s, early-stopped"
         return status if self.best_s is None else f"{status} {self.best_s:.4g} s"
 
     @property
     def strategy(self) -> str:
-        """Returns the strategy. Raises ValueError when the outcome never arrived, as ``knobs`` does."""
-        return record_of(self).candidate.strategy
+        """Returns the name of the strategy."""
+        return self.record.candidate.strategy
 
     @property
     def knobs(self) -> dict[str, Value]:
         """Returns the knobs by name."""
-        return dict(record_of(self).candidate.choices)
+        return dict(self.record.candidate.choices)
 
     @property
     def script(self) -> str:
         """Returns the bound transform script; '' for a replay, and where binding failed."""
-        is_script = self.record is None or self.record.target.has_machine
-        return self.script_text if is_script else ""
+        return self.script_text if self.record.target.has_machine else ""
 
     @property
     def time_s(self) -> float | None:
@@ -162,7 +159,7 @@ class StoredTrial:
     @property
     def early_stopped(self) -> Measurement | None:
         """Returns the measurement that was cut short where the trial has no other: a bound, no result."""
-        outcome = None if self.record is None else self.record.outcome
+        outcome = self.record.outcome
         if self.final is not None or not isinstance(outcome, Measurement) or outcome.is_complete:
             return None
         return outcome
@@ -170,9 +167,18 @@ class StoredTrial:
     @property
     def best_s(self) -> float | None:
         """Returns the final median if there is one, else the first; None when it was not timed."""
-        if self.final is not None:
-            return self.final.median_s
-        return None if self.record is None else self.record.median_s
+        return self.record.median_s if self.final is None else self.final.median_s
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A candidate that a run has proposed, and its trial where the outcome arrived."""
+
+    id: int  # of the trial, which it has from the start
+    number: int
+    row: int
+    candidate: Candidate
+    trial: StoredTrial | None  # None: no outcome: its session was killed, or is still running
 
 
 @dataclass(frozen=True)
@@ -299,10 +305,3 @@ class DatabaseInfo:
     runs: int
     trials: int
     problems: tuple[str, ...] = field(default=())
-
-
-def record_of(trial: StoredTrial) -> Record:
-    """Returns what became of a trial. Raises ValueError when its outcome never arrived."""
-    if trial.record is None:
-        raise ValueError(f"trial {trial.id} was proposed, its outcome never arrived")
-    return trial.record

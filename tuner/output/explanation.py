@@ -5,7 +5,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from tuner.core.errors import Failure
-from tuner.core.runs import StoredTrial, record_of
+from tuner.core.runs import StoredTrial
 from tuner.output.formatting import (
     SUMMARY_COLUMNS,
     SUMMARY_INDENT,
@@ -24,7 +24,7 @@ LINE_COLUMNS = SUMMARY_COLUMNS - SUMMARY_INDENT  # of a text that is quoted
 
 def explain_lines(trial: StoredTrial, failed: "Sequence[FailedOp]", database_words: str = "") -> list[str]:
     """Returns why a trial has no time, with the lines of the ops that failed, or that it has one."""
-    record = record_of(trial)
+    record = trial.record
     if not isinstance(record.outcome, Failure):
         time = "not timed" if trial.best_s is None else trial_time_text(trial)
         return [f"trial {trial.id} did not fail: {record.status}, {time}"]

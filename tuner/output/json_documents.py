@@ -18,7 +18,7 @@ from tuner.core.moments import utc_text
 from tuner.core.printable import printable
 from tuner.core.problem import Problem
 from tuner.core.record import Measurement
-from tuner.core.runs import Counts, DatabaseInfo, FirstPoint, Run, StoredTrial, record_of
+from tuner.core.runs import Counts, DatabaseInfo, FirstPoint, Run, StoredTrial
 from tuner.core.timing_round import StoredRound
 from tuner.scripts.portability import own_ops
 
@@ -59,7 +59,7 @@ def tune_document(run: Run, counts: Counts, answer: Answer | None, seconds: floa
 
 def tied_document(tie: Tied, answer: Answer, run: Run) -> Document:
     """Returns one trial of the tied set; ``slowdown`` is against the fastest, relative."""
-    record, measurement = record_of(tie.trial), timed(tie.trial)
+    record, measurement = tie.trial.record, timed(tie.trial)
     compared = between_trials(run, tie.trial, answer.tied[0])
     return {
         "trial": tie.trial.id,
@@ -119,8 +119,8 @@ def baseline_document(run: Run, best: StoredTrial) -> Document | None:
 
 
 def history_document(trial: StoredTrial) -> Document:
-    """Returns one element of ``tuner history --format json``. Raises ValueError without an outcome."""
-    record = record_of(trial)
+    """Returns one element of ``tuner history --format json``."""
+    record = trial.record
     failure = record.outcome if isinstance(record.outcome, Failure) else None
     return {
         "trial": trial.id,
@@ -151,7 +151,7 @@ def listed_documents(trials: tuple[StoredTrial, ...], best: Collection[int]) -> 
 
 def trial_document(trial: StoredTrial) -> Document:
     """Returns one trial whole, as ``tuner show ID --json`` prints it."""
-    record = record_of(trial)
+    record = trial.record
     measured = record.outcome if isinstance(record.outcome, Measurement) else None
     return {
         **history_document(trial),
@@ -264,7 +264,7 @@ def gflop_per_s(problem: Problem, median_s: float | None) -> float | None:
 
 
 def _best_document(answer: Answer, run: Run) -> Document:
-    record, measurement = record_of(answer.best), answer.measurement
+    record, measurement = answer.best.record, answer.measurement
     baseline = baseline_document(run, answer.best)
     return {
         "trial": answer.best.id,
@@ -283,7 +283,7 @@ def _best_document(answer: Answer, run: Run) -> Document:
 
 def _csv_row(trial: StoredTrial) -> dict[str, Any]:
     row = history_document(trial)
-    problem = record_of(trial).problem
+    problem = trial.record.problem
     row |= {"op": problem.operation, "shape": problem.shape}
     row |= {"dtype": problem.dtype, "output": problem.result_dtype}
     row |= {"layout": problem.layout, "epilogue": problem.epilogue, "knobs": json.dumps(row["knobs"])}

@@ -7,7 +7,7 @@ from tuner.analysis.answer import Answer, timed
 from tuner.analysis.comparison import Comparable, NotComparable
 from tuner.analysis.run_comparison import against_baseline, between_trials, distrust
 from tuner.core.machine import Roofline
-from tuner.core.runs import Counts, Run, StoredTrial, record_of
+from tuner.core.runs import Counts, Run, StoredTrial
 from tuner.output.formatting import (
     count_text,
     interval_text,
@@ -30,7 +30,7 @@ TIED_SHOWN = 8  # trials
 
 def result_lines(tuned: "TunedRun", answer: Answer, database_words: str = "") -> list[str]:
     """Returns what was found, how sure it is, and what to type next."""
-    run, record, measurement = tuned.run, record_of(answer.best), answer.measurement
+    run, record, measurement = tuned.run, answer.best.record, answer.measurement
     noise = "" if run.noise is None else f"; noise floor {run.noise:.1%}"
     interval = f"(95 % interval {interval_text(measurement.interval_s)}{noise})"
     speed = speed_text(gflop_per_s(record.problem, measurement.median_s))

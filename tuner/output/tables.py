@@ -8,7 +8,7 @@ from tuner.core.errors import Failure
 from tuner.core.kernel_program import Resources
 from tuner.core.moments import utc_text
 from tuner.core.record import Measurement
-from tuner.core.runs import Elsewhere, StoredTrial, record_of
+from tuner.core.runs import Elsewhere, StoredTrial
 from tuner.core.timing_round import RoundQuality, StoredRound
 from tuner.output.fitted_table import Row, table_lines, varying_columns
 from tuner.output.formatting import (
@@ -75,7 +75,7 @@ def _same_knobs(trials: tuple[StoredTrial, ...]) -> dict[str, Choices]:
     """Returns the knobs that all trials of a strategy share, of strategies with several."""
     choices: dict[str, list[Choices]] = {}
     for trial in trials:
-        choices.setdefault(trial.strategy, []).append(record_of(trial).candidate.choices)
+        choices.setdefault(trial.strategy, []).append(trial.record.candidate.choices)
     return {
         strategy: tuple(knob for knob in every[0] if all(knob in each for each in every))
         for strategy, every in choices.items()
@@ -85,7 +85,7 @@ def _same_knobs(trials: tuple[StoredTrial, ...]) -> dict[str, Choices]:
 
 def trial_lines(trial: StoredTrial) -> list[str]:
     """Returns one trial whole."""
-    record = record_of(trial)
+    record = trial.record
     lines = [
         f"trial     {trial.id}: number {trial.number} of run {trial.run}, {utc_text(trial.created)}",
         f"problem   {record.problem.key}",
@@ -183,7 +183,7 @@ def elsewhere_words(elsewhere: Elsewhere) -> str:
 
 
 def _history_row(trial: StoredTrial, same: Mapping[str, Choices], best: Collection[int]) -> tuple[str, ...]:
-    record = record_of(trial)
+    record = trial.record
     speed = gflop_per_s(record.problem, None if trial.early_stopped is not None else trial.best_s)
     known = same.get(trial.strategy, ())
     varying = tuple(knob for knob in record.candidate.choices if knob not in known)
@@ -205,7 +205,7 @@ def _history_row(trial: StoredTrial, same: Mapping[str, Choices], best: Collecti
 
 
 def _status_words(trial: StoredTrial) -> str:
-    record = record_of(trial)
+    record = trial.record
     if trial.stale:
         return "stale"
     is_reused = record.reused_from is not None and record.status == "measured"
@@ -222,7 +222,7 @@ def _table_time(trial: StoredTrial) -> str:
 
 
 def _outcome_lines(trial: StoredTrial) -> list[str]:
-    record = record_of(trial)
+    record = trial.record
     outcome = record.outcome
     verdict = record.judged_right
     lines = []
@@ -254,5 +254,5 @@ def _measurement_words(measurement: Measurement) -> str:
 
 
 def _reused_words(trial: StoredTrial) -> str:
-    source = record_of(trial).reused_from
+    source = trial.record.reused_from
     return "" if source is None else f", reused from trial {source}: same script or same code"

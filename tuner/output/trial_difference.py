@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from tuner.analysis.answer import timed
 from tuner.analysis.comparison import NotComparable
-from tuner.core.runs import StoredTrial, record_of
+from tuner.core.runs import StoredTrial
 from tuner.output.fitted_table import table_lines
 from tuner.output.formatting import count_text, interval_text, trial_time_text
 from tuner.output.json_documents import Document, history_document, slowdown_document
@@ -62,7 +62,7 @@ def _table_lines(found: TrialDifference, columns: int | None) -> list[str]:
 
 
 def _facts(trial: StoredTrial) -> Iterator[tuple[str, str]]:
-    record = record_of(trial)
+    record = trial.record
     yield "problem", record.problem.key
     yield "target", record.target.text
     yield "threads", str(trial.threads)

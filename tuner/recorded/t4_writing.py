@@ -55,17 +55,16 @@ def t4_bytes(recording: Recording, is_compressed: bool = False) -> bytes:
 
 
 def t4_document(recording: Recording) -> Document:
-    """Returns the document: times in seconds, a result per trial whose outcome is known."""
+    """Returns the document: times in seconds, a result per trial."""
     codes: dict[str, int] = {}
-    done = [trial for trial in recording.trials if trial.record is not None]
     return {
         "schema_version": SCHEMA_VERSION,
-        "metadata": _metadata(recording.runs[0], recording.spaces, done),
-        "results": [_result(trial, trial.record, codes) for trial in done if trial.record is not None],
+        "metadata": _metadata(recording.runs[0], recording.spaces, recording.trials),
+        "results": [_result(trial, codes) for trial in recording.trials],
     }
 
 
-def _metadata(run: Run, spaces: tuple[SearchSpace, ...], trials: list[StoredTrial]) -> Document:
+def _metadata(run: Run, spaces: tuple[SearchSpace, ...], trials: tuple[StoredTrial, ...]) -> Document:
     own = OwnMetadata(
         version=OWN_VERSION,
         problem=run.settings.problem,
@@ -87,20 +86,22 @@ def _metadata(run: Run, spaces: tuple[SearchSpace, ...], trials: list[StoredTria
     }
 
 
-def _knobs(spaces: tuple[SearchSpace, ...], trials: list[StoredTrial]) -> dict[str, dict[str, list[Any]]]:
+def _knobs(
+    spaces: tuple[SearchSpace, ...], trials: tuple[StoredTrial, ...]
+) -> dict[str, dict[str, list[Any]]]:
     """Returns strategy -> knob -> choices; for want of spaces, those that were tried."""
     if spaces:
         return {space.strategy: {knob.name: list(knob.choices) for knob in space.knobs} for space in spaces}
     met: dict[str, dict[str, set[Any]]] = {}
     for trial in trials:
-        if trial.record is not None:
-            strategy = met.setdefault(trial.record.candidate.strategy, {})
-            for name, value in trial.record.candidate.choices:
-                strategy.setdefault(name, set()).add(value)
+        strategy = met.setdefault(trial.record.candidate.strategy, {})
+        for name, value in trial.record.candidate.choices:
+            strategy.setdefault(name, set()).add(value)
     return {name: {knob: sorted(values) for knob, values in knobs.items()} for name, knobs in met.items()}
 
 
-def _result(trial: StoredTrial, record: Record, codes: dict[str, int]) -> Document:
+def _result(trial: StoredTrial, codes: dict[str, int]) -> Document:
+    record = trial.record
     failure = record.outcome if isinstance(record.outcome, Failure) else None
     is_wrong = failure is not None
     return {

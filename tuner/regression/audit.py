@@ -11,7 +11,7 @@ from tuner.core.bench import BoundRecord
 from tuner.core.errors import CandidateError, Failure, TunerError
 from tuner.core.machine import Compiler
 from tuner.core.record import Measurement, Record
-from tuner.core.runs import StoredTrial, TrialQuery, record_of
+from tuner.core.runs import StoredTrial, TrialQuery
 from tuner.core.target import Script
 from tuner.core.version import __version__
 from tuner.regression.judged_again import JudgedCase, bench_of, judged, known_code
@@ -80,7 +80,7 @@ def audit(
 def _audited(
     composition: Composition, store: "Store", trial: StoredTrial, tolerated: float, seed: int
 ) -> Audited:
-    record, run = record_of(trial), store.run(trial.run)
+    record, run = trial.record, store.run(trial.run)
     kind = composition.kind(record.target)
     compiler = kind.outcomes.compiler(record.target)
     try:

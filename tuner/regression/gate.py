@@ -19,7 +19,7 @@ from tuner.core.bench import AbstractBench, BoundRecord
 from tuner.core.chosen_strategy import ChosenStrategy
 from tuner.core.errors import Failure, UsageError
 from tuner.core.record import Measurement, Record
-from tuner.core.runs import RunSettings, StoredTrial, record_of
+from tuner.core.runs import RunSettings, StoredTrial
 from tuner.core.target import Effort, Script
 from tuner.regression.gate_file import GateEntry
 from tuner.regression.judged_again import JudgedCase, bench_of, judged, known_code
@@ -63,7 +63,7 @@ class GateResult:
 
 def recorded_entry(composition: Composition, store: "Store", trial: StoredTrial) -> GateEntry:
     """Compiles and times a trial's candidate by what makes code today. Raises UsageError where that fails."""
-    record, run = record_of(trial), store.run(trial.run)
+    record, run = trial.record, store.run(trial.run)
     if not record.target.has_machine:
         raise UsageError(f"trial {trial.id}: is a replay, allowed one that was timed")
     source = composition.outcomes(record.target)

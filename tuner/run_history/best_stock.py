@@ -7,7 +7,7 @@ from tuner.analysis.answer import Answer
 from tuner.analysis.comparison import Comparable, NotComparable
 from tuner.analysis.run_comparison import between_trials
 from tuner.core.errors import UsageError
-from tuner.core.runs import StoredTrial, TrialQuery, record_of
+from tuner.core.runs import StoredTrial, TrialQuery
 from tuner.run_history.best_known import is_measured_there
 from tuner.run_history.best_trials import best_answers, group_of
 from tuner.scripts.portability import own_ops
@@ -37,7 +37,7 @@ def best_stock(store: "Store", winner: StoredTrial) -> BestStock:
 
 
 def _answer(store: "Store", winner: StoredTrial) -> Answer:
-    record, group = record_of(winner), group_of(winner)
+    record, group = winner.record, group_of(winner)
     query = TrialQuery.of(
         record.problem,
         target=record.target.text,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tuner.analysis.answer import Answer, answer_of
-from tuner.core.runs import BestGroup, Run, RunBound, StoredTrial, TrialQuery, record_of
+from tuner.core.runs import BestGroup, Run, RunBound, StoredTrial, TrialQuery
 
 if TYPE_CHECKING:
     from tuner.db.store import Store
@@ -39,8 +39,8 @@ class RunAnswer:
 
 
 def group_of(trial: StoredTrial) -> BestGroup:
-    """Returns the group that a trial belongs to. Raises ValueError when its outcome never arrived."""
-    record = record_of(trial)
+    """Returns the group that a trial belongs to."""
+    record = trial.record
     return BestGroup(record.problem.key, record.target.text, trial.threads, trial.machine.name)
 
 

@@ -4,10 +4,9 @@ import contextlib
 
 from tuner.core.errors import CandidateError, UsageError
 from tuner.core.pass_seconds import CompileSeconds, PassSeconds
-from tuner.core.runs import StoredTrial, record_of
+from tuner.core.runs import StoredTrial
 from tuner.core.target import Script
 from tuner.db.store import Store
-from tuner.tuning.advice import require_outcome
 from tuner.tuning.composition import Composition
 
 
@@ -16,8 +15,7 @@ def pass_seconds(composition: Composition, store: Store, trial: StoredTrial) -> 
 
     What is timed is stored with the trial. Raises UsageError for one that does not compile.
     """
-    require_outcome(trial)
-    record = record_of(trial)
+    record = trial.record
     if not trial.script or record.status == "failed":
         raise UsageError(f"trial {trial.id}: found none that compiles, allowed a measured or verified one")
     compiler = composition.outcomes(record.target).compiler(record.target).fingerprint
@@ -34,7 +32,7 @@ def pass_seconds(composition: Composition, store: Store, trial: StoredTrial) -> 
 def _timed(composition: Composition, trial: StoredTrial) -> tuple[PassSeconds, ...]:
     from tuner.mlir.pass_timing import timed_passes
 
-    record = record_of(trial)
+    record = trial.record
     script = Script(trial.script_text, record.script_sha256)
     with timed_passes() as times:
         try:

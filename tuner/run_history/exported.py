@@ -11,7 +11,7 @@ from tuner.core.errors import UsageError
 from tuner.core.kernel_program import KernelProgram
 from tuner.core.moments import utc_text
 from tuner.core.recorded_round import RecordedRound
-from tuner.core.runs import Run, StoredTrial, record_of
+from tuner.core.runs import Run, StoredTrial
 from tuner.scripts.header import BaselineMedian, ScriptProvenance, script_with_header
 from tuner.scripts.portability import own_ops
 from tuner.tuning.composition import Composition
@@ -47,13 +47,13 @@ def exported(
 
 def require_bound(trial: StoredTrial) -> None:
     """Raises UsageError for a trial that has no script."""
-    if trial.record is None or not trial.script_text:
+    if not trial.script_text:
         raise UsageError(f"trial {trial.id}: has no script: it was never bound")
 
 
 def source_of(composition: Composition, trial: StoredTrial) -> str:
     """Returns the payload that a trial's script takes."""
-    record = record_of(trial)
+    record = trial.record
     return composition.kind(record.target).source(record.problem, trial.script_text)
 
 
@@ -70,7 +70,7 @@ def _script(provenance: ScriptProvenance, script: str, output: Path | None) -> s
 
 def _provenance(store: "Store", trial: StoredTrial) -> ScriptProvenance:
     """Gathers where a trial comes from. Raises UsageError for one that is not known to be right."""
-    record, run = record_of(trial), store.run(trial.run)
+    record, run = trial.record, store.run(trial.run)
     if record.status == "failed":
         raise UsageError(
             f"trial {trial.id}: failed, has no time; allowed a measured or verified one, or --format source"

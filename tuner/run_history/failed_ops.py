@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from tuner.core.errors import Failure, TunerError
-from tuner.core.runs import StoredTrial, record_of
+from tuner.core.runs import StoredTrial
 from tuner.mlir.op_place import SCRIPT, OpPlace, named_places
 from tuner.tuning.composition import Composition
 
@@ -21,7 +21,7 @@ def failed_ops(composition: Composition, trial: StoredTrial) -> tuple[FailedOp, 
 
     Where it names the payload op alone, the script is applied again to find the transform op.
     """
-    record = record_of(trial)
+    record = trial.record
     if not isinstance(record.outcome, Failure) or not trial.script:
         return ()
     places = named_places(record.outcome.reason)

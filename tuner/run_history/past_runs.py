@@ -84,14 +84,14 @@ def past_runs(store: "Store", query: RunQuery) -> tuple[TunedRun, ...]:
 
 
 def past_trials(store: "Store", query: TrialQuery) -> Trials:
-    """Returns the trials asked for whose outcome arrived; ``best``: the best of them of each group.
+    """Returns the trials asked for; ``best``: the best of them of each group.
 
     Raises UsageError for a run that does not exist.
     """
     if query.run is not None:
         store.run(query.run)  # refuses one that does not exist
     if not query.best:
-        return Trials(trial for trial in store.trials(query) if trial.record is not None)
+        return Trials(store.trials(query))
     best = best_answers(store, query)
     return Trials(store.named_trials([each.best.id for each in best.values()], query))
 

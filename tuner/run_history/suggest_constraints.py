@@ -8,7 +8,6 @@ from tuner.analysis.constraint_mining import Observation, Suggestion, mine
 from tuner.core.errors import Failure
 from tuner.core.machine import variables_of
 from tuner.core.problem import Problem
-from tuner.core.record import Record
 from tuner.core.runs import StoredTrial, TrialQuery
 from tuner.core.target_name import TargetName
 from tuner.space.search_space import SearchSpace
@@ -42,8 +41,8 @@ def observations(trials: Iterable[StoredTrial]) -> tuple[Observation, ...]:
     """
     points: dict[object, list[StoredTrial]] = {}
     for trial in trials:
-        if trial.record is not None and trial.record.target.has_machine:
-            points.setdefault(_key(trial, trial.record), []).append(trial)
+        if trial.record.target.has_machine:
+            points.setdefault(_key(trial), []).append(trial)
     return tuple(_observation(tried) for tried in points.values())
 
 
@@ -52,12 +51,13 @@ def place(problem: Problem, target: TargetName) -> str:
     return f"{problem.key} for {target}"
 
 
-def _key(trial: StoredTrial, record: Record) -> object:
+def _key(trial: StoredTrial) -> object:
+    record = trial.record
     return record.problem, record.target, trial.machine, trial.threads, record.candidate
 
 
 def _observation(tried: list[StoredTrial]) -> Observation:
-    records = [trial.record for trial in tried if trial.record is not None]
+    records = [trial.record for trial in tried]
     failures = [each.outcome if isinstance(each.outcome, Failure) else None for each in records]
     record, trial = records[-1], tried[-1]
     variables = variables_of(record.problem, trial.machine, trial.threads)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from tuner.analysis.comparison import Comparable, NotComparable
 from tuner.analysis.run_comparison import between_trials
 from tuner.core.candidate import Value
-from tuner.core.runs import Run, StoredTrial, record_of
+from tuner.core.runs import Run, StoredTrial
 from tuner.targets.gpu.machine_code.instruction_mix import assembly_mix, instruction_mix
 
 CONTEXT_LINES = 2  # around a change
@@ -38,7 +38,7 @@ class TrialDifference:
     @property
     def is_of_one_problem(self) -> bool:
         """Tells whether both solve the same problem."""
-        return record_of(self.first).problem == record_of(self.second).problem
+        return self.first.record.problem == self.second.record.problem
 
     @property
     def first_stage(self) -> str | None:
@@ -51,7 +51,7 @@ def trial_difference(
 ) -> TrialDifference:
     """Compares two trials, the second of ``run``; the caller makes the texts of their stages."""
     ours, theirs = dict(first_stages), dict(second_stages)
-    is_comparable = record_of(first).problem == record_of(second).problem
+    is_comparable = first.record.problem == second.record.problem
     has_times = first.time_s is not None and second.time_s is not None
     return TrialDifference(
         first,

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tuner.core.errors import CandidateError
-from tuner.core.runs import StoredTrial, record_of
+from tuner.core.runs import StoredTrial
 from tuner.core.target import Script
 from tuner.tuning.composition import Composition
 from tuner.tuning.target_kind import TargetKind
@@ -18,7 +18,7 @@ def trial_stages(composition: Composition, store: "Store", trial: StoredTrial) -
     if not trial.script:  # a replay, or binding failed
         return
     yield "script", trial.script_text
-    record = record_of(trial)
+    record = trial.record
     kind = composition.kind(record.target)
     try:
         source = kind.source(record.problem, trial.script_text)
@@ -39,7 +39,7 @@ def _lowered(kind: TargetKind, trial: StoredTrial) -> tuple[list[tuple[str, str]
     """Returns (stage, IR after it) and the code, as far as today's compiler comes; else ''."""
     from tuner.mlir.lowering_stages import kept_stages
 
-    record = record_of(trial)
+    record = trial.record
     with kept_stages() as kept:
         try:
             script = Script(trial.script_text, record.script_sha256)

@@ -4,7 +4,7 @@ import importlib
 from typing import Any
 
 from tuner.core.errors import Failure, UsageError
-from tuner.core.runs import StoredTrial, record_of
+from tuner.core.runs import StoredTrial
 
 KNOB = "knob."  # before a knob's column: one may be called like another column
 
@@ -26,7 +26,7 @@ class Trials(tuple[StoredTrial, ...]):
 
 
 def _row(trial: StoredTrial) -> dict[str, Any]:
-    record = record_of(trial)
+    record = trial.record
     problem = record.problem
     failure = record.outcome if isinstance(record.outcome, Failure) else None
     return {

@@ -6,17 +6,13 @@ from optuna.storages import BaseStorage, InMemoryStorage
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from tuner.core.errors import Failure
-from tuner.core.record import Record
 from tuner.core.runs import Run, StoredTrial
 from tuner.samplers.parameters import Distributions, distributions_of_candidates, parameters
 from tuner.samplers.study import quiet_study
 
 
 def stored_studies(runs: Iterable[tuple[Run, tuple[StoredTrial, ...]]]) -> BaseStorage:
-    """Returns a storage with a study per run: seconds are minimized, a trial that failed is one of Optuna's.
-
-    Proposals whose outcome never arrived are left out.
-    """
+    """Returns a storage with a study per run: seconds are minimized; a failed trial failed there."""
     storage = InMemoryStorage()
     for run, trials in runs:
         study = quiet_study(
@@ -25,14 +21,13 @@ def stored_studies(runs: Iterable[tuple[Run, tuple[StoredTrial, ...]]]) -> BaseS
         study.set_user_attr("value", "seconds per call, the median")
         study.set_user_attr("machine", run.machine.name)
         study.set_user_attr("sampler", f"{run.settings.sampler}, seed {run.settings.seed}")
-        finished = [(trial, trial.record) for trial in trials if trial.record is not None]
-        distributions = distributions_of_candidates(record.candidate for _, record in finished)
-        study.add_trials(_trial(trial, record, distributions) for trial, record in finished)
+        distributions = distributions_of_candidates(trial.record.candidate for trial in trials)
+        study.add_trials(_trial(trial, distributions) for trial in trials)
     return storage
 
 
-def _trial(trial: StoredTrial, record: Record, distributions: Distributions) -> FrozenTrial:
-    values = parameters(record.candidate)
+def _trial(trial: StoredTrial, distributions: Distributions) -> FrozenTrial:
+    record, values = trial.record, parameters(trial.record.candidate)
     attributes: dict[str, str | int] = {"trial": trial.id, "status": record.status}
     if isinstance(record.outcome, Failure):
         attributes |= {"stage": record.outcome.stage.value, "reason": record.outcome.reason}

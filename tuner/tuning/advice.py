@@ -2,9 +2,8 @@
 
 import shlex
 
-from tuner.core.errors import UsageError
 from tuner.core.problem import BATCH_MATMUL
-from tuner.core.runs import DatabaseInfo, RunQuery, StoredTrial, TrialQuery
+from tuner.core.runs import DatabaseInfo, RunQuery, TrialQuery
 
 ASKING = {"trial": "tuner history", "run": "tuner runs"}  # what lists them
 PLAIN = {
@@ -37,10 +36,3 @@ def nothing_matches(query: TrialQuery | RunQuery, noun: str, database: DatabaseI
         return f"no history yet in {database.url}; begin with: {tune_command(query)}"
     count = f"{stored} {noun}" + "s" * (stored > 1)
     return f"no {noun} matches; {count} without conditions: {ASKING[noun]}"
-
-
-def require_outcome(trial: StoredTrial) -> None:
-    """Raises UsageError, with the command that goes on, for a trial that was only proposed."""
-    if trial.record is None:
-        line = f"trial {trial.id}: was proposed, its outcome never arrived; go on with: "
-        raise UsageError(line, f"tuner tune --resume {trial.run}")

@@ -13,7 +13,7 @@ from tuner.core.errors import UsageError
 from tuner.core.kernel_program import Resources
 from tuner.core.machine import Machine
 from tuner.core.problem import Problem
-from tuner.core.runs import Run, RunSettings, StoredTrial, TrialQuery, record_of
+from tuner.core.runs import Run, RunSettings, StoredTrial, TrialQuery
 from tuner.core.target_name import TargetName
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class EarlierRuns:
         ]
         for run in like[:RUNS]:
             for trial in self._store.trials(TrialQuery(run=run.id)):
-                if trial.record is not None and trial.record.resources:
+                if trial.record.resources:
                     known.setdefault(trial.record.candidate, _main_kernel(trial.record.resources))
         return known
 
@@ -111,7 +111,7 @@ def _points(trials: list[StoredTrial]) -> tuple[tuple[Candidate, str], ...]:
     """Returns the candidates, of equal code only the first."""
     by_code: dict[str, tuple[Candidate, str]] = {}
     for trial in trials:
-        record = record_of(trial)
+        record = trial.record
         by_code.setdefault(record.code, (record.candidate, f"run {trial.run}"))
     return tuple(by_code.values())[:POINTS]
 

@@ -6,7 +6,7 @@ from tuner.analysis.answer import half_width
 from tuner.core.bench import AbstractBench, BoundRecord
 from tuner.core.host_conditions import HostConditions
 from tuner.core.record import Measurement
-from tuner.core.runs import Baseline, StoredTrial, record_of
+from tuner.core.runs import Baseline, StoredTrial
 from tuner.core.target import Effort, Script
 
 FINALISTS = 8
@@ -30,11 +30,11 @@ class Finals:
 
 def choose_finalists(trials: tuple[StoredTrial, ...], limit: int = FINALISTS) -> tuple[StoredTrial, ...]:
     """Returns the fastest measured trials, fastest first; of several with the same code only one."""
-    measured = [trial for trial in trials if trial.record is not None and trial.record.median_s is not None]
-    measured.sort(key=lambda trial: (record_of(trial).median_s, trial.number))
+    measured = [trial for trial in trials if trial.record.median_s is not None]
+    measured.sort(key=lambda trial: (trial.record.median_s, trial.number))
     by_code: dict[str, StoredTrial] = {}
     for trial in measured:
-        by_code.setdefault(record_of(trial).code, trial)
+        by_code.setdefault(trial.record.code, trial)
     return tuple(by_code.values())[:limit]
 
 
@@ -57,14 +57,14 @@ def time_finalists(
 
 def quietest_anchor_s(trials: tuple[StoredTrial, ...]) -> float | None:
     """Returns the least time of the anchor kernel beside any trial; None where none was timed beside."""
-    outcomes = (None if trial.record is None else trial.record.outcome for trial in trials)
+    outcomes = (trial.record.outcome for trial in trials)
     hosts = (outcome.host for outcome in outcomes if isinstance(outcome, Measurement))
     return min((host.anchor_s for host in hosts if host is not None), default=None)
 
 
 def bound_record(trial: StoredTrial) -> BoundRecord:
-    """Returns what became of a stored trial, with its script. Raises ValueError without an outcome."""
-    record = record_of(trial)
+    """Returns what became of a stored trial, with its script."""
+    record = trial.record
     return BoundRecord(record, Script(trial.script_text, record.script_sha256))
 
 

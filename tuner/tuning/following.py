@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from tuner.core.errors import UsageError
-from tuner.core.runs import WARM_START, FirstPoint, Run, RunQuery, RunSettings, TrialQuery, record_of
+from tuner.core.runs import WARM_START, FirstPoint, Run, RunQuery, RunSettings, TrialQuery
 from tuner.core.target_name import TargetName
 from tuner.tuning.composition import Composition
 from tuner.tuning.first_points import rows_of_first
@@ -49,6 +49,4 @@ def _begun(leader: Run, machine: "Machine", store: "Store") -> int | None:
 def _proposed(leader: Run, store: "Store") -> tuple[FirstPoint, ...]:
     trials = store.trials(TrialQuery(run=leader.id, sort="number"))
     source = SOURCE.format(leader.id)
-    return tuple(
-        FirstPoint(record_of(trial).candidate, WARM_START, source) for trial in trials if trial.record
-    )
+    return tuple(FirstPoint(trial.record.candidate, WARM_START, source) for trial in trials)

@@ -42,6 +42,6 @@ def hopeless_before(store: "Store", run: Run) -> Hopeless:
     for trial in store.trials(query):
         if trial.run not in is_same:
             is_same[trial.run] = store.run(trial.run).compiler == run.compiler
-        if trial.record is not None and is_same[trial.run]:
+        if is_same[trial.run]:
             known.add(trial.id, trial.record)
     return known

@@ -40,7 +40,7 @@ class KnownOutcomes:
         if hopeless is not None or self._is_fresh:
             return hopeless or self._own.find(either)
         known = self._store.recall(self._key, script_sha256 or None, artifact_sha256 or None)
-        if known is None or known.record is None:
+        if known is None:
             return None
         return replace(known.record, reused_from=known.record.reused_from or known.id)
 

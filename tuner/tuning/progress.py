@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from tuner.core.errors import Stage
 from tuner.core.record import Record
-from tuner.core.runs import Counts, StoredTrial
+from tuner.core.runs import Counts, Proposal
 
 JUDGING = tuple(stage.value for stage in (Stage.LOAD, Stage.RUN, Stage.VERIFY, Stage.MEASURE))
 
@@ -12,10 +12,10 @@ JUDGING = tuple(stage.value for stage in (Stage.LOAD, Stage.RUN, Stage.VERIFY, S
 class Progress:
     """Numbers, outcomes and the best of the trials that went through the loop."""
 
-    def __init__(self, stored: tuple[StoredTrial, ...]) -> None:
-        """Takes the trials of earlier sessions, by number."""
-        self._known = {trial.number: trial.record is not None for trial in stored}
-        self.trial_ids = {trial.number: trial.id for trial in stored}  # by trial number
+    def __init__(self, stored: tuple[Proposal, ...]) -> None:
+        """Takes the proposals of earlier sessions, by number."""
+        self._known = {each.number: each.trial is not None for each in stored}
+        self.trial_ids = {each.number: each.id for each in stored}  # by trial number
         self.counts = Counts(proposed=len(stored))
         self.best: Record | None = None
         self.judged_s = 0.0  # of this session: the measuring worker's time for its trials

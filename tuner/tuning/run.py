@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from tuner.analysis.reliability import is_pressed
 from tuner.core.errors import CandidateError, UsageError
 from tuner.core.machine import Compiler, Machine
-from tuner.core.runs import Run, RunSettings, StoredTrial, TrialQuery
+from tuner.core.runs import Proposal, Run, RunSettings, TrialQuery
 from tuner.core.version import __version__
 from tuner.samplers import make_sampler
 from tuner.space.feasible_set import FeasibleSet
@@ -75,7 +75,7 @@ def resume(
     machine = _machine(run.settings, source, composition)
     _require_same_code(run, machine, source.compiler(run.settings.target))
     plan = source.plan(run.settings, machine)
-    stored = store.trials(TrialQuery(run=run_id, sort="number"))
+    stored = store.proposals(run_id)
     _require_same_rows(run, plan.feasible, stored)
     bind = source.bind(run.settings.strategies, run.settings.problem, run.settings.threads, machine)
     _require_same_scripts(run, bind, stored)
@@ -110,7 +110,7 @@ def _observe_load(run: Run, source: OutcomeSource, composition: Composition, obs
         observe(MachineBusy(run.id, load, usable))
 
 
-def _started(run: Run, plan: Plan, stored: tuple[StoredTrial, ...]) -> RunStarted:
+def _started(run: Run, plan: Plan, stored: tuple[Proposal, ...]) -> RunStarted:
     feasible = plan.feasible
     return RunStarted(
         run.id,
@@ -132,21 +132,20 @@ def _require_same_code(run: Run, machine: Machine, compiler: Compiler) -> None:
         )
 
 
-def _require_same_rows(run: Run, feasible: FeasibleSet, stored: tuple[StoredTrial, ...]) -> None:
+def _require_same_rows(run: Run, feasible: FeasibleSet, stored: tuple[Proposal, ...]) -> None:
     """Raises UsageError unless every stored row still names the candidate that it named."""
-    for trial in stored:
-        if trial.record is None:
-            continue
-        if trial.row >= feasible.rows or feasible.candidate(trial.row) != trial.record.candidate:
+    for each in stored:
+        if each.row >= feasible.rows or feasible.candidate(each.row) != each.candidate:
             raise UsageError(
-                f"run {run.id}: row {trial.row} of its search space is no longer "
-                f"{trial.record.candidate.text}; start a new run"
+                f"run {run.id}: row {each.row} of its search space is no longer "
+                f"{each.candidate.text}; start a new run"
             )
 
 
-def _require_same_scripts(run: Run, bind: Bind, stored: tuple[StoredTrial, ...]) -> None:
+def _require_same_scripts(run: Run, bind: Bind, stored: tuple[Proposal, ...]) -> None:
     """Raises UsageError unless each strategy still gives the script that its first trial was made of."""
-    records = [trial.record for trial in stored if trial.record is not None and trial.record.script_sha256]
+    finished = [each.trial.record for each in stored if each.trial is not None]
+    records = [record for record in finished if record.script_sha256]
     for record in {record.candidate.strategy: record for record in reversed(records)}.values():
         try:
             script = bind(record.candidate)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from tuner.core.errors import UsageError
-from tuner.core.runs import Run, RunSettings, StoredTrial
+from tuner.core.runs import Proposal, Run, RunSettings
 from tuner.tuning.run_request import require_budget, require_number
 
 
@@ -34,9 +34,9 @@ def searched_s(run: Run) -> float:
     return run.search_s if run.status == "done" and run.search_s is not None else run.seconds or 0.0
 
 
-def require_longer(run: Run, stored: tuple[StoredTrial, ...], limit: RunLimit) -> None:
+def require_longer(run: Run, stored: tuple[Proposal, ...], limit: RunLimit) -> None:
     """Raises UsageError for a limit that the run has passed, and for a run that lacks trials."""
-    if [trial.number for trial in stored] != [*range(len(stored))]:
+    if [each.number for each in stored] != [*range(len(stored))]:
         raise UsageError(f"run {run.id}: some of its trials were pruned; start a new run")
     if limit.trials is not None and limit.trials < len(stored):
         raise UsageError(f"trials: found {limit.trials}, but run {run.id} has {len(stored)} trials already")

@@ -8,7 +8,7 @@ from tuner.analysis.reliability import round_quality
 from tuner.core.bench import AbstractBench
 from tuner.core.candidate import Candidate
 from tuner.core.errors import TunerError
-from tuner.core.runs import Baseline, Run, StoredTrial, TrialQuery
+from tuner.core.runs import Baseline, Proposal, Run, TrialQuery
 from tuner.core.sampler import AbstractSampler
 from tuner.core.timing_round import RoundQuality, TimedRound
 from tuner.space.feasible_set import FeasibleSet
@@ -50,7 +50,7 @@ class TuningSession:
     def __init__(
         self,
         run: Run,
-        stored: tuple[StoredTrial, ...],  # of earlier sessions, by number
+        stored: tuple[Proposal, ...],  # of earlier sessions, by number
         feasible: FeasibleSet,
         sampler: AbstractSampler,
         source: OutcomeSource,
@@ -101,7 +101,7 @@ class TuningSession:
             self._run.uuid,
             lambda why: self._observe(WaitsForNode(why)),
         )
-        records = tuple(None if trial.record is None else bound_record(trial) for trial in self._stored)
+        records = tuple(None if each.trial is None else bound_record(each.trial) for each in self._stored)
         return ReplayingBench(self._source.bench(order, how), records, self._interruption)
 
     def _work(self, bench: AbstractBench) -> str:
@@ -134,7 +134,7 @@ class TuningSession:
     def _trials(self, bench: AbstractBench) -> Iterator[Trial]:
         settings = self._settings
         return search(
-            ReplayingSampler(self._sampler, tuple(trial.row for trial in self._stored)),
+            ReplayingSampler(self._sampler, tuple(each.row for each in self._stored)),
             self._feasible.candidate,
             bench,
             self._is_over,

@@ -144,7 +144,6 @@ def test_the_export_of_a_shape_says_that_its_time_is_unreliable(tuned: Tuner) ->
     trial, why = best(tuned), "two timings of the same code differ by 30%"
     with Store.open(str(tuned.database)) as store:
         stored = store.trial(trial)
-        assert stored.record is not None
         assert stored.final is not None
         store.propose(1, 20, 0, stored.record.candidate)  # so the round is of more trials, and answers
         time_again(store, 1, (trial, stored.final), noise=0.3, unreliable=why)

@@ -178,7 +178,9 @@ def test_explain_names_the_preference_by_which_a_point_comes_last(tuner: Tuner) 
 def test_a_proposal_without_outcome_says_how_to_go_on(tuned: Tuner) -> None:
     with Store.open(str(tuned.database)) as store:
         trial = store.propose(1, 20, 0, Candidate.of("fake", {"x": 1}))
-    assert "go on with: tuner tune --resume 1" in tuned.refused("show", str(trial))
+    for command in ("show", "explain", "diff 1"):
+        told = tuned.refused(*command.split(), str(trial))
+        assert "was proposed, its outcome never arrived; go on with: tuner tune --resume 1" in told
     assert len(tuned("history", "--json").json) == 20
 
 

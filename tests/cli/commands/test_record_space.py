@@ -34,7 +34,6 @@ def trials_of(tuner: Tuner, run: int) -> Iterator[StoredTrial]:
     """Yields a run's trials as if they were of one target, without finals."""
     with Store.open(str(tuner.database)) as store:
         for trial in store.trials(TrialQuery(run=run, sort="number")):
-            assert trial.record is not None
             record = dataclasses.replace(trial.record, script_sha256="", artifact_sha256="")
             yield dataclasses.replace(trial, record=record, final=None)
 

@@ -4,6 +4,7 @@ from tests.output.report.parsed import Parsed, page
 from tests.output.report.values import best_of, report, reported
 from tests.trials import finalist, measurement, run, trial
 from tuner.analysis.comparison import Comparable
+from tuner.core.errors import Failure, Stage
 from tuner.core.pass_seconds import PassSeconds
 from tuner.core.record import Verdict
 from tuner.core.target_name import TargetName
@@ -66,7 +67,7 @@ def test_a_replay_is_told_as_such_and_offers_no_export() -> None:
 
 def test_a_target_without_a_clock_tells_what_was_verified() -> None:
     verified = tuple(trial(n, Verdict(0.0, 64)) for n in range(3))
-    text = page(report(reported((*verified, trial(3, None))))).text
+    text = page(report(reported((*verified, trial(3, Failure(Stage.RUN, "no")))))).text
     assert "3 of 4 candidates verified" in text
     assert "Target fake has no clock: nothing is ranked." in text
 

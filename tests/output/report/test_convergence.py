@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.trials import measurement, run, trial
 from tuner.core.errors import Failure, Stage
 from tuner.core.record import Measurement
-from tuner.core.runs import SEED, WARM_START, FirstPoint, Run, StoredTrial, record_of
+from tuner.core.runs import SEED, WARM_START, FirstPoint, Run, StoredTrial
 from tuner.output.report import convergence
 from tuner.output.report.convergence import FINALS, Band, Convergence, Phase, convergence_of, phases_of
 from tuner.output.report.drawing import HEIGHT, TICKS, WIDTH
@@ -34,7 +34,7 @@ def best_line(of: Convergence) -> list[tuple[str, float]]:
 
 
 def begun_with(*first: tuple[StoredTrial, str]) -> Run:
-    points = tuple(FirstPoint(record_of(of).candidate, origin) for of, origin in first)
+    points = tuple(FirstPoint(of.record.candidate, origin) for of, origin in first)
     return replace(run(), settings=replace(run().settings, first=points))
 
 
@@ -65,12 +65,7 @@ def test_finalists_have_a_band_of_their_own_with_their_second_time() -> None:
     assert drawn(trial(0, measurement(1e-3))).right == WIDTH
 
 
-def test_a_proposal_without_an_outcome_is_no_dot() -> None:
-    found = drawn(trial(0, measurement(1e-3)), trial(1, None))
-    assert (len(found.dots), found.count, found.failed) == (1, 2, ())
-
-
-@pytest.mark.parametrize("trials", [(), (trial(0, WRONG),), (trial(0, None),)])
+@pytest.mark.parametrize("trials", [(), (trial(0, WRONG),)])
 def test_without_times_there_is_no_curve(trials: tuple[StoredTrial, ...]) -> None:
     assert convergence_of(run(), trials) is None
 
@@ -102,7 +97,3 @@ def test_first_points_are_named_by_their_origins_and_then_comes_the_sampler() ->
 def test_a_run_without_first_points_is_one_phase() -> None:
     assert phases_of(run(), TRIALS[::-1]) == (Phase("random", 0, 5),)
     assert phases_of(run(), ()) == ()
-
-
-def test_a_proposal_without_an_outcome_counts_for_the_sampler() -> None:
-    assert phases_of(begun_with((TRIALS[0], SEED)), (trial(0, None),)) == (Phase("random", 0, 0),)

@@ -10,7 +10,7 @@ SPILLS = (
 
 
 def test_failures_are_gathered_by_stage_and_reason_without_numbers() -> None:
-    kinds = failure_kinds(3, (*SPILLS, trial(3, measurement(1.0)), trial(4, None)))
+    kinds = failure_kinds(3, (*SPILLS, trial(3, measurement(1.0))))
     assert [(each.stage, each.reason, each.trials) for each in kinds] == [
         (Stage.COMPILE, "spills 12 bytes", (100, 101)),
         (Stage.RUN, "spills 7 bytes", (102,)),

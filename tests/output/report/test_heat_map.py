@@ -4,7 +4,7 @@ from tests.trials import measurement, trial
 from tests.tuning.fakes import settings
 from tuner.core.candidate import Candidate
 from tuner.core.errors import Failure, Stage
-from tuner.core.runs import StoredTrial, record_of
+from tuner.core.runs import StoredTrial
 from tuner.output.report.heat_map import (
     VALUES_SHOWN,
     HeatMap,
@@ -20,7 +20,7 @@ LEVELS = (("x", 1), ("x", 2), ("y", "a"), ("y", "b"))
 def point(number: int, median_s: float | None, x: int, y: str) -> StoredTrial:
     outcome = Failure(Stage.RUN, "crash") if median_s is None else measurement(median_s)
     made = trial(number, outcome)
-    record = replace(record_of(made), candidate=Candidate.of("fake", {"x": x, "y": y}))
+    record = replace(made.record, candidate=Candidate.of("fake", {"x": x, "y": y}))
     assert record.problem == settings().problem
     return replace(made, record=record)
 

@@ -7,7 +7,7 @@ from tests.output.report.values import reported
 from tests.trials import measurement, trial
 from tuner.core.candidate import Candidate, Value
 from tuner.core.errors import Failure, Stage
-from tuner.core.runs import StoredTrial, record_of
+from tuner.core.runs import StoredTrial
 from tuner.output.report.content import shown_trials
 from tuner.output.report.drawing import HEIGHT
 from tuner.output.report.parallel import (
@@ -25,7 +25,7 @@ from tuner.output.report.parallel import (
 def point(number: int, median_s: float | None, strategy: str = "fake", **knobs: Value) -> StoredTrial:
     outcome = Failure(Stage.RUN, "crash") if median_s is None else measurement(median_s)
     made = trial(number, outcome)
-    return replace(made, record=replace(record_of(made), candidate=Candidate.of(strategy, knobs)))
+    return replace(made, record=replace(made.record, candidate=Candidate.of(strategy, knobs)))
 
 
 def drawn(*trials: StoredTrial) -> Parallel:

@@ -7,7 +7,7 @@ from tests.trials import measurement, run, trial
 from tuner.analysis.answer import Answer, answer_of
 from tuner.core.candidate import Candidate, Value
 from tuner.core.record import Verdict
-from tuner.core.runs import Counts, Run, StoredTrial, record_of
+from tuner.core.runs import Counts, Run, StoredTrial
 from tuner.output.report.content import BestKnown, Report, ReportedRun
 
 MOMENT = datetime.datetime(2026, 2, 1, tzinfo=datetime.UTC)
@@ -20,12 +20,12 @@ def many(count: int = 30) -> tuple[StoredTrial, ...]:
 
 def _point(number: int, knobs: dict[str, Value]) -> StoredTrial:
     made = trial(number, measurement(1e-3 * (1 + int(knobs["decides"])), 0.01))
-    return replace(made, record=replace(record_of(made), candidate=Candidate.of("fake", knobs)))
+    return replace(made, record=replace(made.record, candidate=Candidate.of("fake", knobs)))
 
 
 def reported(trials: tuple[StoredTrial, ...], of: Run | None = None) -> ReportedRun:
     """Returns a run of these trials."""
-    records = [each.record for each in trials if each.record is not None]
+    records = [each.record for each in trials]
     statuses = [record.status for record in records]
     verified = sum(isinstance(record.outcome, Verdict) for record in records)
     counts = Counts(len(trials), statuses.count("measured"), verified, statuses.count("failed"), 0)

@@ -67,9 +67,7 @@ def audit(
 
 
 def _line(audited: "Audited") -> str:
-    from tuner.core.runs import record_of
-
-    record = record_of(audited.trial)
+    record = audited.trial.record
     what = f"trial {audited.trial.id}  {record.problem.key} {record.target}"
     now = "" if audited.now_s is None else f" {seconds_text(audited.now_s)},"
     stored = "" if audited.run is None else f" (run {audited.run})"
@@ -77,9 +75,7 @@ def _line(audited: "Audited") -> str:
 
 
 def _document(audited: "Audited") -> dict[str, Any]:
-    from tuner.core.runs import record_of
-
-    record = record_of(audited.trial)
+    record = audited.trial.record
     return {
         "trial": audited.trial.id,
         "problem": record.problem.key,

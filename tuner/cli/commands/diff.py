@@ -70,13 +70,10 @@ def diff(
 
 def _trial(store: "Store", word: str) -> "StoredTrial":
     """Returns the trial named, or the answer of the run named. Raises UsageError where there is none."""
-    from tuner.tuning.advice import require_outcome
     from tuner.tuning.tuned_run import tuned_run
 
     if not word.startswith("run:"):
-        trial = store.trial(parse_number(word))
-        require_outcome(trial)
-        return trial
+        return store.trial(parse_number(word))
     number = parse_number(word.removeprefix("run:"), "run")
     best = tuned_run(store, number).best
     if best is None:

@@ -159,7 +159,7 @@ def _content(
 
 def _tell_of_machine_code(trial: "StoredTrial", form: str) -> None:
     """Says where only the PTX that machine code was made of is verified."""
-    if form == "cubin" and trial.record is not None and trial.record.status == "verified":
+    if form == "cubin" and trial.record.status == "verified":
         print(f"tuner: trial {trial.id}: its PTX is verified; this machine code never ran", file=sys.stderr)
 
 

@@ -142,12 +142,10 @@ def show(
     from tuner.output.formatting import wrapped
     from tuner.output.json_documents import run_document, trial_document
     from tuner.output.tables import run_lines, trial_lines
-    from tuner.tuning.advice import require_outcome
 
     with open_known_store(database) as store:
         if trial is not None:
             stored = store.trial(trial)
-            require_outcome(stored)
             if as_json:
                 print_json(trial_document(stored))
             else:
@@ -192,12 +190,11 @@ def _show_passes(composition: "Composition", database: str | None, trial: int, a
 
 def _predicted_lines(store: "Store", trial: "StoredTrial") -> list[str]:
     """Returns what the machine code of a GPU's kernels keeps busy, where it is stored and can be read."""
-    from tuner.core.runs import record_of
     from tuner.output.tables import predicted_lines
     from tuner.targets.gpu.machine_code.predicted import predicted
 
     program = store.program(trial.id)
-    found = None if program is None else predicted(record_of(trial).problem, program)
+    found = None if program is None else predicted(trial.record.problem, program)
     return [] if found is None else predicted_lines(found)
 
 
@@ -291,11 +288,9 @@ def _explain_trial(composition: "Composition", word: str, database: str | None, 
     from tuner.output.explanation import explain_document, explain_lines
     from tuner.run_history.failed_ops import failed_ops
     from tuner.run_history.which_database import database_words
-    from tuner.tuning.advice import require_outcome
 
     with open_known_store(database) as store:
         trial = store.trial(parse_number(word))
-    require_outcome(trial)
     failed = failed_ops(composition, trial)
     lines = explain_lines(trial, failed, database_words(database))
     print_found(as_json, explain_document(trial, failed), *lines)

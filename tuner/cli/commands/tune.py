@@ -227,7 +227,7 @@ def _reasons(store: "Store", run: int) -> list[tuple[str, int]]:
     """Returns the commonest reasons of failure of a run with their counts."""
     from tuner.core.runs import TrialQuery
 
-    records = [trial.record for trial in store.trials(TrialQuery(run=run, status="failed"))]
-    failures = [record.outcome for record in records if record and isinstance(record.outcome, Failure)]
+    outcomes = [trial.record.outcome for trial in store.trials(TrialQuery(run=run, status="failed"))]
+    failures = [outcome for outcome in outcomes if isinstance(outcome, Failure)]
     counted = Counter(f"{failure.stage.value}: {failure.reason}" for failure in failures)
     return counted.most_common(REASONS_SHOWN)

@@ -57,13 +57,12 @@ def followers(
 
 def compromise_lines(all_tuned: "tuple[TunedRun, ...]", store: "Store") -> list[str]:
     """Returns what suits all of the machines best, beside the best of each."""
-    from tuner.core.runs import record_of
     from tuner.output.formatting import knobs_line, seconds_text
 
     found = _compromise(all_tuned, store)
     if found is None:
         return ["compromise: no candidate has a time on each machine"]
-    first = record_of(found.trials[0]).candidate
+    first = found.trials[0].record.candidate
     compared = _compared(all_tuned, found)
     is_known = all(isinstance(each, Comparable) for each in compared)
     most = f", at most {found.worst:.1%} slower than the best" if is_known else ""
@@ -80,14 +79,13 @@ def compromise_lines(all_tuned: "tuple[TunedRun, ...]", store: "Store") -> list[
 def several_document(all_tuned: "tuple[TunedRun, ...]", store: "Store") -> dict[str, Any]:
     """Returns the runs and the compromise as values."""
     from tuner.core.documents import candidate_document
-    from tuner.core.runs import record_of
     from tuner.output.json_documents import tune_document
 
     found = _compromise(all_tuned, store)
     runs = [tune_document(each.run, each.counts, each.answer, each.seconds) for each in all_tuned]
     if found is None:
         return {"runs": runs, "compromise": None}
-    candidate = record_of(found.trials[0]).candidate
+    candidate = found.trials[0].record.candidate
     compared = _compared(all_tuned, found)
     return {
         "runs": runs,

@@ -89,7 +89,7 @@ def _problem_lines(each: "TunedProblem") -> list[str]:
     from tuner.output.formatting import knobs_text, seconds_text
 
     lines = [f"matmul  {each.problem.key}"]
-    if each.trial is None or each.trial.record is None:
+    if each.trial is None:
         return [*lines, f"        stays loops, or by default: {each.reason}"]
     record = each.trial.record
     is_timed = each.trial.final is not None or isinstance(record.outcome, Measurement)

@@ -44,12 +44,12 @@ class Report:
 
 
 def shown_trials(reported: ReportedRun, runs: int) -> tuple[StoredTrial, ...]:
-    """Returns the finished trials that a page of so many runs lists, the fastest first, failed ones last.
+    """Returns the trials that a page of so many runs lists, the fastest first, failed ones last.
 
     Where they are too many: the fastest half of the places, and of the others every so many.
     """
     limit = max(TRIALS_SHOWN_OF_RUN, TRIALS_SHOWN // runs)
-    finished = sorted((trial for trial in reported.trials if trial.record is not None), key=_rank)
+    finished = sorted(reported.trials, key=_rank)
     if len(finished) <= limit:
         return tuple(finished)
     head, tail = finished[: limit // 2], finished[limit // 2 :]
@@ -62,8 +62,7 @@ def _rank(trial: StoredTrial) -> tuple[float, int]:
 
 
 def choices_of(trial: StoredTrial) -> dict[str, Value]:
-    """Returns the knobs of a finished trial."""
-    assert trial.record is not None
+    """Returns the knobs of a trial."""
     return dict(trial.record.candidate.choices)
 
 

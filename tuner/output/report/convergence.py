@@ -136,7 +136,7 @@ def convergence_of(run: Run, trials: tuple[StoredTrial, ...]) -> Convergence | N
     speeds = tuple(
         Speed(trial.id, trial.number, problem.flop / trial.record.median_s / 1e9)
         for trial in by_number
-        if trial.record is not None and trial.record.median_s is not None
+        if trial.record.median_s is not None
     )
     if not speeds:
         return None
@@ -149,7 +149,7 @@ def convergence_of(run: Run, trials: tuple[StoredTrial, ...]) -> Convergence | N
     return Convergence(
         speeds=speeds,
         finals=tuple(sorted(finals, key=lambda each: -each.gflop_per_s)),
-        failed=tuple(t.number for t in by_number if t.record is not None and t.record.status == "failed"),
+        failed=tuple(t.number for t in by_number if t.record.status == "failed"),
         phases=phases_of(run, trials),
         baseline=baseline,
         count=by_number[-1].number + 1,
@@ -170,7 +170,7 @@ def phases_of(run: Run, trials: tuple[StoredTrial, ...]) -> tuple[Phase, ...]:
 def _reason(run: Run, trial: StoredTrial) -> str:
     """Returns why a trial was proposed: first points come before any other, those of two origins by turns."""
     points = run.settings.first or ()
-    if trial.number < len(points) and trial.record is not None:
+    if trial.number < len(points):
         origins = {point.candidate: point.origin for point in points}
         if trial.record.candidate in origins:
             return ", ".join(dict.fromkeys(origins.values()))

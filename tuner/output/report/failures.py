@@ -30,7 +30,7 @@ def failure_kinds(run: int, trials: tuple[StoredTrial, ...]) -> tuple[FailureKin
     """Gathers a run's failures by stage and reason, the most frequent first."""
     found: dict[tuple[str, str], list[tuple[Failure, int]]] = {}
     for trial in trials:
-        if trial.record is not None and isinstance(trial.record.outcome, Failure):
+        if isinstance(trial.record.outcome, Failure):
             failure = trial.record.outcome
             kind = failure.stage.value, re.sub(r"\d+", "#", failure.reason)
             found.setdefault(kind, []).append((failure, trial.id))

@@ -98,7 +98,7 @@ def pairs_of(
     place = {level: index for index, level in enumerate(levels)}
     times: dict[tuple[Level, Level], list[float]] = {}
     for trial in trials:
-        median_s = None if trial.record is None else trial.record.median_s  # finals are of other minutes
+        median_s = trial.record.median_s  # finals are of other minutes
         if median_s is None:
             continue
         present = sorted(

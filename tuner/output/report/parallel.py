@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from tuner.core.candidate import Value
-from tuner.core.runs import StoredTrial, record_of
+from tuner.core.runs import StoredTrial
 from tuner.output.json_documents import gflop_per_s
 from tuner.output.report.content import choices_of, varying_knobs
 from tuner.output.report.drawing import HEIGHT, Ticks, line, round_numbers
@@ -113,7 +113,7 @@ class Parallel:
 
     def path(self, trial: StoredTrial) -> str:
         """Returns a line over all axes; equal values lie side by side, not on one another."""
-        choices: dict[str, Value] = {STRATEGY: record_of(trial).candidate.strategy, **choices_of(trial)}
+        choices: dict[str, Value] = {STRATEGY: trial.record.candidate.strategy, **choices_of(trial)}
         heights = [
             axis.y(str(choices.get(axis.name, ABSENT))) + axis.aside(trial.number) for axis in self.axes
         ]
@@ -141,7 +141,7 @@ def parallel_of(trials: tuple[StoredTrial, ...]) -> Parallel | None:
 
 def axes_of(trials: tuple[StoredTrial, ...]) -> tuple[Axis, ...]:
     """Returns the axes of what differs among finished trials: the strategy, and knobs."""
-    strategies = tuple(sorted({record_of(trial).candidate.strategy for trial in trials}))
+    strategies = tuple(sorted({trial.record.candidate.strategy for trial in trials}))
     axes = [Axis(STRATEGY, strategies)] if len(strategies) > 1 else []
     for name, values in varying_knobs(trials).items():
         is_lacking = any(name not in choices_of(trial) for trial in trials)
@@ -151,7 +151,7 @@ def axes_of(trials: tuple[StoredTrial, ...]) -> tuple[Axis, ...]:
 
 
 def _speed(trial: StoredTrial) -> float:
-    return gflop_per_s(record_of(trial).problem, trial.best_s) or 0.0
+    return gflop_per_s(trial.record.problem, trial.best_s) or 0.0
 
 
 def _short(text: str, limit: int) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from tuner.analysis.ablation import Ablation, TooFew, ablate
 from tuner.analysis.answer import Answer, answer_of
 from tuner.analysis.run_comparison import distrust
-from tuner.core.runs import Counts, Run, record_of
+from tuner.core.runs import Counts, Run
 from tuner.output.report.badge import Badge, badge_of
 from tuner.output.report.content import ReportedRun, shown_trials, varying_knobs
 from tuner.output.report.convergence import Convergence, convergence_of
@@ -57,7 +57,7 @@ def section_of(reported: ReportedRun, runs: int) -> Section:
         parallel=parallel_of(shown),
         failures=kinds,
         trials=trial_rows(shown, {trial: kind.place for kind in kinds for trial in kind.trials}),
-        finished=sum(trial.record is not None for trial in trials),
+        finished=len(trials),
         roofline=None if run.roofline is None or best is None else roofline_of(run, run.roofline, best),
     )
 
@@ -66,7 +66,7 @@ def _heat_map(reported: ReportedRun, ablation: Ablation) -> HeatMap | None:
     own = tuple(
         trial
         for trial in reported.trials
-        if trial.best_s is not None and record_of(trial).candidate.strategy == ablation.strategy
+        if trial.best_s is not None and trial.record.candidate.strategy == ablation.strategy
     )
     shares = {each.knob: each.importance for each in ablation.knobs}
     return heat_map_of(own, varying_knobs(own), shares)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tuner.core.errors import Failure
-from tuner.core.runs import StoredTrial, record_of
+from tuner.core.runs import StoredTrial
 from tuner.output.formatting import knobs_text, speed_text, trial_time_text
 from tuner.output.json_documents import gflop_per_s
 from tuner.output.report.content import varying_knobs
@@ -23,10 +23,10 @@ class ListedTrial:
 def trial_rows(shown: tuple[StoredTrial, ...], kinds: Mapping[int, str]) -> tuple[ListedTrial, ...]:
     """Returns the rows of finished trials; ``kinds``: trial -> the place of its kind of failure."""
     knobs = varying_knobs(shown)
-    strategies = {record_of(trial).candidate.strategy for trial in shown}
+    strategies = {trial.record.candidate.strategy for trial in shown}
     listed = []
     for trial in shown:
-        candidate = record_of(trial).candidate
+        candidate = trial.record.candidate
         choices = knobs_text([pair for pair in candidate.choices if pair[0] in knobs])
         words = f"{candidate.strategy} {choices}" if len(strategies) > 1 else choices
         listed.append(ListedTrial(trial.id, _outcome(trial), words, kinds.get(trial.id, "")))
@@ -34,7 +34,7 @@ def trial_rows(shown: tuple[StoredTrial, ...], kinds: Mapping[int, str]) -> tupl
 
 
 def _outcome(trial: StoredTrial) -> tuple[str, ...]:
-    record = record_of(trial)
+    record = trial.record
     if isinstance(record.outcome, Failure):
         return (f"failed: {record.outcome.stage.value}",)
     if trial.best_s is None:
