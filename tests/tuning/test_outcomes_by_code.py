@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from tests.tuning.fakes import settings
@@ -5,7 +7,7 @@ from tuner.core.candidate import Candidate
 from tuner.core.errors import REPEATABLE, Failure, Stage
 from tuner.core.record import Measurement, Record, Verdict
 from tuner.core.target_name import TargetName
-from tuner.tuning.known_outcomes import OwnRecords
+from tuner.tuning.outcomes_by_code import OutcomesByCode, is_cut_off, is_lasting
 
 CPU = TargetName("cpu")
 TIME = Measurement((1.0,), 1, 1.0, (1.0, 1.0))
@@ -17,7 +19,7 @@ def record(outcome: Measurement | Verdict | Failure, reused_from: int | None = N
 
 
 @pytest.mark.parametrize(
-    ("outcome", "is_known"),
+    ("outcome", "lasts"),
     [
         (TIME, True),
         (Verdict(0.1, 4), True),
@@ -25,27 +27,20 @@ def record(outcome: Measurement | Verdict | Failure, reused_from: int | None = N
         *((Failure(stage, "no"), stage in REPEATABLE) for stage in Stage),
     ],
 )
-def test_what_would_be_the_same_again_is_known_by_script_and_by_code(
-    outcome: Measurement | Verdict | Failure, is_known: bool
-) -> None:
-    own = OwnRecords()
-    own.add(7, record(outcome))
-    for sha256 in ("script", "code"):
-        found = own.find(sha256)
-        assert (found is not None) == is_known
-        assert found is None or (found.outcome, found.reused_from) == (outcome, 7)
+def test_what_is_not_due_to_the_machine_lasts(outcome: Measurement | Verdict | Failure, lasts: bool) -> None:
+    assert is_lasting(record(outcome)) == lasts
+    assert is_cut_off(record(outcome)) == (outcome is CUT_OFF)
 
 
-def test_a_reused_outcome_is_known_by_its_origin() -> None:
-    own = OwnRecords()
-    own.add(7, record(TIME))
-    own.add(8, record(TIME, reused_from=7))
-    found = own.find("code")
-    assert found is not None
-    assert found.reused_from == 7
+def test_an_outcome_is_known_by_script_and_by_code_and_by_its_origin() -> None:
+    known = OutcomesByCode()
+    known.add(7, record(TIME))
+    assert known.find("script") == known.find("code") == record(TIME, reused_from=7)
+    known.add(9, record(TIME, reused_from=8))
+    assert known.find("code") == record(TIME, reused_from=8)
 
 
 def test_no_hash_is_no_key() -> None:
-    own = OwnRecords()
-    own.add(7, record(Failure(Stage.COMPILE, "no")))
-    assert own.find("") is None
+    known = OutcomesByCode()
+    known.add(7, replace(record(Failure(Stage.COMPILE, "no")), artifact_sha256=""))
+    assert known.find("") is None

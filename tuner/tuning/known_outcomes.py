@@ -3,10 +3,9 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tuner.core.errors import REPEATABLE, Failure
-from tuner.core.record import Measurement, Record
-from tuner.core.runs import ReuseKey, Run
-from tuner.tuning.hopeless import Hopeless, hopeless_before
+from tuner.core.record import Record
+from tuner.core.runs import ReuseKey, Run, TrialQuery
+from tuner.tuning.outcomes_by_code import OutcomesByCode, is_cut_off, is_lasting
 
 if TYPE_CHECKING:
     from tuner.db.store import Store
@@ -22,13 +21,15 @@ class KnownOutcomes:
         self._key = ReuseKey(
             settings.problem, settings.target, settings.threads, run.machine.name, run.compiler.fingerprint
         )
-        self._hopeless = Hopeless() if settings.fresh else hopeless_before(store, run)
-        self._own = OwnRecords()
+        self._hopeless = OutcomesByCode() if settings.fresh else hopeless_before(store, run)
+        self._own = OutcomesByCode()
 
     def add(self, trial: int, record: Record) -> None:
         """Takes in what a trial of the run became."""
-        self._hopeless.add(trial, record)
-        self._own.add(trial, record)
+        if is_cut_off(record):
+            self._hopeless.add(trial, record)
+        elif is_lasting(record) and record.reused_from is None:
+            self._own.add(trial, record)
 
     def recall(self, script_sha256: str, artifact_sha256: str) -> Record | None:
         """Returns what became of the same script or code in an earlier trial; None if that is not known.
@@ -45,28 +46,20 @@ class KnownOutcomes:
         return replace(known.record, reused_from=known.record.reused_from or known.id)
 
 
-class OwnRecords:
-    """Records whose outcome holds for equal code as well; the latest counts."""
-
-    def __init__(self) -> None:
-        self._records: dict[str, Record] = {}
-
-    def add(self, trial: int, record: Record) -> None:
-        """Remembers the record of a trial unless it is reused itself, or may be due to the machine."""
-        if record.reused_from is not None or not _holds(record):
-            return
-        source = replace(record, reused_from=trial, program=None)  # the store has the program
-        self._records |= {record.script_sha256: source, record.artifact_sha256: source}
-
-    def find(self, sha256: str) -> Record | None:
-        """Returns the record of a script or of code, with the trial that it is from."""
-        return self._records.get(sha256) if sha256 else None
-
-
-def _holds(record: Record) -> bool:
-    match record.outcome:
-        case Measurement(is_complete=is_complete):
-            return is_complete
-        case Failure(stage=stage):
-            return stage in REPEATABLE
-    return True
+def hopeless_before(store: "Store", run: Run) -> OutcomesByCode:
+    """Returns what earlier runs of the same problem by the same compiler cut off on such a machine."""
+    settings, found = run.settings, OutcomesByCode()
+    query = TrialQuery.of(
+        settings.problem,
+        target=settings.target.text,
+        machine=run.machine.name,
+        threads=settings.threads,
+        status="measured",
+    )
+    is_same: dict[int, bool] = {}
+    for trial in store.trials(query):
+        if trial.run not in is_same:
+            is_same[trial.run] = store.run(trial.run).compiler == run.compiler
+        if is_same[trial.run] and is_cut_off(trial.record):
+            found.add(trial.id, trial.record)
+    return found
