@@ -104,7 +104,7 @@ def test_trials_come_in_the_order_of_proposals_until_every_row_is_tried(
     expected = [(first + row, row) for row in range(rows)]
     assert [(trial.number, trial.row) for trial in trials] == expected
     assert proposals == expected
-    assert [trial.record.candidate for trial in trials] == [candidate_of(row) for row in range(rows)]
+    assert [trial.bound.record.candidate for trial in trials] == [candidate_of(row) for row in range(rows)]
 
 
 @given(pending_limit=st.integers(1, 30))
@@ -126,7 +126,7 @@ def test_no_more_are_in_flight_than_the_limit(pending_limit: int) -> None:
 def test_failure_of_one_candidate_does_not_end_the_search(pending_limit: int) -> None:
     sampler = LineSampler()
     trials, _ = run(sampler, NotingBench(), pending_limit=pending_limit)
-    failed = [trial.row for trial in trials if isinstance(trial.record.outcome, Failure)]
+    failed = [trial.row for trial in trials if isinstance(trial.bound.record.outcome, Failure)]
     assert failed == list(WRONG_ROWS)
     assert dict(sampler.told) == {row: None if row in WRONG_ROWS else time_of(row) for row in range(ROWS)}
 
@@ -137,13 +137,13 @@ def test_hopeless_is_measured_against_the_fastest_so_far() -> None:
     fastest: float | None = None
     for trial, effort in zip(trials, bench.efforts, strict=True):
         assert effort.stop_above_s == (None if fastest is None else HOPELESS * fastest)
-        seconds = trial.record.median_s
+        seconds = trial.bound.record.median_s
         fastest = min(filter(None, (fastest, seconds)), default=None)
     assert fastest == time_of(BEST_X)
     assert not any(
-        trial.record.outcome.is_complete
+        trial.bound.record.outcome.is_complete
         for trial in trials[BEST_X + 2 :]
-        if isinstance(trial.record.outcome, Measurement)
+        if isinstance(trial.bound.record.outcome, Measurement)
     )
 
 
@@ -180,5 +180,5 @@ def test_a_proposal_is_told_before_its_candidate_is_started() -> None:
         lambda number, row, chosen: already_started.append(chosen in bench.started),
         pending_limit=2,
     )
-    assert [trial.record.candidate for trial in trials] == bench.started
+    assert [trial.bound.record.candidate for trial in trials] == bench.started
     assert already_started == [False] * 4

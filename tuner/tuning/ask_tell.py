@@ -4,11 +4,10 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from tuner.core.bench import AbstractBench
+from tuner.core.bench import AbstractBench, BoundRecord
 from tuner.core.candidate import Candidate
-from tuner.core.record import Record
 from tuner.core.sampler import AbstractSampler
-from tuner.core.target import Effort, Script
+from tuner.core.target import Effort
 
 HOPELESS = 2.0  # a candidate slower than this times the incumbent stops after its first samples
 
@@ -19,8 +18,7 @@ class Trial:
 
     number: int  # 0, 1, ... in the order of proposals
     row: int  # of the feasible set
-    record: Record
-    script: Script  # that the candidate was bound to
+    bound: BoundRecord
 
 
 def search(
@@ -56,8 +54,8 @@ def search(
             return
         oldest, row = pending.popleft()
         finished = bench.finish()
-        record = finished.record
-        sampler.tell(row, record.median_s)
-        if record.median_s is not None and (incumbent_s is None or record.median_s < incumbent_s):
-            incumbent_s = record.median_s
-        yield Trial(oldest, row, record, finished.script)
+        median_s = finished.record.median_s
+        sampler.tell(row, median_s)
+        if median_s is not None and (incumbent_s is None or median_s < incumbent_s):
+            incumbent_s = median_s
+        yield Trial(oldest, row, finished)

@@ -159,13 +159,13 @@ class TuningSession:
 
     def _keep(self, trial: Trial) -> None:
         """Stores a trial unless it was, and tells of it."""
-        progress, record = self._progress, trial.record
+        progress, record = self._progress, trial.bound.record
         trial_id = progress.trial_ids[trial.number]
         self._known.add(trial_id, record)
         if not progress.take(trial.number, record):
             return
         elapsed_s = self._elapsed_s()
-        self._store.record(trial_id, record, trial.script.text, elapsed_s)
+        self._store.record(trial_id, record, trial.bound.script.text, elapsed_s)
         self._must_time = True
         self._stored_s = elapsed_s
         self._observe(TrialDone(trial_id, trial.number, record, progress.counts, progress.best, elapsed_s))
