@@ -58,8 +58,10 @@ def test_without_a_baseline_nothing_is_compared() -> None:
 
 
 def test_a_replay_is_told_as_such_and_offers_no_export() -> None:
-    settings = replace(run().settings, target=TargetName("replay", "gemm"))
-    text = drawn(best_of(run(None, settings=settings), TIMED)).text
+    target = TargetName("replay", "gemm")
+    replayed = replace(TIMED, record=replace(TIMED.record, target=target))
+    settings = replace(run().settings, target=target)
+    text = drawn(best_of(run(None, settings=settings), replayed)).text
     assert "replayed" in text
     assert "tuner show 104" in text
     assert "export" not in text
