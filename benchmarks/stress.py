@@ -51,7 +51,7 @@ TESTS = (
 VARIABLE = "TUNER_STRESS"  # which every process of a round inherits
 STOPPED = "tT"  # states of proc_pid_stat(5): by a debugger, by a signal
 RUNS_S, STANDS_S = (2.0, 5.0), (0.4, 1.2)  # between two stops, and for one
-PYTEST = ("-m", "pytest", "-q", "-n", "2", "--dist", "worksteal", "-p", "no:cacheprovider")
+PYTEST = ("-m", "pytest", "-q", "-n", "4", "--dist", "worksteal", "-p", "no:cacheprovider")
 
 
 def main() -> None:
