@@ -94,10 +94,10 @@ def _passes(row: dict[str, Any], quiet_ratio: float) -> bool:
 
 
 @contextmanager
-def spinning(count: int) -> Iterator[tuple[BaseProcess, ...]]:
-    """Keeps processes that are busy all the time, one for each processor in turn, from before the block.
+def spinning(count: int, *, is_bound: bool = False) -> Iterator[tuple[BaseProcess, ...]]:
+    """Keeps processes that are busy all the time, from before the block.
 
-    They stay where they are: two on one processor would leave the other to what is timed.
+    Bound ones stay on one processor each, in turn: two on one would leave another to what is timed.
     """
     spawning = multiprocessing.get_context("spawn")
     started = spawning.Semaphore(0)
@@ -106,7 +106,8 @@ def spinning(count: int) -> Iterator[tuple[BaseProcess, ...]]:
     usable = sorted(os.sched_getaffinity(0))
     for loop, processor in zip(loops, itertools.cycle(usable), strict=False):
         loop.start()
-        os.sched_setaffinity(loop.pid or 0, {processor})
+        if is_bound:
+            os.sched_setaffinity(loop.pid or 0, {processor})
     try:
         for _ in loops:
             started.acquire()

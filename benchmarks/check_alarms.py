@@ -70,7 +70,7 @@ def main() -> None:
     started_s = time.monotonic()
     recordings = [_calibrated(_recording(shape), options.share) for shape in options.shapes]
     rows = [*_rows(recordings, "unchanged", options), *_rows(recordings, "slower", options)]
-    with spinning(len(os.sched_getaffinity(0))):  # one for each processor
+    with spinning(len(os.sched_getaffinity(0)), is_bound=True):
         rows += _rows(recordings, "busy", options)
     counts = {kind: Counter(row.found.finding.value for row in rows if row.kind == kind) for kind in KINDS}
     summary = {
