@@ -8,7 +8,7 @@ BEST ?= best.mlir
 RESULTS ?= benchmarks/results
 JOBS ?= 2
 ROUNDS ?= 20
-# A folder of wheels to install from, where there is no network: docs/gpu-check.md
+# A folder of wheels to install from, where there is no network: docs/guides/gpu-check.md
 WHEELS ?=
 
 .PHONY: help demo test check lint bench stress gpu-check wheel clean

@@ -1,6 +1,6 @@
 // A matmul schedule with open choices, for f32 on AVX-512 or AVX2:
 //   tuner tune matmul 128x128x128 --strategy examples/matmul_knobs.mlir --trials 20
-// docs/own-schedules.md explains it.
+// docs/guides/own-schedules.md explains it.
 module attributes {transform.with_named_sequence} {
   transform.named_sequence @__transform_main(%root: !transform.any_op) {
     %function = transform.structured.match ops{["func.func"]} in %root : (!transform.any_op) -> !transform.any_op

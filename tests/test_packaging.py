@@ -75,7 +75,7 @@ def test_every_package_that_is_imported_is_declared() -> None:
 
 
 def test_every_dependency_has_its_reason_written_down() -> None:
-    reasons = (ROOT / "docs" / "dependencies.md").read_text()
+    reasons = (ROOT / "docs" / "reference" / "dependencies.md").read_text()
     assert [name for name in REQUIRED if f"`{name}`" not in reasons] == []
 
 

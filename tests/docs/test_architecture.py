@@ -5,12 +5,12 @@ That its files exist is tested with those of all pages, in ``test_names.py``.
 
 import re
 from functools import cache
-from pathlib import Path
 from xml.etree import ElementTree
 
+from tests.docs.guide import ROOT
 from tests.test_layers import ROOMS, room_of
 
-DOCS = Path(__file__).parents[2] / "docs"
+CONCEPTS = ROOT / "docs" / "concepts"
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -24,7 +24,7 @@ FLOORS = {room: floor(room) for room in ROOMS}
 
 
 def test_the_page_has_every_room_on_its_floor() -> None:
-    text = (DOCS / "architecture.md").read_text()
+    text = (CONCEPTS / "architecture.md").read_text()
     rows = re.findall(r"^\| (\d+) \| `tuner/(\w+)(?:/|\.py)` \|", text, re.MULTILINE)
     assert {room_of(room): int(number) for number, room in rows} == FLOORS
     assert len(rows) == len(FLOORS)
@@ -32,7 +32,7 @@ def test_the_page_has_every_room_on_its_floor() -> None:
 
 
 def test_the_picture_has_every_room_on_its_floor() -> None:
-    picture = ElementTree.parse(DOCS / "architecture.svg")
+    picture = ElementTree.parse(CONCEPTS / "architecture.svg")
     drawn = {
         str(name.text): int(group.attrib["id"].removeprefix("floor-"))
         for group in picture.iter(f"{SVG}g")
@@ -43,8 +43,8 @@ def test_the_picture_has_every_room_on_its_floor() -> None:
 
 
 def test_every_step_of_the_picture_is_a_row_of_the_page() -> None:
-    picture = (DOCS / "architecture.svg").read_text()
-    text = (DOCS / "architecture.md").read_text()
+    picture = (CONCEPTS / "architecture.svg").read_text()
+    text = (CONCEPTS / "architecture.md").read_text()
     steps = re.findall(r"^\| (\d+c?) \| [^`]", text, re.MULTILINE)
     trial, program = steps[:13], steps[13:]
     assert trial == [str(number) for number in range(1, 14)]
@@ -52,4 +52,4 @@ def test_every_step_of_the_picture_is_a_row_of_the_page() -> None:
     assert sorted(numbers[:13]) == sorted(trial)
     assert set(numbers[13:]) == set(program)
     assert "(architecture.svg)" in text
-    assert "(docs/architecture.md)" in (DOCS.parent / "README.md").read_text()
+    assert "(docs/concepts/architecture.md)" in (ROOT / "README.md").read_text()

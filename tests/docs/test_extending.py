@@ -1,4 +1,4 @@
-"""``docs/extending.md`` is followed literally, in a copy of the repository."""
+"""``docs/guides/extending.md`` is followed literally, in a copy of the repository."""
 
 import json
 from pathlib import Path
@@ -18,7 +18,7 @@ TESTS = (
     *("tests/__init__.py", "tests/conftest.py", "tests/postgres_server.py", "tests/statement_cache.py"),
     *("benchmarks/__init__.py", "benchmarks/gpu_check"),
 )
-GUIDES = sections((ROOT / "docs" / "extending.md").read_text())
+GUIDES = sections((ROOT / "docs" / "guides" / "extending.md").read_text())
 
 
 @pytest.fixture

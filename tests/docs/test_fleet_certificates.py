@@ -18,7 +18,7 @@ from tuner.fleet.install import install
 from tuner.fleet.server import connected, session
 from tuner.fleet.settings import FleetSettings
 
-TEXTS = [block.text for block in blocks_of((ROOT / "docs" / "fleet.md").read_text())]
+TEXTS = [block.text for block in blocks_of((ROOT / "docs" / "guides" / "fleet.md").read_text())]
 (COMMANDS,) = [text for text in TEXTS if text.startswith("openssl ")]
 (SETTINGS,) = [text for text in TEXTS if text.startswith("# postgresql.conf")]
 

@@ -10,7 +10,7 @@ from tests.docs.guide import ROOT, Block, blocks_of
 from tuner.cli import main
 
 COMMAND = "tuner fleet script "
-BLOCKS = blocks_of((ROOT / "docs" / "fleet.md").read_text())
+BLOCKS = blocks_of((ROOT / "docs" / "guides" / "fleet.md").read_text())
 SHOWN = [
     pytest.param(asked, shown, id=asked.text.split()[3])
     for asked, shown in itertools.pairwise(BLOCKS)

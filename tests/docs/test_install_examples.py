@@ -163,7 +163,7 @@ def test_programs_of_the_repository_take_the_words(tmp_path: Path) -> None:
 
 
 def test_wheels_are_unpacked_where_python_finds_them(tmp_path: Path) -> None:
-    unpack, check = lines_of("docs/gpu-check.md", "for file in wheels/*.whl; do unzip")
+    unpack, check = lines_of("docs/guides/gpu-check.md", "for file in wheels/*.whl; do unzip")
     (tmp_path / "wheels").mkdir()
     for name in ("one", "two"):
         with zipfile.ZipFile(tmp_path / "wheels" / f"{name}-1.whl", "w") as wheel:

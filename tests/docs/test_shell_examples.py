@@ -51,7 +51,7 @@ def test_large_files_are_cut_and_joined(tmp_path: Path) -> None:
     with (wheels / "large.whl").open("wb") as large:
         large.truncate(LARGE_BYTES)
     (wheels / "small.whl").write_bytes(b"small")
-    here, there = "\n".join(lines_of("docs/gpu-check.md", "cd wheels && sha256sum")).split("# there\n")
+    here, there = "\n".join(lines_of("docs/guides/gpu-check.md", "cd wheels && sha256sum")).split("# there\n")
     run(here, tmp_path)
     assert sorted(path.name for path in wheels.glob("*.whl*")) == [
         "large.whl.aa",

@@ -1,4 +1,4 @@
-"""``docs/templates.md`` lists what templates see, no more and no less, and its commands make a strategy."""
+"""The page of template names lists what templates see, no more and no less; its commands make a strategy."""
 
 import re
 from pathlib import Path
@@ -14,7 +14,7 @@ from tuner.core.problem import Matmul
 from tuner.scripts.header import read_provenance
 from tuner.scripts.strategy import Binder
 
-PAGE = (ROOT / "docs" / "templates.md").read_text()
+PAGE = (ROOT / "docs" / "reference" / "templates.md").read_text()
 PROCESSOR = Machine("any", "any", "avx512", True, 2, 2, 49152, 1 << 20, 1 << 25, 1 << 34)
 GPU = gpu_machine("simulator", chip_of("sm_90a"), "any")
 EVERYWHERE, PROCESSORS, GPUS = (

@@ -1,4 +1,4 @@
-"""A bundle: one zip file with a manifest, and every text and machine code under its hash. docs/bundle.md."""
+"""A bundle: one zip file with a manifest, and each text and code under its hash. docs/guides/bundle.md."""
 
 import datetime
 import hashlib

@@ -1,4 +1,4 @@
-"""A results file: JSON lines, one for the measuring, then one for each thing found out. docs/bundle.md."""
+"""A results file: JSON lines, one for the measuring, then one for each result. docs/guides/bundle.md."""
 
 import json
 import os

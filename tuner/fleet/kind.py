@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tuner.workers.in_flight import BenchOrder
 
 Named = TypeVar("Named")
-PENDING_OF_ONE: Final = 3  # proposals in flight of a run on one device: docs/fleet.md
+PENDING_OF_ONE: Final = 3  # proposals in flight of a run on one device: docs/guides/fleet.md
 NO_NODE: Final = "no node of the fleet measures for it; start one: tuner fleet worker --measure"
 PENDING_PER_DEVICE: Final = 2  # and as many more for each of several
 

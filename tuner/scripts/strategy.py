@@ -79,7 +79,7 @@ class Binder:
         return {strategy.name: Schedule(strategy.text, strategy.path.name) for strategy in plain}
 
     def names_for(self, candidate: Candidate) -> dict[str, Any]:
-        """Returns what a template sees: docs/templates.md lists it."""
+        """Returns what a template sees: docs/reference/templates.md lists it."""
         functions = {panel.entry: panel for panel in self._panels(candidate)}
         panels = [{"name": name, "m": panel.m, "n": panel.n} for name, panel in functions.items()]
         variables = dict(self.variables)
