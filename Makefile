@@ -11,13 +11,14 @@ ROUNDS ?= 20
 # A folder of wheels to install from, where there is no network: docs/guides/gpu-check.md
 WHEELS ?=
 
-.PHONY: help demo test check lint bench stress gpu-check wheel clean
+.PHONY: help demo test check docs lint bench stress gpu-check wheel clean
 
 help:
 	@echo "make demo       tunes a matmul ($(SHAPE) f32, $(BUDGET)), writes $(BEST),"
 	@echo "                shows the history"
 	@echo "make test       runs every test, in $(JOBS) processes"
-	@echo "make check      formatting, lint, types, tests"
+	@echo "make check      formatting, lint, types, tests, documentation"
+	@echo "make docs       builds the documentation: build/docs/README.html"
 	@echo "make bench      measures against the baseline, writes $(RESULTS)"
 	@echo "make stress     tests of processes, clocks and databases, $(ROUNDS) times under load"
 	@echo "make gpu-check  checks everything on the GPU here within 8 minutes;"
@@ -35,7 +36,11 @@ demo: $(VENV)/.installed
 test: $(VENV)/.installed-dev
 	PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(PYTEST_OPTIONS)
 
-check: lint test
+check: lint test docs
+
+# Warnings are errors: a page that the index does not name, a link to nothing, a docstring that cannot be read.
+docs: $(VENV)/.installed-dev
+	$(BIN)/python -m sphinx -q -W --keep-going -d build/doctrees docs build/docs
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .
@@ -77,5 +82,5 @@ $(VENV)/.installed-cuda: pyproject.toml | $(VENV)/bin/pip
 	touch $@ $(VENV)/.installed
 
 $(VENV)/.installed-dev: pyproject.toml | $(VENV)/bin/pip
-	$(BIN)/pip install -e '.[dev,postgres,fleet,dashboard]'
+	$(BIN)/pip install -e '.[dev,docs,postgres,fleet,dashboard]'
 	touch $@ $(VENV)/.installed

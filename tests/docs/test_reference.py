@@ -1,0 +1,112 @@
+"""The generated parts of the reference: whole, asked for by pages, and what runs agree with them."""
+
+import inspect
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tuner
+from docs.generators import GENERATORS, REQUEST, with_generated_parts
+from docs.generators.commands import all_commands, commands
+from docs.generators.documents import PRINTED, command_documents, json_type, stored_documents
+from docs.generators.navigation import with_menu
+from docs.generators.python_api import python_api
+from docs.generators.template_comments import documented_comments
+from docs.generators.transform_ops import transform_ops
+from tests.cli.conftest import Tuner
+from tests.docs.guide import ROOT
+from tests.tuning import fakes
+from tuner.mlir.ops import OPS
+from tuner.payload.gpu import COMMENT
+from tuner.scripts.header import ScriptProvenance
+
+DOCS = ROOT / "docs"
+ATTRIBUTE = re.compile(r'\b(?:attribute|text)\((?:self|op), "(\w+)"')
+RUN_ONCE = {"tune": (), "history": (), "show": ("1",), "show run:ID": ("run:1",), "runs": ()}
+
+
+def section(text: str, title: str) -> str:
+    """Returns the part of a text below a heading."""
+    return re.split(r"^## ", text.split(f"## {title}\n")[1], maxsplit=1, flags=re.MULTILINE)[0]
+
+
+def test_pages_ask_for_every_part_once() -> None:
+    asked = [name for page in DOCS.rglob("*.md") for name in REQUEST.findall(page.read_text())]
+    assert sorted(asked) == sorted(GENERATORS)
+
+
+def test_a_request_for_no_part_is_refused() -> None:
+    with pytest.raises(KeyError, match="nothing"):
+        with_generated_parts("# Page\n\n<!-- generated: nothing -->\n")
+
+
+def test_every_command_is_listed_with_its_options() -> None:
+    text = commands()
+    for names, command in all_commands():
+        shown = section(text, " ".join(names))
+        options = [option for each in command.params for option in each.opts if option.startswith("--")]
+        assert [option for option in options if option not in shown] == [], names
+
+
+def test_every_public_name_is_listed() -> None:
+    listed = re.findall(r"auto\w+:: tuner\.(\w+)", python_api())
+    assert {*listed, "__version__"} == set(tuner.__all__)
+
+
+@pytest.mark.parametrize("op", OPS, ids=lambda op: str(op.OPERATION_NAME))
+def test_an_op_is_listed_with_its_attributes_and_ir_before_and_after(op: Any) -> None:
+    shown = section(transform_ops(), op.OPERATION_NAME)
+    assert shown.count("```mlir") >= 2
+    read = ATTRIBUTE.findall(inspect.getsource(sys.modules[op.__module__]))
+    assert [name for name in read if f"`{name}`" not in shown] == []
+    assert re.search(r"[Ss]ilenceable\s+failure|Never fails", shown)
+
+
+def test_every_comment_that_is_read_is_listed() -> None:
+    (read,) = re.findall(r"\((\w+(?:\|\w+)+)\)", COMMENT.pattern)
+    assert [name for name, _, _ in documented_comments()] == read.split("|")
+
+
+def test_the_printed_documents_have_the_listed_keys(tmp_path: Path) -> None:
+    run = Tuner(tmp_path / "results.db", fakes.composition())
+    assert run("tune", "matmul", "64x64x64", "--trials", "4").code == 0
+    for command, words in RUN_ONCE.items():
+        name = command.split()[0]
+        more = ("matmul", "64x64x64", "--trials", "4") if name == "tune" else words
+        found = json.loads(run(name, *more, "--json").out)
+        document = found[0] if isinstance(found, list) else found
+        row = next(row for row in command_documents().splitlines() if f"`tuner {command} --json`" in row)
+        assert set(re.findall(r"`(\w+)`", row)) == set(document), command
+    assert RUN_ONCE.keys() <= {command for command, _ in PRINTED}
+
+
+def test_a_file_is_listed_with_the_fields_that_its_codec_reads() -> None:
+    shown = stored_documents()
+    for name in ScriptProvenance.__dataclass_fields__:
+        assert f"| `{name}` |" in shown
+
+
+@pytest.mark.parametrize(
+    ("hint", "words"),
+    [
+        (tuple[int, ...], "list of: a whole number"),
+        (float | None, "a number or null"),
+        (dict[str, str], "object of: text"),
+        (tuple[int, str], "[a whole number, text]"),
+    ],
+)
+def test_a_type_is_told_as_json_has_it(hint: object, words: str) -> None:
+    assert json_type(hint) == words
+
+
+def test_the_index_names_every_page() -> None:
+    index = with_menu((DOCS / "README.md").read_text(), DOCS)
+    menus = re.findall(r"^```\{toctree\}\n(.*?)^```$", index, re.MULTILINE | re.DOTALL)
+    named = {page for menu in menus for page in menu.split("\n\n", 1)[1].split()}
+    pages = {str(page.relative_to(DOCS).with_suffix("")) for page in DOCS.rglob("*.md")}
+    assert named == pages - {"README"}
+    assert "(docs/README.md)" in (ROOT / "CONTRIBUTING.md").read_text()
