@@ -40,7 +40,7 @@ TESTS = (
     "tests/runtime/cpu",
     "tests/runtime/test_timing.py",
     "tests/targets/cpu/test_callable.py",
-    "tests/targets/cpu/test_started_threads.py",
+    "tests/targets/cpu/test_threads.py",
     "tests/tuning/test_clock_steps.py",
     "tests/tuning/test_load_drill.py",
     "tests/tuning/test_session.py",

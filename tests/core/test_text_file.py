@@ -1,12 +1,19 @@
-"""Text files of users: read whole, or refused by one line."""
+"""Text of users, and packed text: read whole or refused by one line, shown without what does not print."""
 
 import io
+import json
 import sys
+import tracemalloc
+import zlib
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tuner.core.errors import UsageError
+from tuner.core.inflate import inflate
+from tuner.core.printable import CONTROLS, printable, printable_lines
 from tuner.core.text_file import read_text, read_text_or_stdin
 
 
@@ -52,3 +59,52 @@ def test_a_dash_is_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", Input(b"12345"))
     with pytest.raises(UsageError, match=r"^standard input: found more than 4 bytes, allowed 4$"):
         read_text_or_stdin(Path("-"), "PTX text", 4)
+
+
+@given(st.text())
+def test_what_does_not_print_is_spelled_out(text: str) -> None:
+    assert printable(text).isprintable()
+    assert CONTROLS.search(printable_lines(text)) is None
+    if text.isprintable():
+        assert printable(text) == text
+
+
+@given(st.text())
+def test_json_stays_the_json_that_it_was(text: str) -> None:
+    document = json.dumps({"name": text})
+    assert json.loads(printable_lines(document)) == {"name": text}
+
+
+@pytest.mark.parametrize("text", ["", "two\nlines\n", "a\ttab", "µ Ω 漢字 ✓"])
+def test_lines_tabs_and_letters_stay(text: str) -> None:
+    assert printable_lines(text) == text
+
+
+MIB = 1 << 20
+
+
+@given(st.binary(max_size=200), st.integers(0, 200))
+def test_what_fits_comes_back_and_what_does_not_is_refused(content: bytes, limit: int) -> None:
+    packed = zlib.compress(content)
+    if len(content) <= limit:
+        assert inflate(packed, limit) == content
+    else:
+        with pytest.raises(ValueError, match=f"found more than {limit} bytes once unpacked"):
+            inflate(packed, limit)
+
+
+@pytest.mark.parametrize(
+    "packed", [b"", b"no zlib", zlib.compress(b"whole")[:-1], zlib.compress(b"") + b"more"]
+)
+def test_what_is_not_whole_is_refused(packed: bytes) -> None:
+    with pytest.raises(ValueError, match="allowed zlib's format"):
+        inflate(packed, 100)
+
+
+def test_a_bomb_takes_no_more_memory_than_the_limit() -> None:
+    bomb = zlib.compress(bytes(64 * MIB))
+    tracemalloc.start()
+    with pytest.raises(ValueError, match="found more than"):
+        inflate(bomb, MIB)
+    assert tracemalloc.get_traced_memory()[1] < 4 * MIB
+    tracemalloc.stop()

@@ -41,18 +41,31 @@ def build_workers(of: BenchOrder) -> AbstractBench:
     return WorkerBench(of, *specs, 2, Limits(), 0)
 
 
-@pytest.fixture(params=[build_local, build_workers], ids=["local", "workers"])
-def build(request: pytest.FixtureRequest) -> Iterator[Build]:
-    """Builds benches and closes them."""
-    built: list[AbstractBench] = []
+@pytest.fixture(scope="module", params=[build_local, build_workers], ids=["local", "workers"])
+def build(request: pytest.FixtureRequest) -> Build:
+    made: Build = request.param
+    return made
 
-    def make(of: BenchOrder) -> AbstractBench:
-        built.append(request.param(of))
-        return built[-1]
 
-    yield make
-    for bench in built:
-        bench.close()
+@pytest.fixture(scope="module")
+def shared(build: Build) -> Iterator[tuple[AbstractBench, Memory]]:
+    """Gives a bench of all tests of its kind, whose processes start once, and what it recalls."""
+    memory = Memory()
+    bench = build(order(memory))
+    yield bench, memory
+    bench.close()
+
+
+@pytest.fixture
+def bench(shared: tuple[AbstractBench, Memory]) -> AbstractBench:
+    """Gives the bench, which knows nothing yet."""
+    shared[1].records.clear()
+    return shared[0]
+
+
+@pytest.fixture
+def memory(shared: tuple[AbstractBench, Memory]) -> Memory:
+    return shared[1]
 
 
 def run(bench: AbstractBench, *candidates: Candidate, memory: Memory | None = None) -> list[Record]:
@@ -67,15 +80,15 @@ def run(bench: AbstractBench, *candidates: Candidate, memory: Memory | None = No
     return records
 
 
-def test_records_come_in_the_order_of_starts(build: Build) -> None:
+def test_records_come_in_the_order_of_starts(bench: AbstractBench) -> None:
     chosen = [candidate(x) for x in (3, 9, 1, 7, 5)]
-    records = run(build(order()), *chosen)
+    records = run(bench, *chosen)
     assert [record.candidate for record in records] == chosen
     assert [record.median_s for record in records] == [time_of(x) for x in (3, 9, 1, 7, 5)]
 
 
-def test_a_record_tells_the_whole_way(build: Build) -> None:
-    (record,) = run(build(order()), candidate(BEST_X))
+def test_a_record_tells_the_whole_way(bench: AbstractBench) -> None:
+    (record,) = run(bench, candidate(BEST_X))
     assert isinstance(record.outcome, Measurement)
     assert record.verdict == Verdict(0.25, 64)
     assert (record.target, record.reused_from) == (TargetName("fake"), None)
@@ -87,8 +100,10 @@ def test_a_record_tells_the_whole_way(build: Build) -> None:
 
 
 @pytest.mark.parametrize(("at", "is_bound"), [("bind", False), ("compile", True), ("", True)])
-def test_the_script_that_was_bound_comes_with_the_record(build: Build, at: str, is_bound: bool) -> None:
-    bench, chosen = build(order()), candidate(3, "fail" if at else "", at)
+def test_the_script_that_was_bound_comes_with_the_record(
+    bench: AbstractBench, at: str, is_bound: bool
+) -> None:
+    chosen = candidate(3, "fail" if at else "", at)
     bench.start(0, chosen, Effort())
     finished = bench.finish()
     assert finished.record.candidate == chosen
@@ -111,42 +126,41 @@ def test_the_script_that_was_bound_comes_with_the_record(build: Build, at: str, 
     ],
 )
 def test_a_failure_has_its_stage_and_no_time_and_the_next_goes_on(
-    build: Build, at: str, deed: str, failure: Failure
+    bench: AbstractBench, at: str, deed: str, failure: Failure
 ) -> None:
-    failed, good = run(build(order()), candidate(BEST_X, deed, at), candidate(3))
+    failed, good = run(bench, candidate(BEST_X, deed, at), candidate(3))
     assert failed.outcome == failure
     assert failed.median_s is None
     assert failed.stage_s[-1][0] == failure.stage.value
     assert good.median_s == time_of(3)
 
 
-def test_an_exception_that_cannot_be_printed_or_pickled_is_a_failure(build: Build) -> None:
-    (record,) = run(build(order()), candidate(3, "unprintable", "verify"))
+def test_an_exception_that_cannot_be_printed_or_pickled_is_a_failure(bench: AbstractBench) -> None:
+    (record,) = run(bench, candidate(3, "unprintable", "verify"))
     assert isinstance(record.outcome, Failure)
     assert record.outcome.reason.startswith("tests.fakes.UnprintableError: ")
 
 
-def test_a_known_script_is_reused_and_not_compiled(build: Build) -> None:
-    memory = Memory()
-    (first,) = run(build(order(memory)), candidate(3), memory=memory)
-    (again,) = run(build(order(memory)), candidate(3))
+def test_a_known_script_is_reused_and_not_compiled(bench: AbstractBench, memory: Memory) -> None:
+    (first,) = run(bench, candidate(3), memory=memory)
+    (again,) = run(bench, candidate(3))
     assert again.reused_from == 0
     assert (again.outcome, again.verdict) == (first.outcome, first.verdict)
     assert again.artifact_sha256 == first.artifact_sha256
     assert [stage for stage, _ in again.stage_s] == ["bind"]
 
 
-def test_a_known_failure_is_reused(build: Build) -> None:
-    memory = Memory()
-    run(build(order(memory)), candidate(3, "fail", "load"), memory=memory)
-    (again,) = run(build(order(memory)), candidate(3, "fail", "load"))
+def test_a_known_failure_is_reused(bench: AbstractBench, memory: Memory) -> None:
+    run(bench, candidate(3, "fail", "load"), memory=memory)
+    (again,) = run(bench, candidate(3, "fail", "load"))
     assert (again.outcome, again.reused_from) == (Failure(Stage.LOAD, "fails at load"), 0)
 
 
-def test_known_code_of_another_script_is_reused_and_keeps_its_own_candidate(build: Build) -> None:
-    memory = Memory()
-    (first,) = run(build(order(memory)), candidate(3), memory=memory)
-    (same_code,) = run(build(order(memory)), candidate(3, comment="spelt otherwise"))
+def test_known_code_of_another_script_is_reused_and_keeps_its_own_candidate(
+    bench: AbstractBench, memory: Memory
+) -> None:
+    (first,) = run(bench, candidate(3), memory=memory)
+    (same_code,) = run(bench, candidate(3, comment="spelt otherwise"))
     assert same_code.candidate == candidate(3, comment="spelt otherwise")
     assert same_code.script_sha256 != first.script_sha256
     assert same_code.artifact_sha256 == first.artifact_sha256
@@ -154,9 +168,7 @@ def test_known_code_of_another_script_is_reused_and_keeps_its_own_candidate(buil
     assert [stage for stage, _ in same_code.stage_s] == ["bind", "transform", "lower"]
 
 
-def test_of_two_pending_twins_the_later_reuses_the_earlier(build: Build) -> None:
-    memory = Memory()
-    bench = build(order(memory))
+def test_of_two_pending_twins_the_later_reuses_the_earlier(bench: AbstractBench, memory: Memory) -> None:
     first, same_script, same_code = run(
         bench, candidate(3), candidate(3), candidate(3, comment="twin"), memory=memory
     )
@@ -165,22 +177,20 @@ def test_of_two_pending_twins_the_later_reuses_the_earlier(build: Build) -> None
     assert [stage for stage, _ in same_script.stage_s] == ["bind"]
 
 
-def test_a_twin_whose_elder_was_not_remembered_is_measured_itself(build: Build) -> None:
-    first, second = run(build(order()), candidate(3), candidate(3))
+def test_a_twin_whose_elder_was_not_remembered_is_measured_itself(bench: AbstractBench) -> None:
+    first, second = run(bench, candidate(3), candidate(3))
     assert first.reused_from is second.reused_from is None
     assert second.median_s == time_of(3)
 
 
-def test_the_limit_of_the_incumbent_reaches_the_target(build: Build) -> None:
-    bench = build(order())
+def test_the_limit_of_the_incumbent_reaches_the_target(bench: AbstractBench) -> None:
     bench.start(0, candidate(1), replace(Effort(), stop_above_s=time_of(BEST_X)))
     record = bench.finish().record
     assert isinstance(record.outcome, Measurement)
     assert not record.outcome.is_complete
 
 
-def test_finals_are_in_the_order_given_and_none_for_what_does_not_compile(build: Build) -> None:
-    bench = build(order())
+def test_finals_are_in_the_order_given_and_none_for_what_does_not_compile(bench: AbstractBench) -> None:
     good, better = run(bench, candidate(3), candidate(BEST_X))
     broken = replace(good, candidate=candidate(3, "fail", "compile"))
     unloadable = replace(good, candidate=candidate(3, "fail", "load"))
@@ -193,16 +203,15 @@ def test_finals_are_in_the_order_given_and_none_for_what_does_not_compile(build:
     ]
 
 
-def test_finals_go_on_without_the_one_that_breaks_them(build: Build) -> None:
-    bench = build(order())
+def test_finals_go_on_without_the_one_that_breaks_them(bench: AbstractBench) -> None:
     good, better = run(bench, candidate(3), candidate(BEST_X))
     breaking = replace(good, candidate=candidate(4, "odd", "together"))
     times = bench.finals(tuple(map(bound, (good, breaking, better))), Effort()).times
     assert [time is None for time in times] == [False, True, False]
 
 
-def test_finals_of_nothing_are_nothing(build: Build) -> None:
-    assert build(order()).finals((), Effort()) == FinalTimes(())
+def test_finals_of_nothing_are_nothing(bench: AbstractBench) -> None:
+    assert bench.finals((), Effort()) == FinalTimes(())
 
 
 def test_closing_twice_and_with_work_pending_is_fine(build: Build) -> None:

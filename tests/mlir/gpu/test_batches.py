@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from benchmarks.gpu_check.gpu_point import GpuPoint, feasible_set
-from tests.targets.gpu.wgmma_points import point as wgmma
+from tests.targets.gpu.strategies.points import wgmma
 from tuner.core.candidate import Candidate
 from tuner.core.kernel_program import KernelProgram
 from tuner.core.problem import BatchMatmul, Problem

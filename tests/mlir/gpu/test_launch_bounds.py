@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.gpu_check.gpu_point import GpuPoint
 from tests.mlir.kernels import parsed
-from tests.targets.gpu.test_simt import LARGE, STRATEGY
+from tests.targets.gpu.strategies.points import SIMT, SIMT_LARGE
 from tuner.core.candidate import Candidate
 from tuner.core.problem import Matmul
 from tuner.targets.gpu.ptxas import find_ptxas
@@ -39,7 +39,7 @@ def test_the_kernel_of_a_launch_gets_its_bounds(golden: Callable[[str, str], Non
 
 
 def test_two_blocks_have_half_of_the_registers_each() -> None:
-    one = GpuPoint(Matmul(256, 256, 64), Candidate.of(STRATEGY, LARGE | {"min_blocks": 2}))
+    one = GpuPoint(Matmul(256, 256, 64), Candidate.of(SIMT, SIMT_LARGE | {"min_blocks": 2}))
     program = one.program()
     assert ".minnctapersm 2" in program.ptx
     ptxas = find_ptxas()

@@ -9,7 +9,7 @@ from benchmarks.fuzzing.program_check import SIMULATOR
 from benchmarks.gpu_check.gpu_point import GpuPoint
 from benchmarks.program_compiler import compiler_of
 from tests.programs.lower.matmuls.test_insert_gpu_kernels import MMA
-from tests.targets.gpu.test_simt import point as simt_point
+from tests.targets.gpu.strategies.points import simt
 from tuner.core.candidate import Candidate
 from tuner.core.problem import Matmul, Problem
 from tuner.core.target import Script
@@ -20,7 +20,7 @@ pytest.importorskip("tuner.mlir.gpu.ready_kernels")
 
 POINTS = {
     "naive": GpuPoint(Matmul(40, 24, 64), Candidate.of("matmul_gpu_naive", {"block_m": 4, "block_n": 32})),
-    "simt": simt_point(Matmul(64, 64, 40)),
+    "simt": simt(Matmul(64, 64, 40)),
     "mma_sync": GpuPoint(Matmul(40, 24, 64, "f16"), Candidate.of("matmul_gpu_mma_sync", MMA)),
 }
 # Beside the matmul: nothing, work of static size, work of a size that is known at run time alone.

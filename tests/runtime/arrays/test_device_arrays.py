@@ -1,4 +1,4 @@
-"""Arrays of other packages: what DLPack and __cuda_array_interface__ say, read without those packages."""
+"""Arrays and streams of other packages: what DLPack and __cuda_array_interface__ say, read without them."""
 
 import ctypes
 from types import SimpleNamespace
@@ -7,11 +7,16 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from tuner.core.device import DeviceError
 from tuner.core.device_program import BufferType, DeviceProgram
 from tuner.core.errors import UsageError
 from tuner.programs.run.marshalling import pass_value
 from tuner.runtime.arrays.device_arrays import DeviceArray, device_array, wait_for_producers
+from tuner.runtime.arrays.memref import MemRef, element_bytes_of_tensor_map
+from tuner.runtime.arrays.stream_handle import stream_handle
 from tuner.simulator.device.simulated_device import SimulatedDevice
 
 CUDA, CPU = (2, 0), (1, 0)
@@ -140,3 +145,52 @@ def test_what_is_still_being_made_is_waited_for(is_by_host: bool) -> None:
     device.synchronize_stream(stream)
     np.testing.assert_array_equal(copied, source)
     assert device.reports == ()
+
+
+@pytest.mark.parametrize(
+    "stream",
+    [
+        42,
+        SimpleNamespace(__cuda_stream__=lambda: (0, 42)),
+        SimpleNamespace(cuda_stream=42),
+        SimpleNamespace(ptr=42),
+    ],
+    ids=["number", "protocol", "PyTorch", "CuPy"],
+)
+def test_a_stream_of_any_package_is_a_handle(stream: Any) -> None:
+    assert stream_handle(stream) == 42
+
+
+def test_anything_else_is_refused() -> None:
+    with pytest.raises(UsageError, match="stream: found str, allowed a handle or an object with __cuda"):
+        stream_handle("s0")
+
+
+SHAPES = st.lists(st.integers(0, 5), max_size=4).map(tuple)
+
+
+@given(SHAPES)
+def test_row_major_memory_has_numpys_strides_and_extent(shape: tuple[int, ...]) -> None:
+    array = np.zeros(shape, np.float32)
+    view = MemRef.of(64, shape)
+    if array.size:
+        assert tuple(stride * 4 for stride in view.strides) == np.zeros(shape, np.float32, "C").strides
+    assert view.extent_bytes(4) == array.nbytes
+
+
+@given(SHAPES, st.integers(0, 2**40), st.integers(0, 100))
+def test_a_descriptor_is_read_as_it_was_written(shape: tuple[int, ...], address: int, offset: int) -> None:
+    view = MemRef(address, address, offset, shape, MemRef.of(0, shape).strides)
+    words = np.array(view.words, np.int64)
+    assert MemRef.at(words.ctypes.data, len(shape)) == view
+    assert view.address(8) == address + 8 * offset
+
+
+def test_a_strided_view_ends_behind_its_last_element() -> None:
+    assert MemRef(0, 0, 3, (2, 4), (100, 2)).extent_bytes(4) == (100 + 6 + 1) * 4
+
+
+def test_elements_of_tensor_maps_have_the_sizes_of_their_types() -> None:
+    assert [element_bytes_of_tensor_map(number) for number in (0, 6, 7, 8, 9, 11)] == [1, 2, 4, 8, 2, 4]
+    with pytest.raises(DeviceError, match="tensor map: found type 13, allowed 0 to 12"):
+        element_bytes_of_tensor_map(13)

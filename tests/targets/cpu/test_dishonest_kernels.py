@@ -1,4 +1,7 @@
-"""Kernels that cheat, through the judge: none gets a time."""
+"""Kernels that cheat, through the judge and wherever a timing ends: none gets a time, right ones do."""
+
+import itertools
+from functools import partial
 
 import numpy as np
 import pytest
@@ -6,9 +9,14 @@ import pytest
 from tests.targets.cpu.dishonest_kernels import KERNELS, dishonest_code
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.problem import Matmul, Problem
+from tuner.core.record import Measurement
 from tuner.core.target import Artifact, Effort
 from tuner.payload.cpu import partition
-from tuner.targets.cpu.evaluator import CpuEvaluator
+from tuner.runtime.cpu.thread_team import ThreadTeam
+from tuner.targets.cpu import evaluator as cpu_evaluator
+from tuner.targets.cpu.evaluator import CpuEvaluator, LoadedKernel
+from tuner.targets.cpu.watched_samples import WatchedSamples
+from tuner.targets.problem_arrays import ProblemArrays
 from tuner.workers.judge import Judgement, judge
 
 pytestmark = pytest.mark.mlir
@@ -74,3 +82,93 @@ def test_a_finalist_that_cheats_gets_no_time(name: str) -> None:
 def test_honest_finalists_do() -> None:
     target, loaded = loaded_pair("honest")
     assert len(target.measure_together(SMALL, loaded, EFFORT, np.random.default_rng(0))) == 2
+
+
+PROBLEM = Matmul(5, 16, 8)
+
+
+def watched(name: str, problem: Problem = PROBLEM) -> WatchedSamples:
+    """Times a kernel by a clock that goes on by a second with each look."""
+    artifact = Artifact(dishonest_code(name, problem), name, partition(problem, 1, "none", 1))
+    kernel = CpuEvaluator(1).load(problem, artifact)
+    assert isinstance(kernel, LoadedKernel)
+    rng = np.random.default_rng(0)
+    arrays = ProblemArrays(problem, rng)
+    looks = [0.0]
+
+    def clock() -> float:
+        looks.append(looks[-1] + 1.0)
+        return looks[-1]
+
+    return WatchedSamples(ThreadTeam(1), kernel.calls(problem, arrays.operands), arrays, rng, clock)
+
+
+def test_a_sample_is_the_time_of_its_calls_and_of_nothing_beside() -> None:
+    take = watched("honest")
+    assert [take(1) for _ in range(30)] == [1.0] * 30
+
+
+def test_the_number_of_calls_is_not_foreseen() -> None:
+    take = watched("honest")
+    assert len({take(1000) for _ in range(5)}) > 1
+
+
+def test_a_kernel_that_leaves_c_as_it_is_is_seen_in_any_call() -> None:
+    take = watched("filled_is_done")
+    with pytest.raises(
+        CandidateError, match=r"^left an element of C unwritten in \d+ of \d+ calls$"
+    ) as caught:
+        take(1000)
+    assert caught.value.stage == Stage.VERIFY
+
+
+def test_a_result_that_is_wrong_after_many_samples_is_seen() -> None:
+    take = watched("wrong_from_15")
+    for _ in range(5):
+        take(1)
+    with pytest.raises(CandidateError, match=r"^1 of 80 elements are wrong"):
+        take(20)
+
+
+CALIBRATING = 3  # calls before the first sample: one that leads, two that are looked at
+SECOND = 1.0  # that every sample seems to take
+ENDS = {
+    "stopped at 1": (Effort(stop_above_s=SECOND / 3), 1),
+    "stopped at 3": (Effort(stop_above_s=SECOND * 0.9), 3),
+    "out of time at once": (Effort(budget_s=0.0, min_samples=1), 1),
+    "least samples": (Effort(budget_s=0.0, min_samples=5), 5),
+    "most samples": (Effort(budget_s=99.0, max_samples=17), 17),
+    "out of time at 18": (Effort(budget_s=17.5, min_samples=1), 18),
+}
+
+
+def timed(name: str, end: str, monkeypatch: pytest.MonkeyPatch, seed: int = 0) -> Measurement:
+    """Times a kernel, then verifies it on the same arrays."""
+    ticks = partial(next, itertools.count(0.0, SECOND))
+    monkeypatch.setattr(cpu_evaluator, "WatchedSamples", partial(WatchedSamples, clock=ticks))
+    rng, target = np.random.default_rng(seed), CpuEvaluator(1)
+    loaded = target.load(
+        PROBLEM, Artifact(dishonest_code(name, PROBLEM), name, partition(PROBLEM, 1, "none", 1))
+    )
+    found = target.measure(PROBLEM, loaded, ENDS[end][0], rng)
+    if name == "honest":
+        target.verify(PROBLEM, loaded, rng)
+    return found
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_a_right_kernel_is_timed_wherever_the_timing_ends(end: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = timed("honest", end, monkeypatch)
+    assert len(found.samples_s) == ENDS[end][1]
+    assert found.is_complete == (not end.startswith("stopped"))
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_a_kernel_that_has_grown_lazy_by_then_gets_no_time(end: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, limit in (("lazy_after_2", 2), ("lazy_after_20", 20)):
+        if CALIBRATING + ENDS[end][1] <= limit:  # each of its calls was a right one
+            assert timed(name, end, monkeypatch).samples_s
+            continue
+        with pytest.raises(CandidateError, match=r"elements are wrong|unwritten in 1 of 1 calls") as refused:
+            timed(name, end, monkeypatch)
+        assert refused.value.stage is Stage.VERIFY

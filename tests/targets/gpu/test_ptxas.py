@@ -1,4 +1,4 @@
-"""The installed ptxas; skipped where there is none."""
+"""The tools of CUDA: where they are found, ptxas, its report and its known defects; skipped without ptxas."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -8,8 +8,10 @@ import pytest
 from tuner.core.chips import CHIPS, chip_of
 from tuner.core.errors import CandidateError, MachineError, Stage, UsageError
 from tuner.core.kernel_program import KernelProgram, Launch
-from tuner.targets.gpu.cuda_tools import Tool
+from tuner.targets.gpu.cuda_tools import Tool, locate
 from tuner.targets.gpu.ptxas import Ptxas, ask_ptxas, find_ptxas
+from tuner.targets.gpu.ptxas_defects import DEFECTS, defect_line, defects_of
+from tuner.targets.gpu.ptxas_report import KernelReport, first_fault, read_report
 
 PTX = """.version 8.0
 .target sm_80
@@ -109,3 +111,160 @@ def test_something_else_called_ptxas_is_refused(tmp_path: Path) -> None:
         ask_ptxas(tool(tmp_path, "echo hello"))
     with pytest.raises(UsageError, match=r"^ptxas: found .*absent that does not run"):
         ask_ptxas(Tool(tmp_path / "absent", "PATH"))
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Returns a folder first on the import path, where wheels can be laid out; PATH is its folder bin."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    return tmp_path
+
+
+def install(site: Path, distribution: str, version: str, *files: str) -> None:
+    """Lays out a wheel as pip does: files, and a record of them."""
+    folder = site / f"{distribution.replace('-', '_')}-{version}.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: {version}\n")
+    (folder / "RECORD").write_text("".join(f"{file},,\n" for file in files))
+    for file in files:
+        executable(site / file)
+
+
+def executable(path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("#!/bin/sh\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_a_tool_of_the_wheel_is_preferred_to_path(site: Path) -> None:
+    install(site, "nvidia-cuda-nvcc", "99.1", "nvidia/cu13/bin/ptxas", "nvidia/cu13/bin/nvcc")
+    executable(site / "bin/ptxas")
+    found = locate("ptxas")
+    assert found is not None
+    assert found.path == site / "nvidia/cu13/bin/ptxas"
+    assert found.origin == "nvidia-cuda-nvcc 99.1"
+
+
+def test_the_layout_of_cuda_12_wheels_is_known(site: Path) -> None:
+    install(site, "nvidia-cuda-nvcc-cu12", "12.9", "nvidia/cuda_nvcc/bin/ptxas")
+    install(site, "nvidia-cuda-nvcc", "99.0", "nvidia/cu13/bin/nvcc")  # a wheel without the tool
+    found = locate("ptxas")
+    assert found is not None
+    assert found.path == site / "nvidia/cuda_nvcc/bin/ptxas"
+
+
+def test_a_file_that_cannot_be_run_is_passed_over(site: Path) -> None:
+    install(site, "nvidia-cuda-nvcc", "99.0", "nvidia/cu13/bin/ptxas")
+    install(site, "nvidia-cuda-nvcc-cu12", "0.0")  # hides one that is really there
+    (site / "nvidia/cu13/bin/ptxas").chmod(0o644)
+    on_path = executable(site / "bin/ptxas")
+    found = locate("ptxas")
+    assert found is not None
+    assert (found.path, found.origin) == (on_path, "PATH")
+
+
+def test_no_tool_anywhere_is_none(site: Path) -> None:
+    install(site, "nvidia-cuda-nvcc", "99.0")
+    install(site, "nvidia-cuda-nvcc-cu12", "0.0")
+    assert locate("ptxas") is None
+
+
+REPORT = """ptxas warning : Unsupported .version 9.9; current version is '9.0'
+ptxas info    : 0 bytes gmem
+ptxas info    : Compiling entry function 'reduce' for 'sm_90'
+ptxas info    : Function properties for reduce
+    64 bytes stack frame, 8 bytes spill stores, 12 bytes spill loads
+ptxas info    : Used 20 registers, used 0 barriers, 64 bytes cumulative stack size, 1024 bytes smem
+ptxas info    : Compile time = 5.121 ms
+ptxas info    : (C7519) Potential Performance Loss: wgmma.mma_async instructions are serialized
+ptxas info    : Compiling entry function 'matmul' for 'sm_90'
+ptxas info    : Function properties for matmul
+    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
+ptxas info    : Used 234 registers, used 1 barriers, 376 bytes cmem[0]
+"""
+BEFORE = "Unsupported .version 9.9; current version is '9.0'"
+SLOW = "(C7519) Potential Performance Loss: wgmma.mma_async instructions are serialized"
+
+
+def test_every_figure_of_every_kernel_is_read() -> None:
+    assert read_report(REPORT) == (
+        KernelReport("reduce", 20, 0, 64, 8, 12, 1024, (BEFORE, SLOW)),
+        KernelReport("matmul", 234, 1, 0, 0, 0, 0, (BEFORE,)),
+    )
+
+
+def test_a_report_of_another_form_is_not_taken_for_zero_registers() -> None:
+    with pytest.raises(
+        ValueError, match=r"^ptxas -v: found no registers of matmul, allowed 'Used N registers'"
+    ):
+        read_report(REPORT.replace("Used 234 registers", "234 registers"))
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        (
+            (
+                "ptxas /folder/kernel.ptx, line 4; error   : Arguments mismatch for instruction 'add'\n"
+                "ptxas fatal   : Ptx assembly aborted due to errors\n"
+            ),
+            "line 4: Arguments mismatch for instruction 'add'",
+        ),
+        (
+            "ptxas info    : 0 bytes gmem\nptxas fatal   : SM version specified by .target is higher\n",
+            "SM version specified by .target is higher",
+        ),
+        ("Segmentation fault\ncore dumped\n", "Segmentation fault"),
+        ("", "no message"),
+    ],
+)
+def test_the_first_fault_is_told_without_the_temporary_file(text: str, fault: str) -> None:
+    assert first_fault(text) == fault
+
+
+@pytest.mark.parametrize(
+    ("version", "chip", "count"),
+    [
+        ("9.2.148", "sm_80", 1),
+        ("11.0.221", "sm_80", 1),
+        ("11.1", "sm_80", 0),
+        ("11.1.74", "sm_80", 0),
+        ("11.3.58", "sm_80", 1),
+        ("11.6.124", "sm_80", 1),
+        ("11.8.89", "sm_80", 0),
+        ("12.3.103", "sm_80", 1),
+        ("12.3.103", "sm_90", 2),
+        ("12.3.107", "sm_80", 0),
+        ("12.6.77", "sm_90a", 1),
+        ("12.6.77", "sm_89", 0),
+        ("12.6.85", "sm_90", 0),
+        ("12.8.93", "sm_90", 0),
+        ("13.1.80", "sm_90", 0),
+    ],
+)
+def test_a_version_is_known_to_miscompile_for_the_chips_that_it_concerns(
+    version: str, chip: str, count: int
+) -> None:
+    assert len(defects_of(version, chip_of(chip))) == count
+
+
+def test_without_a_chip_all_that_is_known_is_told() -> None:
+    assert len(defects_of("12.8.93")) == 1
+    assert len(defects_of("12.3.103")) == 2
+
+
+def test_every_entry_has_a_source_and_a_range() -> None:
+    for defect in DEFECTS:
+        assert defect.since < defect.before
+        assert defect.capabilities[0] <= defect.capabilities[1]
+        assert defect.source.startswith("https://")
+
+
+def test_a_line_names_what_and_where_it_is_told() -> None:
+    (defect,) = defects_of("12.6.77", chip_of("sm_90"))
+    assert defect_line(defect) == (
+        "this version is known to miscompile: NVIDIA's bug 4826023, of Hopper and later "
+        "(https://github.com/openxla/xla/pull/19927)"
+    )

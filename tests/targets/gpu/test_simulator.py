@@ -7,10 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.gpu_check.gpu_point import GpuPoint
 from tests.mlir.gpu_matmul import gpu_script
-from tests.targets.gpu.wgmma_points import point as hopper
-from tuner.core.candidate import Candidate
+from tests.targets.gpu.strategies.points import mma_sync, wgmma
 from tuner.core.chips import chip_of
 from tuner.core.errors import CandidateError, Failure, Stage
 from tuner.core.kernel_program import KernelProgram
@@ -28,17 +26,6 @@ SMALL = Matmul(64, 64, 32)
 WIDE = Matmul(64 * 4 - 9, 64 * 6 - 1, 40, "f16")
 INTEGERS = Matmul(240, 376, 128, "i8", "nt")
 PARTS = {"splits": 2, "block_k": 32, "depth": 0}
-TILES: dict[str, Any] = {
-    **dict.fromkeys(("block_m", "block_n"), 64),
-    **dict.fromkeys(("warps_m", "warps_n", "depth"), 2),
-    **dict.fromkeys(("group", "splits"), 1),
-    "block_k": 16,
-    "pack": 0,
-    "shared": "swizzle",
-    "split_by": "atomic",
-    "exchange": 0,
-    "prefetch": 0,
-}
 
 
 @pytest.fixture(scope="module")
@@ -63,8 +50,8 @@ def judged(problem: Problem, program: KernelProgram, seed: int = 0) -> Verdict:
 
 
 def tensor_cores(compiler: GpuCompiler, problem: Problem, **knobs: Any) -> KernelProgram:
-    point = GpuPoint(problem, Candidate.of("matmul_gpu_mma_sync", TILES | knobs))
-    program = compiler.compile(problem, Script.of(point.script())).program
+    script = mma_sync(problem, **({"block_k": 16} | knobs)).script()
+    program = compiler.compile(problem, Script.of(script)).program
     assert program is not None
     return program
 
@@ -166,11 +153,18 @@ def test_of_sampled_blocks_whole_clusters_are_verified(
     sampling: None, knobs: dict[str, Any], blocks: str, corners: int
 ) -> None:
     """The grid is rounded up to clusters: some of their blocks have no tile of C."""
-    one = hopper(Matmul(64 * 5 - 9, 64 * 5 - 8, 64, "f16"), **knobs)
+    one = wgmma(Matmul(64 * 5 - 9, 64 * 5 - 8, 64, "f16"), **knobs)
     verdict = judged(one.problem, one.program())
     assert verdict.max_error <= 1.0
     assert f"matmul_kernel: {blocks} blocks simulated" in verdict.notes
     assert f"C: {corners} of its 4 corners are in the tiles that were compared" in verdict.notes
+
+
+def test_of_sampled_blocks_all_tiles_are_verified(sampling: None) -> None:
+    one = wgmma(Matmul(320, 320, 8, "f16"), tiles=4)  # 25 tiles, 7 blocks
+    verdict = judged(one.problem, one.program())
+    assert "matmul_kernel: 3 of 7 blocks simulated" in verdict.notes
+    assert verdict.elements == (4 + 4 + 3) * 64 * 64
 
 
 def test_a_wrong_element_of_a_sampled_tile_is_named(compiler: GpuCompiler, sampling: None) -> None:

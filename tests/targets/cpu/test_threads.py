@@ -1,4 +1,4 @@
-"""The threads of a library get processors of their own."""
+"""Threads: those of a library get processors of their own, those that a kernel starts are seen."""
 
 import contextlib
 import os
@@ -7,8 +7,10 @@ import time
 
 import pytest
 
+from tuner.core.errors import CandidateError, Stage
 from tuner.runtime.cpu.describe_host import processors
 from tuner.targets.cpu.pinned_threads import TASKS, pin_working_threads
+from tuner.targets.cpu.started_threads import no_thread_started
 
 
 def affinities() -> dict[int, frozenset[int]]:
@@ -66,3 +68,22 @@ def test_one_processor_pins_the_caller_alone() -> None:
     caller.start()
     caller.join()
     assert found == [frozenset(processors(1))]
+
+
+def test_a_thread_that_goes_on_is_seen() -> None:
+    done = threading.Event()
+    with (
+        pytest.raises(CandidateError, match=r"^started 1 threads that go on after it returned$") as caught,
+        no_thread_started(),
+    ):
+        threading.Thread(target=done.wait, daemon=True).start()
+    done.set()
+    assert caught.value.stage == Stage.RUN
+
+
+def test_threads_of_before_are_none_of_its_doing() -> None:
+    done = threading.Event()
+    threading.Thread(target=done.wait, daemon=True).start()
+    with no_thread_started():
+        pass
+    done.set()

@@ -1,0 +1,87 @@
+"""How targets, strategies, moments and origins are spelled."""
+
+import datetime
+from pathlib import Path
+
+import pytest
+
+from tuner.core.candidate import Candidate
+from tuner.core.chosen_strategy import ChosenStrategy
+from tuner.core.errors import UsageError
+from tuner.core.moments import parse_moment, parse_seconds, with_zone
+from tuner.core.runs import ORIGINS, FirstPoint
+from tuner.core.target_name import TargetName
+
+CPU, GPU = TargetName("cpu"), TargetName("cuda", "sm_90a")
+REPLAY = TargetName("replay", "/data/a:b.t4.json")
+
+
+@pytest.mark.parametrize(
+    ("text", "target"), [("cpu", CPU), ("cuda:sm_90a", GPU), ("replay:/data/a:b.t4.json", REPLAY)]
+)
+def test_a_target_is_spelled_as_it_is_read(text: str, target: TargetName) -> None:
+    assert TargetName.parse(text) == target
+    assert target.text == str(target) == text
+
+
+def test_a_replay_has_no_machine() -> None:
+    assert CPU.has_machine
+    assert not REPLAY.has_machine
+
+
+def test_a_target_is_of_its_kind_whatever_its_chip() -> None:
+    assert GPU.is_of("cuda")
+    assert not GPU.is_of("simulator")
+
+
+@pytest.mark.parametrize(
+    ("chosen", "text"),
+    [
+        (ChosenStrategy("first"), "first"),
+        (ChosenStrategy("of=a recording"), "of=a recording"),
+        (ChosenStrategy("mine", Path("/a=b/mine.mlir")), "mine=/a=b/mine.mlir"),
+    ],
+)
+def test_what_is_stored_reads_back(chosen: ChosenStrategy, text: str) -> None:
+    assert chosen.text == text
+    assert ChosenStrategy.parse(text) == chosen
+
+
+def test_a_moment_is_utc_unless_it_says_otherwise() -> None:
+    assert parse_moment("2026-01-31") == datetime.datetime(2026, 1, 31, tzinfo=datetime.UTC)
+    assert parse_moment("2026-01-31T12:00+02:00").utcoffset() == datetime.timedelta(hours=2)
+
+
+def test_a_moment_that_is_none_is_refused() -> None:
+    with pytest.raises(UsageError, match="since: found 'now', allowed such as"):
+        parse_moment("now")
+
+
+def test_a_moment_without_a_zone_is_in_utc() -> None:
+    assert with_zone(datetime.datetime(2026, 1, 31)) == datetime.datetime(2026, 1, 31, tzinfo=datetime.UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("60s", 60), ("5m", 300), ("1.5h", 5400), ("7", 7), ("0.5s", 0.5)]
+)
+def test_budgets(text: str, seconds: float) -> None:
+    assert parse_seconds(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "s", "0", "-5s", "5 s", "1d", "1e9", "nan", "9" * 400])
+def test_a_budget_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match=r"budget: found .*, allowed a time such as 60s, 5m or 1h"):
+        parse_seconds(text)
+
+
+CANDIDATE = Candidate.of("fake", {"x": 1})
+
+
+@pytest.mark.parametrize("origin", ORIGINS)
+def test_a_point_comes_from_one_of_the_origins(origin: str) -> None:
+    assert FirstPoint(CANDIDATE, origin).source == ""
+
+
+def test_another_origin_is_refused() -> None:
+    with pytest.raises(ValueError, match="origin: found 'hunch', allowed warm start, space file, seed"):
+        FirstPoint(CANDIDATE, "hunch")

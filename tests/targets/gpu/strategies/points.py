@@ -1,0 +1,135 @@
+"""Points of the strategies for GPUs, small where knobs are not given; whether a kernel of one is right."""
+
+import functools
+import itertools
+from dataclasses import replace
+from typing import Any
+
+from benchmarks.gpu_check.gpu_point import GpuPoint
+from tests.simulator.ptx.mutations import Edit
+from tuner.core.candidate import Candidate
+from tuner.core.kernel_program import KernelProgram
+from tuner.core.problem import Matmul, Problem
+from tuner.simulator.ptx.defects import SimulationError
+from tuner.simulator.ptx.simulation import Simulation
+from tuner.space.file.reading import SpaceFile, load_space_file, spaces_for
+from tuner.space.file.shipped import default_space_file
+from tuner.targets.gpu.ptxas import find_ptxas
+
+NAIVE, SIMT, MMA_SYNC, WGMMA = (f"matmul_gpu_{name}" for name in ("naive", "simt", "mma_sync", "wgmma"))
+HOPPER = "sm_90a"
+SIMT_LARGE: dict[str, Any] = {
+    **dict.fromkeys(("block_m", "block_n"), 128),
+    **dict.fromkeys(("thread_m", "thread_n", "unroll_k", "vector_a", "vector_b"), 4),
+    **dict.fromkeys(("split_m", "split_n", "depth"), 2),
+    "block_k": 16,
+    "pad_bytes": 0,
+    "min_blocks": 0,
+    "prefetch": 0,
+    "group": 1,
+}
+SIMT_SMALL = SIMT_LARGE | {"block_m": 32, "block_n": 64, "block_k": 8, "split_m": 1}
+MMA_SYNC_SMALL: dict[str, Any] = {
+    **dict.fromkeys(("block_m", "block_n"), 64),
+    **dict.fromkeys(("warps_m", "warps_n", "depth"), 2),
+    **dict.fromkeys(("group", "splits"), 1),
+    **dict.fromkeys(("prefetch", "exchange", "pack"), 0),
+    "block_k": 32,
+    "shared": "swizzle",
+    "split_by": "atomic",
+}
+WGMMA_SMALL: dict[str, Any] = {
+    **dict.fromkeys(("block_m", "block_n", "block_k"), 64),
+    **dict.fromkeys(("consumers", "group", "tiles", "splits"), 1),
+    "stages": 2,
+    "cluster": "1x1",
+    "bands": "rows",
+    "stores": "direct",
+}
+WGMMA_LARGE = WGMMA_SMALL | {"block_m": 128, "block_n": 256, "stages": 4, "consumers": 2, "group": 8}
+
+
+def naive(problem: Problem, block_m: int = 1, block_n: int = 32) -> GpuPoint:
+    return GpuPoint(problem, Candidate.of(NAIVE, {"block_m": block_m, "block_n": block_n}))
+
+
+def simt(problem: Problem, chip: str = "sm_90", **knobs: Any) -> GpuPoint:
+    """Returns a small point with copies as wide as the space allows."""
+    for vector_a, vector_b in itertools.product((4, 2, 1), repeat=2):
+        vectors = {"vector_a": vector_a, "vector_b": vector_b}
+        one = GpuPoint(problem, Candidate.of(SIMT, SIMT_SMALL | knobs | vectors), chip)
+        if is_feasible(one):
+            return one
+    raise LookupError(f"{problem.key}: the space allows no point with {knobs}")
+
+
+def mma_sync(problem: Problem, chip: str = "sm_90", **knobs: Any) -> GpuPoint:
+    return GpuPoint(problem, Candidate.of(MMA_SYNC, MMA_SYNC_SMALL | knobs), chip)
+
+
+def wgmma(problem: Problem, **knobs: Any) -> GpuPoint:
+    return GpuPoint(problem, Candidate.of(WGMMA, WGMMA_SMALL | knobs), HOPPER)
+
+
+def large_wgmma(problem: Problem | None = None, **knobs: Any) -> GpuPoint:
+    return wgmma(problem or Matmul(4096, 4096, 4096, "f16"), **(WGMMA_LARGE | knobs))
+
+
+def is_feasible(one: GpuPoint) -> bool:
+    """Tells whether the default search space allows a point; the space is not enumerated."""
+    words = (one.problem, "ptx", one.variables, (one.candidate.strategy,))
+    (space,) = spaces_for(_space_file(), *words)
+    return space.contains(one.candidate) and space.violated(one.candidate) is None
+
+
+@functools.cache
+def _space_file() -> SpaceFile:
+    return load_space_file(default_space_file())
+
+
+@functools.lru_cache(maxsize=256)
+def compiled(one: GpuPoint) -> KernelProgram:
+    """Returns the program of a point, which each process of the tests compiles once."""
+    return one.program()
+
+
+def outcome(one: GpuPoint, program: KernelProgram, seed: int | None = None) -> tuple[bool, str]:
+    """Returns whether all of C is right and nothing races, and what is wrong otherwise."""
+    try:
+        verdict, worst, simulations = one.run(program, schedule_seed=seed)
+    except SimulationError as error:
+        return False, error.reason
+    hazards = [str(hazard) for simulation in simulations for hazard in simulation.hazards]
+    return verdict.max_error <= 1.0 and not hazards, "; ".join([worst, *hazards])
+
+
+def require_right(
+    one: GpuPoint, program: KernelProgram | None = None, seed: int | None = None
+) -> tuple[Simulation, ...]:
+    """Asserts that all of C is right and nothing races, in a random order with a seed."""
+    verdict, worst, simulations = one.run(program or compiled(one), schedule_seed=seed)
+    assert verdict.max_error <= 1.0, f"{by_name(one)}: {worst}"
+    assert [simulation.hazards for simulation in simulations] == [()] * len(simulations), by_name(one)
+    return simulations
+
+
+def is_noticed(one: GpuPoint, edit: Edit) -> bool:
+    """Tells whether a broken kernel of a point is wrong or unsafe; its text must differ."""
+    healthy = compiled(one)
+    ptx = edit(healthy.ptx)
+    assert ptx != healthy.ptx
+    is_right, _ = outcome(one, replace(healthy, ptx=ptx))
+    return not is_right
+
+
+def require_large_tile_kept(program: KernelProgram) -> None:
+    """Asserts that Hopper's large tile has its registers, neither spilled nor serialized."""
+    ptxas = find_ptxas()
+    if ptxas is not None:
+        found = next(each for each in ptxas.assemble(program).resources if each.kernel == "matmul_kernel")
+        assert (found.spilled_bytes, found.registers, found.is_serialized) == (0, 168, False)
+
+
+def by_name(each: object) -> str:
+    """Names a parameter of a test: a point by its problem and its knobs."""
+    return f"{each.problem.key} {each.candidate.text}" if isinstance(each, GpuPoint) else str(each)

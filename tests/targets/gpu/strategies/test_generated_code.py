@@ -1,0 +1,292 @@
+"""What the kernels of large tiles are made of: wide loads, multiply-adds, no spills, no bank conflicts."""
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmarks.gpu_check.gpu_point import GpuPoint, feasible_set
+from tests.targets.gpu.strategies.points import (
+    MMA_SYNC,
+    SIMT,
+    SIMT_LARGE,
+    compiled,
+    large_wgmma,
+    mma_sync,
+    require_large_tile_kept,
+    require_right,
+    simt,
+)
+from tests.targets.gpu.strategies.test_points import OF_F64, OF_NT
+from tuner.core.candidate import Candidate
+from tuner.core.chips import chip_of
+from tuner.core.kernel_program import buffers_of
+from tuner.core.problem import Matmul, Problem
+from tuner.cost_model.launch_limits import require_launchable
+from tuner.mlir import interpreter
+from tuner.mlir.bindings import ir
+from tuner.mlir.gpu.lowering import outline
+from tuner.mlir.rewrite.walking import walk
+from tuner.payload.gpu import gpu_payload_mlir, views_in
+from tuner.payload.reference import draw, draw_base, output_dtype
+from tuner.simulator.ptx.launch import run_program
+from tuner.targets.gpu.ptxas import Ptxas, find_ptxas
+
+pytestmark = pytest.mark.mlir
+
+SEED_CASE = Matmul(5376, 2048, 5376)
+SHALLOW = replace(SEED_CASE, sizes=(5376, 2048, 672))  # as many blocks, an eighth of the steps to simulate
+SEED_TILE: dict[str, Any] = {
+    "block_m": 64,
+    "block_n": 64,
+    "block_k": 32,
+    "split_m": 1,
+    "split_n": 1,
+    "depth": 4,
+}
+
+
+@pytest.fixture(scope="module")
+def ptxas() -> Ptxas:
+    found = find_ptxas()
+    if found is None:
+        pytest.skip("needs ptxas")
+    return found
+
+
+@pytest.mark.parametrize(
+    ("problem", "knobs"),
+    [
+        *((Matmul(128, 128, 64), {"depth": depth}) for depth in range(5)),
+        (Matmul(128, 128, 64, layout="tn"), {}),
+        (Matmul(128, 128, 64, layout="nt"), OF_NT),
+        (Matmul(64, 128, 64, "f64"), {**OF_F64, "vector_a": 2, "vector_b": 2, "block_m": 64, "split_n": 4}),
+    ],
+    ids=str,
+)
+def test_large_tiles_of_cuda_cores_have_no_bank_conflicts_and_no_spills(
+    problem: Problem, knobs: dict[str, Any]
+) -> None:
+    one = GpuPoint(problem, Candidate.of(SIMT, SIMT_LARGE | knobs))
+    (simulation,) = require_right(one)
+    reads = [each for each in simulation.conflicts if each.instruction.startswith("ld.shared")]
+    assert {each.ratio for each in reads} == {1.0}
+    assert simulation.conflict_ratio == 1.0
+    ptxas = find_ptxas()
+    if ptxas is not None:
+        (resources,) = ptxas.assemble(compiled(one)).resources
+        assert (resources.spill_store_bytes, resources.spill_load_bytes) == (0, 0)
+        assert resources.registers <= 255
+
+
+def test_unpadded_rows_of_a_transposed_b_collide() -> None:
+    unpadded = Candidate.of(SIMT, SIMT_LARGE | OF_NT | {"pad_bytes": 0})
+    (simulation,) = require_right(GpuPoint(Matmul(128, 128, 32, layout="nt"), unpadded))
+    assert simulation.conflict_ratio > 1.5
+
+
+@pytest.mark.parametrize("group", [1, 8])
+def test_the_main_loop_of_cuda_cores_is_multiply_adds_fed_by_wide_loads_and_cp_async(group: int) -> None:
+    ptx = GpuPoint(Matmul(4096, 4096, 4096), Candidate.of(SIMT, SIMT_LARGE | {"group": group})).program().ptx
+    start = ptx.rindex("\n$", 0, ptx.index("ld.shared"))
+    loop = ptx[start : ptx.index("st.global")]
+    assert loop.count("fma.rn.f32") == 8 * 8 * 16
+    assert loop.count("ld.shared.v4") == (8 + 4 * 2) * 4  # of A along K, of B along N, for four of K
+    assert "ld.global" not in ptx
+    copies = re.findall(r"cp\.async\.cg\.shared\.global[^;]*, 16", ptx)
+    assert len(copies) == 4 * (2 + 1)  # before the loop and in it
+    assert ptx.count("st.global.v4") == 16
+
+
+def test_the_seed_case_takes_dynamic_shared_memory() -> None:
+    one = simt(SEED_CASE, **SEED_TILE)
+    host = host_text(one)
+    (size,) = re.findall(r"gpu\.launch_func[^>]*dynamic_shared_memory_size (%\w+)", host)
+    assert f"{size} = arith.constant 81920 : i32" in host
+    program = one.program()
+    assert program.launches[0].dynamic_shared_bytes == 81920
+    ptxas = find_ptxas()
+    if ptxas is not None:
+        program = ptxas.assemble(program)
+        require_launchable(program)
+        assert program.resources[0].spill_load_bytes == 0
+
+
+def test_blocks_of_a_large_grid_are_right_where_they_are_sampled() -> None:
+    program = simt(SHALLOW, **SEED_TILE).program()
+    rng = np.random.default_rng(3)
+    inputs = draw(SHALLOW, draw_base(SHALLOW, rng), rng)
+    c = np.full(SHALLOW.sizes[:2], np.nan, output_dtype(SHALLOW))
+    blocks = ((31, 83, 0), (15, 41, 0))  # the last and one in the interior; x along n
+    (simulation,) = run_program(program, dict(zip("ab", inputs.arrays, strict=True)) | {"c": c}, {0: blocks})
+    assert simulation.hazards == ()
+    assert simulation.conflict_ratio == 1.0
+    for x, y, _ in blocks:
+        rows, columns = slice(y * 64, y * 64 + 64), slice(x * 64, x * 64 + 64)
+        expected, tolerance = inputs.tile(rows, columns)
+        assert (np.abs(c[rows, columns] - expected) <= tolerance).all()
+    assert np.count_nonzero(~np.isnan(c)) == len(blocks) * 64 * 64
+
+
+def host_text(one: GpuPoint) -> str:
+    """Returns the host function after outlining."""
+    text = one.script()
+    with interpreter.new_context(), ir.Location.unknown():
+        module = interpreter.parse(gpu_payload_mlir(one.problem, views_in(text, one.problem)), "payload")
+        interpreter.apply_script(module, interpreter.parse(text, "script"))
+        outline(module, chip_of(one.chip), buffers_of(one.problem))
+        return "".join(str(function) for function in walk(module, "func.func"))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "layout", "instruction"),
+    [
+        ("f16", "nn", "m16n8k16.row.col.f32.f16.f16.f32"),
+        ("bf16", "nn", "m16n8k16.row.col.f32.bf16.bf16.f32"),
+        ("tf32", "nt", "m16n8k8.row.col.f32.tf32.tf32.f32"),
+        ("i8", "nt", "m16n8k32.row.col.satfinite.s32.s8.s8.s32"),
+        ("e4m3", "nt", "m16n8k32.row.col.f32.e4m3.e4m3.f32"),
+    ],
+)
+def test_the_main_loop_of_mma_sync_is_tensor_cores_fed_by_ldmatrix_and_cp_async(
+    dtype: str, layout: str, instruction: str
+) -> None:
+    block_k = {"tf32": 16, "i8": 64, "e4m3": 64}.get(dtype, 32)
+    # of e4m3 Hopper has no mma.sync: ptxas makes it of conversions to f16 and their mma
+    chip = "sm_89" if dtype == "e4m3" else "sm_90"
+    problem = Matmul(4096, 4096, 4096, dtype, layout)
+    program = mma_sync(problem, chip, block_m=128, block_n=128, block_k=block_k, depth=3).program()
+    assert program.ptx.count(f"mma.sync.aligned.{instruction}") == 64
+    assert program.ptx.count("ldmatrix.sync.aligned.m8n8.x4") == 16
+    copies = re.findall(r"cp\.async\.cg\.shared\.global[^;]*, 16", program.ptx)
+    assert len(copies) == 8 * (3 + 1)  # before the loop and in it
+    assert program.launches[0].dynamic_shared_bytes == 65536
+    assert ".extern .shared" in program.ptx
+    ptxas = find_ptxas()
+    if ptxas is not None:
+        (resources,) = ptxas.assemble(program).resources
+        assert resources.spill_store_bytes == 0
+        assert resources.registers <= 255
+
+
+def test_what_spills_is_right_comes_last_and_is_not_refused(ptxas: Ptxas) -> None:
+    """Its 128 x 128 sums of one warp are 512 registers of each thread."""
+    knobs: dict[str, Any] = {"block_m": 128, "block_n": 128, "block_k": 16, "warps_m": 1, "warps_n": 1}
+    one = mma_sync(Matmul(128, 128, 64, "f16"), **knobs)
+    allowed = feasible_set(one.problem, MMA_SYNC)
+    row = allowed.row_of(one.candidate)
+    assert row is not None
+    assert not allowed.is_preferred[row]
+    program = ptxas.assemble(one.program())
+    assert program.resources[0].spilled_bytes > 1000
+    require_launchable(program)
+    require_right(one, program)
+
+
+def test_sums_stay_in_registers_for_all_of_k() -> None:
+    ptx = mma_sync(Matmul(256, 256, 4096, "f16")).program().ptx
+    assert "st.global" not in ptx[ptx.index("ldmatrix") : ptx.rindex("mma.sync")]
+
+
+def test_the_first_points_of_the_space_file_can_be_launched(ptxas: Ptxas) -> None:
+    knobs: dict[str, Any] = {
+        "block_m": 128,
+        "block_n": 256,
+        "block_k": 32,
+        "warps_n": 4,
+        "depth": 3,
+        "group": 8,
+    }
+    program = ptxas.assemble(mma_sync(Matmul(5376, 5376, 2048, "f16"), **knobs).program())
+    require_launchable(program)
+    assert program.launches[0].dynamic_shared_bytes >= 81920
+
+
+@pytest.mark.parametrize(("output", "stores", "shuffles"), [("f16", 16, 64), ("f32", 32, 64)])
+def test_a_warp_of_64x64_stores_all_of_it_in_16_bytes_per_lane(
+    output: str, stores: int, shuffles: int
+) -> None:
+    problem = Matmul(128, 128, 64, "f16", output="" if output == "f32" else output)
+    ptx = mma_sync(problem, block_m=128, block_n=128, exchange=1, prefetch=1).program().ptx
+    assert (ptx.count("st.global.v4"), ptx.count("st.global")) == (stores, stores)
+    assert ptx.count("shfl.sync.bfly") == shuffles
+
+
+def test_the_large_tile_of_hopper_is_four_wgmma_per_step_fed_by_one_thread() -> None:
+    program = compiled(large_wgmma())
+    assert program.ptx.count("wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16") == 8  # first tile, loop
+    assert "trap" not in program.ptx
+    producer = program.ptx[program.ptx.index("setmaxnreg.dec.sync.aligned.u32") :]
+    assert re.search(r"setmaxnreg\.dec\S+\s+40;", program.ptx)
+    assert re.search(r"setmaxnreg\.inc\S+\s+232;", program.ptx)
+    assert producer.index("elect.sync") < producer.index("cp.async.bulk.tensor.2d")
+    assert program.ptx.count("cp.async.bulk.tensor.2d") == 5  # A, and B in four boxes of 64 columns
+    (launch,) = program.launches
+    assert (launch.block, launch.dynamic_shared_bytes) == ((384, 1, 1), 4 * (49152 + 16))
+    assert launch.arguments == ("a_map0", "b_map0", "c")
+    assert [each.layout.box for each in launch.tensor_maps] == [(64, 128), (64, 64)]
+    require_large_tile_kept(program)
+
+
+@pytest.mark.parametrize(("dtype", "words"), [("e4m3", "f32.e4m3.e4m3"), ("i8", "s32.s8.s8")])
+def test_bytes_are_multiplied_in_as_many_steps_as_halves_of_them(
+    dtype: str, words: str, ptxas: Ptxas
+) -> None:
+    program = large_wgmma(Matmul(4096, 4096, 4096, dtype, "nt"), block_k=128).program()
+    assert program.ptx.count(f"wgmma.mma_async.sync.aligned.m64n256k32.{words}") == 8  # first tile, loop
+    assert [each.layout.dtype for each in program.launches[0].tensor_maps] == [0, 0]  # bytes
+    (resources,) = ptxas.assemble(program).resources
+    assert (resources.spilled_bytes, resources.is_serialized) == (0, False)
+
+
+@pytest.mark.parametrize(
+    ("cluster", "size", "boxes", "multicasts"),
+    [("2x1", "1, 2, 1", [(64, 128), (64, 32)], 4), ("1x2", "2, 1, 1", [(64, 64), (64, 64)], 1)],
+)
+def test_the_large_tile_copies_halves_of_what_blocks_share(
+    cluster: str, size: str, boxes: list[tuple[int, int]], multicasts: int
+) -> None:
+    program = large_wgmma(cluster=cluster).program()
+    assert f".reqnctapercluster {size}" in program.ptx
+    assert program.ptx.count("cp.async.bulk.tensor.2d") == 5
+    assert program.ptx.count(".multicast::cluster") == multicasts
+    (launch,) = program.launches
+    assert [each.layout.box for each in launch.tensor_maps] == boxes
+    require_large_tile_kept(program)
+
+
+def test_the_large_tile_keeps_its_registers_with_parts_of_k() -> None:
+    program = large_wgmma(Matmul(512, 512, 16384, "f16"), group=1, splits=4).program()
+    assert [(launch.kernel, launch.grid) for launch in program.launches] == [
+        ("matmul_kernel", (2, 4, 4)),
+        ("reduce_kernel", (8, 64, 1)),
+    ]
+    require_large_tile_kept(program)
+
+
+@pytest.mark.parametrize(("cluster", "grid"), [("1x1", (128, 1, 1)), ("2x1", (64, 2, 1))])
+def test_the_large_tile_keeps_its_loop_and_its_registers_with_several_tiles_per_block(
+    cluster: str, grid: tuple[int, int, int]
+) -> None:
+    program = large_wgmma(tiles=4, cluster=cluster).program()
+    (launch,) = program.launches
+    assert (launch.grid, launch.tile_grid) == (grid, (16, 32))
+    assert program.ptx.count("wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16") == 8  # first tile, loop
+    assert "call" not in program.ptx
+    require_large_tile_kept(program)
+
+
+@pytest.mark.parametrize(
+    ("stores", "instruction", "count"),
+    [("tma", "cp.async.bulk.tensor.2d.global", 4), ("exchange", "v4.b32", 16)],
+)
+def test_the_large_tile_keeps_its_registers_whatever_stores_c(
+    stores: str, instruction: str, count: int
+) -> None:
+    problem = replace(large_wgmma().problem, output="f16")
+    program = large_wgmma(problem, stores=stores).program()
+    assert program.ptx.count(instruction) == count
+    assert ("c_map0" in program.launches[0].arguments) == (stores == "tma")
+    require_large_tile_kept(program)

@@ -1,0 +1,246 @@
+"""Points of each strategy for GPUs: feasible, right and free of races on the PTX simulator."""
+
+import itertools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmarks.gpu_check.gpu_point import GpuPoint, feasible_set
+from tests.targets.gpu.strategies.points import (
+    HOPPER,
+    MMA_SYNC,
+    NAIVE,
+    SIMT,
+    WGMMA,
+    compiled,
+    is_feasible,
+    mma_sync,
+    naive,
+    require_right,
+    simt,
+    wgmma,
+)
+from tuner.core.problem import EPILOGUES, LAYOUTS, BatchMatmul, Matmul, Problem
+
+pytestmark = pytest.mark.mlir
+
+OF_F64 = {"thread_m": 2, "thread_n": 2, "unroll_k": 2}  # vectors of 16 bytes
+OF_NT = {"thread_n": 1, "split_n": 8, "pad_bytes": 16}  # neighbours read neighbouring rows of B
+KINDS = list(itertools.product(("f32", "f64", "i8"), LAYOUTS))
+THIN = ((1, 1, 1), (1, 97, 3))
+NAIVE_KINDS = list(itertools.product(("f32", "f64", "i8"), LAYOUTS, EPILOGUES))
+NAIVE_POINTS = [((37, 70, 19), *kind) for kind in NAIVE_KINDS] + [
+    (sizes, *kind) for sizes in THIN for kind in NAIVE_KINDS if kind[1:] == ("nn", "bias_relu")
+]
+
+
+def case(build: Callable[..., GpuPoint], problem: Problem, seed: int | None = None, **knobs: Any) -> Any:
+    """Returns parameters: what makes the point, and the seed of a random order of threads."""
+    return pytest.param(build, problem, knobs, seed, id=f"{build.__name__} {problem.key} {knobs}")
+
+
+POINTS = (
+    case(simt, Matmul(64, 64, 40)),
+    case(simt, Matmul(67, 130, 50, epilogue="bias_relu"), chip="sm_80", depth=4),
+    case(simt, Matmul(97, 130, 91), block_m=64, depth=1),
+    case(simt, Matmul(97, 33, 91), depth=0, block_n=32, split_n=1),
+    case(simt, Matmul(300, 70, 16), depth=1, group=8),
+    case(simt, Matmul(65, 99, 44, layout="tn"), block_m=64, thread_m=8, unroll_k=1),
+    case(simt, Matmul(70, 72, 44, layout="nt", epilogue="bias_relu"), **OF_NT),
+    case(simt, Matmul(61, 66, 33, "f64", epilogue="bias_relu"), **OF_F64, split_m=2, block_n=32),
+    case(simt, Matmul(64, 66, 34, "f64", "nt"), **(OF_F64 | OF_NT | {"split_n": 4, "split_m": 2})),
+    case(simt, Matmul(31, 65, 40, "f64", "tn"), **OF_F64, depth=3, split_m=2),
+    case(simt, Matmul(1, 1, 1), depth=1, block_n=32, split_n=1),
+    case(simt, Matmul(64, 64, 40, "i8", epilogue="bias_relu"), chip="sm_80", depth=3),
+    case(simt, Matmul(64, 128, 48, "i8", "nt"), **OF_NT),
+    case(simt, Matmul(67, 70, 44, "i8", "tn"), depth=0),
+    case(mma_sync, Matmul(128, 64, 96, "f16")),
+    case(mma_sync, Matmul(67, 130, 130, "f16", epilogue="bias_relu", output="f16"), chip="sm_80", depth=4),
+    case(mma_sync, Matmul(97, 33, 91, "f16"), depth=0, block_n=32),
+    case(mma_sync, Matmul(65, 99, 91, "f16", "tn"), pack=1, shared="pad"),
+    case(mma_sync, Matmul(64, 128, 64, "bf16", "nt", "bias_relu"), depth=1),
+    case(mma_sync, Matmul(72, 72, 72, "bf16", "tn", output="bf16"), warps_n=1),
+    case(mma_sync, Matmul(64, 64, 160, "f16", "nt"), splits=2, depth=2),
+    case(mma_sync, Matmul(65, 65, 160, "bf16", "nt", "bias_relu", "bf16"),
+         splits=2, split_by="workspace", block_k=16, warps_n=1),
+    case(mma_sync, Matmul(70, 130, 40, "tf32"), block_k=16),
+    case(mma_sync, Matmul(70, 66, 40, "tf32", "nt", "bias_relu"), block_k=16, depth=3),
+    case(mma_sync, Matmul(64, 64, 75, "tf32", "tn"), block_k=16, depth=5),
+    case(mma_sync, Matmul(320, 130, 16, "f16"), group=4, block_k=16),
+    case(mma_sync, Matmul(1, 1, 1, "f16"), block_m=32, block_n=32, depth=0),
+    case(mma_sync, Matmul(128, 64, 128, "i8", "nt", "bias_relu"), chip="sm_80", prefetch=1),
+    case(mma_sync, Matmul(64, 64, 128, "i8"), exchange=1),
+    case(mma_sync, Matmul(67, 61, 133, "i8", "nt", "bias_relu"), block_k=64, depth=0, warps_m=1),
+    case(mma_sync, Matmul(64, 64, 128, "i8", "tn"), splits=2),
+    case(mma_sync, Matmul(33, 35, 137, "i8", "nn", "bias_relu"), depth=0, splits=2, split_by="workspace"),
+    case(mma_sync, Matmul(128, 64, 128, "e4m3", "nt", "bias_relu"), chip="sm_89", prefetch=1),
+    case(mma_sync, Matmul(64, 128, 128, "e5m2", output="f16"), exchange=1),
+    case(mma_sync, Matmul(35, 37, 69, "e4m3", "tn", "bias_relu", "bf16"),
+         chip="sm_89", block_m=32, block_n=32, depth=0, warps_m=1),
+    case(mma_sync, Matmul(33, 35, 137, "e5m2", "nt", "bias_relu"), depth=0, splits=2, split_by="workspace"),
+    case(wgmma, Matmul(128, 128, 256, "f16"), block_m=128, block_n=128, consumers=2, stages=3),
+    case(wgmma, Matmul(131, 72, 104, "f16", epilogue="bias_relu", output="f16"), 1),
+    case(wgmma, Matmul(72, 68, 72, "bf16", "nt", "bias_relu", "bf16"), block_k=128),
+    case(wgmma, Matmul(136, 136, 200, "bf16", "tn"), 2, block_m=128, consumers=2, stages=4),
+    case(wgmma, Matmul(70, 130, 100, "tf32", "nt"), block_n=128, block_k=32, stages=3),
+    case(wgmma, Matmul(192, 64, 64, "f16"), 3, block_m=192, consumers=3),
+    case(wgmma, Matmul(320, 72, 8, "f16", "nt"), group=4),
+    case(wgmma, Matmul(1, 8, 8, "f16")),
+    case(wgmma, Matmul(70, 66, 144, "i8", "nt", "bias_relu"), 4, block_k=128),
+    case(wgmma, Matmul(130, 72, 272, "e4m3", "nt", "bias_relu", "f16"),
+         5, block_k=128, stages=3, cluster="2x1"),
+    case(wgmma, Matmul(60, 130, 400, "e5m2", "nt"), block_k=128, block_n=128, cluster="1x2"),
+    # clusters: tiles shared by multicast
+    case(wgmma, Matmul(192, 64, 256, "f16"), cluster="2x1", stages=3),
+    case(wgmma, Matmul(131, 200, 104, "f16", epilogue="bias_relu", output="f16"), 1, cluster="1x2"),
+    case(wgmma, Matmul(72, 68, 136, "bf16", "nt", "bias_relu", "bf16"), 2, cluster="2x1", block_k=128),
+    case(wgmma, Matmul(72, 200, 200, "bf16", "tn"), 3, cluster="1x2", block_n=128, stages=4),
+    case(wgmma, Matmul(130, 70, 100, "tf32", "nt"), 4, cluster="2x1", block_k=32, stages=3),
+    case(wgmma, Matmul(264, 136, 72, "f16", "nt"), 5, cluster="1x2", block_m=128, consumers=2),
+    case(wgmma, Matmul(328, 136, 8, "f16", "nt"), cluster="2x1", group=4),
+    case(wgmma, Matmul(328, 136, 8, "f16"), cluster="1x2", group=4),
+    case(wgmma, Matmul(136, 328, 8, "f16"), cluster="2x1", group=4, bands="columns"),
+    case(wgmma, Matmul(136, 328, 8, "f16"), cluster="1x2", group=4, bands="columns"),
+    # parts of K by blocks of their own; K of no whole tiles: zeros follow
+    case(wgmma, Matmul(60, 56, 456, "f16", "nn", "bias_relu", "f16"), 1, splits=4),
+    case(wgmma, Matmul(60, 72, 400, "i8", "nt", "bias_relu"), 2, splits=2, block_k=128, cluster="1x2"),
+    case(wgmma, BatchMatmul(2, 56, 64, 200, "bf16", "tn", output="bf16"), splits=2),
+    # several tiles of C per block
+    case(wgmma, Matmul(131, 72, 136, "f16", "nn", "bias_relu", "f16"), 1, tiles=3, stages=3),
+    case(wgmma, Matmul(72, 136, 40, "tf32", "nt"), 2, tiles=2, block_k=32, cluster="1x2"),
+    case(wgmma, Matmul(328, 72, 72, "bf16", "tn"), tiles=3, group=4, cluster="2x1"),
+    case(wgmma, Matmul(136, 328, 8, "f16"), tiles=4, group=4, bands="columns"),
+    # C by TMA, or by 16 bytes of a row per lane
+    case(wgmma, Matmul(70, 72, 72, "f16", "nn", "bias_relu", "f16"), 1, stores="tma", tiles=3),
+    case(wgmma, Matmul(136, 200, 40, "bf16", "nt", "bias_relu", "bf16"),
+         2, stores="tma", cluster="2x1", block_m=128, block_n=128, consumers=2),
+    case(wgmma, BatchMatmul(2, 136, 72, 8, "f16", "tn", output="f16"), stores="tma", block_m=128),
+    case(wgmma, Matmul(67, 128, 72, "f16", "nn", "bias_relu", "f16"), 3, stores="exchange", tiles=2),
+    case(wgmma, Matmul(66, 64, 40, "tf32", "nt"), stores="exchange", block_k=32),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("build", "problem", "knobs", "seed"), POINTS)
+def test_a_point_is_right_and_free_of_races(
+    build: Callable[..., GpuPoint], problem: Problem, knobs: dict[str, Any], seed: int | None
+) -> None:
+    one = build(problem, **knobs)
+    assert is_feasible(one)
+    require_shared_bytes(one)
+    require_right(one, seed=seed)
+
+
+@pytest.mark.parametrize(("dtype", "layout"), KINDS)
+def test_a_random_point_of_cuda_cores_is_right_and_free_of_races(dtype: str, layout: str) -> None:
+    rng = np.random.default_rng([ord(letter) for letter in dtype + layout])
+    m, n, k = (int(size) for size in rng.integers(1, 120, 3))
+    problem = Matmul(m, n, k, dtype, layout, str(rng.choice(["none", "bias_relu"])))
+    allowed = feasible_set(problem, SIMT)
+    one = GpuPoint(problem, allowed.candidate(int(rng.integers(allowed.rows))))
+    require_shared_bytes(one)
+    require_right(one)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "chip", "rng_seed", "multiple", "kinds"),
+    [
+        (MMA_SYNC, "sm_90", 5, 1, (("f16", "nn"), ("bf16", "nt"), ("tf32", "tn"))),
+        (WGMMA, HOPPER, 7, 8, (("f16", "nn"), ("bf16", "tn"), ("tf32", "nt"))),
+    ],
+)
+def test_random_points_of_tensor_cores_are_right_and_free_of_races(
+    strategy: str, chip: str, rng_seed: int, multiple: int, kinds: tuple[tuple[str, str], ...]
+) -> None:
+    rng = np.random.default_rng(rng_seed)
+    for dtype, layout in kinds:
+        m, n, k = (multiple * int(size) for size in rng.integers(1, 150 if multiple == 1 else 24, 3))
+        problem = Matmul(m, n, k, dtype, layout)
+        allowed = feasible_set(problem, strategy, chip)
+        one = GpuPoint(problem, allowed.candidate(int(rng.integers(allowed.rows))), chip)
+        require_right(one, seed=None if strategy == MMA_SYNC else int(rng.integers(100)))
+
+
+def require_shared_bytes(one: GpuPoint) -> None:
+    """Asserts that CUDA cores get the stages of both tiles, the larger first, each from 128 bytes on."""
+    if one.candidate.strategy != SIMT:
+        return
+    knobs: dict[str, Any] = dict(one.candidate.choices)
+    m, n, k = (knobs[f"block_{letter}"] for letter in "mnk")
+    a = (k, m) if one.problem.layout == "tn" else (m, k)
+    b = (n, k) if one.problem.layout == "nt" else (k, n)
+    less, more = sorted(
+        (knobs["depth"] + 1) * _tile_bytes(*shape, one.problem.input_bytes, knobs["pad_bytes"])
+        for shape in (a, b)
+    )
+    assert compiled(one).launches[0].dynamic_shared_bytes == -(-more // 128) * 128 + less
+
+
+def _tile_bytes(rows: int, columns: int, element_bytes: int, gap_bytes: int) -> int:
+    """Returns the bytes of a tile with a gap behind as many rows as are a multiple of 128 bytes.
+
+    Of single bytes at least two rows lie together.
+    """
+    row_bytes = columns * element_bytes
+    together = max(128 // math.gcd(128, row_bytes), 2 if element_bytes == 1 else 1)
+    return rows // together * (together * row_bytes + gap_bytes)
+
+
+@pytest.mark.parametrize(("sizes", "dtype", "layout", "epilogue"), NAIVE_POINTS)
+def test_the_naive_strategy_is_right_and_free_of_races_for_every_kind_and_shape(
+    sizes: tuple[int, int, int], dtype: str, layout: str, epilogue: str
+) -> None:
+    problem = Matmul(*sizes, dtype, layout, epilogue)
+    allowed = feasible_set(problem, NAIVE)
+    for row in {0, allowed.rows - 1}:
+        require_right(GpuPoint(problem, allowed.candidate(row)))
+
+
+@pytest.mark.parametrize("epilogue", EPILOGUES)
+def test_the_naive_strategy_gives_rows_to_blocks_and_columns_to_threads(epilogue: str) -> None:
+    """Buddy's mapping, with columns cut into blocks of at most 1024 threads."""
+    program = naive(Matmul(100, 3000, 16, epilogue=epilogue), block_n=1024).program()
+    (launch,) = program.launches
+    assert (launch.grid, launch.block) == ((100, 3, 1), (1, 1024, 1))
+    assert launch.dynamic_shared_bytes == 0
+    assert sorted(launch.arguments) == sorted(buffer.name for buffer in program.buffers)
+
+
+def test_columns_beyond_c_are_guarded() -> None:
+    one = naive(Matmul(3, 33, 4))
+    assert compiled(one).launches[0].grid == (3, 2, 1)
+    require_right(one)
+
+
+UNEVEN = Matmul(40, 72, 60, "f16", "nn", "bias_relu", "f16")  # rows of A: 120 bytes
+
+
+@pytest.mark.parametrize(
+    ("build", "problem", "knobs", "seed"),
+    [
+        case(wgmma, UNEVEN, 1),
+        case(wgmma, Matmul(40, 70, 61, "bf16", "tn", output="bf16")),  # of neither are whole words
+        case(wgmma, Matmul(40, 40, 30, "tf32", "nt"), 2, block_k=32),
+        case(wgmma, Matmul(40, 70, 90, "i8", "nt"), block_k=128),
+    ],
+)
+def test_on_hopper_rows_of_no_whole_16_bytes_are_multiplied_by_mma_sync(
+    build: Callable[..., GpuPoint], problem: Problem, knobs: dict[str, Any], seed: int | None
+) -> None:
+    one = build(problem, **knobs)
+    assert is_feasible(one)
+    assert "mma.sync" in compiled(one).ptx
+    assert "wgmma" not in compiled(one).ptx
+    require_right(one, seed=seed)
+
+
+def test_the_script_for_such_rows_takes_its_other_region_for_whole_ones() -> None:
+    script = wgmma(UNEVEN).script()
+    assert script.count("transform.alternatives") == 1
+    whole = wgmma(Matmul(40, 72, 96, "f16", "nn", "bias_relu", "f16"))
+    program = whole.program(script)
+    assert "wgmma" in program.ptx
+    require_right(whole, program)
+    assert "transform.alternatives" not in wgmma(Matmul(67, 72, 64, "f16")).script()
