@@ -66,7 +66,7 @@ def bench_of(factory: Factory | None = None, workers: int = 2, limits: Limits = 
     return WorkerBench(order(), *specs, workers, limits, 0)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def bench() -> Iterator[AbstractBench]:
     made = bench_of()
     yield made

@@ -24,7 +24,7 @@ from tuner.core.candidate import Candidate
 from tuner.core.chips import chip_of
 from tuner.core.errors import CandidateError, Stage, UsageError
 from tuner.core.machine import gpu_machine
-from tuner.core.problem import Matmul
+from tuner.core.problem import Matmul, Problem
 from tuner.scripts.default import default_script
 
 pytestmark = pytest.mark.mlir
@@ -104,7 +104,7 @@ def test_cuda_cores_have_some_point_for_every_shape(
     ("strategy", "problem"),
     [(SIMT, Matmul(4096, 4096, 4096, layout="tn")), (MMA_SYNC, Matmul(1024, 1024, 1024, "f16"))],
 )
-def test_a_chip_with_less_shared_memory_allows_less(strategy: str, problem: Matmul) -> None:
+def test_a_chip_with_less_shared_memory_allows_less(strategy: str, problem: Problem) -> None:
     rows = [feasible_set(problem, strategy, chip).rows for chip in ("sm_90", "sm_80", "sm_86")]
     assert rows == sorted(rows, reverse=True)
     assert len(set(rows)) == 3
