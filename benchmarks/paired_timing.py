@@ -36,7 +36,7 @@ class Contest:
     kernel_s: float
     baseline_s: float
     ratio: float  # baseline time / kernel time: above 1 the kernel is faster
-    low: float  # quartiles of the ratios
+    low: float  # quartiles of the ratios: the interval of `benchmarks.ratios.coverage`
     high: float
 
 
