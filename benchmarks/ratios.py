@@ -72,7 +72,7 @@ def coverage(rounds: int = ROUNDS) -> float:
     distribution counts: the interval of the sign test.
     """
     outside = (rounds + 1) // 4
-    return 1 - 2 * sum(math.comb(rounds, count) for count in range(outside)) / 2**rounds
+    return 1 - 2 * sum(math.comb(rounds, count) for count in range(outside)) / (1 << rounds)
 
 
 def had_one_processor(one_thread: Ratio, two_threads: Ratio) -> bool:
