@@ -30,7 +30,7 @@ SIMULATOR = TargetStatus("simulator", True, "for tests")
 COMMAND = re.compile(r"(?:python -m )?tuner (.*)")
 NEXT_EXAMPLE = re.compile(r", (?:or|then in CI:) tuner ")
 PROGRAM = "examples/async_matmul.mlir"
-RUNS = 7  # in the database: README names run 7 and trial 42
+RUNS = 7  # in the database: pages name run 7 and trial 42
 RUN_ELSEWHERE = {  # command -> the test that runs it
     "fleet": "tests/docs/test_fleet_examples.py",  # with real PostgreSQL; the demo: test_fleet_demo.py
     "bundle": "tests/cli/commands/test_bundle.py",  # real kernels, on a stand-in for the GPU
@@ -41,7 +41,10 @@ RUN_ELSEWHERE = {  # command -> the test that runs it
     "dashboard": "tests/cli/commands/test_dashboard.py",  # it serves until Ctrl-C
     "verify-resume": "tests/cli/commands/test_verify_resume.py",  # real processes
 }
-PAGES_HERE = ("README.md", "own-schedules.md", "gate.md", "0035-batches.md", "make demo", "help")
+PAGES_HERE = (
+    *("README.md", "tuning.md", "history.md", "own-schedules.md", "gate.md", "0035-batches.md"),
+    *("make demo", "help"),
+)
 PAGES_ELSEWHERE = {  # page -> the test that runs what is left of it
     "bundle.md": "tests/cli/commands/test_bundle.py",
     "fleet.md": "tests/docs/test_fleet_examples.py",

@@ -1,4 +1,4 @@
-"""The README begins with a picture of what its commands print, made by them, which fetches nothing."""
+"""The README shows results first, then what the commands of its quick start print; pictures fetch nothing."""
 
 import re
 from xml.etree import ElementTree
@@ -17,7 +17,12 @@ def test_the_picture_is_of_the_quickstarts_commands() -> None:
     assert len(quickstart) == 5
     assert len(typed) == 2
     assert all(f"$ {command}" in WORDS for command in typed)
-    assert README.index("(docs/first-run.svg)") < README.index("## ")
+    assert README.index("## Quick start") < README.index("(docs/first-run.svg)") < README.index("## What")
+
+
+def test_the_first_picture_shows_results() -> None:
+    assert re.findall(r"!\[[^]]*\]\(([^)]*)\)", README)[0] == "docs/concepts/ratios.svg"
+    assert README.index("(docs/concepts/ratios.svg)") < README.index("## ")
 
 
 def test_the_picture_shows_the_lines_that_a_run_ends_with() -> None:

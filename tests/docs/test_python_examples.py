@@ -1,4 +1,4 @@
-"""The README's Python runs as printed: tuning on fakes in place of compiler and clock, programs really."""
+"""Python of pages runs as printed: tuning on fakes in place of compiler and clock, programs really."""
 
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,15 @@ from tests.tuning import fakes
 from tuner.core.target_name import TargetName
 from tuner.tuning.target_kind import TargetStatus
 
-BLOCKS = [block.text for block in blocks_of((ROOT / "README.md").read_text()) if block.language == "python"]
-TUNED, PROGRAM = BLOCKS
+
+def python_of(page: str) -> str:
+    """Returns the one block of Python of a page."""
+    (block,) = (block for block in blocks_of((ROOT / page).read_text()) if block.language == "python")
+    return block.text
+
+
+TUNED = python_of("README.md")
+PROGRAM = python_of("docs/guides/programs.md")
 
 
 def test_a_problem_is_tuned_exported_and_called(

@@ -1,0 +1,195 @@
+"""Tables and sentences of README and ``docs/concepts/results.md``, made of the results files.
+
+    python -m benchmarks.result_tables
+
+The tests of the pages compare: no number of a result is typed by hand.
+"""
+
+import argparse
+import json
+import statistics
+from collections.abc import Iterable
+from typing import Any
+
+from benchmarks.ratios import (
+    BF16_1_THREAD,
+    F32_1_THREAD,
+    Ratio,
+    RatioPair,
+    f32_pairs,
+    geometric_mean,
+    machine,
+    mean_of_pairs,
+    ratios_in,
+)
+from benchmarks.results_file import RESULTS
+
+SPACES = {  # recorded space -> its name in the table, and the file with Kernel Tuner's searches on it
+    "gemm_RTX_3090": ("GEMM, RTX 3090", "search_replay_rtx_3090.json"),
+    "gemm_RTX_Titan": ("GEMM, Titan RTX", "search_replay_titan.json"),
+    "matmul_cpu_packed_256x320x192": ("256x320x192, CPU", "search_replay_cpu_256x320x192.json"),
+    "matmul_cpu_packed_192x256x320": ("192x256x320, CPU", "search_replay_cpu_192x256x320.json"),
+    "matmul_cpu_packed_200x300x400": ("200x300x400, CPU", "search_replay_cpu_200x300x400.json"),
+    "convolution_A100": ("convolution, A100", "search_replay_kernel_tuner_convolution_a100.json"),
+    "convolution_MI250X": ("convolution, MI250X", "search_replay_kernel_tuner_convolution_mi250x.json"),
+    "dedispersion_A100": ("dedispersion, A100", "search_replay_kernel_tuner_dedispersion_a100.json"),
+}
+KERNEL_TUNER = "kernel_tuner:"  # how the names of its searches begin
+
+
+def cpu_table() -> str:
+    """Returns the f32 table: large shapes with their mean, then small and skinny shapes with theirs."""
+    pairs = f32_pairs()
+    large = [pair for pair in pairs if pair.one.is_large]
+    others = [pair for pair in pairs if not pair.one.is_large]
+    return _table(
+        ("m x n x k", "1 thread", "GFLOP/s", "2 threads", "GFLOP/s"),
+        [
+            *map(_cpu_row, large),
+            _mean_row("every size 256 or more", large),
+            *map(_cpu_row, others),
+            _mean_row("small or skinny", others),
+        ],
+    )
+
+
+def bf16_table() -> str:
+    """Returns the bf16 table."""
+    rows = [(each.shape, _interval(each), f"{each.gflop_per_s:.0f}") for each in ratios_in(BF16_1_THREAD)]
+    return _table(("m x n x k", "1 thread", "GFLOP/s"), rows)
+
+
+def cpu_summary() -> str:
+    """Returns the README's sentence on CPU results."""
+    large, _ = mean_of_pairs(pair for pair in f32_pairs() if pair.one.is_large)
+    small = [pair.one.ratio for pair in f32_pairs() if not pair.one.is_large]
+    library = ".".join(ratios_in(F32_1_THREAD)[0].baseline.split()[1].split(".")[:3])
+    bf16 = geometric_mean(ratios_in(BF16_1_THREAD))
+    return (
+        f"On one thread ({machine(F32_1_THREAD)}), large f32 matmuls are {large:.2f} times as fast as "
+        f"OpenBLAS {library} (geometric mean), small or skinny ones {min(small):.2f} to {max(small):.2f} "
+        f"times; bf16 is {bf16:.2f} times as fast as oneDNN."
+    )
+
+
+def seeds_sentence() -> str:
+    """Returns what five searches with different seeds reach."""
+    found = [each.ratio for each in ratios_in("cpu_matmul_1024_5_seeds.json")]
+    return (
+        f"{len(found)} searches of 1024x1024x1024 with different seeds, 100 trials each, reach ratios of "
+        f"{min(found):.2f} to {max(found):.2f}."
+    )
+
+
+def disturbed_sentence() -> str:
+    """Returns the speeds that show that a row with two threads had one processor."""
+    (pair,) = (pair for pair in f32_pairs() if pair.is_disturbed)
+    return (
+        f"{pair.two.shape} ran at {pair.two.gflop_per_s:.0f} GFLOP/s with two threads and "
+        f"{pair.one.gflop_per_s:.0f} with one, OpenBLAS at {pair.two.baseline_gflop_per_s:.0f} and "
+        f"{pair.one.baseline_gflop_per_s:.0f}."
+    )
+
+
+def search_table() -> str:
+    """Returns score P of the default sampler and of the best of Kernel Tuner's searches for each space."""
+    default = {row["space"]: row for row in _rows("search_replay_tpe.json") if row["search"] == "tpe"}
+    rows = []
+    for space, (name, file) in SPACES.items():
+        rivals = [row for row in _rows(file) if row["search"].startswith(KERNEL_TUNER)]
+        best = max(rivals, key=lambda row: float(row["p"]))
+        search = best["search"].removeprefix(KERNEL_TUNER)
+        cells = (_score(default[space]), f"{_score(best)}, {search}", str(len(rivals)))
+        rows.append((name, f"{default[space]['rows']:,}", *cells))
+    return _table(("space", "configurations", "`tpe`", "best of Kernel Tuner", "of searches"), rows)
+
+
+def warm_start_sentence() -> str:
+    """Returns after how many trials a search is at 97 % of the optimum."""
+    rows = _rows("warm_start_97.json")
+    both, cold = ([float(row[kind]["mean"]) for row in rows] for kind in ("both", "cold"))
+    random = [float(row["random_mean"]) for row in rows]
+    return (
+        f"On {len(rows)} recorded CPU spaces, a search needs {_range(both)} trials to find 97 % of the best "
+        "speed when it starts from the cost model and from the best trials of the other spaces, "
+        f"{_range(cold)} from nothing, and random search {_range(random)}."
+    )
+
+
+def overhead_sentence() -> str:
+    """Returns what a candidate and a run cost."""
+    small, large = (
+        json.loads((RESULTS / f"overhead_{size}.json").read_text())["summary"] for size in (512, 1024)
+    )
+    return (
+        f"A candidate compiles in {1e3 * small['median_compile_s']:.0f} ms at 512x512x512 and "
+        f"{1e3 * large['median_compile_s']:.0f} ms at 1024x1024x1024 (medians). 100 trials take "
+        f"{small['wall_s']:.0f} s and {large['wall_s']:.0f} s with two compile workers, "
+        f"{100 * small['own_share']:.0f} % and {100 * large['own_share']:.0f} % of it processor time of the "
+        "tuner itself."
+    )
+
+
+def _rows(file: str) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = json.loads((RESULTS / file).read_text())["rows"]
+    return rows
+
+
+def _cpu_row(pair: RatioPair) -> tuple[str, ...]:
+    two = f"({_interval(pair.two)})" if pair.is_disturbed else _interval(pair.two)
+    return (
+        pair.one.shape,
+        _interval(pair.one),
+        f"{pair.one.gflop_per_s:.0f}",
+        two,
+        f"{pair.two.gflop_per_s:.0f}",
+    )
+
+
+def _mean_row(name: str, pairs: Iterable[RatioPair]) -> tuple[str, ...]:
+    one, two = mean_of_pairs(pairs)
+    return (f"geometric mean, {name}", f"**{one:.2f}**", "", f"**{two:.2f}**", "")
+
+
+def _interval(ratio: Ratio) -> str:
+    return f"{ratio.ratio:.2f} [{ratio.low:.2f}, {ratio.high:.2f}]"
+
+
+def _score(row: dict[str, Any]) -> str:
+    return f"{row['p']:.2f} ± {row['p_standard_error']:.2f}"
+
+
+def _range(means: list[float]) -> str:
+    """Returns the smallest and the largest mean, and their geometric mean."""
+    return f"{min(means):.3g} to {max(means):.3g} (geometric mean {statistics.geometric_mean(means):.1f})"
+
+
+def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    lines = (head, ("---",) * len(head), *rows)
+    return "\n".join(
+        f"| {' | '.join(cells)} |".replace("| ---", "|---").replace("--- |", "---|") for cells in lines
+    )
+
+
+TEXTS = (
+    cpu_summary,
+    cpu_table,
+    disturbed_sentence,
+    bf16_table,
+    seeds_sentence,
+    overhead_sentence,
+    search_table,
+    warm_start_sentence,
+)
+
+
+def main() -> None:
+    """Prints all texts."""
+    argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    ).parse_args()
+    print("\n\n".join(text() for text in TEXTS))
+
+
+if __name__ == "__main__":
+    main()
