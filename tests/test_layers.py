@@ -16,10 +16,7 @@ PURE = ("core", "payload", "space", "cost_model", "analysis")
 READS_YAML = "space/file"  # the part of a pure room that reads files
 ENTRIES = ("__init__", "__main__")  # files of the room "tuner": what starts all others
 REST = "*"  # all parts of a room that its table does not name; they may import one another
-BELOW_TUNING = (
-    *PURE,
-    *("samplers", "scripts", "recorded", "mlir", "runtime", "targets", "workers", "db"),
-)
+BELOW_TUNING = (*PURE, *("samplers", "scripts", "recorded", "mlir", "runtime", "targets", "workers", "db"))
 BELOW_HISTORY = (*BELOW_TUNING, "tuning")
 BELOW_PROGRAMS = (*BELOW_HISTORY, "run_history")
 # Room -> the rooms, or parts of rooms, that its files may import beside their own.
@@ -68,14 +65,8 @@ INSIDE: Mapping[str, Table] = {
         "cpu": ("bindings", "rewrite", "fingerprint", "interpreter", "lowering_stages", "pipeline", "wheels"),
         "gpu": ("bindings", "rewrite", "effects", "interpreter", "lowering_stages", "pipeline"),
     },
-    "space": {
-        REST: (),
-        "file": (REST,),
-    },
-    "scripts": {
-        "schedule": (),
-        REST: ("schedule",),
-    },
+    "space": {REST: (), "file": (REST,)},
+    "scripts": {"schedule": (), REST: ("schedule",)},
     "programs": {
         "interpret": (),
         "lower": ("interpret",),
@@ -145,12 +136,7 @@ INSIDE: Mapping[str, Table] = {
             *("payload_checks", "read_program", "signature", "streams"),
         ),
     },
-    "simulator": {
-        "block_sample": (),
-        "written_tiles": (),
-        "ptx": (),
-        "device": ("ptx",),
-    },
+    "simulator": {"block_sample": (), "written_tiles": (), "ptx": (), "device": ("ptx",)},
     "simulator/ptx": {
         "instruction": (),
         "dtypes": (),

@@ -91,12 +91,7 @@ def test_a_planted_question_is_found(source: str) -> None:
 
 @pytest.mark.parametrize(
     "source",
-    [
-        "kind.programs is None",
-        "KINDS[target.kind].source(problem)",
-        'dtype.kind == "f"',
-        "target == other",
-    ],
+    ["kind.programs is None", "KINDS[target.kind].source(problem)", 'dtype.kind == "f"', "target == other"],
 )
 def test_a_question_of_another_sort_is_none(source: str) -> None:
     assert kind_questions(ast.parse(source)) == []

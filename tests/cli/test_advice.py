@@ -57,10 +57,7 @@ def test_an_error_ends_with_the_command_for_this_problem_and_database(
 
 @pytest.mark.parametrize(
     ("words", "advice"),
-    [
-        (("history", "--shape", "9x9x9"), "tuner history"),
-        (("runs", "--dtype", "f64"), "tuner runs"),
-    ],
+    [(("history", "--shape", "9x9x9"), "tuner history"), (("runs", "--dtype", "f64"), "tuner runs")],
 )
 def test_no_match_names_the_question_without_conditions(
     named: Tuner, words: tuple[str, ...], advice: str

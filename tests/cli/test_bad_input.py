@@ -126,10 +126,7 @@ def test_words_that_are_understood(tuner: Tuner, words: tuple[str, ...]) -> None
         ("      tile_q: {rnge: [1, 2]}\n", "tile_q"),
         ("    colour: red\n", "colour"),
         ("    knobs: 3\n", "repeated"),
-        (
-            "    constraints: ['tile_m > 99']\n",
-            "'tile_m > 99' leaves strategy matmul_cpu_packed no",
-        ),
+        ("    constraints: ['tile_m > 99']\n", "'tile_m > 99' leaves strategy matmul_cpu_packed no"),
         ("    constraints: ['tile_m < 9', 'tile_m > m']\n", "'tile_m > m' leaves"),
         ("    constraints: ['tile_z > 1']\n", "tile_z"),
         ("    constraints: ['tile_m >']\n", "tile_m >"),
@@ -194,8 +191,7 @@ def directory(path: Path) -> None:
 
 @pytest.mark.parametrize("command", [("history",), ("tune", "matmul", "8x8x8"), ("db", "info")])
 @pytest.mark.parametrize(
-    ("spoil", "message"),
-    [(corrupt, "not a database"), (newer, "9999"), (directory, "a directory")],
+    ("spoil", "message"), [(corrupt, "not a database"), (newer, "9999"), (directory, "a directory")]
 )
 def test_databases(tmp_path: Path, command: tuple[str, ...], spoil: object, message: str) -> None:
     path = tmp_path / "bad.db"
@@ -222,10 +218,7 @@ def test_addresses_of_databases(tuner: Tuner, url: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        (
-            ("export", "matmul", "8x8x8", "--trial", "1"),
-            "export: --trial 1 cannot be combined with matmul",
-        ),
+        (("export", "matmul", "8x8x8", "--trial", "1"), "export: --trial 1 cannot be combined with matmul"),
         (("export", "--trial", "1", "-o", "/"), "/: found a folder, allowed a file to write"),
         (("history", "--run", "99"), "run: found 99, allowed 1 to 1"),
         (("tune", "matmul", "8x8x8", "--sampler", ""), "sampler: found ''"),
@@ -242,10 +235,7 @@ def test_what_an_existing_database_refuses(tuned: Tuner, words: tuple[str, ...],
     ("knobs", "line"),
     [
         ("[1, 2]", "database: found knobs [1, 2], allowed names with numbers or texts; it is damaged"),
-        (
-            '{"x": [1]}',
-            'database: found knobs {"x": [1]}, allowed names with numbers',
-        ),
+        ('{"x": [1]}', 'database: found knobs {"x": [1]}, allowed names with numbers'),
         ("nonsense", "found a text that is no JSON; it is damaged"),
     ],
 )

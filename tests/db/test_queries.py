@@ -11,16 +11,7 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.dialects import sqlite
 
-from tests.db.values import (
-    MACHINE,
-    SETTINGS,
-    TOO_WIDE,
-    add,
-    begin,
-    outcome,
-    time_again,
-    timed,
-)
+from tests.db.values import MACHINE, SETTINGS, TOO_WIDE, add, begin, outcome, time_again, timed
 from tuner.core.candidate import Candidate
 from tuner.core.errors import UsageError
 from tuner.core.problem import Matmul

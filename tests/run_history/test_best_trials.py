@@ -205,10 +205,7 @@ def reason(store: Store) -> str:
             [Past(0, 1, (replace(FAST, is_stale=True), SLOW))],
             "best: trial 2, not 1: its time no longer holds (failed in an audit)",
         ),
-        (
-            [LOST],
-            "best: trial 2, not 1: it did not take part in the final re-measurement",
-        ),
+        ([LOST], "best: trial 2, not 1: it did not take part in the final re-measurement"),
         (
             [Past(0, 1, (replace(FAST, lines=3), FAST), (Round((0, 0, None, None), 0.01, False),))],
             "best: trial 2, not 1: trial 2 is simpler, and as fast within the noise of 1.0%",

@@ -21,10 +21,7 @@ BATCHES = (
     [
         (TrialQuery(), "tuner tune matmul 512x512x512"),
         (TrialQuery(shape="8x8x8", dtype="f32", threads=1), "tuner tune matmul 8x8x8"),
-        (
-            TrialQuery.of(PROBLEM, target="simulator:sm_90", threads=2),
-            BATCHES,
-        ),
+        (TrialQuery.of(PROBLEM, target="simulator:sm_90", threads=2), BATCHES),
     ],
 )
 def test_what_is_usual_is_left_out(query: TrialQuery, words: str) -> None:

@@ -57,10 +57,7 @@ def test_more_threads_than_processors_are_refused() -> None:
 @pytest.mark.parametrize(
     ("processors", "message"),
     [
-        (
-            Processors(8, 2),
-            r"found 4, allowed up to 2: the affinity mask .*taskset.* allows 2 of 8",
-        ),
+        (Processors(8, 2), r"found 4, allowed up to 2: the affinity mask .*taskset.* allows 2 of 8"),
         (Processors(8, 8, 2.5), r"found 4, allowed up to 2: the quota .*\(cpu.max\) is 2.5 processors"),
         (Processors(8, 3, 2.0), r"found 4, allowed up to 2: the quota of the control group"),
         (Processors(8, 2, 4.0), r"found 4, allowed up to 2: the affinity mask"),

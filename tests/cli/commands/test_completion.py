@@ -19,11 +19,7 @@ from tuner.tuning.parts.kinds import KINDS
 def completed(line: str) -> list[str]:
     """Returns what bash would be offered for the last word of a line."""
     words = line.split(" ")
-    environment = {
-        "_TUNER_COMPLETE": "bash_complete",
-        "COMP_WORDS": line,
-        "COMP_CWORD": str(len(words) - 1),
-    }
+    environment = {"_TUNER_COMPLETE": "bash_complete", "COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)}
     done = CliRunner().invoke(main, [], env=environment)
     assert done.exit_code == 0
     return [offer.partition(",")[2] for offer in done.stdout.split()]

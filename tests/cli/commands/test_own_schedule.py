@@ -122,9 +122,7 @@ def test_a_script_with_a_mistake_is_the_users_and_is_told_in_one_line(
     assert len(done.err.splitlines()) == 1
 
 
-def test_a_misspelled_op_fails_each_trial_at_once_and_is_explained_with_its_line(
-    tmp_path: Path,
-) -> None:
+def test_a_misspelled_op_fails_each_trial_at_once_and_is_explained_with_its_line(tmp_path: Path) -> None:
     path = tmp_path / "own.mlir"
     tuner = Tuner(tmp_path / "results.db", real_candidates())
     path.write_text(EXAMPLE.read_text().replace('["linalg.matmul"]}', '["linalg.matmull"]}'))

@@ -43,9 +43,7 @@ def test_json_has_no_best(untimed: Tuner) -> None:
 
 def test_a_run_in_which_nothing_is_right_fails(untimed: Tuner) -> None:
     untimed.composition = fakes.composition(
-        untimed.composition.targets()[:1],
-        bench=fakes.untimed_bench,
-        bind=lambda *_: fakes.failing_bind,
+        untimed.composition.targets()[:1], bench=fakes.untimed_bench, bind=lambda *_: fakes.failing_bind
     )
     done = untimed(*WORDS, "--trials", "2")
     assert done.code == 1

@@ -25,12 +25,7 @@ def point(number: int, median_s: float | None, x: int, y: str) -> StoredTrial:
     return replace(made, record=record)
 
 
-TRIALS = (
-    point(0, 2.0, 1, "a"),
-    point(1, 1.0, 1, "a"),
-    point(2, 4.0, 2, "b"),
-    point(3, None, 2, "a"),
-)
+TRIALS = (point(0, 2.0, 1, "a"), point(1, 1.0, 1, "a"), point(2, 4.0, 2, "b"), point(3, None, 2, "a"))
 
 
 def test_a_pair_tells_the_best_of_the_trials_that_have_both_values() -> None:
