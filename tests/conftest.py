@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.gpu_check.stub_driver import NoCompilerError
 from tests.postgres_server import server_or_skip
-from tests.statement_cache import share_statements
+from tests.statement_cache import share_schema, share_statements
 from tuner.db.store import Store
 
 # The same examples in each run; the nightly workflow draws others: pytest --hypothesis-profile=random
@@ -23,6 +23,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 share_statements()
+share_schema()
 
 # Ten thousand collected tests live to the end: looking through them again and again takes seconds.
 gc.disable()

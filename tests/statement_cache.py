@@ -1,13 +1,18 @@
-"""One cache of compiled SQL statements for all databases that the tests open.
+"""One cache of compiled SQL statements for all databases that the tests open, one of what makes tables.
 
 SQLAlchemy keeps one for each engine, and most tests open a database of their own.
 """
 
+from collections.abc import Callable
+
+import sqlalchemy as sa
 from sqlalchemy.dialects import registry
 from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
-from sqlalchemy.engine import Engine
+from sqlalchemy.engine import Connection, Engine
 from sqlalchemy.engine.default import DefaultDialect
+
+from tuner.db import revision
 
 STATEMENTS: dict[object, object] = {}
 
@@ -38,3 +43,35 @@ def share_statements() -> None:
     """Lets every engine that is made from now on use the one cache."""
     registry.register("sqlite", __name__, "SharedSqlite")
     registry.register("postgresql.psycopg", __name__, "SharedPostgres")
+
+
+def share_schema() -> None:
+    """Lets an empty database be filled by the statements that filled the first of its kind."""
+    genuine = revision.create
+    known: dict[tuple[str, str], list[str]] = {}
+
+    def create(connection: Connection) -> None:
+        key = connection.dialect.name, revision.REVISIONS[-1]
+        if sa.inspect(connection).get_table_names():
+            genuine(connection)
+        elif key in known:
+            for statement in known[key]:
+                connection.exec_driver_sql(statement)
+        else:
+            known[key] = _noted(connection, genuine)
+
+    revision.create = create
+
+
+def _noted(connection: Connection, create: Callable[[Connection], None]) -> list[str]:
+    """Returns the statements by which tables are made and the revision is stored."""
+    made: list[str] = []
+
+    def note(_: object, __: object, statement: str, *___: object) -> None:
+        if statement.lstrip().startswith("CREATE"):
+            made.append(statement)
+
+    sa.event.listen(connection, "before_cursor_execute", note)
+    create(connection)
+    sa.event.remove(connection, "before_cursor_execute", note)
+    return [*made, f"INSERT INTO {revision.VERSION_TABLE} VALUES ('{revision.REVISIONS[-1]}')"]

@@ -9,7 +9,7 @@ import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -192,16 +192,24 @@ class Disturbed:
     tuner: Tuner
     tuned: Done  # the command's own output
 
+    @cache  # noqa: B019 - asked again by several tests; it lives as long as they
+    def ask(self, words: str) -> Done:
+        """Runs a command that changes nothing."""
+        return self.tuner(*words.split())
+
+    def asked(self, words: str) -> str:
+        return _all(self.ask(words))
+
     @cached_property
     def best(self) -> str:
         """Returns the best trial; trial 1 where none was timed."""
-        found = self.tuner("show", "run:1", "--json").json["best"]
+        found = self.ask("show run:1 --json").json["best"]
         return "1" if found is None else str(found["trial"])
 
     @cached_property
     def other(self) -> str:
         """Returns another trial of the final re-measurement, or of the search for want of one."""
-        trials = [str(each["trial"]) for each in self.tuner("history", "--sort", "median", "--json").json]
+        trials = [str(each["trial"]) for each in self.ask("history --sort median --json").json]
         return (*trials[2:], "1")[0]  # the second is of the same code as the first
 
     def page(self) -> str:
@@ -240,26 +248,26 @@ def _all(done: Done) -> str:
 # Output -> what it prints, and the ratio that it prints of a quiet run ("" where it prints none).
 TEXTS: Mapping[str, tuple[Callable[[Disturbed], str], str]] = {
     "tune": (lambda run: _all(run.tuned), "200.0% of FakeBLAS 1.0"),
-    "runs": (lambda run: _all(run.tuner("runs")), ""),
-    "history": (lambda run: _all(run.tuner("history")), ""),
-    "history --best": (lambda run: _all(run.tuner("history", "--best")), ""),
-    "show trial": (lambda run: _all(run.tuner("show", run.best)), ""),
-    "show run": (lambda run: _all(run.tuner("show", "run:1")), "51.2% of what 1 thread can do"),
-    "diff": (lambda run: _all(run.tuner("diff", run.best, run.other)), "takes +100.0% time"),
+    "runs": (lambda run: run.asked("runs"), ""),
+    "history": (lambda run: run.asked("history"), ""),
+    "history --best": (lambda run: run.asked("history --best"), ""),
+    "show trial": (lambda run: run.asked(f"show {run.best}"), ""),
+    "show run": (lambda run: run.asked("show run:1"), "51.2% of what 1 thread can do"),
+    "diff": (lambda run: run.asked(f"diff {run.best} {run.other}"), "takes +100.0% time"),
     "report": (Disturbed.page, "2.00x (2.00 .. 2.00)"),
     "export": (lambda run: run.script.read_text() if run.script.exists() else "", "ratio 2.000"),
-    "export --stock": (lambda run: _all(run.tuner("export", "--trial", run.best, "--stock")), "+100.0% time"),
-    "audit": (lambda run: _all(run.tuner("audit")), ""),
+    "export --stock": (lambda run: run.asked(f"export --trial {run.best} --stock"), "+100.0% time"),
+    "audit": (lambda run: run.asked("audit"), ""),
     "gate": (Disturbed.gate, ""),
     "tune PROGRAM": (Disturbed.program, "gain    2.00 times (95 % interval 2.00 .. 2.00)"),
     "check": (lambda run: _all(run.tuner("check", str(run.script))), "ratio  1.000"),
 }
-DOCUMENTS: Mapping[str, Callable[[Disturbed], Done]] = {
-    "runs --json": lambda run: run.tuner("runs", "--json"),
-    "history --json": lambda run: run.tuner("history", "--json"),
-    "show run --json": lambda run: run.tuner("show", "run:1", "--json"),
-    "show trial --json": lambda run: run.tuner("show", run.best, "--json"),
-    "diff --json": lambda run: run.tuner("diff", run.best, run.other, "--json"),
+DOCUMENTS: Mapping[str, Callable[[Disturbed], str]] = {
+    "runs --json": lambda run: "runs --json",
+    "history --json": lambda run: "history --sort median --json",
+    "show run --json": lambda run: "show run:1 --json",
+    "show trial --json": lambda run: f"show {run.best} --json",
+    "diff --json": lambda run: f"diff {run.best} {run.other} --json",
 }
 AFTER_THE_FINALS = ("51.2% of what 1 thread can do", "gain ")  # what is measured then
 HAVE_RATIOS = {"runs --json", "show run --json", "diff --json"}
@@ -311,7 +319,7 @@ def test_a_ratio_is_printed_with_evidence_only(run: Disturbed, output: str) -> N
 
 @pytest.mark.parametrize("output", DOCUMENTS)
 def test_a_ratio_in_json_is_null_without_evidence(run: Disturbed, output: str) -> None:
-    done = DOCUMENTS[output](run)
+    done = run.ask(DOCUMENTS[output](run))
     ratios = list(_ratios(done.json)) if done.out else []
     if run.disturbance.keeps_ratio:
         assert None not in ratios
@@ -334,7 +342,7 @@ def _ratios(document: Any) -> Iterator[float | None]:
 
 
 def test_a_disturbed_run_says_what_is_wrong_wherever_it_is_listed(run: Disturbed) -> None:
-    listed = run.tuner("runs").out + run.tuner("show", "run:1").out
-    document = run.tuner("runs", "--json").json[0]
+    listed = run.ask("runs").out + run.ask("show run:1").out
+    document = run.ask("runs --json").json[0]
     is_marked = "unreliable" in listed or document["status"] == "interrupted"
     assert is_marked == (not run.disturbance.keeps_ratio or run.disturbance.interrupted_at == "roofline")

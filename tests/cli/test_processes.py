@@ -13,7 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.conftest import Tuner
 from tests.fakes import HANG_S, await_death, children_of
+from tests.tuning import fakes
 from tuner.core.runs import StoredTrial, TrialQuery
 from tuner.db.store import Store
 
@@ -66,10 +68,8 @@ class Command:
             return 0
         connection = sqlite3.connect(self.database)
         try:
-            found: int = connection.execute("select count(*) from trial where status is not null").fetchone()[
-                0
-            ]
-            return found
+            stored = connection.execute("select count(*) from trial where status is not null")
+            return int(stored.fetchone()[0])
         except sqlite3.OperationalError:  # the tables are being made
             return 0
         finally:
@@ -91,35 +91,24 @@ def command(tmp_path: Path) -> Iterator[Command]:
 TUNE = ("tune", "matmul", "8x8x8", "--sampler", "exhaustive", "--trials", "14")
 
 
-def test_exit_codes(command: Command) -> None:
-    code, out, err = command.run("tune", "matmul", "8x8x8", "--trials", "3", "--json")
-    assert (code, json.loads(out)["counts"]["measured"]) == (0, 3), err
-    code, out, err = command.run("tune", "matmul", "8x8")
-    assert (code, out) == (2, "")
-    assert err == "tuner: shape: found '8x8', allowed MxNxK such as 512x512x512: K missing\n"
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_a_run_without_loss(command: Command, number: signal.Signals) -> None:
-    process = command.start(*TUNE)
+@pytest.mark.parametrize(
+    ("number", "words"), [(signal.SIGINT, ()), (signal.SIGTERM, ("--json",))], ids=["SIGINT", "SIGTERM"]
+)
+def test_a_signal_ends_a_run_without_loss(
+    command: Command, number: signal.Signals, words: tuple[str, ...]
+) -> None:
+    process = command.start(*TUNE, *words)
     command.await_trials(3)
     children = children_of(process.pid)
     process.send_signal(number)
-    _, err = process.communicate(timeout=HANG_S)
+    out, err = process.communicate(timeout=HANG_S)
     assert process.returncode == 130
     assert "tuner tune --resume 1" in err
+    assert not words or json.loads(out)["status"] == "interrupted"
     assert await_death(children) == []
     assert len(command.trials()) >= 3
     with Store.open(str(command.database)) as store:
         assert store.run(1).status == "interrupted"
-
-
-def test_an_interrupted_run_prints_its_json(command: Command) -> None:
-    process = command.start(*TUNE, "--json")
-    command.await_trials(2)
-    process.send_signal(signal.SIGINT)
-    out, _ = process.communicate(timeout=HANG_S)
-    assert json.loads(out)["status"] == "interrupted"
 
 
 def test_a_second_signal_kills_at_once(command: Command) -> None:
@@ -150,22 +139,16 @@ def test_kill_9_loses_no_stored_trial_and_resume_goes_on(command: Command) -> No
     after = {trial.id: trial.record for trial in command.trials()}
     assert [trial.number for trial in command.trials()] == list(range(14))
     assert all(after[trial] == record for trial, record in finished.items())
-    assert json.loads(out)["counts"] == {
-        "proposed": 14,
-        "measured": 14,
-        "verified": 0,
-        "failed": 0,
-        "reused": json.loads(out)["counts"]["reused"],
-    }
+    counts = json.loads(out)["counts"]
+    assert counts == {"proposed": 14, "measured": 14, "verified": 0, "failed": 0, "reused": counts["reused"]}
 
 
-def test_a_reader_that_stops_early_is_no_error(command: Command) -> None:
-    assert command.run(*TUNE)[0] == 0
+def test_a_reader_that_stops_early_is_no_error(tuned_database: Path) -> None:
     read_end, write_end = os.pipe()
     os.close(read_end)
     with os.fdopen(write_end, "w") as closed:
         done = subprocess.run(
-            [sys.executable, "-m", "tuner", "history", "--db", str(command.database)],
+            [sys.executable, "-m", "tuner", "history", "--db", str(tuned_database)],
             cwd=ROOT,
             stdout=closed,
             stderr=subprocess.PIPE,
@@ -176,7 +159,7 @@ def test_a_reader_that_stops_early_is_no_error(command: Command) -> None:
 
 
 def test_a_full_disk_is_one_line_and_loses_nothing(command: Command) -> None:
-    assert command.run("tune", "matmul", "8x8x8", "--trials", "2")[0] == 0
+    assert Tuner(command.database, fakes.composition())("tune", "matmul", "8x8x8", "--trials", "2").code == 0
     limit = command.database.stat().st_size + 200_000
 
     def full_disk() -> None:

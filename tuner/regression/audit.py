@@ -67,7 +67,10 @@ def audit(
     """
     done: set[int] = set()
     for _ in range(BESTS_OF_A_PROBLEM):
-        for trial in [trial for trial in bests_here(store, composition, query) if trial.id not in done]:
+        next_bests = [trial for trial in bests_here(store, composition, query) if trial.id not in done]
+        if not next_bests:
+            return
+        for trial in next_bests:
             done.add(trial.id)
             audited = _audited(composition, store, trial, tolerated, seed)
             if audited.run is not None:

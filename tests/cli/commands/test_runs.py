@@ -60,13 +60,6 @@ def test_conditions_choose(several: Tuner, words: tuple[str, ...], runs: list[in
     assert [run["run"] for run in several("runs", *words, "--json").json] == runs
 
 
-def test_no_run_says_how_to_begin_on_this_database(tuner: Tuner) -> None:
-    assert tuner("db", "upgrade").code == 0
-    done = tuner("runs", "--db", str(tuner.database))
-    assert done.out.startswith("no history yet in ")
-    assert done.out.endswith(f"; begin with: tuner tune matmul 512x512x512 --db {tuner.database}\n")
-
-
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -35,17 +35,13 @@ def test_the_next_command_names_the_database_that_was_named(tuner: Tuner) -> Non
     assert f"-o best.mlir --db '{path}'" in done.out
 
 
-def test_no_working_candidate_tells_why_and_exits_with_1(tuner: Tuner) -> None:
+def test_no_working_candidate_tells_why_and_exits_with_1_and_a_null_best(tuner: Tuner) -> None:
     tuner.composition = fakes.composition(bind=lambda *_: fakes.failing_bind)
     done = tuner("tune", "matmul", "8x8x8", "--trials", "3")
     assert done.code == 1
     assert done.out == ""
     assert "no candidate worked: 3 trials: 0 measured, 3 failed" in done.err
     assert "3 x verify: element (0, 1): found 2, expected 1" in done.err
-
-
-def test_no_working_candidate_gives_a_null_best(tuner: Tuner) -> None:
-    tuner.composition = fakes.composition(bind=lambda *_: fakes.failing_bind)
     done = tuner("tune", "matmul", "8x8x8", "--trials", "3", "--json")
     assert (done.code, done.json["best"]) == (1, None)
 
@@ -64,49 +60,33 @@ def test_a_run_that_is_done_resumes_to_the_same_answer(tuned: Tuner) -> None:
     assert done.json["counts"]["proposed"] == 20
 
 
-@pytest.mark.parametrize("words", [("--workers", "2"), ("--dtype", "f64"), ("--seed", "0"), ("--fresh",)])
+@pytest.mark.parametrize(
+    "words",
+    [("--workers", "2"), ("--dtype", "f64"), ("--seed", "0"), ("--fresh",), ("matmul", "8x8x8")],
+    ids=" ".join,
+)
 def test_resume_takes_no_settings_beside_it(tuned: Tuner, words: tuple[str, ...]) -> None:
-    assert f"goes on with the run's stored settings, found {words[0]} beside it" in tuned.refused(
-        "tune", "--resume", "1", *words
-    )
-
-
-def test_resume_takes_no_shape_beside_it(tuned: Tuner) -> None:
-    assert "found matmul beside it" in tuned("tune", "matmul", "8x8x8", "--resume", "1").err
+    refused = tuned.refused("tune", *words, "--resume", "1")
+    assert f"goes on with the run's stored settings, found {words[0]} beside it" in refused
 
 
 def test_settings_reach_the_run(tuner: Tuner) -> None:
     words = ("--layout", "nt", "--epilogue", "bias_relu", "--dtype", "f64", "--seed", "3", "--threads", "2")
-    assert (
-        tuner("tune", "matmul", "4x5x6", *words, "--trials", "1", "--budget", "5m", "--workers", "2").code
-        == 0
-    )
+    limits = ("--trials", "1", "--budget", "5m", "--workers", "2")
+    assert tuner("tune", "matmul", "4x5x6", *words, *limits).code == 0
     run = tuner("show", "run:1", "--json").json
-    assert run["problem"] == {
-        "op": "matmul",
-        "shape": [4, 5, 6],
-        "dtype": "f64",
-        "layout": "nt",
-        "epilogue": "bias_relu",
-        "output": "f64",
-    }
-    assert (run["seed"], run["threads"], run["trials"], run["budget_s"], run["workers"]) == (
-        3,
-        2,
-        1,
-        300.0,
-        2,
-    )
+    types = {"dtype": "f64", "layout": "nt", "epilogue": "bias_relu", "output": "f64"}
+    assert run["problem"] == {"op": "matmul", "shape": [4, 5, 6], **types}
+    found = [run[name] for name in ("seed", "threads", "trials", "budget_s", "workers")]
+    assert found == [3, 2, 1, 300.0, 2]
 
 
-def test_100_trials_are_the_default(tuner: Tuner) -> None:
-    assert tuner("tune", "matmul", "8x8x8").code == 0
-    assert tuner("show", "run:1", "--json").json["trials"] == 100
-
-
-def test_a_budget_alone_limits_no_trials(tuner: Tuner) -> None:
-    assert tuner("tune", "matmul", "8x8x8", "--budget", "60s").code == 0  # ends with the set
-    assert tuner("show", "run:1", "--json").json["trials"] is None
+@pytest.mark.parametrize(("words", "trials"), [((), 100), (("--budget", "60s"), None)])  # ends with the set
+def test_100_trials_are_the_default_and_a_budget_alone_limits_none(
+    tuner: Tuner, words: tuple[str, ...], trials: int | None
+) -> None:
+    assert tuner("tune", "matmul", "8x8x8", *words).code == 0
+    assert tuner("show", "run:1", "--json").json["trials"] == trials
 
 
 def test_a_reused_trial_is_shown_as_such(tuned: Tuner) -> None:

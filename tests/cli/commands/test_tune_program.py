@@ -23,6 +23,8 @@ PAYLOAD = """func.func @main(%a: tensor<16x8xf32>, %b: tensor<8x16xf32>, %c: ten
     outs(%first : tensor<16x16xf32>) -> tensor<16x16xf32>
   return %second : tensor<16x16xf32>
 }"""
+COUNTED = PAYLOAD.replace("@main(", "@main(%turns: i32, ")
+ON_SIMULATOR = ("--target", "simulator", "--strategy", "matmul_gpu_naive", "--trials", "1", "--workers", "1")
 
 
 @pytest.fixture
@@ -32,10 +34,10 @@ def tune(tmp_path: Path) -> Tuner:
     return Tuner(tmp_path / "results.db", real_candidates())
 
 
-def test_equal_matmuls_are_tuned_once_and_the_program_checked(tune: Tuner) -> None:
-    payload = str(tune.database.parent / "payload.mlir")
-    words = ("--target", "simulator", "--strategy", "matmul_gpu_naive", "--trials", "1", "--workers", "1")
-    done = tune("tune", payload, *words, "--json")
+def test_equal_matmuls_are_tuned_once_and_the_program_checked_with_its_arguments(tune: Tuner) -> None:
+    payload = tune.database.parent / "counted.mlir"
+    payload.write_text(COUNTED)
+    done = tune("tune", str(payload), *ON_SIMULATOR, "--arg", "0=7", "--json")
     assert done.code == 0, done.err
     (problem,) = done.json["problems"]
     assert problem["problem"]["shape"] == [16, 16, 8]
@@ -84,23 +86,19 @@ def test_messages_about_a_payload_begin_with_its_file(tune: Tuner) -> None:
     assert tune("tune", str(payload), "--target", "cpu").err.startswith(f"tuner: {payload}:1:16: ")
 
 
-def test_arguments_come_by_words(tune: Tuner) -> None:
+def test_arguments_that_are_left_out_fail_the_program(tune: Tuner) -> None:
     payload = tune.database.parent / "counted.mlir"
-    payload.write_text(PAYLOAD.replace("@main(", "@main(%turns: i32, "))
-    words = ("--target", "simulator", "--strategy", "matmul_gpu_naive", "--trials", "1", "--workers", "1")
-    done = tune("tune", str(payload), *words)
+    payload.write_text(COUNTED)
+    done = tune("tune", str(payload), *ON_SIMULATOR)
     assert done.code == 1
     assert done.out.splitlines()[-1].startswith("failed  program: argument 0: found no value of type i32")
-    assert tune("tune", str(payload), *words, "--arg", "0=7").code == 0
 
 
-def test_arguments_without_a_payload_are_refused(tune: Tuner) -> None:
-    assert "--arg: found ('0=7',), allowed with a payload" in tune.refused(
-        "tune", "matmul", "8x8x8", "--arg", "0=7"
-    )
-
-
-def test_an_entry_without_a_payload_is_refused(tune: Tuner) -> None:
-    assert "--entry: found 'f', allowed with a payload" in tune.refused(
-        "tune", "matmul", "8x8x8", "--entry", "f"
-    )
+@pytest.mark.parametrize(
+    ("option", "value", "found"), [("--arg", "0=7", "('0=7',)"), ("--entry", "f", "'f'")]
+)
+def test_what_a_payload_takes_is_refused_without_one(
+    tune: Tuner, option: str, value: str, found: str
+) -> None:
+    refused = tune.refused("tune", "matmul", "8x8x8", option, value)
+    assert f"{option}: found {found}, allowed with a payload" in refused
