@@ -1,16 +1,18 @@
 """A user's own templates are bound in a child process: what never ends is a failure of the candidate."""
 
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from tuner.core.candidate import Candidate
 from tuner.core.chosen_strategy import ChosenStrategy
-from tuner.core.errors import CandidateError, Failure, Stage
+from tuner.core.errors import CandidateError, Failure, Stage, TunerError, UsageError
 from tuner.core.problem import Matmul
 from tuner.scripts.strategy import Binder, load_strategy
 from tuner.tuning.outcome_source import Bind
 from tuner.tuning.parts.child_binder import MEMORY_BYTES, ChildBinder, binding
+from tuner.tuning.parts.child_call import call_in_child
 
 PROBLEM = Matmul(8, 16, 4)
 VARIABLES = (("m", 8), ("n", 16), ("k", 4))
@@ -77,3 +79,18 @@ def test_the_child_ends_with_its_binder(tmp_path: Path) -> None:
 def test_what_is_shipped_is_bound_here() -> None:
     bind = binding((ChosenStrategy("matmul_cpu_packed"),), PROBLEM, VARIABLES, 1)
     assert isinstance(getattr(bind, "__self__", None), Binder)
+
+
+def fail(stage: Stage) -> None:
+    raise CandidateError(stage, "too wide")
+
+
+def test_what_does_not_even_parse_is_the_users_mistake() -> None:
+    with pytest.raises(UsageError, match=r"^apply: too wide$"):
+        call_in_child("apply", partial(fail, Stage.BIND), 60.0)
+
+
+def test_what_fails_later_is_none_of_the_users() -> None:
+    with pytest.raises(TunerError, match=r"^apply: too wide$") as caught:
+        call_in_child("apply", partial(fail, Stage.COMPILE), 60.0)
+    assert not isinstance(caught.value, UsageError | CandidateError)
