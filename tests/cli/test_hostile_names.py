@@ -36,25 +36,9 @@ JSON_COLUMNS: dict[str, Callable[[str], object]] = {
     "stage_s": lambda text: [[text, 0.5]],
 }
 COMMANDS = (
-    ("history",),
-    ("history", "--best"),
-    ("history", "--json"),
-    ("history", "--format", "csv"),
-    ("history", "--format", "t4"),
-    ("runs",),
-    ("runs", "--json"),
-    ("show", "run:1"),
-    ("show", "run:1", "--json"),
-    ("show", "1"),
-    ("show", "2"),
-    ("show", "1", "--json"),
-    ("explain", "2"),
-    ("diff", "1", "2"),
-    ("diff", "run:1", "run:1"),
-    ("report",),
-    ("export", "--trial", "1"),
-    ("export", "--trial", "1", "--json"),
-    ("db", "info"),
+    *("history", "history --best", "history --json", "history --format csv", "history --format t4", "runs"),
+    *("runs --json", "show run:1", "show run:1 --json", "show 1", "show 2", "show 1 --json", "explain 2"),
+    *("diff 1 2", "diff run:1 run:1", "report", "export --trial 1", "export --trial 1 --json", "db info"),
 )
 
 
@@ -80,7 +64,7 @@ def merged(tuned: Tuner, tmp_path: Path, request: pytest.FixtureRequest) -> Tune
 
 def test_no_output_holds_a_control_character(merged: Tuner) -> None:
     for words in COMMANDS:
-        done = merged(*words)
+        done = merged(*words.split())
         assert "defect" not in done.err, (words, done.err)
         for said in (done.out, done.err):
             found = CONTROLS.search(said)

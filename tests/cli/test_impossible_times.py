@@ -10,26 +10,10 @@ from tests.cli.conftest import Tuner
 from tests.tuning import fakes
 
 QUERIES = (
-    ("history",),
-    ("history", "--best"),
-    ("history", "--sort", "median", "--json"),
-    ("history", "--format", "csv"),
-    ("history", "--format", "t4"),
-    ("runs",),
-    ("runs", "--json"),
-    ("show", "run:1"),
-    ("show", "run:1", "--json"),
-    ("report",),
-    ("explain", "run:1"),
-    ("ablation", "--run", "1"),
-    ("diff", "run:1", "run:1"),
-    ("export", "matmul", "8x8x8"),
-    ("export", "matmul", "8x8x8", "--format", "t4"),
-    ("audit",),
-    ("db", "info"),
-    ("db", "prune"),
-    ("tune", "matmul", "8x8x8", "--trials", "3"),
-    ("tune", "matmul", "9x8x8", "--trials", "3"),
+    *("history", "history --best", "history --sort median --json", "history --format csv", "runs"),
+    *("runs --json", "history --format t4", "show run:1", "show run:1 --json", "report", "explain run:1"),
+    *("ablation --run 1", "diff run:1 run:1", "export matmul 8x8x8", "export matmul 8x8x8 --format t4"),
+    *("audit", "db info", "db prune", "tune matmul 8x8x8 --trials 3", "tune matmul 9x8x8 --trials 3"),
 )
 
 
@@ -50,10 +34,10 @@ def lied_to(tuned: Tuner, request: pytest.FixtureRequest) -> Tuner:
 
 def test_every_query_works(lied_to: Tuner) -> None:
     for words in QUERIES:
-        done = lied_to(*words)
+        done = lied_to(*words.split())
         assert done.code in (0, 1, 2), words
         assert "Traceback" not in done.err, words
-        is_asked_of_best = words[0] in ("report", "history", "runs", "show", "export", "tune", "db")
+        is_asked_of_best = words.startswith(("report", "history", "runs", "show", "export", "tune", "db"))
         assert done.code == 0 or not is_asked_of_best, (words, done.err)
 
 
@@ -74,10 +58,8 @@ def test_they_are_not_merged(lied_to: Tuner, tmp_path: Path) -> None:
     other = Tuner(tmp_path / "other.db", fakes.composition())
     assert other("db", "merge", str(lied_to.database)).code == 0
     with closing(sqlite3.connect(other.database)) as connection:
-        assert connection.execute("SELECT count(*) FROM measurement WHERE median_s < 1e-10").fetchone() == (
-            0,
-        )
-        assert connection.execute("SELECT count(*) FROM trial WHERE ranked_s < 1e-10").fetchone() == (0,)
+        for low in ("measurement WHERE median_s < 1e-10", "trial WHERE ranked_s < 1e-10"):
+            assert connection.execute(f"SELECT count(*) FROM {low}").fetchone() == (0,)
     failed = [trial for trial in other("history", "--json").json if trial["status"] == "failed"]
     assert {(trial["stage"], trial["reason"].partition(" of ")[0]) for trial in failed} == {
         ("measure", "found a time")

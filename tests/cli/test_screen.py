@@ -21,17 +21,8 @@ from tuner.tuning.parts.real import real_composition
 
 COLUMNS = 80
 ASKED = (
-    *(
-        "runs",
-        "history",
-        "show 1",
-        "show run:1",
-        "show run:1 --ablation",
-        "diff 1 2",
-        "diff run:1 2",
-        "audit",
-    ),
-    *("gate --baseline gate.json", "space matmul 8x8x8", "strategies", "targets", "explain 1"),
+    *("runs", "history", "show 1", "show run:1", "show run:1 --ablation", "diff 1 2", "diff run:1 2"),
+    *("audit", "gate --baseline gate.json", "space matmul 8x8x8", "strategies", "targets", "explain 1"),
     *("explain matmul 8x8x8 fake(x=1)", "explain matmul 8x8x8 fake(x=1,comment=a)"),
 )
 

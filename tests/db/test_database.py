@@ -33,11 +33,11 @@ def test_a_killed_process_loses_nothing_that_it_proposed(url: str) -> None:
 
 
 def test_processes_that_open_and_write_at_once_all_succeed(url: str) -> None:
-    writers = [start("write", url, "25") for _ in range(4)]
+    writers = [start("write", url, "20") for _ in range(3)]
     runs = [facts(writer)["run"] for writer in writers]
     with Store.open(url) as store:
         assert sorted(run.id for run in store.runs()) == sorted(runs)
-        assert {store.counts(run) for run in runs} == {Counts(proposed=25, measured=25)}
+        assert {store.counts(run) for run in runs} == {Counts(proposed=20, measured=20)}
         assert store.info().problems == (PROBLEM.key,)
 
 

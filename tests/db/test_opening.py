@@ -6,7 +6,8 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ import sqlalchemy as sa
 
 from tests.db.processes import facts, start
 from tests.db.values import add, begin, outcome, timed
+from tests.db.writer import NOBODY
 from tuner.core.errors import UsageError
 from tuner.core.runs import TrialQuery
 from tuner.db import opening
@@ -61,17 +63,6 @@ def test_a_file_is_kept_in_wal_with_its_references_checked(tmp_path: Path) -> No
     connection.close()
 
 
-def test_a_directory_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="found a directory, allowed a file"):
-        Store.open(str(tmp_path))
-
-
-def test_a_pipe_is_refused(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(UsageError, match="found no regular file, allowed a file"):
-        Store.open(f"{tmp_path}/pipe")
-
-
 def test_a_path_below_a_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(UsageError, match="cannot be created: ") as refused:
@@ -79,9 +70,22 @@ def test_a_path_below_a_file_is_refused(tmp_path: Path) -> None:
     assert isinstance(refused.value.__cause__, OSError)
 
 
-def test_a_path_too_long_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="cannot be created: File name too long"):
-        Store.open(f"{tmp_path}/{'x' * 300}.db")
+def pipe(folder: Path) -> Path:
+    os.mkfifo(folder / "pipe")
+    return folder / "pipe"
+
+
+REFUSED: dict[str, Callable[[Path], Path]] = {  # what is said of a place in a folder -> the place
+    "found a directory, allowed a file": lambda folder: folder,
+    "found no regular file, allowed a file": pipe,
+    "cannot be created: File name too long": lambda folder: folder / f"{'x' * 300}.db",
+}
+
+
+@pytest.mark.parametrize("message", REFUSED)
+def test_a_place_that_is_no_file_is_refused(tmp_path: Path, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        Store.open(str(REFUSED[message](tmp_path)))
 
 
 @pytest.mark.parametrize("size", [10, 5000])
@@ -128,27 +132,55 @@ def test_a_lock_that_is_never_given_back_is_told(tmp_path: Path, monkeypatch: py
     other.close()
 
 
-def test_a_new_database_in_a_read_only_directory_is_refused(public_folder: Path) -> None:
+@contextmanager
+def as_nobody() -> Iterator[None]:
+    """Gives up root's rights, which no file mode limits."""
+    if os.geteuid() != 0:
+        yield
+        return
+    groups = os.getgroups()
+    os.setgroups([])
+    os.setegid(NOBODY)
+    os.seteuid(NOBODY)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+        os.setegid(0)
+        os.setgroups(groups)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("tuner.db", "found a read-only directory, allowed one that may be written"),
+        ("below/tuner.db", "cannot be created: Permission denied"),
+    ],
+)
+def test_a_new_database_in_a_read_only_directory_is_refused(
+    public_folder: Path, name: str, message: str
+) -> None:
     public_folder.chmod(0o555)
-    told = facts(start("refuse_as_nobody", f"{public_folder}/tuner.db"))
-    assert "found a read-only directory, allowed one that may be written" in told["message"]
-    told = facts(start("refuse_as_nobody", f"{public_folder}/below/tuner.db"))
-    assert "cannot be created: Permission denied" in told["message"]
+    with as_nobody(), pytest.raises(UsageError, match=message):
+        Store.open(f"{public_folder}/{name}")
 
 
 def test_a_file_that_may_not_be_read_is_refused(public_folder: Path) -> None:
-    filled(public_folder / "tuner.db").chmod(0o000)
-    told = facts(start("refuse_as_nobody", f"{public_folder}/tuner.db"))
-    assert "found a file that may not be read" in told["message"]
+    path = filled(public_folder / "tuner.db")
+    path.chmod(0o000)
+    with as_nobody(), pytest.raises(UsageError, match="found a file that may not be read"):
+        Store.open(str(path))
 
 
 @pytest.mark.parametrize("mode", [0o555, 0o777], ids=["folder closed", "folder open"])
 def test_a_read_only_database_is_queried_but_not_written(public_folder: Path, mode: int) -> None:
-    filled(public_folder / "tuner.db").chmod(0o444)
+    path = filled(public_folder / "tuner.db")
+    path.chmod(0o444)
     public_folder.chmod(mode)
-    told = facts(start("read_as_nobody", f"{public_folder}/tuner.db"))
-    assert told["found"] == 1
-    assert told["message"].endswith("is read-only: it can be queried, not written")
+    with as_nobody(), Store.open(str(path)) as store:
+        assert len(store.trials(TrialQuery())) == 1
+        with pytest.raises(UsageError, match=r"is read-only: it can be queried, not written$"):
+            begin(store)
 
 
 def test_a_reader_without_rights_sees_what_a_writer_has_just_stored(public_folder: Path) -> None:
@@ -166,8 +198,8 @@ def test_a_read_only_database_that_needs_an_upgrade_is_refused(public_folder: Pa
     sqlite3.connect(public_folder / "tuner.db").close()
     (public_folder / "tuner.db").chmod(0o444)
     public_folder.chmod(0o555)
-    told = facts(start("refuse_as_nobody", f"{public_folder}/tuner.db"))
-    assert "is read-only" in told["message"]
+    with as_nobody(), pytest.raises(UsageError, match="is read-only"):
+        Store.open(f"{public_folder}/tuner.db")
 
 
 def test_opening_a_database_at_head_loads_nothing_slow(tmp_path: Path) -> None:

@@ -2,11 +2,14 @@
 
 from dataclasses import asdict, fields, replace
 from pathlib import Path
+from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.db.values import COMPILER, MACHINE, SETTINGS, begin, sha256, time_again
+from tests.examples import costly
 from tuner.core.candidate import Candidate
 from tuner.core.chosen_strategy import PATH_FOLLOWS, ChosenStrategy
 from tuner.core.dataclass_json import encode
@@ -90,7 +93,7 @@ def records(draw: st.DrawFn) -> tuple[Record, str]:
     return record, script
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(costly(25, 60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(drawn=records(), number=counts64, row=counts64, final=st.none() | measurements)
 def test_any_record_comes_back_as_it_was_given(
     store: Store, drawn: tuple[Record, str], number: int, row: int, final: Measurement | None
@@ -107,7 +110,7 @@ def test_any_record_comes_back_as_it_was_given(
     assert (found.run, found.machine, found.threads) == (run, MACHINE, 1)
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(costly(15, 30), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     chosen=st.builds(
         RunSettings,
@@ -135,14 +138,12 @@ def test_any_settings_come_back_as_they_were_given(
     assert (run.settings, run.load_average) == (chosen, load)
 
 
-def test_every_field_of_a_machine_is_a_column() -> None:
-    columns = {column.name for column in MachineRow.__table__.columns}
-    assert {field.name for field in fields(Machine)} == columns - {"id", "content_sha256"}
-
-
-def test_every_field_of_a_compiler_is_a_column() -> None:
-    columns = {column.name for column in EnvironmentRow.__table__.columns}
-    assert {field.name for field in fields(Compiler)} == columns - {"id", "content_sha256", "fingerprint"}
+@pytest.mark.parametrize(
+    ("value", "row", "others"), [(Machine, MachineRow, set()), (Compiler, EnvironmentRow, {"fingerprint"})]
+)
+def test_every_field_is_a_column(value: Any, row: Any, others: set[str]) -> None:
+    columns = {column.name for column in row.__table__.columns}
+    assert {field.name for field in fields(value)} == columns - {"id", "content_sha256"} - others
 
 
 @given(st.sampled_from([field.name for field in fields(Machine)]), st.integers() | st.text())

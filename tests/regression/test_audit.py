@@ -1,5 +1,6 @@
 """An audit of fake results, whose times follow from the knob x: 1 ms for 7, 2 ms for 6 and 8."""
 
+import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -24,10 +25,17 @@ from tuner.tuning.target_kind import TargetStatus
 PROBLEM = fakes.settings().problem
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with Store.open(str(tmp_path / "results.db")) as opened:
+@pytest.fixture(scope="module")
+def whole_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("audit") / "results.db"
+    with Store.open(str(path)) as opened:
         begin(fakes.settings(trials=20, sampler="exhaustive"), fakes.composition(), opened, Interruption())
+    return path
+
+
+@pytest.fixture
+def store(whole_run: Path, tmp_path: Path) -> Iterator[Store]:
+    with Store.open(str(shutil.copy(whole_run, tmp_path))) as opened:
         yield opened
 
 

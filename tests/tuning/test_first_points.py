@@ -1,7 +1,8 @@
 """Where a run begins: what is known of other problems, the file's points, seeds; the same when it resumes."""
 
 import dataclasses
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -50,11 +51,19 @@ def first_of(store: Store, tuned: TunedRun) -> tuple[FirstPoint, ...]:
     return stored
 
 
+@pytest.fixture(scope="module")
+def whole_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("searched") / "results.db"
+    with Store.open(str(path)) as opened:
+        tune(opened, fakes.settings(trials=None, sampler="exhaustive"))
+    return path
+
+
 @pytest.fixture
-def searched(store: Store) -> Store:
+def searched(whole_run: Path, tmp_path: Path) -> Iterator[Store]:
     """Gives a database with one whole run, of another problem."""
-    tune(store, fakes.settings(trials=None, sampler="exhaustive"))
-    return store
+    with Store.open(str(shutil.copy(whole_run, tmp_path / "searched.db"))) as opened:
+        yield opened
 
 
 def planned(

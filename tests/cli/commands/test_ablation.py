@@ -32,7 +32,3 @@ def test_too_few_trials_are_refused_in_one_line(tuner: Tuner) -> None:
     done = tuner("show", "run:1", "--ablation")
     assert (done.code, done.out) == (1, "")
     assert done.err == "tuner: run 1: ablation: found 5 measured trials of fake, allowed 20 or more\n"
-
-
-def test_an_unknown_run_is_told(tuned: Tuner) -> None:
-    assert "run: found 9, allowed 1 to 1" in tuned.refused("show", "9", "--ablation")

@@ -133,10 +133,6 @@ def test_a_script_asks_the_command_by_its_variable(tuner: Tuner, shell: str) -> 
     assert f"tuner completion {shell}" in document["line"]
 
 
-def test_another_shell_is_refused(tuner: Tuner) -> None:
-    assert "'tcsh' is not one of 'bash', 'zsh', 'fish'" in tuner.refused("completion", "tcsh")
-
-
 @pytest.mark.skipif(shutil.which("bash") is None, reason="asks bash")
 @pytest.mark.parametrize(
     ("words", "offers"),

@@ -21,18 +21,6 @@ from tuner.cli import local_server
 WAIT_S = 120
 
 
-@pytest.mark.parametrize(
-    ("words", "line"),
-    [
-        (("--limit", "0"), "limit: found 0, allowed 1 or more"),
-        (("--port", "70000"), "port: found 70000, allowed 0 to 65535"),
-    ],
-)
-def test_bad_words_give_one_line(tuned: Tuner, words: tuple[str, ...], line: str) -> None:
-    done = tuned("dashboard", *words)
-    assert (done.code, done.err) == (2, f"tuner: {line}\n")
-
-
 def test_without_the_package_one_line_tells_how_to_get_it(
     tuned: Tuner, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -26,10 +26,6 @@ def test_merge_adds_once(tuned: Tuner, tmp_path: Path) -> None:
     assert len(other("history", "--json").json) == 20
 
 
-def test_merge_of_no_database_exits_with_2(tuner: Tuner) -> None:
-    assert "none.db" in tuner.refused("db", "merge", "none.db")
-
-
 def test_prune_keeps_the_answer(tuned: Tuner) -> None:
     before = tuned("history", "--best", "--json").json
     done = tuned("db", "prune")
@@ -41,12 +37,8 @@ def test_prune_keeps_the_answer(tuned: Tuner) -> None:
 
 
 def test_prune_leaves_later_runs(tuned: Tuner) -> None:
-    assert (
-        tuned("db", "prune", "--before", "2001-01-01").out == "deleted 0 trials, 0 scripts and 0 programs\n"
-    )
-    assert "before: found 'soon', allowed such as 2026-01-31" in tuned.refused(
-        "db", "prune", "--before", "soon"
-    )
+    done = tuned("db", "prune", "--before", "2001-01-01")
+    assert done.out == "deleted 0 trials, 0 scripts and 0 programs\n"
 
 
 def test_backup_writes_a_new_file_only(tuned: Tuner, tmp_path: Path) -> None:

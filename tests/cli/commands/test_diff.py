@@ -59,20 +59,6 @@ def test_a_run_stands_for_its_answer(tuned: Tuner) -> None:
     assert tuned("diff", "run:1", "1", "--json").json["first"]["trial"] == best
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("1", "one"), "ID: found 'one', allowed a number"),
-        (("1", "99"), "trial: found 99, allowed 1 to 20"),
-        (("run:9", "1"), "run: found 9, allowed 1 to 1"),
-        (("1",), "Missing argument 'B'"),
-        (("1", "2", "--show", "sass"), "'sass' is not one of"),
-    ],
-)
-def test_wrong_words_are_one_line_and_exit_2(tuned: Tuner, words: tuple[str, ...], message: str) -> None:
-    assert message in tuned.refused("diff", *words)
-
-
 @pytest.mark.mlir
 def test_the_code_of_a_gpu_is_counted_by_its_instructions(tmp_path: Path) -> None:
     tuner = Tuner(tmp_path / "results.db", real_composition())

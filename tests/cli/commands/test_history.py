@@ -90,30 +90,6 @@ def test_show_tells_a_run(tuned: Tuner, words: tuple[str, ...]) -> None:
     assert document["roofline"] == {"flop_per_s": 2e9, "bytes_per_s": 1e9, "flop_source": "measured"}
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("show",), "show: found none or both"),
-        (("show", "1", "--run", "1"), "show: found none or both"),
-        (("show", "one"), "ID: found 'one', allowed a number"),
-        (("show", "run:"), "ID: found '', allowed a number"),
-        (("show", "9" * 30), "ID: found '999"),
-        (("show", "999"), "trial: found 999, allowed 1 to 20"),
-        (("show", "run:2"), "run: found 2, allowed 1 to 1"),
-        (("explain", "-1"), "No such option"),
-        (("explain", "1", "2"), "explain: found 2 words"),
-        (("history", "--status", "broken"), "status: found 'broken', allowed measured, verified, failed"),
-        (("history", "--sort", "speed"), "sort: found 'speed', allowed"),
-        (("history", "--since", "yesterday"), "since: found 'yesterday', allowed such as 2026-01-31"),
-        (("history", "--limit", "-1"), "limit: found -1, allowed 1 or more"),
-        (("history", "--format", "xml"), "'xml' is not one of"),
-        (("history", "--format", "csv", "--json"), "found --format csv and --json, allowed one of them"),
-    ],
-)
-def test_wrong_words_are_one_line_and_exit_2(tuned: Tuner, words: tuple[str, ...], message: str) -> None:
-    assert message in tuned.refused(*words)
-
-
 def test_explain_tells_the_stage_and_reason_of_a_failure(tuner: Tuner) -> None:
     tuner.composition = fakes.composition(bind=lambda *_: fakes.failing_bind)
     tuner("tune", "matmul", "8x8x8", "--trials", "1")

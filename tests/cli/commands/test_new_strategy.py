@@ -1,7 +1,5 @@
 from pathlib import Path
 
-import pytest
-
 from tests.cli.conftest import Tuner
 
 NAMES = ("mine.mlir.j2", "mine.yaml", "test_mine.py")
@@ -32,16 +30,3 @@ def test_no_file_is_replaced(tuner: Tuner, tmp_path: Path) -> None:
     done = tuner("new-strategy", "mine", "--folder", str(tmp_path))
     assert (done.code, [path.name for path in tmp_path.iterdir()]) == (2, ["mine.yaml"])
     assert "mine.yaml: found a file, allowed a name that is not taken" in done.err
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("my-tiles",), "NAME: found 'my-tiles', allowed letters, digits and _"),
-        (("matmul_cpu_dot",), "NAME: found 'matmul_cpu_dot', a shipped strategy"),
-        (("mine", "--folder", "/nowhere/at/all"), "--folder: found no folder /nowhere/at/all"),
-        ((), "Missing argument 'NAME'"),
-    ],
-)
-def test_wrong_words_are_one_line(tuner: Tuner, words: tuple[str, ...], message: str) -> None:
-    assert message in tuner.refused("new-strategy", *words)

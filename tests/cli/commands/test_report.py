@@ -1,7 +1,5 @@
 from pathlib import Path
 
-import pytest
-
 from tests.cli.conftest import Tuner
 
 
@@ -39,26 +37,6 @@ def test_one_run_with_its_problem_alone(tuned: Tuner, tmp_path: Path) -> None:
 
 def test_an_empty_database_gives_a_page_that_says_so(tuner: Tuner) -> None:
     assert "Nothing was tuned yet" in tuner("report").out
-
-
-@pytest.mark.parametrize(
-    ("words", "code", "message"),
-    [
-        (("--json",), 2, "--json tells of the file written, allowed with -o FILE only"),
-        (("--limit", "0"), 2, "limit: found 0, allowed 1 or more"),
-        (("--run", "9"), 2, "run: found 9, allowed 1 to 1"),
-        (
-            ("-o", "/nowhere/report.html"),
-            2,
-            "/nowhere/report.html: cannot be written: No such file or directory",
-        ),
-    ],
-)
-def test_bad_words_give_one_line(tuned: Tuner, words: tuple[str, ...], code: int, message: str) -> None:
-    done = tuned("report", *words)
-    assert (done.code, done.out) == (code, "")
-    assert message in done.err
-    assert done.err.count("\n") == 1
 
 
 def test_a_replay_is_on_the_page_beside_what_was_measured(tuned: Tuner, tmp_path: Path) -> None:

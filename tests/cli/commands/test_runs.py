@@ -58,15 +58,3 @@ def test_the_best_of_a_run_is_its_answer(several: Tuner) -> None:
 )
 def test_conditions_choose(several: Tuner, words: tuple[str, ...], runs: list[int]) -> None:
     assert [run["run"] for run in several("runs", *words, "--json").json] == runs
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("--status", "failed"), "status: found 'failed', allowed running, done, interrupted"),
-        (("--since", "yesterday"), "since: found 'yesterday', allowed such as 2026-01-31"),
-        (("--limit", "-1"), "limit: found -1, allowed 1 or more"),
-    ],
-)
-def test_wrong_words_are_one_line_and_exit_2(several: Tuner, words: tuple[str, ...], message: str) -> None:
-    assert message in several.refused("runs", *words)
