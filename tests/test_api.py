@@ -1,6 +1,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from tuner.core.chosen_strategy import ChosenStrategy
 from tuner.core.errors import UsageError
 from tuner.core.kernel_program import KernelProgram
 from tuner.core.machine import gpu_machine
+from tuner.core.problem import Problem
 from tuner.core.target_name import TargetName
 from tuner.db.store import Store
 from tuner.tuning.target_kind import TargetStatus
@@ -28,13 +30,6 @@ def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return str(tmp_path / "results.db")
 
 
-def test_tune_returns_the_run_with_its_best(database: str) -> None:
-    run = tuner.tune(PROBLEM, trials=20, sampler="exhaustive", db=database)
-    assert run.best is not None
-    assert run.best.best_s == fakes.BEST_S
-    assert run.counts.proposed == 20
-
-
 def test_without_a_name_the_database_is_that_of_the_environment(
     database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -47,11 +42,13 @@ def test_without_a_name_the_database_is_that_of_the_environment(
     assert not (tmp_path / "data").exists()
 
 
-def test_history_takes_the_fields_of_a_query(database: str) -> None:
+def test_history_takes_the_fields_of_a_query_the_words_of_commands_and_numpy_types(database: str) -> None:
     tuner.tune(PROBLEM, trials=5, db=database)
     assert len(tuner.history(database)) == 5
     assert len(tuner.history(database, shape="8x8x8", best=True)) == 1
     assert tuner.history(database, shape="9x9x9") == ()
+    assert len(tuner.history(database, op="matmul", dtype=np.dtype("float32"))) == 5
+    assert tuner.history(database, op="matmul", dtype=np.float64) == ()
 
 
 def test_a_run_and_a_trial_are_one_short_line(database: str) -> None:
@@ -69,7 +66,7 @@ def test_a_trial_tells_its_knobs_strategy_time_and_script(database: str) -> None
     best = tuner.tune(PROBLEM, trials=20, sampler="exhaustive", db=database).best
     assert best is not None
     assert (best.strategy, best.knobs) == ("fake", {"x": 7, "comment": "a"})
-    assert (best.time_s, best.script) == (fakes.BEST_S, best.script_text)
+    assert (best.time_s, best.best_s, best.script) == (fakes.BEST_S, fakes.BEST_S, best.script_text)
 
 
 def test_runs_takes_the_fields_of_a_query(database: str) -> None:
@@ -79,12 +76,6 @@ def test_runs_takes_the_fields_of_a_query(database: str) -> None:
     assert tuner.runs(database, status="interrupted") == ()
     with pytest.raises(tuner.UsageError, match=r"^runs: found 'color', allowed operation, shape, dtype"):
         tuner.runs(database, color="red")
-
-
-def test_history_takes_the_words_of_the_command_line_and_numpy_types(database: str) -> None:
-    tuner.tune(PROBLEM, trials=5, db=database)
-    assert len(tuner.history(database, op="matmul", dtype=np.dtype("float32"))) == 5
-    assert tuner.history(database, op="matmul", dtype=np.float64) == ()
 
 
 def test_load_best_loads_the_script_of_the_best(database: str) -> None:
@@ -169,67 +160,61 @@ def test_a_real_kernel_is_tuned_loaded_and_right(tmp_path: Path) -> None:
     np.testing.assert_allclose(tuner.load_best(problem, db=database)(a, b), a @ b, rtol=1e-4, atol=1e-5)
 
 
-def test_load_best_of_a_gpu_loads_the_program_that_was_compiled(
+GPU = gpu_machine("cuda", chip_of("sm_90"), "NVIDIA GPU")
+Stored = tuple[Problem, TargetName]
+
+
+@pytest.fixture
+def stored(
     database: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    program = KernelProgram("sm_90", "// ptx", b"cubin", (), ())
-    gpu = gpu_machine("cuda", chip_of("sm_90"), "NVIDIA GPU")
-    with Store.open(database) as store:
-        settings = replace(values.SETTINGS, target=CUDA)
+) -> Callable[[str, tuple[Stored, ...]], KernelProgram]:
+    """Stores a trial of each problem and target; there is a GPU. Returns the program of all."""
+
+    def store_all(chip: str, found: tuple[Stored, ...]) -> KernelProgram:
+        program = KernelProgram(chip, "// ptx", b"cubin", (), ())
         record = replace(values.outcome(values.timed(1e-3), artifact="a" * 64), program=program)
-        values.add(store, values.begin(store, settings, gpu), 0, replace(record, target=CUDA))
+        with Store.open(database) as store:
+            for problem, target in found:
+                settings = replace(values.SETTINGS, problem=problem, target=target)
+                run = values.begin(store, settings, fakes.MACHINE if target == CPU else GPU)
+                values.add(store, run, 0, replace(record, target=target))
+        return program
+
     parts = fakes.composition(
         (TargetStatus("cpu", True, ""), TargetStatus("cuda", True, "", chip="sm_90")),
-        machine=lambda target: gpu if target == CUDA else fakes.MACHINE,
+        machine=lambda target: fakes.MACHINE if target == CPU else GPU,
     )
     monkeypatch.setattr("tuner.tuning.parts.real.real_composition", lambda: parts)
+    return store_all
+
+
+def test_load_best_of_a_gpu_loads_the_program_that_was_compiled(database: str, stored: Any) -> None:
+    program = stored("sm_90", ((PROBLEM, CUDA),))
     for target in ("auto", "cuda"):
-        kernel = tuner.load_best(values.PROBLEM, db=database, target=target)
-        assert kernel("a", "b") == (values.PROBLEM, program, ("a", "b"))
-    with pytest.raises(UsageError, match="matmul 512x512x512 f32 nn none cpu: nothing measured on"):
-        tuner.load_best(values.PROBLEM, db=database, target="cpu")
+        assert tuner.load_best(PROBLEM, db=database, target=target)("a", "b") == (
+            PROBLEM,
+            program,
+            ("a", "b"),
+        )
+    with pytest.raises(UsageError, match="matmul 8x8x8 f32 nn none cpu: nothing measured on"):
+        tuner.load_best(PROBLEM, db=database, target="cpu")
 
 
 def test_load_best_prefers_a_gpu_and_takes_the_cpu_where_the_gpu_has_nothing(
-    database: str, monkeypatch: pytest.MonkeyPatch
+    database: str, stored: Any
 ) -> None:
-    both, on_cpu = tuner.Matmul(16, 16, 16), PROBLEM
-    gpu = gpu_machine("cuda", chip_of("sm_90"), "NVIDIA GPU")
-    program = KernelProgram("sm_90", "// ptx", b"cubin", (), ())
-    record = replace(values.outcome(values.timed(1e-3), artifact="a" * 64), program=program)
-    with Store.open(database) as store:
-        for problem, target, machine in (
-            (both, CPU, fakes.MACHINE),
-            (both, CUDA, gpu),
-            (on_cpu, CPU, fakes.MACHINE),
-        ):
-            run = values.begin(store, replace(values.SETTINGS, problem=problem, target=target), machine)
-            values.add(store, run, 0, replace(record, target=target))
-    parts = fakes.composition(
-        (TargetStatus("cpu", True, ""), TargetStatus("cuda", True, "", chip="sm_90")),
-        machine=lambda target: gpu if target == CUDA else fakes.MACHINE,
-    )
-    monkeypatch.setattr("tuner.tuning.parts.real.real_composition", lambda: parts)
+    both = tuner.Matmul(16, 16, 16)
+    program = stored("sm_90", ((both, CPU), (both, CUDA), (PROBLEM, CPU)))
     assert tuner.load_best(both, db=database)("a") == (both, program, ("a",))
-    assert tuner.load_best(on_cpu, db=database)("a") == (on_cpu, values.SCRIPT, 1, ("a",))
+    assert tuner.load_best(PROBLEM, db=database)("a") == (PROBLEM, values.SCRIPT, 1, ("a",))
 
 
-def test_load_best_finds_what_was_tuned_for_another_name_of_the_chip(
-    database: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    gpu = gpu_machine("cuda", chip_of("sm_90"), "NVIDIA GPU")
-    program = KernelProgram("sm_90a", "// ptx", b"cubin", (), ())
-    target = TargetName("cuda", "sm_90a")
-    with Store.open(database) as store:
-        record = replace(values.outcome(values.timed(1e-3), artifact="a" * 64), program=program)
-        run = values.begin(store, replace(values.SETTINGS, target=target), gpu)
-        values.add(store, run, 0, replace(record, target=target))
-    here = fakes.composition((TargetStatus("cuda", True, "", chip="sm_90"),), machine=lambda _target: gpu)
-    monkeypatch.setattr("tuner.tuning.parts.real.real_composition", lambda: here)
+def test_load_best_finds_what_was_tuned_for_another_name_of_the_chip(database: str, stored: Any) -> None:
+    program = stored("sm_90a", ((PROBLEM, TargetName("cuda", "sm_90a")),))
     for word in ("auto", "cuda", "cuda:sm_90a"):
-        assert tuner.load_best(values.PROBLEM, db=database, target=word)("a")[1] == program
+        assert tuner.load_best(PROBLEM, db=database, target=word)("a")[1] == program
     with pytest.raises(UsageError, match="nothing measured"):
-        tuner.load_best(values.PROBLEM, db=database, target="cuda:sm_90")
+        tuner.load_best(PROBLEM, db=database, target="cuda:sm_90")
 
 
 def test_the_best_script_is_exported_and_written(database: str, tmp_path: Path) -> None:

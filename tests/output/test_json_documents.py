@@ -11,7 +11,7 @@ from tests.trials import finalist, measurement, run, trial
 from tuner.analysis.answer import answer_of
 from tuner.core.errors import Failure, Stage
 from tuner.core.record import Verdict
-from tuner.core.runs import Counts, DatabaseInfo
+from tuner.core.runs import Counts, DatabaseInfo, StoredTrial
 from tuner.output.json_documents import (
     Document,
     csv_cell,
@@ -52,12 +52,9 @@ def test_tune_has_the_keys_of_the_contract() -> None:
 def test_of_an_unreliable_answer_no_ratio_is_told() -> None:
     answer = answer_of((MEASURED,), 0.01)
     document = tune_document(run(unreliable="load"), COUNTS, answer, 12.5)
-    assert document["best"]["unreliable"] == "load"
-    assert document["best"]["baseline"]["ratio"] is None
-    assert document["best"]["baseline"]["ratio_interval"] is None
-    assert document["best"]["baseline"]["ratio_unknown"] == "load"
-    assert document["tied_set"][0]["slowdown"] is None
-    assert document["tied_set"][0]["slowdown_unknown"] == "load"
+    best, tied = document["best"], document["tied_set"][0]
+    assert best["unreliable"] == best["baseline"]["ratio_unknown"] == tied["slowdown_unknown"] == "load"
+    assert best["baseline"]["ratio"] is best["baseline"]["ratio_interval"] is tied["slowdown"] is None
     assert document["can_separate"] is False
     assert tuned()["best"]["unreliable"] is None
     assert tuned()["can_separate"] is True
@@ -66,12 +63,11 @@ def test_of_an_unreliable_answer_no_ratio_is_told() -> None:
 
 def test_tune_tells_the_numbers() -> None:
     document = tuned()
-    assert document["problem"]["shape"] == [8, 8, 8]
-    assert document["best"]["trial"] == 107
-    assert document["best"]["gflop_per_s"] == pytest.approx(2 * 8**3 / 1e-3 / 1e9)
-    assert document["best"]["interval_s"] == [pytest.approx(0.99e-3), pytest.approx(1.01e-3)]
-    assert document["best"]["baseline"]["ratio"] == pytest.approx(2.0)  # twice as fast as the baseline
-    assert document["seconds"] == 12.5
+    best = document["best"]
+    assert (document["problem"]["shape"], best["trial"], document["seconds"]) == ([8, 8, 8], 107, 12.5)
+    assert best["gflop_per_s"] == pytest.approx(2 * 8**3 / 1e-3 / 1e9)
+    assert best["interval_s"] == [pytest.approx(0.99e-3), pytest.approx(1.01e-3)]
+    assert best["baseline"]["ratio"] == pytest.approx(2.0)  # twice as fast as the baseline
 
 
 def test_tune_tells_which_own_ops_the_best_script_calls() -> None:
@@ -80,11 +76,8 @@ def test_tune_tells_which_own_ops_the_best_script_calls() -> None:
     assert tuned()["best"]["own_ops"] == []
 
 
-def test_tune_without_a_working_candidate_has_a_null_best() -> None:
+def test_what_tune_did_not_find_is_null() -> None:
     assert tune_document(run(), COUNTS, None, 1.0)["best"] is None
-
-
-def test_tune_without_a_baseline_has_a_null_baseline() -> None:
     document = tune_document(run(baseline_s=None), COUNTS, answer_of((MEASURED,), None), 1.0)
     assert document["best"]["baseline"] is None
 
@@ -94,28 +87,21 @@ def test_history_has_the_keys_of_the_contract() -> None:
     assert history_document(FAILED).keys() == history_document(MEASURED).keys()
 
 
-def test_history_tells_a_measured_trial() -> None:
-    document = history_document(MEASURED)
-    assert (document["status"], document["stage"], document["reason"]) == ("measured", None, None)
-    assert document["median_s"] == 1e-3
+@pytest.mark.parametrize(
+    ("tried", "told"),
+    [
+        (MEASURED, ("measured", None, None, 1e-3)),
+        (FAILED, ("failed", "verify", "element (0, 1): found 2, expected 1", None)),
+        (trial(9, Verdict(0.5, 64)), ("verified", None, None, None)),
+        (trial(1, measurement(1.0), final=measurement(2.0)), ("measured", None, None, 2.0)),
+    ],
+    ids=["measured", "failed", "verified", "timed again"],
+)
+def test_history_tells_what_became_of_a_trial(tried: StoredTrial, told: tuple[object, ...]) -> None:
+    document = history_document(tried)
+    assert tuple(document[key] for key in ("status", "stage", "reason", "median_s")) == told
+    assert (document["gflop_per_s"] is None) == (told[-1] is None)
     assert document["created"] == "2026-01-31T12:00:00Z"
-
-
-def test_history_tells_a_failed_trial() -> None:
-    document = history_document(FAILED)
-    assert (document["status"], document["stage"]) == ("failed", "verify")
-    assert document["reason"] == "element (0, 1): found 2, expected 1"
-    assert document["median_s"] is None
-    assert document["gflop_per_s"] is None
-
-
-def test_history_tells_a_verified_trial_without_a_time() -> None:
-    document = history_document(trial(9, Verdict(0.5, 64)))
-    assert (document["status"], document["median_s"]) == ("verified", None)
-
-
-def test_history_prefers_the_final_time() -> None:
-    assert history_document(trial(1, measurement(1.0), final=measurement(2.0)))["median_s"] == 2.0
 
 
 def test_a_trial_document_holds_everything() -> None:
@@ -146,9 +132,6 @@ def test_csv_reads_back() -> None:
     assert rows[0]["shape"] == "8x8x8"
     assert json.loads(rows[0]["knobs"]) == {"knob_0": 7}
     assert rows[1]["reason"] == "element (0, 1): found 2, expected 1"
-
-
-def test_csv_of_nothing_is_a_header() -> None:
     assert history_csv(()).count("\n") == 1
 
 

@@ -37,25 +37,10 @@ BASELINE = run().baseline
 assert BASELINE is not None
 
 
-def test_another_tuner_that_times_is_named() -> None:
-    line = event_line(WaitsForTurn("process 7, matmul 8x8x8 f32 nn none"))
-    assert line == "waiting for process 7, matmul 8x8x8 f32 nn none: it times on the same device"
-
-
-def test_a_fleet_that_tells_nothing_says_why() -> None:
-    assert event_line(WaitsForNode("no node compiles cpu")) == "waiting for the fleet: no node compiles cpu"
-
-
 def test_a_trial_line_tells_counts_best_and_time_left() -> None:
     line = trial_line(DONE, settings(trials=10))
     assert line == "5/10 trials: 3 measured, 2 failed, 1 reused; best 1 us (1.024 GFLOP/s); 10 s left"
-
-
-def test_a_trial_line_of_a_finished_run_tells_no_time_left() -> None:
     assert "left" not in trial_line(DONE, settings(trials=None, budget_s=5.0))
-
-
-def test_a_trial_line_without_a_number_of_trials_counts_on() -> None:
     assert trial_line(DONE, settings(trials=None, budget_s=60.0)).startswith("5 trials: ")
 
 
@@ -97,13 +82,17 @@ def test_the_share_done_is_that_of_the_nearer_budget(
         (FinalsStarted(8), "finals: timing the best 8 again, interleaved"),
         (NoiseMeasured(0.0123), "noise floor: 1.23%"),
         (DONE, "trial 104: measured"),
+        (WaitsForTurn("process 7"), "waiting for process 7: it times on the same device"),
+        (WaitsForNode("no node compiles cpu"), "waiting for the fleet: no node compiles cpu"),
     ],
 )
 def test_every_event_has_a_line(event: Event, words: str) -> None:
     assert event_line(event, settings()).startswith(words)
 
 
-def test_plain_lines_are_throttled(capsys: pytest.CaptureFixture[str]) -> None:
+def test_plain_lines_are_throttled(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     observe = PlainProgress()
     observe(STARTED)
     for _ in range(100):
@@ -112,14 +101,7 @@ def test_plain_lines_are_throttled(capsys: pytest.CaptureFixture[str]) -> None:
     out, err = capsys.readouterr()
     assert out == ""
     assert [line.split(":")[0] for line in err.splitlines()] == ["run 3", "noise floor"]
-
-
-def test_a_line_comes_now_and_then(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
     monkeypatch.setattr("tuner.output.progress.PLAIN_EVERY_S", 0.0)
-    observe = PlainProgress()
-    observe(STARTED)
     observe(DONE)
     assert "5/10 trials" in capsys.readouterr().err
 

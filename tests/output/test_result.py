@@ -3,20 +3,25 @@ from dataclasses import replace
 import pytest
 
 from tests.trials import finalist, measurement, run
-from tuner.analysis.answer import answer_of
+from tuner.analysis.answer import Answer, answer_of
 from tuner.core.gpu_conditions import Conditions, GpuState
 from tuner.core.machine import Roofline
-from tuner.core.runs import Counts, StoredTrial
+from tuner.core.runs import Counts, Run, StoredTrial
 from tuner.output.result import baseline_words, counts_words, failure_lines, result_lines, tied_lines
 from tuner.tuning.tuned_run import TunedRun
 
 COUNTS = Counts(12, 9, 0, 3, 4)
 
 
-def lines(*trials: StoredTrial, baseline_s: float | None = 2e-3) -> str:
-    stored = run(baseline_s=baseline_s)
-    answer = answer_of(trials, stored.noise)
+def answered(*trials: StoredTrial, noise: float | None = 0.01) -> Answer:
+    answer = answer_of(trials, noise)
     assert answer is not None
+    return answer
+
+
+def lines(*trials: StoredTrial, baseline_s: float | None = 2e-3, of: Run | None = None) -> str:
+    stored = of or run(baseline_s=baseline_s)
+    answer = answered(*trials, noise=stored.noise)
     return "\n".join(result_lines(TunedRun(stored, COUNTS, answer, 12.5), answer))
 
 
@@ -28,10 +33,8 @@ def test_the_answer_is_told_with_its_interval_and_noise() -> None:
 
 
 def test_an_unreliable_answer_says_why_in_place_of_a_percentage() -> None:
-    answer = answer_of((finalist(0, measurement(1e-3, 0.02)),), 0.01)
-    assert answer is not None
     disturbed, quiet = (
-        "\n".join(result_lines(TunedRun(run(unreliable=reason), COUNTS, answer, 12.5), answer))
+        lines(finalist(0, measurement(1e-3, 0.02)), of=run(unreliable=reason))
         for reason in ("the baseline drifted by 34%: load", "")
     )
     assert ", unreliable next to FakeBLAS 1.0 (2 ms, " in disturbed
@@ -44,9 +47,7 @@ def test_an_unreliable_answer_says_why_in_place_of_a_percentage() -> None:
 
 def test_a_round_that_cannot_separate_trials_calls_none_tied() -> None:
     trials = tuple(finalist(number, measurement(1e-3 * (1 + 0.6 * number), 0.02)) for number in range(2))
-    noisy, clear = answer_of(trials, 0.7), answer_of(trials, 0.01)
-    assert noisy is not None
-    assert clear is not None
+    noisy, clear = answered(*trials, noise=0.7), answered(*trials)
     line, again = tied_lines(noisy, run())
     assert line.startswith("unclear   this round of timing cannot separate it from 101 (+60.0%)")
     assert again == f"          on a quiet machine: tuner tune --resume {run().id} --retime"
@@ -56,14 +57,10 @@ def test_a_round_that_cannot_separate_trials_calls_none_tied() -> None:
 
 
 def test_the_answer_is_compared_with_the_measured_limits_of_the_machine() -> None:
-    answer = answer_of((finalist(0, measurement(1e-3)),), 0.01)
-    assert answer is not None
     flop, moved = run().settings.problem.flop, run().settings.problem.bytes
     limits = Roofline(flop / 0.5e-3, moved / 0.2e-3)
-    stored = run(baseline_s=None, roofline=limits)
-    assert "roofline  50.0% of what 1 thread can do" in "\n".join(
-        result_lines(TunedRun(stored, COUNTS, answer, 1.0), answer)
-    )
+    told = lines(finalist(0, measurement(1e-3)), of=run(baseline_s=None, roofline=limits))
+    assert "roofline  50.0% of what 1 thread can do" in told
     assert limits.least_s(flop, 10 * moved, 10 * moved - 1) == pytest.approx(2e-3)
     assert limits.least_s(flop, 10 * moved, 10 * moved) == pytest.approx(0.5e-3)
 
@@ -74,13 +71,9 @@ def test_on_a_gpu_nothing_is_said_of_threads_and_the_source_of_the_peak_is() -> 
     gpu = replace(stored.machine, name="NVIDIA H200", chip="sm_90", isa="ptx")
     limits = Roofline(989e12, 4.8e12, "documented, at 1980 MHz")
     stored = replace(stored, machine=gpu, baseline=replace(stored.baseline, threads=0), roofline=limits)
-    answer = answer_of((finalist(0, measurement(1e-3)),), 0.01)
-    assert answer is not None
-    text = "\n".join(result_lines(TunedRun(stored, COUNTS, answer, 1.0), answer))
-    assert (
-        "of what this GPU can do (9.89e+05 GFLOP/s, documented, at 1980 MHz and 4800.0 GB/s, measured)"
-        in text
-    )
+    text = lines(finalist(0, measurement(1e-3)), of=stored)
+    peaks = "9.89e+05 GFLOP/s, documented, at 1980 MHz and 4800.0 GB/s, measured"
+    assert f"of what this GPU can do ({peaks})" in text
     assert "thread" not in text
 
 
@@ -103,9 +96,7 @@ def test_the_tied_are_listed_but_not_without_end() -> None:
 
 def test_the_idle_share_of_the_measuring_worker_is_told_where_it_is_known() -> None:
     stored = replace(run(), search_s=8.0, idle_s=1.0)
-    answer = answer_of((finalist(0, measurement(1e-3)),), 0.01)
-    assert answer is not None
-    told = "\n".join(result_lines(TunedRun(stored, COUNTS, answer, 12.5), answer))
+    told = lines(finalist(0, measurement(1e-3)), of=stored)
     assert "in 12 s; measuring worker idle 12% of the search" in told
     assert "idle" not in lines(finalist(0, measurement(1e-3)))
 

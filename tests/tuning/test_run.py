@@ -2,10 +2,12 @@
 
 import dataclasses
 import time
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
-from tests.fakes import BEST_X, FakeTarget, bind
+from tests.fakes import BEST_X, FakeTarget, bind, fake_factory
 from tests.tuning import fakes
 from tuner.analysis.run_difference import differences
 from tuner.core.bench import AbstractBench, BoundRecord, FinalTimes
@@ -78,22 +80,27 @@ def test_a_run_finds_the_best_of_an_exhaustive_search(store: Store) -> None:
     assert tuned.run.baseline is not None
 
 
-def test_every_proposal_is_stored_before_it_runs(store: Store) -> None:
-    seen = []
+def noting(note: Callable[[Candidate], object]) -> Composition:
+    """Calls a function with each candidate before it is started."""
 
     def bench(order: BenchOrder, how: BenchSettings) -> AbstractBench:
         watched = fakes.local_bench(order, how)
         start = watched.start
 
-        def note(number: int, candidate: Candidate, effort: Effort) -> None:
-            seen.append((candidate, store.info().trials))
+        def noted(number: int, candidate: Candidate, effort: Effort) -> None:
+            note(candidate)
             start(number, candidate, effort)
 
-        watched.start = note  # type: ignore[method-assign]
+        watched.start = noted  # type: ignore[method-assign]
         return watched
 
-    tune(store, fakes.settings(trials=5), fakes.composition(bench=bench))
-    assert [count for _, count in seen] == [1, 2, 3, 4, 5]
+    return fakes.composition(bench=bench)
+
+
+def test_every_proposal_is_stored_before_it_runs(store: Store) -> None:
+    seen: list[int] = []
+    tune(store, fakes.settings(trials=5), noting(lambda _candidate: seen.append(store.info().trials)))
+    assert seen == [1, 2, 3, 4, 5]
 
 
 def test_a_candidate_is_bound_once(store: Store) -> None:
@@ -218,20 +225,8 @@ def test_a_proposal_without_outcome_is_run_first_under_its_number(store: Store) 
 def test_a_resumed_run_measures_nothing_twice(store: Store) -> None:
     broken = interrupted(store, fakes.settings(trials=8), after=5)
     before = {trial.id: trial.record for trial in trials_of(store, broken.run.id)}
-    started = []
-
-    def bench(order: BenchOrder, how: BenchSettings) -> AbstractBench:
-        watched = fakes.local_bench(order, how)
-        start = watched.start
-
-        def note(number: int, candidate: Candidate, effort: Effort) -> None:
-            started.append(candidate)
-            start(number, candidate, effort)
-
-        watched.start = note  # type: ignore[method-assign]
-        return watched
-
-    resume(broken.run.id, fakes.composition(bench=bench), store, Interruption())
+    started: list[Candidate] = []
+    resume(broken.run.id, noting(started.append), store, Interruption())
     assert len(started) == 8 - 5
     after = {trial.id: trial.record for trial in trials_of(store, broken.run.id)}
     assert all(after[trial] == record for trial, record in before.items())
@@ -266,42 +261,34 @@ def test_the_bench_is_closed_when_something_breaks(store: Store) -> None:
     assert store.runs(1)[0].status == "interrupted"
 
 
-def test_a_machine_of_another_class_cannot_resume(store: Store) -> None:
-    broken = interrupted(store, fakes.settings(), after=2)
-    parts = fakes.composition(machine=lambda _target: fakes.OTHER_MACHINE)
-    with pytest.raises(UsageError, match="run 1: was made on 'fake', this machine is 'another'"):
-        resume(broken.run.id, parts, store, Interruption())
+def changed(candidate: Candidate) -> Script:
+    return Script.of(bind(candidate).text + "// changed\n")
 
 
-@pytest.mark.parametrize("is_bound", [True, False])
-def test_a_changed_strategy_cannot_resume(store: Store, is_bound: bool) -> None:
-    """Else finals would time new code in the name of the old one."""
+def unbound(_candidate: Candidate) -> Script:
+    raise CandidateError(Stage.BIND, "no such knob")
 
-    def changed(candidate: Candidate) -> Script:
-        if not is_bound:
-            raise CandidateError(Stage.BIND, "no such knob")
-        return Script.of(bind(candidate).text + "// changed\n")
 
-    broken = interrupted(store, fakes.settings(), after=2)
-    parts = fakes.composition(bind=lambda *_: changed)
-    with pytest.raises(UsageError, match="run 1: strategy 'fake' was changed since; start a new run"):
-        resume(broken.run.id, parts, store, Interruption())
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"machine": lambda _: fakes.OTHER_MACHINE}, "was made on 'fake', this machine is 'another'"),
+        # else finals would time new code in the name of the old one
+        ({"bind": lambda *_: changed}, "strategy 'fake' was changed since; start a new run"),
+        ({"bind": lambda *_: unbound}, "strategy 'fake' was changed since; start a new run"),
+        ({"compiler": lambda _: fakes.OTHER_COMPILER}, r"was made by compiler 'fake 1\.0.*start a new run"),
+        (
+            {"plan": fakes.plan({"x": tuple(range(20))})},
+            r"row \d+ of its search space is no longer fake\(.*new run",
+        ),
+    ],
+    ids=["machine", "script", "no script", "compiler", "rows"],
+)
+def test_a_run_does_not_resume_as_another(store: Store, changes: dict[str, Any], message: str) -> None:
+    interrupted(store, fakes.settings(), after=2)
+    with pytest.raises(UsageError, match=f"run 1: {message}"):
+        resume(1, fakes.composition(**changes), store, Interruption())
     assert store.run(1).status == "interrupted"
-
-
-def test_another_compiler_cannot_resume(store: Store) -> None:
-    broken = interrupted(store, fakes.settings(), after=2)
-    parts = fakes.composition(compiler=lambda _target: fakes.OTHER_COMPILER)
-    with pytest.raises(UsageError, match=r"run 1: was made by compiler 'fake 1\.0.*start a new run"):
-        resume(broken.run.id, parts, store, Interruption())
-
-
-def test_a_space_that_gives_other_rows_cannot_resume(store: Store) -> None:
-    broken = interrupted(store, fakes.settings(), after=2)
-    parts = fakes.composition(plan=fakes.plan({"x": tuple(range(20))}))
-    with pytest.raises(UsageError, match=r"run 1: row \d+ of its search space is no longer fake\(.*new run"):
-        resume(broken.run.id, parts, store, Interruption())
-    assert store.run(broken.run.id).status == "interrupted"
 
 
 def test_an_unknown_run_cannot_resume(store: Store) -> None:
@@ -309,33 +296,27 @@ def test_an_unknown_run_cannot_resume(store: Store) -> None:
         resume(7, fakes.composition(), store, Interruption())
 
 
+def empty(_settings: RunSettings, _machine: Machine) -> Plan:
+    raise UsageError("constraint 'x > 99' leaves nothing")
+
+
 @pytest.mark.parametrize(
-    ("settings", "message"),
+    ("settings", "parts", "message"),
     [
-        (fakes.settings(problem=Matmul(100_000, 100_000, 100_000)), "GiB, available 1.0 GiB"),
-        (fakes.settings(sampler="guess"), "sampler: found 'guess', allowed"),
+        (fakes.settings(problem=Matmul(100_000, 100_000, 100_000)), {}, "GiB, available 1.0 GiB"),
+        (fakes.settings(sampler="guess"), {}, "sampler: found 'guess', allowed"),
+        (fakes.settings(), {"plan": empty}, "x > 99"),
     ],
 )
 def test_what_cannot_begin_is_refused_before_anything_is_stored(
-    store: Store, settings: RunSettings, message: str
+    store: Store, settings: RunSettings, parts: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(UsageError, match=message):
-        tune(store, settings)
-    assert store.runs() == ()
-
-
-def test_an_empty_set_is_refused_before_anything_is_stored(store: Store) -> None:
-    def empty(_settings: RunSettings, _machine: Machine) -> Plan:
-        raise UsageError("constraint 'x > 99' leaves nothing")
-
-    with pytest.raises(UsageError, match="x > 99"):
-        tune(store, fakes.settings(), fakes.composition(plan=empty))
+        tune(store, settings, fakes.composition(**parts))
     assert store.runs() == ()
 
 
 def test_real_processes_serve_a_run(store: Store) -> None:
-    from tests.fakes import fake_factory
-
     parts = fakes.composition(bench=fakes.worker_bench(fake_factory()))
     tuned = tune(store, fakes.settings(trials=8, workers=2), parts)
     assert tuned.counts.measured == 8
