@@ -140,13 +140,13 @@ def as_nobody() -> Iterator[None]:
         return
     groups = os.getgroups()
     os.setgroups([])
-    os.setegid(NOBODY)
-    os.seteuid(NOBODY)
+    os.setresgid(NOBODY, NOBODY, 0)
+    os.setresuid(NOBODY, NOBODY, 0)
     try:
         yield
     finally:
-        os.seteuid(0)
-        os.setegid(0)
+        os.setresuid(0, 0, 0)
+        os.setresgid(0, 0, 0)
         os.setgroups(groups)
 
 
