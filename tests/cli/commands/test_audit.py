@@ -30,12 +30,8 @@ def test_json_tells_every_best(tuned: Tuner) -> None:
     tuned.composition = changed(comment="other")
     document = tuned("audit", "--json").json
     (best,) = document["audited"]
-    assert (best["status"], best["holds"], best["recorded_s"], best["now_s"]) == (
-        "same code",
-        True,
-        1e-3,
-        None,
-    )
+    found = [best[key] for key in ("status", "holds", "recorded_s", "now_s")]
+    assert found == ["same code", True, 1e-3, None]
     assert document["flagged"] == 0
 
 

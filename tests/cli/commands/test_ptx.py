@@ -65,13 +65,8 @@ def test_run_tells_conflicts_and_races_as_json(tuner: Tuner) -> None:
     assert done.code == 0
     assert (document["kernel"], document["blocks"], document["conflict_ratio"]) == ("matmul_kernel", 1, 1.0)
     assert document["races"] == document["benign"] == []
-    assert document["conflicts"][0].keys() == {
-        "line",
-        "instruction",
-        "wavefronts",
-        "ideal_wavefronts",
-        "ratio",
-    }
+    keys = {"line", "instruction", "wavefronts", "ideal_wavefronts", "ratio"}
+    assert document["conflicts"][0].keys() == keys
 
 
 def test_a_race_fails(tuner: Tuner, tmp_path: Path) -> None:

@@ -47,14 +47,8 @@ def test_suggestions_as_json(tuner: Tuner) -> None:
     assert document["chance"] < 1e-6
     assert document["reason"]
     del document["chance"], document["reason"]
-    assert document == {
-        "strategy": "fake",
-        "constraint": "x < 12",
-        "stage": "verify",
-        "trials": 24,
-        "trials_here": 24,
-        "problems": 1,
-    }
+    found = {"strategy": "fake", "constraint": "x < 12", "stage": "verify"}
+    assert document == found | {"trials": 24, "trials_here": 24, "problems": 1}
 
 
 def test_nothing_is_suggested_for_another_problem_or_for_too_few_failures(tuner: Tuner) -> None:
@@ -68,21 +62,14 @@ def test_nothing_is_suggested_for_another_problem_or_for_too_few_failures(tuner:
     )
 
 
-def test_support_of_nothing_is_refused(tuner: Tuner) -> None:
-    assert "min-support: found 0, allowed 1 or more" in tuner.refused(
-        "space", *PROBLEM, "--suggest", "--min-support", "0"
-    )
-
-
 @pytest.mark.parametrize(
     ("words", "message"),
     [
+        (("--suggest", "--min-support", "0"), "min-support: found 0, allowed 1 or more"),
         (("--min-support", "5"), "space: found --min-support, allowed with --suggest only"),
         (("--since", "2026-01-31"), "space: found --since, allowed with --suggest only"),
         (("--suggest", "--target", "replay:f.json"), "found target replay:f.json, allowed one that runs"),
     ],
 )
 def test_words_that_would_do_nothing_are_refused(tuner: Tuner, words: tuple[str, ...], message: str) -> None:
-    done = tuner("space", *PROBLEM, *words)
-    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
-    assert message in done.err
+    assert message in tuner.refused("space", *PROBLEM, *words)
