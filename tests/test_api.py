@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import tuner
+from tests.cli.real import brief_finals, real_candidates
 from tests.db import values
 from tests.tuning import fakes
 from tuner.core.chips import chip_of
@@ -150,10 +151,12 @@ def test_wrong_words_are_refused(database: str, words: dict[str, object], messag
 
 
 @pytest.mark.mlir
-def test_a_real_kernel_is_tuned_loaded_and_right(tmp_path: Path) -> None:
+def test_a_real_kernel_is_tuned_loaded_and_right(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tuner.tuning.parts.real.real_composition", real_candidates)
     database = str(tmp_path / "real.db")
     problem = tuner.Matmul(32, 48, 16)
-    run = tuner.tune(problem, trials=3, workers=1, db=database)
+    with brief_finals():
+        run = tuner.tune(problem, trials=3, workers=1, db=database)
     assert run.best is not None, [trial.record for trial in tuner.history(database)]
     rng = np.random.default_rng(0)
     a, b = rng.standard_normal((32, 16), np.float32), rng.standard_normal((16, 48), np.float32)
