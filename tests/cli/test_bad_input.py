@@ -225,7 +225,7 @@ def test_addresses_of_databases(tuner: Tuner, url: str, message: str) -> None:
         ("history --sort speed", "sort: found 'speed', allowed"),
         ("history --limit -1", "limit: found -1, allowed 1 or more"),
         ("history --format xml", "Invalid value for '--format': 'xml' is not one of"),
-        ("history --format csv --json", "found --format csv and --json, allowed one of them"),
+        ("history --format csv --json", "history: found --format csv and --json, allowed one of them"),
         ("tune matmul 8x8x8 --sampler=", "sampler: found ''"),
         ("show", "show: found none or both"),
         ("show 1 --run 1", "show: found none or both"),
