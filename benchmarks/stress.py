@@ -1,6 +1,9 @@
 """Runs the tests that talk to processes, clocks and databases again and again on a busy machine.
 
     python -m benchmarks.stress --rounds 20 --output benchmarks/results/stress.json
+    python -m benchmarks.stress --rounds 20 --output benchmarks/results/stress.json --resume
+
+The file is written after each round; ``--resume`` keeps the rounds that it has and runs the missing ones.
 
 In every round busy loops start and stop on each processor. In every second one, all processes of the tests
 are also stopped together (SIGSTOP) and go on after a while, as on a virtual machine that loses its
@@ -9,6 +12,7 @@ processors. A test that fails in any round is a failure: the exit code is 1, and
 
 import argparse
 import contextlib
+import json
 import os
 import random
 import signal
@@ -25,6 +29,7 @@ from xml.etree import ElementTree
 
 from benchmarks.busy_loops import busy_loops
 from benchmarks.results_file import add_report_options, emit, report
+from tuner.runtime.cpu.describe_host import describe_machine
 from tuner.workers.started_processes import DEAD, state_of
 
 ROOT = Path(__file__).parents[1]
@@ -57,20 +62,33 @@ PYTEST = ("-m", "pytest", "-q", "-n", "4", "--dist", "worksteal", "-p", "no:cach
 def main() -> None:
     """Runs the rounds; exits with 1 where a test failed in any of them."""
     options = _options()
-    rows = []
-    for number in range(options.rounds):
+    settings = {"tests": list(options.tests), "loops": options.loops, "seed": options.seed}
+    rows = finished_rounds(options.output, settings) if options.resume else []
+    for number in range(len(rows), options.rounds):
         rows.append(_round(options, number))
         print(f"round {number}: {rows[-1]}", file=sys.stderr, flush=True)
-    failures = sorted({name for row in rows for name in row["failures"]})
-    summary = {
+        emit(report("stress", settings, rows, _summary(rows)), False, options.output)
+    emit(report("stress", settings, rows, _summary(rows)), options.json, options.output)
+    sys.exit(any(row["exit_code"] for row in rows))
+
+
+def finished_rounds(output: Path | None, settings: dict[str, Any]) -> list[dict[str, Any]]:
+    """Returns the rounds that a results file has; none where there is no file. Exits for other settings."""
+    if output is None or not output.exists():
+        return []
+    document = json.loads(output.read_text())
+    if document["settings"] != settings:
+        sys.exit(f"{output}: its rounds had other settings; give another --output")
+    return list(document["rows"])
+
+
+def _summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
         "rounds": len(rows),
         "rounds_with_failures": sum(row["exit_code"] != 0 for row in rows),
         "tests": sum(row["tests"] for row in rows),
-        "failures": failures,
+        "failures": sorted({name for row in rows for name in row["failures"]}),
     }
-    settings = {"tests": list(options.tests), "loops": options.loops, "seed": options.seed}
-    emit(report("stress", settings, rows, summary), options.json, options.output)
-    sys.exit(any(row["exit_code"] for row in rows))
 
 
 def _round(options: argparse.Namespace, number: int) -> dict[str, Any]:
@@ -92,12 +110,19 @@ def _round(options: argparse.Namespace, number: int) -> dict[str, Any]:
         found = outcomes(results) if results.exists() else (0, ())
     return {
         "round": number,
+        "machine": describe_machine().name,
+        "commit": _commit(),
         "load": "busy loops, stops" if stops else "busy loops",
         "tests": found[0],
         "failures": list(found[1]),
         "exit_code": exit_code,
         "seconds": round(time.monotonic() - began_s, 1),
     }
+
+
+def _commit() -> str:
+    found = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True)
+    return found.stdout.strip()
 
 
 def outcomes(results: Path) -> tuple[int, tuple[str, ...]]:
@@ -163,6 +188,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--loops", type=int, default=os.cpu_count() or 1, help="busy loops, at most at once")
     parser.add_argument("--seed", type=int, default=0, help="of when loops and stops begin and end")
+    parser.add_argument("--resume", action="store_true", help="keep the rounds that --output has")
     add_report_options(parser)
     return parser.parse_args()
 

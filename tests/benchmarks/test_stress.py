@@ -65,3 +65,23 @@ def test_a_failure_of_a_round_is_named_and_ends_with_1(body: str, is_right: bool
     names = document["summary"]["failures"]
     assert [name.rpartition("::")[2] for name in names] == ([] if is_right else ["test_it"])
     assert [row["load"] for row in document["rows"]] == ["busy loops", "busy loops, stops"]
+
+
+def test_a_series_goes_on_with_the_rounds_that_are_missing(tmp_path: Path) -> None:
+    file, output = tmp_path / "test_it.py", tmp_path / "stress.json"
+    file.write_text("def test_it():\n    pass\n")
+    command = [sys.executable, "-m", "benchmarks.stress", "--loops", "1", "--output", str(output), "--resume"]
+    documents = []
+    for rounds in ("1", "2"):
+        subprocess.run([*command, "--rounds", rounds, str(file)], cwd=stress.ROOT, check=True)
+        documents.append(json.loads(output.read_text()))
+    assert [row["round"] for row in documents[1]["rows"]] == [0, 1]
+    assert documents[1]["rows"][0] == documents[0]["rows"][0]
+    assert documents[1]["summary"]["tests"] == 2
+
+
+def test_rounds_with_other_settings_are_not_continued(tmp_path: Path) -> None:
+    output = tmp_path / "stress.json"
+    output.write_text(json.dumps({"settings": {"seed": 1}, "rows": []}))
+    with pytest.raises(SystemExit, match="its rounds had other settings; give another --output"):
+        stress.finished_rounds(output, {"seed": 0})

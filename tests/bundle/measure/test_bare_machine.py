@@ -68,7 +68,7 @@ def test_a_second_call_goes_on_with_what_is_left(tmp_path: Path) -> None:
 
 def test_a_kernel_that_hangs_is_ended_with_the_time_and_stays_pending(tmp_path: Path) -> None:
     path = str(written(tmp_path, candidate(0, F32, "hang"), candidate(1, BF16)))
-    done = measure(tmp_path, "--bundle", path, "--seconds", "8", "--json")
+    done = measure(tmp_path, "--bundle", path, "--seconds", "16", "--json")  # 8 each
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["counts"] == {"measured": 1, "failed": 0, "left": 1, "other_chips": 0}
 
