@@ -12,6 +12,7 @@ ROOT = Path(__file__).parents[1]
 GITHUB = ROOT / ".github"
 TEMPLATES = sorted((GITHUB / "ISSUE_TEMPLATE").glob("*.md"))
 CHANGES = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}  # keepachangelog.com, 1.1.0
+CHANGELOG_LINES = 60  # for a version
 
 
 def yaml_of(path: Path) -> Any:
@@ -75,3 +76,10 @@ def test_the_changelog_has_the_usual_form() -> None:
     assert versions[0] == "[Unreleased]"
     assert all(re.fullmatch(r"\[\d+\.\d+\.\d+\] - \d{4}-\d\d-\d\d", version) for version in versions[1:])
     assert set(re.findall(r"^### (.+)$", text, re.MULTILINE)) <= CHANGES
+
+
+def test_each_version_has_a_short_list_and_the_first_one_only_additions() -> None:
+    """What nobody had can be neither changed nor fixed."""
+    versions = re.split(r"^## .+$", (ROOT / "CHANGELOG.md").read_text(), flags=re.MULTILINE)
+    assert all(len(version.splitlines()) <= CHANGELOG_LINES for version in versions)
+    assert re.findall(r"^### (.+)$", versions[-1], re.MULTILINE) == ["Added"]
