@@ -1,5 +1,6 @@
 """Runs payloads on the simulated GPU, and holds that they end as on the host, with nothing left over."""
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,12 @@ def launched(kernel: str, *names: str) -> str:
     return f"gpu.launch_func @m::@{kernel} {ONE_BLOCK} args({arguments})"
 
 
+@cache
+def compiled(text: str, target: TargetName, options: DeviceOptions = DEFAULTS) -> Any:
+    """Returns the code of a payload, which is compiled once for all its runs."""
+    return compiler_of(target).compile(text, "main", None, options).code
+
+
 def ended(text: str, *arguments: Any, options: DeviceOptions = DEFAULTS) -> tuple[Any, ...]:
     """Returns results, then arguments, of a run on the simulator: under each order what the host gives.
 
@@ -46,11 +53,11 @@ def ended(text: str, *arguments: Any, options: DeviceOptions = DEFAULTS) -> tupl
     from tuner.programs.run.host_function import HostFunction
     from tuner.simulator.device.simulated_device import SimulatedDevice
 
-    plain = HostFunction(compiler_of(CPU).compile(text, "main", None).code, lambda _: None)
+    plain = HostFunction(compiled(text, CPU), lambda _: None)
     own = _copies(arguments)
     expected = (*_listed(plain(*own)), *own)
     assert plain.allocations == 0
-    code = compiler_of(SIMULATOR).compile(text, "main", None, options).code
+    code = compiled(text, SIMULATOR, options)
     for order in ORDERS:
         device = SimulatedDevice("sm_90", order, seed=1)
         program = DeviceFunction(code, device, lambda _: None)
@@ -74,8 +81,7 @@ def trace_of(text: str, *arguments: Any, options: DeviceOptions = DEFAULTS) -> l
     from tuner.simulator.device.simulated_device import SimulatedDevice
 
     recorder = RecordingDevice(SimulatedDevice("sm_90"))
-    code = compiler_of(SIMULATOR).compile(text, "main", None, options).code
-    program = DeviceFunction(code, recorder, lambda _: None)
+    program = DeviceFunction(compiled(text, SIMULATOR, options), recorder, lambda _: None)
     before = len(recorder.trace)
     program(*_copies(arguments))
     trace = list(recorder.trace[before:])
