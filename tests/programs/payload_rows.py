@@ -138,15 +138,15 @@ def _placements() -> Iterator[Row]:
             program(kernels, out, f"{launch(three)}\nreturn"),
             (a, b, np.zeros_like(a)),
             (total,),
+            orders=one_order(f"add-{dtype}-argument"),
         )
         for name, made in (
             ("alloc", f"%c = memref.alloc() : {kind}"),
             ("host_shared", f"%c = gpu.alloc host_shared () : {kind}"),
         ):
-            body = f"{made}\n{launch(three)}\nreturn %c : {kind}"
-            yield Row(
-                f"add-{dtype}-{name}-returned", program(kernels, f"{two} -> {kind}", body), (a, b), (total,)
-            )
+            title, body = f"add-{dtype}-{name}-returned", f"{made}\n{launch(three)}\nreturn %c : {kind}"
+            text = program(kernels, f"{two} -> {kind}", body)
+            yield Row(title, text, (a, b), (total,), orders=one_order(title))
         by_hand = f"""%da = gpu.alloc () : {kind}
           %db = gpu.alloc () : {kind}
           %dc = gpu.alloc () : {kind}

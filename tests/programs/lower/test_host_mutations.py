@@ -3,11 +3,12 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 
 import pytest
 
 from tests.programs.lower.device_programs import BUFFER, alloc, copy, free, host_function, launch
-from tests.programs.lower.host_mutations import FAULT, NUMBERS, Finding, lowered, run, with_line
+from tests.programs.lower.host_mutations import FAULT, NUMBERS, Finding, Outcome, lowered, run, with_line
 from tuner.core.device_program import DeviceProgram
 from tuner.simulator.device.defects import HostDefect
 from tuner.simulator.device.lazy_streams import ORDERS, Order
@@ -86,20 +87,26 @@ def mutants(program: DeviceProgram, wrong: Change) -> Iterator[tuple[str, Device
             yield line.strip(), with_line(with_line(program, number, line), begin, lines[begin], *made)
 
 
+@cache
+def right() -> tuple[DeviceProgram, Outcome]:
+    """Returns the program as it should be, and how it ends."""
+    program = lowered(TEXT)
+    return program, run(program, (), "lifo")
+
+
 @pytest.mark.parametrize("order", ORDERS)
 def test_the_program_is_right_as_it_is(order: Order) -> None:
-    outcome = run(lowered(TEXT), (), order)
+    outcome = run(right()[0], (), order)
     assert outcome.is_clean, (outcome.reports, outcome.fault)
 
 
 @pytest.mark.parametrize("name", CHANGES)
 def test_each_wrong_size_and_side_is_found(name: str) -> None:
-    wrong, program = CHANGES[name], lowered(TEXT)
-    right = run(program, (), "lifo")
+    wrong, (program, expected) = CHANGES[name], right()
     changed = list(mutants(program, wrong))
     assert changed
     for line, mutant in changed:
         outcome = run(mutant, (), "lifo")
-        found = outcome.findings(right)
+        found = outcome.findings(expected)
         assert found & wrong.shown_by, (line, found, outcome.reports, outcome.fault)
         assert re.search(wrong.says, outcome.fault, re.DOTALL), (line, outcome.fault)
