@@ -40,9 +40,9 @@ func.func @main({arguments}) {{
 }}"""
 
 
-def store(value: str, element: str = "f32") -> str:
-    """Returns a write of the thread's element of %y."""
-    return f"memref.store {value}, %y[%bx, %tx] : {ARRAY.replace('f32', element)}"
+def store(value: str, element: str = "f32", target: str = "%y") -> str:
+    """Returns a write of the thread's element of %y, or of another array."""
+    return f"memref.store {value}, {target}[%bx, %tx] : {ARRAY.replace('f32', element)}"
 
 
 def ran(text: str, *arguments: Any, order: str = "fifo", options: DeviceOptions = DEFAULTS) -> Any:

@@ -8,7 +8,8 @@ import pytest
 
 from benchmarks.fuzzing.program_check import SIMULATOR
 from benchmarks.program_compiler import compiler_of
-from tests.programs.kernel_programs import arrays, program, ran, store
+from tests.programs.interpret.lane_kernels import numbered
+from tests.programs.kernel_programs import ARRAY, arrays, program, ran, store
 from tuner.programs.run.device_function import DeviceFunction
 from tuner.simulator.device.lazy_streams import ORDERS
 from tuner.simulator.device.simulated_device import SimulatedDevice
@@ -45,10 +46,6 @@ OF_INTEGERS: dict[str, Any] = {
     "or": np.bitwise_or,
     "xor": np.bitwise_xor,
 }
-CASES = [
-    *((element, name, ufunc) for element in FLOATS for name, ufunc in OF_FLOATS.items()),
-    *((element, name, ufunc) for element in INTEGERS for name, ufunc in OF_INTEGERS.items()),
-]
 
 
 def result(body: str, element: str, **more: Any) -> tuple[Any, Any]:
@@ -57,6 +54,23 @@ def result(body: str, element: str, **more: Any) -> tuple[Any, Any]:
     order = more.pop("order", "fifo")
     ran(program(f"{body} {store('%r', element)}", element=element, **more), x, y, order=order)
     return x, y
+
+
+NAMES = ("r", "d", "w", "moved", "ok")  # of values in the bodies
+
+
+def results(bodies: dict[str, str], element: str) -> tuple[Any, dict[str, Any]]:
+    """Returns x, and for each body by its name the %r that threads have: all of one program."""
+    x, _ = arrays(DTYPES[element])
+    found = {name: np.zeros_like(x) for name in bodies}
+    array = ARRAY.replace("f32", element)
+    lines = [
+        f"{numbered(body, number, NAMES)} {store(f'%r{number}', element, f'%out{number}')}"
+        for number, body in enumerate(bodies.values())
+    ]
+    outputs = ", ".join(f"%out{number}: {array}" for number in range(len(bodies)))
+    ran(program("\n".join(lines), element=element, more=outputs), x, np.zeros_like(x), *found.values())
+    return x, found
 
 
 def reduced(ufunc: Any, x: Any, size: int) -> Any:
@@ -68,18 +82,18 @@ def reduced(ufunc: Any, x: Any, size: int) -> Any:
     return np.repeat(total, size).reshape(x.shape).astype(x.dtype)
 
 
-@pytest.mark.parametrize(("element", "name", "ufunc"), CASES)
-def test_reductions_of_a_block(element: str, name: str, ufunc: Any) -> None:
-    x, y = result(f"%r = gpu.all_reduce {name} %v uniform {{}} : ({element}) -> ({element})", element)
-    np.testing.assert_array_equal(y, reduced(ufunc, x, 64))
-
-
 @pytest.mark.parametrize("element", DTYPES)
-@pytest.mark.parametrize("size", [32, 8, 4])
-def test_reductions_of_a_subgroup_and_of_clusters(element: str, size: int) -> None:
-    cluster = "" if size == 32 else f"cluster(size = {size})"
-    x, y = result(f"%r = gpu.subgroup_reduce add %v {cluster} : ({element}) -> ({element})", element)
-    np.testing.assert_array_equal(y, reduced(np.add, x, size))
+def test_reductions_of_a_block_of_subgroups_and_of_clusters(element: str) -> None:
+    ufuncs = OF_FLOATS if element in FLOATS else OF_INTEGERS
+    kinds = f"({element}) -> ({element})"
+    of_blocks = {name: f"%r = gpu.all_reduce {name} %v uniform {{}} : {kinds}" for name in ufuncs}
+    clusters = {32: "", 8: "cluster(size = 8)", 4: "cluster(size = 4)"}
+    of_lanes = {f"{n}": f"%r = gpu.subgroup_reduce add %v {text} : {kinds}" for n, text in clusters.items()}
+    x, found = results(of_blocks | of_lanes, element)
+    for name, ufunc in ufuncs.items():
+        np.testing.assert_array_equal(found[name], reduced(ufunc, x, 64), name)
+    for size in clusters:
+        np.testing.assert_array_equal(found[str(size)], reduced(np.add, x, size), f"of {size} lanes")
 
 
 def test_clusters_of_threads_that_are_apart() -> None:
@@ -131,16 +145,19 @@ def test_blocks_whose_last_warp_is_not_whole(threads: int) -> None:
 
 
 @pytest.mark.parametrize("element", DTYPES)
-@pytest.mark.parametrize(("mode", "distance"), [("xor", 1), ("up", 3), ("down", 3), ("idx", 7)])
-def test_shuffles_of_every_size(element: str, mode: str, distance: int) -> None:
-    body = f"""%d = arith.constant {distance} : i32 %w = arith.constant 32 : i32
-    %moved, %ok = gpu.shuffle {mode} %v, %d, %w : {element}
-    %r = arith.select %ok, %moved, %v : {element}"""
-    x, y = result(body, element)
+def test_shuffles_of_every_size(element: str) -> None:
+    bodies = {
+        mode: f"""%d = arith.constant {distance} : i32 %w = arith.constant 32 : i32
+        %moved, %ok = gpu.shuffle {mode} %v, %d, %w : {element}
+        %r = arith.select %ok, %moved, %v : {element}"""
+        for mode, distance in {"xor": 1, "up": 3, "down": 3, "idx": 7}.items()
+    }
+    x, found = results(bodies, element)
     lane = np.arange(32)
-    source = {"xor": lane ^ 1, "up": lane - 3, "down": lane + 3, "idx": 0 * lane + 7}[mode]
-    source = np.where((source < 0) | (source > 31), lane, source)
-    np.testing.assert_array_equal(y, x.reshape(2, 2, 32)[:, :, source].reshape(2, 64))
+    sources = {"xor": lane ^ 1, "up": lane - 3, "down": lane + 3, "idx": 0 * lane + 7}
+    for mode, source in sources.items():
+        source = np.where((source < 0) | (source > 31), lane, source)
+        np.testing.assert_array_equal(found[mode], x.reshape(2, 2, 32)[:, :, source].reshape(2, 64), mode)
 
 
 LOOPS = """func.func @main(%x: memref<8x4xf32>, %y: memref<8x4xf32>, %n: index) {{

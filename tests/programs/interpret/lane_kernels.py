@@ -1,5 +1,7 @@
 """Kernels for tests of the interpreter, launched on numpy arrays."""
 
+import re
+from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any
 
@@ -62,14 +64,29 @@ def launch(
     return "".join(printed)
 
 
-def applied(lines: str, result: Any, *operands: Any) -> Any:
-    """Returns ``%r`` of some lines, of type ``result``, for each element of 1-D operands %a, %b, %c."""
+def numbered(lines: str, number: int, names: Iterable[str]) -> str:
+    """Returns lines in which the values of these names have a number behind them."""
+    return re.sub(rf"%({'|'.join(names)})\b", rf"%\g<1>{number}", lines)
+
+
+def each_applied(cases: Sequence[tuple[str, Any]], *operands: Any) -> list[Any]:
+    """Returns ``%r`` of each (lines, type) for 1-D operands %a, %b, %c: all in one kernel."""
     count = len(operands[0])
-    found = np.zeros(count, result)
+    found = [np.zeros(count, result) for _, result in cases]
     loads = "\n".join(
         f"%{name} = memref.load %{number}[%t] : {memref_type(each)}"
         for number, (name, each) in enumerate(zip("abc", operands, strict=False))
     )
-    store = f"memref.store %r, %{len(operands)}[%t] : {memref_type(found)}"
-    launch(f"%t = gpu.thread_id x\n{loads}\n{lines}\n{store}", *operands, found, block=(count, 1, 1))
+    body = "\n".join(
+        f"{numbered(lines, number, 'qrx')}\n"
+        f"memref.store %r{number}, %{number + len(operands)}[%t] : {memref_type(found[number])}"
+        for number, (lines, _) in enumerate(cases)
+    )
+    launch(f"%t = gpu.thread_id x\n{loads}\n{body}", *operands, *found, block=(count, 1, 1))
+    return found
+
+
+def applied(lines: str, result: Any, *operands: Any) -> Any:
+    """Returns ``%r`` of some lines, of type ``result``, for each element of 1-D operands %a, %b, %c."""
+    (found,) = each_applied([(lines, result)], *operands)
     return found

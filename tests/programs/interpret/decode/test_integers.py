@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from tests.programs.interpret.lane_kernels import DTYPES, applied
+from tests.programs.interpret.lane_kernels import DTYPES, applied, each_applied
 from tuner.core.errors import CandidateError, Stage
 
 pytestmark = pytest.mark.mlir
@@ -76,30 +76,31 @@ def expected(function: Callable[[int, int], int], kind: str, one: list[int], oth
     return list(stored([function(a, b) for a, b in zip(one, other, strict=True)], kind))
 
 
-@pytest.mark.parametrize("kind", WIDTHS)
-@pytest.mark.parametrize("name", [*SIGNED, *UNSIGNED])
-@hypothesis.given(st.data())
-@hypothesis.settings(max_examples=5, deadline=None)
-def test_arithmetic_wraps_around_as_pythons_integers_cut_to_the_width(
-    name: str, kind: str, data: Any
+def require(
+    functions: dict[str, Callable[[int, int], int]], kind: str, one: list[int], other: list[int]
 ) -> None:
-    is_signed = name in SIGNED
-    one, other = (data.draw(lists(WIDTHS[kind], is_signed=is_signed)) for _ in range(2))
-    function = (SIGNED | UNSIGNED)[name]
-    assert compute(name, kind, one, other) == expected(function, kind, one, other)
+    lines = [(f"%r = arith.{name} %a, %b : {kind}", DTYPES[kind]) for name in functions]
+    found = each_applied(lines, stored(one, kind), stored(other, kind))
+    for (name, function), result in zip(functions.items(), found, strict=True):
+        assert list(result) == expected(function, kind, one, other), name
+
+
+@pytest.mark.parametrize("kind", WIDTHS)
+@hypothesis.given(st.data())
+@hypothesis.settings(max_examples=10, deadline=None)
+def test_arithmetic_wraps_around_as_pythons_integers_cut_to_the_width(kind: str, data: Any) -> None:
+    for functions, is_signed in ((SIGNED, True), (UNSIGNED, False)):
+        one, other = (data.draw(lists(WIDTHS[kind], is_signed=is_signed)) for _ in range(2))
+        require(functions, kind, one, other)
 
 
 @pytest.mark.parametrize("kind", ["i8", "i16", "i32", "i64"])
-@pytest.mark.parametrize("name", [*SIGNED_DIVISIONS, *UNSIGNED_DIVISIONS])
 @hypothesis.given(st.data())
-@hypothesis.settings(max_examples=5, deadline=None)
-def test_divisions_round_as_pythons(name: str, kind: str, data: Any) -> None:
-    is_signed = name in SIGNED_DIVISIONS
-    one = data.draw(lists(WIDTHS[kind], is_signed=is_signed))
-    divisors = data.draw(lists(WIDTHS[kind], is_signed=is_signed))
-    other = [divisor if divisor not in (0, -1) else 3 for divisor in divisors]
-    function = (SIGNED_DIVISIONS | UNSIGNED_DIVISIONS)[name]
-    assert compute(name, kind, one, other) == expected(function, kind, one, other)
+@hypothesis.settings(max_examples=10, deadline=None)
+def test_divisions_round_as_pythons(kind: str, data: Any) -> None:
+    for functions, is_signed in ((SIGNED_DIVISIONS, True), (UNSIGNED_DIVISIONS, False)):
+        one, divisors = (data.draw(lists(WIDTHS[kind], is_signed=is_signed)) for _ in range(2))
+        require(functions, kind, one, [divisor if divisor not in (0, -1) else 3 for divisor in divisors])
 
 
 @pytest.mark.parametrize("kind", ["i8", "i16", "i32", "i64"])
@@ -116,40 +117,34 @@ def test_shifts_are_those_of_pythons_integers(kind: str, data: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", WIDTHS)
-@pytest.mark.parametrize("name", COMPARISONS)
 @pytest.mark.parametrize("sign", ["s", "u"])
 @hypothesis.given(st.data())
-@hypothesis.settings(max_examples=5, deadline=None)
-def test_comparisons_read_numbers_as_they_say(name: str, sign: str, kind: str, data: Any) -> None:
-    word = name if name in ("eq", "ne") else sign + name
+@hypothesis.settings(max_examples=10, deadline=None)
+def test_comparisons_read_numbers_as_they_say(sign: str, kind: str, data: Any) -> None:
+    words = [name if name in ("eq", "ne") else sign + name for name in COMPARISONS]
     one, other = (data.draw(lists(WIDTHS[kind], is_signed=sign == "s")) for _ in range(2))
-    found = applied(f"%r = arith.cmpi {word}, %a, %b : {kind}", bool, stored(one, kind), stored(other, kind))
-    assert list(found) == [COMPARISONS[name](a, b) for a, b in zip(one, other, strict=True)]
+    lines = [(f"%r = arith.cmpi {word}, %a, %b : {kind}", bool) for word in words]
+    found = each_applied(lines, stored(one, kind), stored(other, kind))
+    for name, result in zip(COMPARISONS, found, strict=True):
+        assert list(result) == [COMPARISONS[name](a, b) for a, b in zip(one, other, strict=True)], name
 
 
 @pytest.mark.parametrize("kind", WIDTHS)
 @pytest.mark.parametrize(
-    ("name", "is_signed", "part"),
-    [
-        *[("mulsi_extended", True, "low"), ("mulsi_extended", True, "high")],
-        *[("mului_extended", False, "low"), ("mului_extended", False, "high")],
-        *[("addui_extended", False, "low"), ("addui_extended", False, "high")],
-    ],
+    ("name", "is_signed"), [("mulsi_extended", True), ("mului_extended", False), ("addui_extended", False)]
 )
 @hypothesis.given(st.data())
 @hypothesis.settings(max_examples=4, deadline=None)
-def test_both_halves_of_a_wide_result_are_right(
-    name: str, is_signed: bool, part: str, kind: str, data: Any
-) -> None:
+def test_both_halves_of_a_wide_result_are_right(name: str, is_signed: bool, kind: str, data: Any) -> None:
     width, is_sum = WIDTHS[kind], name == "addui_extended"
     one, other = (data.draw(lists(width, is_signed=is_signed)) for _ in range(2))
-    result = "i1" if is_sum and part == "high" else kind
-    types = f"{kind}, i1" if is_sum else kind
-    names = "%r, %x" if part == "low" else "%x, %r"
-    line = f"{names} = arith.{name} %a, %b : {types}"
-    found = applied(line, DTYPES[result], stored(one, kind), stored(other, kind))
+    of_high = "i1" if is_sum else kind
+    line = f"arith.{name} %a, %b : {kind}, i1" if is_sum else f"arith.{name} %a, %b : {kind}"
+    lines = [(f"%r, %x = {line}", DTYPES[kind]), (f"%x, %r = {line}", DTYPES[of_high])]
+    low, high = each_applied(lines, stored(one, kind), stored(other, kind))
     wholes = [a + b if is_sum else a * b for a, b in zip(one, other, strict=True)]
-    assert list(found) == list(stored([each >> (width * (part == "high")) for each in wholes], result))
+    assert list(low) == list(stored(wholes, kind))
+    assert list(high) == list(stored([each >> width for each in wholes], of_high))
 
 
 @pytest.mark.parametrize("name", [*SIGNED_DIVISIONS, *UNSIGNED_DIVISIONS])
