@@ -1,8 +1,11 @@
+"""Times of kernels: what overlaps, what is busy, and which round is typical."""
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tuner.programs.times import KernelTime, ProgramTimes, busy
+from tuner.programs.timing import typical
 
 SPANS = st.tuples(st.integers(0, 50), st.integers(0, 20)).map(
     lambda pair: KernelTime("k", float(pair[0]), float(pair[0] + pair[1]))
@@ -50,3 +53,16 @@ def test_busy_time_is_the_measure_of_the_union(spans: list[KernelTime]) -> None:
         second for span in spans for second in range(int(span.start_s), int(span.stop_s))
     }  # whole seconds, so that counting them is exact
     assert busy(tuple(spans)) == len(covered)
+
+
+def kernels(*seconds: float) -> tuple[KernelTime, ...]:
+    return tuple(KernelTime("k", 0.0, each) for each in seconds)
+
+
+def test_the_round_of_the_median_sum_is_typical() -> None:
+    rounds = [kernels(1.0, 2.0), kernels(9.0), kernels(0.5), kernels(2.0, 2.0), kernels(0.1)]
+    assert typical(rounds) == kernels(1.0, 2.0)
+
+
+def test_of_two_in_the_middle_the_first_is_taken() -> None:
+    assert typical([kernels(1.0), kernels(2.0)]) == kernels(1.0)

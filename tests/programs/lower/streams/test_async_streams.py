@@ -1,3 +1,5 @@
+"""Programs on device memory become asynchronous: on streams of the caller, or by tokens."""
+
 from collections.abc import Callable
 
 import pytest
@@ -18,6 +20,7 @@ pytestmark = pytest.mark.mlir
 
 async_streams = pytest.importorskip("tuner.programs.lower.streams.async_streams")
 kernel_effects = pytest.importorskip("tuner.mlir.effects.kernel_effects")
+async_tokens = pytest.importorskip("tuner.programs.lower.streams.async_tokens")
 
 
 def streams_of(text: str, limit: int = 8) -> tuple[str, int]:
@@ -32,7 +35,7 @@ def streams_of(text: str, limit: int = 8) -> tuple[str, int]:
     ("name", "text", "streams"),
     [("two_chains", TWO_CHAINS, 2), ("loop_with_host", LOOP_WITH_HOST, 3), ("branch", BRANCH, 4)],
 )
-def test_ir(name: str, text: str, streams: int, golden: Callable[[str, str], None]) -> None:
+def test_ir_of_streams(name: str, text: str, streams: int, golden: Callable[[str, str], None]) -> None:
     changed, count = streams_of(text)
     golden(f"async_streams_{name}.mlir", changed)
     assert count == streams
@@ -71,3 +74,41 @@ def test_the_host_waits_for_all_of_a_stream_only_when_nothing_came_behind() -> N
     ]
     assert "@mgpuEventSynchronize" in behind
     assert "mgpuStreamSynchronize" not in behind
+
+
+def tokens_of(text: str, limit: int = 8) -> str:
+    """Returns the host's text after the pass."""
+    with main_function(text) as (module, function):
+        async_tokens.use_tokens(function, kernel_effects.KernelEffects(module), limit)
+        assert module.operation.verify()
+        return host_text(module)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("two_chains", TWO_CHAINS), ("loop_with_host", LOOP_WITH_HOST), ("branch", BRANCH)]
+)
+def test_ir_of_tokens(name: str, text: str, golden: Callable[[str, str], None]) -> None:
+    golden(f"async_tokens_{name}.mlir", tokens_of(text))
+
+
+def test_a_limit_of_one_is_one_chain() -> None:
+    assert tokens_of(TWO_CHAINS, limit=1).count("gpu.wait") == 2  # its begin and its end
+
+
+def test_the_host_waits_in_passing_for_work_with_more_behind_it() -> None:
+    text = tokens_of(host_function(launch("twice", "a", "b"), copy("c", "b"), *store("a"), buffers="abc"))
+    waits = [line.strip() for line in text.splitlines() if "gpu.wait" in line]
+    launched, copied = (
+        line.split(" = ")[0].strip()
+        for line in text.splitlines()
+        if " async [" in line and "wait" not in line
+    )
+    assert waits[1].endswith(f"= gpu.wait async [{launched}]")
+    assert waits[2] == f"gpu.wait [{waits[1].split(' = ')[0]}]"
+    assert waits[-1] == f"gpu.wait [{copied}]"
+
+
+def test_a_function_without_device_work_takes_no_tokens() -> None:
+    text = host_function(*store("a"))
+    with main_function(text) as (module, _):
+        assert tokens_of(text) == host_text(module)
