@@ -2,6 +2,7 @@
 
 import math
 import re
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -36,19 +37,21 @@ def arrays(*shapes: tuple[int, ...]) -> tuple[Any, ...]:
     return tuple(rng.standard_normal(shape).astype(np.float32) for shape in shapes)
 
 
-def traced(code: Any, *arguments: Any) -> list[str]:
-    """Calls a program on a device that writes down what is asked of it."""
+def traced(code: Any, *arguments: Any, order: str = "fifo") -> tuple[list[str], Any]:
+    """Calls a program; returns what it asks of a device, line by line, and its result."""
     from tuner.programs.run.device_function import DeviceFunction
     from tuner.programs.run.recording_device import RecordingDevice
     from tuner.simulator.device.simulated_device import SimulatedDevice
 
-    recorder = RecordingDevice(SimulatedDevice("sm_90"))
+    device = SimulatedDevice("sm_90", order)  # type: ignore[arg-type] # one of its words
+    recorder = RecordingDevice(device)
     program = DeviceFunction(code, recorder)
     before = len(recorder.trace)
-    program(*arguments)
+    result = program(*arguments)
     trace = recorder.trace[before:]
     program.close()
-    return trace
+    assert device.reports == ()
+    return trace, result
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -94,12 +97,10 @@ def test_programs_with_math_give_what_numpy_gives(
     assert program.device.reports == ()
 
 
-@pytest.fixture(scope="module")
-def two_matmuls() -> Any:
-    """Gives the code of two matmuls and their sum."""
-    program = compiled("two_matmuls")
-    program.close()
-    return program.program
+@cache
+def code_of(text: str) -> Any:
+    """Returns the code of a program, which is compiled once for all orders."""
+    return compiler_of(SIMULATOR).compile(text).code
 
 
 def loaded(code: Any, order: str = "fifo") -> Any:
@@ -113,16 +114,10 @@ INPUTS = arrays((64, 128), (128, 64), (64, 96), (96, 64))
 
 
 @pytest.mark.parametrize("order", ["lifo", "random"])
-def test_two_matmuls_and_their_sum_give_what_numpy_gives(two_matmuls: Any, order: str) -> None:
-    program = loaded(two_matmuls, order)
+def test_two_matmuls_run_on_two_streams_that_join_before_the_sum(order: str) -> None:
     a, b, c, d = INPUTS
-    np.testing.assert_allclose(program(a, b, c, d), a @ b + c @ d, rtol=0, atol=2e-5)
-    program.close()
-    assert program.device.reports == ()
-
-
-def test_two_matmuls_run_on_two_streams_that_join_before_the_sum(two_matmuls: Any) -> None:
-    trace = traced(two_matmuls, *INPUTS)
+    trace, result = traced(code_of((EXAMPLES / "two_matmuls.mlir").read_text()), *INPUTS, order=order)
+    np.testing.assert_allclose(result, a @ b + c @ d, rtol=0, atol=2e-5)
     launches = [number for number, line in enumerate(trace) if line.startswith("launch")]
     assert len(launches) == 3
     first, second, last = (_stream(trace[number]) for number in launches)
@@ -167,10 +162,15 @@ def two_products(first: int, second: int) -> str:
 FACTORS = arrays((8, 4), (4, 16), (8, 4), (4, 16))
 
 
+@cache
+def code_of_products(second: int) -> Any:
+    return compiler_of(SIMULATOR).compile(two_products(0, second), None, None).code
+
+
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("second", [8, 5])
 def test_products_in_parts_of_one_buffer_give_what_numpy_gives(second: int, order: str) -> None:
-    program = loaded(compiler_of(SIMULATOR).compile(two_products(0, second), None, None).code, order)
+    program = loaded(code_of_products(second), order)
     a, b, d, e = FACTORS
     (c,) = arrays((16, 16))
     expected = c.copy()
@@ -185,8 +185,7 @@ def test_products_in_parts_of_one_buffer_give_what_numpy_gives(second: int, orde
 def test_products_in_the_halves_of_one_buffer_are_on_two_streams() -> None:
     options = DeviceOptions(device_arguments=True)
     assert compiler_of(SIMULATOR).compile(two_products(0, 8), None, None, options).code.stream_slots == 2
-    code = compiler_of(SIMULATOR).compile(two_products(0, 8), None, None).code
-    trace = traced(code, *FACTORS, *arrays((16, 16)))
+    trace, _ = traced(code_of_products(8), *FACTORS, *arrays((16, 16)))
     launches = [number for number, line in enumerate(trace) if line.startswith("launch")]
     first, second = (_stream(trace[number]) for number in launches)
     assert first != second
@@ -200,17 +199,18 @@ def test_products_in_overlapping_parts_of_one_buffer_are_in_order() -> None:
     assert compiler_of(SIMULATOR).compile(two_products(0, 7), None, None, options).code.stream_slots == 1
 
 
-@pytest.mark.parametrize("order", ORDERS)
 def test_products_in_overlapping_parts_that_nothing_orders_are_a_race(
-    order: str, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     from tuner.mlir.effects import buffer_regions
 
     monkeypatch.setattr(buffer_regions.StridedRegion, "overlaps", lambda *_: False)
-    program = loaded(compiler_of(SIMULATOR).compile(two_products(0, 7), None, None).code, order)
-    program(*FACTORS, *arrays((16, 16)))
-    program.close()
-    assert any("race" in str(report) for report in program.device.reports), program.device.reports
+    code = compiler_of(SIMULATOR).compile(two_products(0, 7), None, None).code
+    for order in ORDERS:
+        program = loaded(code, order)
+        program(*FACTORS, *arrays((16, 16)))
+        program.close()
+        assert any("race" in str(report) for report in program.device.reports), program.device.reports
 
 
 def _stream(line: str) -> str:
@@ -245,7 +245,7 @@ def test_gpux_on_the_callers_stream_gives_what_numpy_gives() -> None:
     a, b = arrays((128,), (128,))
     program(a, b, stream=stream)
     np.testing.assert_array_equal(b, 2 * a)
-    trace = traced(program.program, a, b)
+    trace, _ = traced(program.program, a, b)
     assert set(re.findall(r" on (\w+)", "\n".join(trace))) == {"s0"}
     program.close()
     assert program.device.reports == ()

@@ -1,5 +1,6 @@
 """Small host programs in GPU dialect with explicit streams, compiled by stock passes to device programs."""
 
+from functools import cache
 from typing import Any
 
 from tuner.core.device_program import BufferType, DeviceProgram, ValueType
@@ -105,6 +106,7 @@ def two_chains(body: str = TWO_CHAINS) -> DeviceProgram:
     return compiled(body, (BUFFER, BUFFER), (BUFFER,), streams=2)
 
 
+@cache
 def compiled(
     body: str,
     arguments: tuple[ValueType, ...],
@@ -159,6 +161,7 @@ def spelled(type_: ValueType) -> str:
     return f"memref<{sizes}{type_.element}>"
 
 
+@cache
 def host_only(types: tuple[ValueType, ...]) -> DeviceProgram:
     """Compiles a function without kernels that returns its arguments."""
     names = [f"%v{number}" for number in range(len(types))]
