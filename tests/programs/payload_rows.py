@@ -3,6 +3,7 @@
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -344,22 +345,32 @@ def _shared() -> Iterator[Row]:
 
 
 def _private() -> Iterator[Row]:
-    """Threads with memory of their own."""
+    """Threads with memory of their own, of each op and in each spelling of its space, all in one kernel."""
+    memories = list(product(("alloca", "alloc"), ("", f", {PRIVATE}", ", 5")))
     for dtype in ("f16", "f32", "i8", "i64"):
         kind, plus = memref(dtype), "arith.addf" if dtype in FLOATS else "arith.addi"
-        for space, name in (("", "default"), (f", {PRIVATE}", "attribute"), (", 5", "integer")):
+        lines = [f"%x = memref.load %a[%g] : {kind}", f"%s0 = {plus} %x, %x : {dtype}"]
+        for number, (op, space) in enumerate(memories):
             own = f"memref<4x{dtype}{space}>"
-            for op in ("alloca", "alloc"):
-                body = f"""%own = memref.{op}() : {own}
-                  %x = memref.load %a[%g] : {kind}
-                  scf.for %k = %c0 to %c4 step %c1 {{
-                    memref.store %x, %own[%k] : {own}
-                  }}
-                  %y = memref.load %own[%c1] : {own}
-                  %w = memref.load %own[%c2] : {own}
-                  %z = {plus} %y, %w : {dtype}
-                  memref.store %z, %c[%g] : {kind}"""
-                yield unary(f"private-{op}-{name}-{dtype}", dtype, body, lambda a: (a + a).astype(a.dtype))
+            lines.append(f"""%own{number} = memref.{op}() : {own}
+                scf.for %k = %c0 to %c4 step %c1 {{
+                  memref.store %s{number}, %own{number}[%k] : {own}
+                }}
+                %y{number} = memref.load %own{number}[%c1] : {own}
+                %w{number} = memref.load %own{number}[%c2] : {own}
+                %z{number} = {plus} %y{number}, %w{number} : {dtype}
+                %s{number + 1} = {plus} %z{number}, %x : {dtype}""")
+        body = "\n".join([*lines, f"memref.store %s{len(memories)}, %c[%g] : {kind}"])
+        yield unary(f"private-{dtype}", dtype, body, _through_six_memories)
+
+
+def _through_six_memories(a: Array) -> Array:
+    """Returns 2a, which each memory doubles and each sum makes larger by a: integers wrap."""
+    whole = a.astype(np.int64)
+    left = 2 * whole
+    for _ in range(6):
+        left = 2 * left + whole
+    return left.astype(a.dtype)
 
 
 def _copies() -> Iterator[Row]:
