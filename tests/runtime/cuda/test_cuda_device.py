@@ -11,16 +11,9 @@ import numpy as np
 import pytest
 
 from benchmarks.gpu_check.stub_driver import StubDriver, stub_library
-from tests.runtime.calling_every import call_everything
-from tests.simulator.device.test_kernels import SCALE, Parameters
+from tests.runtime.calling_every import KERNEL, call_everything
 from tuner.core.device import DeviceError, Extent, KernelLaunch, TensorMapLayout
 
-KERNEL = b""".version 8.0
-.target sm_90
-.address_size 64
-.visible .entry k(.param .u64 a, .param .u32 n, .param .u64 b) { ret; }
-"""
-SOURCE = np.arange(64, dtype=np.float32)
 INVALID_VALUE, OUT_OF_MEMORY, ILLEGAL_ADDRESS = 1, 2, 700
 KIB = 1024
 
@@ -28,7 +21,7 @@ KIB = 1024
 def test_every_method_reaches_the_driver() -> None:
     stub = StubDriver()
     device = stub.open()
-    for _, call in call_everything(device, KERNEL):
+    for _, call in call_everything(device):
         call()
     assert stub.errors == []
     assert stub.live_blocks == 0
@@ -36,21 +29,6 @@ def test_every_method_reaches_the_driver() -> None:
     assert stub.calls("cuMemcpyAsync") == 3
     assert stub.calls("cuLaunchKernelEx") == 1
     assert stub.variable("stub_pool_threshold", ctypes.c_uint64).value == 2**64 - 1
-
-
-def test_kernels_compute() -> None:
-    stub = StubDriver()
-    device = stub.open()
-    function = device.function(device.load_module(SCALE), "scale")
-    stream = device.create_stream()
-    x, y = device.allocate(256, stream), device.allocate(256, stream)
-    found = np.zeros(64, np.float32)
-    given = Parameters(ctypes.c_uint64(x), ctypes.c_float(3), ctypes.c_uint64(y))
-    device.copy(x, SOURCE.ctypes.data, 256, stream)
-    device.launch(given.launch(function), stream)
-    device.copy(found.ctypes.data, y, 256, stream)
-    device.synchronize_stream(stream)
-    np.testing.assert_array_equal(found, 3 * SOURCE)
 
 
 def test_memory_of_an_earlier_stand_in_is_not_that_of_this_one() -> None:
@@ -65,17 +43,6 @@ def test_memory_of_an_earlier_stand_in_is_not_that_of_this_one() -> None:
         with pytest.raises(DeviceError, match="NOT_INITIALIZED"):
             earlier.free(address, 0)
     assert stub.live_blocks == 8
-
-
-@pytest.mark.parametrize("item_bytes", [1, 2, 4])
-def test_fills_take_the_low_bits(item_bytes: int) -> None:
-    device = StubDriver().open()
-    address, found = device.allocate(8, 0), np.zeros(8, np.uint8)
-    device.fill(address, 0x1_0403_0201, item_bytes, 8 // item_bytes, 0)
-    device.copy(found.ctypes.data, address, 8, 0)
-    assert found.tolist() == [1, 2, 3, 4][:item_bytes] * (8 // item_bytes)
-    with pytest.raises(DeviceError, match=r"fill: found items of 8 bytes, allowed \(1, 2, 4\)"):
-        device.fill(address, 0, 8, 1, 0)
 
 
 def test_an_image_is_loaded_once_and_a_kernel_looked_up_once() -> None:
@@ -201,14 +168,13 @@ BINDINGS = """
 import ctypes
 import numpy as np
 from tests.runtime.calling_every import call_everything
-from tests.runtime.cuda.test_cuda_device import KERNEL
 from benchmarks.gpu_check.stub_driver import StubDriver
 from tuner.core.device import DeviceError, Extent, KernelLaunch, TensorMapLayout
 from tuner.runtime.cuda.opening import open_device
 stub = StubDriver()
 device = open_device()
 assert device._driver.origin.startswith("cuda-bindings"), device._driver.origin
-for name, call in call_everything(device, KERNEL):
+for name, call in call_everything(device):
     call()
 assert stub.live_blocks == 0
 assert (device.name, device.chip, device.facts.driver_version) == ("stub GPU 0", "sm_90", "13.0")

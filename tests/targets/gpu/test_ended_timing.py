@@ -1,4 +1,4 @@
-"""Wherever a timing on a GPU ends, right programs keep their time and dishonest ones get none."""
+"""Wherever a timing on a GPU ends, right programs keep their time and those that spare work get none."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -72,13 +72,18 @@ def few_samples(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(event_timing, "COLD_SAMPLES", COLD)
 
 
-def timed(device: AbstractDevice, end: End, artifact: Artifact, seed: int = 0) -> Measurement:
+def timed(
+    device: AbstractDevice, end: End, artifact: Artifact, seed: int = 0, *, is_finalist: bool = False
+) -> Measurement:
     """Verifies and times a kernel as a candidate is, on a clock by which every sample takes the same."""
     setattr(device, "elapsed_s", lambda start, stop: end.sample_s)  # noqa: B010 - mypy: methods are not assigned
     evaluator = GpuEvaluator("sm_90", lambda: HERE, lambda here: LocalGpu(device, FACTS.l2_bytes))
     rng = np.random.default_rng(seed)
     loaded = evaluator.load(PROBLEM, artifact)
     evaluator.verify(PROBLEM, loaded, rng)
+    if is_finalist:
+        (finals,) = evaluator.measure_together(PROBLEM, (loaded,), end.effort, rng)
+        assert len(finals.samples_s) >= event_timing.MIN_SAMPLES
     return evaluator.measure(PROBLEM, loaded, end.effort, rng)
 
 
@@ -90,6 +95,15 @@ def lazy(first: int, last: int) -> Artifact:
     """Returns a kernel that leaves C as it finds it in some of the runs since it was verified, from 1 on."""
     is_lazy = f"setp.lt.u32 %p, %n, {first}; @%p bra WORK; setp.le.u32 %p, %n, {last}; @%p bra DONE;"
     return kernel(f"{COUNTED} {is_lazy} WORK:")
+
+
+def lazy_where_filled() -> Artifact:
+    """Returns a kernel that after nine runs works only where C is NaN."""
+    return kernel(f"""{COUNTED}
+setp.le.u32 %p, %n, 8; @%p bra WORK;
+ld.global.f32 %x, [%element]; setp.num.f32 %p, %x, %x; @%p bra DONE;
+WORK:
+""")
 
 
 def remembering() -> Artifact:
@@ -137,3 +151,36 @@ def test_a_kernel_that_remembers_its_inputs_gets_no_time_that_could_win(seed: in
     whole = End(Effort(budget_s=0.0), 0.02, event_timing.MIN_SAMPLES)
     with pytest.raises(CandidateError, match=r"elements looked at are wrong"):
         timed(device_with_a_clock(), whole, remembering(), seed)
+
+
+BOTH = End(Effort(0.0, 2), 0.02, event_timing.MIN_SAMPLES)
+
+
+@pytest.fixture
+def few_cold_samples(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(event_timing, "COLD_SAMPLES", COLD)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_an_honest_finalist_is_timed(seed: int, few_cold_samples: None) -> None:
+    assert timed(device_with_a_clock(), BOTH, kernel(), seed, is_finalist=True).is_complete
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("artifact", [lazy(9, 10**6), lazy_where_filled()], ids=["lazy", "where-filled"])
+def test_a_finalist_that_spares_itself_work_gets_no_time(
+    artifact: Artifact, seed: int, few_cold_samples: None
+) -> None:
+    with pytest.raises(CandidateError, match=r"elements looked at are wrong|are NaN or infinite") as refused:
+        timed(device_with_a_clock(), BOTH, artifact, seed, is_finalist=True)
+    assert refused.value.stage is Stage.VERIFY
+
+
+def test_a_time_below_the_roofline_is_refused(
+    few_cold_samples: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(event_timing, "WARM_UP_S", 0.0)  # which takes a thousand calls of such a time
+    message = r"^faster than Simulated GPU: found .* TFLOP/s, allowed 2\.23"
+    with pytest.raises(CandidateError, match=message) as refused:
+        timed(device_with_a_clock(), replace(BOTH, sample_s=1e-12), kernel(), is_finalist=True)
+    assert refused.value.stage is Stage.VERIFY

@@ -51,7 +51,8 @@ def test_nothing_is_opened_before_the_first_program() -> None:
 
 def test_code_for_another_chip_is_not_loaded() -> None:
     evaluator = GpuEvaluator("sm_80", lambda: HERE, opened)
-    with pytest.raises(CandidateError, match=r"^compiled only: code is for sm_80, the GPU here is") as failed:
+    message = r"^compiled only: code is for sm_80, the GPU here is Simulated GPU, sm_90; verify with"
+    with pytest.raises(CandidateError, match=message) as failed:
         evaluator.load(PROBLEM, ARTIFACT)
     assert failed.value.stage is Stage.LOAD
     with pytest.raises(DeviceError, match="code is for sm_80"):

@@ -5,7 +5,7 @@ import itertools
 from dataclasses import replace
 from typing import Any
 
-from benchmarks.gpu_check.gpu_point import GpuPoint
+from benchmarks.gpu_check.gpu_point import GpuPoint, gpu_variables
 from tests.simulator.ptx.mutations import Edit
 from tuner.core.candidate import Candidate
 from tuner.core.kernel_program import KernelProgram
@@ -14,6 +14,7 @@ from tuner.simulator.ptx.defects import SimulationError
 from tuner.simulator.ptx.simulation import Simulation
 from tuner.space.file.reading import SpaceFile, load_space_file, spaces_for
 from tuner.space.file.shipped import default_space_file
+from tuner.space.search_space import SearchSpace
 from tuner.targets.gpu.ptxas import find_ptxas
 
 NAIVE, SIMT, MMA_SYNC, WGMMA = (f"matmul_gpu_{name}" for name in ("naive", "simt", "mma_sync", "wgmma"))
@@ -77,9 +78,14 @@ def large_wgmma(problem: Problem | None = None, **knobs: Any) -> GpuPoint:
 
 def is_feasible(one: GpuPoint) -> bool:
     """Tells whether the default search space allows a point; the space is not enumerated."""
-    words = (one.problem, "ptx", one.variables, (one.candidate.strategy,))
-    (space,) = spaces_for(_space_file(), *words)
+    space = space_of(one.problem, one.candidate.strategy, one.chip)
     return space.contains(one.candidate) and space.violated(one.candidate) is None
+
+
+def space_of(problem: Problem, strategy: str, chip: str = "sm_90") -> SearchSpace:
+    """Returns the default search space of a strategy."""
+    (space,) = spaces_for(_space_file(), problem, "ptx", gpu_variables(problem, chip), (strategy,))
+    return space
 
 
 @functools.cache

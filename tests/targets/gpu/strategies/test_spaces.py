@@ -18,6 +18,7 @@ from tests.targets.gpu.strategies.points import (
     is_feasible,
     mma_sync,
     naive,
+    space_of,
     wgmma,
 )
 from tuner.core.candidate import Candidate
@@ -26,6 +27,7 @@ from tuner.core.errors import CandidateError, Stage, UsageError
 from tuner.core.machine import gpu_machine
 from tuner.core.problem import Matmul, Problem
 from tuner.scripts.default import default_script
+from tuner.space.enumeration import is_possible
 
 pytestmark = pytest.mark.mlir
 
@@ -97,7 +99,8 @@ def test_what_is_believed_slow_or_spills_comes_last(strategy: str, knobs: dict[s
 def test_cuda_cores_have_some_point_for_every_shape(
     sizes: tuple[int, int, int], dtype: str, layout: str
 ) -> None:
-    assert feasible_set(Matmul(*sizes, dtype, layout), SIMT).rows > 0
+    space = space_of(Matmul(*sizes, dtype, layout), SIMT)
+    assert is_possible(space, space.constraints)
 
 
 @pytest.mark.parametrize(
