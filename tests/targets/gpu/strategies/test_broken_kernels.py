@@ -53,8 +53,8 @@ class Breaks:
 DESCRIPTOR = 4611686293305360384  # of A: swizzle 128 bytes, stride 1024
 EMPTY = r"(mbarrier\.init\S+\s+\[[^\]]+\]), %r\d+;"
 ARRIVAL = r"mbarrier.arrive.expect_tx.shared.b64\1, 0;"
-# Of so many steps that LLVM keeps the loops; the last one is cut.
-RING = Breaks(wgmma(Matmul(128, 64, 1544, "f16"), block_m=128, stages=3, consumers=2), (
+# Of as many steps as LLVM wants to keep the loops, and no more; the last one is cut.
+RING = Breaks(wgmma(Matmul(128, 64, 1160, "f16"), block_m=128, stages=3, consumers=2), (
     ("consumers take the first tile before it is there", only(0, WAIT, "mov.pred P1, -1;")),
     ("consumers take other tiles before they are there", only(1, WAIT, "mov.pred P1, -1;")),
     ("the producer overwrites stages that are read", only(2, WAIT, "mov.pred P1, -1;")),
@@ -98,8 +98,8 @@ RING = Breaks(wgmma(Matmul(128, 64, 1544, "f16"), block_m=128, stages=3, consume
 COPY = r"(cp\.async\.bulk\.tensor\.2d\S+?)\.multicast::cluster ([^;]*), %rs\d+;"
 BARRIER = r"barrier\.cluster\.arrive;\s+barrier\.cluster\.wait;"
 REMOTE = r"mapa\.shared::cluster\.u64\s+(%rd\d+), (%rd\d+), %r\d+;"
-# Of so many steps that LLVM keeps the loops.
-CLUSTERS = Breaks(wgmma(Matmul(128, 64, 1544, "f16"), cluster="2x1", stages=3), (
+# Of as many steps as LLVM wants to keep the loops.
+CLUSTERS = Breaks(wgmma(Matmul(128, 64, 1160, "f16"), cluster="2x1", stages=3), (
     ("shared tiles go to the first block only", change(r"(mov\.b16\s+%rs\d+), 3;", r"\1, 1;")),
     ("shared tiles go to the second block only", change(r"(mov\.b16\s+%rs\d+), 3;", r"\1, 2;")),
     ("shared tiles go to a third block", change(r"(mov\.b16\s+%rs\d+), 3;", r"\1, 7;")),
