@@ -3,9 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.mlir.documented_ir import missing
 from tuner.core.target import Panel
-from tuner.mlir.cpu import batch_loops
 from tuner.mlir.cpu.batch_loops import with_batch_loops
 from tuner.mlir.jit import CompiledFunction, JittedModule, PackedArguments
 
@@ -39,8 +37,3 @@ def test_each_matrix_is_visited_once() -> None:
 
 def test_code_without_a_batch_stays_as_it_is() -> None:
     assert with_batch_loops(ADD_ONE, (Panel("matmul", 0, 0, 1, 2),), (8, 0, 4)) is ADD_ONE
-
-
-def test_the_documented_functions_are_made() -> None:
-    text = with_batch_loops(ADD_ONE, (Panel("matmul", 0, 0, 1, 2, 0, 8),), (8, 0, 4))
-    assert missing(batch_loops.__doc__ or "", ADD_ONE, text) == []

@@ -7,10 +7,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tests.mlir.documented_ir import missing
 from tuner.mlir import interpreter
 from tuner.mlir.bindings import ir
-from tuner.mlir.cpu import bf16_as_integers
 from tuner.mlir.cpu.lowering import jit_text
 from tuner.mlir.jit import CompiledFunction, JittedModule, PackedArguments
 
@@ -115,15 +113,3 @@ llvm.func @second(%x: bf16, %y: bf16) -> bf16 {
     found = np.zeros(2, np.float32)
     call(np.array([1.5], ml_dtypes.bfloat16), found)
     assert found.tolist() == [1.5, -3.75]
-
-
-def test_the_ir_of_the_docstring_is_real() -> None:
-    module = interpreter.parse(
-        """llvm.func @f(%x: bf16) -> f32 {
-      %wide = llvm.fpext %x : bf16 to f32
-      llvm.return %wide : f32
-    }""",
-        "test",
-    )
-    before = str(module)
-    assert missing(bf16_as_integers.__doc__ or "", before, jit_text(module)) == []

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.mlir.documented_ir import missing
 from tests.mlir.gpu_matmul import gpu_payload
 from tests.mlir.kernels import parsed
 from tuner.core.chips import chip_of
@@ -76,14 +75,6 @@ def test_a_copy_between_barriers_is_shared_out(golden: Callable[[str, str], None
 )
 def test_only_what_all_threads_do_together_is_shared_out(body: tuple[str, ...], expected: int) -> None:
     assert expanded(kernel(*body))[1] == expected
-
-
-def test_the_ir_of_the_docstring_is_real() -> None:
-    text = kernel("gpu.barrier", COPY, "gpu.barrier")
-    with parsed(text) as module:
-        before = str(module)
-        copies_in_kernels.expand_copies(module)
-        assert missing(copies_in_kernels.__doc__ or "", before, str(module)) == []
 
 
 ANY = "!transform.any_op"

@@ -1,6 +1,5 @@
 import pytest
 
-from tests.mlir.documented_ir import missing
 from tests.mlir.kernels import parsed
 from tuner.core.errors import CandidateError
 
@@ -61,10 +60,3 @@ def test_what_cannot_be_inlined_is_named(callee: str) -> None:
     allowed = "allowed a function of its gpu.module with one block, which does not call itself"
     with pytest.raises(CandidateError, match=f"^func.call at .*: found a call of @{callee}, {allowed}$"):
         inlined(callee)
-
-
-def test_the_ir_of_the_docstring_is_real() -> None:
-    with parsed(MODULE) as module:
-        before = str(module)
-        inlining.inline_device_functions(module)
-        assert missing(inlining.__doc__ or "", before, str(module)) == []

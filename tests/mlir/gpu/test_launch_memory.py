@@ -1,6 +1,5 @@
 import pytest
 
-from tests.mlir.documented_ir import missing
 from tests.mlir.kernels import parsed
 from tuner.core.errors import CandidateError
 
@@ -75,11 +74,3 @@ def test_memory_of_kernels_that_the_host_uses_is_refused() -> None:
 def test_an_alignment_that_an_attribution_cannot_keep_stays_with_the_allocation() -> None:
     body = f"%t = memref.alloc() {{alignment = 1024 : i64}} : {SHARED} {STORE.format(SHARED)}"
     assert "memref.alloc() {alignment = 1024 : i64}" in declared(program((body,)))
-
-
-def test_the_ir_of_the_docstring_is_real() -> None:
-    body = f"%t = memref.alloc() : {SHARED} {STORE.format(SHARED)}"
-    with parsed(program((body,))) as module:
-        before = str(module)
-        launch_memory.declare_launch_memory(module)
-        assert missing(launch_memory.__doc__ or "", before, str(module)) == []

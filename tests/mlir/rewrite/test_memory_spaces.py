@@ -1,9 +1,7 @@
 import re
-from typing import Any
 
 import pytest
 
-from tests.mlir.documented_ir import missing
 from tests.mlir.kernels import parsed
 from tuner.core.errors import CandidateError
 
@@ -77,11 +75,3 @@ def test_a_space_that_a_gpu_does_not_have_is_refused() -> None:
 def test_the_attribute_of_an_allocated_tensor_changes_too() -> None:
     tensor = "bufferization.alloc_tensor() {memory_space = 3 : i64} : tensor<4xf32>"
     assert f"memory_space = {WORKGROUP}" in renamed(f"func.func @f() {{ %t = {tensor} return }}")
-
-
-def test_the_ir_of_the_docstring_is_real() -> None:
-    with parsed(MODULE) as module:
-        before = str(module)
-        memory_spaces.name_memory_spaces(module)
-        after: Any = str(module)
-    assert missing(memory_spaces.__doc__ or "", before, after) == []

@@ -1,0 +1,186 @@
+"""What each transform op and each pass shows in its docstring is what it does."""
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.mlir.cpu import test_batch_loops
+from tests.mlir.cpu import test_lowering as test_cpu_lowering
+from tests.mlir.documented_ir import missing
+from tests.mlir.gpu import (
+    test_copies_in_kernels,
+    test_inline_device_functions,
+    test_launch_bounds,
+    test_launch_memory,
+    test_private_memory,
+    test_reductions,
+    test_small_passes,
+)
+from tests.mlir.kernels import BARRIER, kernel, load, parsed, store
+from tests.mlir.ops import (
+    test_bf16_dot,
+    test_bound_loads,
+    test_bypass_l1,
+    test_count_stages,
+    test_element_types,
+    test_finish_stores,
+    test_fix_transposed_a,
+    test_flat_copies,
+    test_forward_stores,
+    test_insert_barriers,
+    test_merge_ldmatrix,
+    test_prefetch_fragments,
+    test_prefetch_reads,
+    test_set_aside_epilogue,
+    test_shared_layout,
+    test_split_k,
+    test_swizzle_blocks,
+    test_unroll_inner_loops,
+    test_use_fp8,
+    test_use_tf32,
+    test_wgmma_pipeline,
+)
+from tests.mlir.ops.conftest import SCRIPT
+from tests.mlir.rewrite import test_memory_spaces
+from tuner.core.target import Panel
+from tuner.mlir import interpreter
+from tuner.mlir.cpu import lowering as cpu_lowering
+from tuner.mlir.cpu.batch_loops import with_batch_loops
+from tuner.mlir.cpu.bf16_as_integers import store_bf16_as_integers
+from tuner.mlir.gpu import dynamic_shared_globals, inline_device_functions, launch_memory, lowering
+from tuner.mlir.gpu.composed_ops import expand_composed_ops
+from tuner.mlir.gpu.copies_in_kernels import expand_copies
+from tuner.mlir.gpu.device_atomics import relax_reductions
+from tuner.mlir.gpu.dynamic_shared_memory import use_dynamic_shared_memory
+from tuner.mlir.gpu.external_shared_memory import make_shared_memory_external
+from tuner.mlir.gpu.kept_intrinsics import keep_intrinsics
+from tuner.mlir.gpu.launch_bounds import outline_with_bounds
+from tuner.mlir.gpu.math_lowering import lower_math
+from tuner.mlir.gpu.merge_gpu_modules import merge_gpu_modules
+from tuner.mlir.gpu.narrow_shuffles import widen_narrow_shuffles
+from tuner.mlir.gpu.private_memory import use_private_memory
+from tuner.mlir.gpu.reductions import expand_reductions
+from tuner.mlir.gpu.warp_ids import expand_warp_ids
+from tuner.mlir.ops import OPS
+from tuner.mlir.rewrite import memory_spaces
+
+pytestmark = pytest.mark.mlir
+
+SQRT = """gpu.module @m {
+  llvm.func @k(%x: f32) -> f32 {
+    %y = llvm.intr.sqrt(%x) : (f32) -> f32
+    llvm.return %y : f32
+  }
+}"""
+RSQRT = """gpu.module @m {
+  gpu.func @k(%p: memref<4xf16>, %i: index) kernel {
+    %x = memref.load %p[%i] : memref<4xf16>
+    %y = math.rsqrt %x : f16
+    memref.store %y, %p[%i] : memref<4xf16>
+    gpu.return
+  }
+}"""
+BF16 = "llvm.func @f(%x: bf16) -> f32 { %wide = llvm.fpext %x : bf16 to f32 llvm.return %wide : f32 }"
+TEMPORARY = """scf.for %i = %c0 to %n step %c1 {
+  %t = memref.alloc() : memref<4xf32>
+  memref.dealloc %t : memref<4xf32>
+}"""
+ONE_LAUNCH = f"%t = memref.alloc() : {test_launch_memory.SHARED} {test_launch_memory.STORE}"
+# Op -> the line of a script that calls it, and the payload.
+OF_OPS = {
+    "bf16_dot": (test_bf16_dot.LINE, test_bf16_dot.payload(1, 16)),
+    "bound_loads": (
+        test_bound_loads.LINE.format(0),
+        test_bound_loads.payload("{tuner.bounds = array<i64: 50, 64>}"),
+    ),
+    "bypass_l1": (test_bypass_l1.LINE, test_bypass_l1.payload("f16", 8)),
+    "count_stages": (test_count_stages.LINE, test_count_stages.payload()),
+    "element_types": (test_element_types.LINE.format("bf16", "f16"), test_element_types.PAYLOAD),
+    "finish_stores": (test_finish_stores.LINE.format("store"), test_finish_stores.payload()),
+    "fix_transposed_a": (test_fix_transposed_a.LINE, test_fix_transposed_a.payload(4, "true")),
+    "flat_copies": (test_flat_copies.LINE, test_flat_copies.payload()),
+    "forward_stores": (test_forward_stores.LINE, test_forward_stores.payload(*test_forward_stores.USUAL)),
+    "insert_barriers": (test_insert_barriers.LINE.format(1), test_insert_barriers.PAYLOAD),
+    "merge_ldmatrix": (test_merge_ldmatrix.LINE, test_merge_ldmatrix.payload((0, 8), "true")),
+    "prefetch_fragments": (test_prefetch_fragments.LINE.format(0), test_prefetch_fragments.payload()),
+    "prefetch_reads": (test_prefetch_reads.line(), test_prefetch_reads.PAYLOAD),
+    "set_aside_epilogue": (test_set_aside_epilogue.LINE, test_set_aside_epilogue.payload("f16", "bias_relu")),
+    "shared_layout": (test_shared_layout.LINE.format(1, 16), test_shared_layout.payload()),
+    "split_k": (test_split_k.LINE.format(4), test_split_k.payload()),
+    "swizzle_blocks": (test_swizzle_blocks.LINE.format(2), test_swizzle_blocks.payload(4, 4)),
+    "unroll_inner_loops": (test_unroll_inner_loops.LINE, test_unroll_inner_loops.PIPELINE),
+    "use_fp8": (test_use_fp8.LINE.format("e4m3"), test_use_fp8.payload()),
+    "use_tf32": (test_use_tf32.LINE, test_use_tf32.payload("vector<4x1xf32>", "vector<2x1xf32>", "16, 8, 8")),
+    "wgmma_pipeline": (test_wgmma_pipeline.line(), test_wgmma_pipeline.payload()),
+}
+# Pass -> the module that it changes, or that it returns as a text.
+OF_PASSES: dict[Callable[..., Any], str] = {
+    expand_composed_ops: test_small_passes.GLOBAL_ID,
+    expand_reductions: test_reductions.ALL_REDUCE,
+    widen_narrow_shuffles: test_small_passes.SHUFFLE,
+    relax_reductions: test_small_passes.ATOMICS,
+    use_dynamic_shared_memory: kernel(store("a"), store("b"), load("a"), load("b")),
+    make_shared_memory_external: test_small_passes.SYMBOLS,
+    keep_intrinsics: SQRT,
+    lower_math: RSQRT,
+    outline_with_bounds: test_launch_bounds.TEXT,
+    merge_gpu_modules: test_small_passes.TWO_MODULES,
+    use_private_memory: test_private_memory.KERNEL.format(TEMPORARY),
+    expand_warp_ids: test_small_passes.WARPS,
+    expand_copies: test_copies_in_kernels.kernel(BARRIER, test_copies_in_kernels.COPY, BARRIER),
+    dynamic_shared_globals.use_dynamic_shared_globals: test_small_passes.SHARED_GLOBALS,
+    inline_device_functions.inline_device_functions: test_inline_device_functions.MODULE,
+    launch_memory.declare_launch_memory: test_launch_memory.program(
+        (ONE_LAUNCH.format(test_launch_memory.SHARED),)
+    ),
+    memory_spaces.name_memory_spaces: test_memory_spaces.MODULE,
+    cpu_lowering.lower_to_llvm: test_cpu_lowering.STORE,
+    store_bf16_as_integers: BF16,
+    with_batch_loops: test_batch_loops.ADD_ONE,
+}
+ARGUMENTS: dict[Callable[..., Any], tuple[Any, ...]] = {
+    use_dynamic_shared_memory: (4096,),
+    make_shared_memory_external: (1024,),
+    outline_with_bounds: (lowering.OUTLINE,),
+    with_batch_loops: ((Panel("matmul", 0, 0, 1, 2, 0, 8),), (8, 0, 4)),
+}
+
+
+def shown_but_not_there(documented: Any, change: Callable[[Any], object], text: str) -> list[str]:
+    """Returns the lines of the docstring of a function's or class's module that are not what it does."""
+    with parsed(text) as module:
+        before = str(module)
+        after = change(module)
+        assert module.operation.verify()
+        docstring = sys.modules[documented.__module__].__doc__ or ""
+        return missing(docstring, before, after if isinstance(after, str) else str(module))
+
+
+@pytest.mark.parametrize("op", OPS, ids=lambda op: op.OPERATION_NAME)
+def test_the_ir_of_an_op_is_real(op: type) -> None:
+    line, payload = OF_OPS[op.__module__.rpartition(".")[2]]
+
+    def apply(module: Any) -> None:
+        interpreter.apply_script(module, interpreter.parse(SCRIPT.format(line=line), "script"))
+
+    assert shown_but_not_there(op, apply, payload) == []
+
+
+@pytest.mark.parametrize("change", OF_PASSES, ids=lambda change: change.__name__)
+def test_the_ir_of_a_pass_is_real(change: Callable[..., Any]) -> None:
+    given = ARGUMENTS.get(change, ())
+
+    def apply(module: Any) -> object:
+        return change(str(module) if change is with_batch_loops else module, *given)
+
+    assert shown_but_not_there(change, apply, OF_PASSES[change]) == []
+
+
+def test_ir_that_no_module_has_is_found() -> None:
+    shown = "Adds.\n\nTakes i32.\n\n    %y = f.old %x : i32\n  becomes\n    %y = f.new %x : ...\n    f.same\n"
+    assert missing(shown, "%0 = f.old %arg0 : i32", "%0 = f.new %arg0 : i32\nf.same") == []
+    assert missing(shown, "%0 = f.older %arg0 : i32", "%0 = f.new %arg0 : i32") == [
+        *("    %y = f.old %x : i32", "    f.same"),
+    ]
