@@ -1,12 +1,15 @@
-"""Runs pass pipelines: the module is changed, or the error says what MLIR says."""
+"""Pass pipelines: the module is changed, or the error says what MLIR says; times and stages for who asks."""
+
+import os
 
 import pytest
-
-pytest.importorskip("numba_cuda_mlir")
 
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir import interpreter
 from tuner.mlir.bindings import ir
+from tuner.mlir.cpu.lowering import lower_to_llvm
+from tuner.mlir.lowering_stages import kept_stages
+from tuner.mlir.pass_timing import PassTimes, timed_passes
 from tuner.mlir.pipeline import run_passes
 
 pytestmark = pytest.mark.mlir
@@ -18,6 +21,21 @@ func.func @f(%a: i32) -> tensor<4xf32> {
   return %0 : tensor<4xf32>
 }
 """
+COPY = """func.func @f(%a: memref<4xf32>, %b: memref<4xf32>) {
+  linalg.copy ins(%a : memref<4xf32>) outs(%b : memref<4xf32>)
+  return
+}"""
+LOOPS = "builtin.module(func.func(convert-linalg-to-loops,cse),cse)"
+REPORT = """
+  ----Wall Time----  ----Name----
+    0.0003 ( 30.1%)  'func.func' Pipeline
+    0.0003 ( 28.0%)    ConvertLinalgToLoopsPass
+    0.0001 (  1.7%)    CSEPass
+    0.0000 (  0.1%)      (A) DominanceInfo
+    0.0002 ( 12.4%)  CSEPass
+    0.0004 ( 44.5%)  Rest
+    0.0009 (100.0%)  Total
+"""
 
 
 def after(pipeline: str, text: str) -> str:
@@ -25,6 +43,11 @@ def after(pipeline: str, text: str) -> str:
         module = interpreter.parse(text, "module")
         run_passes(module, pipeline)
         return str(module)
+
+
+def lowered() -> str:
+    with interpreter.new_context(), ir.Location.unknown():
+        return lower_to_llvm(interpreter.parse(COPY, "payload"))
 
 
 def test_passes_change_the_module_in_place() -> None:
@@ -42,3 +65,47 @@ def test_what_mlir_says_is_a_failure_to_compile(pipeline: str, text: str, diagno
     with pytest.raises(CandidateError, match=diagnostic) as caught:
         after(pipeline, text)
     assert caught.value.stage is Stage.COMPILE
+
+
+def test_a_report_is_read_pass_by_pass() -> None:
+    times = PassTimes()
+    times.add(REPORT)
+    assert [(each.name, each.runs) for each in times.passes] == [
+        ("CSEPass", 2),
+        ("ConvertLinalgToLoopsPass", 1),
+    ]
+    assert [each.seconds for each in times.passes] == pytest.approx([0.0003, 0.0003])
+
+
+def test_passes_are_timed_where_somebody_asks(capfd: pytest.CaptureFixture[str]) -> None:
+    with timed_passes() as times:
+        after(LOOPS, COPY)
+    after(LOOPS, COPY)
+    assert {each.name: each.runs for each in times.passes} == {"ConvertLinalgToLoopsPass": 1, "CSEPass": 2}
+    assert capfd.readouterr().err == ""
+
+
+def test_a_pass_that_fails_is_an_error_as_ever_where_passes_are_timed(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    with timed_passes(), pytest.raises(CandidateError, match="does not refer to a registered pass"):
+        after("builtin.module(no-such-pass)", COPY)
+    os.write(2, b"stderr is back")
+    assert capfd.readouterr().err == "stderr is back"
+
+
+def test_the_ir_of_a_processor_is_kept_as_loops_where_somebody_asks() -> None:
+    with kept_stages() as kept:
+        code = lowered()
+    ((stage, text),) = kept
+    assert stage == "loops"
+    assert "scf.for" in text
+    assert "llvm." not in text.replace("llvm.emit_c_interface", "")
+    assert "scf.for" not in code
+
+
+def test_nothing_is_kept_of_what_is_lowered_later() -> None:
+    with kept_stages() as kept:
+        pass
+    lowered()
+    assert kept == []

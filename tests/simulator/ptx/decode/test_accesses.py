@@ -5,7 +5,7 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.simulator.ptx.snippets import each_lane, kernel, run
-from tuner.simulator.ptx.defects import Defect, SimulationError, UnsupportedInstruction
+from tuner.simulator.ptx.defects import Defect, SimulationError
 from tuner.simulator.ptx.launch import simulate
 
 Array = NDArray[Any]
@@ -117,11 +117,3 @@ def test_a_generic_address_cut_to_32_bits_is_no_shared_address() -> None:
     code = "mov.u64 %rd1, tile; cvta.shared.u64 %rd1, %rd1; cvt.u32.u64 %r2, %rd1; st.shared.b32 [%r2], %r1;"
     with pytest.raises(SimulationError, match="shared address 16777216, allowed up to 512"):
         run(code, variables=SHARED)
-
-
-@pytest.mark.parametrize(
-    "code", ["ld.global.v2.b32 %r1, [%p0];", "ld.global.L2::cache_hint.b32 %r1, [%p0], %rd1;"]
-)
-def test_what_is_not_known_is_refused(code: str) -> None:
-    with pytest.raises(UnsupportedInstruction, match="does not know"):
-        run(code, np.zeros(32, np.float32))

@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 
 from tests.simulator.ptx.matmuls import DATA
 from tests.simulator.ptx.snippets import run
-from tuner.simulator.ptx.defects import UnsupportedInstruction
 from tuner.simulator.ptx.launch import simulate
 
 Array = NDArray[Any]
@@ -100,16 +99,3 @@ def test_a_plain_access_that_is_not_ordered_after_atomics_races() -> None:
       red.shared.add.u32 [tile], %t; ld.shared.u32 %r1, [tile];"""
     found = run(code, variables=SHARED, threads=64)
     assert [hazard.kind.value for hazard in found.races] == ["race in shared memory"]
-
-
-@pytest.mark.parametrize(
-    "code",
-    [
-        "red.global.add.f16x2 [%p0], %r1;",
-        "atom.global.add.v2.f32 {%r1, %r2}, [%p0], %r3;",
-        "red.global.sub.u32 [%p0], %r1;",
-    ],
-)
-def test_what_is_not_known_is_refused(code: str) -> None:
-    with pytest.raises(UnsupportedInstruction, match="does not know"):
-        run(code, np.zeros(4, np.float32))

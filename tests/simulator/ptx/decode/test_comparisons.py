@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from tests.simulator.ptx.snippets import each_lane, lanes_of
-from tuner.simulator.ptx.defects import UnsupportedInstruction
 
 Array = NDArray[Any]
 ORDERED: dict[str, Callable[[Any, Any], bool]] = {
@@ -98,9 +97,3 @@ def test_properties_of_floats(name: str, expected: list[int]) -> None:
     a = np.array([0, -1.5, np.inf, np.nan, 1e-40], np.float32)
     code = f"testp.{name}.f32 %q, %a; selp.b32 %d, 1, 0, %q;"
     assert each_lane(code, a, result="u4", declare=PREDICATES).tolist() == expected
-
-
-@pytest.mark.parametrize("code", ["setp.foo.u32 %q, %a, 1;", "setp.lt.f16x2 %q, %a, %a;"])
-def test_what_is_not_known_is_refused(code: str) -> None:
-    with pytest.raises(UnsupportedInstruction, match="does not know it with"):
-        each_lane(f"{code} mov.b32 %d, 0;", np.zeros(4, np.uint32), result="u4", declare=PREDICATES)

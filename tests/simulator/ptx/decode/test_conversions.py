@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from tests.simulator.ptx.decode.test_integers import numpy_name, wrap
 from tests.simulator.ptx.snippets import each_lane, lanes_of, rounded, same_bits
-from tuner.simulator.ptx.defects import UnsupportedInstruction
 
 Array = NDArray[Any]
 INTEGERS = ("u8", "s8", "u16", "s16", "u32", "s32", "u64", "s64")
@@ -154,11 +153,3 @@ def test_generic_addresses_and_back(space: str) -> None:
       setp.eq.and.u64 %q, %a, %c, %q; selp.b32 %d, 1, 0, %q;"""
     declare = ".reg .b64 %b, %c; .reg .pred %q;"
     assert each_lane(code, a, result="u4", declare=declare).tolist() == [1, 1]
-
-
-@pytest.mark.parametrize(
-    "code", ["cvt.rn.e4m3x2.f32 %d, %a, %a;", "cvt.f16.f32 %d, %a;", "cvt.rn.satfinite.f16.f32 %d, %a;"]
-)
-def test_what_is_not_known_is_refused(code: str) -> None:
-    with pytest.raises(UnsupportedInstruction, match="the simulator does not know"):
-        each_lane(code, np.zeros(4, np.float32), result="u2")

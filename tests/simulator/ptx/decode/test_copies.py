@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from tests.simulator.ptx.snippets import run
-from tuner.simulator.ptx.defects import Defect, SimulationError, UnsupportedInstruction
+from tuner.simulator.ptx.defects import Defect, SimulationError
 
 TILE = ".shared .align 16 .b8 tile[1024];\n"
 PLACE = """mul.lo.u32 %r9, %t, {size}; mov.u32 %r8, tile; add.u32 %r8, %r8, %r9; cvt.u64.u32 %rd9, %r9;
@@ -113,17 +113,3 @@ def test_a_wrong_copy_is_a_fault(copy: str, kind: Defect, reason: str) -> None:
             variables=TILE,
         )
     assert error.value.kind is kind
-
-
-@pytest.mark.parametrize(
-    "code",
-    [
-        "cp.async.cg.shared.global [%r1], [%rd1], 8;",
-        "cp.async.ca.shared.global [%r1], [%rd1], 32;",
-        "cp.async.mbarrier.arrive.shared.b64 [%r1];",
-        "cp.async.ca.shared.global.L2::cache_hint [%r1], [%rd1], 16, %rd2;",
-    ],
-)
-def test_what_is_not_known_is_refused(code: str) -> None:
-    with pytest.raises(UnsupportedInstruction, match="does not know"):
-        run(code)

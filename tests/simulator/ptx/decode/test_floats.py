@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from tests.simulator.ptx.snippets import each_lane, lanes_of, rounded, same_bits
-from tuner.simulator.ptx.defects import UnsupportedInstruction
 
 Array = NDArray[Any]
 TYPES = {"f16": "f2", "f32": "f4", "f64": "f8"}
@@ -161,11 +160,3 @@ def test_saturation_relu_and_flushing() -> None:
 def test_copysign_takes_the_sign_of_its_first_operand() -> None:
     a, b = np.array([-1, 2, -0.0], np.float32), np.array([3, -4, 5], np.float32)
     assert each_lane("copysign.f32 %d, %a, %b;", a, b, result="f4").tolist() == [-3, 4, -5]
-
-
-@pytest.mark.parametrize(
-    "code", ["add.rz.f32 %d, %a, %a;", "fma.rp.f32 %d, %a, %a, %a;", "rem.f32 %d, %a, %a;"]
-)
-def test_what_is_not_known_is_refused(code: str) -> None:
-    with pytest.raises(UnsupportedInstruction, match=r"does not know (\.r[zp]|it for floats)"):
-        each_lane(code, np.zeros(4, np.float32), result="f4")

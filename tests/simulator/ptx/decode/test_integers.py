@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from tests.simulator.ptx.snippets import each_lane, lanes_of
-from tuner.simulator.ptx.defects import UnsupportedInstruction
 
 Array = NDArray[Any]
 TYPES = ("u16", "s16", "u32", "s32", "u64", "s64")
@@ -138,11 +137,3 @@ def test_two_numbers_in_a_register() -> None:
     assert each_lane("add.s16x2 %d, %a, %b;", a, b, result="u4").tolist() == [0x8000_0003, 0x0008_0000]
     assert each_lane("max.s16x2 %d, %a, %b;", a, b, result="u4").tolist() == [0x7FFF_0002, 0x0005_0001]
     assert each_lane("min.u16x2 %d, %a, %b;", a, b, result="u4").tolist() == [0x0001_0001, 0x0003_0001]
-
-
-@pytest.mark.parametrize(
-    "code", ["add.cc.u32 %d, %a, %a;", "mul24.lo.u32 %d, %a, %a;", "add.sat.u32 %d, %a, %a;"]
-)
-def test_what_is_not_known_is_refused(code: str) -> None:
-    with pytest.raises(UnsupportedInstruction, match=r"the simulator does not know"):
-        each_lane(code, np.zeros(4, np.uint32), result="u4")

@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from numpy.typing import NDArray
 
 from tests.simulator.ptx.snippets import each_lane, lanes_of, run
-from tuner.simulator.ptx.defects import UnsupportedInstruction
 
 Array = NDArray[Any]
 
@@ -60,18 +59,3 @@ def test_a_register_that_nothing_has_written_is_nan() -> None:
     assert np.isnan(
         each_lane("add.f32 %d, %u, 0f3F800000;", np.zeros(2, "u4"), result="f4", declare=".reg .f32 %u;")
     ).all()
-
-
-@pytest.mark.parametrize(
-    ("code", "construct"),
-    [
-        ("mov.u32 %d, %clock;", "the register %clock, which is not declared"),
-        ("mov.u32 %d, %a9;", "the register %a9, which is not declared"),
-        ("mov.b64 %e, %a;", "%a as a value of type .b64"),
-        ("mov.u32 %d, nowhere;", "the name nowhere, which is not declared"),
-        ("mov.b32 {%d, %d, %d}, %a;", "3 parts of .b32"),
-    ],
-)
-def test_what_is_not_known_is_refused(code: str, construct: str) -> None:
-    with pytest.raises(UnsupportedInstruction, match=construct):
-        each_lane(code, np.zeros(2, np.uint32), result="u4", declare=".reg .b64 %e;")
