@@ -37,8 +37,7 @@ def test_definitions_and_the_c_library_pass() -> None:
 
 
 @pytest.mark.parametrize(
-    ("vector", "size"),
-    [("700xf32", 2800), ("257xf64", 2056), ("1025xbf16", 2050), ("2049xi8", 2049)],
+    ("vector", "size"), [("700xf32", 2800), ("257xf64", 2056), ("1025xbf16", 2050), ("2049xi8", 2049)]
 )
 def test_a_vector_wider_than_any_kernel_wants_is_refused(vector: str, size: int) -> None:
     text = module(f"%0 = llvm.mlir.undef : vector<{vector}>")

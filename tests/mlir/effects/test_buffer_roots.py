@@ -84,8 +84,7 @@ def test_a_while_loop_is_followed_through_both_regions() -> None:
 
 
 @pytest.mark.parametrize(
-    ("otherwise", "found"),
-    [("%a", ["argument %arg0"]), ("%b", ["argument %arg0", "argument %arg1"])],
+    ("otherwise", "found"), [("%a", ["argument %arg0"]), ("%b", ["argument %arg0", "argument %arg1"])]
 )
 def test_branches_may_yield_different_buffers(otherwise: str, found: list[str]) -> None:
     body = f"%v = scf.if %c -> {M} {{ scf.yield %a : {M} }} else {{ scf.yield {otherwise} : {M} }}"

@@ -147,10 +147,7 @@ def test_a_size_that_only_the_run_knows_is_refused() -> None:
 
 
 def test_an_argument_that_is_no_buffer_is_refused() -> None:
-    view = (
-        "%q = memref.alloc() : memref<9xf32>",
-        "%p = memref.get_global @table : memref<9xf32>",
-    )
+    view = ("%q = memref.alloc() : memref<9xf32>", "%p = memref.get_global @table : memref<9xf32>")
     text = module("  memref.global @table : memref<9xf32>", host(*view, PACK))
     assert refusal(text) == "module: found memref.global, allowed functions"
 

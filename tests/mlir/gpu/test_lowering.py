@@ -1,3 +1,4 @@
+import functools
 import re
 from collections.abc import Callable
 from typing import Any
@@ -53,17 +54,19 @@ def transformed(problem: Problem, script: str) -> Any:
     return module
 
 
-def lower_matmul(chip: str = "sm_90", script: str = "") -> KernelProgram:
+@functools.cache
+def lower_matmul(chip: str = "sm_90") -> KernelProgram:
     with parsed(""):
-        module = transformed(PROBLEM, script or gpu_script())
+        module = transformed(PROBLEM, gpu_script())
         program = gpu_lowering.lower_to_program(module, chip_of(chip), buffers_of(PROBLEM))
     assert isinstance(program, KernelProgram)
     return program
 
 
-def lower(text: str, buffers: tuple[KernelBuffer, ...] = AB, chip: str = "sm_90") -> KernelProgram:
+@functools.cache
+def lower(text: str) -> KernelProgram:
     with parsed(text) as module:
-        program = gpu_lowering.lower_to_program(module, chip_of(chip), buffers)
+        program = gpu_lowering.lower_to_program(module, chip_of("sm_90"), AB)
     assert isinstance(program, KernelProgram)
     return program
 
@@ -78,7 +81,7 @@ def test_a_script_becomes_a_program_that_can_be_launched() -> None:
 
 
 def test_the_same_script_gives_the_same_ptx() -> None:
-    assert lower_matmul() == lower_matmul()
+    assert lower_matmul.__wrapped__("sm_90") == lower_matmul()
 
 
 def test_shared_memory_is_one_external_block_that_tells_its_alignment() -> None:
@@ -134,9 +137,10 @@ def test_several_kernels_are_one_ptx_text_and_launched_in_order() -> None:
 
 
 def test_an_unread_atomic_is_relaxed_and_within_the_device() -> None:
-    assert re.search(r"(atom|red)(\.relaxed)?(\.gpu)?\.global(\.gpu)?\.add\.f32", lower(TWO_KERNELS).ptx)
-    assert "acq_rel" not in lower(TWO_KERNELS).ptx
-    assert "fence" not in lower(TWO_KERNELS).ptx
+    ptx = lower(TWO_KERNELS).ptx
+    assert re.search(r"(atom|red)(\.relaxed)?(\.gpu)?\.global(\.gpu)?\.add\.f32", ptx)
+    assert "acq_rel" not in ptx
+    assert "fence" not in ptx
 
 
 def test_what_no_pass_can_lower_is_the_candidates_failure_in_one_line() -> None:

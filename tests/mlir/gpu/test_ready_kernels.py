@@ -1,6 +1,8 @@
 """What is tuned is what runs: the PTX of a kernel in a program is that of its trial, but for its name."""
 
+import functools
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -61,15 +63,27 @@ def texts_of(llvm: str) -> list[str]:
         return [bytes(each.object).rstrip(b"\0").decode() for each in objects]
 
 
+@functools.cache
+def compiled(strategy: str, beside: str) -> Any:
+    """Returns the code of a program with a tuned kernel."""
+    problem, script = POINTS[strategy].problem, Script.of(POINTS[strategy].script())
+    return compiler_of(SIMULATOR).compile(payload(problem, beside), "f", {problem: script}).code
+
+
+@functools.cache
+def ptx_of_trial(strategy: str) -> str:
+    return POINTS[strategy].program().ptx
+
+
 @pytest.mark.parametrize("beside", ["", STATIC, DYNAMIC], ids=["alone", "static", "dynamic"])
 @pytest.mark.parametrize("strategy", POINTS)
 def test_the_ptx_in_a_program_is_that_of_the_trial(strategy: str, beside: str) -> None:
-    point = POINTS[strategy]
-    script = {point.problem: Script.of(point.script())}
-    code = compiler_of(SIMULATOR).compile(payload(point.problem, beside), "f", script).code
-    expected = point.program().ptx
+    expected = ptx_of_trial(strategy)
     (name,) = set(re.findall(r"\.entry (\w+)\(", expected))
-    found = [re.sub(rf"\b{name}_\w+?(?=_param|\b)", name, text) for text in texts_of(code.llvm)]
+    found = [
+        re.sub(rf"\b{name}_\w+?(?=_param|\b)", name, text)
+        for text in texts_of(compiled(strategy, beside).llvm)
+    ]
     assert expected in found
     assert len(found) == 1 + bool(beside)
 
@@ -80,14 +94,12 @@ def test_a_tuned_kernel_runs_beside_one_that_takes_descriptors(strategy: str) ->
     from tuner.simulator.device.simulated_device import SimulatedDevice
 
     point = POINTS[strategy]
-    script = {point.problem: Script.of(point.script())}
-    code = compiler_of(SIMULATOR).compile(payload(point.problem, DYNAMIC), "f", script).code
     m, n, k = point.problem.sizes
     rng, dtype = np.random.default_rng(0), np.float16 if point.problem.dtype == "f16" else np.float32
     a, b = (rng.integers(-3, 4, shape).astype(dtype) for shape in ((m, k), (k, n)))
     c, d, e = np.full((m, n), np.nan, np.float32), np.arange(5, dtype=np.float32), np.zeros(8, np.float32)
     device = SimulatedDevice(order="lifo")
-    DeviceFunction(code, device)(a, b, c, d, e)
+    DeviceFunction(compiled(strategy, DYNAMIC), device)(a, b, c, d, e)
     assert np.array_equal(c, a.astype(np.float32) @ b.astype(np.float32))
     assert d.tolist() == [0, 2, 4, 6, 8]
     assert not device.reports

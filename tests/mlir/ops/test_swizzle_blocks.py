@@ -2,6 +2,7 @@
 
 import re
 
+import numpy as np
 import pytest
 
 from tests.mlir.ops.conftest import Apply
@@ -38,20 +39,22 @@ module {{
 
 def places(text: str, columns: int, rows: int) -> list[tuple[int, int]]:
     """Returns (row, column) of every block in the order they start, by folding the kernel's arithmetic."""
-    found = []
+    head, function = (
+        text[: text.index("module {")],
+        text[text.index("  func.func") :].rstrip().removesuffix("}"),
+    )
+    fixed: list[str] = []
+    for y, x in np.ndindex(rows, columns):
+        one = function.replace("@f(", f"@f{len(fixed)}(")
+        for dimension, number in (("x", x), ("y", y)):
+            one = re.sub(rf"gpu\.block_id +{dimension}", f"arith.constant {number} : index", one)
+        fixed.append(one)
     with interpreter.new_context(), ir.Location.unknown():
-        for y in range(rows):
-            for x in range(columns):
-                fixed = text
-                for dimension, number in (("x", x), ("y", y)):
-                    fixed = re.sub(rf"gpu\.block_id +{dimension}", f"arith.constant {number} : index", fixed)
-                module = interpreter.parse(fixed, "payload")
-                passmanager.PassManager.parse("builtin.module(canonicalize,lower-affine,canonicalize)").run(
-                    module.operation
-                )
-                stored = re.findall(r"memref\.store %c(\d+)", str(module))
-                found.append((int(stored[1]), int(stored[0])))
-    return found
+        module = interpreter.parse(f"{head}module {{\n{''.join(fixed)}}}", "payload")
+        passes = passmanager.PassManager.parse("builtin.module(canonicalize,lower-affine,canonicalize)")
+        passes.run(module.operation)
+        stored = [int(number) for number in re.findall(r"memref\.store %c(\d+)", str(module))]
+    return list(zip(stored[1::2], stored[::2], strict=True))
 
 
 @pytest.mark.parametrize(("columns", "rows", "group"), [(3, 4, 2), (2, 5, 2), (4, 3, 8), (5, 2, 1)])

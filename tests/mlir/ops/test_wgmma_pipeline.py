@@ -11,10 +11,7 @@ from tuner.core.errors import CandidateError
 pytestmark = pytest.mark.mlir
 
 ROWS = "affine_map<(d0, d1, d2) -> (d0, d2)>"
-COLUMNS = {
-    "nn": "affine_map<(d0, d1, d2) -> (d2, d1)>",
-    "nt": "affine_map<(d0, d1, d2) -> (d1, d2)>",
-}
+COLUMNS = {"nn": "affine_map<(d0, d1, d2) -> (d2, d1)>", "nt": "affine_map<(d0, d1, d2) -> (d1, d2)>"}
 PRODUCT = "linalg.matmul indexing_maps = [{maps}] ins(%x, %y : {a}, {b}) outs(%z : {c})"
 ANY = "%any = memref.dim %c, %c1 : memref<64x128xf32>\n    %c2 = arith.addi %any, %any : index"
 FILL = "linalg.fill ins(%zero : f32) outs(%z : {c})"

@@ -1,5 +1,6 @@
 """Every payload goes through the lowering to PTX and cubin, on every chip."""
 
+import functools
 from dataclasses import replace
 
 import pytest
@@ -18,6 +19,7 @@ gpu_lowering = pytest.importorskip("tuner.mlir.gpu.lowering")
 IDS = [case.name for case in CASES]
 
 
+@functools.cache
 def program_of(case: Case, chip: str = "sm_90") -> KernelProgram:
     with parsed(case.text) as module:
         program = gpu_lowering.lower_to_program(module, chip_of(chip), case.buffers)

@@ -45,9 +45,7 @@ def test_pointers_into_one_array_are_one_buffer() -> None:
     array = np.arange(16, dtype=np.float32)
     found = gather(Pointer("x", array, 32), Pointer("x", array, 0))
     assert array[:4].tolist() == [8, 10, 12, 14]
-    assert found == {
-        array.ctypes.data: ([[32, 36], [40, 44], [48, 52], [56, 60]], [[0, 16]]),
-    }
+    assert found == {array.ctypes.data: ([[32, 36], [40, 44], [48, 52], [56, 60]], [[0, 16]])}
 
 
 def test_what_is_read_and_then_written_counts_as_both() -> None:

@@ -95,18 +95,9 @@ def between(code: str, *arrays: Any, grid: int = 2, seed: int | None = None) -> 
     [
         ("st.global.u32 [%rd1], %b;", Defect.BLOCK_RACE),  # another value from every block
         ("st.global.u32 [%rd1], %t;", Defect.SAME_VALUE),
-        (
-            "@%q1 st.global.u32 [%rd1], %t; @!%q1 ld.global.u32 %r1, [%rd1];",
-            Defect.BLOCK_RACE,
-        ),
-        (
-            "@!%q1 st.global.u32 [%rd1], %t4; @%q1 ld.global.u32 %r1, [%rd1];",
-            Defect.BLOCK_RACE,
-        ),
-        (
-            "@%q1 red.global.add.u32 [%rd1], 1; @!%q1 st.global.u32 [%rd1], 7;",
-            Defect.BLOCK_RACE,
-        ),
+        ("@%q1 st.global.u32 [%rd1], %t; @!%q1 ld.global.u32 %r1, [%rd1];", Defect.BLOCK_RACE),
+        ("@!%q1 st.global.u32 [%rd1], %t4; @%q1 ld.global.u32 %r1, [%rd1];", Defect.BLOCK_RACE),
+        ("@%q1 red.global.add.u32 [%rd1], 1; @!%q1 st.global.u32 [%rd1], 7;", Defect.BLOCK_RACE),
     ],
 )
 def test_blocks_must_not_share_what_one_of_them_writes(code: str, kind: Defect, seed: int | None) -> None:
