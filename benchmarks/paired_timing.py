@@ -38,6 +38,7 @@ class Contest:
     ratio: float  # baseline time / kernel time: above 1 the kernel is faster
     low: float  # quartiles of the ratios: the interval of `benchmarks.ratios.coverage`
     high: float
+    rounds: int
 
 
 class KernelRival:
@@ -92,7 +93,7 @@ def contest(problem: Problem, script: str, threads: int) -> Contest:
     ratios = [baseline_s / kernel_s for kernel_s, baseline_s in turns]
     low, middle, high = statistics.quantiles(ratios, n=4)
     kernel_s, baseline_s = (statistics.median(column) for column in zip(*turns, strict=True))
-    return Contest(kernel_s, baseline_s, middle, low, high)
+    return Contest(kernel_s, baseline_s, middle, low, high, len(ratios))
 
 
 def load() -> float:

@@ -13,7 +13,6 @@ from pathlib import Path
 
 from jinja2 import Environment, StrictUndefined
 
-from benchmarks.paired_timing import ROUNDS
 from benchmarks.ratios import (
     BF16_1_THREAD,
     F32_1_THREAD,
@@ -115,7 +114,7 @@ def svg() -> str:
         bottom=bottom,
         row=ROW,
         figures=FIGURES,
-        notes=_notes(pairs),
+        notes=_notes(pairs, bf16),
         f32_baseline=_library(pairs[0].one),
         machine=machine(F32_1_THREAD),
     )
@@ -165,10 +164,13 @@ def _library(ratio: Ratio) -> str:
     return f"{name.replace('openblas', 'OpenBLAS')} {'.'.join(version.split('.')[:3])}"
 
 
-def _notes(pairs: Sequence[RatioPair]) -> tuple[str, ...]:
+def _notes(pairs: Sequence[RatioPair], bf16: Sequence[Ratio]) -> tuple[str, ...]:
     disturbed = ", ".join(pair.two.shape for pair in pairs if pair.is_disturbed)
     hollow = f"Hollow ({disturbed}): kernel and library both ran at the speed of one thread; not in the mean."
-    bars = f"Bars: {coverage():.0%} confidence intervals of the median of {ROUNDS} interleaved rounds."
+    (rounds,) = {
+        each.rounds for each in (*bf16, *(pair.one for pair in pairs), *(pair.two for pair in pairs))
+    }
+    bars = f"Bars: {coverage(rounds):.0%} confidence intervals of the median of {rounds} interleaved rounds."
     return (
         f"{bars} Logarithmic axes, one per panel.",
         *((hollow,) if disturbed else ()),

@@ -6,7 +6,6 @@ import statistics
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from benchmarks.paired_timing import ROUNDS
 from benchmarks.results_file import RESULTS
 from tuner.core.problem import parse_shape
 
@@ -25,6 +24,7 @@ class Ratio:
     ratio: float  # median of the rounds
     low: float  # an interval of the median: see `coverage`
     high: float
+    rounds: int
     gflop_per_s: float
     baseline_gflop_per_s: float
     baseline: str
@@ -44,6 +44,7 @@ def ratios_in(file: str) -> tuple[Ratio, ...]:
             row["ratio"],
             row["contest"]["low"],
             row["contest"]["high"],
+            row["contest"]["rounds"],
             row["gflop_per_s"],
             row["baseline_gflop_per_s"],
             row["baseline"],
@@ -64,8 +65,8 @@ def geometric_mean(ratios: Iterable[Ratio]) -> float:
     return statistics.geometric_mean(each.ratio for each in ratios)
 
 
-def coverage(rounds: int = ROUNDS) -> float:
-    """Returns the confidence that the quartiles of the rounds' ratios enclose the true median.
+def coverage(rounds: int) -> float:
+    """Returns the confidence that the quartiles of so many rounds' ratios enclose the true median.
 
     The quartiles of n = 4q - 1 values are the q-th smallest and the q-th largest. The median of the
     distribution lies between them unless fewer than q values fall on one side of it, which a binomial

@@ -4,8 +4,7 @@ import re
 
 import pytest
 
-from benchmarks.paired_timing import ROUNDS
-from benchmarks.ratios import coverage
+from benchmarks.ratios import F32_1_THREAD, coverage, ratios_in
 from benchmarks.result_tables import TEXTS
 from tests.docs.guide import ROOT
 from tests.docs.test_readme import NUMBER, prose
@@ -32,7 +31,8 @@ def test_the_page_has_no_other_number() -> None:
 
 
 def test_the_interval_is_that_of_the_rounds() -> None:
-    outside = (ROUNDS + 1) // 4
-    assert f"from the {outside}th to the {ROUNDS + 1 - outside}th of the {ROUNDS} ratios" in PAGE
+    rounds = ratios_in(F32_1_THREAD)[0].rounds
+    outside = (rounds + 1) // 4
+    assert f"from the {outside}th to the {rounds + 1 - outside}th of the {rounds} ratios" in PAGE
     (percent,) = re.findall(r"with a probability below (\d+) %", PAGE)
-    assert 1 - coverage() < int(percent) / 100
+    assert 1 - coverage(rounds) < int(percent) / 100
