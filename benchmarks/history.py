@@ -21,7 +21,7 @@ from typing import Any
 
 from benchmarks.history_rows import SHAPES, write_history
 from benchmarks.results_file import add_report_options, emit, report
-from tuner.core.runs import TrialQuery
+from tuner.core.runs import TaskQuery, TrialQuery
 from tuner.db.database import Database
 from tuner.db.store import Store
 from tuner.fleet.local_postgres import NoServerError, server
@@ -56,10 +56,10 @@ def _row(name: str, url: str, trials: int) -> dict[str, Any]:
     database.close()
     written_s = time.monotonic() - started_s
     with Store.open(url) as store:
-        best = TrialQuery(best=True, shape=SHAPE)
+        best = TrialQuery(TaskQuery(shape=SHAPE), best=True)
         found = len(past_trials(store, best))
         best_ms = [_milliseconds(lambda: past_trials(store, best)) for _ in range(REPEATS)]
-        latest = TrialQuery(shape=SHAPE, limit=10, sort="median")
+        latest = TrialQuery(TaskQuery(shape=SHAPE), limit=10, sort="median")
         ten_fastest_ms = [_milliseconds(lambda: store.trials(latest)) for _ in range(COMMANDS)]
         stored = store.info().trials
     command_ms = [_milliseconds(lambda: _command(url)) for _ in range(COMMANDS)]

@@ -9,7 +9,7 @@ from sqlalchemy.orm import aliased, joinedload, selectinload
 
 from tuner.core.errors import REPEATABLE, UsageError
 from tuner.core.possible_outcome import LEAST_S
-from tuner.core.runs import ReuseKey, RunQuery, TrialQuery
+from tuner.core.runs import ReuseKey, RunQuery, TaskQuery, TrialQuery
 from tuner.db.models import (
     FINAL,
     FIRST,
@@ -79,7 +79,7 @@ def queried_runs(query: RunQuery) -> "Select[RunRow]":
     """
     if query.status is not None and query.status not in RUN_STATUSES:
         raise UsageError(f"status: found {query.status!r}, allowed {', '.join(RUN_STATUSES)}")
-    chosen = run_select().join(RunRow.problem).join(RunRow.machine).where(*_place_conditions(query))
+    chosen = run_select().join(RunRow.problem).join(RunRow.machine).where(*_task_conditions(query.task))
     chosen = chosen.where(*_equal((RunRow.status, query.status)))
     if query.since is not None:
         chosen = chosen.where(RunRow.created >= query.since)
@@ -186,24 +186,24 @@ def _conditions(query: TrialQuery) -> Iterator[ColumnElement[bool]]:
 
 def _run_conditions(query: TrialQuery) -> Iterator[ColumnElement[bool]]:
     yield from _equal((RunRow.id, query.run))
-    yield from _place_conditions(query)
+    yield from _task_conditions(query.task)
 
 
-def _place_conditions(query: TrialQuery | RunQuery) -> Iterator[ColumnElement[bool]]:
+def _task_conditions(task: TaskQuery) -> Iterator[ColumnElement[bool]]:
     """Yields what a run's problem, target and machine must be."""
     yield from _equal(
-        (ProblemRow.operation, query.operation),
-        (ProblemRow.shape, query.shape),
-        (ProblemRow.dtype, query.dtype),
-        (ProblemRow.layout, query.layout),
-        (ProblemRow.epilogue, query.epilogue),
-        (ProblemRow.output, query.output),
-        (RunRow.threads, query.threads),
-        (MachineRow.name, query.machine),
+        (ProblemRow.operation, task.operation),
+        (ProblemRow.shape, task.shape),
+        (ProblemRow.dtype, task.dtype),
+        (ProblemRow.layout, task.layout),
+        (ProblemRow.epilogue, task.epilogue),
+        (ProblemRow.output, task.output),
+        (RunRow.threads, task.threads),
+        (MachineRow.name, task.machine),
     )
-    if query.target is not None:
-        of_any_chip = RunRow.target.startswith(f"{query.target}:", autoescape=True)
-        yield or_(RunRow.target == query.target, of_any_chip)
+    if task.target is not None:
+        of_any_chip = RunRow.target.startswith(f"{task.target}:", autoescape=True)
+        yield or_(RunRow.target == task.target, of_any_chip)
 
 
 def _trial_conditions(query: TrialQuery) -> Iterator[ColumnElement[bool]]:

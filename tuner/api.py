@@ -149,8 +149,9 @@ def _observer(own: "Observer | None", progress: bool) -> "Iterator[Observer]":
 
 
 def history(db: str | Path | None = None, **conditions: Any) -> Trials:
-    """Returns past trials with an outcome, by fields of TrialQuery: ``history(shape="64x64x64", best=True)``.
+    """Returns past trials with an outcome: ``history(shape="64x64x64", best=True)``.
 
+    Conditions are fields of ``TaskQuery`` and ``TrialQuery``.
     ``history(...).to_frame()`` is a table of pandas; ``op`` is ``operation``, as on the command line.
 
     ``since`` may be a text as on the command line, or a datetime, in UTC where it has no zone.
@@ -163,7 +164,10 @@ def history(db: str | Path | None = None, **conditions: Any) -> Trials:
 
 
 def runs(db: str | Path | None = None, **conditions: Any) -> "tuple[TunedRun, ...]":
-    """Returns runs with their answers, the latest first, by fields of RunQuery: ``runs(status="done")``."""
+    """Returns runs with their answers, the latest first: ``runs(status="done")``.
+
+    Conditions are fields of ``TaskQuery`` and ``RunQuery``.
+    """
     from tuner.run_history.opened_store import open_known
 
     query = asked_runs(**conditions)

@@ -18,7 +18,7 @@ from tuner.core.measured_elsewhere import (
 )
 from tuner.core.pending_trial import Origin, PendingTrial
 from tuner.core.record import Verdict
-from tuner.core.runs import Baseline, Elsewhere, Imported, TrialQuery
+from tuner.core.runs import Baseline, Elsewhere, Imported, TaskQuery, TrialQuery
 from tuner.core.target_name import TargetName
 from tuner.db.store import Store
 
@@ -41,7 +41,7 @@ def test_results_are_trials_of_the_machine_that_found_them_out(store: Store) -> 
     one, two = exported(store)
     found = store.import_results(results(result(one, timed()), result(two, WRONG)))
     assert found == Imported(runs=1, trials=2, known=0)
-    first, second = store.trials(TrialQuery(target="cuda", sort="number"))
+    first, second = store.trials(TrialQuery(TaskQuery(target="cuda"), sort="number"))
     assert first.machine == GPU
     assert (first.record.target, first.record.outcome) == (TargetName("cuda", "sm_90"), timed())
     assert first.record.verdict == Verdict(0.5, 128)
@@ -85,7 +85,7 @@ def test_a_longer_file_of_the_same_measuring_adds_what_is_new(store: Store) -> N
         finals=(FinalTime(two.origin, two.problem, timed(4e-3)),),
     )
     assert store.import_results(longer) == Imported(runs=0, trials=1, known=1)
-    assert [trial.best_s for trial in store.trials(TrialQuery(target="cuda"))] == [1e-3, 4e-3]
+    assert [trial.best_s for trial in store.trials(TrialQuery(TaskQuery(target="cuda")))] == [1e-3, 4e-3]
 
 
 def test_the_same_candidates_on_two_machines_are_two_runs(store: Store) -> None:
@@ -93,7 +93,7 @@ def test_the_same_candidates_on_two_machines_are_two_runs(store: Store) -> None:
     store.import_results(results(result(one, timed())))
     there = replace(PROVENANCE, session="another", machine=replace(GPU, name="Other GPU"))
     store.import_results(ElsewhereResults(there, (result(one, timed(2e-3)),)))
-    names = {trial.machine.name for trial in store.trials(TrialQuery(target="cuda"))}
+    names = {trial.machine.name for trial in store.trials(TrialQuery(TaskQuery(target="cuda")))}
     assert names == {"Stub GPU", "Other GPU"}
 
 
@@ -111,7 +111,7 @@ def test_finals_the_noise_and_the_baseline_are_stored_beside(store: Store) -> No
             ),
         )
     )
-    (trial,) = store.trials(TrialQuery(target="cuda"))
+    (trial,) = store.trials(TrialQuery(TaskQuery(target="cuda")))
     assert trial.final == timed(2e-3)
     assert store.run(trial.run).baseline == baseline
     assert store.run(trial.run).noise == 0.02
@@ -130,7 +130,7 @@ def test_where_the_driver_compiled_the_ptx_the_trial_names_that_code(store: Stor
     add(store, run, 5, code=of_chip, script="// cubin\n")
     with_cubin = next(trial for trial in store.pending(TrialQuery()) if trial.program.cubin)
     store.import_results(results(result(with_cubin, timed(), PTX)))
-    (trial,) = store.trials(TrialQuery(target="cuda"))
+    (trial,) = store.trials(TrialQuery(TaskQuery(target="cuda")))
     bare = replace(of_chip, cubin=b"", resources=())
     assert trial.record.artifact_sha256 == code_sha256(bare) != with_cubin.artifact_sha256
     assert store.program(trial.id) == bare
@@ -139,7 +139,7 @@ def test_where_the_driver_compiled_the_ptx_the_trial_names_that_code(store: Stor
 def test_where_machine_code_ran_the_trial_names_it(store: Store) -> None:
     (one,) = exported(store, 1)
     store.import_results(results(result(one, timed(), CUBIN)))
-    (trial,) = store.trials(TrialQuery(target="cuda"))
+    (trial,) = store.trials(TrialQuery(TaskQuery(target="cuda")))
     assert trial.record.artifact_sha256 == one.artifact_sha256
 
 
@@ -147,7 +147,7 @@ def test_results_of_a_run_that_is_not_here_are_matched_by_their_code(store: Stor
     (one,) = exported(store, 1)
     elsewhere = replace(result(one, timed()), origin=Origin("0b6b4d1e-6c4e-4c1f-9a53-000000000000", 40))
     assert store.import_results(results(elsewhere)) == Imported(1, 1, 0)
-    (trial,) = store.trials(TrialQuery(target="cuda"))
+    (trial,) = store.trials(TrialQuery(TaskQuery(target="cuda")))
     assert (trial.number, trial.script_text) == (40, "// 0\n")
 
 
@@ -160,7 +160,7 @@ def test_results_that_match_nothing_here_are_refused_and_nothing_is_stored(store
     )
     with pytest.raises(UsageError, match=message):
         store.import_results(results(result(one, timed()), stranger))
-    assert store.trials(TrialQuery(target="cuda")) == ()
+    assert store.trials(TrialQuery(TaskQuery(target="cuda"))) == ()
 
 
 def test_a_result_under_the_number_of_another_candidate_is_refused(store: Store) -> None:
@@ -182,6 +182,6 @@ def test_a_database_that_is_merged_brings_where_its_times_come_from(store: Store
         (one,) = exported(other, 1)
         other.import_results(results(result(one, timed())))
     assert store.merge(str(tmp_path / "other.db")) == (2, 2)
-    (trial,) = store.trials(TrialQuery(target="cuda"))
+    (trial,) = store.trials(TrialQuery(TaskQuery(target="cuda")))
     assert store.run(trial.run).elsewhere is not None
     assert store.import_results(results(result(one, timed()))) == Imported(0, 0, 1)

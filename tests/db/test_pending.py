@@ -12,7 +12,7 @@ from tuner.core.kernel_program import KernelProgram, code_sha256
 from tuner.core.machine import Machine, gpu_machine
 from tuner.core.problem import Matmul, Problem
 from tuner.core.record import Measurement, Record, Verdict
-from tuner.core.runs import TrialQuery
+from tuner.core.runs import TaskQuery, TrialQuery
 from tuner.core.target_name import TargetName
 from tuner.db.store import Store
 
@@ -136,5 +136,5 @@ def test_a_query_chooses_and_its_limit_counts_what_is_returned(store: Store) -> 
     add(store, run, 3)
     add(store, other, 4)
     assert numbers(store, TrialQuery(run=run)) == [0, 3]
-    assert numbers(store, TrialQuery(shape="32x8x8")) == [4]
+    assert numbers(store, TrialQuery(TaskQuery(shape="32x8x8"))) == [4]
     assert numbers(store, TrialQuery(limit=2)) == [0, 3]

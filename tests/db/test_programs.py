@@ -15,7 +15,7 @@ from tuner.core.kernel_program import BufferMap, KernelBuffer, KernelProgram, La
 from tuner.core.machine import gpu_machine
 from tuner.core.problem import Matmul
 from tuner.core.record import Record, Verdict
-from tuner.core.runs import TrialQuery
+from tuner.core.runs import TaskQuery, TrialQuery
 from tuner.core.target_name import TargetName
 from tuner.db.address import parse_address
 from tuner.db.models import ArtifactRow, ResourcesRow
@@ -133,12 +133,12 @@ def test_runs_for_a_chip_and_narrow_problems_come_back(store: Store) -> None:
     begin(store)
     add(store, run.id, 0, verified())
     for query, count in (
-        (TrialQuery(target="simulator"), 1),
-        (TrialQuery(target="simulator:sm_90"), 1),
-        (TrialQuery(target="simulator:sm_80"), 0),
-        (TrialQuery(target="sim%"), 0),
-        (TrialQuery(output="f16"), 1),
-        (TrialQuery(output=""), 0),
+        (TrialQuery(TaskQuery(target="simulator")), 1),
+        (TrialQuery(TaskQuery(target="simulator:sm_90")), 1),
+        (TrialQuery(TaskQuery(target="simulator:sm_80")), 0),
+        (TrialQuery(TaskQuery(target="sim%")), 0),
+        (TrialQuery(TaskQuery(output="f16")), 1),
+        (TrialQuery(TaskQuery(output="")), 0),
     ):
         assert len(store.trials(query)) == count, query
     assert MACHINE.name != machine.name

@@ -3,7 +3,7 @@
 import datetime
 import sqlite3
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from tuner.core.candidate import Candidate
 from tuner.core.errors import UsageError
 from tuner.core.problem import Matmul
 from tuner.core.record import Verdict
-from tuner.core.runs import TrialQuery
+from tuner.core.runs import TaskQuery, TrialQuery
 from tuner.db.queries import bounds, queried
 from tuner.db.store import Store
 from tuner.run_history.past_runs import past_trials
@@ -58,9 +58,15 @@ def fill(store: Store) -> Past:
     return Past(slow, fast, failed, verified, other, desktop)
 
 
+def query_of(**words: Any) -> TrialQuery:
+    """Returns a query by the names of its own fields and of its task's."""
+    of_task = {field.name for field in fields(TaskQuery)} & words.keys()
+    return TrialQuery(TaskQuery(**{name: words.pop(name) for name in of_task}), **words)
+
+
 def ids(store: Store, **words: Any) -> list[int]:
     """Returns the ids of the trials that a query finds."""
-    query = TrialQuery(**words)
+    query = query_of(**words)
     return [trial.id for trial in (past_trials(store, query) if query.best else store.trials(query))]
 
 
@@ -116,7 +122,7 @@ def test_a_query_finds_what_was_proposed_since_in_any_time_zone(shared_store: St
 
 def test_best_is_judged_by_the_final_timing(store: Store) -> None:
     past = fill(store)
-    (best,) = past_trials(store, TrialQuery(best=True, shape="512x512x512", machine=MACHINE.name))
+    (best,) = past_trials(store, TrialQuery(TaskQuery(shape="512x512x512", machine=MACHINE.name), best=True))
     assert best.best_s == 0.25
     again = (past.slow, timed(0.24)), (past.fast, timed(0.25))
     time_again(store, best.run, *again, unreliable="load")
@@ -155,7 +161,7 @@ def test_a_query_with_a_wrong_word_says_what_is_allowed(
     shared_store: Store, words: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(UsageError, match=message):
-        shared_store.trials(TrialQuery(**words))
+        shared_store.trials(query_of(**words))
 
 
 def test_many_trials_are_told_with_few_questions(store: Store) -> None:
@@ -196,7 +202,7 @@ def test_the_best_of_a_shape_is_asked_of_an_index(tmp_path: Path) -> None:
     with Store.open(str(tmp_path / "plan.db")) as store:
         add(store, begin(store), 0, outcome(timed(0.1)))
     with closing(sqlite3.connect(tmp_path / "plan.db")) as connection:
-        statement = bounds(TrialQuery(shape="512x512x512")).compile(
+        statement = bounds(TrialQuery(TaskQuery(shape="512x512x512"))).compile(
             dialect=sqlite.dialect(), compile_kwargs={"literal_binds": True}
         )
         plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {statement}")]

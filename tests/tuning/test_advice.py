@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tuner.core.problem import Problem
-from tuner.core.runs import DatabaseInfo, RunQuery, TrialQuery
+from tuner.core.runs import DatabaseInfo, TaskQuery
 from tuner.tuning.advice import nothing_matches, tune_command
 
 PROBLEM = Problem("batch_matmul", (4, 8, 16), "f16", "nt", "bias_relu", "f16", 2)
@@ -17,26 +17,26 @@ BATCHES = (
 
 
 @pytest.mark.parametrize(
-    ("query", "words"),
+    ("task", "words"),
     [
-        (TrialQuery(), "tuner tune matmul 512x512x512"),
-        (TrialQuery(shape="8x8x8", dtype="f32", threads=1), "tuner tune matmul 8x8x8"),
-        (TrialQuery.of(PROBLEM, target="simulator:sm_90", threads=2), BATCHES),
+        (TaskQuery(), "tuner tune matmul 512x512x512"),
+        (TaskQuery(shape="8x8x8", dtype="f32", threads=1), "tuner tune matmul 8x8x8"),
+        (TaskQuery.of(PROBLEM, target="simulator:sm_90", threads=2), BATCHES),
     ],
 )
-def test_what_is_usual_is_left_out(query: TrialQuery, words: str) -> None:
-    assert tune_command(query) == words
+def test_what_is_usual_is_left_out(task: TaskQuery, words: str) -> None:
+    assert tune_command(task) == words
 
 
 def test_an_example_of_a_batch_has_four_sizes_and_the_strategy_is_named() -> None:
-    query = TrialQuery(operation="batch_matmul", strategy="my tiles")
-    assert tune_command(query) == "tuner tune batch_matmul 8x512x512x512 --strategy 'my tiles'"
+    command = tune_command(TaskQuery(operation="batch_matmul"), "my tiles")
+    assert command == "tuner tune batch_matmul 8x512x512x512 --strategy 'my tiles'"
 
 
 def test_nothing_found_is_tuned_or_asked_for_without_conditions() -> None:
-    query = RunQuery(shape="8x8x8", dtype="f64")
+    command = tune_command(TaskQuery(shape="8x8x8", dtype="f64"))
     begin = "no history yet in sqlite:///x.db; begin with: tuner tune matmul 8x8x8 --dtype f64"
     info = DatabaseInfo("sqlite:///x.db", "0001", runs=1, trials=2)
-    assert nothing_matches(query, "run", replace(info, runs=0)) == begin
-    assert nothing_matches(query, "run", info) == "no run matches; 1 run without conditions: tuner runs"
-    assert nothing_matches(TrialQuery(), "trial", info).endswith("2 trials without conditions: tuner history")
+    assert nothing_matches(command, "run", replace(info, runs=0)) == begin
+    assert nothing_matches(command, "run", info) == "no run matches; 1 run without conditions: tuner runs"
+    assert nothing_matches(command, "trial", info).endswith("2 trials without conditions: tuner history")

@@ -13,7 +13,7 @@ from tuner.core.errors import CandidateError, Stage
 from tuner.core.host_conditions import HostConditions
 from tuner.core.problem import Problem
 from tuner.core.record import Measurement
-from tuner.core.runs import TrialQuery
+from tuner.core.runs import TaskQuery, TrialQuery
 from tuner.core.target import Effort
 from tuner.db.store import Store
 from tuner.run_history.best_known import best_answer
@@ -139,7 +139,7 @@ def test_the_best_is_the_same_wherever_it_is_asked(store: Store) -> None:
     assert done.answer is not None
     begin(fakes.settings(trials=20, seed=1), parts(loaded_at_times, 1.0), store, Interruption())
     problem = fakes.settings().problem
-    (told,) = past_trials(store, TrialQuery.of(problem, best=True))
+    (told,) = past_trials(store, TrialQuery(TaskQuery.of(problem), best=True))
     assert told == done.answer.best == best_answer(store, problem, fakes.MACHINE.name).best
 
 

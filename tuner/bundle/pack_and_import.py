@@ -14,14 +14,14 @@ from tuner.bundle.predicted_order import predicted_first
 from tuner.bundle.results import read_results
 from tuner.core.errors import TunerError
 from tuner.core.pending_trial import PendingTrial
-from tuner.core.runs import Imported, TrialQuery
+from tuner.core.runs import Imported, TaskQuery, TrialQuery
 from tuner.core.version import __version__
 from tuner.tuning.advice import tune_command
 
 if TYPE_CHECKING:
     from tuner.db.store import Store
 
-EXAMPLE = TrialQuery(operation="matmul", shape="4096x4096x4096", dtype="f16")  # where nothing was asked for
+EXAMPLE = TaskQuery(operation="matmul", shape="4096x4096x4096", dtype="f16")  # where nothing was asked for
 
 
 def choose_pending(
@@ -36,7 +36,7 @@ def choose_pending(
     chosen = tuple(trial for _, group in by_problem for trial in itertools.islice(group, limit))
     if not chosen:
         target = f"simulator:{chip}" if chip else "simulator"
-        advice = tune_command(replace(EXAMPLE if query.shape is None else query, target=target))
+        advice = tune_command(replace(EXAMPLE if query.task.shape is None else query.task, target=target))
         raise TunerError("pending: found no compiled trial without a time, allowed after such as: ", advice)
     return chosen
 

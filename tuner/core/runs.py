@@ -182,8 +182,8 @@ class Proposal:
 
 
 @dataclass(frozen=True)
-class TrialQuery:
-    """Which trials to tell; None means any."""
+class TaskQuery:
+    """Which problem, target and machine to ask about; None means any."""
 
     operation: str | None = None
     shape: str | None = None  # "512x512x512"
@@ -194,6 +194,26 @@ class TrialQuery:
     target: str | None = None  # "simulator" means every chip
     machine: str | None = None  # Machine.name
     threads: int | None = None
+
+    @classmethod
+    def of(cls, problem: Problem, **narrower: Any) -> "TaskQuery":
+        """Asks about one problem; ``narrower`` are further fields."""
+        return cls(
+            operation=problem.operation,
+            shape=problem.shape,
+            dtype=problem.dtype,
+            layout=problem.layout,
+            epilogue=problem.epilogue,
+            output=problem.output,
+            **narrower,
+        )
+
+
+@dataclass(frozen=True)
+class TrialQuery:
+    """Which trials to list; None means any."""
+
+    task: TaskQuery = field(default_factory=TaskQuery)
     strategy: str | None = None
     status: str | None = None  # measured, verified, failed
     run: int | None = None
@@ -205,17 +225,12 @@ class TrialQuery:
     sort: str = "created"  # created, median, number; "-" before it reverses
 
     @classmethod
-    def of(cls, problem: Problem, **narrower: Any) -> "TrialQuery":
-        """Asks for the trials of one problem; ``narrower`` are further fields."""
-        return cls(
-            operation=problem.operation,
-            shape=problem.shape,
-            dtype=problem.dtype,
-            layout=problem.layout,
-            epilogue=problem.epilogue,
-            output=problem.output,
-            **narrower,
-        )
+    def measured(
+        cls, problem: Problem, target: TargetName, machine: Machine, threads: int, **narrower: Any
+    ) -> "TrialQuery":
+        """Asks for the trials whose times compare; ``narrower`` are further fields."""
+        task = TaskQuery.of(problem, target=target.text, machine=machine.name, threads=threads)
+        return cls(task, status="measured", **narrower)
 
 
 @dataclass(frozen=True)
@@ -240,17 +255,9 @@ class RunBound:
 
 @dataclass(frozen=True)
 class RunQuery:
-    """Which runs to tell; None means any."""
+    """Which runs to list; None means any."""
 
-    operation: str | None = None
-    shape: str | None = None  # "512x512x512"
-    dtype: str | None = None
-    layout: str | None = None
-    epilogue: str | None = None
-    output: str | None = None  # Problem.output: "" is the natural one
-    target: str | None = None  # "simulator" means every chip
-    machine: str | None = None  # Machine.name
-    threads: int | None = None
+    task: TaskQuery = field(default_factory=TaskQuery)
     status: str | None = None  # running, done, interrupted
     since: datetime.datetime | None = None  # begun since then
     limit: int | None = None  # the latest

@@ -1,13 +1,12 @@
 """Finds the best that is known for a problem, over all its runs."""
 
 import contextlib
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tuner.analysis.answer import Answer
 from tuner.core.errors import UsageError
 from tuner.core.problem import Problem
-from tuner.core.runs import BestGroup, StoredTrial, TrialQuery
+from tuner.core.runs import BestGroup, StoredTrial, TaskQuery, TrialQuery
 from tuner.core.target_name import TargetName
 from tuner.run_history.best_trials import best_answers
 from tuner.tuning.advice import tune_command
@@ -29,10 +28,10 @@ def best_answer(
 
     Without a target or a number of threads: of all that were tried. Raises UsageError where none is measured.
     """
-    query = TrialQuery.of(problem, target=target, machine=machine, threads=threads)
-    found = best_answers(store, query, is_measured_there)
+    task = TaskQuery.of(problem, target=target, machine=machine, threads=threads)
+    found = best_answers(store, TrialQuery(task), is_measured_there)
     if not found:
-        raise _nothing_known(store, problem, query)
+        raise _nothing_known(store, problem, task)
     return min(found.values(), key=lambda each: each.rank).answer
 
 
@@ -98,21 +97,21 @@ def is_measured_there(group: BestGroup) -> bool:
     return TargetName.parse(group.target).has_machine
 
 
-def _nothing_known(store: "Store", problem: Problem, query: TrialQuery) -> UsageError:
-    words = [query.operation, query.shape, query.dtype, query.layout, query.epilogue, query.target]
+def _nothing_known(store: "Store", problem: Problem, task: TaskQuery) -> UsageError:
+    words = [task.operation, task.shape, task.dtype, task.layout, task.epilogue, task.target]
     what = " ".join(word for word in words if word is not None)
-    if query.threads is not None:
-        what += f" with threads={query.threads}"
+    if task.threads is not None:
+        what += f" with threads={task.threads}"
     elsewhere = {
         bound.group.machine
-        for bound in store.run_bounds(TrialQuery.of(problem))
-        if bound.group.machine != query.machine and is_measured_there(bound.group)
+        for bound in store.run_bounds(TrialQuery(TaskQuery.of(problem)))
+        if bound.group.machine != task.machine and is_measured_there(bound.group)
     }
     if elsewhere:
         found = ", ".join(sorted(elsewhere))
-        return UsageError(f"{what}: nothing measured on {query.machine!r}, only on {found} (--machine)")
-    verified = store.trials(replace(query, status="verified", limit=1))
+        return UsageError(f"{what}: nothing measured on {task.machine!r}, only on {found} (--machine)")
+    verified = store.trials(TrialQuery(task, status="verified", limit=1))
     if verified:
         line = f"{what}: nothing measured, only verified; listed by: "
         return UsageError(line, f"tuner history --run {verified[0].run} --status verified")
-    return UsageError(f"{what}: nothing measured yet; begin with: ", tune_command(query))
+    return UsageError(f"{what}: nothing measured yet; begin with: ", tune_command(task))

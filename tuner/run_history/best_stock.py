@@ -38,13 +38,7 @@ def best_stock(store: "Store", winner: StoredTrial) -> BestStock:
 
 def _answer(store: "Store", winner: StoredTrial) -> Answer:
     record, group = winner.record, group_of(winner)
-    query = TrialQuery.of(
-        record.problem,
-        target=record.target.text,
-        machine=winner.machine.name,
-        threads=winner.threads,
-        status="measured",
-    )
+    query = TrialQuery.measured(record.problem, record.target, winner.machine, winner.threads)
     found = best_answers(store, query, group.__eq__, lambda trial: not own_ops(trial.script_text))
     if group not in found:
         trials = store.trials(query)

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tuner.core.errors import UsageError
-from tuner.core.runs import TrialQuery
+from tuner.core.runs import TaskQuery
 from tuner.db.address import is_missing, parse_address
 from tuner.db.store import Store
 from tuner.run_history.which_database import which_database
@@ -28,5 +28,5 @@ def open_existing(named: str | Path | None) -> Store:
     url = which_database(named)
     if is_missing(url):
         line = f"database {parse_address(url).shown}: no such file; to begin a new one: "
-        raise UsageError(line, tune_command(TrialQuery()))
+        raise UsageError(line, tune_command(TaskQuery()))
     return Store.open_existing(url)

@@ -18,7 +18,7 @@ from tuner.core.problem import (
     require_word,
     shape_text,
 )
-from tuner.core.runs import RunQuery, TrialQuery
+from tuner.core.runs import RunQuery, TaskQuery, TrialQuery
 from tuner.run_history.best_trials import RunAnswer, best_answers, group_of
 from tuner.run_history.trials import Trials
 from tuner.tuning.tuned_run import TunedRun, tuned_run
@@ -36,19 +36,20 @@ PROBLEM_WORDS = {  # condition -> what a problem may have
 
 
 def asked_query(**conditions: Any) -> TrialQuery:
-    """Reads conditions that are named as a TrialQuery's fields. Raises UsageError."""
+    """Reads conditions that are named as the fields of a TrialQuery or its task. Raises UsageError."""
     return TrialQuery(**_conditions("history", TrialQuery, conditions))
 
 
 def asked_runs(**conditions: Any) -> RunQuery:
-    """Reads conditions that are named as a RunQuery's fields. Raises UsageError."""
+    """Reads conditions that are named as the fields of a RunQuery or its task. Raises UsageError."""
     return RunQuery(**_conditions("runs", RunQuery, conditions))
 
 
 def _conditions(asker: str, query: type[TrialQuery | RunQuery], conditions: dict[str, Any]) -> dict[str, Any]:
     if "op" in conditions:  # as on the command line
         conditions["operation"] = conditions.pop("op")
-    allowed = tuple(field.name for field in fields(query))
+    of_task = tuple(field.name for field in fields(TaskQuery))
+    allowed = of_task + tuple(field.name for field in fields(query) if field.name != "task")
     for name in conditions:
         if name not in allowed:
             raise UsageError(f"{asker}: found {name!r}, allowed {', '.join(allowed)}")
@@ -58,7 +59,8 @@ def _conditions(asker: str, query: type[TrialQuery | RunQuery], conditions: dict
             conditions["since"] = parse_moment(text)
         case datetime.datetime() as moment:
             conditions["since"] = with_zone(moment)
-    return conditions
+    task = TaskQuery(**{name: conditions.pop(name) for name in of_task if name in conditions})
+    return {"task": task, **conditions}
 
 
 def condition_words(conditions: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from tuner.analysis.constraint_mining import Observation, Suggestion, mine
 from tuner.core.errors import Failure
 from tuner.core.machine import variables_of
 from tuner.core.problem import Problem
-from tuner.core.runs import StoredTrial, TrialQuery
+from tuner.core.runs import StoredTrial, TaskQuery, TrialQuery
 from tuner.core.target_name import TargetName
 from tuner.space.search_space import SearchSpace
 
@@ -29,7 +29,7 @@ def suggestions(
     They are drawn from the strategy's trials of every problem, machine and target: a line of the search space
     holds for all of them, so no success anywhere may be lost.
     """
-    query = TrialQuery(operation=problem.operation, strategy=space.strategy, since=since)
+    query = TrialQuery(TaskQuery(operation=problem.operation), strategy=space.strategy, since=since)
     found = mine(observations(store.trials(query)), space.names, min_support)
     return tuple(each for each in found if place(problem, target) in dict(each.problems))
 

@@ -3,7 +3,7 @@
 import shlex
 
 from tuner.core.problem import BATCH_MATMUL
-from tuner.core.runs import DatabaseInfo, RunQuery, TrialQuery
+from tuner.core.runs import DatabaseInfo, TaskQuery
 
 ASKING = {"trial": "tuner history", "run": "tuner runs"}  # what lists them
 PLAIN = {
@@ -13,26 +13,27 @@ PLAIN = {
     "output": "",
     "threads": 1,
     "target": None,
-    "strategy": None,
 }
 
 
-def tune_command(query: TrialQuery | RunQuery) -> str:
+def tune_command(task: TaskQuery, strategy: str | None = None) -> str:
     """Returns ``tuner tune matmul 64x64x64 --dtype f64``: with each flag whose value is not the usual one."""
-    operation = query.operation or "matmul"
+    operation = task.operation or "matmul"
     example = "8x512x512x512" if operation == BATCH_MATMUL else "512x512x512"
-    words = ["tuner", "tune", operation, query.shape or example]
+    words = ["tuner", "tune", operation, task.shape or example]
     for name, plain in PLAIN.items():
-        value = getattr(query, name, None)  # a question about runs names no strategy
+        value = getattr(task, name)
         if value is not None and value != plain:
             words += [f"--{name}", str(value)]
+    if strategy is not None:
+        words += ["--strategy", strategy]
     return shlex.join(words)
 
 
-def nothing_matches(query: TrialQuery | RunQuery, noun: str, database: DatabaseInfo) -> str:
-    """Returns what to type where no trial or run is as asked, of those that the database has."""
+def nothing_matches(command: str, noun: str, database: DatabaseInfo) -> str:
+    """Returns what to type where no trial or run is as asked: ``command`` if the database has none at all."""
     stored = {"trial": database.trials, "run": database.runs}[noun]
     if not stored:
-        return f"no history yet in {database.url}; begin with: {tune_command(query)}"
+        return f"no history yet in {database.url}; begin with: {command}"
     count = f"{stored} {noun}" + "s" * (stored > 1)
     return f"no {noun} matches; {count} without conditions: {ASKING[noun]}"

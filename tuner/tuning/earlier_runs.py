@@ -75,18 +75,17 @@ class EarlierRuns:
 
     def _best_trials(self, run: Run, settings: RunSettings) -> list[StoredTrial]:
         """Returns the fastest trials of a run's task, of strategies that the new run has, fastest first."""
-        problem = run.settings.problem
+        theirs = run.settings
         found = [
             trial
             for strategy in _strategies(settings)
             for trial in self._store.trials(
-                TrialQuery.of(
-                    problem,
-                    target=run.settings.target.text,
-                    machine=run.machine.name,
-                    threads=run.settings.threads,
+                TrialQuery.measured(
+                    theirs.problem,
+                    theirs.target,
+                    run.machine,
+                    theirs.threads,
                     strategy=strategy,
-                    status="measured",
                     sort="median",
                     limit=3 * POINTS,  # some are the same code
                 )

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from tuner.core.errors import UsageError
-from tuner.core.runs import WARM_START, FirstPoint, Run, RunQuery, RunSettings, TrialQuery
+from tuner.core.runs import WARM_START, FirstPoint, Run, RunQuery, RunSettings, TaskQuery, TrialQuery
 from tuner.core.target_name import TargetName
 from tuner.tuning.composition import Composition
 from tuner.tuning.first_points import rows_of_first
@@ -41,7 +41,7 @@ def following(
 def _begun(leader: Run, machine: "Machine", store: "Store") -> int | None:
     """Returns the number of the run of a machine that follows a leader; None where none has begun."""
     source = SOURCE.format(leader.id)
-    runs = [run for run in store.runs_asked(RunQuery(machine=machine.name)) if run.id > leader.id]
+    runs = [run for run in store.runs_asked(RunQuery(TaskQuery(machine=machine.name))) if run.id > leader.id]
     following = [run for run in runs if run.settings.first and run.settings.first[0].source == source]
     return following[0].id if following else None
 

@@ -49,13 +49,7 @@ class KnownOutcomes:
 def hopeless_before(store: "Store", run: Run) -> OutcomesByCode:
     """Returns what earlier runs of the same problem by the same compiler cut off on such a machine."""
     settings, found = run.settings, OutcomesByCode()
-    query = TrialQuery.of(
-        settings.problem,
-        target=settings.target.text,
-        machine=run.machine.name,
-        threads=settings.threads,
-        status="measured",
-    )
+    query = TrialQuery.measured(settings.problem, settings.target, run.machine, settings.threads)
     is_same: dict[int, bool] = {}
     for trial in store.trials(query):
         if trial.run not in is_same:

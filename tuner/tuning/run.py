@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from tuner.analysis.reliability import is_pressed
 from tuner.core.errors import CandidateError, UsageError
 from tuner.core.machine import Compiler, Machine
-from tuner.core.runs import Proposal, Run, RunSettings, TrialQuery
+from tuner.core.runs import Proposal, Run, RunSettings, TaskQuery
 from tuner.core.version import __version__
 from tuner.samplers import make_sampler
 from tuner.space.feasible_set import FeasibleSet
@@ -69,7 +69,7 @@ def resume(
         raise UsageError(f"run {run_id}: was measured from a bundle, allowed a run that tuner tune began")
     if run.status == "done" and not retime and limit is None:
         return tuned_run(store, run_id)
-    command = tune_command(TrialQuery.of(run.settings.problem))
+    command = tune_command(TaskQuery.of(run.settings.problem))
     require_runs_here(run.settings.target, composition, command)
     source = composition.outcomes_of_run(run.settings)
     machine = _machine(run.settings, source, composition)

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tuner.core.errors import UsageError
-from tuner.core.runs import RunSettings, TrialQuery
+from tuner.core.runs import RunSettings, TaskQuery
 from tuner.core.target_name import TargetName
 from tuner.tuning.advice import tune_command
 from tuner.tuning.composition import Composition
@@ -16,7 +16,7 @@ UNTIMED_SAMPLERS = ("random", "exhaustive")  # that need no times; the default i
 def run_settings(request: RunRequest, composition: Composition) -> RunSettings:
     """Returns settings of a run on this machine. Raises UsageError where candidates could not run here."""
     settings = planned_settings(request, composition)
-    require_runs_here(settings.target, composition, tune_command(TrialQuery.of(settings.problem)))
+    require_runs_here(settings.target, composition, tune_command(TaskQuery.of(settings.problem)))
     return settings
 
 

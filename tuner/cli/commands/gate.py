@@ -126,7 +126,7 @@ def _entries(composition: "Composition", store: "Store", words: tuple[str, ...])
 
 
 def _trials(composition: "Composition", store: "Store", words: tuple[str, ...]) -> "list[StoredTrial]":
-    from tuner.core.runs import TrialQuery
+    from tuner.core.runs import TaskQuery, TrialQuery
     from tuner.run_history.best_known import bests_here
     from tuner.tuning.advice import tune_command
 
@@ -139,7 +139,7 @@ def _trials(composition: "Composition", store: "Store", words: tuple[str, ...]) 
         )
         if not found:
             line = "record: found nothing timed on this machine; begin with: "
-            raise UsageError(line, tune_command(TrialQuery()))
+            raise UsageError(line, tune_command(TaskQuery()))
         trials += found
     return list({trial.id: trial for trial in trials}.values())
 

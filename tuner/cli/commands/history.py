@@ -84,7 +84,7 @@ def history(
     from tuner.output.json_documents import history_csv, listed_documents
     from tuner.output.tables import history_table
     from tuner.run_history.which_database import database_words
-    from tuner.tuning.advice import nothing_matches
+    from tuner.tuning.advice import nothing_matches, tune_command
 
     best = {each.best.id for each in bests}
     match "json" if as_json and form != "t4" else form:  # T4 is one JSON document, too
@@ -97,7 +97,8 @@ def history(
 
             print(t4_bytes(Recording(runs, trials)).decode(), end="")
         case _ if not trials:
-            print(f"{nothing_matches(query, 'trial', info)}{database_words(database)}")
+            command = tune_command(query.task, query.strategy)
+            print(f"{nothing_matches(command, 'trial', info)}{database_words(database)}")
         case _:
             print("\n".join(history_table(trials, screen_columns(), best)))
             if why:

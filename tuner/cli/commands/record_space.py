@@ -161,7 +161,7 @@ def _write(composition: "Composition", store: "Store", tuned: "TunedRun", output
 
 
 def _print(tuned: "TunedRun", output: Path, database: str | None, as_json: bool) -> None:
-    from tuner.core.runs import TrialQuery
+    from tuner.core.runs import TaskQuery
     from tuner.output.json_documents import counts_document, problem_document
     from tuner.output.result import counts_words
     from tuner.run_history.which_database import database_words
@@ -169,7 +169,7 @@ def _print(tuned: "TunedRun", output: Path, database: str | None, as_json: bool)
 
     run = tuned.run
     size_bytes = output.stat().st_size
-    asked = TrialQuery.of(run.settings.problem, target=f"replay:{output}")
+    asked = TaskQuery.of(run.settings.problem, target=f"replay:{output}")
     document = {
         "run": run.id,
         "file": str(output),
