@@ -13,29 +13,29 @@ such a function with several blocks.
     "gpux.dealloc"(%t, %d) : (!gpux.StreamType, memref<4xf32>) -> ()
 """
 
+from collections.abc import Mapping
+
 from tuner.mlir.bindings import Op, ir
 from tuner.mlir.rewrite.inlining import inline_call
 from tuner.mlir.rewrite.located_error import unsupported
 from tuner.mlir.rewrite.symbols import callee_of, name_of
-from tuner.mlir.rewrite.walking import walk
+from tuner.mlir.rewrite.walking import parents_of, walk
 from tuner.programs.lower.streams.gpux_ops import uses_gpux
 
 
 def inline_stream_functions(module: ir.Module) -> None:
     """Inlines in place; the functions stay. Raises CandidateError(COMPILE) for one with several blocks."""
-    while (found := _next_call(module)) is not None:
-        _inline(*found)
+    functions = [op for op in walk(module, "func.func") if list(op.regions[0].blocks)]
+    holders = {name_of(function): function for function in functions if uses_gpux(function)}
+    while (call := _next_call(module, holders)) is not None:
+        *_, caller = parents_of(call)
+        _inline(call, holders[callee_of(call)])
+        holders[name_of(caller)] = caller
 
 
-def _next_call(module: ir.Module) -> tuple[Op, Op] | None:
-    """Returns a call and its function, if any function with GPUX is called."""
-    functions = {name_of(op): op for op in walk(module, "func.func") if list(op.regions[0].blocks)}
-    holders = {name: function for name, function in functions.items() if uses_gpux(function)}
-    for call in walk(module, "func.call"):
-        name = callee_of(call)
-        if name in holders:
-            return call, holders[name]
-    return None
+def _next_call(module: ir.Module, holders: Mapping[str, Op]) -> Op | None:
+    """Returns a call of one of the functions that hold GPUX, if there is any."""
+    return next((call for call in walk(module, "func.call") if callee_of(call) in holders), None)
 
 
 def _inline(call: Op, function: Op) -> None:
