@@ -5,7 +5,6 @@ Separate processes, because the library's threads spin after a call; turns, beca
 
 import os
 import statistics
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,7 +45,6 @@ class KernelRival:
 
     def __init__(
         self,
-        announce: Callable[[str], None],
         problem: Problem,
         script: str,
         threads: int,
@@ -66,7 +64,7 @@ class KernelRival:
 class BaselineRival:
     """Serves samples of the baseline, in a child process."""
 
-    def __init__(self, announce: Callable[[str], None], problem: Problem, threads: int) -> None:
+    def __init__(self, problem: Problem, threads: int) -> None:
         self._service = BaselineService(problem, threads, 0)
 
     def sample(self, effort: Effort) -> Measurement:

@@ -26,7 +26,7 @@ MEMORY_BYTES = 4 << 30
 class KernelService:
     """What the child serves: compile, then verify."""
 
-    def __init__(self, announce: object, threads: int) -> None:
+    def __init__(self, threads: int) -> None:
         self._compiler = CpuCompiler()
         self._evaluator = CpuEvaluator(threads)
 

@@ -124,4 +124,4 @@ class Broken:
 
 
 def spec_of(name: str) -> ServiceSpec:
-    return ServiceSpec("echo", Factory(f"{__name__}:{name}"))
+    return ServiceSpec("echo", Factory(f"{__name__}:{name}"), announces=True)

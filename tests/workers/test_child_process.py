@@ -17,7 +17,7 @@ from tuner.workers.worker import Worker
 
 
 def spec_of(environment: tuple[tuple[str, str | None], ...] = ()) -> ServiceSpec:
-    return ServiceSpec("echo", Factory("tests.workers.echo:Echo"), environment)
+    return ServiceSpec("echo", Factory("tests.workers.echo:Echo"), environment, announces=True)
 
 
 def hear(child: ChildProcess) -> Message:
@@ -157,7 +157,7 @@ def test_a_child_ends_when_the_parent_closes_the_pipe() -> None:
 
 
 def test_ctrl_c_is_not_the_childs() -> None:
-    worker = Worker(ServiceSpec("echo", Factory("tests.workers.echo:Echo")), 1 << 30)
+    worker = Worker(ServiceSpec("echo", Factory("tests.workers.echo:Echo"), announces=True), 1 << 30)
     worker.submit("echo", 1, stage=Stage.RUN, timeout_s=HANG_S)
     worker.wait()
     assert worker.child is not None
@@ -176,7 +176,7 @@ def test_the_end_of_the_tuner_ends_a_child_that_is_still_starting(number: signal
         "import time\n"
         "from tuner.workers.protocol import Factory, ServiceSpec\n"
         "from tuner.workers.worker import Worker\n"
-        "worker = Worker(ServiceSpec('slow', Factory('tests.fakes:_sleep')), 1 << 30)\n"
+        "worker = Worker(ServiceSpec('slow', Factory('tests.fakes:_sleep'), announces=True), 1 << 30)\n"
         "worker.start()\n"
         "print(worker.child.pid, flush=True)\n"
         "time.sleep(1000)\n"

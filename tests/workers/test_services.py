@@ -8,16 +8,11 @@ from tuner.core.problem import Problem
 from tuner.core.record import Measurement
 from tuner.core.target import AbstractBaselineSource, Artifact, Effort
 from tuner.workers.group_timing import Group
-from tuner.workers.services import CompileService, JudgeService, time_together
+from tuner.workers.services import JudgeService, time_together
 
 
 def artifact_of(x: int, deed: str = "", at: str = "") -> Artifact:
     return FakeTarget().compile(PROBLEM, bind(candidate(x, deed, at)))
-
-
-def test_the_compile_service_gives_what_the_target_gives() -> None:
-    service = CompileService(lambda name: None, fake_factory())
-    assert service.compile(PROBLEM, bind(candidate(3))) == artifact_of(3)
 
 
 def test_timing_is_announced_once_for_a_candidate_and_once_for_the_finals() -> None:

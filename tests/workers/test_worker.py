@@ -237,7 +237,8 @@ def test_a_child_that_cannot_start_is_no_candidates_failure(service: str, reason
 
 def test_a_child_that_starts_for_ever_is_given_up() -> None:
     now = [0.0]
-    worker = Worker(ServiceSpec("slow", Factory("tests.fakes:_sleep")), 1 << 30, clock=lambda: now[0])
+    spec = ServiceSpec("slow", Factory("tests.fakes:_sleep"), announces=True)
+    worker = Worker(spec, 1 << 30, clock=lambda: now[0])
     worker.start()
     assert worker.poll() is None
 
@@ -253,7 +254,7 @@ def test_a_child_that_starts_for_ever_is_given_up() -> None:
 
 def mortal(tmp_path: Path, deaths: int) -> Worker:
     factory = Factory("tests.workers.echo:Mortal", (str(tmp_path / "log"), deaths))
-    return Worker(ServiceSpec("echo", factory), memory_bytes=1 << 30)
+    return Worker(ServiceSpec("echo", factory, announces=True), memory_bytes=1 << 30)
 
 
 def test_a_child_killed_twice_while_it_restarts_serves_the_call_the_third_time(

@@ -76,7 +76,7 @@ def main(fd_in: int, fd_out: int, parent_pid: int, token: str) -> None:
         assert isinstance(spec, ServiceSpec)
         service = spec.service
         if isinstance(service, Factory):
-            service = service.build(channel.announce)
+            service = service.build(channel.announce) if spec.announces else service.build()
     except BaseException as error:  # noqa: BLE001 - whatever it is, the parent must hear of it
         channel.send(_defect(error))
         return

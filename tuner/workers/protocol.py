@@ -39,13 +39,13 @@ class Factory:
 class ServiceSpec:
     """What a child serves: what a factory builds there, or a function, maybe with its first arguments.
 
-    The factory is called with ``announce`` first: announce(name) sends an Event. A function crosses as its
-    module and name, so the child imports the module before it is ready.
+    A function crosses as its module and name, so the child imports the module before it is ready.
     """
 
     name: str  # "compile", "judge": for messages to people
     service: Factory | Callable[..., Any]
     environment: tuple[tuple[str, str | None], ...] = ()  # over the parent's; None takes a variable away
+    announces: bool = False  # the factory is called with ``announce`` first: announce(name) sends an Event
 
 
 @dataclass(frozen=True)

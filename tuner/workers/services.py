@@ -1,4 +1,4 @@
-"""What the child processes serve: one compiles, the other judges and owns the machine while it times."""
+"""What the child processes serve: a compiler, or a judge that owns the machine while it times."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -11,11 +11,9 @@ from tuner.core.problem import Problem
 from tuner.core.runs import Baseline
 from tuner.core.target import (
     AbstractBaselineSource,
-    AbstractCompiler,
     AbstractEvaluator,
     Artifact,
     Effort,
-    Script,
 )
 from tuner.workers.group_timing import Group
 from tuner.workers.judge import Judgement, judge
@@ -25,17 +23,6 @@ TIMING = "timing"  # the Event before the clock matters: the parent quiets the m
 
 Announce = Callable[[str], None]
 Environment = tuple[tuple[str, str | None], ...]
-
-
-class CompileService:
-    """Compiles with a compiler of its own."""
-
-    def __init__(self, announce: Announce, compiler: Factory) -> None:
-        self._compiler: AbstractCompiler = compiler.build()
-
-    def compile(self, problem: Problem, script: Script) -> Artifact:
-        """Returns the artifact. Raises CandidateError as the compiler does."""
-        return self._compiler.compile(problem, script)
 
 
 class JudgeService:
@@ -87,12 +74,13 @@ def time_together(
 
 def compile_spec(compiler: Factory, environment: Environment = ()) -> ServiceSpec:
     """Describes a child that compiles with the compiler that the factory builds."""
-    return ServiceSpec("compile", Factory("tuner.workers.services:CompileService", (compiler,)), environment)
+    return ServiceSpec("compile", compiler, environment)
 
 
 def judge_spec(evaluator: Factory, environment: Environment = ()) -> ServiceSpec:
     """Describes a child that verifies and times with the evaluator that the factory builds."""
-    return ServiceSpec("judge", Factory("tuner.workers.services:JudgeService", (evaluator,)), environment)
+    factory = Factory("tuner.workers.services:JudgeService", (evaluator,))
+    return ServiceSpec("judge", factory, environment, announces=True)
 
 
 @dataclass(frozen=True, eq=False)

@@ -178,7 +178,7 @@ def test_a_sample_of_the_baseline_is_led_by_calls_of_the_same_request(
 ) -> None:
     calls: list[int] = []
     monkeypatch.setattr(BaselineService, "repeat", lambda _service, times: calls.append(times))
-    service = BaselineTurnsService(None, Matmul(16, 16, 16), 1, 0)
+    service = BaselineTurnsService(Matmul(16, 16, 16), 1, 0)
     service.sample(5)
     assert calls == [LEAD_CALLS, 5]
 

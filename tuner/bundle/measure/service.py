@@ -65,4 +65,4 @@ def gpu_evaluator_factory(chip: str) -> Factory:
 def measuring_spec(evaluator: Factory) -> ServiceSpec:
     """Describes a child that measures with the evaluator that the factory builds."""
     factory = Factory("tuner.bundle.measure.service:MeasuringService", (evaluator,))
-    return ServiceSpec("measure", factory, gpu_library_environment())
+    return ServiceSpec("measure", factory, gpu_library_environment(), announces=True)

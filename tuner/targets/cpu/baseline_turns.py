@@ -80,7 +80,7 @@ class BaselineTurns:
 class BaselineTurnsService:
     """What the process serves."""
 
-    def __init__(self, announce: object, problem: Problem, threads: int, seed: int) -> None:
+    def __init__(self, problem: Problem, threads: int, seed: int) -> None:
         """Draws inputs and checks a result. Raises TunerError where a library is missing or wrong."""
         self._service = BaselineService(problem, threads, seed)
         self._stopwatch = timing.led_by_calls(timing.stopwatch_of(self._service.repeat), LEAD_CALLS)
