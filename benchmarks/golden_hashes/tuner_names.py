@@ -37,8 +37,8 @@ from tuner.mlir.wheels import packages
 from tuner.programs.compiler import ProgramCompiler
 from tuner.programs.lower.device_options import DeviceOptions
 from tuner.programs.lower.lowering_steps import LoweringStep
-from tuner.programs.lower_to_step import lowered
 from tuner.programs.request import ProgramRequest
+from tuner.programs.service import lowered
 from tuner.programs.support import program_support
 from tuner.regression.gate_file import GateEntry, GateFile, gate_file_bytes
 from tuner.scripts.strategy import Binder, load_strategy

@@ -1,5 +1,5 @@
 from tests.samplers.tasks import grid, line
-from tuner.samplers.neighbours import Neighbours
+from tuner.samplers.task import Neighbours
 from tuner.space.expression import parse
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.search_space import Knob, SearchSpace

@@ -11,8 +11,7 @@ from tuner.core.errors import REPEATABLE, Failure, Stage
 from tuner.core.record import Measurement, Record, Verdict
 from tuner.core.target_name import TargetName
 from tuner.db.store import Store
-from tuner.tuning.known_outcomes import KnownOutcomes
-from tuner.tuning.outcomes_by_code import OutcomesByCode, is_cut_off, is_lasting
+from tuner.tuning.known_outcomes import KnownOutcomes, OutcomesByCode, is_cut_off, is_lasting
 
 SCRIPT, CODE = "1" * 64, "2" * 64
 CUT_OFF = Measurement((1.0,), 1, 1.0, (1.0, 1.0), is_complete=False)

@@ -5,16 +5,16 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Sequence
-from typing import Any, NoReturn
+from collections.abc import Iterator, Sequence
+from typing import Any, NoReturn, TextIO, cast, final
 
 import click
 
 from tuner.cli.help_text import HelpContext
 from tuner.cli.offered_words import offer_words
-from tuner.cli.printable_stream import printable_stdout
 from tuner.core.address_secrets import without_secrets
 from tuner.core.errors import TunerError, UsageError, defect_line
+from tuner.core.printable import printable_lines
 from tuner.core.version import __version__
 from tuner.output.formatting import one_line
 
@@ -29,6 +29,22 @@ INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 DATABASE_VARIABLE = "TUNER_DB"  # as in tuner.run_history.which_database, which takes longer to import
 COMPLETION_VARIABLE = "_TUNER_COMPLETE"  # a shell sets it while it completes a line
 Sections = tuple[tuple[str, tuple[click.Command, ...]], ...]  # title of a job, its commands
+
+
+@final
+class PrintableStream:
+    """A text stream whose control characters are written as visible escapes; all else is the stream's own."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Writes a text."""
+        return self._stream.write(printable_lines(text))
+
+    def __getattr__(self, name: str) -> Any:
+        """Returns what the stream has."""
+        return getattr(self._stream, name)
 
 
 class Commands(click.Group):
@@ -184,3 +200,14 @@ def main() -> None:
 
     Example: tuner tune matmul 512x512x512 --budget 60s
     """
+
+
+@contextlib.contextmanager
+def printable_stdout() -> Iterator[None]:
+    """Lets standard output be such a stream as long as the block lasts."""
+    stream = sys.stdout
+    sys.stdout = cast(TextIO, PrintableStream(stream))
+    try:
+        yield
+    finally:
+        sys.stdout = stream

@@ -2,11 +2,13 @@
 
 import contextlib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from tuner.core.chips import chip_of
 from tuner.core.device import DeviceError
 from tuner.core.device_program import DeviceProgram
 from tuner.core.errors import CandidateError, Stage, failing_at
@@ -17,13 +19,22 @@ from tuner.programs.compiler import CompiledProgram, ProgramCompiler, problems_i
 from tuner.programs.execution import ProgramRun, copies, run_on_device, run_on_host
 from tuner.programs.gain import TimedPair, timed_on_device, timed_on_host
 from tuner.programs.lower.lowering_steps import LoweringStep
-from tuner.programs.lower_to_step import LoweredText, lowered
 from tuner.programs.request import Comparison, ProgramReport, ProgramRequest, without_scripts
+from tuner.tuning.composition import Composition
 from tuner.tuning.parts.child_call import call_in_child
 from tuner.tuning.parts.real import real_composition
 from tuner.tuning.target_kind import ProgramSupport
 
 NAME = "program"
+
+
+@dataclass(frozen=True)
+class LoweredText:
+    """The IR after a step."""
+
+    entry: str
+    chip: str
+    text: str  # MLIR, or PTX
 
 
 def run_in_child(request: ProgramRequest, timeout_s: float) -> ProgramReport:
@@ -169,3 +180,16 @@ def _compile(
         keeps_kernels=bool(request.options.sample),
         is_checked=is_checked or compiler.support.is_simulated,  # a real device's host code is timed
     )
+
+
+def lowered(request: ProgramRequest, step: LoweringStep, composition: Composition) -> LoweredText:
+    """Lowers in this process, for a target with a device. Raises CandidateError, UsageError."""
+    from tuner.mlir import bindings, interpreter
+    from tuner.programs.lower.lower_to import text_after
+
+    compiler = ProgramCompiler.of(request.target, composition)
+    chip = chip_of(compiler.machine.chip)
+    with interpreter.new_context(), bindings.ir.Location.unknown():
+        payload = compiler.kernels(request.text, request.entry, {}).payload
+        text = text_after(step, payload, chip, request.options.device)
+        return LoweredText(payload.entry, chip.name, text)

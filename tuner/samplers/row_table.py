@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tuner.samplers.alignment import alignments
 from tuner.space.feasible_set import FeasibleSet
 
 Codes = npt.NDArray[np.signedinteger]  # (rows, columns); -1: the row's strategy has no such knob
@@ -13,6 +12,7 @@ Rows = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
 
 MISSING = 0.5  # where a missing knob stands among its values: in the middle, it says nothing
+ALIGNED_LEVELS_MIN = 3  # values that a knob has: of two, the rank tells all
 
 
 @dataclass(frozen=True)
@@ -100,3 +100,21 @@ class RowTable:
             table = np.stack([column.squares(int(code)).take(distinct, mode="wrap") for code in distinct])
             squares[place] = table[which[:, None], which]
         return squares
+
+
+def alignments(values: tuple[int | str, ...]) -> tuple[int, ...]:
+    """Returns the rank of each value's largest power of two; nothing where it only grows with the value.
+
+    Vectors, banks and cache lines care about it. By rank alone 48 lies between 32 and 64; by alignment it
+    stands apart from both. A model that weighs columns is given both, and finds out which of them matters.
+    """
+    numbers = [value for value in values if isinstance(value, int) and value >= 0]
+    if len(numbers) < len(values) or len(values) < ALIGNED_LEVELS_MIN:
+        return ()
+    _, ranks = np.unique([_zeros(number) for number in numbers], return_inverse=True)
+    return () if (np.diff(ranks) >= 0).all() else tuple(ranks.tolist())
+
+
+def _zeros(number: int) -> int:
+    """Returns how many zeros a number ends with in binary; 0, which means "off", counts as odd."""
+    return (number & -number).bit_length() - 1 if number else 0

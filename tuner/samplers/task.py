@@ -1,19 +1,46 @@
 """What a search method is made for: the rows, their state, the seed."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
+from tuner.core.candidate import Candidate
 from tuner.samplers.considered_rows import Scope, sampled, whole
-from tuner.samplers.neighbours import Neighbours
 from tuner.samplers.proposals import Pool
 from tuner.samplers.row_table import Floats, Rows, RowTable
 from tuner.space.feasible_set import FeasibleSet
 
 SCORED_LIMIT = 1 << 15  # rows that are all looked at for every proposal: 20 ms; of more, a sample is
 BEST_ROWS = 4  # whose neighbours belong to every sample
+
+
+@dataclass(frozen=True, eq=False)
+class Neighbours:
+    """The neighbours of each row, found when they are asked for: a set of any size costs nothing before."""
+
+    feasible: FeasibleSet
+    _known: dict[int, tuple[int, ...]] = field(default_factory=dict)
+
+    def of(self, row: int) -> tuple[int, ...]:
+        """Returns the allowed combinations that have one other value than the row, in ascending order."""
+        if row not in self._known:
+            self._known[row] = tuple(sorted(self._found(row)))
+        return self._known[row]
+
+    def _found(self, row: int) -> list[int]:
+        candidate = self.feasible.candidate(row)
+        values = dict(candidate.choices)
+        space = next(one for one in self.feasible.spaces if one.strategy == candidate.strategy)
+        moves = (
+            Candidate.of(space.strategy, {**values, knob.name: choice})
+            for knob in space.knobs
+            for choice in knob.choices
+            if choice != values[knob.name]
+        )
+        rows = (self.feasible.row_of(move) for move in moves)
+        return [found for found in rows if found is not None]
 
 
 @dataclass(frozen=True, eq=False)

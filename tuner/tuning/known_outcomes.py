@@ -3,9 +3,27 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tuner.core.record import Record
+from tuner.core.errors import REPEATABLE, Failure
+from tuner.core.record import Measurement, Record
 from tuner.core.runs import ReuseKey, Run, TrialQuery
-from tuner.tuning.outcomes_by_code import OutcomesByCode, is_cut_off, is_lasting
+
+
+class OutcomesByCode:
+    """Records of trials by the hashes of their script and of their code; the latest counts."""
+
+    def __init__(self) -> None:
+        self._records: dict[str, Record] = {}
+
+    def add(self, trial: int, record: Record) -> None:
+        """Remembers the record of a trial, as one of the trial whose outcome it is."""
+        # the store has the program
+        source = replace(record, reused_from=record.reused_from or trial, program=None)
+        self._records |= {record.script_sha256: source, record.artifact_sha256: source}
+
+    def find(self, sha256: str) -> Record | None:
+        """Returns the record of a script or of code, with the trial that it is from."""
+        return self._records.get(sha256) if sha256 else None
+
 
 if TYPE_CHECKING:
     from tuner.db.store import Store
@@ -57,3 +75,15 @@ def hopeless_before(store: "Store", run: Run) -> OutcomesByCode:
         if is_same[trial.run] and is_cut_off(trial.record):
             found.add(trial.id, trial.record)
     return found
+
+
+def is_cut_off(record: Record) -> bool:
+    """Tells whether timing was stopped early: too coarse as a result, enough not to try the code again."""
+    return isinstance(record.outcome, Measurement) and not record.outcome.is_complete
+
+
+def is_lasting(record: Record) -> bool:
+    """Tells whether equal code would become the same again: what may be due to the machine does not."""
+    if isinstance(record.outcome, Failure):
+        return record.outcome.stage in REPEATABLE
+    return not is_cut_off(record)

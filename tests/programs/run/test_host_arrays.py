@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tuner.core.errors import UsageError
-from tuner.programs.run.host_arrays import host_array
+from tuner.programs.run.marshalling import host_array
 
 CPU, CUDA = (1, 0), (2, 0)
 

@@ -18,7 +18,8 @@ from tuner.core.target import Artifact, Effort
 from tuner.payload import reference
 from tuner.payload.reference import Array, Inputs
 from tuner.runtime.cuda.probe import GpuHere
-from tuner.targets.gpu import event_timing, watched_runs
+from tuner.targets.gpu import evaluator as gpu_evaluator
+from tuner.targets.gpu import event_timing
 from tuner.targets.gpu.evaluator import GpuEvaluator
 from tuner.targets.gpu.local_gpu import LocalGpu
 from tuner.targets.problem_arrays import Compare
@@ -91,7 +92,7 @@ def test_cublas_takes_turns_on_the_stream_and_the_arrays_of_the_programs(
 ) -> None:
     monkeypatch.setattr(event_timing, "MIN_SAMPLES", 3)
     monkeypatch.setattr(event_timing, "COLD_SAMPLES", 2)
-    monkeypatch.setattr(watched_runs, "MIN_SAMPLES", 10**6)  # no sample is judged
+    monkeypatch.setattr(gpu_evaluator, "MIN_SAMPLES", 10**6)  # no sample is judged
     problem = Matmul(4, 4, 4, epilogue=epilogue)
     evaluator, rng = library_evaluator(), np.random.default_rng(0)
     name, library = evaluator.load_baseline(problem, rng)
@@ -155,7 +156,7 @@ def test_a_program_is_judged_with_every_sign_turned_and_again_on_inputs_that_wer
 ) -> None:
     monkeypatch.setattr(event_timing, "MIN_SAMPLES", 2)
     monkeypatch.setattr(event_timing, "COLD_SAMPLES", 2)
-    monkeypatch.setattr(watched_runs, "MIN_SAMPLES", 10**6)  # no sample is judged
+    monkeypatch.setattr(gpu_evaluator, "MIN_SAMPLES", 10**6)  # no sample is judged
     seen: list[tuple[Array, Array]] = []
 
     def watched(inputs: Inputs, result: Array) -> tuple[Verdict, str]:

@@ -1,7 +1,13 @@
 """OpenBLAS as numpy ships it, called from compiled code as our kernels are, without Python in between."""
 
+import contextlib
 import ctypes
+import os
+import threading
+import time
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import threadpoolctl
@@ -16,12 +22,13 @@ from tuner.payload.reference import Inputs, output_dtype
 from tuner.runtime.cpu.describe_host import processors
 from tuner.runtime.cpu.guarded_arrays import aligned_copy, aligned_empty
 from tuner.runtime.cpu.thread_team import ThreadTeam
-from tuner.targets.cpu.pinned_threads import pin_working_threads
 
 ROW_MAJOR, NO_TRANS, TRANS = 101, 111, 112  # cblas.h
 SYMBOLS = (("scipy_cblas_{}64_", "i64"), ("cblas_{}64_", "i64"), ("cblas_{}", "i32"))  # name, integer type
 LETTER = {"f32": "s", "f64": "d"}
 Argument = tuple[int | str, str]  # (value or SSA name, type)
+TASKS = Path("/proc/self/task")
+WORK_S = 0.02  # after which a thread that works has shown it
 
 
 class OpenBlasMatmul:
@@ -127,3 +134,26 @@ def _module(arguments: list[Argument], function: int, scalar: str) -> str:
   }}
 }}
 """
+
+
+def pin_working_threads(repeat: Callable[[int], None], processors: tuple[int, ...]) -> None:
+    """Pins the caller's thread and those that work most during ``repeat``, one to each processor."""
+    before = _processor_s()
+    give_up = time.perf_counter() + WORK_S
+    while time.perf_counter() < give_up:
+        repeat(1)
+    caller = threading.get_native_id()
+    worked = {task: seconds - before.get(task, 0.0) for task, seconds in _processor_s().items()}
+    others = sorted(worked.keys() - {caller}, key=lambda task: -worked[task])
+    for task, processor in zip((caller, *others), processors, strict=False):
+        with contextlib.suppress(ProcessLookupError):  # it has ended since
+            os.sched_setaffinity(task, {processor})
+
+
+def _processor_s() -> dict[int, float]:
+    """Returns how long each thread of this process ran; sched-stats.txt of the kernel's documents."""
+    found = {}
+    for task in TASKS.iterdir():
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has ended since
+            found[int(task.name)] = int((task / "schedstat").read_text().split()[0]) * 1e-9
+    return found

@@ -1,6 +1,6 @@
 """Verifies and times programs on the GPU of this machine; it needs a driver and no compiler."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import final
 
@@ -8,23 +8,68 @@ import numpy as np
 
 from tuner.core.chips import chip_of
 from tuner.core.device import DeviceError
-from tuner.core.errors import CandidateError, Stage
+from tuner.core.errors import CandidateError, Stage, TunerError
 from tuner.core.gpu_conditions import GpuState
 from tuner.core.problem import Problem
 from tuner.core.record import Measurement, Verdict
 from tuner.core.target import AbstractBaselineSource, AbstractEvaluator, Artifact, Effort
 from tuner.payload.reference import compare
 from tuner.runtime.cuda.cublas import Cublas, find_cublas
+from tuner.runtime.cuda.facts import CudaFacts
 from tuner.runtime.cuda.probe import GpuHere, describe_gpu, require_chip
-from tuner.targets.gpu.cublas import LoadedCublas
-from tuner.targets.gpu.documented_peak import require_possible
-from tuner.targets.gpu.event_timing import GpuTimer
+from tuner.runtime.cuda.roofline import documented_flop_per_s
+from tuner.targets.gpu.event_timing import MIN_SAMPLES, AbstractSampleWatch, GpuTimer
 from tuner.targets.gpu.failures import failing_as
 from tuner.targets.gpu.loaded_kernels import LoadedKernels
 from tuner.targets.gpu.local_gpu import LocalGpu, open_gpu
 from tuner.targets.gpu.problem_arrays import GpuProblemArrays
-from tuner.targets.gpu.watched_runs import WatchedRuns
 from tuner.targets.problem_arrays import Compare
+
+PEAK_ERROR = 0.1  # relative, of the peak at the highest clock: of events and of clocks that a driver tells
+
+
+@final
+class WatchedRuns(AbstractSampleWatch):
+    """Covers C and turns one number before each sample of a program; judges C after some of them.
+
+    Samples pay for the program's work only. Which ones are judged is not to be foreseen: one at least of any
+    MIN_SAMPLES in a row.
+    """
+
+    def __init__(self, arrays: GpuProblemArrays, rng: np.random.Generator) -> None:
+        """Takes the arrays that the program works on, uploaded."""
+        self._arrays = arrays
+        self._rng = rng
+        self._unjudged = self._draw_unjudged()
+
+    def before(self, stream: int) -> None:
+        """Changes the arrays on the device."""
+        self._arrays.prepare_sample(self._rng, stream)
+
+    def after(self, stream: int) -> None:
+        """Undoes the change of the inputs. Raises CandidateError(VERIFY) for a wrong C."""
+        is_judged = not self._unjudged
+        self._arrays.end_sample(self._rng, stream, is_judged=is_judged)
+        self._unjudged = self._draw_unjudged() if is_judged else self._unjudged - 1
+
+    def _draw_unjudged(self) -> int:
+        """Draws how many samples go by before one is judged."""
+        return int(self._rng.integers(MIN_SAMPLES))
+
+
+@final
+class LoadedCublas:
+    """cuBLAS's matmul of one problem, with the interface of ``LoadedKernels``."""
+
+    def __init__(self, library: Cublas, problem: Problem) -> None:
+        self.name = library.name
+        self._library = library
+        self._problem = problem
+
+    def work(self, addresses: Mapping[str, int]) -> Callable[[int], None]:
+        """Returns the function that enqueues one run on a stream, given the addresses of A, B and C."""
+        a, b, c = (addresses[name] for name in "abc")
+        return lambda stream: self._library.multiply(self._problem, a, b, c, stream)
 
 
 @final
@@ -170,3 +215,22 @@ class GpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
 def _watch(program: object, arrays: GpuProblemArrays, rng: np.random.Generator) -> WatchedRuns | None:
     """Returns what watches the samples of a program; cuBLAS is believed, it may leave the epilogue out."""
     return WatchedRuns(arrays, rng) if isinstance(program, LoadedKernels) else None
+
+
+def require_possible(problem: Problem, measurement: Measurement, facts: CudaFacts) -> None:
+    """Raises CandidateError(VERIFY) for more flop per second than are documented of the chip, if any are.
+
+    No kernel is faster than the GPU: such a time is not the time of the whole product.
+    """
+    try:
+        peak = documented_flop_per_s(facts, problem.dtype)
+    except TunerError:
+        return
+    found = problem.flop / measurement.interval_s[1]
+    limit = (1 + PEAK_ERROR) * peak
+    if found > limit:
+        raise CandidateError(
+            Stage.VERIFY,
+            f"faster than {facts.name}: found {found / 1e12:.4g} TFLOP/s, allowed {limit / 1e12:.4g}, "
+            f"its documented peak and {PEAK_ERROR:.0%}",
+        )

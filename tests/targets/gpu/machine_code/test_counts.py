@@ -10,11 +10,17 @@ from tuner.cost_model.gpu import LATENCY
 from tuner.simulator.ptx.races.access_sample import Access
 from tuner.targets.gpu.cuda_tools import Tool
 from tuner.targets.gpu.machine_code import sass as module
-from tuner.targets.gpu.machine_code.busiest_part import LAUNCH_CYCLES, BlockWork, KernelCounts
+from tuner.targets.gpu.machine_code.busiest_part import (
+    BARRIER_CYCLES,
+    LATENCIES,
+    LAUNCH_CYCLES,
+    BlockWork,
+    KernelCounts,
+    own_way,
+)
 from tuner.targets.gpu.machine_code.executions import executions, main_loop, multiply_adds
 from tuner.targets.gpu.machine_code.instruction_mix import assembly_mix, instruction_mix
 from tuner.targets.gpu.machine_code.listing import Kernel, MachineInstruction, read_kernels
-from tuner.targets.gpu.machine_code.own_way import BARRIER_CYCLES, LATENCIES, own_way
 from tuner.targets.gpu.machine_code.path_cycles import memory_cycles
 from tuner.targets.gpu.machine_code.sass import sass
 

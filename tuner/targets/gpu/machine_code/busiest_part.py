@@ -7,15 +7,14 @@ nothing else.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tuner.core.chips import WARP_THREADS
-from tuner.cost_model.gpu import L2_BYTES_PER_CYCLE, WRITE_BYTES_PER_CYCLE
+from tuner.cost_model.gpu import L2_BYTES_PER_CYCLE, LATENCY, WRITE_BYTES_PER_CYCLE
 from tuner.cost_model.occupancy import PARTITIONS
-from tuner.targets.gpu.machine_code.executions import SCALAR_PRODUCTS, multiply_adds
+from tuner.targets.gpu.machine_code.executions import SCALAR_PRODUCTS, main_loop, multiply_adds
 from tuner.targets.gpu.machine_code.listing import Kernel, MachineInstruction
-from tuner.targets.gpu.machine_code.own_way import own_way
 
 F32_PIPES = {75: 1, 80: 1}  # of a partition, 16 lanes each: white papers of TU102, GA100, GA102, AD102, H100
 USUAL_F32_PIPES = 2
@@ -31,6 +30,9 @@ ONLY_ISSUED = (
     *("BRA", "EXIT", "NOP", "WARPSYNC", "BSSY", "BSYNC", "BAR", "LDGDEPBAR", "DEPBAR", "SYNCS", "WARPGROUP"),
     *("S2R", "S2UR", "R2UR", "MUFU", "I2F", "F2I", "SHFL", "LDC", "CS2R", "ELECT", "FENCE", "ERRBAR"),
 )
+# Cycles until a load's result is there: shared memory about that of arXiv 1804.06826 and 1903.07486.
+LATENCIES = {"LDG": LATENCY, "LDL": LATENCY, "LDS": 24.0, "LDSM": 24.0}
+BARRIER_CYCLES = 40.0  # until all warps of a block go on
 
 
 @dataclass(frozen=True)
@@ -133,3 +135,23 @@ def _asks_one_bank(instruction: MachineInstruction) -> bool:
     sources = instruction.sources
     parities = {number % 2 for number, _ in sources}
     return len(sources) == 3 and len(parities) == 1 and not any(reused for _, reused in sources)
+
+
+def own_way(kernel: Kernel, executed: Sequence[float]) -> float:
+    """Returns the cycles: stall counts, and the latency of loads as far as nothing is done meanwhile."""
+    spent = dict(_spent(kernel))  # the second turn of the main loop counts: what is loaded ahead is there
+    return sum(executed[place] * cycles for place, cycles in spent.items())
+
+
+def _spent(kernel: Kernel) -> Iterator[tuple[int, float]]:
+    """Yields the cycles of each instruction, those of the main loop twice."""
+    now, ready = 0.0, dict.fromkeys(range(6), 0.0)
+    start, end = main_loop(kernel) or (0, 0)
+    for place in (*range(end), *range(start, len(kernel.code))):
+        one = kernel.code[place]
+        begins = max([now, *(ready[number] for number in one.waits)])
+        ends = begins + max(one.stall_cycles, 1) + (BARRIER_CYCLES if one.mnemonic == "BAR" else 0.0)
+        if one.sets is not None:
+            ready[one.sets] = max(ready[one.sets], begins + LATENCIES.get(one.mnemonic, 0.0))
+        yield place, ends - now
+        now = ends
