@@ -88,6 +88,15 @@ def test_the_ptx_in_a_program_is_that_of_the_trial(strategy: str, beside: str) -
     assert len(found) == 1 + bool(beside)
 
 
+def test_the_reference_of_a_program_does_not_say_how_long_its_kernels_took_to_make() -> None:
+    point = POINTS["naive"]
+    script = {point.problem: Script.of(point.script())}
+    code = (
+        compiler_of(SIMULATOR).compile(payload(point.problem, STATIC), "f", script, keeps_kernels=True).code
+    )
+    assert "properties = {O = 3 : i32}" in code.reference
+
+
 @pytest.mark.parametrize("strategy", POINTS)
 def test_a_tuned_kernel_runs_beside_one_that_takes_descriptors(strategy: str) -> None:
     from tuner.programs.run.device_function import DeviceFunction

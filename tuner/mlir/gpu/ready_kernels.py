@@ -11,7 +11,7 @@ what runs. Such kernels take addresses for memrefs, whatever other kernels of th
 """
 
 from tuner.core.chips import Chip
-from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.bindings import Op, Value, gpu, ir
 from tuner.mlir.gpu.lowering import kernels_to_ptx
 from tuner.mlir.gpu.ready_modules import OBJECTS, is_ready
 from tuner.mlir.rewrite.building import create, value
@@ -19,6 +19,7 @@ from tuner.mlir.rewrite.launch_operands import ARGUMENTS, SEGMENTS, module_of
 from tuner.mlir.rewrite.symbols import name_of
 from tuner.mlir.rewrite.walking import walk
 
+TIME = "LLVMIRToISATimeInMs"  # a property of an object
 HANDLER = "#gpu.select_object"  # what gpu-module-to-binary writes: the first object is the one
 
 
@@ -29,7 +30,14 @@ def make_ready(holder: Op, chip: Chip, alignment_bytes: int) -> None:
     with ir.InsertionPoint(alone.body):
         holder.clone()
     kernels_to_ptx(alone, chip, alignment_bytes)
-    holder.attributes[OBJECTS] = walk(alone, "gpu.binary")[0].attributes["objects"]
+    (made,) = ir.ArrayAttr(walk(alone, "gpu.binary")[0].attributes["objects"])
+    holder.attributes[OBJECTS] = ir.ArrayAttr.get([_without_time(gpu.ObjectAttr(made))])
+
+
+def _without_time(made: gpu.ObjectAttr) -> gpu.ObjectAttr:
+    """Returns an object without upstream's note of the time that it took to make: it differs each time."""
+    kept = {each.name: each.attr for each in made.properties if each.name != TIME}
+    return gpu.ObjectAttr.get(made.target, made.format, made.object, ir.DictAttr.get(kept), made.kernels)
 
 
 def use_code_of_ready_kernels(module: ir.Module) -> frozenset[str]:
