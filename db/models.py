@@ -160,6 +160,7 @@ class RunRow(Base):
     warm_start: Mapped[bool] = mapped_column(server_default=sa.false())
     warm_files: Mapped[list[Any] | None] = mapped_column(sa.JSON(none_as_null=True))  # [path, ...]
     first: Mapped[list[Any] | None] = mapped_column(sa.JSON(none_as_null=True))  # fields of FirstPoint
+    recording: Mapped[str] = mapped_column(server_default=sa.text("''"), default="")
     elsewhere: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))  # of Elsewhere
     tuner_version: Mapped[str]
     load_average: Mapped[float | None]

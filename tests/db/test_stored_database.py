@@ -1,4 +1,4 @@
-"""A database of 0015, the last of fifteen migrations, which are one now: it opens as it is, and goes on.
+"""A database of 0015, the last of fifteen migrations, which are one now: it opens, and goes on.
 
 Filled by the tuner of that day: 3 trials on a processor, 3 in the simulator, and of a replay 3 of 6.
 """
@@ -10,14 +10,16 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
+from alembic import command
 
 from tests.cli.conftest import Tuner
 from tests.db.test_commands import commands_on
-from tests.db.test_revision import connected, make_empty
+from tests.db.test_revision import config, connected, make_empty
 from tests.db.values import sha256
 from tests.fleet.recorded_runs import RECORDING
 from tuner.core.runs import Counts, TrialQuery
 from tuner.db.models import MachineRow, ProblemRow
+from tuner.db.revision import REVISIONS
 from tuner.db.store import Store
 
 STORED = Path(__file__).parent / "stored"
@@ -43,7 +45,7 @@ def stored(url: str) -> str:
 def test_it_opens_with_all_its_trials(stored: str) -> None:
     with Store.open(stored) as store:
         found = store.info()
-        assert (found.revision, found.runs, found.trials) == ("0015", 3, 10)
+        assert (found.revision, found.runs, found.trials) == (REVISIONS[-1], 3, 10)
         assert store.counts(CPU) == Counts(proposed=3, measured=3, reused=1)
         assert store.counts(SIMULATOR) == Counts(proposed=3, verified=3)
         assert store.counts(REPLAY) == Counts(proposed=4, measured=3)
@@ -64,6 +66,29 @@ def test_what_belongs_to_its_runs_is_read(stored: str) -> None:
             program = store.program(trial.id)
             assert program is not None
             assert program.resources == trial.record.resources != ()
+
+
+def test_the_recording_of_its_replay_is_no_search_space(stored: str) -> None:
+    with Store.open(stored) as store:
+        settings = store.run(REPLAY).settings
+        assert (settings.recording, settings.space_yaml) == (str(RECORDING), "")
+        for run in (CPU, SIMULATOR):
+            settings = store.run(run).settings
+            assert settings.recording == ""
+            assert "strategies:" in settings.space_yaml
+
+
+def test_the_replay_goes_back_to_the_revision_that_it_is_of(stored: str) -> None:
+    before = replay_columns(stored)
+    Store.open(stored).close()
+    with connected(stored) as connection:
+        command.downgrade(config(connection), "0015")
+    assert replay_columns(stored) == before
+
+
+def replay_columns(url: str) -> tuple[object, ...]:
+    with connected(url) as connection:
+        return tuple(connection.execute(sa.text(f"SELECT * FROM run WHERE id = {REPLAY}")).one())
 
 
 def test_a_new_run_shares_its_rows(stored: str) -> None:

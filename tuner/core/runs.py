@@ -41,7 +41,7 @@ class RunSettings:
     target: TargetName
     threads: int
     strategies: tuple[ChosenStrategy, ...]
-    space_yaml: str  # text of the search space in force
+    space_yaml: str  # text of the search space in force; "" for a replay
     sampler: str
     seed: int
     trials: int | None  # budget; None: no limit
@@ -51,6 +51,7 @@ class RunSettings:
     warm_start: bool = False  # begin with what was best for the nearest problems
     warm_files: tuple[str, ...] = ()  # recordings to learn from as well
     first: tuple[FirstPoint, ...] | None = None  # proposed before any other; None: not chosen yet
+    recording: str = ""  # of a replay: the path of its file
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,5 @@
 """Recorded spaces as sources of outcomes: the same loop, store and answer as on a machine, and no machine."""
 
-import json
 from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -41,7 +40,7 @@ def replay_settings(request: RunRequest, workers: int) -> RunSettings:
         target=TargetName(REPLAY, space.name),
         threads=space.threads,
         strategies=tuple(ChosenStrategy(each.strategy) for each in space.feasible.spaces),
-        space_yaml=json.dumps({"recording": str(file.absolute())}),
+        space_yaml="",
         sampler=request.sampler or TIMED_SAMPLER,
         seed=request.seed,
         trials=request.trials_limit,
@@ -49,6 +48,7 @@ def replay_settings(request: RunRequest, workers: int) -> RunSettings:
         workers=workers,
         fresh=True,
         warm_files=request.warm_paths,
+        recording=str(file.absolute()),
     )
 
 
@@ -121,7 +121,7 @@ def outcomes_of_file(file: Path) -> tuple[OutcomeSource, TargetName]:
 
 
 def _of_run(settings: RunSettings) -> OutcomeSource:
-    outcomes, _ = outcomes_of_file(Path(json.loads(settings.space_yaml)["recording"]))
+    outcomes, _ = outcomes_of_file(Path(settings.recording))
     return outcomes
 
 
