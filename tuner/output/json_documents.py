@@ -226,6 +226,7 @@ def run_document(
         "created": utc_text(run.created),
         "elsewhere": encode(run.elsewhere),
         "space": settings.space_yaml,
+        "recording": settings.recording or None,
     }
 
 
@@ -265,7 +266,6 @@ def gflop_per_s(problem: Problem, median_s: float | None) -> float | None:
 
 def _best_document(answer: Answer, run: Run) -> Document:
     record, measurement = answer.best.record, answer.measurement
-    baseline = baseline_document(run, answer.best)
     return {
         "trial": answer.best.id,
         **candidate_document(record.candidate),
@@ -275,8 +275,7 @@ def _best_document(answer: Answer, run: Run) -> Document:
         "conditions": conditions_document(measurement.conditions),
         "gflop_per_s": gflop_per_s(record.problem, timed(answer.best).median_s),
         "unreliable": distrust(run, answer.best) or None,
-        "baseline": baseline,
-        "vendor": baseline,  # its earlier name, for one release more
+        "baseline": baseline_document(run, answer.best),
         "own_ops": list(own_ops(answer.best.script_text)),  # none: stock mlir-opt runs the script
     }
 

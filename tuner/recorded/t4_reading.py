@@ -68,7 +68,7 @@ def _own(found: Any) -> OwnMetadata:
     """Reads our own part of the metadata."""
     if found["version"] != OWN_VERSION:
         raise UsageError(f"{OWN}.version: found {quoted(found['version'])}, allowed {OWN_VERSION}")
-    if "vendor" in found:  # the baseline in recordings that are shipped
+    if "vendor" in found:  # in four shipped recordings, whose bytes stay: stored replays know their hash
         found = {**found, "baseline": found["vendor"]}
     return decode(OwnMetadata, known_part(OwnMetadata, found, OWN), OWN)
 
