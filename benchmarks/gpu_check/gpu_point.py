@@ -17,11 +17,11 @@ from tuner.mlir.gpu.lowering import lower_to_program
 from tuner.payload.gpu import gpu_payload_mlir, views_in
 from tuner.payload.reference import compare, draw, draw_base, unwritten_output
 from tuner.scripts.strategy import Binder, load_strategy
-from tuner.simulator.ptx.launch import run_program
 from tuner.simulator.ptx.simulation import Simulation
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file.reading import load_space_file, spaces_for
 from tuner.space.file.shipped import default_space_file
+from tuner.targets.gpu.simulated_run import simulate_program
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class GpuPoint:
         inputs = draw(self.problem, draw_base(self.problem, rng), rng)
         c = unwritten_output(self.problem)
         arrays = dict(zip(("a", "b", "bias"), inputs.arrays, strict=False)) | {"c": c}
-        simulations = run_program(program, arrays, schedule_seed=schedule_seed)
+        simulations = simulate_program(program, arrays, schedule_seed=schedule_seed)
         return *compare(inputs, c), simulations
 
 

@@ -17,8 +17,8 @@ from tuner.core.device import AbstractDevice
 from tuner.core.kernel_program import KernelProgram
 from tuner.payload.reference import TINY, Array, Inputs, compare, draw, draw_base, output_dtype
 from tuner.runtime.cpu.guarded_arrays import GUARD_BYTES, GuardedArray
-from tuner.simulator.device import run_kernels as simulator
 from tuner.targets.gpu.loaded_kernels import LoadedKernels
+from tuner.targets.gpu.simulator import simulated_launches
 
 LISTED = 5  # disagreements of a point that are told
 SEED = 1
@@ -62,7 +62,7 @@ def agree(bed: Bed, case: Case, device: AbstractDevice) -> CheckOutcome:
     inputs = draw(case.problem, draw_base(case.problem, rng), rng)
     found, stray_bytes = run_on(device, program, inputs)
     simulated = GuardedArray((case.problem.rows, case.problem.sizes[1]), output_dtype(case.problem)).array
-    simulator.run(program, named(inputs) | {"c": simulated}, {})
+    simulated_launches(program, named(inputs) | {"c": simulated}, {})
     knobs = dict(point.candidate.choices)
     if stray_bytes:
         return failed(f"wrote {stray_bytes} bytes outside of C", knobs=knobs)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tuner.core.errors import CandidateError, Stage
 from tuner.simulator.block_sample import Block, sample
-from tuner.simulator.device.run_kernels import whole_clusters
+from tuner.simulator.ptx.geometry import whole_clusters
 from tuner.simulator.written_tiles import Mask, written_tiles
 
 GRIDS = st.tuples(st.integers(1, 9), st.integers(1, 9))

@@ -42,9 +42,12 @@ GPU_SOURCES: Sources = (
 SIMULATOR_SOURCES: Sources = (
     *GPU_SOURCES,
     "simulator/block_sample.py",
-    "simulator/device/run_kernels.py",
+    "simulator/device",
     "simulator/ptx",
     "simulator/written_tiles.py",
+    "targets/gpu/failures.py",
+    "targets/gpu/loaded_kernels.py",
+    "targets/gpu/simulated_run.py",
     "targets/gpu/simulator.py",
 )
 

@@ -12,7 +12,7 @@ from tuner.core.chips import chip_of
 from tuner.core.errors import CandidateError
 from tuner.core.kernel_program import buffers_of
 from tuner.core.problem import Matmul
-from tuner.simulator.device.run_kernels import run
+from tuner.targets.gpu.simulator import simulated_launches
 
 pytestmark = pytest.mark.mlir
 
@@ -138,7 +138,7 @@ def checked(text: str) -> Any:
     b = rng.integers(-4, 4, (32, 48)).astype(np.float32)
     c = np.zeros((32, 48), np.float32)
     names = [buffer.name for buffer in program.buffers]
-    run(program, dict(zip(names, (a, b, c), strict=True)), {})
+    simulated_launches(program, dict(zip(names, (a, b, c), strict=True)), {})
     np.testing.assert_array_equal(c, a @ b)
     return program.launches[0].dynamic_shared_bytes
 

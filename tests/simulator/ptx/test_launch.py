@@ -7,9 +7,8 @@ import pytest
 from tests.simulator.ptx.matmuls import BY_NAME, DATA
 from tests.simulator.ptx.snippets import kernel, run
 from tuner.core.errors import TunerError, UsageError
-from tuner.core.kernel_program import KernelBuffer, KernelProgram, Launch
 from tuner.simulator.ptx.defects import Defect, SimulationError, UnsupportedInstruction
-from tuner.simulator.ptx.launch import run_program, simulate
+from tuner.simulator.ptx.launch import simulate
 
 SCALE = kernel(
     """ld.param.u64 %rd1, [x]; ld.param.u64 %rd2, [y]; mad.lo.u32 %r1, %b, 32, %t; mul.wide.u32 %rd3, %r1, 4;
@@ -20,62 +19,6 @@ SCALE = kernel(
     "mov.u32 %t, %tid.x; mov.u32 %b, %ctaid.x;",
 )
 BLOCKS, THREADS = (4, 1, 1), (32, 1, 1)
-
-
-def program(**changes: Any) -> KernelProgram:
-    buffers = (
-        KernelBuffer("a", 512, "input"),
-        KernelBuffer("workspace", 512, "scratch"),
-        KernelBuffer("c", 512, "output"),
-    )
-    launches = (
-        Launch("snippet", BLOCKS, THREADS, 0, ("a", "workspace")),
-        Launch("snippet", BLOCKS, THREADS, 0, ("workspace", "c")),
-    )
-    return KernelProgram("sm_90", SCALE, b"", launches, changes.get("buffers", buffers))
-
-
-def test_a_program_runs_its_launches_in_order() -> None:
-    a, c = np.arange(128, dtype=np.float32), np.zeros(128, np.float32)
-    simulations = run_program(program(), {"a": a, "c": c})
-    np.testing.assert_array_equal(c, 4 * a)
-    assert [(s.kernel, s.blocks, s.races) for s in simulations] == [("snippet", 4, ())] * 2
-
-
-def test_blocks_are_chosen_for_each_launch_by_its_number() -> None:
-    a, c = np.ones(128, np.float32), np.zeros(128, np.float32)
-    simulations = run_program(program(), {"a": a, "c": c}, blocks={1: ((2, 0, 0), (2, 0, 0))})
-    assert [simulation.blocks for simulation in simulations] == [4, 1]
-    assert np.flatnonzero(c).tolist() == list(range(64, 96))
-
-
-def test_scratch_is_nan_until_it_is_written() -> None:
-    a, c = np.ones(128, np.float32), np.zeros(128, np.float32)
-    run_program(program(), {"a": a, "c": c}, blocks={0: ((0, 0, 0),)})
-    assert np.isnan(c).tolist() == [False] * 32 + [True] * 96
-
-
-def test_buffers_that_must_be_zero_are_zeroed() -> None:
-    buffers = (
-        KernelBuffer("a", 512, "input"),
-        KernelBuffer("workspace", 512, "scratch", is_zeroed=True),
-        KernelBuffer("c", 512, "output", is_zeroed=True),
-    )
-    c = np.ones(128, np.float32)
-    run_program(program(buffers=buffers), {"a": c.copy(), "c": c}, blocks={0: ((0, 0, 0),), 1: ((1, 0, 0),)})
-    assert not c.any()
-
-
-@pytest.mark.parametrize(
-    ("buffers", "message"),
-    [
-        ({"a": np.zeros(128, np.float32)}, "buffer c: found nothing, allowed an array of 512 bytes"),
-        ({"a": np.zeros(2), "c": np.zeros(64)}, "buffer a: found 16 bytes, allowed 512"),
-    ],
-)
-def test_buffers_that_do_not_fit_are_refused(buffers: dict[str, Any], message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        run_program(program(), buffers)
 
 
 X = np.zeros(128, np.float32)

@@ -90,8 +90,8 @@ class SimulatedMemory:
             slab = _slab(size_bytes + 2 * RED_ZONE_BYTES + ALIGN_BYTES, kind)
         except (MemoryError, ValueError) as error:  # the second of what no address has room for
             raise refused("OUT_OF_MEMORY", f"found {size_bytes} bytes, allowed what is free here") from error
-        slab.fill(RED)
         first = RED_ZONE_BYTES + -(int(slab.ctypes.data) + RED_ZONE_BYTES) % ALIGN_BYTES
+        slab[:first], slab[first + size_bytes :] = RED, RED
         region = MemoryRegion(self._name(kind), kind, slab[first : first + size_bytes], _slab=slab)
         region.poison()
         start = region.address - RED_ZONE_BYTES

@@ -3,8 +3,6 @@
 import ctypes
 from collections.abc import Callable
 
-import numpy as np
-
 from tuner.simulator.device.byte_ranges import ByteRanges
 from tuner.simulator.device.defects import DefectLog, HostDefect
 from tuner.simulator.device.driver_errors import refused
@@ -92,13 +90,12 @@ class MemoryOperations:
         if not self._is_inside(address, size_bytes, what):
             return None
         first = address - region.address
-        items = region.bytes[first : first + size_bytes].reshape(count, item_bytes)
+        items = region.bytes[first : first + size_bytes].view(f"<u{item_bytes}")
         bits = value & (1 << 8 * item_bytes) - 1
-        pattern = np.frombuffer(bits.to_bytes(item_bytes, "little"), np.uint8)
 
         def run(_: Moment) -> None:
             region.is_written = True
-            items[:] = pattern
+            items.fill(bits)
 
         writes = ByteRanges.one(address, size_bytes)
         return StreamOperation(what, run, self._judge(what, address), writes=writes)

@@ -1,5 +1,6 @@
 """A simulated GPU behind the port of a device; its parts are the other files of this folder."""
 
+import functools
 import itertools
 import sys
 from collections.abc import Callable
@@ -74,7 +75,8 @@ class SimulatedDevice(AbstractDevice):
         self.chip = chip_of(chip).name
         self.counts = DeviceCounts()
         self._seed = seed if order == "random" else None
-        self._handles = itertools.count(FIRST_HANDLE)
+        # no method of the device, which would be a cycle: its memory goes with its last reference
+        self._handle = functools.partial(next, itertools.count(FIRST_HANDLE))
         self._log = DefectLog()
         self._memory = SimulatedMemory()
         self._operations = MemoryOperations(self._memory, self._log, write or _print, run_launch)
@@ -211,9 +213,6 @@ class SimulatedDevice(AbstractDevice):
     def _release(self) -> None:
         if self._timeline.is_idle:
             self._memory.release()
-
-    def _handle(self) -> int:
-        return next(self._handles)
 
 
 class SimulatedHostWatch(AbstractHostWatch):

@@ -1,6 +1,7 @@
 """The thread and the thread block of each lane, and the special registers that hold them."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -115,16 +116,12 @@ class Geometry:
         return found
 
 
-def whole_clusters(numbers: tuple[int, ...], grid: Index3, cluster: Index3) -> tuple[int, ...]:
-    """Returns the blocks of all clusters that some blocks of a grid are in, cluster by cluster, by rank."""
-    if cluster == (1, 1, 1):
-        return numbers
-    corners: dict[Index3, None] = {}
-    for number in numbers:
-        x, y, z = (at - at % size for at, size in zip(unravel(number, grid), cluster, strict=True))
-        corners[x, y, z] = None
+def whole_clusters(blocks: Iterable[Index3], cluster: Index3) -> tuple[Index3, ...]:
+    """Returns the blocks of all clusters that some blocks are in, cluster by cluster, by rank."""
+    width, height, depth = cluster
+    corners = dict.fromkeys((x - x % width, y - y % height, z - z % depth) for x, y, z in blocks)
     within = [unravel(rank, cluster) for rank in range(math.prod(cluster))]
-    return tuple(linear((x + i, y + j, z + k), grid) for x, y, z in corners for i, j, k in within)
+    return tuple((x + i, y + j, z + k) for x, y, z in corners for i, j, k in within)
 
 
 def _axes(number: Indices, extent: Index3) -> tuple[Indices, Indices, Indices]:

@@ -1,7 +1,6 @@
-"""The public functions: simulate a kernel of PTX text, or all launches of a kernel program."""
+"""The public functions: simulate a kernel of PTX text; a program of kernels needs a device."""
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +10,7 @@ from tuner.core.kernel_program import KernelProgram, Launch
 from tuner.simulator.ptx.decode.program import DecodedBlock, decode
 from tuner.simulator.ptx.dtypes import Array
 from tuner.simulator.ptx.engine import Engine, ExecutionCounts
-from tuner.simulator.ptx.geometry import Geometry, Index3, whole_clusters
+from tuner.simulator.ptx.geometry import Geometry, Index3
 from tuner.simulator.ptx.instruction import PtxKernel, PtxModule
 from tuner.simulator.ptx.memory.global_memory import GlobalMemory
 from tuner.simulator.ptx.memory.map_layouts import tensor_of
@@ -28,7 +27,6 @@ from tuner.simulator.ptx.state.arguments import (
     first_content,
     place_arguments,
     place_variables,
-    program_buffers,
 )
 from tuner.simulator.ptx.state.launch_state import LaunchState, random_unit_lanes
 
@@ -102,7 +100,7 @@ class PreparedKernel:
     ) -> Simulation:
         """Executes a launch that ``check_launch`` allows."""
         entry, cluster = self.layout.kernel, cluster_of(self.layout.kernel)
-        numbers = whole_clusters(block_numbers(grid, blocks), grid, cluster)
+        numbers = block_numbers(grid, blocks, cluster)
         launch = self._launch(arguments, dynamic_shared_bytes, variables)
         counts, clusters = ExecutionCounts(), max(1, LANES_LIMIT // math.prod(block + cluster))
         at_once = clusters * math.prod(cluster)
@@ -134,7 +132,7 @@ class PreparedKernel:
         check_launch(entry, grid, block, arguments)
         sample = AccessSample()
         launch = self._launch(arguments, dynamic_shared_bytes, None, sample)
-        geometry = Geometry(grid, block, whole_clusters((0,), grid, cluster), cluster)
+        geometry = Geometry(grid, block, block_numbers(grid, ((0, 0, 0),), cluster), cluster)
         with np.errstate(all="ignore"):
             resident = launch.resident_blocks(geometry, None)
             Engine(entry, self.program, resident, ExecutionCounts(), None).run(instructions)
@@ -161,37 +159,6 @@ def prepare(module: PtxModule, kernel: PtxKernel) -> PreparedKernel:
     # variables are placed first in each launch's global memory, so that their addresses are always the same
     symbols |= place_variables(module, first_content(module), GlobalMemory())
     return PreparedKernel(module, layout, decode(layout, symbols))
-
-
-def run_program(
-    program: KernelProgram,
-    buffers: dict[str, Array],
-    blocks: Mapping[int, tuple[Index3, ...]] | None = None,
-    schedule_seed: int | None = None,
-) -> tuple[Simulation, ...]:
-    """Executes the launches of a program in order; returns a simulation of each.
-
-    ``buffers`` are the inputs and outputs by name, changed in place; missing scratch buffers are allocated,
-    full of NaN. Buffers that must hold zeros are zeroed. ``blocks`` are the thread blocks to execute of a
-    launch, by its number; launches without an entry run whole.
-    """
-    arrays = program_buffers(program, buffers)
-    module = parse(program.ptx)
-    variables = first_content(module)
-    return tuple(
-        simulate_module(
-            module,
-            launch.kernel,
-            launch.grid,
-            launch.block,
-            _arguments(launch, arrays),
-            launch.dynamic_shared_bytes,
-            (blocks or {}).get(number),
-            schedule_seed,
-            variables,
-        )
-        for number, launch in enumerate(program.launches)
-    )
 
 
 def program_accesses(program: KernelProgram, instructions: int = 4000) -> tuple[tuple[Access, ...], ...]:

@@ -2,7 +2,10 @@
 
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from tuner.simulator.ptx.defects import BENIGN, Hazard
+from tuner.simulator.ptx.dtypes import Array, Bools
 from tuner.simulator.ptx.geometry import Index3
 from tuner.simulator.ptx.memory.touched import Touched
 from tuner.simulator.ptx.races.bank_conflicts import BankConflict
@@ -36,3 +39,11 @@ class Simulation:
         """Returns the shared-memory wavefronts over those without bank conflicts; 1.0 has none."""
         ideal = sum(conflict.ideal_wavefronts for conflict in self.conflicts)
         return sum(conflict.wavefronts for conflict in self.conflicts) / ideal if ideal else 1.0
+
+    def written(self, array: Array) -> Bools:
+        """Returns which elements of an array the launch wrote."""
+        flags = np.zeros(array.size, bool)
+        for each in self.touched:
+            if each.address == array.ctypes.data:
+                flags |= each.written(array.size, array.itemsize)
+        return flags.reshape(array.shape)

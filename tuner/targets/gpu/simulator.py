@@ -1,11 +1,13 @@
 """GPU programs verified by the PTX simulator, without a GPU and without times."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import final
 
 import numpy as np
 
-from tuner.core.errors import CandidateError, Stage
+from tuner.core.device import DeviceError
+from tuner.core.errors import CandidateError, Stage, UsageError
 from tuner.core.kernel_program import KernelProgram, Launch
 from tuner.core.problem import SUM_DTYPES, Problem
 from tuner.core.record import Measurement, Verdict
@@ -14,8 +16,11 @@ from tuner.payload.bf16 import is_nan
 from tuner.payload.cpu import ENTRY
 from tuner.payload.reference import Array, Inputs, compare, compare_tile, draw, draw_base, unwritten_output
 from tuner.simulator.block_sample import LEAST, Block, sample
-from tuner.simulator.device import run_kernels as simulator
+from tuner.simulator.ptx.defects import SimulationError, UnsupportedInstruction
+from tuner.simulator.ptx.geometry import whole_clusters
+from tuner.simulator.ptx.simulation import Simulation
 from tuner.simulator.written_tiles import Mask, Tile, corners, written_tiles
+from tuner.targets.gpu.simulated_run import simulate_program
 
 # Of the problem simulated in a second by one core: an mma.sync is one instruction for 4096 flop.
 TENSOR_FLOP_PER_S = 5e7
@@ -25,6 +30,7 @@ SAMPLE_S = 2.0  # work of the sampled blocks together, unless even the fewest ne
 BLOCKS_LIMIT = 17
 WORKSPACE = "workspace"  # buffer of partial sums, see tuner.payload.gpu
 UNWRITTEN_SUM = 2**30  # of integers, beyond those of random inputs
+CONFLICT_NOTED = 1.05  # times the shared-memory wavefronts without conflicts; less is not worth a line
 ONLY_PTX = "verified is the PTX; the machine code that ptxas made of it did not run"
 NO_RESOURCES = "no ptxas found: compiled to PTX only; registers, spills and occupancy are not known"
 
@@ -50,18 +56,18 @@ class SimulatorEvaluator(AbstractEvaluator):
         c = unwritten_output(problem)
         arrays = dict(zip(("a", "b", "bias"), inputs.arrays, strict=False)) | {"c": c}
         blocks = _chosen_blocks(problem, loaded)
-        simulations = simulator.run(loaded, arrays | _unwritten_parts(problem, loaded), blocks)
+        simulations = simulated_launches(loaded, arrays | _unwritten_parts(problem, loaded), blocks)
         if not blocks:
             verdict = _compare_all(inputs, c)
         else:
             ((number, chosen),) = blocks.items()
             main = simulations[number]
-            written = _written(loaded, c, simulator.written(main, c))
-            ran = simulator.whole_clusters(chosen, main.cluster)
+            written = _written(loaded, c, main.written(c))
+            ran = whole_clusters(chosen, main.cluster)
             tiles = _tiles_of_batch(problem, written, loaded.launches[number], ran, main.cluster)
             verdict = _compare_tiles(inputs, c, tiles)
         assembled = (ONLY_PTX,) if loaded.cubin else (NO_RESOURCES,)
-        notes = (*simulator.notes_of(loaded, simulations), *verdict.notes, *assembled)
+        notes = (*notes_of(loaded, simulations), *verdict.notes, *assembled)
         return replace(verdict, notes=notes)
 
     def measure(
@@ -75,6 +81,51 @@ class SimulatorEvaluator(AbstractEvaluator):
     ) -> tuple[Measurement, ...]:
         """Raises CandidateError: there is no time."""
         raise CandidateError(Stage.MEASURE, "the simulator has no clock")
+
+
+def simulated_launches(
+    program: KernelProgram,
+    arrays: Mapping[str, Array],  # by the names of buffers; changed in place
+    blocks: Mapping[int, tuple[Block, ...]],  # of launches, by their number; others run whole
+) -> tuple[Simulation, ...]:
+    """Runs the launches in order on the simulated GPU. Raises CandidateError(VERIFY) for a fault or a race.
+
+    What the simulator does not know is no fault of the kernel: that is Stage RUN.
+    """
+    try:
+        simulations = simulate_program(program, arrays, blocks)
+    except UnsupportedInstruction as error:
+        raise CandidateError(Stage.RUN, error.reason) from error
+    except SimulationError as error:
+        raise CandidateError(Stage.VERIFY, error.reason) from error
+    except (UsageError, DeviceError) as error:
+        raise CandidateError(Stage.RUN, str(error)) from error
+    for simulation in simulations:
+        _require_no_race(simulation)
+    return simulations
+
+
+def _require_no_race(simulation: Simulation) -> None:
+    races = simulation.races
+    if races:
+        more = f" and {len(races) - 1} more" if len(races) > 1 else ""
+        raise CandidateError(Stage.VERIFY, f"{simulation.kernel}: {races[0]}{more}")
+
+
+def notes_of(program: KernelProgram, simulations: tuple[Simulation, ...]) -> tuple[str, ...]:
+    """Returns notes on a correct program, a line each: blocks simulated, bank conflicts, harmless hazards."""
+    notes = []
+    for launch, simulation in zip(program.launches, simulations, strict=True):
+        x, y, z = launch.grid
+        notes.append(f"{simulation.kernel}: {simulation.blocks} of {x * y * z} blocks simulated")
+        if simulation.conflict_ratio >= CONFLICT_NOTED:
+            worst = max(simulation.conflicts, key=lambda each: each.wavefronts - each.ideal_wavefronts)
+            notes.append(
+                f"{simulation.kernel}: shared memory takes {simulation.conflict_ratio:.2f} times as long as "
+                f"without bank conflicts, most at line {worst.line}: {worst.instruction}: {worst.ratio:.1f}"
+            )
+        notes += [f"{simulation.kernel}: harmless: {hazard}" for hazard in simulation.benign]
+    return tuple(notes)
 
 
 def _chosen_blocks(problem: Problem, program: KernelProgram) -> dict[int, tuple[Block, ...]]:

@@ -19,7 +19,7 @@ from tests.targets.gpu.strategies.points import (
     wgmma,
 )
 from tuner.core.problem import Matmul, Problem
-from tuner.simulator.ptx.launch import run_program
+from tuner.targets.gpu.simulated_run import simulate_program
 
 pytestmark = pytest.mark.mlir
 
@@ -229,7 +229,7 @@ def test_parts_are_added_up_to_the_same_bits_in_any_order_of_blocks() -> None:
     found = []
     for seed in (None, 1, 2):
         c = np.full((64, 64), np.nan, np.float32)
-        run_program(compiled(PARTS_OF_K.one), {"a": a, "b": b, "c": c}, schedule_seed=seed)
+        simulate_program(compiled(PARTS_OF_K.one), {"a": a, "b": b, "c": c}, schedule_seed=seed)
         found.append(c)
     assert all(np.array_equal(found[0], other) for other in found[1:])
 

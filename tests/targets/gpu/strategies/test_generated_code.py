@@ -31,8 +31,8 @@ from tuner.mlir.gpu.lowering import outline
 from tuner.mlir.rewrite.walking import walk
 from tuner.payload.gpu import gpu_payload_mlir, views_in
 from tuner.payload.reference import draw, draw_base, output_dtype
-from tuner.simulator.ptx.launch import run_program
 from tuner.targets.gpu.ptxas import Ptxas, find_ptxas
+from tuner.targets.gpu.simulated_run import simulate_program
 
 pytestmark = pytest.mark.mlir
 
@@ -120,7 +120,9 @@ def test_blocks_of_a_large_grid_are_right_where_they_are_sampled() -> None:
     inputs = draw(SHALLOW, draw_base(SHALLOW, rng), rng)
     c = np.full(SHALLOW.sizes[:2], np.nan, output_dtype(SHALLOW))
     blocks = ((31, 83, 0), (15, 41, 0))  # the last and one in the interior; x along n
-    (simulation,) = run_program(program, dict(zip("ab", inputs.arrays, strict=True)) | {"c": c}, {0: blocks})
+    (simulation,) = simulate_program(
+        program, dict(zip("ab", inputs.arrays, strict=True)) | {"c": c}, {0: blocks}
+    )
     assert simulation.hazards == ()
     assert simulation.conflict_ratio == 1.0
     for x, y, _ in blocks:

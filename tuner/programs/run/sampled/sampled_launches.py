@@ -17,8 +17,7 @@ from tuner.programs.run.sampled.references import (
 )
 from tuner.simulator.block_sample import sample
 from tuner.simulator.device.kernels import Near, PreparedLaunch
-from tuner.simulator.device.run_kernels import whole_clusters
-from tuner.simulator.ptx.geometry import Index3
+from tuner.simulator.ptx.geometry import Index3, whole_clusters
 from tuner.simulator.ptx.simulation import Simulation
 
 REFERENCES_LIMIT_S = 20.0  # for all references of a run, but for the sampled blocks

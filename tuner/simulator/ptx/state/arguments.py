@@ -7,9 +7,8 @@ from typing import TypeAlias
 import numpy as np
 
 from tuner.core.errors import UsageError
-from tuner.core.kernel_program import KernelProgram
 from tuner.simulator.ptx.dtypes import TYPES, Array
-from tuner.simulator.ptx.geometry import THREADS_LIMIT, Index3, linear
+from tuner.simulator.ptx.geometry import THREADS_LIMIT, Index3, linear, unravel, whole_clusters
 from tuner.simulator.ptx.instruction import Parameter, PtxKernel, PtxModule
 from tuner.simulator.ptx.memory.global_memory import GlobalBuffer, GlobalMemory
 from tuner.simulator.ptx.memory.state_spaces import WINDOWS
@@ -124,23 +123,6 @@ def place_variables(module: PtxModule, content: ModuleVariables, global_: Global
     }
 
 
-def program_buffers(program: KernelProgram, given: dict[str, Array]) -> dict[str, Array]:
-    """Returns the array of each buffer of a program; scratch buffers are allocated, full of NaN."""
-    arrays = {}
-    for buffer in program.buffers:
-        array = given.get(buffer.name)
-        if array is None and buffer.role != "scratch":
-            raise UsageError(f"buffer {buffer.name}: found nothing, allowed an array of {buffer.bytes} bytes")
-        if array is None:
-            array = np.full(buffer.bytes, 0xFF, np.uint8)
-        if array.nbytes != buffer.bytes:
-            raise UsageError(f"buffer {buffer.name}: found {array.nbytes} bytes, allowed {buffer.bytes}")
-        if buffer.is_zeroed:
-            array.reshape(-1).view(np.uint8)[:] = 0
-        arrays[buffer.name] = array
-    return arrays
-
-
 def check_launch(kernel: PtxKernel, grid: Index3, block: Index3, arguments: tuple[Argument, ...]) -> None:
     """Raises UsageError for sizes or a number of arguments that the kernel does not allow."""
     check_sizes(kernel, grid, block)
@@ -152,17 +134,20 @@ def check_launch(kernel: PtxKernel, grid: Index3, block: Index3, arguments: tupl
 def check_sizes(kernel: PtxKernel, grid: Index3, block: Index3) -> None:
     """Raises UsageError for a grid or a block that the kernel does not allow."""
     if min(*grid, *block) < 1:
-        raise UsageError(f"kernel {kernel.name}: found grid {grid} and block {block}, allowed sizes from 1")
+        found = f"grid {tuple(grid)} and block {tuple(block)}"
+        raise UsageError(f"kernel {kernel.name}: found {found}, allowed sizes from 1")
     threads = math.prod(block)
     limit = min(THREADS_LIMIT, math.prod(kernel.max_threads or (THREADS_LIMIT,)))
     if threads > limit:
         raise UsageError(f"kernel {kernel.name}: found a block of {threads} threads, allowed up to {limit}")
     cluster = cluster_of(kernel)
     if any(blocks % size for blocks, size in zip(grid, cluster, strict=True)):
-        raise UsageError(f"kernel {kernel.name}: found a grid of {grid}, allowed multiples of {cluster}")
+        raise UsageError(
+            f"kernel {kernel.name}: found a grid of {tuple(grid)}, allowed multiples of {cluster}"
+        )
     required = (*(kernel.required_threads or block), 1, 1)[:3]
     if tuple(block) != required:
-        raise UsageError(f"kernel {kernel.name}: found a block of {block}, allowed {required}")
+        raise UsageError(f"kernel {kernel.name}: found a block of {tuple(block)}, allowed {required}")
 
 
 def cluster_of(kernel: PtxKernel) -> Index3:
@@ -171,11 +156,17 @@ def cluster_of(kernel: PtxKernel) -> Index3:
     return x, y, z
 
 
-def block_numbers(grid: Index3, blocks: tuple[Index3, ...] | None) -> tuple[int, ...]:
-    """Returns the linear numbers of blocks of a grid; None stands for all of them."""
-    if blocks is None:
+def block_numbers(grid: Index3, blocks: tuple[Index3, ...] | None, cluster: Index3) -> tuple[int, ...]:
+    """Returns the linear numbers of blocks of a grid and of all in their clusters, cluster by cluster.
+
+    None stands for all blocks.
+    """
+    if blocks is None and cluster == (1, 1, 1):
         return tuple(range(math.prod(grid)))
-    for block in blocks:
+    for block in blocks or ():
         if any(not 0 <= index < extent for index, extent in zip(block, grid, strict=True)):
-            raise UsageError(f"blocks: found {block}, allowed blocks of the grid {grid}")
-    return tuple(linear(block, grid) for block in dict.fromkeys(blocks))
+            raise UsageError(f"blocks: found {block}, allowed blocks of the grid {tuple(grid)}")
+    every = (unravel(number, grid) for number in range(math.prod(grid)))
+    return tuple(
+        linear(block, grid) for block in whole_clusters(every if blocks is None else blocks, cluster)
+    )
