@@ -20,7 +20,7 @@ from benchmarks.fuzzing.program_check import check_program
 from tuner.programs.lower.device_options import FORMS
 from tuner.simulator.device.lazy_streams import ORDERS
 
-FEATURES = ProgramFeatures(strided_arguments=False, explicit=True)  # arrays come from Python without gaps
+FEATURES = ProgramFeatures(explicit=True)
 
 
 def main() -> None:

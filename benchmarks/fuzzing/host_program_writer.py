@@ -7,22 +7,17 @@ from hypothesis import strategies as st
 
 ROWS, COLUMNS = 4, 4
 PLAIN, DYNAMIC = f"memref<{ROWS}x{COLUMNS}xf32>", f"memref<?x{COLUMNS}xf32>"
-PITCH = 2 * COLUMNS  # elements from row to row of a padded argument
-PADDED = f"memref<{ROWS}x{COLUMNS}xf32, strided<[{PITCH}, 1]>>"
-ANY_LAYOUT = "memref<?x?xf32, strided<[?, ?], offset: ?>>"
 
 
 @dataclass(frozen=True)
 class ProgramFeatures:
     """What programs may contain beside allocations, copies, stores, loads, kernels, loops and branches."""
 
-    strided_arguments: bool = True
     globals: bool = True
     calls: bool = True
     swaps: bool = True  # loops that hand on two buffers crosswise, branches that choose one
     repeated_results: bool = True  # a result is an argument, or another result
     explicit: bool = False  # some memory is of gpu.alloc, host_shared or not, some is left to us to free
-    uninitialized: bool = False  # allocations are left as they come: only where two runs agree on that
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,8 @@ from hypothesis import strategies as st
 
 from benchmarks.fuzzing.host_control_flow import block, free
 from benchmarks.fuzzing.host_program_writer import (
-    ANY_LAYOUT,
     COLUMNS,
     DYNAMIC,
-    PADDED,
-    PITCH,
     PLAIN,
     ROWS,
     MemrefVariable,
@@ -42,14 +39,14 @@ def host_programs(draw: Any, features: ProgramFeatures | None = None) -> RandomP
     """Draws a program; all features unless told otherwise."""
     features = features or ProgramFeatures()
     writer = ProgramWriter(draw, features)
-    kinds = [PLAIN, PLAIN, DYNAMIC, *([PADDED, ANY_LAYOUT] if features.strided_arguments else [])]
-    types = [writer.choose(kinds) for _ in range(writer.number(1, 3))]
-    scope = [_argument(f"%a{number}", kind) for number, kind in enumerate(types)]
+    types = [writer.choose([PLAIN, PLAIN, DYNAMIC]) for _ in range(writer.number(1, 3))]
+    names = [f"%a{number}" for number in range(len(types))]
+    scope = [MemrefVariable(name, kind, name) for name, kind in zip(names, types, strict=True)]
     own = block(writer, scope, 0)
     results = _results(writer, own, scope)
     free(writer, [variable for variable in own if variable not in results])
     text = _module(writer, types, results)
-    arrays = tuple(_array(kind, number) for number, kind in enumerate(types))
+    arrays = tuple(map(_array, range(len(types))))
     scalars = (writer.number(0, 3), writer.flag(), 0.5)
     return RandomProgram(
         text, (*arrays, *scalars), tuple(variable.root in writer.written for variable in scope)
@@ -101,18 +98,8 @@ _CALLEES = f"""  func.func private @on_host(%a: {PLAIN}, %x: f32) -> f32 {{
   }}""".splitlines()
 
 
-def _argument(name: str, kind: str) -> MemrefVariable:
-    pitch = {PADDED: PITCH, ANY_LAYOUT: None}.get(kind, COLUMNS)
-    return MemrefVariable(name, kind, name, pitch=pitch)
-
-
-def _array(kind: str, seed: int) -> Any:
-    numbers = np.random.default_rng(seed).integers(-8, 8, (ROWS, PITCH)).astype(np.float32) / 8
-    if kind == PADDED:
-        return numbers[:, :COLUMNS]
-    if kind == ANY_LAYOUT:
-        return numbers[:, 1::2]
-    return numbers[:, :COLUMNS].copy()
+def _array(seed: int) -> Any:
+    return np.random.default_rng(seed).integers(-8, 8, (ROWS, COLUMNS)).astype(np.float32) / 8
 
 
 def _results(

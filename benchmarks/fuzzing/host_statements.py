@@ -46,8 +46,7 @@ def _allocate(writer: ProgramWriter, _scope: list[MemrefVariable], _: int) -> Me
     made = MemrefVariable(name, kind, name)
     if stack == "alloca":
         made = replace(made, root=f"{name}_")  # frees itself
-    if not writer.features.uninitialized:
-        writer.choose([_fill_with_kernel, _fill_on_host])(writer, made)
+    writer.choose([_fill_with_kernel, _fill_on_host])(writer, made)
     return made
 
 

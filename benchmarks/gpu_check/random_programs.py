@@ -7,7 +7,6 @@ from typing import Any
 
 import hypothesis
 
-from benchmarks.fuzzing.host_program_writer import ProgramFeatures
 from benchmarks.fuzzing.host_programs import RandomProgram, host_programs
 from benchmarks.gpu_check.checks import CheckOutcome, failed
 from benchmarks.gpu_check.device_under_test import Bed
@@ -21,7 +20,6 @@ from tuner.programs.execution import copies, reports_of
 from tuner.programs.lower.device_options import FORMS, DeviceOptions, Form
 from tuner.programs.request import Comparison
 
-FEATURES = ProgramFeatures(strided_arguments=False)  # arrays come from Python without gaps
 MANY, FEW = 40, 2  # on hardware, and on what stands for it
 
 
@@ -65,7 +63,7 @@ def draw_programs(count: int, seed: int) -> tuple[RandomProgram, ...]:
         phases=[hypothesis.Phase.generate],
         suppress_health_check=list(hypothesis.HealthCheck),
     )
-    @hypothesis.given(host_programs(FEATURES))
+    @hypothesis.given(host_programs())
     def draw(program: RandomProgram) -> None:
         drawn.append(program)
 

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from benchmarks.fuzzing.host_program_writer import ProgramFeatures
 from benchmarks.fuzzing.host_programs import RandomProgram, host_programs
 from benchmarks.fuzzing.program_check import SIMULATOR, check_program
 from benchmarks.program_compiler import compiler_of
@@ -252,9 +251,7 @@ def test_gpux_on_the_callers_stream_gives_what_numpy_gives() -> None:
 
 
 @hypothesis.settings(max_examples=20, suppress_health_check=HEALTH, derandomize=True)
-@hypothesis.given(
-    host_programs(ProgramFeatures(strided_arguments=False)), st.sampled_from(FORMS), st.sampled_from(ORDERS)
-)
+@hypothesis.given(host_programs(), st.sampled_from(FORMS), st.sampled_from(ORDERS))
 def test_random_programs_do_the_same_on_the_device_and_on_the_host(
     program: RandomProgram, form: str, order: str
 ) -> None:

@@ -1,4 +1,6 @@
+import struct
 from collections.abc import Callable
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -7,20 +9,23 @@ from hypothesis import HealthCheck, given, settings
 
 from benchmarks.fuzzing.host_program_writer import ProgramFeatures
 from benchmarks.fuzzing.host_programs import RandomProgram, host_programs
+from benchmarks.fuzzing.program_check import SIMULATOR, check_calls
+from benchmarks.program_compiler import compiler_of
 from tests.examples import costly
 from tests.mlir.kernels import parsed
 from tuner.core.errors import CandidateError, Stage
 from tuner.programs.lower.device_options import DeviceOptions
+from tuner.programs.run.device_function import DeviceFunction
+from tuner.programs.run.marshalling import PassedArgument
+from tuner.runtime.arrays.memref import MemRef
+from tuner.simulator.device.simulated_device import SimulatedDevice
 
 pytestmark = pytest.mark.mlir
 
 memory = pytest.importorskip("tuner.programs.lower.device_memory.host_to_device_memory")
 bindings = pytest.importorskip("tuner.mlir.bindings")
-host_nodes = pytest.importorskip("tests.programs.lower.host_nodes")
-host_interpreter = pytest.importorskip("tests.programs.lower.host_interpreter")
 
 OUTLINE = "builtin.module(gpu-launch-sink-index-computations,gpu-kernel-outlining,canonicalize,cse)"
-OUTLINE_ONLY = "builtin.module(gpu-launch-sink-index-computations,gpu-kernel-outlining)"
 PINNED: dict[str, Any] = {"pinned": True}
 ON_DEVICE: dict[str, Any] = {"device_arguments": True}
 M = "memref<4x4xf32>"
@@ -75,30 +80,11 @@ def main_of(text: str) -> str:
     return "  func.func @main" + text.split("func.func @main")[1].split("  gpu.module")[0]
 
 
-def outcomes(text: str, *arguments: Any, memories: tuple[str, ...] = (), **options: Any) -> tuple[Any, Any]:
-    """Returns what a program does before and after the pass."""
-    with parsed(text) as module:
-        bindings.passmanager.PassManager.parse(OUTLINE_ONLY).run(module.operation)
-        before = host_nodes.interpreter_of(module, host_interpreter.HOST).run(*arguments)
-        memory.host_to_device_memory(module, DeviceOptions(**options))
-        assert module.operation.verify()
-        interpreter = host_nodes.interpreter_of(module, host_interpreter.DEVICE)
-        return before, interpreter.run(*arguments, memories=memories)
-
-
-def check(text: str, *arguments: Any, copies: int | None = None, **options: Any) -> Any:
-    """Holds what a program does before and after the pass to be the same; returns the latter."""
-    before, after = outcomes(text, *arguments, **options)
-    for name in ("results", "arguments"):
-        for one, other in zip(getattr(before, name), getattr(after, name), strict=True):
-            np.testing.assert_array_equal(one, other)
-    for name, numbers in before.globals.items():
-        np.testing.assert_array_equal(numbers, after.globals[name])
-    assert all(count <= before.leaks.get(where, 0) for where, count in after.leaks.items())
-    assert before.launches == after.launches
+def check(text: str, *arguments: Any, copies: int | None = None, **options: Any) -> None:
+    """Compares calls on the simulated GPU with loops on the host; ``copies`` is what each call makes."""
+    counts = check_calls(text, arguments, DeviceOptions(form="sync", **options))
     if copies is not None:
-        assert after.copies == copies
-    return after
+        assert counts.copies == copies
 
 
 def test_arguments_go_in_and_out_once(golden: Callable[[str, str], None]) -> None:
@@ -122,13 +108,16 @@ def test_a_constant_is_uploaded_once_for_many_kernels(golden: Callable[[str, str
     text = program(
         f"%g = {get}", doubled("%g", "%a"), f"%h = {get}", doubled("%h", "%b"), doubled("%g", "%b")
     )
-    golden("host_to_device_memory_global.mlir", main_of(rewritten(text)))
-    check(text, A, B, copies=3)
+    after = rewritten(text)
+    golden("host_to_device_memory_global.mlir", main_of(after))
+    assert after.count("gpu.memcpy") == 3
+    check(text, A, B)
 
 
 def test_a_global_that_kernels_write_is_written_back() -> None:
-    after = check(program(f"%g = memref.get_global @state : {M}", doubled("%a", "%g")), A, B, copies=2)
-    np.testing.assert_array_equal(after.globals["state"].reshape(4, 4), 2 * A)
+    """The next call reads it: @main leaves in %b what the one before put there."""
+    get = f"%g = memref.get_global @state : {M}"
+    check(program(get, f"memref.copy %g, %b : {M} to {M}", doubled("%a", "%g")), A, B, copies=2)
 
 
 def test_results_are_host_memory(golden: Callable[[str, str], None]) -> None:
@@ -167,7 +156,7 @@ def test_parts_of_buffers_are_copied_as_they_are() -> None:
 
 
 def test_rows_that_are_not_adjacent_go_through_memory_where_they_are(
-    golden: Callable[[str, str], None],
+    golden: Callable[[str, str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kind = "memref<?x4xf32, strided<[?, 1], offset: ?>>"
     body = launch(f"""%x = memref.load %a[%bx, %tx] : {kind}
@@ -176,7 +165,18 @@ def test_rows_that_are_not_adjacent_go_through_memory_where_they_are(
     text = program(body, arguments=f"%a: {kind}")
     golden("host_to_device_memory_strided.mlir", main_of(rewritten(text)))
     wide = np.arange(48, dtype=np.float32).reshape(4, 12)
-    check(text, wide[:, 5:9])
+    expected = wide.copy()
+    expected[:, 5:9] += 1
+    rows = MemRef(wide.ctypes.data, wide.ctypes.data, 5, (4, 4), (12, 1))
+    passed = PassedArgument(struct.pack("7q", *rows.words), True, wide, wide)
+    # of Python's callers only arrays without gaps are taken
+    monkeypatch.setattr("tuner.programs.run.device_function.pass_arguments", lambda *_: (passed,))
+    device = SimulatedDevice("sm_90")
+    code = compiler_of(SIMULATOR).compile(text, "main", None, DeviceOptions(form="sync")).code
+    with closing(DeviceFunction(code, device)) as loaded:
+        loaded(wide)
+    np.testing.assert_array_equal(wide, expected)
+    assert device.reports == ()
 
 
 def test_a_loop_copies_before_and_behind_it(golden: Callable[[str, str], None]) -> None:
@@ -248,7 +248,7 @@ def test_a_buffer_that_is_freed_in_a_branch_is_freed_once(flag: bool) -> None:
         f"scf.if %flag {{ memref.dealloc %t : {M} }} else {{ memref.dealloc %t : {M} }}",
         arguments=f"%a: {M}, %b: {M}, %flag: i1",
     )
-    assert check(text, A, B, flag).leaks == {}
+    check(text, A, B, flag)
 
 
 def test_sizes_may_be_known_at_run_time_only() -> None:
@@ -271,7 +271,8 @@ def test_numbers_stay_operands_of_kernels() -> None:
 
 def test_a_fill_on_the_host_needs_nothing_from_the_device() -> None:
     text = program(doubled("%a", "%b"), f"linalg.fill ins(%one : f32) outs(%b : {M})")
-    check(text, A, B, copies=1)
+    assert rewritten(text).count("gpu.memcpy") == 1
+    check(text, A, B)
 
 
 CALLEE = f"""func.func private @add(%x: {M}) {{
@@ -298,14 +299,14 @@ def test_functions_that_are_called_see_host_memory_and_globals() -> None:
 def test_arguments_in_device_memory_are_not_copied(golden: Callable[[str, str], None]) -> None:
     text = program(doubled("%a", "%b"), f"%t = memref.alloc() : {M}", doubled("%b", "%t"))
     golden("host_to_device_memory_device_arguments.mlir", main_of(rewritten(text, **ON_DEVICE)))
-    check(text, A, B, copies=0, memories=("device", "device"), **ON_DEVICE)
+    check(text, A, B, copies=0, **ON_DEVICE)
 
 
 def test_a_marked_argument_is_device_memory() -> None:
     text = program(doubled("%a", "%b"), arguments=f"%a: {M} {{tuner.device, llvm.noalias}}, %b: {M}")
     assert "tuner.device" not in rewritten(text)
     assert "llvm.noalias" in rewritten(text)
-    check(text, A, B, copies=1, memories=("device",))
+    assert rewritten(text).count("gpu.memcpy") == 1
 
 
 def test_host_code_reads_device_arguments_through_memory_of_its_own() -> None:
@@ -315,7 +316,7 @@ def test_host_code_reads_device_arguments_through_memory_of_its_own() -> None:
         f"return %b : {M}",
         results=M,
     )
-    check(text, A, B, copies=3, memories=("device", "device"), **ON_DEVICE)
+    check(text, A, B, copies=3, **ON_DEVICE)
 
 
 def test_pinned_memory_takes_the_place_of_allocations_that_are_copied(
@@ -331,9 +332,8 @@ def test_pinned_memory_takes_the_place_of_allocations_that_are_copied(
         results=M,
     )
     golden("host_to_device_memory_pinned.mlir", main_of(rewritten(text, **PINNED)))
-    before, after = outcomes(text, A, B, **PINNED)
-    assert after.leaks == {}
-    np.testing.assert_array_equal(before.results[0], after.results[0])
+    write = "memref.store %one, %t"  # of one element, while the kernel reads all
+    check(text.replace(write, f"memref.copy %a, %t : {M} to {M} {write}"), A, B, **PINNED)
 
 
 def test_a_function_without_kernels_stays_as_it_is() -> None:
@@ -432,34 +432,17 @@ def test_device_arguments_have_limits(text: str, reason: str) -> None:
         rewritten(text, **ON_DEVICE)
 
 
-# Reads what nobody wrote as well: it is NaN in both runs.
-ANY = ProgramFeatures(uninitialized=True)
-DEVICE_ONLY = ProgramFeatures(uninitialized=True, strided_arguments=False, globals=False)
-FEW = settings(costly(15, 40), suppress_health_check=list(HealthCheck))
+WITHOUT_GLOBALS = ProgramFeatures(globals=False)
+FEW = settings(costly(8, 40), suppress_health_check=list(HealthCheck))
 
 
 @FEW
-@given(host_programs(ANY))
-def test_random_programs_do_the_same_on_device_memory(case: RandomProgram) -> None:
-    check(case.text, *case.arguments)
-
-
-@FEW
-@given(host_programs(ANY))
+@given(host_programs())
 def test_random_programs_do_the_same_with_pinned_memory(case: RandomProgram) -> None:
     check(case.text, *case.arguments, **PINNED)
 
 
 @FEW
-@given(host_programs(DEVICE_ONLY))
+@given(host_programs(WITHOUT_GLOBALS))
 def test_random_programs_do_the_same_on_arguments_in_device_memory(case: RandomProgram) -> None:
-    arrays = sum(isinstance(argument, np.ndarray) for argument in case.arguments)
-    check(case.text, *case.arguments, memories=("device",) * arrays, **ON_DEVICE)
-
-
-@FEW
-@given(host_programs())
-def test_random_programs_for_real_memory_read_nothing_unwritten(case: RandomProgram) -> None:
-    after = check(case.text, *case.arguments)
-    for array in (*after.results, *after.arguments):
-        assert np.isfinite(array).all()
+    check(case.text, *case.arguments, **ON_DEVICE)

@@ -6,7 +6,6 @@ import hypothesis
 import numpy as np
 import pytest
 
-from benchmarks.fuzzing.host_program_writer import ProgramFeatures
 from benchmarks.fuzzing.host_programs import RandomProgram, host_programs
 from tests.programs.lower.compiled import host_function
 from tuner.core.errors import CandidateError, Stage
@@ -192,7 +191,7 @@ def listed(results: Any) -> tuple[Any, ...]:
     return () if results is None else results if isinstance(results, tuple) else (results,)
 
 
-@hypothesis.given(host_programs(ProgramFeatures(strided_arguments=False)))
+@hypothesis.given(host_programs())
 @hypothesis.settings(max_examples=15, deadline=None, suppress_health_check=list(hypothesis.HealthCheck))
 def test_the_interpretation_of_independent_threads_is_what_loops_give(program: RandomProgram) -> None:
     from tuner.programs.lower.on_host import launches_as_loops
