@@ -1,11 +1,12 @@
 """The result of a simulated launch."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tuner.simulator.ptx.defects import BENIGN, Hazard
-from tuner.simulator.ptx.dtypes import Array, Bools
 from tuner.simulator.ptx.geometry import Index3
 from tuner.simulator.ptx.memory.touched import Touched
 from tuner.simulator.ptx.races.bank_conflicts import BankConflict
@@ -40,7 +41,7 @@ class Simulation:
         ideal = sum(conflict.ideal_wavefronts for conflict in self.conflicts)
         return sum(conflict.wavefronts for conflict in self.conflicts) / ideal if ideal else 1.0
 
-    def written(self, array: Array) -> Bools:
+    def written(self, array: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
         """Returns which elements of an array the launch wrote."""
         flags = np.zeros(array.size, bool)
         for each in self.touched:
