@@ -1,4 +1,5 @@
-// A matmul schedule with open choices, for f32 on AVX-512 or AVX2:
+// A matmul schedule with open choices, for f32. Its tiles are sized for AVX-512. On AVX2 it runs, and is right, but its larger
+// tiles do not fit the registers: write 96 in place of 384 below, and 8, 16 in place of 32, 64.
 //   tuner tune matmul 128x128x128 --strategy examples/matmul_knobs.mlir --trials 20
 // docs/guides/own-schedules.md explains it.
 module attributes {transform.with_named_sequence} {
@@ -6,12 +7,13 @@ module attributes {transform.with_named_sequence} {
     %function = transform.structured.match ops{["func.func"]} in %root : (!transform.any_op) -> !transform.any_op
     %product = transform.structured.match ops{["linalg.matmul"]} in %function : (!transform.any_op) -> !transform.any_op
 
-    // The choices. A register tile is tile_m x tile_n accumulators, unroll_k outer products a turn.
+    // The choices. A register tile is tile_m x tile_n accumulators, unroll_k outer products per iteration.
     %tile_m = transform.tune.knob<"tile_m"> options = {min = 2, max = 16, divides = 16} -> !transform.param<i64>
     %tile_n = transform.tune.knob<"tile_n"> options = [16, 32, 64] -> !transform.param<i64>
     %unroll_k = transform.tune.knob<"unroll_k"> options = [1, 2, 4] -> !transform.param<i64>
 
-    // 32 registers of 16 floats, some of them for A and B: larger tiles are never tried.
+    // AVX-512 has 32 registers of 16 floats. 24 of them hold accumulators (384 floats), the others A and B: larger tiles are
+    // never tried. AVX2 has 16 registers of 8 floats: 12 of them hold 96.
     transform.smt.constrain_params(%tile_m, %tile_n) : (!transform.param<i64>, !transform.param<i64>) -> () {
     ^bb0(%rows: !smt.int, %columns: !smt.int):
       %accumulators = smt.int.mul %rows, %columns

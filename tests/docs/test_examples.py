@@ -25,7 +25,10 @@ from tuner.cli import main
 from tuner.tuning.parts.real import real_composition
 from tuner.tuning.target_kind import TargetStatus
 
-PAGES = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md")))
+PAGES = (
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "examples/README.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
+)
 SIMULATOR = TargetStatus("simulator", True, "for tests")
 COMMAND = re.compile(r"(?:python -m )?tuner (.*)")
 NEXT_EXAMPLE = re.compile(r", (?:or|then in CI:) tuner ")
@@ -42,14 +45,15 @@ RUN_ELSEWHERE = {  # command -> the test that runs it
     "verify-resume": "tests/cli/commands/test_verify_resume.py",  # real processes
 }
 PAGES_HERE = (
-    *("README.md", "tuning.md", "history.md", "own-schedules.md", "gate.md", "0035-batches.md"),
-    *("make demo", "help"),
+    *("README.md", "install.md", "first-kernel.md", "tuning.md", "history.md", "own-schedules.md", "gate.md"),
+    *("troubleshooting.md", "search.md", "0035-batches.md", "make demo", "help"),
 )
 PAGES_ELSEWHERE = {  # page -> the test that runs what is left of it
     "bundle.md": "tests/cli/commands/test_bundle.py",
     "fleet.md": "tests/docs/test_fleet_examples.py",
     "extending.md": "tests/docs/test_extending.py",  # with the files of the page
     "templates.md": "tests/docs/test_templates.py",
+    "your-kernel.md": "tests/docs/test_your_kernel.py",
 }
 
 
@@ -186,5 +190,6 @@ def test_examples_that_stand_in_other_tests_are_those_printed() -> None:
     assert run <= {each.words for each in EXAMPLES}
     commands = [command for command, test in RUN_ELSEWHERE.items() if test in STANDING_IN]
     assert {each.words for each in EXAMPLES if each.words[0] in commands} <= run
-    assert {each.words for each in EXAMPLES if each.place == "bundle.md" or PROGRAM in each.words} <= run
+    programs = {each for each in EXAMPLES if PROGRAM in each.words and each.words[0] not in RUN_ELSEWHERE}
+    assert {each.words for each in EXAMPLES if each.place == "bundle.md" or each in programs} <= run
     assert {each.words for each in EXAMPLES if each.words[:2] == ("fleet", "demo")} <= run

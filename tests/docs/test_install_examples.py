@@ -26,6 +26,8 @@ SHELL = {  # how a line of a page's shell block begins -> the test that runs it
     r"(python -m )?tuner ": "test_examples.py",
     r"mlir-opt-22 |cd wheels |for file in .* split ": "test_shell_examples.py",
     r"openssl ": "test_fleet_certificates.py",
+    r"python use_layer\.py": "test_your_kernel.py",
+    r"python examples/": "test_python_examples.py",
     r"python -m pytest .*(near_best|test_target_kinds)": "test_extending.py",
     r"python -m pytest .*my_strategy": "test_templates.py",
     r"python3 -m venv |\. |pip |make |python -m benchmarks|PYTHONPATH=|for file in .* unzip ": Path(

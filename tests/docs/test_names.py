@@ -12,6 +12,7 @@ PAGES = (
     *sorted(ROOT.glob("*.md")),
     *sorted((ROOT / "docs").rglob("*.md")),
     *sorted((ROOT / ".github").rglob("*.md")),
+    ROOT / "examples" / "README.md",
 )
 FOLDERS = ("tuner", "tests", "benchmarks", "db", "docs", "strategies", "examples")
 

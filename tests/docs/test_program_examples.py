@@ -1,5 +1,8 @@
 """The commands about whole programs run as the pages print them, in this process in place of a child."""
 
+import itertools
+import re
+import shlex
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -8,14 +11,27 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Done, Tuner
-from tests.docs.guide import ROOT
-from tests.docs.test_examples import EXAMPLES
+from tests.docs.guide import ROOT, blocks_of
+from tests.docs.test_examples import EXAMPLES, PAGES_ELSEWHERE
 from tuner.tuning.parts.real import real_composition
 
 pytestmark = pytest.mark.mlir
 
 PIPED = ("run", "-", "--target", "simulator")  # behind "tuner lower ... |"
-RUN = tuple(dict.fromkeys(each.words for each in EXAMPLES if each.words[0] == "run" and each.words != PIPED))
+RUN = tuple(
+    dict.fromkeys(
+        each.words
+        for each in EXAMPLES
+        if each.words[0] == "run" and each.words != PIPED and each.place not in PAGES_ELSEWHERE
+    )
+)
+SHOWN = {  # commands and what pages show of their output
+    asked.text.strip(): shown.text
+    for page in ("examples/README.md", "docs/getting-started/first-program.md")
+    for asked, shown in itertools.pairwise(blocks_of((ROOT / page).read_text()))
+    if asked.text.startswith("tuner ") and shown.language == "text"
+}
+ERROR = re.compile(r"error \S+,")  # differs between processors
 LOWERED = tuple(dict.fromkeys(each.words for each in EXAMPLES if each.words[0] == "lower"))
 
 
@@ -54,3 +70,18 @@ def test_a_program_is_lowered_to_a_step(tuner: Tuner, words: tuple[str, ...]) ->
     assert text.startswith("module")
     if "gpux" in words:
         assert "checked 0 defects" in done_without_error(tuner, PIPED, text).out
+
+
+@pytest.mark.parametrize("command", SHOWN)
+def test_a_page_shows_what_a_command_prints(tuner: Tuner, command: str) -> None:
+    out = done_without_error(tuner, tuple(shlex.split(command)[1:])).out
+    printed = ERROR.sub("", out).splitlines()
+    assert [line for line in ERROR.sub("", SHOWN[command]).splitlines() if line not in printed] == []
+
+
+def test_every_program_of_the_examples_is_shown_with_its_output() -> None:
+    programs = {path.name for path in (ROOT / "examples").glob("*.mlir")}
+    assert {Path(shlex.split(command)[2]).name for command in SHOWN if "examples/" in command} >= programs - {
+        "matmul_knobs.mlir"
+    }
+    assert any("examples/matmul_knobs.mlir" in command for command in SHOWN)

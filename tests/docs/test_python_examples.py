@@ -1,5 +1,8 @@
-"""Python of pages runs as printed: tuning on fakes in place of compiler and clock, programs really."""
+"""Python of pages, examples and the notebook runs as printed: what pages tune on fakes, all else really."""
 
+import json
+import runpy
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +10,7 @@ import numpy as np
 import pytest
 
 import tuner
+from tests.cli.real import brief_finals, real_candidates
 from tests.docs.guide import ROOT, blocks_of
 from tests.tuning import fakes
 from tuner.core.target_name import TargetName
@@ -21,6 +25,18 @@ def python_of(page: str) -> str:
 
 TUNED = python_of("README.md")
 PROGRAM = python_of("docs/guides/programs.md")
+FIRST_KERNEL = python_of("docs/getting-started/first-kernel.md")
+FIRST_PROGRAM = python_of("docs/getting-started/first-program.md")
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+
+
+@pytest.fixture
+def real(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Gives the real compiler, search and measurement, with a database of their own."""
+    composition = real_candidates()
+    monkeypatch.setattr("tuner.tuning.parts.real.real_composition", lambda: composition)
+    monkeypatch.setenv("TUNER_DB", str(tmp_path / "results.db"))
+    monkeypatch.chdir(ROOT)
 
 
 def test_a_problem_is_tuned_exported_and_called(
@@ -50,3 +66,52 @@ def test_a_program_is_compiled_and_called(monkeypatch: pytest.MonkeyPatch) -> No
     a, b, c, d = (names[name] for name in shapes)
     np.testing.assert_allclose(names["sums"], a @ b + c @ d, rtol=1e-5)
     names["program"].close()
+
+
+def test_the_first_kernel_is_called(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    composition = fakes.composition((TargetStatus("cpu", True, "for tests"),))
+    monkeypatch.setattr("tuner.tuning.parts.real.real_composition", lambda: composition)
+    monkeypatch.setenv("TUNER_DB", str(tmp_path / "results.db"))
+    problem = tuner.Matmul(256, 256, 256)
+    tuner.tune(problem, trials=2)
+    names: dict[str, Any] = {}
+    exec(FIRST_KERNEL, names)
+    assert names["c"][0] == problem
+
+
+@pytest.mark.mlir
+def test_the_first_program_is_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    names: dict[str, Any] = {}
+    exec(FIRST_PROGRAM, names)
+    np.testing.assert_allclose(names["total"], np.full((64, 64), 128 + 96), rtol=1e-5)
+
+
+@pytest.mark.mlir
+@pytest.mark.usefixtures("real")
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
+def test_an_example_runs_and_is_right(example: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with brief_finals():
+        runpy.run_path(str(example), run_name="__main__")
+    assert capsys.readouterr().out.endswith("right\n")
+
+
+@pytest.mark.mlir
+def test_the_page_of_examples_shows_what_python_prints(capsys: pytest.CaptureFixture[str]) -> None:
+    blocks = blocks_of((ROOT / "examples" / "README.md").read_text())
+    (place,) = (place for place, block in enumerate(blocks) if block.text.startswith("python "))
+    runpy.run_path(str(ROOT / shlex.split(blocks[place].text)[1]), run_name="__main__")
+    assert capsys.readouterr().out == blocks[place + 1].text
+
+
+@pytest.mark.mlir
+@pytest.mark.usefixtures("real")
+def test_the_notebook_runs_from_top_to_bottom() -> None:
+    notebook = json.loads((ROOT / "examples" / "own_kernel.ipynb").read_text())
+    cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    assert all(cell["outputs"] == [] for cell in cells)  # figures of one machine are no claim
+    names: dict[str, Any] = {}
+    with brief_finals():
+        for cell in cells:
+            exec("".join(cell["source"]), names)
+    assert names["c"].shape == (96, 96)

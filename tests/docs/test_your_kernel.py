@@ -1,0 +1,22 @@
+"""The guide to a faster kernel of one's own runs as printed; how fast anything is, is not asked."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.docs.guide import ROOT, Copy, blocks_of
+from tuner.api import history
+from tuner.core.problem import Matmul
+
+pytestmark = pytest.mark.mlir
+
+PAGE = ROOT / "docs" / "guides" / "your-kernel.md"
+
+
+def test_the_guide_is_followed_to_its_end(tmp_path: Path) -> None:
+    copy = Copy(tmp_path)
+    printed = copy.follow(blocks_of(PAGE.read_text()))
+    assert printed == "(200, 100)\n"
+    records = [trial.record for trial in history(f"sqlite:///{tmp_path / 'guide.db'}") if trial.record]
+    assert {record.problem for record in records} == {Matmul(200, 100, 300)}
+    assert any(record.status == "measured" for record in records)
