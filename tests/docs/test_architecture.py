@@ -52,4 +52,9 @@ def test_every_step_of_the_picture_is_a_row_of_the_page() -> None:
     assert sorted(numbers[:13]) == sorted(trial)
     assert set(numbers[13:]) == set(program)
     assert "(architecture.svg)" in text
-    assert "(docs/concepts/architecture.md)" in (ROOT / "README.md").read_text()
+
+
+def test_the_decision_has_as_many_packages_and_layers_as_the_table() -> None:
+    (decision,) = (ROOT / "docs" / "decisions").glob("0026-*.md")
+    words = {8: "eight", 9: "nine", 10: "ten"}
+    assert re.search(rf"{len(FLOORS)} \w+ on {words[max(FLOORS.values())]} \w+ ", decision.read_text())

@@ -1,0 +1,157 @@
+"""Every measured figure on a page is that of a results file; every setting is that of the code.
+
+Decisions say what was measured on their day. Blocks of code show commands, and outputs that other tests read.
+"""
+
+import json
+import math
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.gpu_check.budget import TOTAL_S
+from tests.docs.guide import BLOCK, ROOT
+from tuner.analysis.paired_slowdown import PERCENTILES, SlowdownLimits
+from tuner.fleet.patient_session import PATIENCE_S
+from tuner.fleet.settings import FleetSettings
+from tuner.fleet.tables import BLOB_LIMIT_BYTES
+from tuner.programs.run.sampled.sampled_launches import REFERENCES_LIMIT_S
+from tuner.regression.gate import SESSIONS_LIMIT
+from tuner.runtime.timing import SAMPLE_S
+
+DOCS = ROOT / "docs"
+COMPUTED = "results.md"  # whole: test_results_page.py
+PAGES = sorted(
+    str(page.relative_to(DOCS))
+    for page in DOCS.rglob("*.md")
+    if "decisions" not in page.parts and page.name != COMPUTED
+)
+UNIT = r"(?:%|[mun]?s|[kM]B|[KM]iB|G?FLOP/s|G?flop/s|jobs|minutes?|seconds?|hours?|times (?:as|per|faster))"
+FIGURE = re.compile(rf"\b\d[\d.,]* {UNIT}(?!\w)|\b\d+ of \d[\d,]*\b|\b\d+ \w+ (?:slowdowns|kernels)\b")
+
+
+@cache
+def results(name: str) -> Any:
+    return json.loads((ROOT / "benchmarks" / "results" / f"{name}.json").read_text())
+
+
+def row(name: str, **having: Any) -> Any:
+    """Returns the one row of a results file with some values."""
+    (found,) = (each for each in results(name)["rows"] if having.items() <= each.items())
+    return found
+
+
+def measured() -> Iterator[tuple[str, str]]:
+    """Yields (page, text with figures of results files)."""
+    yield from (("concepts/fleet.md", text) for text in (*simulated_fleets(), *real_fleets()))
+    yield from (("concepts/gate.md", text) for text in decisions_of_gate())
+
+
+def decisions_of_gate() -> Iterator[str]:
+    gate = results("gate")["summary"]
+    caught, alarms, load = gate["caught"], gate["false_alarms"], gate["load"]
+    yield f"calibrated to make a call {gate['injected_share'] * 100:.0f} % longer"
+    yield (
+        f"(load {load[0]:.0f} to {load[-1]:.0f}), {caught['slower']} of {caught['of']} slowdowns were "
+        f"caught, {gate['unclear']} were called unclear, and {alarms['slower']} of {alarms['of']} unchanged"
+    )
+
+
+def simulated_fleets() -> Iterator[str]:
+    simulated = results("fleet_simulated")
+    settings = simulated["settings"]
+    yield f"{settings['evaluations']} trials, {settings['seeds']} seeds"
+    within = {each["pending"]: each["median_trials"] for each in simulated["staleness"]}
+    shown = (1, 2, 3, 4, 8, 16)
+    yield f"| proposals in flight | {' | '.join(map(str, shown))} |"
+    yield (
+        "| trials until 95 % of the optimum, median | "
+        f"{' | '.join(f'{within[pending]:.1f}' for pending in shown)} |"
+    )
+    idle = {
+        each["fleet"]["pending"]: f"{each['idle'] * 100:.1f} %"
+        for each in simulated["rows"]
+        if each["question"] == "pending trials"
+        and (each["fleet"]["devices"], each["fleet"]["runs"]) == (4, 8)
+        and not each["fleet"]["is_pooled"]
+    }
+    yield f"with 2 in flight each, a device idles {idle[2]} of the time, with 16 in flight {idle[16]}."
+
+
+def real_fleets() -> Iterator[str]:
+    small, large = (row("fleet_idle", shape=shape) for shape in ("256x256x256", "512x512x512"))
+    yield (
+        f"(load {small['load']:.0f}), the device waited {small['idle_share'] * 100:.1f} % of the search at "
+        f"256x256x256 and {large['idle_share'] * 100:.1f} % at 512x512x512 ({small['trials']} trials each"
+    )
+    yield f"between two trials it waited {small['median_gap_ms']:.0f} ms, median."
+    plain, coded = (row("fleet_real", measured="jobs", code_bytes=size) for size in (0, 100_000))
+    per_job = [plain[f"{part}_ms_per_job"] for part in ("server", "nodes", "driver")]
+    yield (
+        f"takes {plain['jobs_per_s']:.0f} jobs per second on two cores at load {plain['load']:.1f}, with "
+        f"server, two nodes and driver on them, and {coded['jobs_per_s']:.0f} where each job brings "
+        f"{coded['code_bytes'] // 1000} kB of code. A job costs {sum(per_job):.1f} ms of a processor, "
+        f"{per_job[0]:.1f} of them the server's."
+    )
+    idle = row("fleet_real", measured="idle")
+    yield (
+        f"waits {row('fleet_real', measured='gaps')['median_ms']:.0f} ms between two jobs, median; a node "
+        f"without work uses {idle['node_processor_share'] * 100:.1f} % of one core and wakes up "
+        f"{idle['node_wakes_per_s']:.0f} times per second"
+    )
+
+
+def settings() -> Iterator[tuple[str, str]]:
+    """Yields (page, text with limits of the code)."""
+    limits = SlowdownLimits()
+    interval = f"{PERCENTILES[1] - PERCENTILES[0]:.0f} % interval"
+    yield "concepts/gate.md", f"gives the {interval} of the median over sessions"
+    yield (
+        "concepts/gate.md",
+        f"a slowdown of {limits.excluded * 100:.0f} % is ruled out, or {SESSIONS_LIMIT} sessions",
+    )
+    yield "guides/gate.md", f"| not slower | a slowdown of {limits.excluded * 100:.0f} % is ruled out |"
+    yield "guides/gate.md", f"{SESSIONS_LIMIT} sessions were too noisy"
+    yield "concepts/fleet.md", f"after its lease ({FleetSettings().lease_s:.0f} s;"
+    yield "concepts/fleet.md", f"a timeout of {PATIENCE_S / 60:.0f} minutes"
+    yield "concepts/fleet.md", f"more than {BLOB_LIMIT_BYTES >> 20} MiB"
+    yield "concepts/fleet.md", "a node reports what cannot be: 0 s"
+    yield "concepts/how-results-are-made.md", f"samples of {SAMPLE_S * 1e3:.0f} ms or more"
+    yield (
+        "concepts/how-results-are-made.md",
+        "has a 95 % bootstrap interval",
+    )  # tuner.runtime.timing.summarize
+    yield "guides/report.md", "time with its 95 % interval"
+    yield "guides/gpu-check.md", f"within {math.ceil(TOTAL_S / 60)} minutes"
+    yield "guides/gpu-check.md", "cut those above 40 MiB"  # as the command below does: split -b 40M
+    yield "guides/programs.md", f"it gets {REFERENCES_LIMIT_S:.0f} seconds of a run"
+
+
+TEXTS = [*measured(), *settings()]
+
+
+def prose(page: Path) -> str:
+    """Returns a page without its blocks, with single spaces."""
+    return " ".join(BLOCK.sub("", page.read_text()).split())
+
+
+@pytest.mark.parametrize(("page", "text"), TEXTS, ids=[f"{page}: {text[:50]}" for page, text in TEXTS])
+def test_a_page_has_the_figures_of_the_files(page: str, text: str) -> None:
+    assert text in prose(DOCS / page)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_figure_of_a_page_is_one_of_these(page: str) -> None:
+    text = prose(DOCS / page)
+    for known in (known for place, known in TEXTS if place == page):
+        text = text.replace(known, "")
+    assert FIGURE.findall(text) == []
+
+
+@pytest.mark.parametrize("text", ["it took 8 minutes", "waits 4.8 % of it", "12 of 330 cases", "251 GFLOP/s"])
+def test_a_figure_is_found(text: str) -> None:
+    assert FIGURE.search(text)
