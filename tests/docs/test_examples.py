@@ -52,7 +52,7 @@ PAGES_ELSEWHERE = {  # page -> the test that runs what is left of it
     "bundle.md": "tests/cli/commands/test_bundle.py",
     "fleet.md": "tests/docs/test_fleet_examples.py",
     "extending.md": "tests/docs/test_extending.py",  # with the files of the page
-    "templates.md": "tests/docs/test_templates.py",
+    "new-strategy.md": "tests/docs/test_templates.py",
     "your-kernel.md": "tests/docs/test_your_kernel.py",
 }
 

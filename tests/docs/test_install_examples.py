@@ -22,6 +22,7 @@ from tests.docs.test_shell_examples import lines_of, run
 
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
 NO_OPTION = "--no-such-option"
+THIS = Path(__file__).name
 SHELL = {  # how a line of a page's shell block begins -> the test that runs it
     r"(python -m )?tuner ": "test_examples.py",
     r"mlir-opt-22 |cd wheels |for file in .* split ": "test_shell_examples.py",
@@ -30,9 +31,8 @@ SHELL = {  # how a line of a page's shell block begins -> the test that runs it
     r"python examples/": "test_python_examples.py",
     r"python -m pytest .*(near_best|test_target_kinds)": "test_extending.py",
     r"python -m pytest .*my_strategy": "test_templates.py",
-    r"python3 -m venv |\. |pip |make |python -m benchmarks|PYTHONPATH=|for file in .* unzip ": Path(
-        __file__
-    ).name,
+    r"python3 -m venv |\. |pip |make |python -m benchmarks|PYTHONPATH=|for file in .* unzip ": THIS,
+    r"\.venv/bin/python -m pytest tests/": THIS,
 }
 MAKE = re.compile(r"(?<=[`\n])make [\w-]+(?: [A-Z]+=\w+)*(?=[`\n ])")
 PIP = re.compile(r"(?<=[`\n/])pip (?:install|download) [^`\n#]+")

@@ -16,6 +16,7 @@ from tuner.scripts.strategy import Binder
 
 PAGE = (ROOT / "docs" / "reference" / "templates.md").read_text()
 PROCESSOR = Machine("any", "any", "avx512", True, 2, 2, 49152, 1 << 20, 1 << 25, 1 << 34)
+GUIDE = (ROOT / "docs" / "guides" / "new-strategy.md").read_text()
 GPU = gpu_machine("simulator", chip_of("sm_90a"), "any")
 EVERYWHERE, PROCESSORS, GPUS = (
     frozenset(
@@ -50,7 +51,7 @@ def test_a_panel_has_the_names_of_the_page() -> None:
 @pytest.mark.mlir
 def test_a_strategy_of_ones_own_is_made_tested_tuned_and_exported(tmp_path: Path) -> None:
     copy = Copy(tmp_path)
-    copy.follow(blocks_of(PAGE))
+    copy.follow(blocks_of(GUIDE))
     trials = [trial.record for trial in history(f"sqlite:///{tmp_path / 'guide.db'}") if trial.record]
     assert [(record.candidate.strategy, record.status) for record in trials] == [
         ("my_strategy", "measured")

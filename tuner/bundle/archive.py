@@ -1,4 +1,7 @@
-"""A bundle: one zip file with a manifest, and each text and code under its hash. docs/guides/bundle.md."""
+"""A bundle: one zip file with a manifest, and each text and code under its hash.
+
+See docs/reference/json-documents.md.
+"""
 
 import datetime
 import hashlib

@@ -1,4 +1,7 @@
-"""A results file: JSON lines, one for the measuring, then one for each result. docs/guides/bundle.md."""
+"""A results file: JSON lines, one for the measuring, then one for each result.
+
+See docs/reference/json-documents.md.
+"""
 
 import json
 import os
