@@ -38,9 +38,10 @@ test: $(VENV)/.installed-dev
 
 check: lint test docs
 
-# Warnings are errors: a page that the index does not name, a link to nothing, a docstring that cannot be read.
+# Warnings are errors: a page that the index does not name, a link to nothing, a docstring that cannot be read. All pages
+# are built each time (-E -a): the reference changes with the sources.
 docs: $(VENV)/.installed-dev
-	$(BIN)/python -m sphinx -q -W --keep-going -d build/doctrees docs build/docs
+	$(BIN)/python -m sphinx -q -E -a -W --keep-going -d build/doctrees docs build/docs
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .

@@ -22,6 +22,7 @@ html_show_copyright = False
 autodoc_typehints = "signature"
 autodoc_preserve_defaults = True
 myst_heading_anchors = 3
+smartquotes = False  # they make one dash of the two of an option
 
 
 def setup(app: Sphinx) -> None:

@@ -1,13 +1,18 @@
 """The command line, from click's own commands."""
 
 import inspect
+import re
 from collections.abc import Iterator
+from typing import Final
 
 import click
 
 from docs.generators.markdown import fenced, table
 from tuner.cli import main
 from tuner.cli.help_text import EXAMPLE, NEXT_EXAMPLE
+
+MARKUP: Final = re.compile(r"[\[<*_`]")
+OPTION: Final = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 
 
 def commands() -> str:
@@ -31,18 +36,18 @@ def _section(names: tuple[str, ...], command: click.Command) -> str:
     context = click.Context(command, info_name=" ".join(names))
     about, _, examples = inspect.cleandoc(command.help or "").partition(EXAMPLE)
     first, *others = NEXT_EXAMPLE.split(" ".join(examples.split()))
-    records = [found for each in command.params if (found := each.get_help_record(context))]
+    records = [each.get_help_record(context) for each in command.params if isinstance(each, click.Option)]
     usage = f"{context.command_path} {' '.join(command.collect_usage_pieces(context))}"
     parts = [
         f"## {context.command_path}\n",
         fenced("text", usage),
-        f"{about.strip()}\n",
+        f"{_escaped(about.strip())}\n",
         fenced("sh", "\n".join([first, *others[1::2]])),
-        table(("option", "meaning"), [(f"`{option}`", _escaped(meaning)) for option, meaning in records]),
+        table(("option", "meaning"), [(f"`{found[0]}`", _escaped(found[1])) for found in records if found]),
     ]
     return "\n".join(parts)
 
 
 def _escaped(text: str) -> str:
-    """Returns the text of a help without what Markdown would take for markup."""
-    return text.replace("[", "\\[").replace("<", "\\<").replace("*", "\\*").replace("_", "\\_")
+    """Returns the text of a help as Markdown: options as code, and nothing else that is markup."""
+    return OPTION.sub(r"`\g<0>`", MARKUP.sub(r"\\\g<0>", text))

@@ -40,14 +40,20 @@ FILES: Final[tuple[tuple[str, str, tuple[type, ...]], ...]] = (  # title, about,
 )
 PRINTED: Final = (  # command -> the function that makes its document
     ("tune", "tuner.output.json_documents:tune_document"),
+    ("tune FILE", "tuner.cli.program_documents:program_document"),
+    ("tune --on CLASSES", "tuner.cli.commands.tune_on:several_document"),
     ("history", "tuner.output.json_documents:listed_documents"),
     ("show", "tuner.output.json_documents:trial_document"),
     ("show run:ID", "tuner.output.json_documents:run_document"),
     ("runs", "tuner.output.json_documents:listed_run_document"),
+    ("diff", "tuner.output.trial_difference:difference_document"),
+    ("space", "tuner.cli.commands.catalogue:_space_document"),
+    ("strategies", "tuner.cli.commands.catalogue:_strategy_document"),
     ("explain", "tuner.output.explanation:explain_document"),
     ("check", "tuner.cli.script_check:check_document"),
     ("gate", "tuner.cli.gate_summary:gate_document"),
     ("run", "tuner.cli.program_documents:run_document"),
+    ("ptx run", "tuner.cli.commands.ptx:_document"),
     ("fleet status", "tuner.cli.fleet_tables:status_document"),
 )
 COMMENT: Final = re.compile(r"^    (\w+): .*?  # (.*)$", re.MULTILINE)

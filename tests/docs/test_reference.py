@@ -26,7 +26,16 @@ from tuner.scripts.header import ScriptProvenance
 
 DOCS = ROOT / "docs"
 ATTRIBUTE = re.compile(r'\b(?:attribute|text)\((?:self|op), "(\w+)"')
-RUN_ONCE = {"tune": (), "history": (), "show": ("1",), "show run:ID": ("run:1",), "runs": ()}
+RUN_ONCE = {
+    "tune": ("matmul", "64x64x64", "--trials", "4"),
+    "space": ("matmul", "64x64x64"),
+    "history": (),
+    "show": ("1",),
+    "show run:ID": ("run:1",),
+    "diff": ("1", "2"),
+    "runs": (),
+    "strategies": (),
+}
 
 
 def section(text: str, title: str) -> str:
@@ -75,9 +84,7 @@ def test_the_printed_documents_have_the_listed_keys(tmp_path: Path) -> None:
     run = Tuner(tmp_path / "results.db", fakes.composition())
     assert run("tune", "matmul", "64x64x64", "--trials", "4").code == 0
     for command, words in RUN_ONCE.items():
-        name = command.split()[0]
-        more = ("matmul", "64x64x64", "--trials", "4") if name == "tune" else words
-        found = json.loads(run(name, *more, "--json").out)
+        found = json.loads(run(command.split()[0], *words, "--json").out)
         document = found[0] if isinstance(found, list) else found
         row = next(row for row in command_documents().splitlines() if f"`tuner {command} --json`" in row)
         assert set(re.findall(r"`(\w+)`", row)) == set(document), command
